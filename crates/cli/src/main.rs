@@ -1,0 +1,3 @@
+//! The `terrace` program.
+
+fn main() {}

@@ -1,0 +1,27 @@
+//! Layer 0: what every other layer may ask of the world.
+//!
+//! Time, chance, threads and waiting come in through this crate and nowhere else, so that the
+//! same code runs on real threads and, unchanged, as simulated actors on a virtual clock. It also
+//! holds the vocabulary the layers share: units and ids, buffers, checksums, the byte codec, the
+//! causes of I/O, and the [`Store`] trait with its in-memory fake.
+//!
+//! env does not know devices, zones or keys.
+
+mod buffer;
+mod cause;
+pub mod checksum;
+pub mod codec;
+mod gauge;
+pub mod random;
+pub mod runner;
+pub mod store;
+pub mod sync;
+mod time;
+mod units;
+
+pub use buffer::IoBuf;
+pub use cause::Cause;
+pub use gauge::{MemoryGauge, MemoryLease};
+pub use store::Store;
+pub use time::Time;
+pub use units::{ByteCount, FileId, Lba, ParseByteCountError, SeqNo, Uuid, ZoneId};

@@ -1,0 +1,256 @@
+//! The [`Store`] trait and the handles it gives out.
+
+use std::fmt;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Annotation, PlacementHint, StoreError, Transaction};
+use crate::{ByteCount, Cause, FileId};
+
+impl FileId {
+    /// Not a file: the place of the store's own annotation (the engine's global state).
+    pub const STORE: Self = Self(0);
+}
+
+/// How a file is written and found again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum FileKind {
+    /// Written by one job and sealed; never synced before.
+    Table,
+    /// Synced often: a sync is one forced write and no metadata write. After a power cut it holds
+    /// a prefix of what was appended, at least all that was synced, cut between two appends.
+    Log,
+    /// A foreign client's file: may be created, synced and reopened any number of times; each sync
+    /// is also a metadata write.
+    Client,
+}
+
+/// Who asks for space, the most urgent first. A rank may use what all lower ranks must leave free.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Rank {
+    /// The journal: without it nothing can be deleted.
+    Journal,
+    /// Reclaim: frees more than it takes.
+    Reclaim,
+    /// Compaction: frees its inputs in the end.
+    Compaction,
+    /// Flush: frees log and memory.
+    Flush,
+    /// The write-ahead log, and foreign clients: new data.
+    Log,
+}
+
+impl fmt::Display for Rank {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Journal => "journal",
+            Self::Reclaim => "reclaim",
+            Self::Compaction => "compaction",
+            Self::Flush => "flush",
+            Self::Log => "log",
+        })
+    }
+}
+
+/// How to create a file.
+#[derive(Debug)]
+pub struct CreateOptions<'a> {
+    /// How it is written.
+    pub kind: FileKind,
+    /// What placement may know.
+    pub hint: PlacementHint,
+    /// Whose space it takes when there is no reservation, or the reservation is used up.
+    pub rank: Rank,
+    /// Space set aside beforehand, from the same store.
+    pub reservation: Option<&'a Reservation>,
+    /// The cause its writes are counted under.
+    pub cause: Cause,
+}
+
+/// Space set aside for a job's worst case. What is left of it comes free when it is dropped.
+pub struct Reservation(Arc<dyn ReservedSpace>);
+
+/// What a store keeps behind a [`Reservation`].
+pub trait ReservedSpace: Send + Sync + 'static {
+    /// The bytes that are set aside and not yet used.
+    fn remaining(&self) -> ByteCount;
+
+    /// For the store that made it to find its own type again.
+    fn as_any(&self) -> &dyn std::any::Any;
+}
+
+impl Reservation {
+    /// Wraps a store's own reservation; the space comes free when it is dropped.
+    #[must_use]
+    pub fn new(space: Arc<dyn ReservedSpace>) -> Self {
+        Self(space)
+    }
+
+    /// The bytes that are set aside and not yet used.
+    #[must_use]
+    pub fn remaining(&self) -> ByteCount {
+        self.0.remaining()
+    }
+
+    /// The store's own reservation.
+    #[must_use]
+    pub fn space(&self) -> &Arc<dyn ReservedSpace> {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Reservation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Reservation({} left)", self.remaining())
+    }
+}
+
+/// What a store knows of a file.
+#[derive(Clone, Debug)]
+pub struct FileInfo {
+    /// The file.
+    pub id: FileId,
+    /// How it is written.
+    pub kind: FileKind,
+    /// Its length in bytes; of an unsealed file, what has been appended so far.
+    pub size: u64,
+    /// Whether it is sealed.
+    pub sealed: bool,
+    /// Its annotation.
+    pub annotation: Arc<Annotation>,
+    /// Its names, in order.
+    pub names: Vec<String>,
+}
+
+/// How a store's space is used.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SpaceInfo {
+    /// All bytes that files could ever occupy.
+    pub capacity: ByteCount,
+    /// Bytes that can be written without reclaim.
+    pub free: ByteCount,
+    /// Bytes of files that exist.
+    pub live: ByteCount,
+    /// Bytes that nothing refers to and that come back with reclaim or a reset.
+    pub dead: ByteCount,
+    /// Bytes of deleted files that readers hold.
+    pub pinned: ByteCount,
+    /// Bytes that are set aside by reservations.
+    pub reserved: ByteCount,
+}
+
+/// Bytes and requests moved, by cause.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct IoCounts {
+    /// Bytes read from the medium, indexed like [`Cause::ALL`].
+    pub read_bytes: [u64; Cause::ALL.len()],
+    /// Read requests.
+    pub reads: [u64; Cause::ALL.len()],
+    /// Bytes written to the medium, padding included.
+    pub written_bytes: [u64; Cause::ALL.len()],
+    /// Write requests.
+    pub writes: [u64; Cause::ALL.len()],
+    /// Cache flushes.
+    pub flushes: u64,
+    /// Zones reset.
+    pub zones_reset: u64,
+    /// Zones finished before they were full.
+    pub zones_finished: u64,
+    /// Times the journal was rolled into a snapshot.
+    pub journal_rolls: u64,
+}
+
+impl IoCounts {
+    /// Bytes written for `cause`.
+    #[must_use]
+    pub fn written(&self, cause: Cause) -> ByteCount {
+        ByteCount(self.written_bytes[cause as usize])
+    }
+
+    /// Bytes read for `cause`.
+    #[must_use]
+    pub fn read(&self, cause: Cause) -> ByteCount {
+        ByteCount(self.read_bytes[cause as usize])
+    }
+}
+
+/// The only writer of a file. Dropped before the file is sealed: a file that was committed with
+/// [`Change::Create`](super::Change::Create) stays unsealed, any other is gone.
+pub trait FileWriter: Send {
+    /// The file.
+    fn id(&self) -> FileId;
+
+    /// How many bytes have been appended in the file's life.
+    fn len(&self) -> u64;
+
+    /// Whether nothing has been appended.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Appends bytes. They can be read at once, and are durable after [`sync`](Self::sync) or the
+    /// commit that seals the file. One append to a log is never split by a power cut.
+    fn append(&mut self, bytes: &[u8]) -> Result<(), StoreError>;
+
+    /// Makes everything appended so far durable.
+    fn sync(&mut self) -> Result<(), StoreError>;
+
+    /// Hands the last bytes to the medium and ends writing: the file can now be sealed. Calling it
+    /// again does nothing.
+    fn finish(&mut self) -> Result<(), StoreError>;
+}
+
+/// A handle for reading. The file's bytes stay readable until the last handle is dropped, even when
+/// the file is deleted.
+pub trait FileReader: Send + Sync {
+    /// The file.
+    fn id(&self) -> FileId;
+
+    /// The bytes that can be read now.
+    fn len(&self) -> u64;
+
+    /// Whether the file holds nothing.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Fills `into` with the bytes from `offset` on; all of them, or an error.
+    fn read_at(&self, offset: u64, into: &mut [u8], cause: Cause) -> Result<(), StoreError>;
+}
+
+/// A place that keeps files; see the [module](super) for the rules.
+pub trait Store: Send + Sync + 'static {
+    /// Starts a file. It exists for others once it is committed.
+    fn create(&self, options: &CreateOptions<'_>) -> Result<Box<dyn FileWriter>, StoreError>;
+
+    /// Goes on appending to an unsealed file that has no writer, after what survived of it.
+    fn reopen(&self, id: FileId) -> Result<Box<dyn FileWriter>, StoreError>;
+
+    /// Opens a file for reading, sealed or not.
+    fn open(&self, id: FileId) -> Result<Arc<dyn FileReader>, StoreError>;
+
+    /// Applies a transaction as a whole; it is durable when this returns.
+    fn commit(&self, transaction: Transaction) -> Result<(), StoreError>;
+
+    /// What is known of a file, or `None` if there is none of this id. For [`FileId::STORE`], the
+    /// store's own annotation.
+    fn info(&self, id: FileId) -> Option<FileInfo>;
+
+    /// The file of this name.
+    fn lookup(&self, name: &str) -> Option<FileId>;
+
+    /// All committed files, by id.
+    fn list(&self) -> Vec<FileInfo>;
+
+    /// Sets aside space for a job's worst case, waiting for reclaim where that helps.
+    fn reserve(&self, rank: Rank, bytes: ByteCount) -> Result<Reservation, StoreError>;
+
+    /// How the space is used.
+    fn space(&self) -> SpaceInfo;
+
+    /// What has been moved since the store was mounted.
+    fn io(&self) -> IoCounts;
+}

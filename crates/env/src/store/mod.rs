@@ -1,0 +1,30 @@
+//! The seam between the engine and whatever keeps its files.
+//!
+//! A store keeps *files*: byte strings that are appended to, sealed, and from then on only read,
+//! trimmed and deleted. All metadata changes go through one [`Transaction`], which is applied as a
+//! whole or not at all, and is durable when [`Store::commit`] returns. What is appended becomes
+//! durable by [`FileWriter::sync`] or by the transaction that seals the file.
+//!
+//! | implementation | where |
+//! |---|---|
+//! | [`MemoryStore`], the fake, with its fault model | here |
+//! | files on zones, and files in a plain directory | the `fs` crate |
+//!
+//! Every implementation passes [`conformance::run`].
+
+mod annotation;
+pub mod conformance;
+mod contract;
+mod error;
+mod memory;
+mod transaction;
+
+pub use annotation::{Annotation, KeyRange, Lifetime, PlacementHint};
+pub use contract::{
+    CreateOptions, FileInfo, FileKind, FileReader, FileWriter, IoCounts, Rank, Reservation,
+    ReservedSpace,
+    SpaceInfo, Store,
+};
+pub use error::StoreError;
+pub use memory::{CrashMode, MemoryStore};
+pub use transaction::{Change, Transaction};

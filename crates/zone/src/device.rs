@@ -1,0 +1,204 @@
+//! The contract between a zoned device and whoever uses it.
+//!
+//! The rules are those of ZBC, ZAC and NVMe ZNS as the Linux block layer shows them:
+//!
+//! - A sequential zone is written at its write pointer and nowhere else; writing opens it
+//!   implicitly. The pointer moves by what was written; at the capacity the zone is full.
+//! - Open zones, and active (open or closed) zones, are limited. A device may close an implicitly
+//!   opened zone to make room for another; an explicitly opened one it must not.
+//! - Reset empties a zone; finish makes it full. Read-only and offline zones stay what they are.
+//! - Reads below the pointer return what was written; beyond it zeros (some devices: 0xff).
+//! - A completed write is *volatile* until a flush completes or it was forced (`fua`). A power cut
+//!   keeps, drops or tears volatile writes block by block; zone resets and finishes are volatile
+//!   too. A forced write makes nothing durable but itself and the reset of its own zone.
+//!
+//! # Threads
+//! All methods may be called from any actor. Requests to one zone are carried out in the order in
+//! which they were submitted. No lock may be held over a call.
+
+use serde::{Deserialize, Serialize};
+use terrace_env::{Cause, IoBuf, Lba, ZoneId};
+
+use crate::{DeviceError, Geometry, ZoneType};
+
+/// The state of a zone, in the words of ZBC and NVMe.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ZoneState {
+    /// Nothing is written.
+    Empty,
+    /// Opened by a write; the device may close it.
+    ImplicitlyOpen,
+    /// Opened by the host; only the host closes it.
+    ExplicitlyOpen,
+    /// Partly written, and not open.
+    Closed,
+    /// Written to its capacity, or finished.
+    Full,
+    /// Readable, and never writable again.
+    ReadOnly,
+    /// Neither readable nor writable, for ever.
+    Offline,
+    /// A conventional zone.
+    NotWritePointer,
+}
+
+impl ZoneState {
+    /// Whether the zone takes up one of the open slots.
+    #[must_use]
+    pub fn is_open(self) -> bool {
+        matches!(self, Self::ImplicitlyOpen | Self::ExplicitlyOpen)
+    }
+
+    /// Whether the zone takes up one of the active slots.
+    #[must_use]
+    pub fn is_active(self) -> bool {
+        self.is_open() || self == Self::Closed
+    }
+
+    /// Whether the write pointer means something: on full, conventional, read-only and offline
+    /// zones its value differs from device to device.
+    #[must_use]
+    pub fn has_pointer(self) -> bool {
+        self == Self::Empty || self.is_active()
+    }
+}
+
+/// What a device reports of a zone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ZoneReport {
+    /// The zone.
+    pub zone: ZoneId,
+    /// Whether it must be written sequentially.
+    pub zone_type: ZoneType,
+    /// Its state.
+    pub state: ZoneState,
+    /// Its first block.
+    pub start: Lba,
+    /// Writable logical blocks.
+    pub capacity: u64,
+    /// The next block to write; meaningless unless [`ZoneState::has_pointer`].
+    pub write_pointer: Lba,
+}
+
+/// What a device can be asked to do.
+#[derive(Debug)]
+pub enum Op {
+    /// Reads `blocks` logical blocks.
+    Read {
+        /// The first block.
+        lba: Lba,
+        /// How many.
+        blocks: u32,
+    },
+    /// Writes whole blocks: at the write pointer of a sequential zone, anywhere in a conventional
+    /// one; never across a zone's capacity.
+    Write {
+        /// The first block.
+        lba: Lba,
+        /// The bytes; the buffer comes back with the completion.
+        data: IoBuf,
+        /// Durable on completion.
+        fua: bool,
+    },
+    /// Writes whole blocks at the pointer, wherever it is by then.
+    Append {
+        /// The zone.
+        zone: ZoneId,
+        /// The bytes; the buffer comes back with the completion.
+        data: IoBuf,
+        /// Durable on completion.
+        fua: bool,
+    },
+    /// Opens a zone explicitly.
+    Open(ZoneId),
+    /// Closes an open zone; one with nothing written becomes empty.
+    Close(ZoneId),
+    /// Makes a zone full wherever its pointer is.
+    Finish(ZoneId),
+    /// Empties a zone.
+    Reset(ZoneId),
+    /// Makes everything that completed before durable.
+    Flush,
+}
+
+/// A request, with the job it is for.
+#[derive(Debug)]
+pub struct Request {
+    /// What is asked.
+    pub op: Op,
+    /// For whom.
+    pub cause: Cause,
+}
+
+/// A submitted request. It must be waited for, by anyone, once.
+#[must_use = "a request that is never waited for is never known to have succeeded"]
+#[derive(Debug, PartialEq, Eq)]
+pub struct Ticket(pub u64);
+
+/// What a device answers.
+#[derive(Debug)]
+pub enum Completion {
+    /// The zone operation or flush is done.
+    Done,
+    /// The bytes read.
+    Read(IoBuf),
+    /// Where the bytes were written, and their buffer for reuse.
+    Written {
+        /// The first block written.
+        lba: Lba,
+        /// The buffer that was handed in.
+        data: IoBuf,
+    },
+}
+
+/// A zoned device.
+pub trait Device: Send + Sync + 'static {
+    /// Its shape.
+    fn geometry(&self) -> &Geometry;
+
+    /// The state of `count` zones from `first` on; fewer at the end of the device.
+    fn report(&self, first: ZoneId, count: u32) -> Result<Vec<ZoneReport>, DeviceError>;
+
+    /// Hands a request to the device and returns at once.
+    fn submit(&self, request: Request) -> Ticket;
+
+    /// Waits for a request to complete.
+    fn wait(&self, ticket: Ticket) -> Result<Completion, DeviceError>;
+
+    /// Reads `blocks` logical blocks and waits.
+    fn read(&self, lba: Lba, blocks: u32, cause: Cause) -> Result<IoBuf, DeviceError> {
+        match self.wait(self.submit(Request { op: Op::Read { lba, blocks }, cause }))? {
+            Completion::Read(data) => Ok(data),
+            other => unreachable!("a read completed as {other:?}"),
+        }
+    }
+
+    /// Writes and waits; returns the buffer.
+    fn write(&self, lba: Lba, data: IoBuf, fua: bool, cause: Cause) -> Result<IoBuf, DeviceError> {
+        match self.wait(self.submit(Request { op: Op::Write { lba, data, fua }, cause }))? {
+            Completion::Written { data, .. } => Ok(data),
+            other => unreachable!("a write completed as {other:?}"),
+        }
+    }
+
+    /// Appends and waits; returns where the bytes went.
+    fn append(
+        &self,
+        zone: ZoneId,
+        data: IoBuf,
+        fua: bool,
+        cause: Cause,
+    ) -> Result<(Lba, IoBuf), DeviceError> {
+        match self.wait(self.submit(Request { op: Op::Append { zone, data, fua }, cause }))? {
+            Completion::Written { lba, data } => Ok((lba, data)),
+            other => unreachable!("an append completed as {other:?}"),
+        }
+    }
+
+    /// Carries out an operation that returns nothing: open, close, finish, reset or flush.
+    fn control(&self, op: Op, cause: Cause) -> Result<(), DeviceError> {
+        debug_assert!(!matches!(op, Op::Read { .. } | Op::Write { .. } | Op::Append { .. }));
+        self.wait(self.submit(Request { op, cause })).map(|_| ())
+    }
+}

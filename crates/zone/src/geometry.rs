@@ -1,0 +1,215 @@
+//! The shape of a zoned device.
+
+use std::ops::Range;
+
+use serde::{Deserialize, Serialize};
+use terrace_env::{ByteCount, Lba, ZoneId};
+
+/// Whether a zone must be written front to back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ZoneType {
+    /// Writable anywhere, in any order; it has no write pointer.
+    Conventional,
+    /// Sequential write required.
+    Sequential,
+}
+
+/// Sizes and limits of a device. Addresses and sizes are in *logical* blocks; writes to sequential
+/// zones start and end on *physical* blocks (ZBC: 512e drives have 512-byte logical and 4 KiB
+/// physical blocks).
+///
+/// Zone `i` starts at block `i * zone_size`; a zone's capacity, from its start, may be smaller than
+/// its size (NVMe ZNS), and the last zone may be shorter.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Geometry {
+    /// Bytes in a logical block: 512 or 4096.
+    pub logical_block: u32,
+    /// Bytes in a physical block: a multiple of the logical block, at most 4096.
+    pub physical_block: u32,
+    /// Logical blocks from one zone's start to the next one's; any number, not only powers of two.
+    pub zone_size: u64,
+    /// Writable logical blocks of a sequential zone.
+    pub zone_capacity: u64,
+    /// Zones, the short last one included.
+    pub zones: u32,
+    /// Logical blocks of the last zone, where it is shorter than the others.
+    pub last_zone_size: Option<u64>,
+    /// Runs of conventional zones, ascending and disjoint.
+    pub conventional: Vec<Range<u32>>,
+    /// The most zones that may be open at once.
+    pub max_open: Option<u32>,
+    /// The most zones that may be open or closed at once.
+    pub max_active: Option<u32>,
+    /// The most logical blocks a zone append may carry; `None` if the device has no append.
+    pub max_append: Option<u32>,
+}
+
+/// A geometry that no device can have.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("impossible geometry: {what}: expected {expected}, found {got}")]
+pub struct GeometryError {
+    /// The field.
+    pub what: &'static str,
+    /// What it must be.
+    pub expected: String,
+    /// What it is.
+    pub got: String,
+}
+
+impl Geometry {
+    /// A plain device: 4 KiB blocks, all zones sequential and full-size, no limits.
+    #[must_use]
+    pub fn uniform(zone_size: ByteCount, zones: u32) -> Self {
+        let zone_size = zone_size.0 / 4096;
+        Self {
+            logical_block: 4096,
+            physical_block: 4096,
+            zone_size,
+            zone_capacity: zone_size,
+            zones,
+            last_zone_size: None,
+            conventional: Vec::new(),
+            max_open: None,
+            max_active: None,
+            max_append: None,
+        }
+    }
+
+    /// Checks that a device can have this shape.
+    pub fn validate(&self) -> Result<(), GeometryError> {
+        let check = |good: bool, what, expected: String, got: String| {
+            if good { Ok(()) } else { Err(GeometryError { what, expected, got }) }
+        };
+        let logical = self.logical_block;
+        check(
+            matches!(logical, 512 | 4096),
+            "logical block",
+            "512 or 4096 bytes".into(),
+            logical.to_string(),
+        )?;
+        let physical = self.physical_block;
+        check(
+            physical.is_power_of_two() && physical >= logical && physical <= 4096,
+            "physical block",
+            format!("a power of two from {logical} to 4096 bytes"),
+            physical.to_string(),
+        )?;
+        check(self.zones > 0, "zones", "at least 1".into(), self.zones.to_string())?;
+        let step = u64::from(physical / logical);
+        let aligned = |blocks: u64| blocks > 0 && blocks.is_multiple_of(step);
+        let whole = format!("a positive multiple of {step} logical blocks");
+        check(aligned(self.zone_size), "zone size", whole.clone(), self.zone_size.to_string())?;
+        check(
+            aligned(self.zone_capacity) && self.zone_capacity <= self.zone_size,
+            "zone capacity",
+            format!("{whole}, at most the zone size {}", self.zone_size),
+            self.zone_capacity.to_string(),
+        )?;
+        if let Some(last) = self.last_zone_size {
+            check(
+                aligned(last) && last < self.zone_size,
+                "last zone size",
+                format!("{whole}, less than the zone size {}", self.zone_size),
+                last.to_string(),
+            )?;
+        }
+        let blocks = u128::from(self.zone_size) * u128::from(self.zones);
+        check(
+            blocks * u128::from(logical) <= u128::from(u64::MAX / 2),
+            "capacity",
+            "less than 8 EiB".into(),
+            format!("{blocks} blocks"),
+        )?;
+        let mut next = 0;
+        for run in &self.conventional {
+            check(
+                run.start >= next && run.start < run.end && run.end <= self.zones,
+                "conventional zones",
+                format!("ascending non-empty ranges within 0..{}", self.zones),
+                format!("{run:?}"),
+            )?;
+            next = run.end;
+        }
+        for (what, limit) in [("open limit", self.max_open), ("active limit", self.max_active)] {
+            check(limit != Some(0), what, "at least 1, or none".into(), "0".into())?;
+        }
+        if let (Some(open), Some(active)) = (self.max_open, self.max_active) {
+            check(
+                open <= active,
+                "open limit",
+                format!("at most the active limit {active}"),
+                open.to_string(),
+            )?;
+        }
+        let append = u64::from(self.max_append.unwrap_or(step as u32));
+        check(aligned(append), "append limit", whole, append.to_string())
+    }
+
+    /// All zones.
+    pub fn zone_ids(&self) -> impl DoubleEndedIterator<Item = ZoneId> + use<> {
+        (0..self.zones).map(ZoneId)
+    }
+
+    /// Whether a zone must be written sequentially.
+    #[must_use]
+    pub fn zone_type(&self, zone: ZoneId) -> ZoneType {
+        if self.conventional.iter().any(|run| run.contains(&zone.0)) {
+            ZoneType::Conventional
+        } else {
+            ZoneType::Sequential
+        }
+    }
+
+    /// A zone's first block.
+    #[must_use]
+    pub fn zone_start(&self, zone: ZoneId) -> Lba {
+        Lba(u64::from(zone.0) * self.zone_size)
+    }
+
+    /// Logical blocks from a zone's start to its end.
+    #[must_use]
+    pub fn zone_size(&self, zone: ZoneId) -> u64 {
+        match self.last_zone_size {
+            Some(last) if zone.0 + 1 == self.zones => last,
+            _ => self.zone_size,
+        }
+    }
+
+    /// Logical blocks of a zone that can be written.
+    #[must_use]
+    pub fn zone_capacity(&self, zone: ZoneId) -> u64 {
+        match self.zone_type(zone) {
+            ZoneType::Conventional => self.zone_size(zone),
+            ZoneType::Sequential => self.zone_capacity.min(self.zone_size(zone)),
+        }
+    }
+
+    /// The zone a block lies in, or `None` beyond the end of the device.
+    #[must_use]
+    pub fn zone_of(&self, lba: Lba) -> Option<ZoneId> {
+        let zone = ZoneId(u32::try_from(lba.0 / self.zone_size).ok()?);
+        (zone.0 < self.zones && lba.0 - self.zone_start(zone).0 < self.zone_size(zone))
+            .then_some(zone)
+    }
+
+    /// Logical blocks of the whole address space.
+    #[must_use]
+    pub fn blocks(&self) -> u64 {
+        let last = ZoneId(self.zones - 1);
+        self.zone_start(last).0 + self.zone_size(last)
+    }
+
+    /// Bytes that can be written in all zones together.
+    #[must_use]
+    pub fn capacity(&self) -> ByteCount {
+        let blocks: u64 = self.zone_ids().map(|zone| self.zone_capacity(zone)).sum();
+        ByteCount(blocks * u64::from(self.logical_block))
+    }
+
+    /// Logical blocks in a physical block.
+    #[must_use]
+    pub fn physical_step(&self) -> u64 {
+        u64::from(self.physical_block / self.logical_block)
+    }
+}

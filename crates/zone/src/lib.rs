@@ -1,0 +1,16 @@
+//! Layer 1: zoned devices.
+//!
+//! [`Device`] is the contract that every back-end keeps, [`Geometry`] the shape of a device,
+//! [`DeviceError`] what it may answer. The zone state machine is pure and shared; the emulator
+//! joins it with a medium (memory, or a sparse file), a volatile write cache and faults. The
+//! conformance suite is a library function, so that any back-end can be run through it.
+//!
+//! zone does not know files or keys.
+
+mod device;
+mod error;
+mod geometry;
+
+pub use device::{Completion, Device, Op, Request, Ticket, ZoneReport, ZoneState};
+pub use error::DeviceError;
+pub use geometry::{Geometry, GeometryError, ZoneType};
