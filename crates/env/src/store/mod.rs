@@ -22,8 +22,7 @@ mod transaction;
 pub use annotation::{Annotation, KeyRange, Lifetime, PlacementHint};
 pub use contract::{
     CreateOptions, FileInfo, FileKind, FileReader, FileWriter, IoCounts, Rank, Reservation,
-    ReservedSpace,
-    SpaceInfo, Store,
+    ReservedSpace, SpaceInfo, Store,
 };
 pub use error::StoreError;
 pub use memory::{CrashMode, MemoryStore};
