@@ -1,3 +1,80 @@
-//! The project's chores.
+//! The project's chores: `cargo xtask tidy | test | ci | soak | bench`.
+//!
+//! CI runs nothing but `cargo xtask ci`, so that whatever CI finds, a developer can find too. No
+//! chore reads standard input. One file per subject; this one only knows the command line.
 
-fn main() {}
+mod bench;
+mod named;
+mod packages;
+mod soak;
+mod step;
+mod suite;
+mod tidy;
+mod workspace;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use crate::step::Steps;
+use crate::workspace::Workspace;
+
+/// The project's chores.
+#[derive(Parser)]
+#[command(bin_name = "cargo xtask")]
+struct Arguments {
+    #[command(subcommand)]
+    chore: Chore,
+}
+
+#[derive(Subcommand)]
+enum Chore {
+    /// Check the shape of the project: layers, files, links, formatting, lints, documentation
+    Tidy {
+        /// Only the checks that need no compiler
+        #[arg(long)]
+        quick: bool,
+    },
+    /// Run every test: unit, integration, documentation and canaries
+    Test,
+    /// What CI runs: tidy, test, and the demonstration in a release build
+    Ci,
+    /// Go on trying new seeds of one recipe, and keep count over the days
+    Soak(soak::Arguments),
+    /// Run one of the benchmarks and print its figures
+    Bench(bench::Arguments),
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    match run(&arguments.chore) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(chore: &Chore) -> anyhow::Result<()> {
+    let workspace = Workspace::find()?;
+    let mut steps = Steps::new();
+    match chore {
+        Chore::Tidy { quick } => {
+            tidy::shape(&workspace, &mut steps)?;
+            if !quick {
+                tidy::compile(&workspace, &mut steps);
+            }
+        }
+        Chore::Test => suite::test(&workspace, &mut steps),
+        Chore::Ci => {
+            tidy::shape(&workspace, &mut steps)?;
+            tidy::compile(&workspace, &mut steps);
+            suite::test(&workspace, &mut steps);
+            suite::demo(&workspace, &mut steps);
+        }
+        Chore::Soak(arguments) => return soak::run(&workspace, arguments),
+        Chore::Bench(arguments) => return bench::run(&workspace, arguments),
+    }
+    steps.close()
+}

@@ -1,0 +1,62 @@
+//! Running those tests of a crate whose names contain a word.
+//!
+//! cargo calls a run in which the word matched nothing a success; here it is a failure, for a check
+//! that cannot fail is a defect.
+
+use std::process::Command;
+
+use anyhow::ensure;
+
+use crate::step;
+use crate::workspace::Workspace;
+
+/// A crate's tests by name.
+pub(crate) struct Named<'a> {
+    /// The crate.
+    pub(crate) package: &'a str,
+    /// Flags for cargo: features, profile.
+    pub(crate) flags: &'a [&'a str],
+    /// The word in the tests' names.
+    pub(crate) word: &'a str,
+}
+
+impl Named<'_> {
+    /// Checks that the word matches a test, and says how many it matches.
+    pub(crate) fn find(&self, workspace: &Workspace) -> anyhow::Result<()> {
+        let listed = step::output(self.cargo(workspace).arg("--list"))?;
+        let count = count(&listed);
+        let Self { package, word, .. } = self;
+        ensure!(count > 0, "{package}: expected tests with `{word}` in their names, found none");
+        eprintln!("{count} tests");
+        Ok(())
+    }
+
+    /// Runs them, with the variables given.
+    pub(crate) fn run(&self, workspace: &Workspace, set: &[(&str, String)]) -> anyhow::Result<()> {
+        let set = set.iter().map(|(name, value)| (name, value));
+        step::command(self.cargo(workspace).envs(set))
+    }
+
+    fn cargo(&self, workspace: &Workspace) -> Command {
+        let mut cargo = workspace.cargo(["test", "--quiet", "--tests", "--package", self.package]);
+        cargo.args(self.flags).args(["--", self.word]);
+        cargo
+    }
+}
+
+/// The tests in the output of `--list`.
+fn count(listed: &str) -> usize {
+    listed.lines().filter(|line| line.ends_with(": test")).count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn listed_tests_are_counted() {
+        let listed = "canary::one: test\ncanary::two: test\n\n2 tests, 0 benchmarks\n";
+        assert_eq!(count(listed), 2);
+        assert_eq!(count("0 tests, 0 benchmarks\n"), 0);
+    }
+}

@@ -1,0 +1,90 @@
+//! Packages of the operating system that the full suite needs, beyond the Rust toolchain.
+//!
+//! Each entry says what shows that the package is there and which tests want it. What is missing is
+//! installed with apt where there is an apt and the right to use it; otherwise the error names the
+//! package. Nothing outside the list is ever installed.
+
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::bail;
+
+use crate::step;
+
+/// One package of the operating system.
+pub(crate) struct Package {
+    /// Its name for apt.
+    pub(crate) name: &'static str,
+    /// A program that it brings.
+    pub(crate) program: &'static str,
+    /// What needs it.
+    pub(crate) why: &'static str,
+}
+
+/// What the suite needs today: `cc` links every Rust program, so a machine that can build the
+/// project has it already, except for the slimmest of images.
+pub(crate) const NEEDED: [Package; 1] =
+    [Package { name: "gcc", program: "cc", why: "the Rust toolchain links with it" }];
+
+/// Makes sure that every package of the list is there.
+pub(crate) fn provide(needed: &[Package]) -> anyhow::Result<()> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let directories: Vec<_> = std::env::split_paths(&path).collect();
+    let missing = missing(needed, &directories);
+    if missing.is_empty() {
+        let names: Vec<_> = needed.iter().map(|package| package.name).collect();
+        eprintln!("present: {}; nothing to install", names.join(", "));
+        return Ok(());
+    }
+    let wanted: Vec<_> =
+        missing.iter().map(|package| format!("{} ({})", package.name, package.why)).collect();
+    let wanted = wanted.join(", ");
+    if !has_program("apt-get", &directories) {
+        bail!(
+            "expected {wanted} to be installed; found no such program, and no apt to get it with"
+        );
+    }
+    eprintln!("installing {wanted}");
+    step::command(apt().arg("update"))?;
+    step::command(
+        apt()
+            .args(["install", "--yes", "--no-install-recommends"])
+            .args(missing.iter().map(|package| package.name)),
+    )
+}
+
+fn missing<'a>(needed: &'a [Package], directories: &[std::path::PathBuf]) -> Vec<&'a Package> {
+    needed.iter().filter(|package| !has_program(package.program, directories)).collect()
+}
+
+fn has_program(name: &str, directories: &[impl AsRef<Path>]) -> bool {
+    directories.iter().any(|directory| directory.as_ref().join(name).is_file())
+}
+
+/// apt, through sudo where the user needs it; it asks no question.
+fn apt() -> Command {
+    let as_root = std::env::var("USER").is_ok_and(|user| user != "root");
+    let mut command = Command::new(if as_root { "sudo" } else { "apt-get" });
+    if as_root {
+        command.args(["--non-interactive", "apt-get"]);
+    }
+    command.arg("--quiet").env("DEBIAN_FRONTEND", "noninteractive");
+    command
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_missing_program_names_its_package() {
+        let directory = tempfile::tempdir().unwrap();
+        std::fs::write(directory.path().join("here"), "").unwrap();
+        let needed = [
+            Package { name: "a", program: "here", why: "" },
+            Package { name: "b", program: "gone", why: "" },
+        ];
+        let missing = missing(&needed, &[directory.path().to_path_buf()]);
+        assert_eq!(missing.iter().map(|package| package.name).collect::<Vec<_>>(), ["b"]);
+    }
+}

@@ -1,0 +1,114 @@
+//! A chore is a list of steps. Every step runs, even after one has failed, so that one run shows
+//! all there is to mend; each says how long it took, and the closing line says which ones failed.
+
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, bail, ensure};
+
+/// The steps run so far.
+pub(crate) struct Steps {
+    start: Instant,
+    done: usize,
+    failed: Vec<String>,
+}
+
+impl Steps {
+    /// Starts the clock.
+    pub(crate) fn new() -> Self {
+        Self { start: Instant::now(), done: 0, failed: Vec::new() }
+    }
+
+    /// Runs one step. Its error is printed under its name, and remembered.
+    pub(crate) fn run(&mut self, name: &str, step: impl FnOnce() -> anyhow::Result<()>) {
+        eprintln!("== {name}");
+        let start = Instant::now();
+        let result = step();
+        let took = seconds(start.elapsed());
+        self.done += 1;
+        match result {
+            Ok(()) => eprintln!("== {name}: ok, {took}"),
+            Err(error) => {
+                eprintln!("{error:#}\n== {name}: FAILED, {took}");
+                self.failed.push(name.to_owned());
+            }
+        }
+    }
+
+    /// Prints the closing line; an error if a step failed.
+    pub(crate) fn close(self) -> anyhow::Result<()> {
+        let took = seconds(self.start.elapsed());
+        if self.failed.is_empty() {
+            eprintln!("== all {} steps ok, {took}", self.done);
+            return Ok(());
+        }
+        let failed = self.failed.join("; ");
+        bail!("{} of {} steps failed ({failed}), {took}", self.failed.len(), self.done)
+    }
+}
+
+/// Runs a command to its end with nothing on its standard input.
+pub(crate) fn command(command: &mut Command) -> anyhow::Result<()> {
+    let line = line(command);
+    eprintln!("$ {line}");
+    let status = command
+        .stdin(std::process::Stdio::null())
+        .status()
+        .with_context(|| format!("{line}: expected to start, but it did not"))?;
+    ensure!(status.success(), "{line}: expected to succeed, found {status}");
+    Ok(())
+}
+
+/// Runs a command to its end and returns its standard output; its standard error is passed on.
+pub(crate) fn output(command: &mut Command) -> anyhow::Result<String> {
+    let line = line(command);
+    eprintln!("$ {line}");
+    let output = command
+        .stdin(std::process::Stdio::null())
+        .stderr(std::process::Stdio::inherit())
+        .output()
+        .with_context(|| format!("{line}: expected to start, but it did not"))?;
+    ensure!(output.status.success(), "{line}: expected to succeed, found {}", output.status);
+    String::from_utf8(output.stdout).with_context(|| format!("{line}: expected UTF-8 output"))
+}
+
+/// A command as one would type it, with the variables that were set for it.
+fn line(command: &Command) -> String {
+    let set = command.get_envs().filter_map(|(name, value)| {
+        Some(format!("{}='{}'", name.to_string_lossy(), value?.to_string_lossy()))
+    });
+    let program = std::path::Path::new(command.get_program());
+    let program = program.file_name().unwrap_or(command.get_program()).to_string_lossy();
+    let words = command.get_args().map(|word| word.to_string_lossy().into_owned());
+    set.chain([program.into_owned()]).chain(words).collect::<Vec<_>>().join(" ")
+}
+
+fn seconds(duration: Duration) -> String {
+    format!("{:.1} s", duration.as_secs_f64())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failed_step_fails_the_chore_but_not_the_next_step() {
+        let mut steps = Steps::new();
+        let mut second = false;
+        steps.run("first", || bail!("broken"));
+        steps.run("second", || {
+            second = true;
+            Ok(())
+        });
+        assert!(second);
+        let error = steps.close().unwrap_err().to_string();
+        assert!(error.starts_with("1 of 2 steps failed (first)"), "{error}");
+    }
+
+    #[test]
+    fn a_command_that_fails_is_shown_as_typed() {
+        let error = command(Command::new("false").arg("--really")).unwrap_err().to_string();
+        assert!(error.starts_with("false --really: expected to succeed"), "{error}");
+        command(&mut Command::new("true")).unwrap();
+    }
+}

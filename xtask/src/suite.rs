@@ -1,0 +1,77 @@
+//! `cargo xtask test`: every test there is, and the demonstration that CI adds.
+//!
+//! The canary runs are found rather than listed: a crate that declares the feature `canary` has
+//! tests with `canary` in their names, which break a rule at run time and expect the suite to
+//! notice.
+
+use anyhow::{Context, ensure};
+use serde_json::Value;
+
+use crate::named::Named;
+use crate::packages;
+use crate::step::{self, Steps};
+use crate::workspace::Workspace;
+
+/// Runs every test.
+pub(crate) fn test(workspace: &Workspace, steps: &mut Steps) {
+    steps.run("test: packages of the system", || packages::provide(&packages::NEEDED));
+    steps.run("test: unit, integration and documentation", || {
+        step::command(&mut workspace.cargo(["test", "--workspace", "--quiet"]))
+    });
+    for package in workspace.metadata().workspace_packages() {
+        if package.features.contains_key("canary") {
+            let name = package.name.as_str();
+            let canaries =
+                Named { package: name, flags: &["--features", "canary"], word: "canary" };
+            steps.run(&format!("test: canaries of {name}"), || {
+                canaries.find(workspace)?;
+                canaries.run(workspace, &[])
+            });
+        }
+    }
+}
+
+/// Runs the demonstration in a release build and checks what it says of itself.
+pub(crate) fn demo(workspace: &Workspace, steps: &mut Steps) {
+    steps.run("demo", || {
+        let words = ["run", "--quiet", "--release", "--", "demo", "--json"];
+        let said = step::output(&mut workspace.cargo(words))?;
+        check_demo(said.lines().last().unwrap_or_default())
+    });
+}
+
+fn check_demo(line: &str) -> anyhow::Result<()> {
+    let said: Value = serde_json::from_str(line)
+        .with_context(|| format!("expected the last line to be a JSON object, found `{line}`"))?;
+    let files = said["files"].as_u64().unwrap_or(0);
+    ensure!(files > 0, "files: expected at least one, found {}", said["files"]);
+    for (field, expected) in [
+        ("verified", Value::from(files)),
+        ("synced_lost", Value::from(0)),
+        ("check", Value::from("clean")),
+    ] {
+        ensure!(said[field] == expected, "{field}: expected {expected}, found {}", said[field]);
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_demo_that_lost_something_fails() {
+        let good = r#"{"files": 3, "verified": 3, "synced_lost": 0, "check": "clean"}"#;
+        check_demo(good).unwrap();
+        for (from, to, what) in [
+            ("\"verified\": 3", "\"verified\": 2", "verified: expected 3, found 2"),
+            ("\"synced_lost\": 0", "\"synced_lost\": 1", "synced_lost: expected 0, found 1"),
+            ("clean", "dirty", "check: expected \"clean\", found \"dirty\""),
+            ("\"files\": 3", "\"files\": 0", "files: expected at least one, found 0"),
+        ] {
+            let error = check_demo(&good.replace(from, to)).unwrap_err();
+            assert_eq!(error.to_string(), what);
+        }
+        assert!(check_demo("").is_err());
+    }
+}

@@ -1,0 +1,36 @@
+//! One thing that is not as it should be.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+/// Where something is wrong, what was expected there and what was found.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Finding {
+    /// The file, relative to the root.
+    pub(crate) file: PathBuf,
+    /// The line, counted from 1.
+    pub(crate) line: usize,
+    /// What the rule asks for.
+    pub(crate) expected: String,
+    /// What stands there.
+    pub(crate) found: String,
+}
+
+impl Finding {
+    /// A finding in `file` at `line`.
+    pub(crate) fn new(
+        file: &Path,
+        line: usize,
+        expected: impl Into<String>,
+        found: impl Into<String>,
+    ) -> Self {
+        Self { file: file.to_path_buf(), line, expected: expected.into(), found: found.into() }
+    }
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { file, line, expected, found } = self;
+        write!(f, "{}:{line}: expected {expected}, found {found}", file.display())
+    }
+}

@@ -1,0 +1,115 @@
+//! The checks in their order: first those that need no compiler, then the compiler's own.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, bail};
+
+use super::finding::Finding;
+use super::{index, layers, links, names, source, text};
+use crate::step::{self, Steps};
+use crate::workspace::Workspace;
+
+/// Checks layers, names, sources, texts and links.
+pub(crate) fn shape(workspace: &Workspace, steps: &mut Steps) -> anyhow::Result<()> {
+    let root = workspace.root();
+    let files = read(root, &workspace.files()?)?;
+    let rust = || files.iter().filter(|(path, _)| has_extension(path, "rs"));
+    let pages = || files.iter().filter(|(path, _)| has_extension(path, "md"));
+    steps.run("tidy: layers", || none(layers::check(root, workspace.metadata())));
+    steps.run("tidy: sources", || {
+        let mut findings = Vec::new();
+        for (path, text) in rust() {
+            findings.extend(names::check(path));
+            findings.extend(text::check_rust(path, text));
+            findings.extend(syntax(path, text));
+        }
+        none(findings)
+    });
+    steps.run("tidy: words", || {
+        none(files.iter().flat_map(|(path, text)| text::check_any(path, text)).collect())
+    });
+    steps.run("tidy: links", || {
+        none(pages().flat_map(|(path, text)| links::check(root, path, text)).collect())
+    });
+    Ok(())
+}
+
+/// Checks formatting, lints and documentation.
+pub(crate) fn compile(workspace: &Workspace, steps: &mut Steps) {
+    steps.run("tidy: formatting", || {
+        step::command(&mut workspace.cargo(["fmt", "--all", "--check"]))
+    });
+    steps.run("tidy: lints", || {
+        let words = ["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"];
+        step::command(&mut workspace.cargo(words))
+    });
+    steps.run("tidy: documentation", || {
+        let mut cargo = workspace.cargo(["doc", "--workspace", "--no-deps"]);
+        step::command(cargo.env("RUSTDOCFLAGS", "-D warnings"))
+    });
+}
+
+fn syntax(path: &Path, text: &str) -> Vec<Finding> {
+    match syn::parse_file(text) {
+        Ok(file) => {
+            let mut findings = source::check(path, &file);
+            if index::is_index(path) {
+                findings.extend(index::check(path, &file));
+            }
+            findings
+        }
+        Err(error) => {
+            let line = error.span().start().line;
+            vec![Finding::new(path, line, "Rust", error.to_string())]
+        }
+    }
+}
+
+/// The text files among `paths`; others have nothing that the checks could read.
+fn read(root: &Path, paths: &[PathBuf]) -> anyhow::Result<Vec<(PathBuf, String)>> {
+    let mut files = Vec::new();
+    for path in paths {
+        let bytes = std::fs::read(root.join(path))
+            .with_context(|| format!("{}: expected to be readable", path.display()))?;
+        if let Ok(text) = String::from_utf8(bytes) {
+            files.push((path.clone(), text));
+        }
+    }
+    Ok(files)
+}
+
+fn has_extension(path: &Path, extension: &str) -> bool {
+    path.extension().is_some_and(|found| found == extension)
+}
+
+fn none(mut findings: Vec<Finding>) -> anyhow::Result<()> {
+    findings.sort();
+    for finding in &findings {
+        eprintln!("{finding}");
+    }
+    match findings.len() {
+        0 => Ok(()),
+        count => bail!("expected no findings, found {count}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_source_that_is_not_rust_is_a_finding() {
+        let found = syntax(Path::new("a.rs"), "//! Docs.\nfn (");
+        assert_eq!(found.len(), 1);
+        assert_eq!(found[0].line, 2);
+        assert!(none(found).is_err());
+        assert!(none(Vec::new()).is_ok());
+    }
+
+    #[test]
+    fn an_index_is_held_to_its_rule_and_another_file_is_not() {
+        let text = "//! Docs.\nfn f() {}\n";
+        assert_eq!(syntax(Path::new("src/lib.rs"), text).len(), 1);
+        assert_eq!(syntax(Path::new("src/job.rs"), text).len(), 0);
+    }
+}

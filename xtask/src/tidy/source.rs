@@ -1,0 +1,129 @@
+//! What a Rust source must not contain: silenced lints, unfinished code, tests switched off without
+//! a word.
+//!
+//! It looks at the syntax tree, so that a word in a comment or a string is no finding, and inside
+//! macro calls at the tokens.
+
+use std::path::Path;
+
+use proc_macro2::{TokenStream, TokenTree};
+use syn::visit::{self, Visit};
+use syn::{Attribute, Macro, Meta};
+
+use super::finding::Finding;
+
+/// Checks one parsed file.
+pub(crate) fn check(path: &Path, file: &syn::File) -> Vec<Finding> {
+    let mut visitor = Visitor { path, findings: Vec::new() };
+    visitor.visit_file(file);
+    visitor.findings
+}
+
+struct Visitor<'a> {
+    path: &'a Path,
+    findings: Vec<Finding>,
+}
+
+impl Visitor<'_> {
+    fn report(&mut self, span: proc_macro2::Span, expected: &str, found: &str) {
+        self.findings.push(Finding::new(self.path, span.start().line, expected, found));
+    }
+
+    /// Looks for an `allow` among the attributes that a `cfg_attr` brings, and for unfinished code
+    /// in the arguments of a macro.
+    fn visit_tokens(&mut self, tokens: TokenStream, in_attribute: bool) {
+        let mut tokens = tokens.into_iter().peekable();
+        while let Some(token) = tokens.next() {
+            match token {
+                TokenTree::Group(group) => self.visit_tokens(group.stream(), in_attribute),
+                TokenTree::Ident(word) if in_attribute && word == "allow" => {
+                    self.report(word.span(), EXPECT, "`allow`");
+                }
+                TokenTree::Ident(word)
+                    if is_unfinished(&word) && tokens.peek().is_some_and(is_bang) =>
+                {
+                    self.report(word.span(), FINISHED, &format!("`{word}!`"));
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+const EXPECT: &str = "`#[expect(lint, reason = \"...\")]`, which says when it is no longer needed";
+const FINISHED: &str = "finished code, or a typed error";
+
+fn is_bang(token: &TokenTree) -> bool {
+    matches!(token, TokenTree::Punct(mark) if mark.as_char() == '!')
+}
+
+fn is_unfinished(word: &proc_macro2::Ident) -> bool {
+    word == "todo" || word == "unimplemented"
+}
+
+impl<'ast> Visit<'ast> for Visitor<'_> {
+    fn visit_attribute(&mut self, attribute: &'ast Attribute) {
+        let name = attribute.path().get_ident();
+        let span = attribute.pound_token.span;
+        if name.is_some_and(|name| name == "allow") {
+            self.report(span, EXPECT, "`allow`");
+        }
+        if name.is_some_and(|name| name == "ignore") && matches!(attribute.meta, Meta::Path(_)) {
+            self.report(span, "a reason: `#[ignore = \"...\"]`", "a test ignored without a word");
+        }
+        if let (Some(name), Meta::List(list)) = (name, &attribute.meta)
+            && name == "cfg_attr"
+        {
+            self.visit_tokens(list.tokens.clone(), true);
+        }
+        visit::visit_attribute(self, attribute);
+    }
+
+    fn visit_macro(&mut self, call: &'ast Macro) {
+        if let Some(last) = call.path.segments.last().map(|segment| &segment.ident)
+            && is_unfinished(last)
+        {
+            self.report(last.span(), FINISHED, &format!("`{last}!`"));
+        }
+        self.visit_tokens(call.tokens.clone(), false);
+        visit::visit_macro(self, call);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lines(text: &str) -> Vec<usize> {
+        let file = syn::parse_file(text).unwrap();
+        check(Path::new("a.rs"), &file).iter().map(|finding| finding.line).collect()
+    }
+
+    #[test]
+    fn silenced_lints_are_found() {
+        assert_eq!(lines("#[allow(dead_code)]\nfn f() {}"), [1]);
+        assert_eq!(lines("#![allow(dead_code)]\nfn f() {}"), [1]);
+        assert_eq!(lines("#[cfg_attr(\n    test,\n    allow(dead_code)\n)]\nfn f() {}"), [3]);
+        assert_eq!(lines("fn f() {\n    #[allow(unused)]\n    let a = 1;\n}"), [2]);
+    }
+
+    #[test]
+    fn unfinished_code_is_found_also_inside_macro_calls() {
+        assert_eq!(lines("fn f() {\n    todo!()\n}"), [2]);
+        assert_eq!(lines("fn f() {\n    std::unimplemented!(\"x\");\n}"), [2]);
+        assert_eq!(lines("fn f() {\n    assert!(\n        todo!()\n    );\n}"), [3]);
+    }
+
+    #[test]
+    fn a_test_is_not_ignored_without_a_reason() {
+        assert_eq!(lines("#[test]\n#[ignore]\nfn f() {}"), [2]);
+        assert!(lines("#[test]\n#[ignore = \"an hour\"]\nfn f() {}").is_empty());
+    }
+
+    #[test]
+    fn words_in_comments_strings_and_names_are_no_finding() {
+        let text = "// todo!() and #[allow(x)]\nfn todo() { let allow = \"#[allow(x)] todo!()\"; }";
+        assert!(lines(text).is_empty());
+        assert!(lines("#[expect(dead_code, reason = \"allow\")]\nfn f() {}").is_empty());
+    }
+}
