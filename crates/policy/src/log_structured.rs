@@ -1,0 +1,40 @@
+//! Placement in order of arrival, files of one stream and level together.
+//!
+//! 1. A partly written zone of the same stream and level; among several the fullest, so that
+//!    zones close.
+//! 2. A free zone.
+//! 3. Any partly written zone: first one of the same level, then the one with the most room, so
+//!    that the next switch is late.
+//!
+//! It never refuses while there is room.
+
+use std::cmp::Reverse;
+
+use crate::{PartZone, Placement, PlacementChoice, PlacementRequest, SpaceView};
+
+/// See the [module](self).
+#[derive(Clone, Copy, Debug, Default)]
+pub struct LogStructured;
+
+impl Placement for LogStructured {
+    fn name(&self) -> &'static str {
+        "log-structured"
+    }
+
+    fn place(
+        &self,
+        view: &SpaceView<'_>,
+        request: &PlacementRequest<'_>,
+    ) -> Option<PlacementChoice> {
+        let level = request.hint.level;
+        let akin = |zone: &&PartZone| zone.stream == request.hint.stream && zone.level == level;
+        if let Some(own) = view.partly.iter().filter(akin).min_by_key(|z| (z.room, z.zone)) {
+            return Some(PlacementChoice::Append(own.zone));
+        }
+        if view.free > 0 {
+            return Some(PlacementChoice::OpenNew);
+        }
+        let strange = |zone: &&PartZone| (zone.level != level, Reverse(zone.room), zone.zone);
+        view.partly.iter().min_by_key(strange).map(|z| PlacementChoice::Append(z.zone))
+    }
+}

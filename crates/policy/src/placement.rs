@@ -1,0 +1,67 @@
+//! Which zone the next stretch of a file goes to.
+//!
+//! The file system asks whenever a writer needs a region: when its first bytes leave the buffer and
+//! when its zone is full. The view holds only what this writer may legally take, so that every
+//! choice out of it can be carried out; a placement cannot break a limit of the device.
+
+use std::fmt::Debug;
+
+use terrace_env::store::{FileKind, PlacementHint, Rank};
+use terrace_env::{ByteCount, ZoneId};
+
+/// A zone that has been written in part and that no writer holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PartZone {
+    /// The zone.
+    pub zone: ZoneId,
+    /// What can still be written.
+    pub room: ByteCount,
+    /// The level of the file that was written to it last.
+    pub level: Option<u8>,
+    /// The stream of the file that was written to it last.
+    pub stream: u16,
+}
+
+/// What a writer may take.
+#[derive(Clone, Copy, Debug)]
+pub struct SpaceView<'a> {
+    /// Partly written zones with room, by zone.
+    pub partly: &'a [PartZone],
+    /// Free zones that may be opened now: 0 where the rank's share is used up, or where the device
+    /// allows no further active zone.
+    pub free: u32,
+}
+
+/// Who asks.
+#[derive(Clone, Copy, Debug)]
+pub struct PlacementRequest<'a> {
+    /// What is known of the file.
+    pub hint: &'a PlacementHint,
+    /// How it is written.
+    pub kind: FileKind,
+    /// Whose space it takes.
+    pub rank: Rank,
+}
+
+/// Where to write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PlacementChoice {
+    /// Behind what is written in this zone of [`SpaceView::partly`].
+    Append(ZoneId),
+    /// Into a free zone.
+    OpenNew,
+}
+
+/// A way to place files in zones. Pure: the same view gives the same choice.
+pub trait Placement: Send + Sync + Debug {
+    /// The name in options, reports and goldens.
+    fn name(&self) -> &'static str;
+
+    /// Chooses out of the view, or `None` when it is better not to write at all than to take what
+    /// is left; an empty view leaves no other answer.
+    fn place(
+        &self,
+        view: &SpaceView<'_>,
+        request: &PlacementRequest<'_>,
+    ) -> Option<PlacementChoice>;
+}

@@ -1,0 +1,5 @@
+//! The policies' tests: goldens in text, a view in and a choice out.
+
+mod golden;
+mod placement;
+mod reclaim;
