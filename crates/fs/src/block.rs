@@ -1,0 +1,63 @@
+//! The file system's block, and where one lies.
+//!
+//! A block is 4096 bytes on every device, whatever the device's own blocks are; a zone's capacity is
+//! rounded down to whole blocks. Everything is written in whole blocks, so a write pointer that is
+//! not on a block is the trace of a torn write.
+
+use std::fmt;
+
+use terrace_env::{Lba, ZoneId};
+use terrace_zone::{Geometry, ZoneReport};
+
+/// Bytes in a block of the file system.
+pub const BLOCK: usize = 4096;
+
+/// A block of a device: its zone, and its place in the zone.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct BlockAddr {
+    /// The zone.
+    pub zone: ZoneId,
+    /// The block, counted from the zone's start.
+    pub block: u32,
+}
+
+impl BlockAddr {
+    /// The block's first logical block on a device of this shape.
+    #[must_use]
+    pub fn lba(self, geometry: &Geometry) -> Lba {
+        let per_block = logical_per_block(geometry);
+        Lba(geometry.zone_start(self.zone).0 + u64::from(self.block) * per_block)
+    }
+}
+
+impl fmt::Display for BlockAddr {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "zone {} block {}", self.zone, self.block)
+    }
+}
+
+/// Logical blocks of the device in one block.
+#[must_use]
+pub fn logical_per_block(geometry: &Geometry) -> u64 {
+    BLOCK as u64 / u64::from(geometry.logical_block)
+}
+
+/// Whole blocks that can be written to a zone.
+#[must_use]
+pub fn zone_blocks(geometry: &Geometry, zone: ZoneId) -> u32 {
+    let blocks = geometry.zone_capacity(zone) / logical_per_block(geometry);
+    u32::try_from(blocks).unwrap_or(u32::MAX)
+}
+
+/// The block at which a zone is written next; `None` where the pointer means nothing, or is not on
+/// a block because a write was torn.
+#[must_use]
+pub fn pointer(geometry: &Geometry, report: &ZoneReport) -> Option<u32> {
+    if !report.state.has_pointer() {
+        return None;
+    }
+    let written = report.write_pointer.0.checked_sub(report.start.0)?;
+    let per_block = logical_per_block(geometry);
+    let whole = written.is_multiple_of(per_block);
+    whole.then(|| u32::try_from(written / per_block).ok()).flatten()
+}

@@ -1,0 +1,39 @@
+//! What becomes free when a transaction is durable.
+
+use std::sync::Arc;
+
+use terrace_env::FileId;
+
+use super::{Extent, ExtentMap};
+
+/// Blocks that a file no longer names.
+#[derive(Clone, Debug)]
+pub struct Freed {
+    /// The file.
+    pub file: FileId,
+    /// Its map before the change. Readers that hold it still read these blocks.
+    pub map: Arc<ExtentMap>,
+    /// The blocks.
+    pub extents: Vec<Extent>,
+}
+
+/// What a transaction gives back. To be carried out only once the transaction is durable: until
+/// then a power cut brings back the state that still needs these blocks.
+#[derive(Clone, Debug, Default)]
+pub struct Effects {
+    /// Blocks that held bytes of a file and now hold garbage.
+    pub freed: Vec<Freed>,
+    /// Blocks that were leased to a log and never held anything the catalog knows of: what lies
+    /// behind the cut when a log is sealed, extended or cut at recovery.
+    pub unleased: Vec<Freed>,
+    /// Files that are gone.
+    pub deleted: Vec<FileId>,
+}
+
+impl Effects {
+    /// Whether nothing became free.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.freed.is_empty() && self.unleased.is_empty() && self.deleted.is_empty()
+    }
+}

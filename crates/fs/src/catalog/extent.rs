@@ -1,0 +1,292 @@
+//! Which blocks of the device hold which blocks of a file.
+//!
+//! # Invariants
+//! - The pieces of a map are in file order, do not overlap in the file, and none is empty.
+//! - A piece that is cut loses its checksum: it is then *unknown*, never wrong.
+//!
+//! Maps are values: every change makes a new one, and a reader that holds the old one still finds
+//! its bytes there, because a zone is not reset while a map that names it is alive.
+
+use terrace_env::ZoneId;
+
+use crate::BlockAddr;
+
+/// Consecutive blocks of one zone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Extent {
+    /// The zone.
+    pub zone: ZoneId,
+    /// The first block, counted from the zone's start.
+    pub start: u32,
+    /// How many.
+    pub blocks: u32,
+    /// The CRC32C of all its bytes, where it is known.
+    pub crc: Option<u32>,
+}
+
+impl Extent {
+    /// Where it starts.
+    #[must_use]
+    pub fn addr(&self) -> BlockAddr {
+        BlockAddr { zone: self.zone, block: self.start }
+    }
+
+    /// The block after its last one.
+    #[must_use]
+    pub fn end(&self) -> u32 {
+        self.start.saturating_add(self.blocks)
+    }
+
+    /// Whether both name the same blocks, whatever is known of their checksum.
+    #[must_use]
+    pub fn same_blocks(&self, other: &Self) -> bool {
+        (self.zone, self.start, self.blocks) == (other.zone, other.start, other.blocks)
+    }
+
+    /// `blocks` blocks of it from its `skip`-th on.
+    fn part(&self, skip: u32, blocks: u32) -> Self {
+        debug_assert!(skip + blocks <= self.blocks, "a part larger than the whole");
+        let crc = if blocks == self.blocks { self.crc } else { None };
+        Self { zone: self.zone, start: self.start + skip, blocks, crc }
+    }
+}
+
+/// An extent in its place in a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mapped {
+    /// The block of the file that the extent's first block holds.
+    pub at: u32,
+    /// The extent.
+    pub extent: Extent,
+}
+
+impl Mapped {
+    /// The file's block after the extent's last one.
+    #[must_use]
+    pub fn end(&self) -> u32 {
+        self.at + self.extent.blocks
+    }
+}
+
+/// Where a file's blocks are; see the [module](self).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ExtentMap(Box<[Mapped]>);
+
+impl ExtentMap {
+    /// A file made of these extents, one behind the other from block `at` of the file on; `None`
+    /// if one of them is empty or the file would have more than `u32::MAX` blocks.
+    #[must_use]
+    pub fn consecutive(at: u32, extents: &[Extent]) -> Option<Self> {
+        let mut next = at;
+        let mut pieces = Vec::with_capacity(extents.len());
+        for &extent in extents {
+            let end = next.checked_add(extent.blocks)?;
+            let fits = extent.blocks > 0 && extent.start.checked_add(extent.blocks).is_some();
+            if !fits {
+                return None;
+            }
+            pieces.push(Mapped { at: next, extent });
+            next = end;
+        }
+        Some(Self(pieces.into()))
+    }
+
+    /// A map of these pieces; `None` if they are not in order, overlap, or one is empty.
+    #[must_use]
+    pub fn from_pieces(pieces: Vec<Mapped>) -> Option<Self> {
+        let mut next = 0;
+        for piece in &pieces {
+            let extent = piece.extent;
+            let fits = extent.blocks > 0 && extent.start.checked_add(extent.blocks).is_some();
+            if piece.at < next || !fits {
+                return None;
+            }
+            next = piece.at.checked_add(extent.blocks)?;
+        }
+        Some(Self(pieces.into()))
+    }
+
+    /// The pieces, in file order.
+    #[must_use]
+    pub fn pieces(&self) -> &[Mapped] {
+        &self.0
+    }
+
+    /// The extents, in file order.
+    pub fn extents(&self) -> impl DoubleEndedIterator<Item = Extent> + '_ {
+        self.0.iter().map(|piece| piece.extent)
+    }
+
+    /// Whether nothing is mapped.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// How many blocks are mapped.
+    #[must_use]
+    pub fn blocks(&self) -> u64 {
+        self.0.iter().map(|piece| u64::from(piece.extent.blocks)).sum()
+    }
+
+    /// The file's block after the last mapped one.
+    #[must_use]
+    pub fn end(&self) -> u32 {
+        self.0.last().map_or(0, Mapped::end)
+    }
+
+    /// The piece that holds block `block` of the file.
+    #[must_use]
+    pub fn find(&self, block: u32) -> Option<Mapped> {
+        let after = self.0.partition_point(|piece| piece.at <= block);
+        let piece = *self.0.get(after.checked_sub(1)?)?;
+        (block < piece.end()).then_some(piece)
+    }
+
+    /// Where block `block` of the file lies.
+    #[must_use]
+    pub fn locate(&self, block: u32) -> Option<BlockAddr> {
+        let Mapped { at, extent } = self.find(block)?;
+        Some(BlockAddr { zone: extent.zone, block: extent.start + (block - at) })
+    }
+
+    /// Without the file's blocks `from..to`; and the extents that this gives back.
+    #[must_use]
+    pub fn without(&self, from: u32, to: u32) -> (Self, Vec<Extent>) {
+        let mut kept = Vec::with_capacity(self.0.len() + 1);
+        let mut freed = Vec::new();
+        for piece in &self.0 {
+            let (first, last) = (from.max(piece.at), to.min(piece.end()));
+            if first >= last {
+                kept.push(*piece);
+                continue;
+            }
+            let (head, tail) = (first - piece.at, piece.end() - last);
+            if head > 0 {
+                kept.push(Mapped { at: piece.at, extent: piece.extent.part(0, head) });
+            }
+            freed.push(piece.extent.part(head, last - first));
+            if tail > 0 {
+                kept.push(Mapped { at: last, extent: piece.extent.part(last - piece.at, tail) });
+            }
+        }
+        (Self(kept.into()), freed)
+    }
+
+    /// The blocks of the device that this map names and `other` does not.
+    #[must_use]
+    pub fn difference(&self, other: &Self) -> Vec<Extent> {
+        let mut theirs: Vec<Extent> = other.extents().collect();
+        theirs.sort_unstable();
+        let mut left = Vec::new();
+        for extent in self.extents() {
+            let mut next = extent.start;
+            let from = theirs.partition_point(|e| (e.zone, e.end()) <= (extent.zone, extent.start));
+            let near = theirs[from..].iter();
+            for taken in near.take_while(|e| e.zone == extent.zone && e.start < extent.end()) {
+                if taken.start > next {
+                    left.push(extent.part(next - extent.start, taken.start - next));
+                }
+                next = next.max(taken.end());
+            }
+            if next < extent.end() {
+                left.push(extent.part(next - extent.start, extent.end() - next));
+            }
+        }
+        left
+    }
+
+    /// With the extents appended behind the last mapped block; `None` as for
+    /// [`consecutive`](Self::consecutive).
+    #[must_use]
+    pub fn extended(&self, extents: &[Extent]) -> Option<Self> {
+        let tail = Self::consecutive(self.end(), extents)?;
+        Some(Self(self.0.iter().chain(tail.0.iter()).copied().collect()))
+    }
+
+    /// With the piece at block `at` of the file, which must be exactly `old`, replaced by extents
+    /// of the same number of blocks; `None` if it is not there or the numbers differ.
+    #[must_use]
+    pub fn repointed(&self, at: u32, old: &Extent, new: &[Extent]) -> Option<Self> {
+        let index = self.0.binary_search_by_key(&at, |piece| piece.at).ok()?;
+        if !self.0[index].extent.same_blocks(old) {
+            return None;
+        }
+        let fresh = Self::consecutive(at, new)?;
+        if fresh.blocks() != u64::from(old.blocks) {
+            return None;
+        }
+        let (before, after) = (&self.0[..index], &self.0[index + 1..]);
+        Some(Self([before, &fresh.0, after].concat().into()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn extent(zone: u32, start: u32, blocks: u32) -> Extent {
+        Extent { zone: ZoneId(zone), start, blocks, crc: Some(zone ^ start) }
+    }
+
+    fn map() -> ExtentMap {
+        ExtentMap::consecutive(0, &[extent(1, 10, 4), extent(2, 0, 6)]).unwrap()
+    }
+
+    #[test]
+    fn every_block_is_found_where_it_was_mapped() {
+        let map = map();
+        assert_eq!(map.locate(3), Some(BlockAddr { zone: ZoneId(1), block: 13 }));
+        assert_eq!(map.locate(4), Some(BlockAddr { zone: ZoneId(2), block: 0 }));
+        assert_eq!(map.locate(10), None);
+        assert_eq!((map.blocks(), map.end()), (10, 10));
+    }
+
+    #[test]
+    fn a_trim_across_a_border_leaves_two_unknown_parts_and_a_hole() {
+        let (left, freed) = map().without(2, 7);
+        assert_eq!(left.blocks(), 5);
+        assert_eq!(
+            freed.iter().map(|e| (e.zone.0, e.start, e.blocks)).collect::<Vec<_>>(),
+            [(1, 12, 2), (2, 0, 3)]
+        );
+        assert!(left.extents().all(|e| e.crc.is_none()), "a cut extent has no checksum");
+        assert_eq!(left.locate(4), None);
+        assert_eq!(left.locate(7), Some(BlockAddr { zone: ZoneId(2), block: 3 }));
+    }
+
+    #[test]
+    fn trims_of_whole_extents_keep_the_checksums_of_the_others() {
+        let (left, freed) = map().without(0, 4);
+        assert_eq!(freed, [extent(1, 10, 4)]);
+        assert_eq!(left.extents().collect::<Vec<_>>(), [extent(2, 0, 6)]);
+    }
+
+    #[test]
+    fn an_extent_is_repointed_only_if_it_is_still_there() {
+        let fresh = [extent(7, 0, 3), extent(8, 5, 1)];
+        let moved = map().repointed(0, &extent(1, 10, 4), &fresh).unwrap();
+        assert_eq!(moved.locate(3), Some(BlockAddr { zone: ZoneId(8), block: 5 }));
+        assert_eq!(moved.locate(4), Some(BlockAddr { zone: ZoneId(2), block: 0 }));
+        assert_eq!(map().repointed(0, &extent(1, 11, 4), &fresh), None);
+        assert_eq!(map().repointed(0, &extent(1, 10, 4), &fresh[..1]), None);
+    }
+
+    #[test]
+    fn the_difference_is_what_only_the_first_map_names() {
+        let other = ExtentMap::consecutive(0, &[extent(2, 2, 2), extent(1, 10, 1)]).unwrap();
+        let left: Vec<_> =
+            map().difference(&other).iter().map(|e| (e.zone.0, e.start, e.blocks)).collect();
+        assert_eq!(left, [(1, 11, 3), (2, 0, 2), (2, 4, 2)]);
+        assert_eq!(map().difference(&map()), []);
+    }
+
+    #[test]
+    fn impossible_maps_are_refused() {
+        assert_eq!(ExtentMap::consecutive(0, &[extent(1, 0, 0)]), None);
+        assert_eq!(ExtentMap::consecutive(u32::MAX, &[extent(1, 0, 1)]), None);
+        assert_eq!(ExtentMap::consecutive(0, &[extent(1, u32::MAX, 1)]), None);
+        let overlap = vec![Mapped { at: 0, extent: extent(1, 0, 2) }; 2];
+        assert_eq!(ExtentMap::from_pieces(overlap), None);
+    }
+}

@@ -1,0 +1,64 @@
+//! What is known of one file.
+
+use std::sync::Arc;
+
+use terrace_env::FileId;
+use terrace_env::store::{Annotation, FileInfo, FileKind};
+
+use super::ExtentMap;
+
+/// A stretch of a log that was written in one go: from its creation, or from a recovery, to the
+/// next recovery. Frames of a run carry its epoch and are chained from its seed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LogRun {
+    /// The block of the file (frames and padding counted) where the run's first frame starts.
+    pub block: u32,
+    /// The epoch of its frames.
+    pub epoch: u32,
+    /// The sequence of its first frame.
+    pub sequence: u64,
+    /// The payload bytes of the log before this run.
+    pub offset: u64,
+}
+
+/// What the catalog keeps of a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileRecord {
+    /// How it is written.
+    pub kind: FileKind,
+    /// Whether it is immutable.
+    pub sealed: bool,
+    /// Its length in bytes. Of an unsealed log only what recoveries have found: what was appended
+    /// since is known from its frames.
+    pub size: u64,
+    /// Where its blocks are. The last extent of an unsealed log is a lease: it reaches as far as
+    /// the log may be written, not as far as it has been.
+    pub extents: Arc<ExtentMap>,
+    /// The runs of a log, in order; at least one. Empty for other kinds.
+    pub runs: Arc<[LogRun]>,
+    /// Its annotation.
+    pub annotation: Arc<Annotation>,
+    /// Its names, in order.
+    pub names: Vec<Arc<str>>,
+}
+
+impl FileRecord {
+    /// What [`Store::info`](terrace_env::Store::info) tells of it.
+    #[must_use]
+    pub fn info(&self, id: FileId) -> FileInfo {
+        FileInfo {
+            id,
+            kind: self.kind,
+            size: self.size,
+            sealed: self.sealed,
+            annotation: Arc::clone(&self.annotation),
+            names: self.names.iter().map(|name| name.to_string()).collect(),
+        }
+    }
+
+    /// Whether its last extent is a lease without a known end.
+    #[must_use]
+    pub fn is_leased(&self) -> bool {
+        self.kind == FileKind::Log && !self.sealed
+    }
+}

@@ -1,0 +1,500 @@
+//! The changes that the journal records, and their codec.
+//!
+//! A record is *resolved*: it names ids and blocks, so that applying it needs nothing but the
+//! catalog. The byte tables are in `docs/format/journal.md`.
+
+use std::sync::Arc;
+
+use terrace_env::codec::{DecodeError, Reader, Writer};
+use terrace_env::store::{Annotation, FileKind};
+use terrace_env::{FileId, ZoneId};
+
+use super::annotation::{decode_annotation, encode_annotation};
+use super::{Extent, ExtentMap, FileRecord, LogRun, Mapped};
+
+/// A change of the catalog.
+///
+/// Where a field is a file that has a name, [`FileId::STORE`] stands for "whichever file has this
+/// name when the record is staged"; staging fills in the id, and only resolved records are written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Record {
+    /// A mount for writing starts: its epoch is used by nobody else, and file ids below
+    /// `next_file` may have been given out before it.
+    Mount {
+        /// The epoch of this mount.
+        epoch: u32,
+        /// The next file id that may be given out.
+        next_file: FileId,
+    },
+    /// A file that is found again before it is sealed.
+    Create {
+        /// The file.
+        id: FileId,
+        /// How it is written.
+        kind: FileKind,
+        /// Its length so far (0 for a log).
+        size: u64,
+        /// Its blocks; for a log, its lease.
+        extents: Vec<Extent>,
+        /// The epoch of a log's frames; 0 for other kinds.
+        epoch: u32,
+        /// Its annotation.
+        annotation: Arc<Annotation>,
+    },
+    /// A file becomes immutable; it is created by this if it was not before.
+    Seal {
+        /// The file.
+        id: FileId,
+        /// How it was written.
+        kind: FileKind,
+        /// Its final length in bytes.
+        size: u64,
+        /// All its blocks, exactly.
+        extents: Vec<Extent>,
+        /// The epoch of a log's frames if this creates the log; 0 otherwise.
+        epoch: u32,
+        /// Its annotation.
+        annotation: Arc<Annotation>,
+    },
+    /// Blocks `from..to` of a file are given back.
+    Trim {
+        /// The file.
+        id: FileId,
+        /// The first block of the file.
+        from: u32,
+        /// The block after the last one.
+        to: u32,
+    },
+    /// A file and its names are gone.
+    Delete {
+        /// The file.
+        id: FileId,
+    },
+    /// An annotation is replaced; [`FileId::STORE`] is the store's own.
+    Annotate {
+        /// The file.
+        id: FileId,
+        /// The new annotation.
+        annotation: Arc<Annotation>,
+    },
+    /// A file gets a further name, which must be free.
+    Link {
+        /// The name.
+        name: Arc<str>,
+        /// The file.
+        id: FileId,
+    },
+    /// A name is taken away; the file goes with its last name.
+    Unlink {
+        /// The name.
+        name: Arc<str>,
+        /// The file that has it.
+        id: FileId,
+    },
+    /// A name moves and replaces whoever has the new one.
+    Rename {
+        /// The name now.
+        from: Arc<str>,
+        /// The name then.
+        to: Arc<str>,
+        /// The file.
+        id: FileId,
+        /// The file that loses the new name, if another has it.
+        replaced: Option<FileId>,
+    },
+    /// A log takes a further lease; the lease before it ends at its `end`-th file block.
+    Extend {
+        /// The log.
+        id: FileId,
+        /// The block of the file (frames and padding counted) where the new lease starts.
+        end: u32,
+        /// The further lease.
+        extent: Extent,
+    },
+    /// A client's file has a new length: its blocks from `from` on are replaced.
+    Resize {
+        /// The file.
+        id: FileId,
+        /// Its length in bytes.
+        size: u64,
+        /// The first block of the file that is replaced.
+        from: u32,
+        /// What lies there now.
+        extents: Vec<Extent>,
+    },
+    /// A recovery has found where a log ends; what is appended now is a new run.
+    LogEnd {
+        /// The log.
+        id: FileId,
+        /// The block of the file after its last valid frame.
+        end: u32,
+        /// Its payload bytes up to there.
+        size: u64,
+        /// The sequence of the next frame.
+        sequence: u64,
+        /// The epoch of the next frame.
+        epoch: u32,
+    },
+    /// An extent was copied elsewhere and is now found there.
+    Move {
+        /// The file.
+        id: FileId,
+        /// The block of the file that the extent's first block holds.
+        at: u32,
+        /// The extent as it is mapped now.
+        old: Extent,
+        /// Where its blocks are from now on.
+        new: Vec<Extent>,
+    },
+}
+
+const MOUNT: u8 = 1;
+const CREATE: u8 = 2;
+const SEAL: u8 = 3;
+const TRIM: u8 = 4;
+const DELETE: u8 = 5;
+const ANNOTATE: u8 = 6;
+const LINK: u8 = 7;
+const UNLINK: u8 = 8;
+const RENAME: u8 = 9;
+const EXTEND: u8 = 10;
+const RESIZE: u8 = 11;
+const LOG_END: u8 = 12;
+const MOVE: u8 = 13;
+
+/// The longest name, in bytes.
+pub(crate) const NAME_MAX: usize = 4096;
+
+impl Record {
+    /// The file that it changes; `None` if it concerns all.
+    #[must_use]
+    pub fn file(&self) -> Option<FileId> {
+        match self {
+            Self::Mount { .. } => None,
+            Self::Create { id, .. }
+            | Self::Seal { id, .. }
+            | Self::Trim { id, .. }
+            | Self::Delete { id }
+            | Self::Annotate { id, .. }
+            | Self::Link { id, .. }
+            | Self::Unlink { id, .. }
+            | Self::Rename { id, .. }
+            | Self::Extend { id, .. }
+            | Self::Resize { id, .. }
+            | Self::LogEnd { id, .. }
+            | Self::Move { id, .. } => Some(*id),
+        }
+    }
+
+    /// Appends the record's bytes.
+    pub fn encode(&self, to: &mut impl Writer) {
+        match self {
+            Self::Mount { epoch, next_file } => {
+                to.put_u8(MOUNT);
+                to.put_u32(*epoch);
+                to.put_u64(next_file.0);
+            }
+            Self::Create { id, kind, size, extents, epoch, annotation } => {
+                to.put_u8(CREATE);
+                encode_birth(to, *id, *kind, *size, *epoch, extents);
+                encode_annotation(annotation, to);
+            }
+            Self::Seal { id, kind, size, extents, epoch, annotation } => {
+                to.put_u8(SEAL);
+                encode_birth(to, *id, *kind, *size, *epoch, extents);
+                encode_annotation(annotation, to);
+            }
+            Self::Annotate { id, annotation } => {
+                to.put_u8(ANNOTATE);
+                to.put_u64(id.0);
+                encode_annotation(annotation, to);
+            }
+            Self::Link { name, id } => {
+                to.put_u8(LINK);
+                to.put_u64(id.0);
+                encode_name(name, to);
+            }
+            Self::Unlink { name, id } => {
+                to.put_u8(UNLINK);
+                to.put_u64(id.0);
+                encode_name(name, to);
+            }
+            Self::Rename { from, to: target, id, replaced } => {
+                to.put_u8(RENAME);
+                to.put_u64(id.0);
+                to.put_u64(replaced.map_or(0, |id| id.0));
+                encode_name(from, to);
+                encode_name(target, to);
+            }
+            Self::Delete { id } => {
+                to.put_u8(DELETE);
+                to.put_u64(id.0);
+            }
+            _ => self.encode_blocks(to),
+        }
+    }
+
+    /// The records that are about a file's blocks.
+    fn encode_blocks(&self, to: &mut impl Writer) {
+        match self {
+            Self::Trim { id, from, to: end } => {
+                to.put_u8(TRIM);
+                to.put_u64(id.0);
+                to.put_u32(*from);
+                to.put_u32(*end);
+            }
+            Self::Extend { id, end, extent } => {
+                to.put_u8(EXTEND);
+                to.put_u64(id.0);
+                to.put_u32(*end);
+                encode_extent(extent, to);
+            }
+            Self::Resize { id, size, from, extents } => {
+                to.put_u8(RESIZE);
+                to.put_u64(id.0);
+                to.put_u64(*size);
+                to.put_u32(*from);
+                encode_extents(extents, to);
+            }
+            Self::LogEnd { id, end, size, sequence, epoch } => {
+                to.put_u8(LOG_END);
+                to.put_u64(id.0);
+                to.put_u32(*end);
+                to.put_u64(*size);
+                to.put_u64(*sequence);
+                to.put_u32(*epoch);
+            }
+            Self::Move { id, at, old, new } => {
+                to.put_u8(MOVE);
+                to.put_u64(id.0);
+                to.put_u32(*at);
+                encode_extent(old, to);
+                encode_extents(new, to);
+            }
+            other => unreachable!("{other:?} is encoded by the caller"),
+        }
+    }
+
+    /// Reads a record off the front of `from`.
+    pub fn decode(from: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let tag = from.u8("record type")?;
+        if tag == MOUNT {
+            let epoch = from.u32("epoch")?;
+            return Ok(Self::Mount { epoch, next_file: FileId(from.u64("next file")?) });
+        }
+        if !(CREATE..=MOVE).contains(&tag) {
+            return Err(from.wrong("record type", 1, "1 to 13", tag.into()));
+        }
+        let id = FileId(from.u64("file")?);
+        Ok(match tag {
+            CREATE | SEAL => {
+                let (kind, size) = (decode_kind(from)?, from.u64("size")?);
+                let epoch = from.u32("epoch")?;
+                let extents = decode_extents(from)?;
+                let annotation = decode_annotation(from)?;
+                if tag == CREATE {
+                    Self::Create { id, kind, size, extents, epoch, annotation }
+                } else {
+                    Self::Seal { id, kind, size, extents, epoch, annotation }
+                }
+            }
+            TRIM => Self::Trim { id, from: from.u32("first block")?, to: from.u32("end block")? },
+            DELETE => Self::Delete { id },
+            ANNOTATE => Self::Annotate { id, annotation: decode_annotation(from)? },
+            LINK => Self::Link { name: decode_name(from)?, id },
+            UNLINK => Self::Unlink { name: decode_name(from)?, id },
+            RENAME => {
+                let replaced = from.u64("replaced file")?;
+                let replaced = (replaced != 0).then_some(FileId(replaced));
+                Self::Rename { from: decode_name(from)?, to: decode_name(from)?, id, replaced }
+            }
+            EXTEND => Self::Extend { id, end: from.u32("end")?, extent: decode_extent(from)? },
+            RESIZE => Self::Resize {
+                id,
+                size: from.u64("size")?,
+                from: from.u32("first block")?,
+                extents: decode_extents(from)?,
+            },
+            LOG_END => Self::LogEnd {
+                id,
+                end: from.u32("end")?,
+                size: from.u64("size")?,
+                sequence: from.u64("sequence")?,
+                epoch: from.u32("epoch")?,
+            },
+            _ => Self::Move {
+                id,
+                at: from.u32("first block")?,
+                old: decode_extent(from)?,
+                new: decode_extents(from)?,
+            },
+        })
+    }
+}
+
+fn encode_birth(
+    to: &mut impl Writer,
+    id: FileId,
+    kind: FileKind,
+    size: u64,
+    epoch: u32,
+    extents: &[Extent],
+) {
+    to.put_u64(id.0);
+    to.put_u8(kind_code(kind));
+    to.put_u64(size);
+    to.put_u32(epoch);
+    encode_extents(extents, to);
+}
+
+fn kind_code(kind: FileKind) -> u8 {
+    match kind {
+        FileKind::Table => 1,
+        FileKind::Log => 2,
+        FileKind::Client => 3,
+    }
+}
+
+fn decode_kind(from: &mut Reader<'_>) -> Result<FileKind, DecodeError> {
+    match from.u8("file kind")? {
+        1 => Ok(FileKind::Table),
+        2 => Ok(FileKind::Log),
+        3 => Ok(FileKind::Client),
+        other => Err(from.wrong("file kind", 1, "1 (table), 2 (log) or 3 (client)", other.into())),
+    }
+}
+
+fn encode_name(name: &str, to: &mut impl Writer) {
+    to.put_prefixed(name.as_bytes());
+}
+
+fn decode_name(from: &mut Reader<'_>) -> Result<Arc<str>, DecodeError> {
+    let bytes = from.prefixed("name")?;
+    match std::str::from_utf8(bytes) {
+        Ok(name) if !name.is_empty() && bytes.len() <= NAME_MAX => Ok(name.into()),
+        _ => Err(from.wrong("name", bytes.len(), "1 to 4096 bytes of UTF-8", bytes.len() as u64)),
+    }
+}
+
+fn encode_extent(extent: &Extent, to: &mut impl Writer) {
+    to.put_u32(extent.zone.0);
+    to.put_u32(extent.start);
+    to.put_u32(extent.blocks);
+    to.put_u8(u8::from(extent.crc.is_some()));
+    to.put_u32(extent.crc.unwrap_or(0));
+}
+
+fn decode_extent(from: &mut Reader<'_>) -> Result<Extent, DecodeError> {
+    let zone = ZoneId(from.u32("zone")?);
+    let (start, blocks) = (from.u32("start block")?, from.u32("blocks")?);
+    if blocks == 0 || start.checked_add(blocks).is_none() {
+        return Err(from.wrong("blocks", 4, "1 or more within a zone", blocks.into()));
+    }
+    let known = from.u8("checksum flag")?;
+    let crc = from.u32("checksum")?;
+    match (known, crc) {
+        (1, crc) => Ok(Extent { zone, start, blocks, crc: Some(crc) }),
+        (0, 0) => Ok(Extent { zone, start, blocks, crc: None }),
+        _ => Err(from.wrong("checksum flag", 5, "1, or 0 and a checksum of 0", known.into())),
+    }
+}
+
+fn encode_extents(extents: &[Extent], to: &mut impl Writer) {
+    put_count(extents.len(), to);
+    for extent in extents {
+        encode_extent(extent, to);
+    }
+}
+
+fn put_count(count: usize, to: &mut impl Writer) {
+    to.put_u32(u32::try_from(count).expect("fewer than 2^32 entries in a record"));
+}
+
+/// Reads a count of entries of at least `width` bytes, checked against the bytes that are left.
+fn decode_count(
+    from: &mut Reader<'_>,
+    field: &'static str,
+    width: usize,
+) -> Result<usize, DecodeError> {
+    let count = from.u32(field)? as usize;
+    if count > from.remaining() / width {
+        return Err(from.wrong(field, 4, "no more entries than bytes are left for", count as u64));
+    }
+    Ok(count)
+}
+
+fn decode_extents(from: &mut Reader<'_>) -> Result<Vec<Extent>, DecodeError> {
+    let count = decode_count(from, "extent count", 17)?;
+    (0..count).map(|_| decode_extent(from)).collect()
+}
+
+impl FileRecord {
+    /// Appends the file's entry in a snapshot.
+    pub fn encode(&self, id: FileId, to: &mut impl Writer) {
+        to.put_u64(id.0);
+        to.put_u8(kind_code(self.kind));
+        to.put_u8(u8::from(self.sealed));
+        to.put_u64(self.size);
+        put_count(self.extents.pieces().len(), to);
+        for piece in self.extents.pieces() {
+            to.put_u32(piece.at);
+            encode_extent(&piece.extent, to);
+        }
+        put_count(self.runs.len(), to);
+        for run in self.runs.iter() {
+            to.put_u32(run.block);
+            to.put_u32(run.epoch);
+            to.put_u64(run.sequence);
+            to.put_u64(run.offset);
+        }
+        put_count(self.names.len(), to);
+        for name in &self.names {
+            encode_name(name, to);
+        }
+        encode_annotation(&self.annotation, to);
+    }
+
+    /// Reads an entry of a snapshot.
+    pub fn decode(from: &mut Reader<'_>) -> Result<(FileId, Self), DecodeError> {
+        let id = FileId(from.u64("file")?);
+        let kind = decode_kind(from)?;
+        let sealed = match from.u8("sealed")? {
+            0 => false,
+            1 => true,
+            other => return Err(from.wrong("sealed", 1, "0 or 1", other.into())),
+        };
+        let size = from.u64("size")?;
+        let count = decode_count(from, "extent count", 21)?;
+        let pieces = (0..count)
+            .map(|_| Ok(Mapped { at: from.u32("file block")?, extent: decode_extent(from)? }))
+            .collect::<Result<Vec<_>, DecodeError>>()?;
+        let Some(extents) = ExtentMap::from_pieces(pieces) else {
+            let expected = "extents in order that do not overlap";
+            return Err(from.wrong("extents", 0, expected, count as u64));
+        };
+        let runs = decode_runs(from)?;
+        if runs.is_empty() == (kind == FileKind::Log) {
+            let expected = "one or more for a log, none for others";
+            return Err(from.wrong("run count", 0, expected, runs.len() as u64));
+        }
+        let count = decode_count(from, "name count", 4)?;
+        let names = (0..count).map(|_| decode_name(from)).collect::<Result<Vec<_>, _>>()?;
+        let annotation = decode_annotation(from)?;
+        let extents = Arc::new(extents);
+        Ok((id, Self { kind, sealed, size, extents, runs, annotation, names }))
+    }
+}
+
+fn decode_runs(from: &mut Reader<'_>) -> Result<Arc<[LogRun]>, DecodeError> {
+    let count = decode_count(from, "run count", 24)?;
+    (0..count)
+        .map(|_| {
+            Ok(LogRun {
+                block: from.u32("run block")?,
+                epoch: from.u32("run epoch")?,
+                sequence: from.u64("run sequence")?,
+                offset: from.u64("run offset")?,
+            })
+        })
+        .collect()
+}

@@ -1,0 +1,405 @@
+//! Applying records to a catalog, all or nothing.
+//!
+//! Every change first saves what it replaces; an error puts it all back in reverse order. What is
+//! given back is gathered as [`Effects`].
+
+use std::sync::Arc;
+
+use terrace_env::FileId;
+use terrace_env::store::{Annotation, FileKind, StoreError};
+
+use super::record::NAME_MAX;
+use super::{Catalog, Effects, Extent, ExtentMap, FileRecord, Freed, LogRun, Record};
+use crate::BLOCK;
+
+/// The sequence of a log's first frame.
+pub(crate) const FIRST_SEQUENCE: u64 = 1;
+
+enum Undo {
+    File(FileId, Option<FileRecord>),
+    Name(Arc<str>, Option<FileId>),
+    Store(Arc<Annotation>),
+    Counters(FileId, u32),
+}
+
+/// A transaction on its way into a catalog.
+pub(super) struct Staging<'a> {
+    catalog: &'a mut Catalog,
+    undo: Vec<Undo>,
+    effects: Effects,
+}
+
+fn wrong(id: FileId, expected: &'static str, got: &'static str) -> StoreError {
+    StoreError::WrongState { id, expected, got }
+}
+
+fn impossible_map(id: FileId) -> StoreError {
+    wrong(id, "extents that form a file", "an empty extent or more than 2^32 blocks")
+}
+
+impl<'a> Staging<'a> {
+    pub(super) fn new(catalog: &'a mut Catalog) -> Self {
+        let counters = Undo::Counters(catalog.next_file, catalog.next_epoch);
+        Self { catalog, undo: vec![counters], effects: Effects::default() }
+    }
+
+    pub(super) fn into_effects(self) -> Effects {
+        self.effects
+    }
+
+    pub(super) fn revert(mut self) {
+        while let Some(undo) = self.undo.pop() {
+            let catalog = &mut *self.catalog;
+            match undo {
+                Undo::File(id, Some(record)) => drop(catalog.files.insert(id, record)),
+                Undo::File(id, None) => drop(catalog.files.remove(&id)),
+                Undo::Name(name, Some(id)) => drop(catalog.names.insert(name, id)),
+                Undo::Name(name, None) => drop(catalog.names.remove(&name)),
+                Undo::Store(annotation) => catalog.store = annotation,
+                Undo::Counters(file, epoch) => {
+                    (catalog.next_file, catalog.next_epoch) = (file, epoch);
+                }
+            }
+        }
+    }
+
+    pub(super) fn apply(&mut self, record: &mut Record) -> Result<(), StoreError> {
+        self.resolve(record)?;
+        match record {
+            Record::Rename { from, to, id, replaced } => {
+                return self.rename(from, to, *id, *replaced);
+            }
+            Record::Mount { epoch, next_file } => {
+                self.catalog.next_epoch = self.catalog.next_epoch.max(epoch.saturating_add(1));
+                self.catalog.next_file = self.catalog.next_file.max(*next_file);
+                return Ok(());
+            }
+            _ => {}
+        }
+        let id = record.file().unwrap_or(FileId::STORE);
+        if id == FileId(u64::MAX) {
+            return Err(wrong(id, "a file id below 2^64 - 1", "the largest number"));
+        }
+        self.catalog.next_file = self.catalog.next_file.max(FileId(id.0 + 1));
+        if !self.catalog.covers(id) {
+            return Ok(());
+        }
+        match record {
+            Record::Create { kind, size, extents, epoch, annotation, .. } => {
+                self.create(id, *kind, false, *size, extents, *epoch, annotation)
+            }
+            Record::Seal { kind, size, extents, epoch, annotation, .. } => {
+                if self.catalog.files.contains_key(&id) {
+                    self.seal(id, *kind, *size, extents, annotation)
+                } else {
+                    self.create(id, *kind, true, *size, extents, *epoch, annotation)
+                }
+            }
+            Record::Trim { from, to, .. } => self.trim(id, *from, *to),
+            Record::Delete { .. } => self.delete(id),
+            Record::Annotate { annotation, .. } => self.annotate(id, annotation),
+            Record::Link { name, .. } => self.link(name, id),
+            Record::Unlink { name, .. } => self.unlink(name, id),
+            Record::Extend { end, extent, .. } => self.extend(id, *end, *extent),
+            Record::Resize { size, from, extents, .. } => self.resize(id, *size, *from, extents),
+            Record::LogEnd { end, size, sequence, epoch, .. } => {
+                let run = LogRun { block: *end, epoch: *epoch, sequence: *sequence, offset: *size };
+                self.log_end(id, run)
+            }
+            Record::Move { at, old, new, .. } => self.repoint(id, *at, old, new),
+            Record::Mount { .. } | Record::Rename { .. } => unreachable!("applied above"),
+        }
+    }
+
+    /// Fills in the ids that a record with a name leaves open.
+    fn resolve(&self, record: &mut Record) -> Result<(), StoreError> {
+        let holder = |name: &Arc<str>| {
+            self.catalog.lookup(name).ok_or_else(|| StoreError::NameNotFound(name.to_string()))
+        };
+        match record {
+            Record::Unlink { name, id } if *id == FileId::STORE => *id = holder(name)?,
+            Record::Rename { from, to, id, replaced } if *id == FileId::STORE => {
+                *id = holder(from)?;
+                *replaced = self.catalog.lookup(to).filter(|other| other != id);
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn file(&self, id: FileId) -> Result<&FileRecord, StoreError> {
+        self.catalog.file(id)
+    }
+
+    /// An unsealed file of this kind.
+    fn unsealed(&self, id: FileId, kind: FileKind) -> Result<&FileRecord, StoreError> {
+        let file = self.file(id)?;
+        if file.sealed {
+            return Err(wrong(id, "an unsealed file", "a sealed one"));
+        }
+        if file.kind != kind {
+            return Err(wrong(id, "the kind it was created with", "another kind"));
+        }
+        Ok(file)
+    }
+
+    fn put(&mut self, id: FileId, record: Option<FileRecord>) {
+        let before = match record {
+            Some(record) => self.catalog.files.insert(id, record),
+            None => self.catalog.files.remove(&id),
+        };
+        self.undo.push(Undo::File(id, before));
+    }
+
+    fn put_name(&mut self, name: &Arc<str>, id: Option<FileId>) {
+        let before = match id {
+            Some(id) => self.catalog.names.insert(Arc::clone(name), id),
+            None => self.catalog.names.remove(name),
+        };
+        self.undo.push(Undo::Name(Arc::clone(name), before));
+    }
+
+    fn free(&mut self, file: FileId, map: &Arc<ExtentMap>, extents: Vec<Extent>) {
+        if !extents.is_empty() {
+            self.effects.freed.push(Freed { file, map: Arc::clone(map), extents });
+        }
+    }
+
+    fn unlease(&mut self, file: FileId, map: &Arc<ExtentMap>, extents: Vec<Extent>) {
+        if !extents.is_empty() {
+            self.effects.unleased.push(Freed { file, map: Arc::clone(map), extents });
+        }
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "the fields of one record")]
+    fn create(
+        &mut self,
+        id: FileId,
+        kind: FileKind,
+        sealed: bool,
+        size: u64,
+        extents: &[Extent],
+        epoch: u32,
+        annotation: &Arc<Annotation>,
+    ) -> Result<(), StoreError> {
+        if id == FileId::STORE || self.catalog.files.contains_key(&id) {
+            return Err(wrong(id, "an id that was never used", "an existing file"));
+        }
+        let extents = ExtentMap::consecutive(0, extents).ok_or_else(|| impossible_map(id))?;
+        check_size(id, kind, size, &extents)?;
+        let runs: Arc<[LogRun]> = match kind {
+            FileKind::Log => {
+                [LogRun { block: 0, epoch, sequence: FIRST_SEQUENCE, offset: 0 }].into()
+            }
+            FileKind::Table | FileKind::Client => [].into(),
+        };
+        let (extents, annotation) = (Arc::new(extents), Arc::clone(annotation));
+        let names = Vec::new();
+        self.put(id, Some(FileRecord { kind, sealed, size, extents, runs, annotation, names }));
+        Ok(())
+    }
+
+    fn seal(
+        &mut self,
+        id: FileId,
+        kind: FileKind,
+        size: u64,
+        extents: &[Extent],
+        annotation: &Arc<Annotation>,
+    ) -> Result<(), StoreError> {
+        let mut file = self.unsealed(id, kind)?.clone();
+        let extents = ExtentMap::consecutive(0, extents).ok_or_else(|| impossible_map(id))?;
+        check_size(id, kind, size, &extents)?;
+        let gone = file.extents.difference(&extents);
+        let before = std::mem::replace(&mut file.extents, Arc::new(extents));
+        if kind == FileKind::Log {
+            self.unlease(id, &before, gone);
+        } else {
+            self.free(id, &before, gone);
+        }
+        (file.sealed, file.size) = (true, size);
+        file.annotation = Arc::clone(annotation);
+        self.put(id, Some(file));
+        Ok(())
+    }
+
+    fn trim(&mut self, id: FileId, from: u32, to: u32) -> Result<(), StoreError> {
+        let file = self.file(id)?;
+        if !file.sealed {
+            return Err(wrong(id, "a sealed file", "an unsealed one"));
+        }
+        let (left, freed) = file.extents.without(from, to);
+        self.remap(id, left, freed)
+    }
+
+    /// Gives a file another map and frees what it no longer names.
+    fn remap(&mut self, id: FileId, map: ExtentMap, freed: Vec<Extent>) -> Result<(), StoreError> {
+        let mut file = self.file(id)?.clone();
+        let before = std::mem::replace(&mut file.extents, Arc::new(map));
+        self.free(id, &before, freed);
+        self.put(id, Some(file));
+        Ok(())
+    }
+
+    fn delete(&mut self, id: FileId) -> Result<(), StoreError> {
+        let file = self.file(id)?.clone();
+        for name in &file.names {
+            self.put_name(name, None);
+        }
+        self.free(id, &file.extents, file.extents.extents().collect());
+        self.effects.deleted.push(id);
+        self.put(id, None);
+        Ok(())
+    }
+
+    fn annotate(&mut self, id: FileId, annotation: &Arc<Annotation>) -> Result<(), StoreError> {
+        if id == FileId::STORE {
+            let before = std::mem::replace(&mut self.catalog.store, Arc::clone(annotation));
+            self.undo.push(Undo::Store(before));
+            return Ok(());
+        }
+        let mut file = self.file(id)?.clone();
+        file.annotation = Arc::clone(annotation);
+        self.put(id, Some(file));
+        Ok(())
+    }
+
+    fn link(&mut self, name: &Arc<str>, id: FileId) -> Result<(), StoreError> {
+        if name.is_empty() || name.len() > NAME_MAX {
+            let got = name.len();
+            return Err(StoreError::Invalid(format!(
+                "name: expected 1 to {NAME_MAX} bytes, found {got}"
+            )));
+        }
+        if self.catalog.names.contains_key(name) {
+            return Err(StoreError::NameTaken(name.to_string()));
+        }
+        let mut file = self.file(id)?.clone();
+        let place = file.names.partition_point(|other| other < name);
+        file.names.insert(place, Arc::clone(name));
+        self.put_name(name, Some(id));
+        self.put(id, Some(file));
+        Ok(())
+    }
+
+    /// Takes a name from the file that has it.
+    fn strip(&mut self, name: &Arc<str>, id: FileId) -> Result<(), StoreError> {
+        if self.catalog.lookup(name) != Some(id) {
+            return Err(wrong(id, "a file that has the name", "one that does not"));
+        }
+        let mut file = self.file(id)?.clone();
+        file.names.retain(|other| other != name);
+        self.put_name(name, None);
+        self.put(id, Some(file));
+        Ok(())
+    }
+
+    fn unlink(&mut self, name: &Arc<str>, id: FileId) -> Result<(), StoreError> {
+        self.strip(name, id)?;
+        if self.file(id)?.names.is_empty() { self.delete(id) } else { Ok(()) }
+    }
+
+    fn rename(
+        &mut self,
+        from: &Arc<str>,
+        to: &Arc<str>,
+        id: FileId,
+        replaced: Option<FileId>,
+    ) -> Result<(), StoreError> {
+        if let Some(other) = replaced.filter(|other| self.catalog.covers(*other)) {
+            self.unlink(to, other)?;
+        }
+        if from == to || !self.catalog.covers(id) {
+            return Ok(());
+        }
+        self.strip(from, id)?;
+        if self.catalog.lookup(to) == Some(id) {
+            return Ok(());
+        }
+        self.link(to, id)
+    }
+
+    fn extend(&mut self, id: FileId, end: u32, extent: Extent) -> Result<(), StoreError> {
+        let mut file = self.unsealed(id, FileKind::Log)?.clone();
+        let (kept, cut) = file.extents.without(end, u32::MAX);
+        let longer = kept.extended(&[extent]).filter(|_| kept.end() == end);
+        let Some(longer) = longer else {
+            return Err(wrong(id, "a log that reaches the new lease", "a shorter one"));
+        };
+        let before = std::mem::replace(&mut file.extents, Arc::new(longer));
+        self.unlease(id, &before, cut);
+        self.put(id, Some(file));
+        Ok(())
+    }
+
+    fn resize(
+        &mut self,
+        id: FileId,
+        size: u64,
+        from: u32,
+        extents: &[Extent],
+    ) -> Result<(), StoreError> {
+        let mut file = self.unsealed(id, FileKind::Client)?.clone();
+        let (kept, freed) = file.extents.without(from, u32::MAX);
+        let longer = kept.extended(extents).filter(|_| kept.end() == from);
+        let Some(longer) = longer else {
+            return Err(wrong(id, "a file that reaches its new part", "a shorter one"));
+        };
+        check_size(id, FileKind::Client, size, &longer)?;
+        file.size = size;
+        let before = std::mem::replace(&mut file.extents, Arc::new(longer));
+        self.free(id, &before, freed);
+        self.put(id, Some(file));
+        Ok(())
+    }
+
+    fn log_end(&mut self, id: FileId, run: LogRun) -> Result<(), StoreError> {
+        let mut file = self.unsealed(id, FileKind::Log)?.clone();
+        let (kept, cut) = file.extents.without(run.block, u32::MAX);
+        let last = file.runs.last().copied();
+        let goes_on = last.is_none_or(|last| {
+            run.block >= last.block && run.sequence >= last.sequence && run.offset >= last.offset
+        });
+        if kept.end() != run.block || !goes_on {
+            return Err(wrong(id, "a log that reaches its end", "a shorter one"));
+        }
+        let older = file.runs.iter().filter(|other| other.block < run.block);
+        file.runs = older.copied().chain([run]).collect();
+        file.size = run.offset;
+        let before = std::mem::replace(&mut file.extents, Arc::new(kept));
+        self.unlease(id, &before, cut);
+        self.put(id, Some(file));
+        Ok(())
+    }
+
+    fn repoint(
+        &mut self,
+        id: FileId,
+        at: u32,
+        old: &Extent,
+        new: &[Extent],
+    ) -> Result<(), StoreError> {
+        let file = self.file(id)?;
+        if file.is_leased() {
+            return Err(wrong(id, "a file whose extents are final", "an unsealed log"));
+        }
+        let Some(map) = file.extents.repointed(at, old, new) else {
+            return Err(wrong(id, "the extent that was copied", "another extent, or none"));
+        };
+        self.remap(id, map, vec![*old])
+    }
+}
+
+/// The bytes of a file must lie in its blocks. A log's size counts payload, so it is smaller.
+fn check_size(
+    id: FileId,
+    kind: FileKind,
+    size: u64,
+    extents: &ExtentMap,
+) -> Result<(), StoreError> {
+    let room = u64::from(extents.end()) * BLOCK as u64;
+    if size <= room && (kind == FileKind::Log || room - size < BLOCK as u64) {
+        return Ok(());
+    }
+    Err(wrong(id, "a size that fills its blocks", "more bytes or an unused block"))
+}

@@ -1,0 +1,209 @@
+//! The catalog: all files, their names, and the counters that must never go back.
+//!
+//! # Invariants
+//! - A name belongs to exactly one file, and the file lists it.
+//! - Every file id in it is below [`next_file`](Catalog::next_file), every epoch below
+//!   [`next_epoch`](Catalog::next_epoch).
+//! - While a snapshot is being replayed, it holds only files below the snapshot's cursor; changes
+//!   to others are ignored, because the chunk that is still to come has them.
+
+use std::collections::BTreeMap;
+use std::ops::RangeBounds;
+use std::sync::Arc;
+
+use terrace_env::FileId;
+use terrace_env::codec::{DecodeError, Reader, Writer};
+use terrace_env::store::{Annotation, FileInfo, FileKind, StoreError};
+
+use super::annotation::{decode_annotation, encode_annotation};
+use super::staging::Staging;
+use super::{Effects, FileRecord, Record};
+
+/// What the file system knows of its files; see the [module](self).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Catalog {
+    pub(super) files: BTreeMap<FileId, FileRecord>,
+    pub(super) names: BTreeMap<Arc<str>, FileId>,
+    pub(super) store: Arc<Annotation>,
+    pub(super) next_file: FileId,
+    pub(super) next_epoch: u32,
+    /// Files from here on are still to come from a snapshot; `None` once it is complete.
+    pub(super) pending_from: Option<FileId>,
+}
+
+impl Catalog {
+    /// A catalog without files.
+    #[must_use]
+    pub fn new() -> Self {
+        Self { next_file: FileId(1), next_epoch: 1, ..Self::default() }
+    }
+
+    /// A file's record.
+    #[must_use]
+    pub fn get(&self, id: FileId) -> Option<&FileRecord> {
+        self.files.get(&id)
+    }
+
+    /// A file's record, or the error that says there is none.
+    pub fn file(&self, id: FileId) -> Result<&FileRecord, StoreError> {
+        self.get(id).ok_or(StoreError::NotFound(id))
+    }
+
+    /// The file of this name.
+    #[must_use]
+    pub fn lookup(&self, name: &str) -> Option<FileId> {
+        self.names.get(name).copied()
+    }
+
+    /// The names from `range`, in order, with their files.
+    pub fn names<'a>(
+        &'a self,
+        range: impl RangeBounds<Arc<str>> + 'a,
+    ) -> impl DoubleEndedIterator<Item = (&'a str, FileId)> {
+        self.names.range(range).map(|(name, id)| (&**name, *id))
+    }
+
+    /// All files, by id.
+    pub fn files(&self) -> impl DoubleEndedIterator<Item = (FileId, &FileRecord)> {
+        self.files.iter().map(|(id, record)| (*id, record))
+    }
+
+    /// How many files there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.files.len()
+    }
+
+    /// Whether there are no files.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.files.is_empty()
+    }
+
+    /// The store's own annotation.
+    #[must_use]
+    pub fn store_annotation(&self) -> &Arc<Annotation> {
+        &self.store
+    }
+
+    /// What [`Store::info`](terrace_env::Store::info) tells of a file, or of the store itself.
+    #[must_use]
+    pub fn info(&self, id: FileId) -> Option<FileInfo> {
+        if id == FileId::STORE {
+            return Some(FileInfo {
+                id,
+                kind: FileKind::Client,
+                size: 0,
+                sealed: false,
+                annotation: Arc::clone(&self.store),
+                names: Vec::new(),
+            });
+        }
+        self.get(id).map(|record| record.info(id))
+    }
+
+    /// The smallest file id that no transaction has named.
+    #[must_use]
+    pub fn next_file(&self) -> FileId {
+        self.next_file
+    }
+
+    /// The smallest epoch that no mount has used.
+    #[must_use]
+    pub fn next_epoch(&self) -> u32 {
+        self.next_epoch
+    }
+
+    /// Applies a transaction: all of it, or, with an error, nothing. Ids that a record leaves open
+    /// are filled in. The effects may be carried out once the transaction is durable.
+    pub fn stage(&mut self, records: &mut [Record]) -> Result<Effects, StoreError> {
+        let mut staging = Staging::new(self);
+        for record in records {
+            if let Err(error) = staging.apply(record) {
+                staging.revert();
+                return Err(error);
+            }
+        }
+        Ok(staging.into_effects())
+    }
+
+    /// Starts over from a snapshot of which nothing has been read yet.
+    pub fn begin_snapshot(next_file: FileId, next_epoch: u32) -> Self {
+        let pending_from = Some(FileId::STORE);
+        Self { next_file, next_epoch, pending_from, ..Self::default() }
+    }
+
+    /// Whether files of a snapshot are still to come.
+    pub fn is_partial(&self) -> bool {
+        self.pending_from.is_some()
+    }
+
+    /// Appends the chunk that starts at `from` and holds about `limit` bytes, at least one file if
+    /// any is left. Returns where the next chunk starts, or `None` if this was the last one.
+    pub fn encode_chunk(&self, from: FileId, limit: usize, to: &mut Vec<u8>) -> Option<FileId> {
+        let start = to.len();
+        to.put_u64(from.0);
+        to.put_u64(0);
+        if from == FileId::STORE {
+            encode_annotation(&self.store, to);
+        }
+        let mut rest = self.files.range(from..).peekable();
+        while let Some((id, record)) = rest.next_if(|_| to.len() - start < limit) {
+            record.encode(*id, to);
+        }
+        let next = rest.peek().map(|(id, _)| **id);
+        let upto = next.map_or(u64::MAX, |id| id.0);
+        to[start + 8..start + 16].copy_from_slice(&upto.to_le_bytes());
+        next
+    }
+
+    /// Adds a chunk of the snapshot that is being replayed.
+    pub fn absorb_chunk(&mut self, chunk: &[u8]) -> Result<(), DecodeError> {
+        let mut from = Reader::new(chunk);
+        let first = FileId(from.u64("chunk start")?);
+        if self.pending_from != Some(first) {
+            return Err(from.wrong("chunk start", 8, "the end of the chunk before", first.0));
+        }
+        let upto = FileId(from.u64("chunk end")?);
+        if upto <= first {
+            return Err(from.wrong("chunk end", 8, "more than the chunk's start", upto.0));
+        }
+        if first == FileId::STORE {
+            self.store = decode_annotation(&mut from)?;
+        }
+        let mut least = first.max(FileId(1));
+        while !from.is_empty() {
+            let (id, record) = FileRecord::decode(&mut from)?;
+            if id < least || id >= upto {
+                return Err(from.wrong("file", 0, "ascending ids within the chunk", id.0));
+            }
+            least = FileId(id.0 + 1);
+            for name in &record.names {
+                if self.names.insert(Arc::clone(name), id).is_some() {
+                    return Err(from.wrong("name", 0, "a name that no other file has", id.0));
+                }
+            }
+            self.files.insert(id, record);
+        }
+        self.next_file = self.next_file.max(least);
+        self.pending_from = Some(upto);
+        Ok(())
+    }
+
+    /// Ends the replay of a snapshot; says how far it came if chunks are missing.
+    pub fn complete_snapshot(&mut self) -> Result<(), FileId> {
+        match self.pending_from {
+            Some(FileId(u64::MAX)) => {
+                self.pending_from = None;
+                Ok(())
+            }
+            Some(reached) => Err(reached),
+            None => Ok(()),
+        }
+    }
+
+    /// Whether a file's state is known, that is, not still to come from a snapshot.
+    pub(super) fn covers(&self, id: FileId) -> bool {
+        self.pending_from.is_none_or(|from| id < from)
+    }
+}

@@ -1,0 +1,17 @@
+//! Where the journal gets its zones.
+
+use terrace_env::ZoneId;
+use terrace_env::store::StoreError;
+
+/// The space governor as the journal sees it. Called without any lock held, from whichever actor
+/// leads a group commit.
+pub trait JournalSpace: Send + Sync + 'static {
+    /// Gives the journal a sequential zone of its own, empty: its reset has completed if it needed
+    /// one (it need not be durable: the journal's first forced write makes it so). Never waits for
+    /// reclaim: the journal is the first in rank and has a reserve.
+    fn take(&self) -> Result<ZoneId, StoreError>;
+
+    /// A zone that the journal does not need any more, not even after a power cut. Also called for
+    /// a zone that was taken and could not be used.
+    fn release(&self, zone: ZoneId);
+}
