@@ -8,9 +8,13 @@
 //! zone does not know files or keys.
 
 mod device;
+pub mod emulator;
 mod error;
 mod geometry;
+mod state;
 
 pub use device::{Completion, Device, Op, Request, Ticket, ZoneReport, ZoneState};
+pub use emulator::{Emulator, PowerCut, Snapshot};
 pub use error::DeviceError;
 pub use geometry::{Geometry, GeometryError, ZoneType};
+pub use state::{Transition, ZoneStatus, ZoneTable};

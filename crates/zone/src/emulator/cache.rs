@@ -1,0 +1,343 @@
+//! The drive's volatile write cache: what has been done and is not durable yet.
+//!
+//! It holds no data of sequential zones: bytes go to the medium at once, and the cache remembers
+//! which stretches of which zones a power cut may still take away. That is sound because a zone
+//! is not overwritten in place; a reset leaves the old bytes on the medium until it is durable, and
+//! it becomes durable at the latest with the next write to the zone, as shingled tracks force
+//! it to. Of conventional zones, which are overwritten in place, it keeps what stood there before.
+//!
+//! A change is *in flight* from its submission until somebody has waited for it, and *complete*
+//! from then on. A flush makes durable what was complete when the flush was submitted, and nothing
+//! else: this is the least that a real drive promises, so whoever relies on more is found out.
+//!
+//! Between flushes the cache grows by a few words for each request in flight; stretches that are
+//! complete and adjacent are one. What it keeps of conventional zones is bounded by
+//! [`UNDO_BYTES_MAX`]: beyond it the oldest complete overwrites become durable, as on a drive whose
+//! cache is full.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use terrace_env::ZoneId;
+
+use crate::ZoneState;
+use crate::state::ZoneStatus;
+
+/// A usual cache size of a disk.
+const UNDO_BYTES_MAX: usize = 64 << 20;
+
+/// How far a request has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Progress {
+    /// Nobody has waited for it yet.
+    InFlight { ticket: u64 },
+    /// Complete, when this many flushes had been submitted.
+    Complete { flushes: u64 },
+}
+
+impl Progress {
+    fn complete(&mut self, ticket: u64, flushes: u64) -> bool {
+        let found = *self == Self::InFlight { ticket };
+        if found {
+            *self = Self::Complete { flushes };
+        }
+        found
+    }
+
+    /// Whether the flush that was submitted as number `flush` covers it.
+    fn covered(self, flush: u64) -> bool {
+        matches!(self, Self::Complete { flushes } if flushes <= flush)
+    }
+}
+
+/// Blocks of a sequential zone that a power cut may take away.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Stretch {
+    pub(super) start: u64,
+    pub(super) end: u64,
+    progress: Progress,
+    /// Durable on completion.
+    forced: bool,
+}
+
+/// The volatile changes of a sequential zone: of its *base life*, the one that is on the medium,
+/// and the reset that would end it.
+#[derive(Clone, Debug)]
+pub(super) struct Pending {
+    /// Whether the zone is durably full.
+    pub(super) full: bool,
+    /// The pointer is here or further, whatever happens.
+    pub(super) floor: u64,
+    /// The pointer, were everything durable but the reset.
+    pub(super) written: u64,
+    /// Volatile blocks below `written`, ascending.
+    pub(super) stretches: Vec<Stretch>,
+    finish: Option<Progress>,
+    reset: Option<Progress>,
+    /// A finish after the reset.
+    refinish: Option<Progress>,
+}
+
+impl Pending {
+    fn new(status: ZoneStatus) -> Self {
+        Self {
+            full: status.state == ZoneState::Full,
+            floor: status.written,
+            written: status.written,
+            stretches: Vec::new(),
+            finish: None,
+            reset: None,
+            refinish: None,
+        }
+    }
+
+    /// Whether the base life may turn out finished, beyond being durably full.
+    pub(super) fn may_be_finished(&self) -> bool {
+        self.finish.is_some()
+    }
+
+    /// Whether the base life may turn out to be over, and if so, whether the zone was finished
+    /// since.
+    pub(super) fn may_be_reset(&self) -> Option<bool> {
+        self.reset.map(|_| self.refinish.is_some())
+    }
+
+    fn is_durable(&self) -> bool {
+        self.stretches.is_empty() && self.finish.is_none() && self.reset.is_none()
+    }
+
+    fn commit_reset(&mut self) -> bool {
+        let committed = self.reset.take().is_some();
+        if committed {
+            let finish = self.refinish.take();
+            let empty = ZoneStatus { state: ZoneState::Empty, written: 0 };
+            *self = Self { finish, ..Self::new(empty) };
+        }
+        committed
+    }
+
+    fn complete(&mut self, ticket: u64, flushes: u64) {
+        for change in [&mut self.finish, &mut self.reset, &mut self.refinish].into_iter().flatten()
+        {
+            change.complete(ticket, flushes);
+        }
+        let mut stretches = self.stretches.iter_mut();
+        let Some(index) = stretches.position(|s| s.progress.complete(ticket, flushes)) else {
+            return;
+        };
+        let stretch = self.stretches[index];
+        if stretch.forced {
+            self.floor = self.floor.max(stretch.end);
+            self.stretches.remove(index);
+            return;
+        }
+        let joins = |a: &Stretch, b: &Stretch| a.end == b.start && a.progress == b.progress;
+        if let Some(next) = self.stretches.get(index + 1)
+            && joins(&stretch, next)
+        {
+            self.stretches[index].end = next.end;
+            self.stretches.remove(index + 1);
+        }
+        if index > 0 && joins(&self.stretches[index - 1], &stretch) {
+            self.stretches[index - 1].end = self.stretches[index].end;
+            self.stretches.remove(index);
+        }
+    }
+
+    /// Makes durable what a flush covers; returns whether that ended the base life.
+    fn flush(&mut self, flush: u64) -> bool {
+        let covered = |change: Option<Progress>| change.is_some_and(|p| p.covered(flush));
+        let reset = covered(self.reset) && self.commit_reset();
+        let floor = &mut self.floor;
+        self.stretches.retain(|stretch| {
+            let durable = stretch.progress.covered(flush);
+            if durable {
+                *floor = stretch.end.max(*floor);
+            }
+            !durable
+        });
+        if covered(self.finish) {
+            self.finish = None;
+            self.full = true;
+        }
+        reset
+    }
+}
+
+/// A write to a conventional zone that a power cut may take away.
+#[derive(Clone, Debug)]
+pub(super) struct Overwrite {
+    /// The first byte, from the zone's start.
+    pub(super) offset: u64,
+    /// What stood there before.
+    pub(super) old: Arc<[u8]>,
+    progress: Progress,
+    forced: bool,
+}
+
+impl Overwrite {
+    fn end(&self) -> u64 {
+        self.offset + self.old.len() as u64
+    }
+
+    /// The parts of it that lie outside all of `ranges`.
+    fn without(self, ranges: &[(u64, u64)]) -> Vec<Self> {
+        let mut parts = vec![self];
+        for (start, end) in ranges {
+            parts = parts.into_iter().flat_map(|part| part.outside(*start, *end)).collect();
+        }
+        parts
+    }
+
+    fn outside(self, start: u64, end: u64) -> Vec<Self> {
+        if self.end() <= start || end <= self.offset {
+            return vec![self];
+        }
+        let part = |from: u64, to: u64| {
+            let within = (from - self.offset) as usize..(to - self.offset) as usize;
+            (from < to).then(|| Self { offset: from, old: self.old[within].into(), ..self })
+        };
+        let before = (self.offset < start).then(|| part(self.offset, start));
+        let after = (end < self.end()).then(|| part(end, self.end()));
+        before.into_iter().chain(after).flatten().collect()
+    }
+}
+
+#[derive(Clone, Debug, Default)]
+pub(super) struct Cache {
+    pub(super) sequential: BTreeMap<ZoneId, Pending>,
+    pub(super) conventional: BTreeMap<ZoneId, Vec<Overwrite>>,
+    undo_bytes: usize,
+    /// Flushes submitted so far.
+    flushes: u64,
+}
+
+impl Cache {
+    /// A write of a sequential zone, from its `before` on, has been submitted. A pending reset has
+    /// been committed already.
+    pub(super) fn write(
+        &mut self,
+        zone: ZoneId,
+        before: ZoneStatus,
+        end: u64,
+        ticket: u64,
+        forced: bool,
+    ) {
+        let pending = self.sequential.entry(zone).or_insert_with(|| Pending::new(before));
+        assert!(pending.reset.is_none(), "zone {zone} is written under a volatile reset");
+        let progress = Progress::InFlight { ticket };
+        pending.stretches.push(Stretch { start: before.written, end, progress, forced });
+        pending.written = end;
+    }
+
+    pub(super) fn finish(&mut self, zone: ZoneId, before: ZoneStatus, ticket: u64) {
+        let pending = self.sequential.entry(zone).or_insert_with(|| Pending::new(before));
+        let progress = Some(Progress::InFlight { ticket });
+        if pending.reset.is_some() {
+            pending.refinish = progress;
+        } else {
+            pending.finish = progress;
+        }
+    }
+
+    pub(super) fn reset(&mut self, zone: ZoneId, before: ZoneStatus, ticket: u64) {
+        let pending = self.sequential.entry(zone).or_insert_with(|| Pending::new(before));
+        pending.refinish = None;
+        pending.reset.get_or_insert(Progress::InFlight { ticket });
+    }
+
+    /// Makes a zone's pending reset durable; returns whether there was one.
+    pub(super) fn commit_reset(&mut self, zone: ZoneId) -> bool {
+        self.sequential.get_mut(&zone).is_some_and(Pending::commit_reset)
+    }
+
+    /// Remembers what stood where a conventional zone is about to be overwritten.
+    pub(super) fn overwrite(
+        &mut self,
+        zone: ZoneId,
+        offset: u64,
+        old: Arc<[u8]>,
+        ticket: u64,
+        forced: bool,
+    ) {
+        self.undo_bytes += old.len();
+        let progress = Progress::InFlight { ticket };
+        let log = self.conventional.entry(zone).or_default();
+        log.push(Overwrite { offset, old, progress, forced });
+        if self.undo_bytes > UNDO_BYTES_MAX {
+            let all = self.flushes;
+            self.commit_overwrites(|overwrite| overwrite.progress.covered(all));
+        }
+    }
+
+    /// Somebody has waited for a request that changed `zone`.
+    pub(super) fn complete(&mut self, zone: ZoneId, ticket: u64) {
+        let flushes = self.flushes;
+        if let Some(pending) = self.sequential.get_mut(&zone) {
+            pending.complete(ticket, flushes);
+            if pending.is_durable() {
+                self.sequential.remove(&zone);
+            }
+        }
+        let mut forced = false;
+        for overwrite in self.conventional.get_mut(&zone).into_iter().flatten() {
+            forced |= overwrite.progress.complete(ticket, flushes) && overwrite.forced;
+        }
+        if forced {
+            self.commit_overwrites(|o| o.forced && o.progress.covered(flushes));
+        }
+    }
+
+    /// A flush has been submitted; gives its number.
+    pub(super) fn submit_flush(&mut self) -> u64 {
+        self.flushes += 1;
+        self.flushes - 1
+    }
+
+    /// A flush has completed. Gives the zones whose reset it made durable.
+    pub(super) fn flush(&mut self, flush: u64) -> Vec<ZoneId> {
+        let mut reset = Vec::new();
+        self.sequential.retain(|zone, pending| {
+            if pending.flush(flush) {
+                reset.push(*zone);
+            }
+            !pending.is_durable()
+        });
+        self.commit_overwrites(|overwrite| overwrite.progress.covered(flush));
+        reset
+    }
+
+    /// Forgets the overwrites that are durable, and of earlier ones the parts that these replaced:
+    /// to undo them would undo what is durable.
+    fn commit_overwrites(&mut self, durable: impl Fn(&Overwrite) -> bool) {
+        for log in self.conventional.values_mut() {
+            let mut committed: Vec<(u64, u64)> = Vec::new();
+            let mut keep = Vec::with_capacity(log.len());
+            for overwrite in log.drain(..).rev() {
+                if durable(&overwrite) {
+                    committed.push((overwrite.offset, overwrite.end()));
+                } else {
+                    keep.extend(overwrite.without(&committed));
+                }
+            }
+            keep.reverse();
+            *log = keep;
+        }
+        self.conventional.retain(|_, log| !log.is_empty());
+        let logs = self.conventional.values().flatten();
+        self.undo_bytes = logs.map(|overwrite| overwrite.old.len()).sum();
+    }
+
+    /// Makes everything about a zone durable; returns whether that included a reset.
+    pub(super) fn settle_zone(&mut self, zone: ZoneId) -> bool {
+        let freed = self.conventional.remove(&zone).unwrap_or_default();
+        self.undo_bytes -= freed.iter().map(|overwrite| overwrite.old.len()).sum::<usize>();
+        self.sequential.remove(&zone).is_some_and(|pending| pending.reset.is_some())
+    }
+
+    /// Takes everything out, and forgets it.
+    pub(super) fn take(&mut self) -> Self {
+        let flushes = self.flushes;
+        std::mem::replace(self, Self { flushes, ..Self::default() })
+    }
+}

@@ -1,0 +1,269 @@
+//! What a power cut leaves of the volatile cache.
+//!
+//! For each zone with volatile changes, independently: whether its reset and its finish were
+//! carried out, which of its volatile physical blocks are on the medium, and where its pointer
+//! is then. Blocks below the pointer that are not on the medium are *holes*: they read as zeros,
+//! as what stood there in the zone's earlier life, or as garbage.
+//!
+//! The active limit holds after a cut as well: where undoing a finish, a reset or the last blocks
+//! of a full zone would make one zone too many active, the zone stays as it was, with holes.
+
+use std::ops::Range;
+
+use serde::{Deserialize, Serialize};
+use terrace_env::random::{Random, Rng, RngCore};
+use terrace_env::{IoBuf, ZoneId};
+
+use super::cache::{Cache, Overwrite, Pending};
+use super::drive::Drive;
+use crate::state::ZoneStatus;
+use crate::{DeviceError, ZoneState};
+
+/// What happens to volatile data when the power goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PowerCut {
+    /// Everything that is not durable is lost.
+    DropUnflushed,
+    /// Everything reached the medium.
+    KeepAll,
+    /// Of each zone, a random prefix of its volatile blocks reached the medium.
+    Prefixes,
+    /// Of each zone, a random subset of its volatile blocks reached the medium; its pointer is
+    /// after the last of them or further.
+    Blocks,
+}
+
+impl PowerCut {
+    /// All modes.
+    pub const ALL: [Self; 4] = [Self::DropUnflushed, Self::KeepAll, Self::Prefixes, Self::Blocks];
+
+    /// One of the modes.
+    pub fn any(random: &mut Random) -> Self {
+        Self::ALL[random.random_range(0..Self::ALL.len())]
+    }
+
+    /// Whether a request that is under way when the power goes is carried out, to be torn, or not
+    /// at all.
+    pub(super) fn carries_out_pending(self) -> bool {
+        matches!(self, Self::Prefixes | Self::Blocks)
+    }
+
+    fn keeps_change(self, random: &mut Random) -> bool {
+        match self {
+            Self::DropUnflushed => false,
+            Self::KeepAll => true,
+            Self::Prefixes | Self::Blocks => random.random_bool(0.5),
+        }
+    }
+}
+
+/// Draws, one after another, whether each volatile block is kept.
+struct Survivors {
+    cut: PowerCut,
+    /// For `Prefixes`, how many are still kept; for `Blocks`, how many of eight are.
+    dial: u64,
+}
+
+impl Survivors {
+    fn draw(cut: PowerCut, blocks: u64, random: &mut Random) -> Self {
+        let dial = match cut {
+            PowerCut::Blocks => [1, 4, 7][random.random_range(0..3)],
+            _ => random.random_range(0..=blocks),
+        };
+        Self { cut, dial }
+    }
+
+    fn keeps(&mut self, random: &mut Random) -> bool {
+        match self.cut {
+            PowerCut::DropUnflushed => false,
+            PowerCut::KeepAll => true,
+            PowerCut::Blocks => random.random_range(0..8) < self.dial,
+            PowerCut::Prefixes => {
+                let kept = self.dial > 0;
+                self.dial = self.dial.saturating_sub(1);
+                kept
+            }
+        }
+    }
+}
+
+/// What a cut leaves of a sequential zone.
+struct Outcome {
+    reset: bool,
+    status: ZoneStatus,
+    /// Volatile blocks that did not reach the medium.
+    lost: Vec<Range<u64>>,
+}
+
+fn settled(full: bool, written: u64, capacity: u64) -> ZoneStatus {
+    let state = match written {
+        _ if full || written == capacity => ZoneState::Full,
+        0 => ZoneState::Empty,
+        _ => ZoneState::Closed,
+    };
+    ZoneStatus { state, written }
+}
+
+fn outcome(
+    pending: &Pending,
+    cut: PowerCut,
+    step: u64,
+    capacity: u64,
+    random: &mut Random,
+) -> Outcome {
+    if let Some(refinished) = pending.may_be_reset()
+        && cut.keeps_change(random)
+    {
+        let status = settled(refinished && cut.keeps_change(random), 0, capacity);
+        return Outcome { reset: true, status, lost: Vec::new() };
+    }
+    let volatile = pending.stretches.iter().map(|stretch| stretch.end - stretch.start).sum::<u64>();
+    let mut survivors = Survivors::draw(cut, volatile / step, random);
+    let mut written = pending.floor;
+    let mut lost: Vec<Range<u64>> = Vec::new();
+    for stretch in &pending.stretches {
+        for block in (stretch.start..stretch.end).step_by(step as usize) {
+            if survivors.keeps(random) {
+                written = written.max(block + step);
+                continue;
+            }
+            match lost.last_mut() {
+                Some(last) if last.end == block => last.end += step,
+                _ => lost.push(block..block + step),
+            }
+        }
+    }
+    if cut == PowerCut::Blocks && random.random_bool(0.5) {
+        written += random.random_range(0..=(pending.written - written) / step) * step;
+    }
+    let full = pending.full || (pending.may_be_finished() && cut.keeps_change(random));
+    Outcome { reset: false, status: settled(full, written, capacity), lost }
+}
+
+impl Drive {
+    /// Makes of the volatile changes what a power cut makes of them. The zones they concern, and
+    /// all open ones, are closed afterwards.
+    pub(super) fn cut(&mut self, cut: PowerCut, random: &mut Random) -> Result<(), DeviceError> {
+        for zone in self.table.close_all() {
+            self.medium.record(zone, self.table.status(zone))?;
+        }
+        let cache = self.cache.take();
+        for (zone, outcome) in self.outcomes(&cache, cut, random) {
+            self.settle(zone, outcome, random)?;
+        }
+        for (zone, log) in cache.conventional {
+            self.undo(zone, log, cut, random)?;
+        }
+        Ok(())
+    }
+
+    fn outcomes(
+        &self,
+        cache: &Cache,
+        cut: PowerCut,
+        random: &mut Random,
+    ) -> Vec<(ZoneId, Outcome)> {
+        let geometry = &self.geometry;
+        let step = geometry.physical_step();
+        let mut active = self.table.active();
+        let mut outcomes = Vec::with_capacity(cache.sequential.len());
+        for (zone, pending) in &cache.sequential {
+            let outcome = outcome(pending, cut, step, geometry.zone_capacity(*zone), random);
+            active -= usize::from(self.table.status(*zone).state.is_active());
+            active += usize::from(outcome.status.state.is_active());
+            outcomes.push((*zone, outcome));
+        }
+        let limit = geometry.max_active.map_or(usize::MAX, |limit| limit as usize);
+        for (zone, outcome) in &mut outcomes {
+            let now = self.table.status(*zone);
+            if active > limit && outcome.status.state.is_active() && !now.state.is_active() {
+                outcome.status = now;
+                outcome.reset = cache.sequential[zone].may_be_reset().is_some();
+                active -= 1;
+            }
+        }
+        outcomes
+    }
+
+    fn settle(
+        &mut self,
+        zone: ZoneId,
+        outcome: Outcome,
+        random: &mut Random,
+    ) -> Result<(), DeviceError> {
+        let Outcome { reset, status, lost } = outcome;
+        if reset {
+            self.medium.erase(zone)?;
+        } else {
+            let fill = random.random_range(0..3);
+            for hole in lost {
+                let (start, end) = (hole.start, hole.end.min(status.written));
+                if start < end {
+                    self.fill(zone, start..end, fill, random)?;
+                }
+            }
+        }
+        self.table.set(zone, status);
+        self.medium.record(zone, status)
+    }
+
+    fn fill(
+        &mut self,
+        zone: ZoneId,
+        hole: Range<u64>,
+        fill: u32,
+        random: &mut Random,
+    ) -> Result<(), DeviceError> {
+        let offset = self.bytes(hole.start);
+        let len = self.bytes(hole.end - hole.start) as usize;
+        let mut bytes = IoBuf::with_capacity(len);
+        match fill {
+            0 => bytes.resize(len),
+            1 => self.medium.earlier(zone, offset, len, &mut bytes),
+            _ => {
+                bytes.resize(len);
+                random.fill_bytes(&mut bytes);
+            }
+        }
+        self.medium.write(zone, offset, &bytes)
+    }
+
+    /// Puts back, last overwrite first, what stood in a conventional zone: each block as it was
+    /// before the first of the overwrites after the last one that reached the medium.
+    fn undo(
+        &mut self,
+        zone: ZoneId,
+        log: Vec<Overwrite>,
+        cut: PowerCut,
+        random: &mut Random,
+    ) -> Result<(), DeviceError> {
+        let unit = u64::from(self.geometry.physical_block);
+        let units = |overwrite: &Overwrite| {
+            let end = overwrite.offset + overwrite.old.len() as u64;
+            overwrite.offset / unit..end.div_ceil(unit)
+        };
+        let total = log.iter().map(|overwrite| units(overwrite).count() as u64).sum();
+        let mut survivors = Survivors::draw(cut, total, random);
+        let kept: Vec<Vec<bool>> = log
+            .iter()
+            .map(|overwrite| units(overwrite).map(|_| survivors.keeps(random)).collect())
+            .collect();
+        let mut reached = std::collections::BTreeSet::new();
+        for (overwrite, kept) in log.iter().zip(kept).rev() {
+            for (block, kept) in units(overwrite).zip(kept) {
+                if kept {
+                    reached.insert(block);
+                } else if !reached.contains(&block) {
+                    let start = (block * unit).max(overwrite.offset);
+                    let end =
+                        ((block + 1) * unit).min(overwrite.offset + overwrite.old.len() as u64);
+                    let within = |at: u64| (at - overwrite.offset) as usize;
+                    let old = &overwrite.old[within(start)..within(end)];
+                    self.medium.write(zone, start, old)?;
+                }
+            }
+        }
+        Ok(())
+    }
+}

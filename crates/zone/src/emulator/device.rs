@@ -1,0 +1,139 @@
+//! The emulator as a [`Device`].
+
+use std::fmt;
+use std::sync::Arc;
+
+use terrace_env::random::Random;
+use terrace_env::store::IoCounts;
+use terrace_env::sync::{self, Mutex};
+use terrace_env::{ByteCount, Lba, ZoneId, runner};
+
+use super::PowerCut;
+use super::core::{Core, Observer};
+use super::drive::Drive;
+use super::medium::Medium;
+use super::memory::MemoryMedium;
+use super::snapshot::Snapshot;
+use super::timing::Timing;
+use crate::state::ZoneTable;
+use crate::{
+    Completion, Device, DeviceError, Geometry, GeometryError, Request, Ticket, ZoneReport,
+    ZoneState,
+};
+
+/// Drives in memory up to this capacity remember what zones held before they were reset, so
+/// that a power cut can leave it behind. Crash tests use small drives; a benchmark's would hold its
+/// data twice.
+const REMEMBERING_MAX: ByteCount = ByteCount::gib(1);
+
+/// An emulated zoned drive; see the [module](super).
+pub struct Emulator {
+    geometry: Arc<Geometry>,
+    core: Mutex<Core>,
+}
+
+impl Emulator {
+    /// A new drive in memory. `seed` decides whatever chance decides in it.
+    pub fn in_memory(geometry: Geometry, seed: u64) -> Result<Self, GeometryError> {
+        geometry.validate()?;
+        let mut memory = MemoryMedium::default();
+        if geometry.capacity() <= REMEMBERING_MAX {
+            memory = memory.remember();
+        }
+        let table = ZoneTable::new(Arc::new(geometry));
+        let drive = Drive::new(table, Medium::Memory(memory));
+        Ok(Self::from_core(Core::new(drive, Random::seeded(seed))))
+    }
+
+    pub(super) fn from_core(core: Core) -> Self {
+        Self { geometry: core.drive.geometry.clone(), core: Mutex::new(core) }
+    }
+
+    /// Gives the drive a model of its times, or takes it away.
+    pub fn set_timing(&self, timing: Option<Box<dyn Timing>>) {
+        self.core.lock().timing = timing;
+    }
+
+    /// Shows each request that changes the drive to `observer` before it is carried out.
+    pub fn set_observer(&self, observer: Option<Observer>) {
+        self.core.lock().observer = observer;
+    }
+
+    /// What has been moved since the drive was made or opened.
+    #[must_use]
+    pub fn io(&self) -> IoCounts {
+        self.core.lock().io.clone()
+    }
+
+    /// A copy of the drive as it is, in memory.
+    pub fn snapshot(&self) -> Result<Snapshot, DeviceError> {
+        Ok(Snapshot { drive: self.core.lock().drive.fork()?, pending: None })
+    }
+
+    /// Cuts the power: volatile data is dropped, kept or torn as `cut` says, and every request
+    /// fails until [`power_on`](Self::power_on), those that were not waited for included.
+    pub fn power_cut(&self, cut: PowerCut, random: &mut Random) -> Result<(), DeviceError> {
+        self.core.lock().power_cut(cut, random)
+    }
+
+    /// Switches the drive on again.
+    pub fn power_on(&self) {
+        self.core.lock().powered = true;
+    }
+
+    /// Makes a zone fail: read-only or offline, durably and for ever. What the zone holds is
+    /// durable from then on.
+    ///
+    /// # Panics
+    /// When `state` is any other.
+    pub fn set_zone_condition(&self, zone: ZoneId, state: ZoneState) -> Result<(), DeviceError> {
+        assert!(matches!(state, ZoneState::ReadOnly | ZoneState::Offline), "{state:?}");
+        self.core.lock().drive.fail_zone(zone, state)
+    }
+
+    /// Changes the bytes of a logical block on the medium, behind the drive's back.
+    pub fn corrupt(&self, lba: Lba, change: impl FnOnce(&mut [u8])) -> Result<(), DeviceError> {
+        self.core.lock().drive.corrupt(lba, change)
+    }
+}
+
+impl Device for Emulator {
+    fn geometry(&self) -> &Geometry {
+        &self.geometry
+    }
+
+    fn report(&self, first: ZoneId, count: u32) -> Result<Vec<ZoneReport>, DeviceError> {
+        sync::assert_no_lock_held("a zone report");
+        let core = self.core.lock();
+        if !core.powered {
+            return Err(DeviceError::PowerLost);
+        }
+        let table = &core.drive.table;
+        table.check_zone(first)?;
+        let end = first.0.saturating_add(count).min(self.geometry.zones);
+        Ok((first.0..end).map(|zone| table.report(ZoneId(zone))).collect())
+    }
+
+    fn submit(&self, request: Request) -> Ticket {
+        sync::assert_no_lock_held("a device request");
+        Ticket(self.core.lock().submit(request, runner::now))
+    }
+
+    fn wait(&self, ticket: Ticket) -> Result<Completion, DeviceError> {
+        sync::assert_no_lock_held("waiting for a device");
+        let ready = self.core.lock().ready(ticket.0);
+        if let Some(ready) = ready {
+            let now = runner::now();
+            if ready > now {
+                runner::sleep(ready.since(now));
+            }
+        }
+        self.core.lock().complete(ticket.0)
+    }
+}
+
+impl fmt::Debug for Emulator {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Emulator").field("geometry", &self.geometry).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,79 @@
+//! What keeps an emulated drive's bytes: memory, or a sparse file.
+//!
+//! A medium knows no rules. Bytes are addressed by zone and byte offset within it; what was never
+//! written, or was erased, reads as zeros.
+
+use terrace_env::{IoBuf, ZoneId};
+
+use super::memory::MemoryMedium;
+use crate::state::ZoneStatus;
+use crate::{DeviceError, Geometry};
+
+#[derive(Debug)]
+pub(super) enum Medium {
+    Memory(MemoryMedium),
+}
+
+impl Medium {
+    /// Appends `len` bytes from `offset` on to `into`.
+    pub(super) fn read(
+        &self,
+        zone: ZoneId,
+        offset: u64,
+        len: usize,
+        into: &mut IoBuf,
+    ) -> Result<(), DeviceError> {
+        match self {
+            Self::Memory(memory) => memory.read(zone, offset, len, into),
+        }
+        Ok(())
+    }
+
+    pub(super) fn write(
+        &mut self,
+        zone: ZoneId,
+        offset: u64,
+        bytes: &[u8],
+    ) -> Result<(), DeviceError> {
+        match self {
+            Self::Memory(memory) => memory.write(zone, offset, bytes),
+        }
+        Ok(())
+    }
+
+    /// Makes a whole zone read as zeros and gives its space back.
+    pub(super) fn erase(&mut self, zone: ZoneId) -> Result<(), DeviceError> {
+        match self {
+            Self::Memory(memory) => memory.erase(zone),
+        }
+        Ok(())
+    }
+
+    /// What stood at an offset before the zone was last erased, as far as the medium remembers;
+    /// zeros otherwise.
+    pub(super) fn earlier(&self, zone: ZoneId, offset: u64, len: usize, into: &mut IoBuf) {
+        match self {
+            Self::Memory(memory) => memory.earlier(zone, offset, len, into),
+        }
+    }
+
+    /// Notes a zone's status where the next process finds it.
+    pub(super) fn record(&mut self, _: ZoneId, _: ZoneStatus) -> Result<(), DeviceError> {
+        match self {
+            Self::Memory(_) => Ok(()),
+        }
+    }
+
+    /// A copy in memory: in constant time of a medium in memory, else by reading what `written`
+    /// says of each zone, in bytes.
+    pub(super) fn copy(
+        &self,
+        geometry: &Geometry,
+        written: impl Fn(ZoneId) -> u64,
+    ) -> Result<MemoryMedium, DeviceError> {
+        let Self::Memory(memory) = self;
+        let memory = memory.clone();
+        let _ = (geometry, written);
+        Ok(memory)
+    }
+}

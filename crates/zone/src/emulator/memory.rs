@@ -1,0 +1,225 @@
+//! A medium in memory: bytes by zone, in chunks that are allocated when they are written.
+//!
+//! A chunk of one repeated byte is kept as that byte, so that a drive filled with constant runs
+//! takes no memory. Copies share all chunks until one side writes. The chunks a zone had before it
+//! was last erased are kept where [`MemoryMedium::remember`] says so: a power cut can then leave
+//! bytes of the zone's earlier life behind.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use terrace_env::{IoBuf, ZoneId};
+
+/// Bytes in a chunk: what a write after a snapshot copies at most twice, and the smallest
+/// allocation.
+const CHUNK: usize = 64 << 10;
+
+#[derive(Clone, Debug)]
+enum Chunk {
+    Constant(u8),
+    Bytes(Arc<[u8]>),
+}
+
+const UNWRITTEN: Chunk = Chunk::Constant(0);
+
+type Zones = BTreeMap<ZoneId, Arc<Vec<Chunk>>>;
+
+#[derive(Clone, Debug, Default)]
+pub(super) struct MemoryMedium {
+    zones: Zones,
+    earlier: Option<Zones>,
+}
+
+impl MemoryMedium {
+    /// Keeps what zones hold when they are erased, until they are erased again.
+    pub(super) fn remember(mut self) -> Self {
+        self.earlier.get_or_insert_default();
+        self
+    }
+
+    pub(super) fn read(&self, zone: ZoneId, offset: u64, len: usize, into: &mut IoBuf) {
+        Self::copy_out(&self.zones, zone, offset, len, into);
+    }
+
+    pub(super) fn earlier(&self, zone: ZoneId, offset: u64, len: usize, into: &mut IoBuf) {
+        match &self.earlier {
+            Some(zones) => Self::copy_out(zones, zone, offset, len, into),
+            None => into.resize(into.len() + len),
+        }
+    }
+
+    fn copy_out(zones: &Zones, zone: ZoneId, offset: u64, len: usize, into: &mut IoBuf) {
+        let Some(chunks) = zones.get(&zone) else { return into.resize(into.len() + len) };
+        for (index, start, len) in pieces(offset, len) {
+            match chunks.get(index).unwrap_or(&UNWRITTEN) {
+                Chunk::Bytes(bytes) => into.extend(&bytes[start..start + len]),
+                Chunk::Constant(byte) => {
+                    let from = into.len();
+                    into.resize(from + len);
+                    if *byte != 0 {
+                        into[from..].fill(*byte);
+                    }
+                }
+            }
+        }
+    }
+
+    pub(super) fn write(&mut self, zone: ZoneId, offset: u64, mut bytes: &[u8]) {
+        let chunks = Arc::make_mut(self.zones.entry(zone).or_default());
+        for (index, start, len) in pieces(offset, bytes.len()) {
+            let (piece, rest) = bytes.split_at(len);
+            bytes = rest;
+            if chunks.len() <= index {
+                chunks.resize(index + 1, UNWRITTEN);
+            }
+            write_chunk(&mut chunks[index], start, piece);
+        }
+    }
+
+    pub(super) fn erase(&mut self, zone: ZoneId) {
+        let chunks = self.zones.remove(&zone);
+        if let Some(earlier) = &mut self.earlier {
+            match chunks {
+                Some(chunks) => earlier.insert(zone, chunks),
+                None => earlier.remove(&zone),
+            };
+        }
+    }
+
+    /// Bytes of memory that chunks take up, shared ones counted in full.
+    #[cfg(test)]
+    fn allocated(&self) -> usize {
+        let chunks = self.zones.values().flat_map(|chunks| chunks.iter());
+        chunks.filter(|chunk| matches!(chunk, Chunk::Bytes(_))).count() * CHUNK
+    }
+}
+
+/// Splits a range at chunk borders: chunk, start within it, length.
+fn pieces(offset: u64, len: usize) -> impl Iterator<Item = (usize, usize, usize)> {
+    let end = offset as usize + len;
+    let mut at = offset as usize;
+    std::iter::from_fn(move || {
+        let (index, start) = (at / CHUNK, at % CHUNK);
+        let len = (CHUNK - start).min(end - at);
+        at += len;
+        (len > 0).then_some((index, start, len))
+    })
+}
+
+fn write_chunk(chunk: &mut Chunk, start: usize, piece: &[u8]) {
+    let constant = constant_byte(piece);
+    match (&mut *chunk, constant) {
+        (Chunk::Constant(old), Some(new)) if *old == new => {}
+        (_, Some(byte)) if piece.len() == CHUNK => *chunk = Chunk::Constant(byte),
+        (Chunk::Bytes(bytes), _) => {
+            Arc::make_mut(bytes)[start..start + piece.len()].copy_from_slice(piece);
+            // Zones are written front to back: only a chunk's last piece can complete a run.
+            if constant.is_some()
+                && start + piece.len() == CHUNK
+                && let Some(byte) = constant_byte(bytes)
+            {
+                *chunk = Chunk::Constant(byte);
+            }
+        }
+        (Chunk::Constant(_), None) if piece.len() == CHUNK => *chunk = Chunk::Bytes(piece.into()),
+        (Chunk::Constant(byte), _) => {
+            let mut bytes = vec![*byte; CHUNK];
+            bytes[start..start + piece.len()].copy_from_slice(piece);
+            *chunk = Chunk::Bytes(bytes.into());
+        }
+    }
+}
+
+/// The byte that `bytes` repeats, if it does. Most data is found out at the first comparison.
+fn constant_byte(bytes: &[u8]) -> Option<u8> {
+    let first = *bytes.first()?;
+    let (head, tail) = bytes.split_at(bytes.len().min(16));
+    let constant = head.iter().all(|byte| *byte == first)
+        && (tail.is_empty() || bytes[..tail.len()] == bytes[bytes.len() - tail.len()..]);
+    constant.then_some(first)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use terrace_env::random::{Random, Rng, RngCore};
+
+    const ZONE: ZoneId = ZoneId(7);
+
+    fn contents(medium: &MemoryMedium, len: usize) -> Vec<u8> {
+        let mut buffer = IoBuf::default();
+        medium.read(ZONE, 0, len, &mut buffer);
+        buffer.to_vec()
+    }
+
+    #[test]
+    fn random_writes_read_back_and_copies_do_not_change() {
+        let mut random = Random::seeded(1);
+        let len = 3 * CHUNK + 4096;
+        let mut model = vec![0; len];
+        let mut medium = MemoryMedium::default();
+        let mut copies = Vec::new();
+        for round in 0..400 {
+            let start = random.random_range(0..len / 512) * 512;
+            let most = if round % 4 == 0 { len } else { 8192 };
+            let end = (start + random.random_range(1..=most / 512) * 512).min(len);
+            let mut bytes = vec![random.random_range(0..3); end - start];
+            if random.random_bool(0.5) {
+                random.fill_bytes(&mut bytes);
+            }
+            medium.write(ZONE, start as u64, &bytes);
+            model[start..end].copy_from_slice(&bytes);
+            assert_eq!(contents(&medium, len), model, "round {round}");
+            if round % 20 == 0 {
+                copies.push((medium.clone(), model.clone()));
+            }
+        }
+        for (copy, model) in copies {
+            assert_eq!(contents(&copy, len), model);
+        }
+    }
+
+    #[test]
+    fn a_run_of_one_byte_takes_no_memory_however_it_was_written() {
+        let mut medium = MemoryMedium::default();
+        medium.write(ZONE, 0, &vec![9; 4 * CHUNK]);
+        assert_eq!(medium.allocated(), 0);
+        for block in 0..2 * CHUNK / 4096 {
+            medium.write(ZONE, (block * 4096) as u64, &[5; 4096]);
+        }
+        assert_eq!(medium.allocated(), 0);
+        assert_eq!(contents(&medium, CHUNK), vec![5; CHUNK]);
+        medium.write(ZONE, 512, b"x");
+        assert_eq!(medium.allocated(), CHUNK);
+    }
+
+    #[test]
+    fn only_a_run_of_one_byte_is_taken_for_one() {
+        assert_eq!(constant_byte(&[]), None);
+        for len in [1, 2, 15, 16, 17, 31, 32, 33, 4096] {
+            let mut bytes = vec![3; len];
+            assert_eq!(constant_byte(&bytes), Some(3), "{len}");
+            for at in (0..len).filter(|_| len > 1) {
+                bytes[at] = 4;
+                assert_eq!(constant_byte(&bytes), None, "{len} {at}");
+                bytes[at] = 3;
+            }
+        }
+    }
+
+    #[test]
+    fn an_erased_zone_reads_as_zeros_and_its_earlier_life_is_remembered_on_demand() {
+        for remember in [false, true] {
+            let mut medium = MemoryMedium::default();
+            if remember {
+                medium = medium.remember();
+            }
+            medium.write(ZONE, 0, &[8; 100]);
+            medium.erase(ZONE);
+            assert_eq!(contents(&medium, 100), [0; 100]);
+            let mut buffer = IoBuf::default();
+            medium.earlier(ZONE, 0, 100, &mut buffer);
+            assert_eq!(buffer[..], if remember { [8; 100] } else { [0; 100] });
+        }
+    }
+}

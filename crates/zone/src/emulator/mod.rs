@@ -1,0 +1,39 @@
+//! The project's first device: a zoned drive in memory or in a sparse file that enforces every
+//! rule of the real thing.
+//!
+//! | part | what it does |
+//! |---|---|
+//! | `device` | [`Emulator`]: the [`Device`](crate::Device), and the knobs of tests |
+//! | `core` | tickets, observers, counters |
+//! | `drive` | joins zone states, volatile cache and medium |
+//! | `cache`, `cut` | what is not durable yet, and what a power cut makes of it |
+//! | `medium`, `memory` | the bytes |
+//! | `snapshot` | copies of the drive at any moment, to be cut and recovered |
+//! | `timing` | when requests complete |
+//!
+//! # Fault model
+//! - Unflushed writes, resets and finishes are volatile, as [`Device`](crate::Device) says. On
+//!   top of that, a write to a zone makes the reset that came before it durable.
+//! - A write is complete, for the flush that follows and for a power cut, once it was waited for;
+//!   a forced write that was not waited for may be torn.
+//! - The unit of tearing is the physical block; a block is never torn itself.
+//!
+//! # Threads
+//! One lock guards the drive; it is held while a request is carried out and never while one is
+//! waited for.
+
+mod cache;
+mod core;
+mod cut;
+mod device;
+mod drive;
+mod medium;
+mod memory;
+mod snapshot;
+mod timing;
+
+pub use core::Observer;
+pub use cut::PowerCut;
+pub use device::Emulator;
+pub use snapshot::{Event, Snapshot};
+pub use timing::{RandomLatency, Timing};

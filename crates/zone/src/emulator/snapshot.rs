@@ -1,0 +1,79 @@
+//! Copies of an emulated drive in the midst of its work, for crash tests.
+//!
+//! Run once, with an observer that takes a [`Snapshot`] before each request that changes the
+//! drive; then, for each snapshot, [`Snapshot::cut`] gives the drive as a power cut at that moment
+//! leaves it, and recovery is tried on that. A snapshot of a drive in memory shares its bytes
+//! with the drive: it costs a few words for each zone that holds something.
+
+use terrace_env::random::Random;
+use terrace_env::{Cause, IoBuf};
+
+use super::device::Emulator;
+use super::drive::Drive;
+use super::{PowerCut, core::Core};
+use crate::{DeviceError, Op, Request};
+
+/// A request that is about to change the drive, as the observer sees it.
+#[derive(Debug)]
+pub struct Event<'a> {
+    /// Counts such requests, from 0 on.
+    pub number: u64,
+    /// The request. It may still turn out to be against the rules, and change nothing.
+    pub request: &'a Request,
+    pub(super) drive: &'a Drive,
+}
+
+impl Event<'_> {
+    /// The drive at this moment, with the request under way.
+    pub fn snapshot(&self) -> Result<Snapshot, DeviceError> {
+        let pending = Some(copy_of(self.request));
+        Ok(Snapshot { drive: self.drive.fork()?, pending })
+    }
+}
+
+/// An emulated drive at some moment: what is durable, what is volatile, and the request that was
+/// under way.
+#[derive(Debug)]
+pub struct Snapshot {
+    pub(super) drive: Drive,
+    pub(super) pending: Option<Request>,
+}
+
+impl Snapshot {
+    /// The drive, powered on again, after the power was cut at this moment.
+    ///
+    /// With [`PowerCut::Prefixes`] and [`PowerCut::Blocks`] the request under way is torn like any
+    /// other that had not completed; with the other modes it was not carried out.
+    #[must_use]
+    pub fn cut(&self, cut: PowerCut, random: &mut Random) -> Emulator {
+        const SOUND: &str = "a medium in memory does not fail";
+        let mut drive = self.drive.fork().expect(SOUND);
+        if let Some(request) = &self.pending
+            && cut.carries_out_pending()
+        {
+            // One that is against the rules changes nothing.
+            drop(drive.carry_out(copy_of(request).op, u64::MAX));
+        }
+        drive.cut(cut, random).expect(SOUND);
+        Emulator::from_core(Core::new(drive, random.fork()))
+    }
+}
+
+fn copy_of(request: &Request) -> Request {
+    let op = match &request.op {
+        Op::Read { lba, blocks } => Op::Read { lba: *lba, blocks: *blocks },
+        Op::Write { lba, data, fua } => {
+            Op::Write { lba: *lba, data: IoBuf::clone(data), fua: *fua }
+        }
+        Op::Append { zone, data, fua } => {
+            Op::Append { zone: *zone, data: IoBuf::clone(data), fua: *fua }
+        }
+        Op::Open(zone) => Op::Open(*zone),
+        Op::Close(zone) => Op::Close(*zone),
+        Op::Finish(zone) => Op::Finish(*zone),
+        Op::Reset(zone) => Op::Reset(*zone),
+        Op::Flush => Op::Flush,
+    };
+    let cause: Cause = request.cause;
+    Request { op, cause }
+}
