@@ -11,6 +11,7 @@ mod buffer;
 mod cause;
 pub mod checksum;
 pub mod codec;
+mod fast_map;
 mod gauge;
 pub mod random;
 pub mod runner;
@@ -22,6 +23,7 @@ mod units;
 
 pub use buffer::IoBuf;
 pub use cause::Cause;
+pub use fast_map::{FastMap, FastSet};
 pub use gauge::{MemoryGauge, MemoryLease};
 pub use seeds::test_seeds;
 pub use store::Store;

@@ -17,6 +17,12 @@ impl Random {
         Self(Xoshiro256PlusPlus::seed_from_u64(seed))
     }
 
+    /// A generator no other run repeats. Only the real runner may ask for one.
+    #[expect(clippy::disallowed_methods, reason = "this is the place chance comes from")]
+    pub(crate) fn from_entropy() -> Self {
+        Self(Xoshiro256PlusPlus::from_os_rng())
+    }
+
     /// A generator of its own for a named part of a run, so that one part drawing more numbers
     /// does not shift another's.
     #[must_use]

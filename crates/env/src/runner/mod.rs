@@ -1,5 +1,33 @@
 //! The two runners: real threads, and simulated actors on a virtual clock.
+//!
+//! Code asks for time, sleep and actors through the free functions of this module, and never learns
+//! on which runner it is: inside [`simulate`] they mean the simulation, anywhere else the machine.
+//! Devices, stores and the engine are therefore written once, and the simulation runs every line of
+//! them.
+//!
+//! | | threads | simulation |
+//! |---|---|---|
+//! | [`spawn`] | a thread | a fiber on the simulation's OS thread |
+//! | [`now`] | since the process first asked | since the simulation started |
+//! | [`sleep`], [`yield_now`] | the operating system's | others run, and the clock moves on |
+//! | [`charge`] | nothing | a sleep |
+//! | [`fork_random`] | from the machine's entropy | from the simulation's seed |
+//!
+//! # Threads
+//! All functions may be called from anywhere. Those that wait must not be called while a lock of
+//! [`sync`](crate::sync) is held, which debug builds check.
 
+mod ambient;
+mod fiber;
+mod join;
+mod schedule;
+mod simulation;
 mod threads;
 
-pub use threads::{JoinHandle, now, sleep, spawn, yield_now};
+pub use ambient::{
+    charge, fork_random, history, is_simulated, now, sleep, sleep_until, spawn, yield_now,
+};
+pub use join::{JoinHandle, Outcome};
+pub use simulation::{SimulationOptions, simulate};
+
+pub(crate) use simulation::Simulation;

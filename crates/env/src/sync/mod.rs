@@ -1,7 +1,19 @@
-//! Locks that know the runner (placeholder for the contract).
+//! Locks and conditions that know the runner: `parking_lot`'s on threads, the schedule's in a
+//! simulation.
+//!
+//! The rule that makes both worlds share one code is that **no lock is held over a wait**: not over
+//! a device call, a sleep, a join, or the wait for a condition (its own lock excepted). Debug
+//! builds panic where it is broken, with the place the lock was taken at. Whoever has to keep
+//! others out for longer takes a role: a flag under the lock, and a condition for those who wait.
+//!
+//! Layers above use no other locks; atomics and `Arc` are the standard library's.
 
-pub use parking_lot::{Condvar, Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
+mod condvar;
+pub(crate) mod held;
+mod mutex;
+mod rw_lock;
 
-/// Panics in debug builds when the calling actor holds a lock: called before every device call and
-/// every wait.
-pub fn assert_no_lock_held(_what: &str) {}
+pub use condvar::{Condvar, WaitTimeout};
+pub use held::assert_no_lock_held;
+pub use mutex::{Mutex, MutexGuard};
+pub use rw_lock::{RwLock, RwLockReadGuard, RwLockWriteGuard};

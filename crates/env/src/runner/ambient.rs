@@ -1,0 +1,82 @@
+//! The functions that mean whichever runner the caller is on.
+
+use std::time::Duration;
+
+use super::{JoinHandle, Simulation, threads};
+use crate::Time;
+use crate::random::Random;
+use crate::sync::assert_no_lock_held;
+
+/// Starts an actor. Its name shows up in reports, and as the thread's name.
+pub fn spawn<T: Send + 'static>(
+    name: &str,
+    body: impl FnOnce() -> T + Send + 'static,
+) -> JoinHandle<T> {
+    match Simulation::current() {
+        Some(simulation) => simulation.spawn(name, body),
+        None => threads::spawn(name, body),
+    }
+}
+
+/// The time on this runner's clock.
+#[must_use]
+pub fn now() -> Time {
+    Simulation::current().map_or_else(threads::now, |simulation| simulation.now())
+}
+
+/// Waits for a span of time.
+pub fn sleep(duration: Duration) {
+    assert_no_lock_held("a sleep");
+    match Simulation::current() {
+        Some(simulation) => simulation.sleep_until(simulation.now() + duration),
+        None => threads::sleep(duration),
+    }
+}
+
+/// Waits until the clock shows `time`; not at all if it does already.
+pub fn sleep_until(time: Time) {
+    assert_no_lock_held("a sleep");
+    match Simulation::current() {
+        Some(simulation) => simulation.sleep_until(time),
+        None => threads::sleep(time.since(threads::now())),
+    }
+}
+
+/// Lets others run. In a simulation the caller goes on a nanosecond later, so that everybody whose
+/// time has come runs before it, and waiting in a loop gets somewhere.
+pub fn yield_now() {
+    assert_no_lock_held("a yield");
+    match Simulation::current() {
+        Some(simulation) => simulation.sleep_until(simulation.now() + Duration::from_nanos(1)),
+        None => threads::yield_now(),
+    }
+}
+
+/// Accounts for processor time that the caller has used. In a simulation, where computing takes no
+/// time, the caller sleeps that long; on threads the time has passed already, and nothing happens.
+pub fn charge(processor_time: Duration) {
+    assert_no_lock_held("a charge of processor time");
+    if let Some(simulation) = Simulation::current() {
+        simulation.sleep_until(simulation.now() + processor_time);
+    }
+}
+
+/// Whether the caller is an actor of a simulation.
+#[must_use]
+pub fn is_simulated() -> bool {
+    Simulation::current().is_some()
+}
+
+/// A generator of the caller's own: in a simulation from its seed, on threads from the machine's
+/// entropy.
+#[must_use]
+pub fn fork_random() -> Random {
+    Simulation::current().map_or_else(Random::from_entropy, |simulation| simulation.fork_random())
+}
+
+/// A hash over which actor ran at which time since the simulation started: equal for equal seeds.
+/// `None` on threads.
+#[must_use]
+pub fn history() -> Option<u64> {
+    Simulation::current().map(|simulation| simulation.history())
+}

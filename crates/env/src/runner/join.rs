@@ -1,0 +1,90 @@
+//! The handle of an actor, on either runner.
+
+use std::panic::{Location, resume_unwind};
+use std::sync::Arc;
+use std::thread;
+
+use super::schedule::ActorId;
+use super::simulation::Simulation;
+use crate::sync::{Mutex, assert_no_lock_held};
+
+/// What an actor's body returned, or the panic that ended it.
+pub type Outcome<T> = thread::Result<T>;
+
+/// Where a simulated actor leaves its outcome.
+pub(super) struct Slot<T>(Mutex<Option<Outcome<T>>>);
+
+impl<T> Default for Slot<T> {
+    fn default() -> Self {
+        Self(Mutex::new(None))
+    }
+}
+
+impl<T> Slot<T> {
+    pub(super) fn fill(&self, outcome: Outcome<T>) {
+        *self.0.lock() = Some(outcome);
+    }
+}
+
+/// A running actor. Dropping the handle lets the actor run on.
+pub struct JoinHandle<T>(Runner<T>);
+
+enum Runner<T> {
+    Thread(thread::JoinHandle<T>),
+    Actor { simulation: u64, actor: ActorId, slot: Arc<Slot<T>> },
+}
+
+impl<T> JoinHandle<T> {
+    pub(super) fn thread(handle: thread::JoinHandle<T>) -> Self {
+        Self(Runner::Thread(handle))
+    }
+
+    pub(super) fn actor(simulation: u64, actor: ActorId, slot: Arc<Slot<T>>) -> Self {
+        Self(Runner::Actor { simulation, actor, slot })
+    }
+
+    /// Waits for the actor to end and returns what its body did.
+    ///
+    /// # Panics
+    /// With the actor's panic. Destructors call [`try_join`](Self::try_join) instead: they may run
+    /// while another panic is under way, where a second one aborts the process.
+    #[track_caller]
+    pub fn join(self) -> T {
+        self.try_join().unwrap_or_else(|panic| resume_unwind(panic))
+    }
+
+    /// Waits for the actor to end and returns what its body did, or the panic that ended it.
+    #[track_caller]
+    pub fn try_join(self) -> Outcome<T> {
+        assert_no_lock_held("a join");
+        match self.0 {
+            Runner::Thread(handle) => handle.join(),
+            Runner::Actor { simulation, actor, slot } => {
+                let place = Location::caller();
+                if slot.0.lock().is_none() {
+                    let current = Simulation::current();
+                    let current = current.expect("an actor is joined inside its simulation");
+                    current.wait_end(simulation, actor, place);
+                }
+                let outcome = slot.0.lock().take();
+                outcome.expect("an actor that ended left its outcome")
+            }
+        }
+    }
+
+    /// Whether the actor has ended.
+    #[must_use]
+    pub fn is_finished(&self) -> bool {
+        match &self.0 {
+            Runner::Thread(handle) => handle.is_finished(),
+            Runner::Actor { slot, .. } => slot.0.lock().is_some(),
+        }
+    }
+}
+
+impl<T> std::fmt::Debug for JoinHandle<T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let state = if self.is_finished() { "finished" } else { "running" };
+        write!(f, "JoinHandle({state})")
+    }
+}

@@ -1,0 +1,309 @@
+//! Who runs next in a simulation: the actors, what each waits for, and the virtual clock.
+//!
+//! Pure bookkeeping, without fibers: of all actors that can run, the next is the one with the
+//! smallest (time, id). An actor that waits for a condition or for another actor's end has no time
+//! until it is woken, unless it gave a deadline.
+//!
+//! # Invariants
+//! - The clock never goes back.
+//! - A queue entry counts only while its stamp is its actor's: waking an actor raises the stamp, so
+//!   that its older entries (a deadline that was not needed) are passed over.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap, VecDeque};
+use std::fmt::Write as _;
+use std::panic::Location;
+
+use super::fiber::Fiber;
+use crate::Time;
+
+/// An actor, numbered in the order in which actors were spawned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct ActorId(pub(super) u64);
+
+impl ActorId {
+    /// The actor that runs the simulation's body.
+    pub(super) const ROOT: Self = Self(0);
+}
+
+/// What an actor waits for.
+#[derive(Clone, Copy, Debug)]
+enum Wait {
+    /// Nothing: it runs, or will when its time comes.
+    Nothing,
+    /// A notification of the condition with this key, awaited at this place in the code.
+    Condition(usize, &'static Location<'static>),
+    /// The end of an actor, awaited at this place in the code.
+    End(ActorId, &'static Location<'static>),
+}
+
+struct Actor {
+    name: String,
+    /// `None` while it runs; always `None` for the root, which runs on the caller's stack.
+    fiber: Option<Fiber>,
+    stamp: u64,
+    wait: Wait,
+    timed_out: bool,
+    cancelled: bool,
+    joiner: Option<ActorId>,
+}
+
+/// The actors of one simulation and their queue.
+pub(super) struct Schedule {
+    now: Time,
+    running: ActorId,
+    spawned: u64,
+    actors: BTreeMap<ActorId, Actor>,
+    queue: BinaryHeap<Reverse<(Time, ActorId, u64)>>,
+    /// Who waits for which condition, first come first. Never iterated: keys are addresses.
+    conditions: BTreeMap<usize, VecDeque<ActorId>>,
+    history: u64,
+}
+
+impl Schedule {
+    /// A schedule at time zero in which the root is running.
+    pub(super) fn new() -> Self {
+        let mut schedule = Self {
+            now: Time(0),
+            running: ActorId::ROOT,
+            spawned: 0,
+            actors: BTreeMap::new(),
+            queue: BinaryHeap::new(),
+            conditions: BTreeMap::new(),
+            history: 0,
+        };
+        schedule.add("root", None);
+        schedule.queue.clear();
+        schedule
+    }
+
+    pub(super) fn now(&self) -> Time {
+        self.now
+    }
+
+    pub(super) fn running(&self) -> ActorId {
+        self.running
+    }
+
+    /// A hash over all decisions so far: which actor ran at which time.
+    pub(super) fn history(&self) -> u64 {
+        self.history
+    }
+
+    /// Adds an actor that can run now.
+    pub(super) fn add(&mut self, name: &str, fiber: Option<Fiber>) -> ActorId {
+        let id = ActorId(self.spawned);
+        self.spawned += 1;
+        let actor = Actor {
+            name: name.to_owned(),
+            fiber,
+            stamp: 0,
+            wait: Wait::Nothing,
+            timed_out: false,
+            cancelled: false,
+            joiner: None,
+        };
+        self.actors.insert(id, actor);
+        self.queue.push(Reverse((self.now, id, 0)));
+        id
+    }
+
+    /// Lets the running actor go on at `until`. Returns whether it is the next to run anyway, and
+    /// need not be suspended.
+    pub(super) fn sleep(&mut self, until: Time, limit: Time) -> bool {
+        let until = until.max(self.now);
+        self.drop_stale();
+        let me = self.running;
+        if until <= limit && self.queue.peek().is_none_or(|top| (until, me) < (top.0.0, top.0.1)) {
+            self.advance(until, me);
+            return true;
+        }
+        let stamp = self.actor(me).stamp;
+        self.queue.push(Reverse((until, me, stamp)));
+        false
+    }
+
+    /// Makes the running actor wait for a notification of `key`, or for the deadline.
+    pub(super) fn wait(
+        &mut self,
+        key: usize,
+        deadline: Option<Time>,
+        place: &'static Location<'static>,
+    ) {
+        let me = self.running;
+        let now = self.now;
+        let actor = self.actor(me);
+        actor.wait = Wait::Condition(key, place);
+        actor.timed_out = false;
+        let stamp = actor.stamp;
+        self.conditions.entry(key).or_default().push_back(me);
+        if let Some(deadline) = deadline {
+            self.queue.push(Reverse((deadline.max(now), me, stamp)));
+        }
+    }
+
+    /// Makes the running actor wait for the end of `of`, which must be alive.
+    pub(super) fn wait_end(&mut self, of: ActorId, place: &'static Location<'static>) {
+        let me = self.running;
+        assert!(of != me, "an actor waits for its own end at {place}");
+        self.actor(of).joiner = Some(me);
+        self.actor(me).wait = Wait::End(of, place);
+    }
+
+    /// Whether the running actor's last wait ended by its deadline.
+    pub(super) fn timed_out(&mut self) -> bool {
+        let me = self.running;
+        self.actor(me).timed_out
+    }
+
+    /// Wakes the actor that has waited longest for the condition, or all of them.
+    pub(super) fn notify(&mut self, key: usize, all: bool) {
+        while let Some(&first) = self.conditions.get(&key).and_then(VecDeque::front) {
+            self.wake(first);
+            if !all {
+                break;
+            }
+        }
+    }
+
+    /// Lets an actor run now, whatever it waits for.
+    pub(super) fn wake(&mut self, id: ActorId) {
+        self.forget_wait(id);
+        let now = self.now;
+        let actor = self.actor(id);
+        actor.stamp += 1;
+        let stamp = actor.stamp;
+        self.queue.push(Reverse((now, id, stamp)));
+    }
+
+    /// Makes `id` the running actor without waiting for its turn.
+    pub(super) fn interrupt(&mut self, id: ActorId) {
+        self.forget_wait(id);
+        self.actor(id).stamp += 1;
+        self.running = id;
+    }
+
+    /// Takes the next actor off the queue and makes it the running one. `None` when every actor
+    /// waits for another.
+    pub(super) fn next(&mut self) -> Option<ActorId> {
+        self.drop_stale();
+        let Reverse((time, id, _)) = self.queue.pop()?;
+        if matches!(self.actor(id).wait, Wait::Condition(..)) {
+            self.actor(id).timed_out = true;
+        }
+        self.forget_wait(id);
+        self.actor(id).stamp += 1;
+        self.running = id;
+        self.advance(time, id);
+        Some(id)
+    }
+
+    /// Takes an actor's fiber in order to resume it.
+    pub(super) fn take_fiber(&mut self, id: ActorId) -> Fiber {
+        self.actor(id).fiber.take().expect("the fiber of an actor that is suspended")
+    }
+
+    /// Keeps the fiber of an actor that has suspended itself.
+    pub(super) fn keep_fiber(&mut self, id: ActorId, fiber: Fiber) {
+        self.actor(id).fiber = Some(fiber);
+    }
+
+    /// Removes an actor that has ended, and wakes who waits for its end.
+    pub(super) fn finish(&mut self, id: ActorId) {
+        let actor = self.actors.remove(&id).expect("an actor that has not ended before");
+        if let Some(joiner) = actor.joiner.filter(|joiner| self.awaits_end(*joiner, id)) {
+            self.wake(joiner);
+        }
+    }
+
+    /// Whether somebody is waiting for the end of this actor.
+    pub(super) fn is_awaited(&self, id: ActorId) -> bool {
+        self.actors[&id].joiner.is_some_and(|joiner| self.awaits_end(joiner, id))
+    }
+
+    pub(super) fn is_alive(&self, id: ActorId) -> bool {
+        self.actors.contains_key(&id)
+    }
+
+    pub(super) fn name(&self, id: ActorId) -> &str {
+        &self.actors[&id].name
+    }
+
+    /// Wakes an actor, to find that it is cancelled.
+    pub(super) fn cancel(&mut self, id: ActorId) {
+        self.actor(id).cancelled = true;
+        self.wake(id);
+    }
+
+    /// Whether the running actor is to unwind instead of going on.
+    pub(super) fn is_cancelled(&mut self) -> bool {
+        let me = self.running;
+        self.actor(me).cancelled
+    }
+
+    /// The actor spawned last of those that live and are not cancelled, the root excepted.
+    pub(super) fn youngest(&self) -> Option<ActorId> {
+        let mut candidates = self.actors.iter().rev();
+        let found = candidates.find(|(id, actor)| !actor.cancelled && **id != ActorId::ROOT);
+        found.map(|(id, _)| *id)
+    }
+
+    /// One line for each actor that lives: its name and what it waits for.
+    pub(super) fn report(&self) -> String {
+        let mut text = String::new();
+        for (id, actor) in &self.actors {
+            let name = &actor.name;
+            let _ = match actor.wait {
+                Wait::Nothing => write!(text, "\n  {name}: can run"),
+                Wait::Condition(_, place) => {
+                    write!(text, "\n  {name}: waits for a notification at {place}")
+                }
+                Wait::End(of, place) => {
+                    let of = self.actors.get(&of).map_or("an ended actor", |a| a.name.as_str());
+                    write!(text, "\n  {name}: waits for the end of {of} at {place}")
+                }
+            };
+            if *id == self.running {
+                text.push_str(" (running)");
+            }
+        }
+        text
+    }
+
+    fn awaits_end(&self, joiner: ActorId, of: ActorId) -> bool {
+        let waiting = self.actors.get(&joiner).map(|actor| actor.wait);
+        matches!(waiting, Some(Wait::End(awaited, _)) if awaited == of)
+    }
+
+    fn actor(&mut self, id: ActorId) -> &mut Actor {
+        self.actors.get_mut(&id).expect("an actor that lives")
+    }
+
+    fn forget_wait(&mut self, id: ActorId) {
+        let wait = std::mem::replace(&mut self.actor(id).wait, Wait::Nothing);
+        let Wait::Condition(key, _) = wait else { return };
+        let waiters = self.conditions.get_mut(&key).expect("the queue of a condition waited for");
+        waiters.retain(|waiter| *waiter != id);
+        if waiters.is_empty() {
+            self.conditions.remove(&key);
+        }
+    }
+
+    fn drop_stale(&mut self) {
+        while let Some(Reverse((_, id, stamp))) = self.queue.peek() {
+            if self.actors.get(id).is_some_and(|actor| actor.stamp == *stamp) {
+                return;
+            }
+            self.queue.pop();
+        }
+    }
+
+    fn advance(&mut self, to: Time, id: ActorId) {
+        assert!(to >= self.now, "the clock stands at {} and cannot go back to {to}", self.now);
+        self.now = to;
+        // Fowler-Noll-Vo over words: enough to tell two histories apart, and one multiplication.
+        for word in [to.0, id.0] {
+            self.history = (self.history ^ word).wrapping_mul(0x0000_0100_0000_01b3);
+        }
+    }
+}

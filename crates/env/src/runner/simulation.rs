@@ -1,0 +1,325 @@
+//! The simulated runner: actors as fibers on the calling OS thread, and a virtual clock.
+//!
+//! The body of a simulation is its root actor and runs on the caller's stack. Whenever the root has
+//! to wait, it becomes the scheduler: it takes the actor with the smallest (time, id), sets the
+//! clock to that time, and resumes the actor's fiber, until its own turn comes. No time passes
+//! while an actor computes. The switch points are [`sleep`](super::sleep),
+//! [`yield_now`](super::yield_now), [`charge`](super::charge), [`JoinHandle::join`] and the waits of
+//! [`Condvar`](crate::sync::Condvar); everything between two of them is atomic for the others.
+//!
+//! # When something goes wrong
+//! - An actor that panics wakes the actor that is joining it, which goes on with the panic. If
+//!   there is none, the root does, at once.
+//! - When nobody can run, the root panics with what each actor waits for.
+//! - An actor that outlives the root is a leak: the root's end becomes a panic with its name.
+//! - What still lives when the root has ended is cancelled, youngest first: its wait unwinds, and
+//!   its destructors run as actors, so that they can still stop and join others. An actor that is
+//!   stuck in a destructor is leaked.
+//! - Destructors run while an actor unwinds may wait like any other code.
+//!
+//! # Threads
+//! A simulation belongs to its OS thread; any number run at once on different threads.
+
+use std::any::Any;
+use std::cell::{Cell, RefCell};
+use std::panic::{AssertUnwindSafe, Location, catch_unwind, resume_unwind};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread::panicking;
+use std::time::Duration;
+
+use super::fiber::{self, Fiber};
+use super::join::{JoinHandle, Outcome, Slot};
+use super::schedule::{ActorId, Schedule};
+use crate::Time;
+use crate::random::Random;
+use crate::sync::held;
+
+/// How many turns actors get to end in after the root has. More means that one spins.
+const TURNS_AFTER_ROOT_MAX: usize = 100_000;
+
+thread_local! {
+    static CURRENT: RefCell<Option<Rc<Simulation>>> = const { RefCell::new(None) };
+}
+
+/// What unwinds an actor that is cancelled.
+struct Cancelled;
+
+type Panic = Box<dyn Any + Send>;
+
+/// Runs `body` in a simulation of its own and returns what it returns.
+///
+/// The same seed gives the same history. See [`SimulationOptions`] for a limit on virtual time.
+///
+/// ```
+/// use std::time::Duration;
+/// use terrace_env::runner;
+///
+/// let hours = runner::simulate(7, || {
+///     let sleeper = runner::spawn("sleeper", || runner::sleep(Duration::from_secs(7200)));
+///     sleeper.join();
+///     runner::now().0 / 3_600_000_000_000
+/// });
+/// assert_eq!(hours, 2);
+/// ```
+///
+/// # Panics
+/// With the panic of the body or of an actor; when all actors wait; when an actor outlives the
+/// body; when called inside a simulation.
+pub fn simulate<T>(seed: u64, body: impl FnOnce() -> T) -> T {
+    SimulationOptions::seeded(seed).run(body)
+}
+
+/// How to run a simulation.
+#[derive(Clone, Debug)]
+pub struct SimulationOptions {
+    seed: u64,
+    time_max: Time,
+}
+
+impl SimulationOptions {
+    /// A simulation whose [`fork_random`](super::fork_random) starts from `seed`.
+    #[must_use]
+    pub fn seeded(seed: u64) -> Self {
+        Self { seed, time_max: Time(u64::MAX) }
+    }
+
+    /// Panics once the virtual clock passes `limit`: a way to notice actors that poll for ever.
+    #[must_use]
+    pub fn time_max(mut self, limit: Duration) -> Self {
+        self.time_max = Time(0) + limit;
+        self
+    }
+
+    /// Runs `body` as the root actor; see [`simulate`].
+    pub fn run<T>(self, body: impl FnOnce() -> T) -> T {
+        static SIMULATIONS: AtomicU64 = AtomicU64::new(0);
+        assert!(Simulation::current().is_none(), "a simulation inside a simulation");
+        held::assert_none("the start of a simulation");
+        let simulation = Rc::new(Simulation {
+            number: SIMULATIONS.fetch_add(1, Ordering::Relaxed),
+            seed: self.seed,
+            time_max: self.time_max,
+            schedule: RefCell::new(Schedule::new()),
+            random: RefCell::new(Random::seeded(self.seed)),
+            panic: RefCell::new(None),
+            ending: Cell::new(false),
+        });
+        CURRENT.set(Some(Rc::clone(&simulation)));
+        let outcome = catch_unwind(AssertUnwindSafe(body));
+        simulation.end(outcome)
+    }
+}
+
+/// A running simulation.
+pub(crate) struct Simulation {
+    /// Tells this process's simulations apart; not part of any history.
+    number: u64,
+    seed: u64,
+    time_max: Time,
+    schedule: RefCell<Schedule>,
+    random: RefCell<Random>,
+    /// The panic of an actor nobody was joining, on its way to the root.
+    panic: RefCell<Option<Panic>>,
+    /// The root has ended.
+    ending: Cell<bool>,
+}
+
+impl Simulation {
+    /// The simulation that the calling actor is part of.
+    pub(crate) fn current() -> Option<Rc<Self>> {
+        CURRENT.try_with(|current| current.borrow().clone()).ok().flatten()
+    }
+
+    pub(crate) fn now(&self) -> Time {
+        self.schedule.borrow().now()
+    }
+
+    pub(super) fn history(&self) -> u64 {
+        self.schedule.borrow().history()
+    }
+
+    pub(super) fn fork_random(&self) -> Random {
+        self.random.borrow_mut().fork()
+    }
+
+    pub(super) fn spawn<T: Send + 'static>(
+        self: &Rc<Self>,
+        name: &str,
+        body: impl FnOnce() -> T + Send + 'static,
+    ) -> JoinHandle<T> {
+        let slot = Arc::new(Slot::default());
+        let result = Arc::clone(&slot);
+        let fiber = Fiber::new(move || {
+            let simulation = Self::current().expect("the simulation of a running actor");
+            let outcome = catch_unwind(AssertUnwindSafe(|| {
+                simulation.unwind_if_cancelled();
+                body()
+            }));
+            result.fill(outcome.map_err(|panic| simulation.hand_over(panic)));
+        });
+        let actor = self.schedule.borrow_mut().add(name, Some(fiber));
+        JoinHandle::actor(self.number, actor, slot)
+    }
+
+    /// Lets the running actor go on at `until`, others before.
+    pub(crate) fn sleep_until(&self, until: Time) {
+        if !self.schedule.borrow_mut().sleep(until, self.time_max) {
+            self.switch();
+        }
+    }
+
+    /// Waits until `key` is notified; returns whether the deadline came first.
+    pub(crate) fn wait(
+        &self,
+        key: usize,
+        deadline: Option<Time>,
+        place: &'static Location<'static>,
+    ) -> bool {
+        self.schedule.borrow_mut().wait(key, deadline, place);
+        self.switch();
+        self.schedule.borrow_mut().timed_out()
+    }
+
+    /// Wakes who waits for `key`.
+    pub(crate) fn notify(&self, key: usize, all: bool) {
+        self.schedule.borrow_mut().notify(key, all);
+    }
+
+    /// Waits for the end of an actor of the simulation `number`.
+    pub(super) fn wait_end(&self, number: u64, of: ActorId, place: &'static Location<'static>) {
+        assert!(number == self.number, "an actor of another simulation is joined at {place}");
+        while self.schedule.borrow().is_alive(of) {
+            self.schedule.borrow_mut().wait_end(of, place);
+            self.switch();
+        }
+    }
+
+    /// Gives up control until the schedule says it is the running actor's turn again.
+    fn switch(&self) {
+        // Another actor may be the one that unwinds, suspended in a destructor. Then this one is
+        // spared although it need not be.
+        let calm = !panicking();
+        if self.schedule.borrow().running() == ActorId::ROOT {
+            self.dispatch(calm);
+            return;
+        }
+        fiber::suspend();
+        if calm {
+            self.unwind_if_cancelled();
+        }
+    }
+
+    fn unwind_if_cancelled(&self) {
+        if self.schedule.borrow_mut().is_cancelled() {
+            resume_unwind(Box::new(Cancelled));
+        }
+    }
+
+    /// Resumes other actors until it is the root's turn. A root that is `calm` may panic here.
+    fn dispatch(&self, calm: bool) {
+        loop {
+            if calm && let Some(panic) = self.panic.take() {
+                self.schedule.borrow_mut().interrupt(ActorId::ROOT);
+                resume_unwind(panic);
+            }
+            let next = self.schedule.borrow_mut().next();
+            if calm && self.now() > self.time_max {
+                let report = self.schedule.borrow().report();
+                self.schedule.borrow_mut().interrupt(ActorId::ROOT);
+                panic!("the simulation has run past its limit of {}:{report}", self.time_max);
+            }
+            match next {
+                Some(ActorId::ROOT) => return,
+                Some(actor) => self.resume(actor),
+                None => self.break_deadlock(calm),
+            }
+        }
+    }
+
+    /// Panics with what everybody waits for. A root that is unwinding already cannot: there, others
+    /// are cancelled, which may wake it.
+    fn break_deadlock(&self, calm: bool) {
+        let mut schedule = self.schedule.borrow_mut();
+        let victim = if calm { None } else { schedule.youngest() };
+        if let Some(victim) = victim {
+            schedule.cancel(victim);
+            return;
+        }
+        let report = schedule.report();
+        schedule.interrupt(ActorId::ROOT);
+        drop(schedule);
+        panic!("deadlock: no actor can run:{report}");
+    }
+
+    fn resume(&self, actor: ActorId) {
+        let mut fiber = self.schedule.borrow_mut().take_fiber(actor);
+        if fiber.resume() {
+            self.schedule.borrow_mut().finish(actor);
+        } else {
+            self.schedule.borrow_mut().keep_fiber(actor, fiber);
+        }
+    }
+
+    /// Decides who is told of the panic of the running actor; returns what its handle keeps.
+    fn hand_over(&self, panic: Panic) -> Panic {
+        if panic.is::<Cancelled>() || self.ending.get() {
+            return panic;
+        }
+        let schedule = self.schedule.borrow();
+        let me = schedule.running();
+        let name = schedule.name(me);
+        eprintln!("actor {name:?} panicked at {}, seed {}", schedule.now(), self.seed);
+        if schedule.is_awaited(me) {
+            return panic;
+        }
+        let note = format!("actor {name:?} panicked, and nobody was joining it");
+        self.panic.borrow_mut().get_or_insert(panic);
+        Box::new(note)
+    }
+
+    /// Ends the simulation after its root.
+    fn end<T>(&self, outcome: Outcome<T>) -> T {
+        self.ending.set(true);
+        self.schedule.borrow_mut().finish(ActorId::ROOT);
+        let left = self.schedule.borrow().report();
+        self.cancel_all();
+        held::forget_all();
+        CURRENT.set(None);
+        let failed = outcome.is_err() || !left.is_empty();
+        if failed {
+            eprintln!("the simulation of seed {} failed at {}", self.seed, self.now());
+        }
+        match outcome {
+            Err(panic) => resume_unwind(panic),
+            Ok(_) if self.panic.borrow().is_some() => {
+                resume_unwind(self.panic.take().expect("the panic just seen"))
+            }
+            Ok(_) if failed => panic!("actors outlived the simulation's root:{left}"),
+            Ok(value) => value,
+        }
+    }
+
+    /// Ends every actor that lives, as far as that can be done.
+    fn cancel_all(&self) {
+        let mut turns = 0;
+        loop {
+            let youngest = self.schedule.borrow().youngest();
+            if let Some(youngest) = youngest {
+                self.schedule.borrow_mut().cancel(youngest);
+            }
+            while youngest.is_none_or(|youngest| self.schedule.borrow().is_alive(youngest)) {
+                let next = self.schedule.borrow_mut().next();
+                match next {
+                    Some(actor) if turns < TURNS_AFTER_ROOT_MAX => self.resume(actor),
+                    _ => break,
+                }
+                turns += 1;
+            }
+            if youngest.is_none() {
+                return;
+            }
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! Which locks the calling actor holds: counted in debug builds, so that a lock held over a wait is
+//! a panic and not a stall that shows once a month.
+//!
+//! In release builds all of this is empty. While a panic is under way nothing is asserted: a second
+//! panic would abort the process and hide the first.
+//!
+//! # Threads
+//! The list is the OS thread's. Simulated actors share it, which works because none of them holds a
+//! lock when it is suspended; a condition's own lock is taken off the list for the wait.
+
+#[cfg(debug_assertions)]
+mod tracked {
+    use std::cell::RefCell;
+    use std::panic::Location;
+
+    thread_local! {
+        static HELD: RefCell<Vec<&'static Location<'static>>> = const { RefCell::new(Vec::new()) };
+    }
+
+    /// Stands for one held lock, taken at a place in the code.
+    pub(crate) struct Held(&'static Location<'static>);
+
+    impl Held {
+        #[track_caller]
+        pub(crate) fn new() -> Self {
+            let place = Location::caller();
+            let _ = HELD.try_with(|held| held.borrow_mut().push(place));
+            Self(place)
+        }
+
+        /// Takes the lock off the list until the returned value is dropped.
+        pub(crate) fn pause(&self) -> Paused {
+            remove(self.0);
+            Paused(self.0)
+        }
+    }
+
+    impl Drop for Held {
+        fn drop(&mut self) {
+            remove(self.0);
+        }
+    }
+
+    /// A lock that is free while its holder waits.
+    pub(crate) struct Paused(&'static Location<'static>);
+
+    impl Drop for Paused {
+        fn drop(&mut self) {
+            let _ = HELD.try_with(|held| held.borrow_mut().push(self.0));
+        }
+    }
+
+    fn remove(place: &'static Location<'static>) {
+        let _ = HELD.try_with(|held| {
+            let mut held = held.borrow_mut();
+            if let Some(index) = held.iter().rposition(|other| *other == place) {
+                held.swap_remove(index);
+            }
+        });
+    }
+
+    pub(crate) fn assert_none(what: &str) {
+        let first = HELD.try_with(|held| held.borrow().first().copied()).ok().flatten();
+        if let Some(place) = first
+            && !std::thread::panicking()
+        {
+            panic!("the lock taken at {place} is held over {what}");
+        }
+    }
+
+    pub(crate) fn forget_all() {
+        HELD.with_borrow_mut(Vec::clear);
+    }
+}
+
+#[cfg(not(debug_assertions))]
+mod tracked {
+    pub(crate) struct Held;
+
+    impl Held {
+        pub(crate) fn new() -> Self {
+            Self
+        }
+
+        pub(crate) fn pause(&self) -> Self {
+            Self
+        }
+    }
+
+    pub(crate) fn assert_none(_what: &str) {}
+
+    pub(crate) fn forget_all() {}
+}
+
+pub(crate) use tracked::{Held, assert_none, forget_all};
+
+/// Panics in debug builds when the calling actor holds a lock: called before every device call and
+/// every wait. `what` completes "is held over".
+pub fn assert_no_lock_held(what: &str) {
+    assert_none(what);
+}
