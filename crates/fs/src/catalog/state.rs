@@ -128,19 +128,24 @@ impl Catalog {
     }
 
     /// Starts over from a snapshot of which nothing has been read yet.
-    pub fn begin_snapshot(next_file: FileId, next_epoch: u32) -> Self {
+    pub(crate) fn begin_snapshot(next_file: FileId, next_epoch: u32) -> Self {
         let pending_from = Some(FileId::STORE);
         Self { next_file, next_epoch, pending_from, ..Self::default() }
     }
 
     /// Whether files of a snapshot are still to come.
-    pub fn is_partial(&self) -> bool {
+    pub(crate) fn is_partial(&self) -> bool {
         self.pending_from.is_some()
     }
 
     /// Appends the chunk that starts at `from` and holds about `limit` bytes, at least one file if
     /// any is left. Returns where the next chunk starts, or `None` if this was the last one.
-    pub fn encode_chunk(&self, from: FileId, limit: usize, to: &mut Vec<u8>) -> Option<FileId> {
+    pub(crate) fn encode_chunk(
+        &self,
+        from: FileId,
+        limit: usize,
+        to: &mut Vec<u8>,
+    ) -> Option<FileId> {
         let start = to.len();
         to.put_u64(from.0);
         to.put_u64(0);
@@ -158,7 +163,7 @@ impl Catalog {
     }
 
     /// Adds a chunk of the snapshot that is being replayed.
-    pub fn absorb_chunk(&mut self, chunk: &[u8]) -> Result<(), DecodeError> {
+    pub(crate) fn absorb_chunk(&mut self, chunk: &[u8]) -> Result<(), DecodeError> {
         let mut from = Reader::new(chunk);
         let first = FileId(from.u64("chunk start")?);
         if self.pending_from != Some(first) {
@@ -191,7 +196,7 @@ impl Catalog {
     }
 
     /// Ends the replay of a snapshot; says how far it came if chunks are missing.
-    pub fn complete_snapshot(&mut self) -> Result<(), FileId> {
+    pub(crate) fn complete_snapshot(&mut self) -> Result<(), FileId> {
         match self.pending_from {
             Some(FileId(u64::MAX)) => {
                 self.pending_from = None;

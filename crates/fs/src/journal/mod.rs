@@ -1,5 +1,28 @@
 //! The journal: every change of the catalog, in one endless log of frames.
+//!
+//! | part | what it does |
+//! |---|---|
+//! | [`Journal`] | commits transactions in groups, and rolls |
+//! | [`replay`] | reads what is there |
+//! | [`format`] | starts an empty one |
+//! | [`JournalSpace`] | where its zones come from |
+//!
+//! The bytes are described in `docs/format/journal.md`, the reasons in decision 0003. Writing is
+//! always one forced write at a time; a commit is acknowledged, and its effects may be carried out,
+//! only after it.
 
+mod apply;
+mod committer;
+mod leader;
+mod payload;
+mod replay;
+mod roll;
+mod source;
 mod space;
+mod start;
+mod tail;
 
+pub use committer::Journal;
+pub use replay::{Replayed, replay};
 pub use space::JournalSpace;
+pub use start::format;

@@ -1,0 +1,49 @@
+//! Rules that can be broken on purpose, to prove that the crash suite would notice.
+//!
+//! With the feature `canary`, [`set`] breaks one rule for all stores used from the calling thread
+//! (a simulation runs all its actors on one). Without it nothing can be broken, and [`is_broken`]
+//! is a constant.
+
+/// A rule that a correct file system keeps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rule {
+    /// A commit is durable before it is acknowledged.
+    JournalDurableBeforeAck,
+    /// A copy is durable before an extent is pointed at it.
+    CopyDurableBeforeMove,
+    /// A recovered log's end is journaled before anything new is written.
+    LogEndJournaled,
+    /// A zone is not reset while a reader may still look into it.
+    NoResetUnderReader,
+}
+
+#[cfg(feature = "canary")]
+mod broken {
+    use std::cell::Cell;
+
+    use super::Rule;
+
+    thread_local! {
+        static BROKEN: Cell<Option<Rule>> = const { Cell::new(None) };
+    }
+
+    /// Breaks a rule, or with `None` keeps them all again, on this thread.
+    pub fn set(rule: Option<Rule>) {
+        BROKEN.set(rule);
+    }
+
+    pub(crate) fn is_broken(rule: Rule) -> bool {
+        BROKEN.get() == Some(rule)
+    }
+}
+
+#[cfg(feature = "canary")]
+pub(crate) use broken::is_broken;
+#[cfg(feature = "canary")]
+pub use broken::set;
+
+/// Whether a rule is to be broken: never, in this build.
+#[cfg(not(feature = "canary"))]
+pub(crate) const fn is_broken(_rule: Rule) -> bool {
+    false
+}

@@ -1,0 +1,104 @@
+//! Reading a write-ahead file: all its runs, one after the other.
+
+use std::sync::Arc;
+
+use terrace_env::store::StoreError;
+use terrace_env::{FileId, Uuid};
+
+use super::{Append, AppendScan, Binding, BlockSource, Cursor};
+use crate::catalog::{FileRecord, LogRun};
+
+/// Where a log goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LogTail {
+    /// The block of the file where the next frame starts.
+    pub block: u32,
+    /// What the next frame must carry, if it belongs to the same run.
+    pub cursor: Cursor,
+    /// Payload bytes before it.
+    pub size: u64,
+    /// The epoch of the last run.
+    pub epoch: u32,
+}
+
+/// Reads a log's appends in order, across its runs.
+///
+/// A run that a recovery has closed must be whole up to where the next one starts, and a sealed log
+/// up to its end: anything else is corruption. Only the last run of an unsealed log may have a torn
+/// tail.
+pub struct LogScan<'a> {
+    source: &'a dyn BlockSource,
+    uuid: Uuid,
+    owner: FileId,
+    runs: Arc<[LogRun]>,
+    index: usize,
+    sealed: bool,
+    scan: AppendScan<'a>,
+    size: u64,
+}
+
+impl<'a> LogScan<'a> {
+    /// Starts at the first frame of a log whose blocks `source` gives.
+    ///
+    /// # Panics
+    /// If the file is not a log.
+    #[must_use]
+    pub fn new(
+        source: &'a dyn BlockSource,
+        uuid: Uuid,
+        owner: FileId,
+        record: &FileRecord,
+    ) -> Self {
+        let runs = Arc::clone(&record.runs);
+        let scan = run_scan(source, uuid, owner, &runs, 0, record.sealed);
+        Self { source, uuid, owner, runs, index: 0, sealed: record.sealed, scan, size: 0 }
+    }
+
+    /// The next append, or `None` at the log's end.
+    pub fn next_append(&mut self) -> Result<Option<Append>, StoreError> {
+        loop {
+            if let Some(append) = self.scan.next_append()? {
+                self.size += append.payload.len() as u64;
+                return Ok(Some(append));
+            }
+            let Some(next) = self.runs.get(self.index + 1) else {
+                return Ok(None);
+            };
+            let (_, cursor) = self.scan.end();
+            if cursor.sequence != next.sequence || self.size != next.offset {
+                let expected = format!("frame {} at byte {}", next.sequence, next.offset);
+                let got = format!("frame {} at byte {}", cursor.sequence, self.size);
+                let (region, offset) = self.source.place(next.block);
+                return Err(StoreError::Corruption { region, offset, expected, got });
+            }
+            self.index += 1;
+            let (source, uuid, owner) = (self.source, self.uuid, self.owner);
+            self.scan = run_scan(source, uuid, owner, &self.runs, self.index, self.sealed);
+        }
+    }
+
+    /// Where the appends returned so far end; the log's end after the last one.
+    #[must_use]
+    pub fn tail(&self) -> LogTail {
+        let (block, cursor) = self.scan.end();
+        LogTail { block, cursor, size: self.size, epoch: self.runs[self.index].epoch }
+    }
+}
+
+fn run_scan<'a>(
+    source: &'a dyn BlockSource,
+    uuid: Uuid,
+    owner: FileId,
+    runs: &[LogRun],
+    index: usize,
+    sealed: bool,
+) -> AppendScan<'a> {
+    let run = runs[index];
+    let binding = Binding { uuid, owner: owner.0, epoch: run.epoch };
+    let (limit, known_end) = match runs.get(index + 1) {
+        Some(next) => (next.block, next.block),
+        None if sealed => (source.blocks(), source.blocks()),
+        None => (source.blocks(), run.block),
+    };
+    AppendScan::new(source, binding, run.block, binding.start(run.sequence), known_end).until(limit)
+}

@@ -1,0 +1,23 @@
+//! Frames: what every log on the medium is made of, and how its end is found.
+//!
+//! The journal, write-ahead files, and the journal of the plain directory are sequences of frames.
+//! Each starts on a block, is padded to the block, and is bound by its checksum to the store, the
+//! owner and the epoch it belongs to, and by its chain to the frame before it. The byte table is in
+//! `docs/format/frame.md`; why the end can be told from damage is decision 0004.
+//!
+//! This module neither writes nor knows devices: it encodes into buffers, and reads through
+//! [`BlockSource`].
+
+mod append;
+mod codec;
+mod log;
+mod scan;
+mod source;
+
+pub use append::{Append, AppendScan, Assembler, Span};
+pub use codec::{
+    Binding, Cursor, Frame, FrameHead, HEADER, PAYLOAD_MAX, blocks_for, encode_frame, payload_room,
+};
+pub use log::{LogScan, LogTail};
+pub use scan::Scanner;
+pub use source::{BlockSource, MemorySource};

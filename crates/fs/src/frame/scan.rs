@@ -1,0 +1,211 @@
+//! Reading frames one after the other, and telling a torn tail from damage.
+//!
+//! At the first frame that does not verify, where sequence `s` was expected:
+//!
+//! 1. Below the known end (a sealed log, a run that a recovery has closed) it is corruption.
+//! 2. If the header is the expected one and the frame lies within what the device writes whole, it
+//!    cannot be torn: corruption. Likewise if its checksum holds with one bit of the length changed.
+//! 3. If a later frame of the same binding verifies and says `synced > s`, what stood here was
+//!    acknowledged: corruption.
+//! 4. Otherwise nothing from here on was acknowledged: a torn tail, and the scan ends.
+
+use terrace_env::IoBuf;
+use terrace_env::store::StoreError;
+
+use super::codec::RawHeader;
+use super::{Binding, BlockSource, Cursor, Frame, HEADER, PAYLOAD_MAX, blocks_for};
+use crate::BLOCK;
+
+/// Blocks read at once: large enough that a disk streams, small enough to hold many at a time.
+const READ_AHEAD: u32 = 64;
+
+/// Reads a log's frames in order; see the [module](self).
+pub struct Scanner<'a> {
+    source: &'a dyn BlockSource,
+    binding: Binding,
+    cursor: Cursor,
+    block: u32,
+    known_end: u32,
+    limit: u32,
+    window: Window,
+}
+
+#[derive(Default)]
+struct Window {
+    first: u32,
+    bytes: IoBuf,
+}
+
+/// Why a frame does not verify.
+struct Broken {
+    expected: String,
+    got: String,
+    /// It can only be damage.
+    damaged: bool,
+}
+
+enum Found {
+    Frame(Frame),
+    Broken(Broken),
+    Nothing,
+}
+
+impl<'a> Scanner<'a> {
+    /// Starts at `block`, where the frame that `cursor` describes is expected. Frames that start
+    /// before `known_end` are known to have been acknowledged.
+    #[must_use]
+    pub fn new(
+        source: &'a dyn BlockSource,
+        binding: Binding,
+        block: u32,
+        cursor: Cursor,
+        known_end: u32,
+    ) -> Self {
+        let (limit, window) = (source.blocks(), Window::default());
+        Self { source, binding, cursor, block, known_end, limit, window }
+    }
+
+    /// Ends the scan at block `limit`, where another run starts.
+    #[must_use]
+    pub fn until(mut self, limit: u32) -> Self {
+        self.limit = limit.min(self.source.blocks());
+        self
+    }
+
+    /// Where the next frame is expected: the log's end, once [`next_frame`](Self::next_frame) has
+    /// returned `None`.
+    #[must_use]
+    pub fn block(&self) -> u32 {
+        self.block
+    }
+
+    /// What the next frame must carry.
+    #[must_use]
+    pub fn cursor(&self) -> Cursor {
+        self.cursor
+    }
+
+    /// The next frame, or `None` at the log's end.
+    pub fn next_frame(&mut self) -> Result<Option<Frame>, StoreError> {
+        match self.look_at(self.block)? {
+            Found::Frame(frame) => {
+                self.block += frame.blocks;
+                self.cursor = Cursor { sequence: frame.sequence + 1, chain: frame.crc };
+                Ok(Some(frame))
+            }
+            Found::Broken(broken) => {
+                if broken.damaged || self.block < self.known_end {
+                    return Err(self.corruption(broken.expected, broken.got));
+                }
+                self.look_on()?;
+                Ok(None)
+            }
+            Found::Nothing => {
+                if self.block < self.known_end {
+                    let expected = format!("frame {}", self.cursor.sequence);
+                    return Err(self.corruption(expected, "nothing".into()));
+                }
+                self.look_on()?;
+                Ok(None)
+            }
+        }
+    }
+
+    /// The error that what stands at the current block is damaged.
+    #[must_use]
+    pub fn corruption(&self, expected: String, got: String) -> StoreError {
+        let (region, offset) = self.source.place(self.block);
+        StoreError::Corruption { region, offset, expected, got }
+    }
+
+    /// Makes the window hold at least the block, and `count` blocks if so many may be written.
+    fn load(&mut self, block: u32, count: u32) -> Result<&[u8], StoreError> {
+        let have = (self.window.bytes.len() / BLOCK) as u32;
+        let Window { first, .. } = self.window;
+        let end = self.source.written_end(block);
+        let wanted = count.min(end.saturating_sub(block));
+        if block < first || block + wanted > first + have {
+            let count = wanted.max(READ_AHEAD.min(end.saturating_sub(block)));
+            self.window = Window { first: block, bytes: self.source.read(block, count)? };
+        }
+        let skip = (block - self.window.first) as usize * BLOCK;
+        Ok(&self.window.bytes[skip..])
+    }
+
+    fn look_at(&mut self, block: u32) -> Result<Found, StoreError> {
+        if block >= self.limit || block >= self.source.written_end(block) {
+            return Ok(Found::Nothing);
+        }
+        let (binding, cursor, atomic) = (self.binding, self.cursor, self.source.atomic());
+        let room = self.source.extent_end(block).min(self.limit) - block;
+        let Some(header) = RawHeader::read(self.load(block, 1)?) else {
+            return Ok(Found::Nothing);
+        };
+        let fits = |len: u32| len as usize <= PAYLOAD_MAX && blocks_for(len as usize) <= room;
+        if header.claims(&binding) && fits(header.len) {
+            let bytes = self.load(block, blocks_for(header.len as usize))?;
+            let expected = header.sequence == cursor.sequence && header.chain == cursor.chain;
+            if expected && header.verifies(&binding, bytes) {
+                if header.synced > header.sequence {
+                    return Ok(Found::Broken(Broken {
+                        expected: format!("synced at most {}", header.sequence),
+                        got: format!("synced {}", header.synced),
+                        damaged: true,
+                    }));
+                }
+                return Ok(match header.into_frame(block, bytes) {
+                    Some(frame) => Found::Frame(frame),
+                    None => Found::Broken(Broken {
+                        expected: "a frame of version 1 with known flags".into(),
+                        got: header.describe_version(),
+                        damaged: true,
+                    }),
+                });
+            }
+        }
+        if !header.is_in_place(&binding, cursor) {
+            let expected = format!("frame {}", cursor.sequence);
+            let got = "bytes that are no frame of this log here".into();
+            return Ok(Found::Broken(Broken { expected, got, damaged: false }));
+        }
+        let most = blocks_for(PAYLOAD_MAX).min(room);
+        let whole = HEADER + header.len as usize <= atomic;
+        let bytes = self.load(block, most)?;
+        let damaged = whole || header.verifies_with_another_length(&binding, bytes);
+        let expected = format!("frame {} whose checksum holds", cursor.sequence);
+        let got = format!("checksum {:#010x}, which does not", header.crc);
+        Ok(Found::Broken(Broken { expected, got, damaged }))
+    }
+
+    /// Looks for a later frame that vouches for the one that does not verify.
+    fn look_on(&mut self) -> Result<(), StoreError> {
+        let expected = self.cursor.sequence;
+        let mut block = self.block;
+        while block < self.limit {
+            if block >= self.source.written_end(block) {
+                block = self.source.extent_end(block).max(block + 1);
+                continue;
+            }
+            let binding = self.binding;
+            let room = self.source.extent_end(block).min(self.limit) - block;
+            let header = RawHeader::read(self.load(block, 1)?);
+            let vouches = |header: &RawHeader| {
+                header.claims(&binding)
+                    && header.synced > expected
+                    && blocks_for(header.len as usize) <= room
+            };
+            if let Some(header) = header.filter(vouches) {
+                let bytes = self.load(block, blocks_for(header.len as usize))?;
+                if header.verifies(&binding, bytes) {
+                    let got = format!(
+                        "no such frame, and frame {} at block {block} that says it was durable",
+                        header.sequence
+                    );
+                    return Err(self.corruption(format!("frame {expected}"), got));
+                }
+            }
+            block += 1;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,67 @@
+//! What a scan reads from: the blocks of a log, wherever they lie.
+
+use terrace_env::IoBuf;
+use terrace_env::store::StoreError;
+
+use crate::BLOCK;
+
+/// The blocks of a log, one extent behind the other.
+pub trait BlockSource {
+    /// How many blocks there are.
+    fn blocks(&self) -> u32;
+
+    /// The end of the extent that holds `block`: no frame reaches across it.
+    fn extent_end(&self, block: u32) -> u32;
+
+    /// The end of what may have been written of the extent that holds `block`: up to the zone's
+    /// pointer where that means something, else the extent's end. Rounded up to a whole block.
+    fn written_end(&self, block: u32) -> u32;
+
+    /// Bytes at the start of a block that are written whole or not at all: the physical block of
+    /// the device, 0 where there is no such promise.
+    fn atomic(&self) -> usize;
+
+    /// Reads `count` blocks of one extent, below its written end.
+    fn read(&self, block: u32, count: u32) -> Result<IoBuf, StoreError>;
+
+    /// The structure that a block belongs to, and the byte offset of the block in it, for errors.
+    fn place(&self, block: u32) -> (String, u64);
+}
+
+/// A source in memory: one extent.
+#[derive(Clone, Debug)]
+pub struct MemorySource {
+    /// What the bytes are, for errors.
+    pub region: String,
+    /// The bytes; a last partial block is not read.
+    pub bytes: Vec<u8>,
+    /// What [`BlockSource::atomic`] answers.
+    pub atomic: usize,
+}
+
+impl BlockSource for MemorySource {
+    fn blocks(&self) -> u32 {
+        u32::try_from(self.bytes.len() / BLOCK).unwrap_or(u32::MAX)
+    }
+
+    fn extent_end(&self, _block: u32) -> u32 {
+        self.blocks()
+    }
+
+    fn written_end(&self, _block: u32) -> u32 {
+        self.blocks()
+    }
+
+    fn atomic(&self) -> usize {
+        self.atomic
+    }
+
+    fn read(&self, block: u32, count: u32) -> Result<IoBuf, StoreError> {
+        let start = block as usize * BLOCK;
+        Ok(IoBuf::copy_of(&self.bytes[start..start + count as usize * BLOCK]))
+    }
+
+    fn place(&self, block: u32) -> (String, u64) {
+        (self.region.clone(), u64::from(block) * BLOCK as u64)
+    }
+}

@@ -1,0 +1,94 @@
+//! Turning the journal's payloads into a catalog.
+//!
+//! Replay starts at a `Head`. Until its snapshot is complete, a transaction counts only for files
+//! below the snapshot's cursor: the chunk that is still to come holds the rest. A further `Head`
+//! belongs to a later snapshot, whose chunks are passed over.
+
+use terrace_env::codec::Reader;
+
+use super::payload::{End, Head, kind};
+use crate::catalog::{Catalog, Record};
+
+/// What is expected and what is there instead.
+pub(crate) type Mismatch = (&'static str, String);
+
+/// A catalog that is being read.
+#[derive(Debug, Default)]
+pub(crate) struct Application {
+    catalog: Catalog,
+    started: bool,
+    snapshot: u64,
+}
+
+impl Application {
+    /// Applies one append of the given type.
+    pub(crate) fn apply(
+        &mut self,
+        of_kind: u8,
+        bytes: u64,
+        payload: &mut Reader<'_>,
+    ) -> Result<(), Mismatch> {
+        let undecodable =
+            |error: terrace_env::codec::DecodeError| ("a payload that decodes", error.to_string());
+        let partial = self.catalog.is_partial();
+        match of_kind {
+            kind::HEAD if !self.started => {
+                let rest = take_rest(payload);
+                let head = Head::decode(rest).map_err(undecodable)?;
+                self.catalog = Catalog::begin_snapshot(head.next_file, head.next_epoch);
+                self.started = true;
+                self.snapshot = bytes;
+            }
+            kind::HEAD => {}
+            kind::CHUNK if partial => {
+                self.snapshot += bytes;
+                self.catalog.absorb_chunk(take_rest(payload)).map_err(undecodable)?;
+            }
+            kind::END if partial => {
+                let end = End::decode(take_rest(payload)).map_err(undecodable)?;
+                self.complete(end)?;
+            }
+            kind::CHUNK | kind::END => {}
+            kind::TRANSACTIONS => self.transactions(payload)?,
+            other => return Err(("a frame type from 1 to 6", other.to_string())),
+        }
+        Ok(())
+    }
+
+    fn complete(&mut self, end: End) -> Result<(), Mismatch> {
+        self.catalog
+            .complete_snapshot()
+            .map_err(|reached| ("all chunks of the snapshot", format!("files below {reached}")))?;
+        if self.catalog.len() as u64 != end.files {
+            let got = format!("{} files, where the end says {}", self.catalog.len(), end.files);
+            return Err(("as many files as the snapshot's end says", got));
+        }
+        Ok(())
+    }
+
+    fn transactions(&mut self, payload: &mut Reader<'_>) -> Result<(), Mismatch> {
+        while !payload.is_empty() {
+            let record = Record::decode(payload)
+                .map_err(|error| ("a record that decodes", error.to_string()))?;
+            self.catalog
+                .stage(&mut [record])
+                .map_err(|error| ("a record that fits the files before it", error.to_string()))?;
+        }
+        Ok(())
+    }
+
+    /// The catalog and the payload bytes of its snapshot; or what is missing.
+    pub(crate) fn finish(self) -> Result<(Catalog, u64), String> {
+        if !self.started {
+            return Err("no snapshot at all".into());
+        }
+        if self.catalog.is_partial() {
+            return Err("the journal's end before the snapshot's".into());
+        }
+        Ok((self.catalog, self.snapshot))
+    }
+}
+
+fn take_rest<'a>(payload: &mut Reader<'a>) -> &'a [u8] {
+    payload.bytes("payload", payload.remaining()).unwrap_or_default()
+}

@@ -1,0 +1,237 @@
+//! Committing: staging under a lock, writing as a role.
+//!
+//! # Steps
+//! 1. A commit stages its records on the catalog and adds them to the group that is gathering.
+//! 2. Whoever finds nobody leading takes the lead: it takes the group, and with it the next step of
+//!    a roll if one is due, and lets go of the lock. It flushes the device if any transaction of
+//!    the group needs data to be durable, writes the group in one forced write, and wakes the
+//!    members, whose effects may now be carried out.
+//! 3. Still leading, it writes the step of the roll. Meanwhile the next group gathers.
+//!
+//! # Threads
+//! Any number of actors may commit. No lock is held over a device call. The catalog that readers
+//! see includes transactions that are staged and not yet durable.
+//!
+//! # Failure
+//! A write that fails leaves unknown what is on the medium. The journal then takes no more commits;
+//! the catalog can still be read, and may include what was staged and not acknowledged.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use terrace_env::store::StoreError;
+use terrace_env::sync::{Condvar, Mutex};
+use terrace_env::{FileId, ZoneId};
+
+use super::leader::Leader;
+use super::roll::{self, Roll, Step};
+use crate::catalog::{Catalog, Effects, Record};
+
+/// The journal of a mounted store, and the catalog that it keeps; see the [module](self).
+pub struct Journal {
+    state: Mutex<State>,
+    changed: Condvar,
+    next_file: AtomicU64,
+    epoch: u32,
+}
+
+struct State {
+    catalog: Catalog,
+    /// The group that is gathering: the records' bytes, and whether they need a flush.
+    gathering: Vec<u8>,
+    flush: bool,
+    /// The number of the group that is gathering; all before `durable` are on the medium.
+    group: u64,
+    durable: u64,
+    /// Here while nobody leads.
+    leader: Option<Box<Leader>>,
+    roll_wanted: bool,
+    rolls: u64,
+    zones: Vec<ZoneId>,
+    refusal: Option<StoreError>,
+}
+
+impl Journal {
+    /// A journal that takes commits.
+    pub(super) fn new(catalog: Catalog, leader: Leader, epoch: u32) -> Self {
+        let zones = leader.tail.zones().collect();
+        Self::with(catalog, Some(Box::new(leader)), zones, None, epoch)
+    }
+
+    /// A journal that is only read.
+    pub(super) fn frozen(catalog: Catalog, zones: Vec<ZoneId>) -> Self {
+        let epoch = catalog.next_epoch();
+        Self::with(catalog, None, zones, Some(StoreError::ReadOnly("a commit")), epoch)
+    }
+
+    fn with(
+        catalog: Catalog,
+        leader: Option<Box<Leader>>,
+        zones: Vec<ZoneId>,
+        refusal: Option<StoreError>,
+        epoch: u32,
+    ) -> Self {
+        let next_file = AtomicU64::new(catalog.next_file().0);
+        let state = State {
+            catalog,
+            gathering: Vec::new(),
+            flush: false,
+            group: 1,
+            durable: 1,
+            leader,
+            roll_wanted: false,
+            rolls: 0,
+            zones,
+            refusal,
+        };
+        Self { state: Mutex::new(state), changed: Condvar::new(), next_file, epoch }
+    }
+
+    /// Looks at the catalog. The closure runs under the journal's lock: it must be short and touch
+    /// no device.
+    pub fn read<T>(&self, look: impl FnOnce(&Catalog) -> T) -> T {
+        look(&self.state.lock().catalog)
+    }
+
+    /// A file id that nobody has.
+    pub fn new_file(&self) -> FileId {
+        FileId(self.next_file.fetch_add(1, Ordering::Relaxed))
+    }
+
+    /// The epoch of this mount: of the frames of all logs written in it.
+    pub fn epoch(&self) -> u32 {
+        self.epoch
+    }
+
+    /// The zones that the journal takes up now.
+    pub fn zones(&self) -> Vec<ZoneId> {
+        self.state.lock().zones.clone()
+    }
+
+    /// How many rolls were completed since the mount.
+    pub fn rolls(&self) -> u64 {
+        self.state.lock().rolls
+    }
+
+    /// Applies a transaction and returns once it is durable. What it gives back may then be used
+    /// again. With `covers_unflushed_data`, what the device has completed so far is made durable
+    /// before it.
+    pub fn commit(
+        &self,
+        records: Vec<Record>,
+        covers_unflushed_data: bool,
+    ) -> Result<Effects, StoreError> {
+        self.commit_with(covers_unflushed_data, |_| Ok(records))
+    }
+
+    /// Like [`commit`](Self::commit), with records that are made from the catalog at the moment at
+    /// which they are staged. The closure runs under the journal's lock.
+    pub fn commit_with(
+        &self,
+        covers_unflushed_data: bool,
+        make: impl FnOnce(&Catalog) -> Result<Vec<Record>, StoreError>,
+    ) -> Result<Effects, StoreError> {
+        let mut state = self.state.lock();
+        state.check()?;
+        let mut records = make(&state.catalog)?;
+        let effects = state.catalog.stage(&mut records)?;
+        for record in &records {
+            record.encode(&mut state.gathering);
+        }
+        state.flush |= covers_unflushed_data;
+        let group = state.group;
+        drop(state);
+        self.await_group(group)?;
+        Ok(effects)
+    }
+
+    /// Asks for a roll: the commits that follow carry it out, a step each.
+    pub fn request_roll(&self) {
+        self.state.lock().roll_wanted = true;
+    }
+
+    /// Rolls now: returns when a snapshot that includes all that was committed before is in force.
+    pub fn roll(&self) -> Result<(), StoreError> {
+        let target = {
+            let mut state = self.state.lock();
+            state.check()?;
+            state.roll_wanted = true;
+            state.rolls + 1
+        };
+        loop {
+            let group = {
+                let state = self.state.lock();
+                state.check()?;
+                if state.rolls >= target {
+                    return Ok(());
+                }
+                state.group
+            };
+            self.await_group(group)?;
+        }
+    }
+
+    /// Waits until a group is durable, leading if nobody does.
+    fn await_group(&self, group: u64) -> Result<(), StoreError> {
+        let mut state = self.state.lock();
+        loop {
+            if state.durable > group {
+                return Ok(());
+            }
+            state.check()?;
+            let Some(mut leader) = state.leader.take() else {
+                self.changed.wait(&mut state);
+                continue;
+            };
+            let records = std::mem::take(&mut state.gathering);
+            let flush = std::mem::take(&mut state.flush);
+            let led = state.group;
+            state.group += 1;
+            let step = state.next_step(&leader);
+            drop(state);
+
+            let written = leader.write(&records, flush);
+            state = self.state.lock();
+            match &written {
+                Ok(()) => state.durable = led + 1,
+                Err(error) => state.stop(error),
+            }
+            self.changed.notify_all();
+            if let (Ok(()), Some(step)) = (&written, step) {
+                drop(state);
+                let stepped = leader.step(&step);
+                state = self.state.lock();
+                match stepped {
+                    Ok(completed) => state.rolls += u64::from(completed),
+                    Err(error) => state.stop(&error),
+                }
+            }
+            state.zones = leader.tail.zones().collect();
+            state.leader = Some(leader);
+            self.changed.notify_all();
+        }
+    }
+}
+
+impl State {
+    fn check(&self) -> Result<(), StoreError> {
+        self.refusal.clone().map_or(Ok(()), Err)
+    }
+
+    fn stop(&mut self, error: &StoreError) {
+        let stopped = || StoreError::Stopped(Arc::new(error.clone()));
+        self.refusal.get_or_insert_with(stopped);
+    }
+
+    /// The step of a roll that is to follow the group that was just taken.
+    fn next_step(&mut self, leader: &Leader) -> Option<Step> {
+        match leader.roll {
+            Roll::Chunks { next, .. } => Some(roll::chunk(&self.catalog, next)),
+            Roll::Idle => {
+                let due = roll::is_due(leader.tail.since_head, leader.snapshot);
+                let wanted = std::mem::take(&mut self.roll_wanted);
+                (due || wanted).then(|| roll::head(&self.catalog))
+            }
+        }
+    }
+}

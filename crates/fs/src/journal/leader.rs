@@ -1,0 +1,78 @@
+//! What the leader of a group commit does with the device.
+
+use std::sync::Arc;
+
+use terrace_env::Cause;
+use terrace_env::store::StoreError;
+use terrace_zone::{Device, Op};
+
+use super::payload::kind;
+use super::roll::{Roll, Step};
+use super::tail::{Position, Tail};
+use crate::canary::{self, Rule};
+use crate::superblock::{JournalHead, Superblock, SuperblockArea};
+
+/// Everything that writes, in the hands of one actor at a time.
+pub(super) struct Leader {
+    pub(super) device: Arc<dyn Device>,
+    pub(super) tail: Tail,
+    pub(super) area: SuperblockArea,
+    pub(super) superblock: Superblock,
+    pub(super) roll: Roll,
+    /// Payload bytes of the last complete snapshot.
+    pub(super) snapshot: u64,
+}
+
+impl Leader {
+    /// Writes a group of transactions; durable when this returns.
+    pub(super) fn write(&mut self, group: &[u8], flush: bool) -> Result<(), StoreError> {
+        if flush && !canary::is_broken(Rule::JournalDurableBeforeAck) {
+            let flushed = self.device.control(Op::Flush, Cause::Journal);
+            flushed.map_err(|error| StoreError::io("flush before a commit", error))?;
+        }
+        if group.is_empty() {
+            return Ok(());
+        }
+        self.tail.append(kind::TRANSACTIONS, group).map(drop)
+    }
+
+    /// Carries out a step of a roll; returns whether it completed the roll.
+    pub(super) fn step(&mut self, step: &Step) -> Result<bool, StoreError> {
+        let (mut roll, since_head) = (self.roll, self.tail.since_head);
+        for (kind, payload) in &step.payloads {
+            let written = self.tail.append(*kind, payload)?;
+            roll = match roll {
+                Roll::Idle => {
+                    let head = head_at(written);
+                    let next = step.next.unwrap_or_default();
+                    Roll::Chunks { head, since_head, next, bytes: 0 }
+                }
+                Roll::Chunks { head, since_head, next, bytes } => {
+                    let next = step.next.unwrap_or(next);
+                    Roll::Chunks { head, since_head, next, bytes: bytes + payload.len() as u64 }
+                }
+            };
+        }
+        self.roll = roll;
+        let Roll::Chunks { head, since_head, bytes, .. } = roll else {
+            return Ok(false);
+        };
+        if step.next.is_some() {
+            return Ok(false);
+        }
+        self.superblock.head = head;
+        self.superblock.splices.retain(|splice| splice.sequence > head.sequence);
+        self.area.write(&mut self.superblock)?;
+        self.tail.release_before(head.sequence);
+        self.tail.since_head -= since_head;
+        self.snapshot = bytes;
+        self.roll = Roll::Idle;
+        Ok(true)
+    }
+}
+
+/// The head that was written at a position.
+pub(super) fn head_at(position: Position) -> JournalHead {
+    let Position { at, cursor, epoch } = position;
+    JournalHead { at, sequence: cursor.sequence, epoch, chain: cursor.chain }
+}

@@ -1,0 +1,255 @@
+//! Reading the journal: from the superblock's head to the end, across zones and splices.
+//!
+//! The end is where the last whole append ends. It is *clean* if the zone there can be written at
+//! just that block: then nothing is behind it. Otherwise something torn is, and whoever mounts for
+//! writing goes on elsewhere.
+
+use std::sync::Arc;
+
+use terrace_env::codec::{DecodeError, Reader};
+use terrace_env::store::StoreError;
+use terrace_env::{Cause, ZoneId};
+use terrace_zone::{Device, Op};
+
+use super::apply::Application;
+use super::payload::{Continue, Link, kind};
+use super::source::ZoneSource;
+use super::tail::{JournalZone, Position};
+use crate::catalog::Catalog;
+use crate::frame::{Assembler, Binding, BlockSource, Cursor, Frame, Scanner};
+use crate::superblock::{Splice, Superblock, SuperblockArea};
+use crate::{BLOCK, BlockAddr};
+
+/// What a store's journal says.
+pub struct Replayed {
+    pub(super) area: SuperblockArea,
+    /// The superblock that replay started from.
+    pub superblock: Superblock,
+    /// The files.
+    pub catalog: Catalog,
+    pub(super) end: Position,
+    pub(super) is_clean: bool,
+    pub(super) zones: Vec<JournalZone>,
+    pub(super) since_head: u64,
+    pub(super) snapshot: u64,
+}
+
+impl Replayed {
+    /// The epoch that a mount for writing will use: for the ends of recovered logs, and for the
+    /// frames of all logs written until the next mount.
+    #[must_use]
+    pub fn epoch(&self) -> u32 {
+        self.catalog.next_epoch()
+    }
+
+    /// The zones that hold the journal. All others that are neither the superblock's nor named by a
+    /// file are free.
+    pub fn journal_zones(&self) -> impl Iterator<Item = ZoneId> + '_ {
+        self.zones.iter().map(|zone| zone.zone)
+    }
+
+    /// The zones that hold superblocks.
+    #[must_use]
+    pub fn superblock_zones(&self) -> Vec<ZoneId> {
+        self.area.zones()
+    }
+}
+
+/// Reads the superblock and the journal. With `write`, what an earlier process left in the device's
+/// cache is made durable first, so that what is read cannot be lost any more; without, nothing at
+/// all is changed.
+pub fn replay(device: &Arc<dyn Device>, write: bool) -> Result<Replayed, StoreError> {
+    if write {
+        let flush = device.control(Op::Flush, Cause::Recovery);
+        flush.map_err(|error| StoreError::io("flush before mount", error))?;
+    }
+    let (area, superblock) = SuperblockArea::find(Arc::clone(device))?;
+    superblock.features.check(write)?;
+    superblock.shape.check(device.geometry())?;
+    let mut replay = Replay::new(&**device, &superblock);
+    while replay.zone()? {}
+    replay.finish(area, superblock)
+}
+
+/// A replay on its way.
+struct Replay<'a> {
+    device: &'a dyn Device,
+    binding: Binding,
+    splices: std::iter::Peekable<std::vec::IntoIter<Splice>>,
+    /// Where the next frame is expected.
+    at: BlockAddr,
+    cursor: Cursor,
+    /// What the first frame read next must be.
+    opening: Opening,
+    assembler: Assembler,
+    application: Application,
+    zones: Vec<JournalZone>,
+    since_head: u64,
+    stable: Stable,
+}
+
+/// The end of the last whole append.
+struct Stable {
+    end: Position,
+    zones: usize,
+    pointer: Option<u32>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Opening {
+    Head,
+    /// A frame that says it comes from there.
+    Continue(Continue),
+    Nothing,
+}
+
+impl<'a> Replay<'a> {
+    fn new(device: &'a dyn Device, superblock: &Superblock) -> Self {
+        let head = superblock.head;
+        let cursor = Cursor { sequence: head.sequence, chain: head.chain };
+        let end = Position { at: head.at, cursor, epoch: head.epoch };
+        let behind = superblock.splices.iter().filter(|splice| splice.sequence > head.sequence);
+        let splices: Vec<Splice> = behind.copied().collect();
+        Self {
+            device,
+            binding: Binding { uuid: superblock.uuid, owner: 0, epoch: head.epoch },
+            splices: splices.into_iter().peekable(),
+            at: head.at,
+            cursor,
+            opening: Opening::Head,
+            assembler: Assembler::default(),
+            application: Application::default(),
+            zones: vec![JournalZone { zone: head.at.zone, first: head.sequence }],
+            since_head: 0,
+            stable: Stable { end, zones: 1, pointer: None },
+        }
+    }
+
+    /// Reads on in the current zone; returns whether the journal goes on in another one.
+    fn zone(&mut self) -> Result<bool, StoreError> {
+        let source = ZoneSource::new(self.device, self.at.zone)?;
+        // The head and a continuation are known to be there.
+        let known_end = if self.opening == Opening::Nothing { 0 } else { self.at.block + 1 };
+        let mut scanner =
+            Scanner::new(&source, self.binding, self.at.block, self.cursor, known_end);
+        loop {
+            self.settle(&source);
+            if let Some(splice) = self.splices.next_if(|s| s.sequence == self.cursor.sequence) {
+                self.jump(splice);
+                return Ok(true);
+            }
+            let Some(frame) = scanner.next_frame()? else {
+                return self.ended(&source);
+            };
+            let at = self.at;
+            self.since_head += u64::from(frame.blocks) * BLOCK as u64;
+            self.at.block = scanner.block();
+            self.cursor = scanner.cursor();
+            let wrong = |expected: &str, got: String| {
+                let (region, offset) = source.place(at.block);
+                StoreError::Corruption { region, offset, expected: expected.into(), got }
+            };
+            let undecodable =
+                |error: DecodeError| wrong("a payload that decodes", error.to_string());
+            self.check_opening(&frame).map_err(|got| wrong("the journal's next part", got))?;
+            if frame.kind == kind::LINK {
+                let link = Link::decode(&frame.payload).map_err(undecodable)?;
+                self.follow(link);
+                return Ok(true);
+            }
+            if frame.kind == kind::CONTINUE {
+                continue;
+            }
+            match self.assembler.push(frame) {
+                Ok(None) => {}
+                Ok(Some(append)) => {
+                    let bytes = append.payload.len() as u64;
+                    let mut payload = Reader::new(&append.payload);
+                    self.application
+                        .apply(append.kind, bytes, &mut payload)
+                        .map_err(|(expected, got)| wrong(expected, got))?;
+                }
+                Err(frame) => {
+                    let got = format!("frame {} of type {}", frame.sequence, frame.kind);
+                    return Err(wrong("the next part of an append", got));
+                }
+            }
+        }
+    }
+
+    /// Notes where an append has ended.
+    fn settle(&mut self, source: &ZoneSource<'_>) {
+        if !self.assembler.is_open() {
+            let (at, cursor, epoch) = (self.at, self.cursor, self.binding.epoch);
+            let (zones, pointer) = (self.zones.len(), source.pointer());
+            self.stable = Stable { end: Position { at, cursor, epoch }, zones, pointer };
+        }
+    }
+
+    /// Checks a frame against what must stand here.
+    fn check_opening(&mut self, frame: &Frame) -> Result<(), String> {
+        let found = || format!("frame {} of type {}", frame.sequence, frame.kind);
+        match std::mem::replace(&mut self.opening, Opening::Nothing) {
+            Opening::Head if frame.kind != kind::HEAD => Err(found()),
+            Opening::Continue(expected) => {
+                let got = Continue::decode(&frame.payload).map_err(|error| error.to_string())?;
+                if frame.kind != kind::CONTINUE || got != expected {
+                    return Err(format!("{}, from {}", found(), got.from));
+                }
+                Ok(())
+            }
+            Opening::Nothing if frame.kind == kind::CONTINUE => Err(found()),
+            Opening::Head | Opening::Nothing => Ok(()),
+        }
+    }
+
+    /// Goes on where a link points.
+    fn follow(&mut self, link: Link) {
+        // The link was the last frame of its zone; it started one block before.
+        let from = BlockAddr { zone: self.at.zone, block: self.at.block - 1 };
+        self.opening = Opening::Continue(Continue { from, chain: self.cursor.chain });
+        self.at = link.to;
+        self.zones.push(JournalZone { zone: link.to.zone, first: self.cursor.sequence });
+    }
+
+    /// Goes on at a splice.
+    fn jump(&mut self, splice: Splice) {
+        let (from, chain) = (self.at, self.cursor.chain);
+        self.opening = Opening::Continue(Continue { from, chain });
+        self.binding.epoch = splice.epoch;
+        self.cursor = self.binding.start(splice.sequence);
+        self.at = splice.at;
+        self.zones.push(JournalZone { zone: splice.at.zone, first: splice.sequence });
+        self.assembler = Assembler::default();
+    }
+
+    /// The scan found the end of the frames of this zone.
+    fn ended(&mut self, source: &ZoneSource<'_>) -> Result<bool, StoreError> {
+        let Some(splice) = self.splices.peek() else {
+            return Ok(false);
+        };
+        let (region, offset) = source.place(self.at.block);
+        Err(StoreError::Corruption {
+            region,
+            offset,
+            expected: format!("frames up to {}, where the journal goes on", splice.sequence),
+            got: format!("no frame {}", self.cursor.sequence),
+        })
+    }
+
+    fn finish(self, area: SuperblockArea, superblock: Superblock) -> Result<Replayed, StoreError> {
+        let Stable { end, zones: count, pointer } = self.stable;
+        let (catalog, snapshot) =
+            self.application.finish().map_err(|got| StoreError::Corruption {
+                region: format!("journal, zone {}", end.at.zone),
+                offset: u64::from(end.at.block) * BLOCK as u64,
+                expected: "a complete snapshot".into(),
+                got,
+            })?;
+        let mut zones = self.zones;
+        zones.truncate(count);
+        let is_clean = pointer == Some(end.at.block);
+        let since_head = self.since_head;
+        Ok(Replayed { area, superblock, catalog, end, is_clean, zones, since_head, snapshot })
+    }
+}

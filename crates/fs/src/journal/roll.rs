@@ -1,0 +1,73 @@
+//! A roll: the whole catalog written into the journal, in steps between ordinary commits.
+//!
+//! `Head`, then chunks in the order of file ids, then `End`; after that the superblock names the
+//! head, and the zones wholly before it come free. What a step writes is taken from the catalog at
+//! the same moment as the transactions that are written before it, so a chunk holds exactly what
+//! the journal says up to there.
+
+use terrace_env::{ByteCount, FileId};
+
+use super::payload::{End, Head, kind};
+use crate::catalog::Catalog;
+use crate::superblock::{Features, JournalHead};
+
+/// The smallest journal that is worth a roll. Below it, a roll would write more than it frees: a
+/// mount reads this much in a few milliseconds.
+const LEAST: ByteCount = ByteCount::kib(256);
+
+/// About how many bytes of a snapshot are written at once: no commit waits for more.
+const CHUNK: usize = 256 << 10;
+
+/// How far a roll is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Roll {
+    /// None is on its way.
+    Idle,
+    /// The head is written, and all files below `next` are.
+    Chunks { head: JournalHead, since_head: u64, next: FileId, bytes: u64 },
+}
+
+/// What a step writes, encoded.
+pub(super) struct Step {
+    pub(super) payloads: Vec<(u8, Vec<u8>)>,
+    /// Where the roll is after this step; `None` if it is complete.
+    pub(super) next: Option<FileId>,
+}
+
+/// Whether enough was written since the head for a roll, given what the last snapshot took.
+pub(super) fn is_due(since_head: u64, snapshot: u64) -> bool {
+    // Half of what was written must be other than snapshot, or rolling would feed itself.
+    since_head > LEAST.0.max(snapshot.saturating_mul(2))
+}
+
+/// The start of a snapshot.
+pub(super) fn head(catalog: &Catalog) -> Step {
+    let head = Head {
+        features: Features::KNOWN,
+        next_file: catalog.next_file(),
+        next_epoch: catalog.next_epoch(),
+    };
+    Step { payloads: vec![(kind::HEAD, head.encode())], next: Some(FileId::STORE) }
+}
+
+/// The chunk that starts at `from`, and the end if it is the last.
+pub(super) fn chunk(catalog: &Catalog, from: FileId) -> Step {
+    let mut bytes = Vec::with_capacity(CHUNK);
+    let next = catalog.encode_chunk(from, CHUNK, &mut bytes);
+    let mut payloads = vec![(kind::CHUNK, bytes)];
+    if next.is_none() {
+        payloads.push((kind::END, End { files: catalog.len() as u64 }.encode()));
+    }
+    Step { payloads, next }
+}
+
+/// The payloads of a whole snapshot, one step at a time.
+pub(super) fn whole(catalog: &Catalog) -> impl Iterator<Item = (u8, Vec<u8>)> + '_ {
+    let mut next = Some(FileId::STORE);
+    let chunks = std::iter::from_fn(move || {
+        let step = chunk(catalog, next?);
+        next = step.next;
+        Some(step.payloads)
+    });
+    head(catalog).payloads.into_iter().chain(chunks.flatten())
+}

@@ -1,0 +1,83 @@
+//! One zone of the journal, as a scan reads it.
+
+use terrace_env::store::StoreError;
+use terrace_env::{Cause, IoBuf, ZoneId};
+use terrace_zone::{Device, ZoneState};
+
+use crate::frame::BlockSource;
+use crate::{BLOCK, BlockAddr, logical_per_block, pointer, zone_blocks};
+
+/// A zone of the journal.
+pub(super) struct ZoneSource<'a> {
+    device: &'a dyn Device,
+    zone: ZoneId,
+    blocks: u32,
+    written: u32,
+    pointer: Option<u32>,
+}
+
+impl<'a> ZoneSource<'a> {
+    pub(super) fn new(device: &'a dyn Device, zone: ZoneId) -> Result<Self, StoreError> {
+        let geometry = device.geometry();
+        let what = || format!("journal, zone {zone}");
+        if zone.0 >= geometry.zones {
+            return Err(StoreError::Corruption {
+                region: "journal".into(),
+                offset: 0,
+                expected: format!("a zone below {}", geometry.zones),
+                got: zone.to_string(),
+            });
+        }
+        let reports = device.report(zone, 1).map_err(|error| StoreError::io(what(), error))?;
+        let blocks = zone_blocks(geometry, zone);
+        let report = reports.first();
+        let offline = report.is_none_or(|report| report.state == ZoneState::Offline);
+        let written = match report {
+            Some(report) if report.state.has_pointer() => {
+                let logical = report.write_pointer.0.saturating_sub(report.start.0);
+                let whole = logical.div_ceil(logical_per_block(geometry));
+                u32::try_from(whole).unwrap_or(u32::MAX).min(blocks)
+            }
+            _ if offline => 0,
+            _ => blocks,
+        };
+        let pointer = report.and_then(|report| pointer(geometry, report));
+        Ok(Self { device, zone, blocks, written, pointer })
+    }
+
+    /// Where the zone is written next, if it can be and nothing is left of a torn write.
+    pub(super) fn pointer(&self) -> Option<u32> {
+        self.pointer
+    }
+}
+
+impl BlockSource for ZoneSource<'_> {
+    fn blocks(&self) -> u32 {
+        self.blocks
+    }
+
+    fn extent_end(&self, _block: u32) -> u32 {
+        self.blocks
+    }
+
+    fn written_end(&self, _block: u32) -> u32 {
+        self.written
+    }
+
+    fn atomic(&self) -> usize {
+        self.device.geometry().physical_block as usize
+    }
+
+    fn read(&self, block: u32, count: u32) -> Result<IoBuf, StoreError> {
+        let geometry = self.device.geometry();
+        let at = BlockAddr { zone: self.zone, block };
+        let logical = count * logical_per_block(geometry) as u32;
+        self.device
+            .read(at.lba(geometry), logical, Cause::Recovery)
+            .map_err(|error| StoreError::io(format!("journal read at {at}"), error))
+    }
+
+    fn place(&self, block: u32) -> (String, u64) {
+        (format!("journal, zone {}", self.zone), u64::from(block) * BLOCK as u64)
+    }
+}

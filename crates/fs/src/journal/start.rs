@@ -1,0 +1,139 @@
+//! Starting a journal: an empty one at format, the recovered one at mount.
+//!
+//! # At mount
+//! - The end is clean: the journal goes on right there.
+//! - Something torn is behind the end: it goes on in a fresh zone with a new epoch, and a *splice*
+//!   in the superblock says so. Whatever stands behind the old end is never read again.
+//! - The superblock has no room for a further splice: a snapshot is written to fresh zones, and the
+//!   superblock names that.
+//!
+//! In the last two cases an older superblock would lead to the old end, which looks like a torn
+//! tail. They are therefore written twice: losing one copy loses nothing.
+//!
+//! The first records of every mount say that its epoch is used, and where recovered logs end.
+
+use std::sync::Arc;
+
+use terrace_env::Uuid;
+use terrace_env::store::StoreError;
+use terrace_zone::Device;
+
+use super::leader::{Leader, head_at};
+use super::roll::{self, Roll};
+use super::tail::Tail;
+use super::{Journal, JournalSpace, Replayed};
+use crate::BlockAddr;
+use crate::catalog::{Catalog, Effects, Record};
+use crate::superblock::{
+    Features, JournalHead, SPLICES_MAX, Shape, Splice, Superblock, SuperblockArea,
+};
+
+/// The sequence of a store's first journal frame.
+const FIRST_SEQUENCE: u64 = 1;
+
+/// Makes a device an empty store: the journal's first snapshot, then the superblock. `options` are
+/// the file system's own, kept in the superblock.
+pub fn format(
+    device: &Arc<dyn Device>,
+    mut area: SuperblockArea,
+    space: &Arc<dyn JournalSpace>,
+    uuid: Uuid,
+    options: Vec<u8>,
+) -> Result<(), StoreError> {
+    let mut catalog = Catalog::new();
+    let epoch = catalog.next_epoch();
+    catalog.stage(&mut [Record::Mount { epoch, next_file: catalog.next_file() }])?;
+    let (_, head) = write_snapshot(device, space, uuid, epoch, FIRST_SEQUENCE, &catalog)?;
+    let mut superblock = Superblock {
+        uuid,
+        generation: 0,
+        features: Features::default(),
+        shape: Shape::of(device.geometry()),
+        placement: area.placement(),
+        head,
+        splices: Vec::new(),
+        options,
+    };
+    write_twice(&mut area, &mut superblock)
+}
+
+/// Writes a snapshot of the catalog to fresh zones, as the start of a new epoch.
+fn write_snapshot(
+    device: &Arc<dyn Device>,
+    space: &Arc<dyn JournalSpace>,
+    uuid: Uuid,
+    epoch: u32,
+    sequence: u64,
+    catalog: &Catalog,
+) -> Result<(Tail, JournalHead), StoreError> {
+    let (device, space) = (Arc::clone(device), Arc::clone(space));
+    let mut tail = Tail::fresh(device, space, uuid, epoch, sequence)?;
+    let mut first = None;
+    for (kind, payload) in roll::whole(catalog) {
+        let written = tail.append(kind, &payload)?;
+        first.get_or_insert(written);
+    }
+    let head = head_at(first.unwrap_or(tail.position()));
+    Ok((tail, head))
+}
+
+fn write_twice(area: &mut SuperblockArea, superblock: &mut Superblock) -> Result<(), StoreError> {
+    area.write(superblock)?;
+    area.write(superblock)
+}
+
+impl Journal {
+    /// Goes on with a journal, and commits the first records of this mount: that its epoch is used,
+    /// and `first` (the ends of recovered logs, made with [`Replayed::epoch`]). Nothing else may be
+    /// written to the device before this returns.
+    pub fn resume(
+        device: &Arc<dyn Device>,
+        replayed: Replayed,
+        space: &Arc<dyn JournalSpace>,
+        first: Vec<Record>,
+    ) -> Result<(Self, Effects), StoreError> {
+        let epoch = replayed.epoch();
+        let next_file = replayed.catalog.next_file();
+        let Replayed { mut area, mut superblock, catalog, end, zones, .. } = replayed;
+        let (uuid, mut snapshot) = (superblock.uuid, replayed.snapshot);
+        let tail = if replayed.is_clean {
+            let (device, space) = (Arc::clone(device), Arc::clone(space));
+            let mut tail = Tail::new(device, space, uuid, end, zones);
+            tail.since_head = replayed.since_head;
+            tail
+        } else if superblock.splices.len() < SPLICES_MAX {
+            let (device, space) = (Arc::clone(device), Arc::clone(space));
+            let mut tail = Tail::splice(device, space, uuid, end, epoch, zones)?;
+            tail.since_head += replayed.since_head;
+            let at = BlockAddr { zone: tail.position().at.zone, block: 0 };
+            let sequence = end.cursor.sequence;
+            superblock.splices.push(Splice { sequence, at, epoch });
+            write_twice(&mut area, &mut superblock)?;
+            tail
+        } else {
+            let sequence = end.cursor.sequence;
+            let (tail, head) = write_snapshot(device, space, uuid, epoch, sequence, &catalog)?;
+            superblock.head = head;
+            superblock.splices.clear();
+            write_twice(&mut area, &mut superblock)?;
+            zones.iter().for_each(|old| space.release(old.zone));
+            snapshot = tail.since_head;
+            tail
+        };
+        let roll = Roll::Idle;
+        let device = Arc::clone(device);
+        let leader = Leader { device, tail, area, superblock, roll, snapshot };
+        let journal = Self::new(catalog, leader, epoch);
+        let mut records = vec![Record::Mount { epoch, next_file }];
+        records.extend(first);
+        let effects = journal.commit(records, false)?;
+        Ok((journal, effects))
+    }
+
+    /// A journal that is only read: it writes nothing, and refuses commits.
+    #[must_use]
+    pub fn read_only(replayed: Replayed) -> Self {
+        let zones = replayed.journal_zones().collect();
+        Self::frozen(replayed.catalog, zones)
+    }
+}

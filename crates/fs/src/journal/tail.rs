@@ -1,0 +1,208 @@
+//! The journal's end: where frames are appended, and how it goes on in another zone.
+//!
+//! # Invariants
+//! - One write is on its way at a time, and it is forced: all frames before it are durable.
+//! - Every zone keeps its last block for a [`Link`]. The frame that a link points to is durable
+//!   before the link is written.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use terrace_env::store::StoreError;
+use terrace_env::{Cause, IoBuf, Uuid, ZoneId};
+use terrace_zone::Device;
+
+use super::JournalSpace;
+use super::payload::{Continue, Link, kind};
+use crate::canary::{self, Rule};
+use crate::frame::{Binding, Cursor, FrameHead, PAYLOAD_MAX, encode_frame, payload_room};
+use crate::{BLOCK, BlockAddr, zone_blocks};
+
+/// How many zones are tried when the journal's first write to one fails.
+const TRIES: u32 = 3;
+
+/// A zone of the journal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct JournalZone {
+    pub(super) zone: ZoneId,
+    /// The sequence of the first frame in it that counts.
+    pub(super) first: u64,
+}
+
+/// Where the journal ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Position {
+    pub(super) at: BlockAddr,
+    pub(super) cursor: Cursor,
+    pub(super) epoch: u32,
+}
+
+/// The appending end of the journal. Belongs to whoever leads the group commit.
+pub(super) struct Tail {
+    device: Arc<dyn Device>,
+    space: Arc<dyn JournalSpace>,
+    binding: Binding,
+    at: BlockAddr,
+    cursor: Cursor,
+    /// The zones in use, oldest first; the last one is written.
+    zones: VecDeque<JournalZone>,
+    /// Bytes written since the head.
+    pub(super) since_head: u64,
+}
+
+impl Tail {
+    /// Goes on at a position. The zone there must be writable at that block.
+    pub(super) fn new(
+        device: Arc<dyn Device>,
+        space: Arc<dyn JournalSpace>,
+        uuid: Uuid,
+        position: Position,
+        zones: Vec<JournalZone>,
+    ) -> Self {
+        let binding = Binding { uuid, owner: 0, epoch: position.epoch };
+        debug_assert_eq!(zones.last().map(|zone| zone.zone), Some(position.at.zone));
+        let (at, cursor, zones) = (position.at, position.cursor, zones.into());
+        Self { device, space, binding, at, cursor, zones, since_head: 0 }
+    }
+
+    /// Starts a new epoch in a fresh zone; the first frame appended has this sequence.
+    pub(super) fn fresh(
+        device: Arc<dyn Device>,
+        space: Arc<dyn JournalSpace>,
+        uuid: Uuid,
+        epoch: u32,
+        sequence: u64,
+    ) -> Result<Self, StoreError> {
+        let zone = space.take()?;
+        let cursor = Binding { uuid, owner: 0, epoch }.start(sequence);
+        let position = Position { at: BlockAddr { zone, block: 0 }, cursor, epoch };
+        let zones = vec![JournalZone { zone, first: sequence }];
+        Ok(Self::new(device, space, uuid, position, zones))
+    }
+
+    /// Goes on in a fresh zone with a new epoch, behind a `before` that garbage follows.
+    pub(super) fn splice(
+        device: Arc<dyn Device>,
+        space: Arc<dyn JournalSpace>,
+        uuid: Uuid,
+        before: Position,
+        epoch: u32,
+        mut zones: Vec<JournalZone>,
+    ) -> Result<Self, StoreError> {
+        let sequence = before.cursor.sequence;
+        let mut tail = Self::fresh(device, space, uuid, epoch, sequence)?;
+        zones.extend(tail.zones.drain(..));
+        tail.zones = zones.into();
+        let payload = Continue { from: before.at, chain: before.cursor.chain }.encode();
+        tail.append(kind::CONTINUE, &payload)?;
+        Ok(tail)
+    }
+
+    /// Where the next frame goes.
+    pub(super) fn position(&self) -> Position {
+        Position { at: self.at, cursor: self.cursor, epoch: self.binding.epoch }
+    }
+
+    /// The zones in use, oldest first.
+    pub(super) fn zones(&self) -> impl Iterator<Item = ZoneId> + '_ {
+        self.zones.iter().map(|zone| zone.zone)
+    }
+
+    /// Gives back the zones that hold only frames before `sequence`.
+    pub(super) fn release_before(&mut self, sequence: u64) {
+        while self.zones.get(1).is_some_and(|next| next.first <= sequence) {
+            if let Some(old) = self.zones.pop_front() {
+                self.space.release(old.zone);
+            }
+        }
+    }
+
+    /// Appends a payload, in as many frames and zones as it takes, and returns where it starts once
+    /// it is durable.
+    pub(super) fn append(&mut self, kind: u8, payload: &[u8]) -> Result<Position, StoreError> {
+        let mut rest = payload;
+        let mut first = None;
+        loop {
+            self.make_room()?;
+            let position = *first.get_or_insert(self.position());
+            let start = self.at;
+            let synced = self.cursor.sequence;
+            let mut data = IoBuf::with_capacity((payload.len() + BLOCK).next_multiple_of(BLOCK));
+            let mut done = false;
+            while !done && self.room() > 0 && data.len() < PAYLOAD_MAX {
+                let len = rest.len().min(payload_room(self.room()));
+                let (now, later) = rest.split_at(len);
+                (rest, done) = (later, later.is_empty());
+                let head = FrameHead { synced, kind, continues: !done };
+                encode_frame(&self.binding, &mut self.cursor, head, now, &mut data);
+                self.at.block = start.block + (data.len() / BLOCK) as u32;
+            }
+            self.write(start, data)?;
+            if done {
+                return Ok(position);
+            }
+        }
+    }
+
+    /// Blocks of the current zone that frames other than the link may take.
+    fn room(&self) -> u32 {
+        let capacity = zone_blocks(self.device.geometry(), self.at.zone);
+        capacity.saturating_sub(self.at.block + 1)
+    }
+
+    fn write(&mut self, at: BlockAddr, data: IoBuf) -> Result<(), StoreError> {
+        self.since_head += data.len() as u64;
+        let fua = !canary::is_broken(Rule::JournalDurableBeforeAck);
+        let lba = at.lba(self.device.geometry());
+        self.device
+            .write(lba, data, fua, Cause::Journal)
+            .map(drop)
+            .map_err(|error| StoreError::io(format!("journal write at {at}"), error))
+    }
+
+    /// Makes sure that a frame of at least one block fits the current zone.
+    fn make_room(&mut self) -> Result<(), StoreError> {
+        let mut tries = 1;
+        while self.room() == 0 {
+            let zone = self.space.take()?;
+            match self.go_on_in(zone) {
+                Ok(()) => {}
+                // Nothing refers to the new zone yet, so another one will do.
+                Err(Moved::Continue(_)) if tries < TRIES => {
+                    self.space.release(zone);
+                    tries += 1;
+                }
+                Err(Moved::Continue(error) | Moved::Link(error)) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    fn go_on_in(&mut self, zone: ZoneId) -> Result<(), Moved> {
+        let (from, to) = (self.at, BlockAddr { zone, block: 0 });
+        let synced = self.cursor.sequence;
+        let before = self.cursor;
+        let (mut link, mut first) = (IoBuf::default(), IoBuf::default());
+        let head = |kind| FrameHead { synced, kind, continues: false };
+        let payload = Link { to }.encode();
+        encode_frame(&self.binding, &mut self.cursor, head(kind::LINK), &payload, &mut link);
+        let sequence = self.cursor.sequence;
+        let payload = Continue { from, chain: self.cursor.chain }.encode();
+        encode_frame(&self.binding, &mut self.cursor, head(kind::CONTINUE), &payload, &mut first);
+        let blocks = (first.len() / BLOCK) as u32;
+        if let Err(error) = self.write(to, first) {
+            self.cursor = before;
+            return Err(Moved::Continue(error));
+        }
+        self.write(from, link).map_err(Moved::Link)?;
+        self.at = BlockAddr { zone, block: blocks };
+        self.zones.push_back(JournalZone { zone, first: sequence });
+        Ok(())
+    }
+}
+
+/// Which of the two writes that lead to another zone failed.
+enum Moved {
+    Continue(StoreError),
+    Link(StoreError),
+}

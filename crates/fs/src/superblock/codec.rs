@@ -1,0 +1,303 @@
+//! The superblock's bytes.
+
+use terrace_env::checksum::crc32c;
+use terrace_env::codec::{DecodeError, Reader, Writer};
+use terrace_env::store::StoreError;
+use terrace_env::{IoBuf, Uuid, ZoneId};
+use terrace_zone::Geometry;
+
+use crate::{BLOCK, BlockAddr};
+
+const MAGIC: [u8; 8] = *b"TerraceF";
+const VERSION: u32 = 1;
+
+/// How many splices a superblock has room for.
+pub const SPLICES_MAX: usize = 8;
+
+/// The most bytes of options that a superblock keeps.
+const OPTIONS_MAX: usize = 1024;
+
+/// Feature bits: what a program must know to use the store.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Features {
+    /// May be ignored.
+    pub compat: u64,
+    /// Must be known to write.
+    pub read_only_compat: u64,
+    /// Must be known to read.
+    pub incompat: u64,
+}
+
+impl Features {
+    /// What this version knows: nothing beyond the first format.
+    pub const KNOWN: Self = Self { compat: 0, read_only_compat: 0, incompat: 0 };
+
+    /// Checks that this version may read, and if asked write, a store with these features.
+    pub fn check(&self, write: bool) -> Result<(), StoreError> {
+        let unknown = self.incompat & !Self::KNOWN.incompat;
+        if unknown != 0 {
+            return Err(StoreError::Invalid(format!(
+                "the store needs features {unknown:#x} that this version does not know; expected \
+                 none beyond {:#x}; use a newer version",
+                Self::KNOWN.incompat
+            )));
+        }
+        let unknown = self.read_only_compat & !Self::KNOWN.read_only_compat;
+        if write && unknown != 0 {
+            return Err(StoreError::Invalid(format!(
+                "the store needs features {unknown:#x} for writing that this version does not \
+                 know; mount it read-only, or use a newer version"
+            )));
+        }
+        Ok(())
+    }
+}
+
+/// The shape of the device that the store was made for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Shape {
+    /// Bytes in a logical block.
+    pub logical_block: u32,
+    /// Logical blocks from zone to zone.
+    pub zone_size: u64,
+    /// Writable logical blocks of a sequential zone.
+    pub zone_capacity: u64,
+    /// Zones.
+    pub zones: u32,
+    /// Logical blocks of the last zone.
+    pub last_zone_size: u64,
+    /// CRC32C over the runs of conventional zones.
+    pub conventional: u32,
+}
+
+impl Shape {
+    /// The shape of a device.
+    #[must_use]
+    pub fn of(geometry: &Geometry) -> Self {
+        let mut runs = Vec::new();
+        for run in &geometry.conventional {
+            runs.put_u32(run.start);
+            runs.put_u32(run.end);
+        }
+        Self {
+            logical_block: geometry.logical_block,
+            zone_size: geometry.zone_size,
+            zone_capacity: geometry.zone_capacity,
+            zones: geometry.zones,
+            last_zone_size: geometry.zone_size(ZoneId(geometry.zones - 1)),
+            conventional: crc32c(&runs),
+        }
+    }
+
+    /// Checks that a device has this shape.
+    pub fn check(&self, geometry: &Geometry) -> Result<(), StoreError> {
+        let got = Self::of(geometry);
+        if *self == got {
+            return Ok(());
+        }
+        Err(StoreError::Invalid(format!(
+            "the store was made for another device: expected {self:?}, found {got:?}"
+        )))
+    }
+}
+
+/// Where superblocks are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Placement {
+    /// In a file: there is only this one.
+    File,
+    /// In the first two blocks of a conventional zone, in turn.
+    Slots(ZoneId),
+    /// Appended to one of two sequential zones until it is full, then to the other.
+    Log([ZoneId; 2]),
+}
+
+/// Where replay begins.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct JournalHead {
+    /// The journal's `Head` frame.
+    pub at: BlockAddr,
+    /// Its sequence.
+    pub sequence: u64,
+    /// Its epoch.
+    pub epoch: u32,
+    /// Its chain.
+    pub chain: u32,
+}
+
+/// A place where the journal goes on elsewhere, because a recovery found garbage behind its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Splice {
+    /// The sequence of the frame at `at`; the frame before it is the last one before the splice.
+    pub sequence: u64,
+    /// Where the journal goes on.
+    pub at: BlockAddr,
+    /// The epoch of its frames from there on.
+    pub epoch: u32,
+}
+
+/// The superblock; see the [module](super).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Superblock {
+    /// The store.
+    pub uuid: Uuid,
+    /// Grows with every superblock written; the highest counts.
+    pub generation: u64,
+    /// What a program must know.
+    pub features: Features,
+    /// The device.
+    pub shape: Shape,
+    /// Where superblocks are.
+    pub placement: Placement,
+    /// Where the journal begins.
+    pub head: JournalHead,
+    /// Where it goes on elsewhere, by sequence; at most [`SPLICES_MAX`].
+    pub splices: Vec<Splice>,
+    /// Options of the file system that belong to the store; at most 1024 bytes, opaque here.
+    pub options: Vec<u8>,
+}
+
+impl Superblock {
+    /// The block to write.
+    ///
+    /// # Panics
+    /// If there are more splices or options than there is room for.
+    #[must_use]
+    pub fn encode(&self) -> IoBuf {
+        assert!(self.splices.len() <= SPLICES_MAX, "{} splices", self.splices.len());
+        assert!(self.options.len() <= OPTIONS_MAX, "{} bytes of options", self.options.len());
+        let mut to = IoBuf::with_capacity(BLOCK);
+        to.put(&MAGIC);
+        to.put_u32(VERSION);
+        to.put(&self.uuid.0);
+        to.put_u64(self.generation);
+        to.put_u64(self.features.compat);
+        to.put_u64(self.features.read_only_compat);
+        to.put_u64(self.features.incompat);
+        to.put_u32(self.shape.logical_block);
+        to.put_u64(self.shape.zone_size);
+        to.put_u64(self.shape.zone_capacity);
+        to.put_u32(self.shape.zones);
+        to.put_u64(self.shape.last_zone_size);
+        to.put_u32(self.shape.conventional);
+        let (code, first, second) = match self.placement {
+            Placement::File => (0, 0, 0),
+            Placement::Slots(zone) => (1, zone.0, 0),
+            Placement::Log([first, second]) => (2, first.0, second.0),
+        };
+        to.put_u8(code);
+        to.put_u32(first);
+        to.put_u32(second);
+        to.put_u32(self.head.at.zone.0);
+        to.put_u32(self.head.at.block);
+        to.put_u64(self.head.sequence);
+        to.put_u32(self.head.epoch);
+        to.put_u32(self.head.chain);
+        to.put_u8(self.splices.len() as u8);
+        for splice in &self.splices {
+            to.put_u64(splice.sequence);
+            to.put_u32(splice.at.zone.0);
+            to.put_u32(splice.at.block);
+            to.put_u32(splice.epoch);
+        }
+        to.put_prefixed(&self.options);
+        assert!(to.len() <= BLOCK - 4, "a superblock of {} bytes", to.len());
+        to.resize(BLOCK - 4);
+        let crc = crc32c(&to);
+        to.put_u32(crc);
+        to
+    }
+
+    /// Whether a block was meant to be a superblock, damaged or not.
+    #[must_use]
+    pub fn is_marked(block: &[u8]) -> bool {
+        block.starts_with(&MAGIC)
+    }
+
+    /// Reads a superblock.
+    pub fn decode(block: &[u8]) -> Result<Self, DecodeError> {
+        let mut from = Reader::new(block);
+        let body = from.bytes("superblock", BLOCK - 4)?;
+        let stored = from.u32("checksum")?;
+        if !body.starts_with(&MAGIC) {
+            let magic = u64::from_le_bytes(*body.first_chunk().unwrap_or(&[0; 8]));
+            return Err(Reader::new(body).wrong("magic", 0, "\"TerraceF\"", magic));
+        }
+        if crc32c(body) != stored {
+            let expected = "the checksum of the bytes before it";
+            return Err(from.wrong("checksum", 4, expected, stored.into()));
+        }
+        let mut from = Reader::new(body);
+        from.bytes("magic", MAGIC.len())?;
+        let version = from.u32("version")?;
+        if version != VERSION {
+            return Err(from.wrong("version", 4, "1", version.into()));
+        }
+        let superblock = Self {
+            uuid: from.uuid("uuid")?,
+            generation: from.u64("generation")?,
+            features: Features {
+                compat: from.u64("compatible features")?,
+                read_only_compat: from.u64("read-only compatible features")?,
+                incompat: from.u64("incompatible features")?,
+            },
+            shape: Shape {
+                logical_block: from.u32("logical block")?,
+                zone_size: from.u64("zone size")?,
+                zone_capacity: from.u64("zone capacity")?,
+                zones: from.u32("zones")?,
+                last_zone_size: from.u64("last zone size")?,
+                conventional: from.u32("conventional zones")?,
+            },
+            placement: decode_placement(&mut from)?,
+            head: JournalHead {
+                at: decode_addr(&mut from)?,
+                sequence: from.u64("head sequence")?,
+                epoch: from.u32("head epoch")?,
+                chain: from.u32("head chain")?,
+            },
+            splices: decode_splices(&mut from)?,
+            options: from.prefixed("options")?.to_vec(),
+        };
+        if superblock.options.len() > OPTIONS_MAX {
+            let got = superblock.options.len();
+            return Err(from.wrong("options", got, "at most 1024 bytes", got as u64));
+        }
+        Ok(superblock)
+    }
+}
+
+fn decode_placement(from: &mut Reader<'_>) -> Result<Placement, DecodeError> {
+    let code = from.u8("placement")?;
+    let first = ZoneId(from.u32("first superblock zone")?);
+    let second = ZoneId(from.u32("second superblock zone")?);
+    match code {
+        0 => Ok(Placement::File),
+        1 => Ok(Placement::Slots(first)),
+        2 => Ok(Placement::Log([first, second])),
+        other => Err(from.wrong("placement", 9, "0 to 2", other.into())),
+    }
+}
+
+fn decode_addr(from: &mut Reader<'_>) -> Result<BlockAddr, DecodeError> {
+    Ok(BlockAddr { zone: ZoneId(from.u32("zone")?), block: from.u32("block")? })
+}
+
+fn decode_splices(from: &mut Reader<'_>) -> Result<Vec<Splice>, DecodeError> {
+    let count = usize::from(from.u8("splice count")?);
+    if count > SPLICES_MAX {
+        return Err(from.wrong("splice count", 1, "at most 8", count as u64));
+    }
+    let mut splices = Vec::with_capacity(count);
+    let mut least = 0;
+    for _ in 0..count {
+        let sequence = from.u64("splice sequence")?;
+        if sequence < least {
+            return Err(from.wrong("splice sequence", 8, "ascending sequences", sequence));
+        }
+        least = sequence.saturating_add(1);
+        let (at, epoch) = (decode_addr(from)?, from.u32("splice epoch")?);
+        splices.push(Splice { sequence, at, epoch });
+    }
+    Ok(splices)
+}
