@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use terrace_env::{Lba, ZoneId};
 
-use crate::ZoneState;
+use crate::{GeometryError, ZoneState};
 
 /// An error of a [`Device`](crate::Device).
 #[derive(Clone, Debug, thiserror::Error)]
@@ -147,6 +147,21 @@ pub enum DeviceError {
         /// The operating system's error.
         source: Arc<std::io::Error>,
     },
+    /// The device was opened for reading only.
+    #[error("cannot {operation}: the device was opened for reading only")]
+    ReadOnlyDevice {
+        /// What was asked.
+        operation: &'static str,
+    },
+    /// Another process, or another part of this one, uses the image.
+    #[error("{path} is in use: expected an image that nobody else has open")]
+    InUse {
+        /// The image file.
+        path: String,
+    },
+    /// No device can have this shape.
+    #[error(transparent)]
+    Geometry(#[from] GeometryError),
     /// The image is not one of an emulated device, or is damaged.
     #[error("{path}: {what}: expected {expected}, found {got}")]
     BadImage {

@@ -154,7 +154,8 @@ impl Geometry {
     /// Whether a zone must be written sequentially.
     #[must_use]
     pub fn zone_type(&self, zone: ZoneId) -> ZoneType {
-        if self.conventional.iter().any(|run| run.contains(&zone.0)) {
+        let run = self.conventional.partition_point(|run| run.end <= zone.0);
+        if self.conventional.get(run).is_some_and(|run| run.start <= zone.0) {
             ZoneType::Conventional
         } else {
             ZoneType::Sequential

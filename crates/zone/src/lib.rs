@@ -7,6 +7,7 @@
 //!
 //! zone does not know files or keys.
 
+pub mod conformance;
 mod device;
 pub mod emulator;
 mod error;
@@ -14,7 +15,7 @@ mod geometry;
 mod state;
 
 pub use device::{Completion, Device, Op, Request, Ticket, ZoneReport, ZoneState};
-pub use emulator::{Emulator, PowerCut, Snapshot};
+pub use emulator::{Access, Emulator, PowerCut, Snapshot};
 pub use error::DeviceError;
 pub use geometry::{Geometry, GeometryError, ZoneType};
 pub use state::{Transition, ZoneStatus, ZoneTable};

@@ -3,12 +3,14 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use terrace_env::random::Random;
+use terrace_env::random::{Random, Rng};
 use terrace_env::store::IoCounts;
-use terrace_env::{Cause, Time};
+use terrace_env::{Cause, Lba, Time, ZoneId};
 
 use super::PowerCut;
-use super::drive::{Drive, Effect};
+use super::drive::{Drive, Effect, Plan};
+use super::faults::{FaultPlan, RequestKind};
+use super::file::Access;
 use super::snapshot::Event;
 use super::timing::Timing;
 use crate::{Completion, DeviceError, Op, Request};
@@ -29,7 +31,10 @@ pub(super) struct Core {
     pub(super) observer: Option<Observer>,
     pub(super) io: IoCounts,
     pub(super) powered: bool,
-    #[expect(dead_code, reason = "faults draw from it")]
+    pub(super) access: Access,
+    pub(super) faults: Option<FaultPlan>,
+    /// Zones with a failed write that nobody has waited for, and its ticket.
+    aborting: BTreeMap<ZoneId, u64>,
     random: Random,
     submitted: BTreeMap<u64, Submitted>,
     next_ticket: u64,
@@ -44,6 +49,9 @@ impl Core {
             observer: None,
             io: IoCounts::default(),
             powered: true,
+            access: Access::ReadWrite,
+            faults: None,
+            aborting: BTreeMap::new(),
             random,
             submitted: BTreeMap::new(),
             next_ticket: 0,
@@ -55,10 +63,7 @@ impl Core {
         let ticket = self.next_ticket;
         self.next_ticket += 1;
         let ready = self.timing.as_mut().map(|timing| timing.schedule(now(), &request));
-        let (result, effect) = match self.carry_out(request, ticket) {
-            Ok((completion, effect)) => (Ok(completion), effect),
-            Err(error) => (Err(error), Effect::None),
-        };
+        let (result, effect) = self.carry_out(request, ticket);
         self.submitted.insert(ticket, Submitted { ready, result, effect });
         ticket
     }
@@ -67,26 +72,123 @@ impl Core {
         &mut self,
         request: Request,
         ticket: u64,
-    ) -> Result<(Completion, Effect), DeviceError> {
+    ) -> (Result<Completion, DeviceError>, Effect) {
+        let (kind, cause) = (RequestKind::of(&request.op), request.cause);
+        let outcome = self.admit(&request, kind).and_then(|plan| {
+            if self.fault_strikes(&request.op, kind, plan)? {
+                return self.fail(request.op, kind, plan, ticket);
+            }
+            let (completion, effect) = self.drive.carry_out(request.op, plan, ticket)?;
+            self.heal(&completion);
+            self.count(kind, &completion, cause);
+            Ok((Ok(completion), effect))
+        });
+        outcome.unwrap_or_else(|error| (Err(error), Effect::None))
+    }
+
+    /// Checks that the drive may be changed at all.
+    pub(super) fn check_access(&self, operation: &'static str) -> Result<(), DeviceError> {
+        match self.access {
+            Access::ReadWrite => Ok(()),
+            Access::ReadOnly => Err(DeviceError::ReadOnlyDevice { operation }),
+        }
+    }
+
+    /// Checks what comes before faults, and shows the request to the observer.
+    fn admit(&mut self, request: &Request, kind: RequestKind) -> Result<Plan, DeviceError> {
         if !self.powered {
             return Err(DeviceError::PowerLost);
         }
-        if !matches!(request.op, Op::Read { .. }) {
+        if kind != RequestKind::Read {
+            self.check_access(kind.name())?;
             if let Some(observer) = &self.observer {
-                observer(&Event { number: self.next_event, request: &request, drive: &self.drive });
+                observer(&Event { number: self.next_event, request, drive: &self.drive });
             }
             self.next_event += 1;
+            for (zones, state) in self.faults.iter_mut().flat_map(FaultPlan::failing_zones) {
+                for zone in zones {
+                    self.drive.fail_zone(ZoneId(zone), state)?;
+                }
+            }
         }
-        let Request { op, cause } = request;
-        let moved = Moved::by(&op);
-        let outcome = self.drive.carry_out(op, ticket)?;
-        self.count(moved, &outcome.0, cause);
-        Ok(outcome)
+        self.drive.plan(&request.op)
     }
 
-    fn count(&mut self, moved: Moved, completion: &Completion, cause: Cause) {
+    fn fault_strikes(
+        &mut self,
+        op: &Op,
+        kind: RequestKind,
+        plan: Plan,
+    ) -> Result<bool, DeviceError> {
+        if let Some(zone) = plan.zone()
+            && kind != RequestKind::Read
+            && self.aborting.contains_key(&zone)
+        {
+            let lba = self.drive.block(zone, self.drive.table.status(zone).written);
+            return Err(DeviceError::Medium { zone, lba, operation: kind.name() });
+        }
+        let Some(faults) = &mut self.faults else { return Ok(false) };
+        if let (Op::Read { lba, blocks }, Plan::Read { zone, .. }) = (op, plan)
+            && let Some(lba) = faults.bad_block_in(*lba, u64::from(*blocks))
+        {
+            return Err(DeviceError::Medium { zone, lba, operation: kind.name() });
+        }
+        Ok(faults.strikes(kind, plan.zone()))
+    }
+
+    /// Fails a request that keeps the rules.
+    fn fail(
+        &mut self,
+        op: Op,
+        kind: RequestKind,
+        plan: Plan,
+        ticket: u64,
+    ) -> Result<(Result<Completion, DeviceError>, Effect), DeviceError> {
+        let operation = kind.name();
+        let (zone, offset) = match plan {
+            Plan::Flush => {
+                self.take_back()?;
+                return Err(DeviceError::FlushFailed);
+            }
+            Plan::Read { zone, offset, .. } => (zone, offset),
+            Plan::Change(transition) => (transition.zone, transition.offset),
+        };
+        let lba = self.drive.block(zone, offset);
+        let (Op::Write { data, .. } | Op::Append { data, .. }, Plan::Change(transition)) =
+            (&op, plan)
+        else {
+            return Err(DeviceError::Medium { zone, lba, operation });
+        };
+        let unit = u64::from(self.drive.geometry.physical_block);
+        let steps = self.random.random_range(0..(data.len() as u64).div_ceil(unit));
+        if steps > 0 {
+            self.drive.write_part(transition, data, ticket, steps)?;
+        }
+        self.aborting.insert(zone, ticket);
+        let lba = Lba(lba.0 + steps * self.drive.geometry.physical_step());
+        Ok((Err(DeviceError::Medium { zone, lba, operation }), Effect::Zone(zone)))
+    }
+
+    /// A flush has failed: what is volatile is lost, kept or torn.
+    fn take_back(&mut self) -> Result<(), DeviceError> {
+        for submitted in self.submitted.values_mut().filter(|one| one.effect != Effect::None) {
+            submitted.result = Err(DeviceError::FlushFailed);
+            submitted.effect = Effect::None;
+        }
+        self.aborting.clear();
+        let cut = PowerCut::any(&mut self.random);
+        self.drive.cut(cut, &mut self.random)
+    }
+
+    fn heal(&mut self, completion: &Completion) {
+        if let (Some(faults), Completion::Written { lba, data }) = (&mut self.faults, completion) {
+            faults.heal(*lba, data.len() as u64 / u64::from(self.drive.geometry.logical_block));
+        }
+    }
+
+    fn count(&mut self, kind: RequestKind, completion: &Completion, cause: Cause) {
         let io = &mut self.io;
-        match (moved, completion) {
+        match (kind, completion) {
             (_, Completion::Read(data)) => {
                 io.reads[cause as usize] += 1;
                 io.read_bytes[cause as usize] += data.len() as u64;
@@ -95,10 +197,10 @@ impl Core {
                 io.writes[cause as usize] += 1;
                 io.written_bytes[cause as usize] += data.len() as u64;
             }
-            (Moved::Reset, Completion::Done) => io.zones_reset += 1,
-            (Moved::Finish, Completion::Done) => io.zones_finished += 1,
-            (Moved::Flush, Completion::Done) => io.flushes += 1,
-            (Moved::Other, Completion::Done) => {}
+            (RequestKind::Reset, Completion::Done) => io.zones_reset += 1,
+            (RequestKind::Finish, Completion::Done) => io.zones_finished += 1,
+            (RequestKind::Flush, Completion::Done) => io.flushes += 1,
+            (_, Completion::Done) => {}
         }
     }
 
@@ -113,9 +215,9 @@ impl Core {
     /// Ends a request that somebody has waited for.
     pub(super) fn complete(&mut self, ticket: u64) -> Result<Completion, DeviceError> {
         let submitted = self.submitted.remove(&ticket).expect("a ticket that was not waited for");
-        let completion = submitted.result?;
+        self.aborting.retain(|_, failed| *failed != ticket);
         self.drive.complete(submitted.effect, ticket)?;
-        Ok(completion)
+        submitted.result
     }
 
     /// Cuts the power. All requests that nobody has waited for fail.
@@ -129,26 +231,7 @@ impl Core {
             submitted.result = Err(DeviceError::PowerLost);
             submitted.effect = Effect::None;
         }
+        self.aborting.clear();
         self.drive.cut(cut, random)
-    }
-}
-
-/// What a request without data is counted as.
-#[derive(Clone, Copy)]
-enum Moved {
-    Reset,
-    Finish,
-    Flush,
-    Other,
-}
-
-impl Moved {
-    fn by(op: &Op) -> Self {
-        match op {
-            Op::Reset(_) => Self::Reset,
-            Op::Finish(_) => Self::Finish,
-            Op::Flush => Self::Flush,
-            _ => Self::Other,
-        }
     }
 }

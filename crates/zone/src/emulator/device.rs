@@ -1,16 +1,19 @@
 //! The emulator as a [`Device`].
 
 use std::fmt;
+use std::path::Path;
 use std::sync::Arc;
 
 use terrace_env::random::Random;
 use terrace_env::store::IoCounts;
 use terrace_env::sync::{self, Mutex};
-use terrace_env::{ByteCount, Lba, ZoneId, runner};
+use terrace_env::{ByteCount, Lba, Uuid, ZoneId, runner};
 
 use super::PowerCut;
 use super::core::{Core, Observer};
 use super::drive::Drive;
+use super::faults::FaultPlan;
+use super::file::{Access, FileMedium};
 use super::medium::Medium;
 use super::memory::MemoryMedium;
 use super::snapshot::Snapshot;
@@ -45,8 +48,44 @@ impl Emulator {
         Ok(Self::from_core(Core::new(drive, Random::seeded(seed))))
     }
 
+    /// Makes the image of a new drive in a sparse file, and opens it. There must not be a file of
+    /// this name.
+    pub fn create_image(
+        path: impl AsRef<Path>,
+        geometry: Geometry,
+        uuid: Uuid,
+    ) -> Result<Self, DeviceError> {
+        let (file, table) = FileMedium::create(path.as_ref(), geometry, uuid)?;
+        Ok(Self::from_file(file, table))
+    }
+
+    /// Opens an image and powers its drive on: zones that were open are closed.
+    pub fn open_image(path: impl AsRef<Path>, access: Access) -> Result<Self, DeviceError> {
+        let (file, mut table) = FileMedium::open(path.as_ref(), access)?;
+        for zone in table.close_all() {
+            if access == Access::ReadWrite {
+                file.record(zone, table.status(zone))?;
+            }
+        }
+        let emulator = Self::from_file(file, table);
+        emulator.core.lock().access = access;
+        Ok(emulator)
+    }
+
+    /// Chance in a drive of an image depends on nothing but its UUID.
+    fn from_file(file: FileMedium, table: ZoneTable) -> Self {
+        let seed = xor_halves(file.uuid());
+        Self::from_core(Core::new(Drive::new(table, Medium::File(file)), Random::seeded(seed)))
+    }
+
     pub(super) fn from_core(core: Core) -> Self {
         Self { geometry: core.drive.geometry.clone(), core: Mutex::new(core) }
+    }
+
+    /// The drive's identity, from its image; of a drive in memory, all zeros.
+    #[must_use]
+    pub fn uuid(&self) -> Uuid {
+        self.core.lock().drive.medium.uuid()
     }
 
     /// Gives the drive a model of its times, or takes it away.
@@ -57,6 +96,11 @@ impl Emulator {
     /// Shows each request that changes the drive to `observer` before it is carried out.
     pub fn set_observer(&self, observer: Option<Observer>) {
         self.core.lock().observer = observer;
+    }
+
+    /// Gives the drive faults to have, or takes them away.
+    pub fn set_faults(&self, faults: Option<FaultPlan>) {
+        self.core.lock().faults = faults;
     }
 
     /// What has been moved since the drive was made or opened.
@@ -73,7 +117,9 @@ impl Emulator {
     /// Cuts the power: volatile data is dropped, kept or torn as `cut` says, and every request
     /// fails until [`power_on`](Self::power_on), those that were not waited for included.
     pub fn power_cut(&self, cut: PowerCut, random: &mut Random) -> Result<(), DeviceError> {
-        self.core.lock().power_cut(cut, random)
+        let mut core = self.core.lock();
+        core.check_access("cut the power")?;
+        core.power_cut(cut, random)
     }
 
     /// Switches the drive on again.
@@ -88,13 +134,22 @@ impl Emulator {
     /// When `state` is any other.
     pub fn set_zone_condition(&self, zone: ZoneId, state: ZoneState) -> Result<(), DeviceError> {
         assert!(matches!(state, ZoneState::ReadOnly | ZoneState::Offline), "{state:?}");
-        self.core.lock().drive.fail_zone(zone, state)
+        let mut core = self.core.lock();
+        core.check_access("fail a zone")?;
+        core.drive.fail_zone(zone, state)
     }
 
     /// Changes the bytes of a logical block on the medium, behind the drive's back.
     pub fn corrupt(&self, lba: Lba, change: impl FnOnce(&mut [u8])) -> Result<(), DeviceError> {
-        self.core.lock().drive.corrupt(lba, change)
+        let mut core = self.core.lock();
+        core.check_access("corrupt a block")?;
+        core.drive.corrupt(lba, change)
     }
+}
+
+fn xor_halves(uuid: Uuid) -> u64 {
+    let value = u128::from_le_bytes(uuid.0);
+    (value >> 64) as u64 ^ value as u64
 }
 
 impl Device for Emulator {

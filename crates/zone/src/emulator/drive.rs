@@ -23,6 +23,29 @@ pub(super) enum Effect {
     Flush(u64),
 }
 
+/// A request that keeps the rules.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Plan {
+    Read {
+        zone: ZoneId,
+        offset: u64,
+        /// Of the blocks that are read, those that were ever written.
+        readable: u64,
+    },
+    Change(Transition),
+    Flush,
+}
+
+impl Plan {
+    pub(super) fn zone(&self) -> Option<ZoneId> {
+        match self {
+            Self::Read { zone, .. } => Some(*zone),
+            Self::Change(transition) => Some(transition.zone),
+            Self::Flush => None,
+        }
+    }
+}
+
 #[derive(Debug)]
 pub(super) struct Drive {
     pub(super) geometry: Arc<Geometry>,
@@ -59,45 +82,83 @@ impl Drive {
         blocks * u64::from(self.geometry.logical_block)
     }
 
-    /// Carries out a request.
+    /// Checks a request against the rules.
+    pub(super) fn plan(&self, op: &Op) -> Result<Plan, DeviceError> {
+        let table = &self.table;
+        Ok(match op {
+            Op::Read { lba, blocks } => {
+                let (zone, offset, readable) = table.plan_read(*lba, u64::from(*blocks))?;
+                Plan::Read { zone, offset, readable }
+            }
+            Op::Write { lba, data, .. } => Plan::Change(table.plan_write(*lba, data.len() as u64)?),
+            Op::Append { zone, data, .. } => {
+                Plan::Change(table.plan_append(*zone, data.len() as u64)?)
+            }
+            Op::Open(zone) => Plan::Change(table.plan_open(*zone)?),
+            Op::Close(zone) => Plan::Change(table.plan_close(*zone)?),
+            Op::Finish(zone) => Plan::Change(table.plan_finish(*zone)?),
+            Op::Reset(zone) => Plan::Change(table.plan_reset(*zone)?),
+            Op::Flush => Plan::Flush,
+        })
+    }
+
+    /// Carries out a request that was planned on this very drive.
     pub(super) fn carry_out(
         &mut self,
         op: Op,
+        plan: Plan,
         ticket: u64,
     ) -> Result<(Completion, Effect), DeviceError> {
-        match op {
-            Op::Read { lba, blocks } => {
-                Ok((Completion::Read(self.read(lba, u64::from(blocks))?), Effect::None))
+        match (op, plan) {
+            (Op::Read { blocks, .. }, Plan::Read { zone, offset, readable }) => {
+                let mut data = IoBuf::with_capacity(self.bytes(u64::from(blocks)) as usize);
+                let len = self.bytes(readable) as usize;
+                self.medium.read(zone, self.bytes(offset), len, &mut data)?;
+                data.resize(self.bytes(u64::from(blocks)) as usize);
+                Ok((Completion::Read(data), Effect::None))
             }
-            Op::Write { lba, data, fua } => {
-                let transition = self.table.plan_write(lba, data.len() as u64)?;
+            (
+                Op::Write { data, fua, .. } | Op::Append { data, fua, .. },
+                Plan::Change(transition),
+            ) => {
                 self.write(transition, &data, ticket, fua)?;
+                let lba = self.block(transition.zone, transition.offset);
                 Ok((Completion::Written { lba, data }, Effect::Zone(transition.zone)))
             }
-            Op::Append { zone, data, fua } => {
-                let transition = self.table.plan_append(zone, data.len() as u64)?;
-                self.write(transition, &data, ticket, fua)?;
-                let lba = Lba(self.geometry.zone_start(zone).0 + transition.offset);
-                Ok((Completion::Written { lba, data }, Effect::Zone(zone)))
+            (_, Plan::Change(transition)) => {
+                self.control(transition, ticket)?;
+                Ok((Completion::Done, Effect::Zone(transition.zone)))
             }
-            Op::Open(zone) => self.control(self.table.plan_open(zone)?, ticket),
-            Op::Close(zone) => self.control(self.table.plan_close(zone)?, ticket),
-            Op::Finish(zone) => self.control(self.table.plan_finish(zone)?, ticket),
-            Op::Reset(zone) => self.control(self.table.plan_reset(zone)?, ticket),
-            Op::Flush => Ok((Completion::Done, Effect::Flush(self.cache.submit_flush()))),
+            (_, Plan::Flush) => Ok((Completion::Done, Effect::Flush(self.cache.submit_flush()))),
+            (op, plan @ Plan::Read { .. }) => unreachable!("{op:?} was planned as {plan:?}"),
         }
     }
 
-    fn read(&self, lba: Lba, blocks: u64) -> Result<IoBuf, DeviceError> {
-        let (zone, offset, readable) = self.table.plan_read(lba, blocks)?;
-        let mut data = IoBuf::with_capacity(self.bytes(blocks) as usize);
-        self.medium.read(zone, self.bytes(offset), self.bytes(readable) as usize, &mut data)?;
-        data.resize(self.bytes(blocks) as usize);
-        Ok(data)
+    /// The address of a block of a zone.
+    pub(super) fn block(&self, zone: ZoneId, offset: u64) -> Lba {
+        Lba(self.geometry.zone_start(zone).0 + offset)
     }
 
-    /// Carries out a write that was planned, or its first part.
-    pub(super) fn write(
+    /// Carries out the first `steps` physical blocks of a write, which then failed.
+    pub(super) fn write_part(
+        &mut self,
+        transition: Transition,
+        data: &[u8],
+        ticket: u64,
+        steps: u64,
+    ) -> Result<(), DeviceError> {
+        let blocks = steps * self.geometry.physical_step();
+        let mut part = transition;
+        if part.to.state != ZoneState::NotWritePointer {
+            part.to.written = part.offset + blocks;
+            if part.to.state == ZoneState::Full {
+                part.to.state = ZoneState::ImplicitlyOpen;
+            }
+        }
+        self.write(part, &data[..self.bytes(blocks) as usize], ticket, false)
+    }
+
+    fn write(
         &mut self,
         transition: Transition,
         data: &[u8],
@@ -122,24 +183,20 @@ impl Drive {
         self.apply(transition)
     }
 
-    fn control(
-        &mut self,
-        transition: Transition,
-        ticket: u64,
-    ) -> Result<(Completion, Effect), DeviceError> {
+    fn control(&mut self, transition: Transition, ticket: u64) -> Result<(), DeviceError> {
         let zone = transition.zone;
         let before = self.table.status(zone);
-        if before != transition.to {
-            match transition.to.state {
-                ZoneState::Full => self.cache.finish(zone, before, ticket),
-                ZoneState::Empty if before.written > 0 || before.state == ZoneState::Full => {
-                    self.cache.reset(zone, before, ticket);
-                }
-                _ => {}
-            }
-            self.apply(transition)?;
+        if before == transition.to {
+            return Ok(());
         }
-        Ok((Completion::Done, Effect::Zone(zone)))
+        match transition.to.state {
+            ZoneState::Full => self.cache.finish(zone, before, ticket),
+            ZoneState::Empty if before.written > 0 || before.state == ZoneState::Full => {
+                self.cache.reset(zone, before, ticket);
+            }
+            _ => {}
+        }
+        self.apply(transition)
     }
 
     fn apply(&mut self, transition: Transition) -> Result<(), DeviceError> {

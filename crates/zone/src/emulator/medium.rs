@@ -3,8 +3,9 @@
 //! A medium knows no rules. Bytes are addressed by zone and byte offset within it; what was never
 //! written, or was erased, reads as zeros.
 
-use terrace_env::{IoBuf, ZoneId};
+use terrace_env::{IoBuf, Uuid, ZoneId};
 
+use super::file::FileMedium;
 use super::memory::MemoryMedium;
 use crate::state::ZoneStatus;
 use crate::{DeviceError, Geometry};
@@ -12,9 +13,17 @@ use crate::{DeviceError, Geometry};
 #[derive(Debug)]
 pub(super) enum Medium {
     Memory(MemoryMedium),
+    File(FileMedium),
 }
 
 impl Medium {
+    pub(super) fn uuid(&self) -> Uuid {
+        match self {
+            Self::Memory(_) => Uuid::default(),
+            Self::File(file) => file.uuid(),
+        }
+    }
+
     /// Appends `len` bytes from `offset` on to `into`.
     pub(super) fn read(
         &self,
@@ -25,6 +34,7 @@ impl Medium {
     ) -> Result<(), DeviceError> {
         match self {
             Self::Memory(memory) => memory.read(zone, offset, len, into),
+            Self::File(file) => return file.read(zone, offset, len, into),
         }
         Ok(())
     }
@@ -37,6 +47,7 @@ impl Medium {
     ) -> Result<(), DeviceError> {
         match self {
             Self::Memory(memory) => memory.write(zone, offset, bytes),
+            Self::File(file) => return file.write(zone, offset, bytes),
         }
         Ok(())
     }
@@ -45,6 +56,7 @@ impl Medium {
     pub(super) fn erase(&mut self, zone: ZoneId) -> Result<(), DeviceError> {
         match self {
             Self::Memory(memory) => memory.erase(zone),
+            Self::File(file) => return file.erase(zone),
         }
         Ok(())
     }
@@ -54,13 +66,15 @@ impl Medium {
     pub(super) fn earlier(&self, zone: ZoneId, offset: u64, len: usize, into: &mut IoBuf) {
         match self {
             Self::Memory(memory) => memory.earlier(zone, offset, len, into),
+            Self::File(_) => into.resize(into.len() + len),
         }
     }
 
     /// Notes a zone's status where the next process finds it.
-    pub(super) fn record(&mut self, _: ZoneId, _: ZoneStatus) -> Result<(), DeviceError> {
+    pub(super) fn record(&mut self, zone: ZoneId, status: ZoneStatus) -> Result<(), DeviceError> {
         match self {
             Self::Memory(_) => Ok(()),
+            Self::File(file) => file.record(zone, status),
         }
     }
 
@@ -71,9 +85,23 @@ impl Medium {
         geometry: &Geometry,
         written: impl Fn(ZoneId) -> u64,
     ) -> Result<MemoryMedium, DeviceError> {
-        let Self::Memory(memory) = self;
-        let memory = memory.clone();
-        let _ = (geometry, written);
+        const STEP: u64 = 1 << 20;
+        let file = match self {
+            Self::Memory(memory) => return Ok(memory.clone()),
+            Self::File(file) => file,
+        };
+        let mut memory = MemoryMedium::default();
+        let mut buffer = IoBuf::with_capacity(STEP as usize);
+        for zone in geometry.zone_ids() {
+            let mut offset = 0;
+            while offset < written(zone) {
+                let len = STEP.min(written(zone) - offset) as usize;
+                buffer.clear();
+                file.read(zone, offset, len, &mut buffer)?;
+                memory.write(zone, offset, &buffer);
+                offset += len as u64;
+            }
+        }
         Ok(memory)
     }
 }

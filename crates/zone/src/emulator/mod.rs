@@ -5,9 +5,10 @@
 //! |---|---|
 //! | `device` | [`Emulator`]: the [`Device`](crate::Device), and the knobs of tests |
 //! | `core` | tickets, observers, counters |
+//! | `faults` | errors that the drive is told to have |
 //! | `drive` | joins zone states, volatile cache and medium |
 //! | `cache`, `cut` | what is not durable yet, and what a power cut makes of it |
-//! | `medium`, `memory` | the bytes |
+//! | `medium`, `memory`, `file`, `image` | the bytes, in memory or in a sparse file, and its format |
 //! | `snapshot` | copies of the drive at any moment, to be cut and recovered |
 //! | `timing` | when requests complete |
 //!
@@ -27,6 +28,9 @@ mod core;
 mod cut;
 mod device;
 mod drive;
+mod faults;
+mod file;
+mod image;
 mod medium;
 mod memory;
 mod snapshot;
@@ -35,5 +39,7 @@ mod timing;
 pub use core::Observer;
 pub use cut::PowerCut;
 pub use device::Emulator;
+pub use faults::{FaultPlan, RequestKind};
+pub use file::Access;
 pub use snapshot::{Event, Snapshot};
 pub use timing::{RandomLatency, Timing};

@@ -5,8 +5,8 @@
 //! leaves it, and recovery is tried on that. A snapshot of a drive in memory shares its bytes
 //! with the drive: it costs a few words for each zone that holds something.
 
+use terrace_env::IoBuf;
 use terrace_env::random::Random;
-use terrace_env::{Cause, IoBuf};
 
 use super::device::Emulator;
 use super::drive::Drive;
@@ -51,8 +51,11 @@ impl Snapshot {
         if let Some(request) = &self.pending
             && cut.carries_out_pending()
         {
+            let op = copy_of(request).op;
             // One that is against the rules changes nothing.
-            drop(drive.carry_out(copy_of(request).op, u64::MAX));
+            if let Ok(plan) = drive.plan(&op) {
+                drive.carry_out(op, plan, u64::MAX).expect(SOUND);
+            }
         }
         drive.cut(cut, random).expect(SOUND);
         Emulator::from_core(Core::new(drive, random.fork()))
@@ -74,6 +77,5 @@ fn copy_of(request: &Request) -> Request {
         Op::Reset(zone) => Op::Reset(*zone),
         Op::Flush => Op::Flush,
     };
-    let cause: Cause = request.cause;
-    Request { op, cause }
+    Request { op, cause: request.cause }
 }

@@ -1,12 +1,8 @@
 //! Random work, cut at every turn, against an oracle that knows of each block what it may hold.
 
-use std::collections::BTreeSet;
-
 use terrace_env::random::{Random, Rng};
-use terrace_env::{Cause, IoBuf, Lba, ZoneId};
-use terrace_zone::{Device, Emulator, Geometry, Op, PowerCut, ZoneState, ZoneType};
-
-use crate::geometries;
+use terrace_env::{Cause, IoBuf, Lba, ZoneId, test_seeds};
+use terrace_zone::{Device, Emulator, Geometry, Op, PowerCut, ZoneState, ZoneType, conformance};
 
 const CAUSE: Cause = Cause::Client;
 
@@ -171,29 +167,33 @@ fn check(geometry: &Geometry, zones: &[Zone], after: &Emulator, cut: PowerCut) {
     assert!(geometry.max_active.is_none_or(|max| active <= max), "{active} zones are active");
 }
 
+fn run(seed: u64, geometry: &Geometry) {
+    let mut random = Random::seeded(seed);
+    let device = Emulator::in_memory(geometry.clone(), seed).unwrap();
+    let mut zones: Vec<Zone> = geometry
+        .zone_ids()
+        .map(|zone| Zone {
+            versions: match geometry.zone_type(zone) {
+                ZoneType::Conventional => vec![vec![0]; geometry.zone_size(zone) as usize],
+                ZoneType::Sequential => Vec::new(),
+            },
+            ..Zone::default()
+        })
+        .collect();
+    for _ in 0..400 {
+        work(&device, &mut zones, &mut random);
+        let cut = PowerCut::any(&mut random);
+        let after = device.snapshot().unwrap().cut(cut, &mut random.fork());
+        check(geometry, &zones, &after, cut);
+    }
+}
+
 #[test]
 fn after_any_cut_each_block_holds_what_the_rules_allow() {
-    let mut lost = BTreeSet::new();
-    for (seed, geometry) in (0..12).flat_map(|seed| geometries::all().map(|g| (seed, g))) {
-        let mut random = Random::seeded(seed);
-        let device = Emulator::in_memory(geometry.clone(), seed).unwrap();
-        let mut zones: Vec<Zone> = geometry
-            .zone_ids()
-            .map(|zone| Zone {
-                versions: match geometry.zone_type(zone) {
-                    ZoneType::Conventional => vec![vec![0]; geometry.zone_size(zone) as usize],
-                    ZoneType::Sequential => Vec::new(),
-                },
-                ..Zone::default()
-            })
-            .collect();
-        for _ in 0..400 {
-            work(&device, &mut zones, &mut random);
-            let cut = PowerCut::any(&mut random);
-            let after = device.snapshot().unwrap().cut(cut, &mut random.fork());
-            check(&geometry, &zones, &after, cut);
-            lost.insert((cut as u8, zones.iter().any(|zone| zone.reset)));
+    for seed in test_seeds(6) {
+        for (shape, geometry) in conformance::geometries() {
+            eprintln!("seed {seed}, {shape}");
+            run(seed, &geometry);
         }
     }
-    assert_eq!(lost.len(), 8, "modes with and without a volatile reset: {lost:?}");
 }

@@ -1,6 +1,10 @@
 //! Tests of the zoned devices, from outside.
 
+mod conformance;
 mod cut_oracle;
+mod faults;
 mod geometries;
+mod images;
 mod power_cuts;
 mod state_machine;
+mod timing;

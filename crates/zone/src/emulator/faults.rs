@@ -1,0 +1,200 @@
+//! Faults that an emulated drive is told to have.
+//!
+//! | fault | what happens |
+//! |---|---|
+//! | a read fails | a medium error; the next read may succeed |
+//! | a write fails | a medium error; some of its first blocks may be written and the pointer advanced by them. Whatever is submitted to the zone before somebody has waited for the failed write fails too |
+//! | open, close, finish or reset fails | a medium error; nothing changes |
+//! | a flush fails | what is not durable is lost, kept or torn as by a power cut, though it was reported complete; what is in flight fails; open zones are closed |
+//! | a bad block | reads of it fail until it is written again |
+//! | zones fail | a group of zones becomes read-only or offline at once, for ever |
+//!
+//! Requests that are against the rules get their own error, and count for no fault.
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+use terrace_env::random::{Random, Rng};
+use terrace_env::{Lba, ZoneId};
+
+use crate::{Op, ZoneState};
+
+/// Requests that faults tell apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum RequestKind {
+    /// A read.
+    Read,
+    /// A write or an append.
+    Write,
+    /// An explicit open.
+    Open,
+    /// A close.
+    Close,
+    /// A finish.
+    Finish,
+    /// A reset.
+    Reset,
+    /// A flush.
+    Flush,
+}
+
+impl RequestKind {
+    /// All kinds.
+    pub const ALL: [Self; 7] =
+        [Self::Read, Self::Write, Self::Open, Self::Close, Self::Finish, Self::Reset, Self::Flush];
+
+    /// The kind of a request.
+    #[must_use]
+    pub fn of(op: &Op) -> Self {
+        match op {
+            Op::Read { .. } => Self::Read,
+            Op::Write { .. } | Op::Append { .. } => Self::Write,
+            Op::Open(_) => Self::Open,
+            Op::Close(_) => Self::Close,
+            Op::Finish(_) => Self::Finish,
+            Op::Reset(_) => Self::Reset,
+            Op::Flush => Self::Flush,
+        }
+    }
+
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Write => "write",
+            Self::Open => "open",
+            Self::Close => "close",
+            Self::Finish => "finish",
+            Self::Reset => "reset",
+            Self::Flush => "flush",
+        }
+    }
+}
+
+#[derive(Clone, Debug)]
+struct Scripted {
+    kind: RequestKind,
+    zone: Option<ZoneId>,
+    /// Requests of this kind that still succeed.
+    spared: u64,
+}
+
+#[derive(Clone, Debug)]
+struct ZoneFailure {
+    /// Requests of any kind but reads that are still carried out before.
+    spared: u64,
+    zones: Range<u32>,
+    state: ZoneState,
+}
+
+/// Which faults happen when. Counting starts when the plan is given to the drive.
+#[derive(Clone, Debug)]
+pub struct FaultPlan {
+    scripted: Vec<Scripted>,
+    zone_failures: Vec<ZoneFailure>,
+    chances: Vec<(RequestKind, u32)>,
+    bad_blocks: BTreeSet<Lba>,
+    random: Random,
+}
+
+impl FaultPlan {
+    /// No faults; `seed` decides what chance will decide.
+    #[must_use]
+    pub fn new(seed: u64) -> Self {
+        Self {
+            scripted: Vec::new(),
+            zone_failures: Vec::new(),
+            chances: Vec::new(),
+            bad_blocks: BTreeSet::new(),
+            random: Random::seeded(seed),
+        }
+    }
+
+    /// The request of this kind fails that comes after `spared` others.
+    #[must_use]
+    pub fn fail(mut self, kind: RequestKind, spared: u64) -> Self {
+        self.scripted.push(Scripted { kind, zone: None, spared });
+        self
+    }
+
+    /// The request of this kind to this zone fails that comes after `spared` others.
+    #[must_use]
+    pub fn fail_in(mut self, zone: ZoneId, kind: RequestKind, spared: u64) -> Self {
+        self.scripted.push(Scripted { kind, zone: Some(zone), spared });
+        self
+    }
+
+    /// One in so many requests of this kind fails, by chance.
+    ///
+    /// # Panics
+    /// When `one_in` is zero.
+    #[must_use]
+    pub fn fail_by_chance(mut self, kind: RequestKind, one_in: u32) -> Self {
+        assert!(one_in > 0, "a chance of one in none");
+        self.chances.push((kind, one_in));
+        self
+    }
+
+    /// Reads of a logical block fail until it is written again.
+    #[must_use]
+    pub fn bad_block(mut self, lba: Lba) -> Self {
+        self.bad_blocks.insert(lba);
+        self
+    }
+
+    /// After `spared` requests other than reads, the zones become read-only or offline.
+    ///
+    /// # Panics
+    /// When `state` is any other.
+    #[must_use]
+    pub fn zones_fail(mut self, spared: u64, zones: Range<u32>, state: ZoneState) -> Self {
+        assert!(matches!(state, ZoneState::ReadOnly | ZoneState::Offline), "{state:?}");
+        self.zone_failures.push(ZoneFailure { spared, zones, state });
+        self
+    }
+
+    /// Decides whether a request that keeps the rules fails.
+    pub(super) fn strikes(&mut self, kind: RequestKind, zone: Option<ZoneId>) -> bool {
+        let concerns =
+            |fault: &Scripted| fault.kind == kind && (fault.zone.is_none() || fault.zone == zone);
+        let mut struck = false;
+        self.scripted.retain_mut(|fault| {
+            if !concerns(fault) {
+                return true;
+            }
+            let strikes = fault.spared == 0;
+            fault.spared = fault.spared.saturating_sub(1);
+            struck |= strikes;
+            !strikes
+        });
+        for (_, one_in) in self.chances.iter().filter(|chance| chance.0 == kind) {
+            struck |= self.random.random_range(0..*one_in) == 0;
+        }
+        struck
+    }
+
+    /// The zones that fail before the next request other than a read is carried out.
+    pub(super) fn failing_zones(&mut self) -> Vec<(Range<u32>, ZoneState)> {
+        let mut failing = Vec::new();
+        self.zone_failures.retain_mut(|failure| {
+            if failure.spared == 0 {
+                failing.push((failure.zones.clone(), failure.state));
+                return false;
+            }
+            failure.spared -= 1;
+            true
+        });
+        failing
+    }
+
+    /// The first bad block among `blocks` from `lba` on.
+    pub(super) fn bad_block_in(&self, lba: Lba, blocks: u64) -> Option<Lba> {
+        self.bad_blocks.range(lba..Lba(lba.0 + blocks)).next().copied()
+    }
+
+    /// Blocks have been written: they are no longer bad.
+    pub(super) fn heal(&mut self, lba: Lba, blocks: u64) {
+        while let Some(bad) = self.bad_block_in(lba, blocks) {
+            self.bad_blocks.remove(&bad);
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! Both media keep every rule; an image keeps them also when it is opened anew at every turn.
+
+use std::cell::Cell;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use std::time::Duration;
+
+use terrace_env::{Cause, Lba, Uuid, ZoneId};
+use terrace_zone::emulator::RandomLatency;
+use terrace_zone::{
+    Access, Completion, Device, DeviceError, Emulator, Geometry, Op, Request, Ticket, ZoneReport,
+    conformance,
+};
+
+#[test]
+fn a_drive_in_memory_keeps_every_rule() {
+    conformance::run(&|geometry| Arc::new(Emulator::in_memory(geometry, 1).unwrap()));
+}
+
+#[test]
+fn a_slow_drive_keeps_every_rule() {
+    conformance::run(&|geometry| {
+        let drive = Emulator::in_memory(geometry, 1).unwrap();
+        let (min, max) = (Duration::ZERO, Duration::from_nanos(200));
+        drive.set_timing(Some(Box::new(RandomLatency::new(min, max, 7))));
+        Arc::new(drive)
+    });
+}
+
+/// Makes images in a directory, each in a file of its own.
+fn image(dir: &tempfile::TempDir, count: &Cell<u32>, geometry: Geometry) -> (PathBuf, Emulator) {
+    count.set(count.get() + 1);
+    let path = dir.path().join(count.get().to_string());
+    let drive = Emulator::create_image(&path, geometry, Uuid([3; 16])).unwrap();
+    (path, drive)
+}
+
+#[test]
+fn a_drive_in_a_file_keeps_every_rule() {
+    let (dir, count) = (tempfile::tempdir().unwrap(), Cell::new(0));
+    conformance::run(&|geometry| Arc::new(image(&dir, &count, geometry).1));
+}
+
+#[test]
+fn a_drive_in_a_file_that_is_opened_anew_at_every_turn_keeps_every_rule() {
+    let (dir, count) = (tempfile::tempdir().unwrap(), Cell::new(0));
+    let path = std::cell::RefCell::new(PathBuf::new());
+    let reopened = Cell::new(0);
+    conformance::run_reopening(
+        &|geometry| {
+            let (at, drive) = image(&dir, &count, geometry);
+            path.replace(at);
+            Arc::new(drive)
+        },
+        &|device| {
+            // The lock on the image goes with the device.
+            drop(device);
+            reopened.set(reopened.get() + 1);
+            Arc::new(Emulator::open_image(&*path.borrow(), Access::ReadWrite).unwrap())
+        },
+    );
+    assert!(reopened.get() > 100);
+}
+
+#[test]
+fn a_used_drive_can_be_checked_as_it_is() {
+    let [_, geometry, _] = crate::geometries::all();
+    let drive = Arc::new(Emulator::in_memory(geometry, 1).unwrap());
+    conformance::check(drive.clone());
+    conformance::check(drive);
+}
+
+/// A drive that breaks one rule: it answers resets and does nothing, or forgets that a zone has a
+/// capacity, or reports a pointer that is one write old.
+struct Broken {
+    drive: Emulator,
+    rule: u32,
+}
+
+impl Device for Broken {
+    fn geometry(&self) -> &Geometry {
+        self.drive.geometry()
+    }
+
+    fn report(&self, first: ZoneId, count: u32) -> Result<Vec<ZoneReport>, DeviceError> {
+        let mut reports = self.drive.report(first, count)?;
+        if self.rule == 1 {
+            for report in reports.iter_mut().filter(|report| report.state.has_pointer()) {
+                report.write_pointer = Lba(report.write_pointer.0.max(report.start.0 + 1) - 1);
+            }
+        }
+        Ok(reports)
+    }
+
+    fn submit(&self, request: Request) -> Ticket {
+        let op = match request.op {
+            Op::Reset(_) if self.rule == 0 => Op::Flush,
+            Op::Read { lba, blocks } if self.rule == 2 => {
+                Op::Read { lba: Lba(lba.0 / 4096 * 4096), blocks }
+            }
+            op => op,
+        };
+        self.drive.submit(Request { op, cause: Cause::Client })
+    }
+
+    fn wait(&self, ticket: Ticket) -> Result<Completion, DeviceError> {
+        self.drive.wait(ticket)
+    }
+}
+
+#[test]
+fn a_drive_that_breaks_a_rule_is_found() {
+    for rule in 0..3 {
+        let broken = std::panic::catch_unwind(|| {
+            conformance::run(&|geometry| {
+                let drive = Emulator::in_memory(geometry, 1).unwrap();
+                Arc::new(Broken { drive, rule })
+            });
+        });
+        assert!(broken.is_err(), "rule {rule} was broken and nobody noticed");
+    }
+}

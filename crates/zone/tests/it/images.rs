@@ -1,0 +1,257 @@
+//! Images: what survives the process, what they cost, and what is found in damaged ones.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::time::Duration;
+
+use terrace_env::random::{Random, Rng};
+use terrace_env::{ByteCount, Cause, IoBuf, Lba, Uuid, ZoneId, runner};
+use terrace_zone::{
+    Access, Device, DeviceError, Emulator, Geometry, Op, PowerCut, ZoneReport, ZoneState,
+};
+
+use crate::geometries;
+
+const CAUSE: Cause = Cause::Client;
+const UUID: Uuid = Uuid([5; 16]);
+
+fn data(blocks: u64, byte: u8) -> IoBuf {
+    let mut data = IoBuf::zeroed(blocks as usize * 4096);
+    data.fill(byte);
+    data
+}
+
+fn reports(drive: &Emulator) -> Vec<ZoneReport> {
+    drive.report(ZoneId(0), u32::MAX).unwrap()
+}
+
+fn reopen(path: &Path) -> Emulator {
+    Emulator::open_image(path, Access::ReadWrite).unwrap()
+}
+
+/// An image with zones in many states.
+fn busy_image(path: &Path) -> Emulator {
+    let drive = Emulator::create_image(path, geometries::odd(), UUID).unwrap();
+    let start = |zone| drive.geometry().zone_start(ZoneId(zone));
+    drive.write(start(2), data(2, 1), false, CAUSE).unwrap();
+    drive.write(start(3), data(11, 2), true, CAUSE).unwrap();
+    drive.write(start(4), data(1, 3), false, CAUSE).unwrap();
+    drive.control(Op::Finish(ZoneId(4)), CAUSE).unwrap();
+    drive.control(Op::Open(ZoneId(5)), CAUSE).unwrap();
+    drive.write(start(0), data(1, 4), false, CAUSE).unwrap();
+    drive.write(start(7), data(3, 5), false, CAUSE).unwrap();
+    drive.set_zone_condition(ZoneId(7), ZoneState::ReadOnly).unwrap();
+    drive.set_zone_condition(ZoneId(8), ZoneState::Offline).unwrap();
+    drive
+}
+
+#[test]
+fn states_pointers_and_bytes_survive_the_process_without_a_flush() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("image");
+    let before = {
+        let drive = busy_image(&path);
+        reports(&drive)
+    };
+    for _ in 0..2 {
+        let drive = reopen(&path);
+        let byte = |zone: u32, block: u64| {
+            let lba = drive.geometry().zone_start(ZoneId(zone)).0 + block;
+            drive.read(Lba(lba), 1, CAUSE).unwrap()[0]
+        };
+        for (before, after) in before.iter().zip(reports(&drive)) {
+            match before.state {
+                ZoneState::ExplicitlyOpen => assert_eq!(after.state, ZoneState::Empty),
+                ZoneState::ImplicitlyOpen => {
+                    assert_eq!(after, ZoneReport { state: ZoneState::Closed, ..*before });
+                }
+                _ => assert_eq!(after, *before),
+            }
+        }
+        assert_eq!([byte(2, 15), byte(2, 16), byte(3, 87), byte(4, 7)], [1, 0, 2, 3]);
+        assert_eq!([byte(4, 8), byte(0, 0), byte(7, 23)], [0, 4, 5]);
+        assert_eq!(drive.uuid(), UUID);
+        let lost = drive.read(drive.geometry().zone_start(ZoneId(8)), 1, CAUSE);
+        assert!(matches!(lost, Err(DeviceError::ZoneOffline { zone: ZoneId(8) })));
+        let refused = drive.control(Op::Reset(ZoneId(7)), CAUSE);
+        assert!(matches!(refused, Err(DeviceError::ZoneReadOnly { zone: ZoneId(7) })));
+    }
+}
+
+#[test]
+fn a_power_cut_is_carried_out_on_the_image() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("image");
+    let drive = Emulator::create_image(&path, geometries::plain(), UUID).unwrap();
+    drive.write(Lba(0), data(2, 1), false, CAUSE).unwrap();
+    drive.control(Op::Flush, CAUSE).unwrap();
+    drive.write(Lba(2), data(2, 2), false, CAUSE).unwrap();
+    drive.write(Lba(16), data(2, 3), false, CAUSE).unwrap();
+    let same = drive.snapshot().unwrap().cut(PowerCut::DropUnflushed, &mut Random::seeded(1));
+    drive.power_cut(PowerCut::DropUnflushed, &mut Random::seeded(1)).unwrap();
+    drop(drive);
+    let drive = reopen(&path);
+    assert_eq!(reports(&drive), reports(&same));
+    assert_eq!(reports(&drive)[0].write_pointer, Lba(2));
+    assert_eq!(reports(&drive)[1].state, ZoneState::Empty);
+    assert_eq!(drive.read(Lba(0), 4, CAUSE).unwrap()[..], same.read(Lba(0), 4, CAUSE).unwrap()[..]);
+}
+
+#[test]
+fn a_reset_gives_space_back_when_it_is_durable_and_not_before() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("image");
+    let geometry = Geometry::uniform(ByteCount::mib(1), 4);
+    let drive = Emulator::create_image(&path, geometry, UUID).unwrap();
+    let used = || ByteCount(fs::metadata(&path).unwrap().blocks() * 512);
+    let mut random = IoBuf::zeroed(1 << 20);
+    random.iter_mut().zip(0u32..).for_each(|(byte, i)| *byte = (i % 251) as u8);
+    drive.write(Lba(0), random, false, CAUSE).unwrap();
+    drive.control(Op::Flush, CAUSE).unwrap();
+    drive.control(Op::Reset(ZoneId(0)), CAUSE).unwrap();
+    assert!(used() >= ByteCount::mib(1), "{}", used());
+    let undone = drive.snapshot().unwrap().cut(PowerCut::DropUnflushed, &mut Random::seeded(1));
+    assert_eq!(undone.read(Lba(1), 1, CAUSE).unwrap()[1], (4097 % 251) as u8);
+    drive.control(Op::Flush, CAUSE).unwrap();
+    assert!(used() < ByteCount::kib(64), "{}", used());
+}
+
+#[test]
+fn a_drive_of_14_terabytes_costs_nothing_until_it_is_written() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("image");
+    let geometry = Geometry {
+        conventional: vec![0..24, 24..524],
+        max_open: Some(128),
+        ..Geometry::uniform(ByteCount::mib(256), 52_000)
+    };
+    let start = runner::now();
+    let drive = Emulator::create_image(&path, geometry.clone(), UUID).unwrap();
+    drive.write(geometry.zone_start(ZoneId(51_999)), data(4, 1), true, CAUSE).unwrap();
+    drop(drive);
+    let drive = reopen(&path);
+    let reports = reports(&drive);
+    let took = runner::now().since(start);
+    assert!(took < Duration::from_secs(1), "{took:?}");
+    assert_eq!(reports[51_999].state, ZoneState::Closed);
+    assert_eq!(reports[51_998].state, ZoneState::Empty);
+    let file = fs::metadata(&path).unwrap();
+    assert!(file.len() > 13_000_000_000_000);
+    assert!(file.blocks() * 512 < 256 << 10, "{} bytes on disk", file.blocks() * 512);
+}
+
+#[test]
+fn an_image_is_used_by_one_writer_or_by_many_readers() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("image");
+    let drive = busy_image(&path);
+    for access in [Access::ReadWrite, Access::ReadOnly] {
+        let refused = Emulator::open_image(&path, access);
+        assert!(matches!(refused, Err(DeviceError::InUse { .. })), "{refused:?}");
+    }
+    drop(drive);
+    let readers = [(); 2].map(|()| Emulator::open_image(&path, Access::ReadOnly).unwrap());
+    let refused = Emulator::open_image(&path, Access::ReadWrite);
+    assert!(matches!(refused, Err(DeviceError::InUse { .. })));
+    drop(readers);
+    reopen(&path);
+}
+
+#[test]
+fn a_drive_opened_for_reading_changes_not_one_byte_of_its_image() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("image");
+    drop(busy_image(&path));
+    let before = fs::read(&path).unwrap();
+    let drive = Emulator::open_image(&path, Access::ReadOnly).unwrap();
+    let zone = ZoneId(2);
+    let lba = reports(&drive)[2].write_pointer;
+    assert_eq!(reports(&drive)[2].state, ZoneState::Closed);
+    assert!(drive.read(Lba(lba.0 - 1), 1, CAUSE).is_ok());
+    let refused = [
+        drive.write(lba, data(1, 1), true, CAUSE).map(|_| ()),
+        drive.append(zone, data(1, 1), true, CAUSE).map(|_| ()),
+        drive.control(Op::Open(zone), CAUSE),
+        drive.control(Op::Close(zone), CAUSE),
+        drive.control(Op::Finish(zone), CAUSE),
+        drive.control(Op::Reset(zone), CAUSE),
+        drive.control(Op::Flush, CAUSE),
+        drive.set_zone_condition(zone, ZoneState::Offline),
+        drive.corrupt(Lba(0), |bytes| bytes.fill(1)),
+    ];
+    for refused in refused {
+        assert!(matches!(refused, Err(DeviceError::ReadOnlyDevice { .. })), "{refused:?}");
+    }
+    drop(drive);
+    assert!(before == fs::read(&path).unwrap());
+}
+
+#[test]
+fn an_image_does_not_replace_a_file() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("image");
+    fs::write(&path, "precious").unwrap();
+    let refused = Emulator::create_image(&path, geometries::plain(), UUID);
+    assert!(matches!(refused, Err(DeviceError::Host { .. })));
+    assert_eq!(fs::read(&path).unwrap(), b"precious");
+}
+
+#[test]
+fn damage_to_header_and_zone_table_is_found_wherever_it_is() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("image");
+    drop(busy_image(&path));
+    let before = reports(&reopen(&path));
+    let good = fs::read(&path).unwrap();
+    let bad = |bytes: &[u8], what: &str| {
+        fs::write(&path, bytes).unwrap();
+        match Emulator::open_image(&path, Access::ReadOnly) {
+            Err(DeviceError::BadImage { what, expected, got, .. }) => {
+                assert!(!what.is_empty() && !expected.is_empty() && expected != got);
+            }
+            other => panic!("{what}: {other:?}"),
+        }
+    };
+    let table = 4096 + 16 * before.len();
+    let mut random = Random::seeded(1);
+    let bits: Vec<usize> =
+        (0..200).map(|_| random.random_range(0..4096 * 8)).chain(4096 * 8..table * 8).collect();
+    for bit in bits {
+        let mut flipped = good.clone();
+        flipped[bit / 8] ^= 1 << (bit % 8);
+        bad(&flipped, &format!("bit {bit}"));
+    }
+    for len in [0, 1, 8, 4095, 4096, 4097, table, 8191, 8192, good.len() - 1] {
+        bad(&good[..len], &format!("{len} bytes"));
+    }
+    bad(&[&good[..], &[0]].concat(), "a byte too many");
+    // What pads the table is nobody's.
+    let mut harmless = good.clone();
+    harmless[table] ^= 1;
+    fs::write(&path, harmless).unwrap();
+    assert_eq!(reports(&reopen(&path)), before);
+}
+
+#[test]
+fn an_image_with_more_active_zones_than_its_limit_is_found() {
+    let dir = tempfile::tempdir().unwrap();
+    let paths = ["few", "many"].map(|name| dir.path().join(name));
+    let zones = |path: &Path, max_active, zones: std::ops::Range<u32>| {
+        let geometry = Geometry { max_active, ..geometries::plain() };
+        let drive = Emulator::create_image(path, geometry, UUID).unwrap();
+        for zone in zones {
+            drive.write(Lba(u64::from(zone) * 16), data(1, 1), false, CAUSE).unwrap();
+        }
+    };
+    zones(&paths[0], Some(2), 0..2);
+    zones(&paths[1], None, 0..3);
+    let mut image = fs::read(&paths[0]).unwrap();
+    let other = fs::read(&paths[1]).unwrap();
+    image[4096..4096 + 16 * 12].copy_from_slice(&other[4096..4096 + 16 * 12]);
+    fs::write(&paths[0], image).unwrap();
+    match Emulator::open_image(&paths[0], Access::ReadWrite) {
+        Err(DeviceError::BadImage { what: "active zones", got, .. }) => assert_eq!(got, "3"),
+        other => panic!("{other:?}"),
+    }
+}
