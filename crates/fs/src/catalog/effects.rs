@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use terrace_env::FileId;
+use terrace_env::store::FileKind;
 
 use super::{Extent, ExtentMap};
 
@@ -26,8 +27,8 @@ pub struct Effects {
     /// Blocks that were leased to a log and never held anything the catalog knows of: what lies
     /// behind the cut when a log is sealed, extended or cut at recovery.
     pub unleased: Vec<Freed>,
-    /// Files that are gone.
-    pub deleted: Vec<FileId>,
+    /// Files that are gone, and how they were written: a directory finds them by it.
+    pub deleted: Vec<(FileId, FileKind)>,
 }
 
 impl Effects {

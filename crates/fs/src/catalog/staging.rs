@@ -247,7 +247,7 @@ impl<'a> Staging<'a> {
             self.put_name(name, None);
         }
         self.free(id, &file.extents, file.extents.extents().collect());
-        self.effects.deleted.push(id);
+        self.effects.deleted.push((id, file.kind));
         self.put(id, None);
         Ok(())
     }
