@@ -30,6 +30,9 @@ pub struct Replayed {
     pub(super) end: Position,
     pub(super) is_clean: bool,
     pub(super) zones: Vec<JournalZone>,
+    /// Zones that a torn append led to. They must stay as they are until it is on the medium that
+    /// the journal goes on elsewhere: until then replay comes by here.
+    pub(super) orphans: Vec<JournalZone>,
     pub(super) since_head: u64,
     pub(super) snapshot: u64,
 }
@@ -42,10 +45,10 @@ impl Replayed {
         self.catalog.next_epoch()
     }
 
-    /// The zones that hold the journal. All others that are neither the superblock's nor named by a
-    /// file are free.
+    /// The zones that hold the journal; resuming it may release some. All others that are neither
+    /// the superblock's nor named by a file are free.
     pub fn journal_zones(&self) -> impl Iterator<Item = ZoneId> + '_ {
-        self.zones.iter().map(|zone| zone.zone)
+        self.zones.iter().chain(&self.orphans).map(|zone| zone.zone)
     }
 
     /// The zones that hold superblocks.
@@ -247,9 +250,19 @@ impl<'a> Replay<'a> {
                 got,
             })?;
         let mut zones = self.zones;
-        zones.truncate(count);
-        let is_clean = pointer == Some(end.at.block);
+        let orphans = zones.split_off(count);
+        let is_clean = pointer == Some(end.at.block) && orphans.is_empty();
         let since_head = self.since_head;
-        Ok(Replayed { area, superblock, catalog, end, is_clean, zones, since_head, snapshot })
+        Ok(Replayed {
+            area,
+            superblock,
+            catalog,
+            end,
+            is_clean,
+            zones,
+            orphans,
+            since_head,
+            snapshot,
+        })
     }
 }

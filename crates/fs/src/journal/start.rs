@@ -120,6 +120,7 @@ impl Journal {
             snapshot = tail.since_head;
             tail
         };
+        replayed.orphans.iter().for_each(|orphan| space.release(orphan.zone));
         let roll = Roll::Idle;
         let device = Arc::clone(device);
         let leader = Leader { device, tail, area, superblock, roll, snapshot };

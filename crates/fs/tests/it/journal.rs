@@ -1,0 +1,68 @@
+//! The journal without accidents.
+
+use std::sync::Arc;
+
+use terrace_env::FileId;
+use terrace_env::test_seeds;
+use terrace_fs::catalog::Record;
+use terrace_fs::journal::replay;
+use terrace_zone::{Device, Emulator};
+
+use crate::changes::Changes;
+use crate::journal_world::{make, open, shape};
+
+fn device(seed: u64) -> Arc<dyn Device> {
+    Arc::new(Emulator::in_memory(shape(seed), seed).expect("a possible shape"))
+}
+
+#[test]
+fn an_empty_store_mounts_empty() {
+    for seed in 0..4 {
+        let device = device(seed);
+        make(&device, seed);
+        let replayed = replay(&device, false).expect("an empty store");
+        assert!(replayed.catalog.is_empty());
+        assert_eq!(replayed.superblock.options, [7; 3]);
+    }
+}
+
+#[test]
+fn what_was_committed_is_there_after_every_mount() {
+    for seed in test_seeds(24) {
+        let device = device(seed);
+        make(&device, seed);
+        let mut changes = Changes::new(seed, 3000);
+        let mut before = replay(&device, true).expect("a store").catalog;
+        for _ in 0..6 {
+            let journal = open(&device).expect("a mount");
+            journal.read(|catalog| assert!(catalog.files().eq(before.files()), "seed {seed}"));
+            for _ in 0..60 {
+                let records = journal.read(|catalog| changes.transaction(catalog));
+                journal.commit(records, false).expect("a commit");
+            }
+            before = journal.read(Clone::clone);
+            assert!(journal.rolls() > 0 || seed % 4 == 3, "seed {seed}: no roll");
+            drop(journal);
+            assert_eq!(replay(&device, false).expect("a replay").catalog, before, "seed {seed}");
+        }
+    }
+}
+
+#[test]
+fn a_transaction_that_does_not_fit_changes_nothing() {
+    let device = device(0);
+    make(&device, 0);
+    let journal = open(&device).expect("a mount");
+    let mut changes = Changes::new(1, 10);
+    for _ in 0..20 {
+        let records = journal.read(|catalog| changes.transaction(catalog));
+        journal.commit(records, false).expect("a commit");
+    }
+    let before = journal.read(Clone::clone);
+    let mut records = changes.transaction(&before);
+    records.push(Record::Delete { id: FileId(1 << 40) });
+    journal.commit(records, false).expect_err("there is no such file");
+    assert_eq!(journal.read(Clone::clone), before);
+    drop(journal);
+    assert_eq!(replay(&device, false).expect("a replay").catalog, before);
+}
