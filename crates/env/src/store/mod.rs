@@ -25,5 +25,5 @@ pub use contract::{
     ReservedSpace, SpaceInfo, Store,
 };
 pub use error::StoreError;
-pub use memory::{CrashMode, MemoryStore};
+pub use memory::{CrashMode, Failure, Latency, MemoryStore};
 pub use transaction::{Change, Transaction};

@@ -1,5 +1,7 @@
 //! The integration tests of `terrace-env`.
 
+mod conformance_canary;
+mod memory_store;
 mod runner;
 mod sync;
 

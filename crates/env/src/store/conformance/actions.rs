@@ -1,0 +1,134 @@
+//! The vocabulary of the checks: making, reading and comparing files.
+
+use std::sync::Arc;
+
+use crate::random::{Random, RngCore};
+use crate::store::{
+    Annotation, CreateOptions, FileKind, FileReader, FileWriter, KeyRange, Lifetime, PlacementHint,
+    Rank, StoreError, Transaction,
+};
+use crate::{ByteCount, Cause, FileId, Store};
+
+/// Panics unless the result is an error of the given pattern.
+macro_rules! refused {
+    ($result:expr, $pattern:pat) => {
+        match $result.map(drop) {
+            Err($pattern) => {}
+            other => panic!("expected the error {}, found {other:?}", stringify!($pattern)),
+        }
+    };
+}
+pub(super) use refused;
+
+/// Bytes that differ from file to file and from place to place.
+pub(super) fn pattern(seed: u64, len: usize) -> Vec<u8> {
+    let mut bytes = vec![0; len];
+    Random::seeded(seed).fill_bytes(&mut bytes);
+    bytes
+}
+
+/// An annotation in which every field says something.
+pub(super) fn note(text: &str) -> Annotation {
+    let keys = KeyRange { first: b"a".to_vec(), last: text.as_bytes().to_vec() };
+    let hint = PlacementHint {
+        level: Some(text.len() as u8 % 8),
+        stream: 3,
+        lifetime: Lifetime::Long,
+        keys: Some(keys),
+    };
+    Annotation { hint, dead: ByteCount(text.len() as u64), opaque: text.as_bytes().to_vec() }
+}
+
+/// Starts a file.
+pub(super) fn create(store: &Arc<dyn Store>, kind: FileKind) -> Box<dyn FileWriter> {
+    let (rank, cause) = match kind {
+        FileKind::Table => (Rank::Flush, Cause::Flush),
+        FileKind::Log => (Rank::Log, Cause::Log),
+        FileKind::Client => (Rank::Log, Cause::Client),
+    };
+    let hint = PlacementHint::default();
+    let options = CreateOptions { kind, hint, rank, reservation: None, cause };
+    store.create(&options).expect("room for a file")
+}
+
+/// Starts a file that is committed at once.
+pub(super) fn create_committed(store: &Arc<dyn Store>, kind: FileKind) -> Box<dyn FileWriter> {
+    let writer = create(store, kind);
+    commit(store, |t| t.create(writer.id(), note("created")));
+    writer
+}
+
+/// Makes a table of these bytes that is finished, and ready to be sealed.
+pub(super) fn finished(store: &Arc<dyn Store>, bytes: &[u8]) -> Box<dyn FileWriter> {
+    let mut writer = create(store, FileKind::Table);
+    for part in bytes.chunks(10_007) {
+        writer.append(part).expect("an append");
+    }
+    writer.finish().expect("a finish");
+    writer
+}
+
+/// Makes a sealed table of these bytes.
+pub(super) fn sealed(store: &Arc<dyn Store>, bytes: &[u8]) -> FileId {
+    let writer = finished(store, bytes);
+    commit(store, |t| t.seal(writer.id(), note("sealed")));
+    writer.id()
+}
+
+/// Makes a sealed table with a name.
+pub(super) fn named(store: &Arc<dyn Store>, name: &str, bytes: &[u8]) -> FileId {
+    let writer = finished(store, bytes);
+    commit(store, |t| t.seal(writer.id(), note("sealed")).link(name, writer.id()));
+    writer.id()
+}
+
+/// Commits a transaction that must succeed.
+pub(super) fn commit(
+    store: &Arc<dyn Store>,
+    fill: impl FnOnce(&mut Transaction) -> &mut Transaction,
+) {
+    try_commit(store, fill).expect("a commit");
+}
+
+/// Commits a transaction.
+pub(super) fn try_commit(
+    store: &Arc<dyn Store>,
+    fill: impl FnOnce(&mut Transaction) -> &mut Transaction,
+) -> Result<(), StoreError> {
+    let mut transaction = Transaction::new();
+    fill(&mut transaction);
+    store.commit(transaction)
+}
+
+/// The bytes `start..end` of an open file.
+pub(super) fn read(reader: &dyn FileReader, start: u64, end: u64) -> Result<Vec<u8>, StoreError> {
+    let mut bytes = vec![0; (end - start) as usize];
+    reader.read_at(start, &mut bytes, Cause::Read).map(|()| bytes)
+}
+
+/// All bytes of a file.
+pub(super) fn contents(store: &Arc<dyn Store>, id: FileId) -> Vec<u8> {
+    let reader = store.open(id).expect("the file opens");
+    read(&*reader, 0, reader.len()).expect("the file reads")
+}
+
+/// Panics unless the file holds exactly these bytes.
+pub(super) fn assert_contents(store: &Arc<dyn Store>, id: FileId, expected: &[u8]) {
+    let found = contents(store, id);
+    let differ = found.iter().zip(expected).position(|(a, b)| a != b);
+    assert_eq!(differ, None, "file {id} differs from what was appended, at this offset");
+    assert_eq!(found.len(), expected.len(), "the length of file {id}");
+}
+
+/// Everything that can be known of the store's files, as text that can be compared.
+pub(super) fn dump(store: &Arc<dyn Store>) -> Vec<String> {
+    let own = store.info(FileId::STORE).expect("the store's own annotation");
+    let mut lines = vec![format!("{:?}", own.annotation)];
+    for file in store.list() {
+        for name in &file.names {
+            assert_eq!(store.lookup(name), Some(file.id), "the file of a listed name");
+        }
+        lines.push(format!("{file:?}"));
+    }
+    lines
+}

@@ -1,8 +1,0 @@
-//! placeholder
-
-/// placeholder
-#[derive(Debug)]
-pub struct MemoryStore;
-/// placeholder
-#[derive(Debug)]
-pub enum CrashMode {}
