@@ -1,8 +1,8 @@
 //! The file system's block, and where one lies.
 //!
-//! A block is 4096 bytes on every device, whatever the device's own blocks are; a zone's capacity is
-//! rounded down to whole blocks. Everything is written in whole blocks, so a write pointer that is
-//! not on a block is the trace of a torn write.
+//! A block is 4096 bytes on every device, whatever the device's own blocks are; a zone's capacity
+//! is rounded down to whole blocks. Everything is written in whole blocks, so a write pointer that
+//! is not on a block is the trace of a torn write.
 
 use std::fmt;
 

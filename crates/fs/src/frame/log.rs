@@ -8,6 +8,9 @@ use terrace_env::{FileId, Uuid};
 use super::{Append, AppendScan, Binding, BlockSource, Cursor};
 use crate::catalog::{FileRecord, LogRun};
 
+/// The type of a write-ahead file's frames.
+pub const LOG_FRAME: u8 = 1;
+
 /// Where a log goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LogTail {

@@ -18,6 +18,6 @@ pub use append::{Append, AppendScan, Assembler, Span};
 pub use codec::{
     Binding, Cursor, Frame, FrameHead, HEADER, PAYLOAD_MAX, blocks_for, encode_frame, payload_room,
 };
-pub use log::{LogScan, LogTail};
+pub use log::{LOG_FRAME, LogScan, LogTail};
 pub use scan::Scanner;
 pub use source::{BlockSource, MemorySource};

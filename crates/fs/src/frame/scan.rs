@@ -4,7 +4,8 @@
 //!
 //! 1. Below the known end (a sealed log, a run that a recovery has closed) it is corruption.
 //! 2. If the header is the expected one and the frame lies within what the device writes whole, it
-//!    cannot be torn: corruption. Likewise if its checksum holds with one bit of the length changed.
+//!    cannot be torn: corruption. Likewise if its checksum holds once one bit of its length is
+//!    changed.
 //! 3. If a later frame of the same binding verifies and says `synced > s`, what stood here was
 //!    acknowledged: corruption.
 //! 4. Otherwise nothing from here on was acknowledged: a torn tail, and the scan ends.

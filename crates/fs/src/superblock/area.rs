@@ -66,8 +66,8 @@ impl SuperblockArea {
             (_, [first, second, ..]) => Placement::Log([*first, *second]),
             _ => {
                 return Err(StoreError::Invalid(format!(
-                    "no place for the superblock: expected a usable conventional zone or two usable \
-                     sequential ones among the first {CANDIDATES}, found {}",
+                    "no place for the superblock: expected a usable conventional zone or two \
+                     usable sequential ones among the first {CANDIDATES}, found {}",
                     usable[1].len()
                 )));
             }

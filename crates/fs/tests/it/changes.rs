@@ -1,7 +1,7 @@
 //! Random transactions that fit a catalog.
 //!
-//! Blocks are taken from a counter: the catalog does not care where they are, only that no two files
-//! name the same.
+//! Blocks are taken from a counter: the catalog does not care where they are, only that no two
+//! files name the same.
 
 use std::sync::Arc;
 
