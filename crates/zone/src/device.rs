@@ -7,10 +7,13 @@
 //! - Open zones, and active (open or closed) zones, are limited. A device may close an implicitly
 //!   opened zone to make room for another; an explicitly opened one it must not.
 //! - Reset empties a zone; finish makes it full. Read-only and offline zones stay what they are.
-//! - Reads below the pointer return what was written; beyond it zeros (some devices: 0xff).
+//! - A request stays within one zone. Reads below the pointer return what was written; beyond it
+//!   zeros (some devices: 0xff).
 //! - A completed write is *volatile* until a flush completes or it was forced (`fua`). A power cut
 //!   keeps, drops or tears volatile writes block by block; zone resets and finishes are volatile
 //!   too. A forced write makes nothing durable but itself and the reset of its own zone.
+//! - A flush covers what had completed when it was submitted. A request that nobody has waited
+//!   for has not completed, however long ago it was submitted.
 //!
 //! # Threads
 //! All methods may be called from any actor. Requests to one zone are carried out in the order in

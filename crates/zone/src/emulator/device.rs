@@ -178,10 +178,7 @@ impl Device for Emulator {
         sync::assert_no_lock_held("waiting for a device");
         let ready = self.core.lock().ready(ticket.0);
         if let Some(ready) = ready {
-            let now = runner::now();
-            if ready > now {
-                runner::sleep(ready.since(now));
-            }
+            runner::sleep_until(ready);
         }
         self.core.lock().complete(ticket.0)
     }

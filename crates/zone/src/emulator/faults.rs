@@ -1,13 +1,14 @@
 //! Faults that an emulated drive is told to have.
 //!
-//! | fault | what happens |
-//! |---|---|
-//! | a read fails | a medium error; the next read may succeed |
-//! | a write fails | a medium error; some of its first blocks may be written and the pointer advanced by them. Whatever is submitted to the zone before somebody has waited for the failed write fails too |
-//! | open, close, finish or reset fails | a medium error; nothing changes |
-//! | a flush fails | what is not durable is lost, kept or torn as by a power cut, though it was reported complete; what is in flight fails; open zones are closed |
-//! | a bad block | reads of it fail until it is written again |
-//! | zones fail | a group of zones becomes read-only or offline at once, for ever |
+//! - A read fails: a medium error; the next read may succeed.
+//! - A write fails: a medium error. Some of its first blocks may be written and the pointer advanced
+//!   by them. Whatever is submitted to the zone before somebody has waited for the failed write
+//!   fails too.
+//! - An open, close, finish or reset fails: a medium error; nothing changes.
+//! - A flush fails: what is not durable is lost, kept or torn as by a power cut, though it was
+//!   reported complete; what is in flight fails; open zones are closed.
+//! - A bad block: reads of it fail until it is written again.
+//! - Zones fail: a group of zones becomes read-only or offline at once, for ever.
 //!
 //! Requests that are against the rules get their own error, and count for no fault.
 

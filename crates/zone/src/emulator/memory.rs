@@ -12,7 +12,7 @@ use terrace_env::{IoBuf, ZoneId};
 
 /// Bytes in a chunk: what a write after a snapshot copies at most twice, and the smallest
 /// allocation.
-const CHUNK: usize = 64 << 10;
+const CHUNK: usize = 16 << 10;
 
 #[derive(Clone, Debug)]
 enum Chunk {

@@ -8,7 +8,8 @@
 //! | `faults` | errors that the drive is told to have |
 //! | `drive` | joins zone states, volatile cache and medium |
 //! | `cache`, `cut` | what is not durable yet, and what a power cut makes of it |
-//! | `medium`, `memory`, `file`, `image` | the bytes, in memory or in a sparse file, and its format |
+//! | `medium`, `memory` | the bytes, in memory |
+//! | `file`, `image` | the bytes in a sparse file, and its format |
 //! | `snapshot` | copies of the drive at any moment, to be cut and recovered |
 //! | `timing` | when requests complete |
 //!
@@ -18,6 +19,9 @@
 //! - A write is complete, for the flush that follows and for a power cut, once it was waited for;
 //!   a forced write that was not waited for may be torn.
 //! - The unit of tearing is the physical block; a block is never torn itself.
+//! - The end of the process that uses an image is no power cut: the image keeps what was volatile.
+//! - What fails by itself, and when, is told by a [`FaultPlan`]; which zones are gone and which
+//!   blocks are damaged, by [`Emulator::set_zone_condition`] and [`Emulator::corrupt`].
 //!
 //! # Threads
 //! One lock guards the drive; it is held while a request is carried out and never while one is

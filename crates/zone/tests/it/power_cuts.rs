@@ -1,9 +1,10 @@
 //! What survives a power cut: synced data always; unsynced data perhaps, and there is a mode that
 //! loses it.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use terrace_env::random::Random;
+use terrace_env::sync::Mutex;
 use terrace_env::{Cause, IoBuf, Lba, ZoneId};
 use terrace_zone::{Device, DeviceError, Emulator, Op, PowerCut, Request, Snapshot, ZoneState};
 
@@ -163,16 +164,17 @@ fn every_call_fails_while_the_power_is_off() {
 #[test]
 fn every_write_can_be_cut_in_its_midst() {
     let device = plain();
-    let snapshots: Arc<Mutex<Vec<Snapshot>>> = Arc::default();
+    let snapshots: Arc<Mutex<Vec<Snapshot>>> = Arc::new(Mutex::default());
     let taken = snapshots.clone();
     device.set_observer(Some(Arc::new(move |event| {
-        assert_eq!(event.number as usize, taken.lock().unwrap().len());
-        taken.lock().unwrap().push(event.snapshot().unwrap());
+        assert_eq!(event.number as usize, taken.lock().len());
+        taken.lock().push(event.snapshot().unwrap());
     })));
     device.write(Lba(0), data(4, 1), true, CAUSE).unwrap();
     device.write(Lba(4), data(4, 2), true, CAUSE).unwrap();
     device.control(Op::Flush, CAUSE).unwrap();
-    let snapshots = snapshots.lock().unwrap();
+    device.set_observer(None);
+    let snapshots = std::mem::take(&mut *snapshots.lock());
     assert_eq!(snapshots.len(), 3);
     let torn: std::collections::BTreeSet<u64> = (0..100)
         .map(|seed| {

@@ -1,10 +1,12 @@
-//! Latency models: a request takes the time it is given, and nobody is held up meanwhile.
+//! Latencies, and several actors on one drive, on both runners.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use terrace_env::{Cause, IoBuf, Lba, Time, runner};
+use terrace_env::random::{Random, Rng};
+use terrace_env::{Cause, IoBuf, Lba, Time, ZoneId, runner};
 use terrace_zone::emulator::{RandomLatency, Timing};
-use terrace_zone::{Device, Emulator, Op, Request};
+use terrace_zone::{Device, DeviceError, Emulator, Op, PowerCut, Request};
 
 use crate::geometries;
 
@@ -18,23 +20,47 @@ impl Timing for Fixed {
     }
 }
 
+fn plain() -> Arc<Emulator> {
+    Arc::new(Emulator::in_memory(geometries::plain(), 1).unwrap())
+}
+
+fn write(lba: u64, byte: u8) -> Request {
+    let mut data = IoBuf::zeroed(4096);
+    data.fill(byte);
+    Request { op: Op::Write { lba: Lba(lba), data, fua: false }, cause: CAUSE }
+}
+
 #[test]
 fn requests_in_flight_wait_side_by_side() {
-    let drive = Emulator::in_memory(geometries::plain(), 1).unwrap();
     let each = Duration::from_millis(20);
-    drive.set_timing(Some(Box::new(Fixed(each))));
-    let start = runner::now();
-    let tickets: Vec<_> = (0..10)
-        .map(|block| {
-            let op = Op::Write { lba: Lba(block), data: IoBuf::zeroed(4096), fua: false };
-            drive.submit(Request { op, cause: CAUSE })
-        })
-        .collect();
-    for ticket in tickets {
-        drive.wait(ticket).unwrap();
-    }
-    let took = runner::now().since(start);
-    assert!(took >= each && took < 10 * each, "{took:?}");
+    runner::simulate(1, || {
+        let drive = plain();
+        drive.set_timing(Some(Box::new(Fixed(each))));
+        let tickets: Vec<_> = (0..10).map(|lba| drive.submit(write(lba, 1))).collect();
+        assert_eq!(runner::now(), Time(0));
+        for ticket in tickets {
+            drive.wait(ticket).unwrap();
+        }
+        assert_eq!(runner::now(), Time(0) + each);
+    });
+}
+
+#[test]
+fn a_power_cut_fails_those_who_wait() {
+    runner::simulate(1, || {
+        let drive = plain();
+        drive.set_timing(Some(Box::new(Fixed(Duration::from_millis(20)))));
+        let waiting = drive.clone();
+        let actor = runner::spawn("writer", move || {
+            let ticket = waiting.submit(write(0, 1));
+            waiting.wait(ticket).map(|_| ())
+        });
+        runner::sleep(Duration::from_millis(10));
+        drive.power_cut(PowerCut::DropUnflushed, &mut Random::seeded(1)).unwrap();
+        drive.power_on();
+        assert!(matches!(actor.join(), Err(DeviceError::PowerLost)));
+        assert_eq!(drive.report(ZoneId(0), 1).unwrap()[0].write_pointer, Lba(0));
+    });
 }
 
 #[test]
@@ -48,4 +74,52 @@ fn random_latencies_stay_in_their_range_and_repeat_with_their_seed() {
     assert!(draw(1).iter().all(|latency| (min..=max).contains(latency)));
     assert_eq!(draw(1), draw(1));
     assert_ne!(draw(1), draw(2));
+}
+
+/// Four actors fill a zone each, again and again, and read back what they wrote.
+fn share(drive: &Arc<Emulator>) {
+    let actors = [0, 1, 2, 3].map(|zone| {
+        let drive = drive.clone();
+        runner::spawn("client", move || {
+            for round in 1..=20u8 {
+                for block in 0..16 {
+                    let ticket = drive.submit(write(zone * 16 + block, round));
+                    drive.wait(ticket).unwrap();
+                    if block % 5 == 0 {
+                        drive.control(Op::Flush, CAUSE).unwrap();
+                    }
+                }
+                let read = drive.read(Lba(zone * 16), 16, CAUSE).unwrap();
+                assert!(read.iter().all(|byte| *byte == round));
+                drive.control(Op::Reset(ZoneId(zone as u32)), CAUSE).unwrap();
+            }
+        })
+    });
+    for actor in actors {
+        actor.join();
+    }
+    let io = drive.io();
+    assert_eq!(io.written(CAUSE).0, 4 * 20 * 16 * 4096);
+    assert_eq!((io.zones_reset, io.flushes), (4 * 20, 4 * 20 * 4));
+}
+
+#[test]
+fn threads_share_a_drive() {
+    share(&plain());
+}
+
+#[test]
+fn simulated_actors_share_a_drive_and_repeat_their_history() {
+    let run = |seed| {
+        runner::simulate(seed, || {
+            let drive = plain();
+            let (min, max) = (Duration::from_micros(1), Duration::from_micros(500));
+            let seed = runner::fork_random().random();
+            drive.set_timing(Some(Box::new(RandomLatency::new(min, max, seed))));
+            share(&drive);
+            (runner::now(), runner::history())
+        })
+    };
+    assert_eq!(run(1), run(1));
+    assert_ne!(run(1), run(2));
 }

@@ -1,0 +1,87 @@
+//! The list of rules, and how they are tried.
+
+use std::sync::Arc;
+
+use super::shapes::geometries;
+use super::subject::{Reopen, Rule, Subject};
+use super::{limits, shape, writing, zones};
+use crate::{Device, Geometry};
+
+/// Every rule, with its name.
+const RULES: &[(&str, Rule)] = &[
+    ("a report gives the shape of the device", shape::report_gives_the_shape),
+    ("a report ends at the last zone", shape::report_ends_at_the_last_zone),
+    ("requests outside the device fail", shape::requests_outside_fail),
+    ("requests across zones fail", shape::requests_across_zones_fail),
+    ("unaligned writes fail", shape::unaligned_writes_fail),
+    ("writes at the pointer read back", writing::writes_read_back),
+    ("a write off the pointer changes nothing", writing::off_the_pointer),
+    ("a zone takes its capacity and no more", writing::capacity_and_no_more),
+    ("an append goes to the pointer", writing::append_goes_to_the_pointer),
+    ("requests to one zone keep their order", writing::order_within_a_zone),
+    ("a conventional zone is written anywhere", writing::conventional),
+    ("open and close", zones::open_and_close),
+    ("finish makes a zone full", zones::finish),
+    ("reset makes a zone empty", zones::reset),
+    ("conventional zones have no zone operations", zones::not_for_conventional),
+    ("the open limit holds", limits::open),
+    ("a write closes another zone at the open limit", limits::implicit_close),
+    ("the active limit holds", limits::active),
+];
+
+/// Tries every rule on new devices of every shape.
+///
+/// # Panics
+/// When a rule is broken.
+pub fn run(make: &dyn Fn(Geometry) -> Arc<dyn Device>) {
+    run_reopening(make, &|device| device);
+}
+
+/// Tries every rule on new devices of every shape. `reopen` gives up a device and opens the same
+/// one anew, which closes its open zones and changes nothing else.
+///
+/// # Panics
+/// When a rule is broken.
+pub fn run_reopening(
+    make: &dyn Fn(Geometry) -> Arc<dyn Device>,
+    reopen: &dyn Fn(Arc<dyn Device>) -> Arc<dyn Device>,
+) {
+    for (shape, geometry) in geometries() {
+        for (name, rule) in RULES {
+            try_rule(shape, name, *rule, make(geometry.clone()), reopen);
+        }
+    }
+}
+
+/// Tries every rule on one device. All that it holds is lost.
+///
+/// # Panics
+/// When a rule is broken.
+pub fn check(mut device: Arc<dyn Device>) {
+    for (name, rule) in RULES {
+        let mut subject = Subject::new(device, &|device| device);
+        subject.empty_all();
+        device = try_rule("this device", name, *rule, subject.into_device(), &|device| device);
+    }
+}
+
+fn try_rule(
+    shape: &str,
+    name: &str,
+    rule: Rule,
+    device: Arc<dyn Device>,
+    reopen: &Reopen<'_>,
+) -> Arc<dyn Device> {
+    struct Context<'a>(&'a str, &'a str);
+    impl Drop for Context<'_> {
+        fn drop(&mut self) {
+            if std::thread::panicking() {
+                eprintln!("broken rule: {}, on: {}", self.1, self.0);
+            }
+        }
+    }
+    let _context = Context(shape, name);
+    let mut subject = Subject::new(device, reopen);
+    rule(&mut subject);
+    subject.into_device()
+}

@@ -1,0 +1,78 @@
+//! The shapes of devices that the rules are tried on.
+
+use terrace_env::ByteCount;
+
+use crate::Geometry;
+
+/// The shapes that [`run`](super::run) tries, with what is special about each.
+#[must_use]
+pub fn geometries() -> Vec<(&'static str, Geometry)> {
+    let plain = Geometry::uniform(ByteCount::kib(64), 12);
+    let emulated_512 = Geometry { logical_block: 512, ..plain.clone() };
+    vec![
+        ("4 KiB blocks, no limits", plain.clone()),
+        (
+            "512-byte logical and 4 KiB physical blocks, append",
+            Geometry {
+                zone_size: 128,
+                zone_capacity: 128,
+                max_append: Some(32),
+                ..emulated_512.clone()
+            },
+        ),
+        (
+            "512-byte blocks",
+            Geometry {
+                physical_block: 512,
+                zone_size: 37,
+                zone_capacity: 37,
+                max_append: Some(5),
+                ..emulated_512.clone()
+            },
+        ),
+        (
+            "capacity below size, equal limits, a short last zone",
+            Geometry {
+                zone_capacity: 12,
+                last_zone_size: Some(14),
+                max_open: Some(3),
+                max_active: Some(3),
+                max_append: Some(4),
+                ..plain.clone()
+            },
+        ),
+        (
+            "an odd zone size, a last zone shorter than the capacity, more active than open",
+            Geometry {
+                zone_size: 13,
+                zone_capacity: 11,
+                last_zone_size: Some(3),
+                max_open: Some(2),
+                max_active: Some(5),
+                ..plain.clone()
+            },
+        ),
+        (
+            "conventional zones in front, one open zone",
+            Geometry { conventional: vec![0..2, 2..3], max_open: Some(1), ..plain.clone() },
+        ),
+        (
+            "conventional zones in the middle, an active limit alone",
+            Geometry { conventional: vec![4..6, 7..8], max_active: Some(2), ..plain },
+        ),
+        (
+            "everything odd at once, conventional zones in front, in the middle and at the end",
+            Geometry {
+                zone_size: 120,
+                zone_capacity: 88,
+                zones: 14,
+                last_zone_size: Some(40),
+                conventional: vec![0..2, 6..7, 13..14],
+                max_open: Some(2),
+                max_active: Some(4),
+                max_append: Some(16),
+                ..emulated_512
+            },
+        ),
+    ]
+}
