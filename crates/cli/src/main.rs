@@ -1,3 +1,25 @@
-//! The `terrace` program.
+//! The `terrace` program: one file per subcommand, in `commands`.
+//!
+//! This crate turns words into calls of the library and answers into text or JSON; it decides
+//! nothing about stores. What holds for every command - exit codes, output, how directory trees
+//! are stored - is in `docs/cli.md`.
 
-fn main() {}
+mod commands;
+mod failure;
+mod output;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use crate::commands::Arguments;
+use crate::output::Output;
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let output = Output::new(arguments.json);
+    match arguments.command.run(&output) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => output.failure(&failure),
+    }
+}

@@ -1,0 +1,24 @@
+//! `terrace completions SHELL`
+
+use std::io::Write;
+
+use clap::CommandFactory;
+use clap_complete::Shell;
+
+use super::Arguments;
+use crate::failure::Failure;
+
+/// Print completions for a shell.
+#[derive(clap::Args)]
+pub(crate) struct Completions {
+    /// The shell
+    shell: Shell,
+}
+
+impl Completions {
+    pub(crate) fn run(&self) -> Result<(), Failure> {
+        let mut script = Vec::new();
+        clap_complete::generate(self.shell, &mut Arguments::command(), "terrace", &mut script);
+        Ok(std::io::stdout().lock().write_all(&script)?)
+    }
+}

@@ -1,0 +1,274 @@
+//! `terrace device create | report`
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use comfy_table::{CellAlignment, Table, presets};
+use serde::Serialize;
+use terrace_env::{ByteCount, ZoneId, runner};
+use terrace_zone::{Access, Device as _, Emulator, Geometry, ZoneReport, ZoneState, ZoneType};
+
+use crate::failure::{Failure, Kind};
+use crate::output::Output;
+
+/// Make an emulated drive, or look at one.
+#[derive(clap::Subcommand)]
+pub(crate) enum Device {
+    /// Make an emulated drive in a sparse file: it takes no space until it is written
+    Create(Create),
+    /// Print a drive's geometry and the state of its zones
+    Report(Report),
+}
+
+impl Device {
+    pub(crate) fn run(&self, output: &Output) -> Result<(), Failure> {
+        match self {
+            Self::Create(command) => command.run(output),
+            Self::Report(command) => command.run(output),
+        }
+    }
+}
+
+/// Make an emulated drive.
+#[derive(clap::Args)]
+pub(crate) struct Create {
+    /// The file to make; it must not be there yet
+    image: PathBuf,
+    #[command(flatten)]
+    shape: Shape,
+}
+
+/// The shape of a drive, as one types it.
+#[derive(clap::Args)]
+pub(crate) struct Shape {
+    /// Size of the address space; if it is no multiple of the zone size, the last zone is short
+    #[arg(long, value_name = "SIZE", default_value = "4GiB")]
+    size: ByteCount,
+    /// From one zone's start to the next one's; need not be a power of two
+    #[arg(long, value_name = "SIZE", default_value = "16MiB")]
+    zone_size: ByteCount,
+    /// How much of each sequential zone can be written [default: all of it]
+    #[arg(long, value_name = "SIZE")]
+    zone_capacity: Option<ByteCount>,
+    /// How many zones, from the first on, are conventional
+    #[arg(long, value_name = "ZONES", default_value_t = 0)]
+    conventional: u32,
+    /// The most zones that may be open at once [default: no limit]
+    #[arg(long, value_name = "ZONES")]
+    max_open: Option<u32>,
+    /// The most zones that may be open or closed at once [default: no limit]
+    #[arg(long, value_name = "ZONES")]
+    max_active: Option<u32>,
+    /// The most that one append may carry [default: the drive has no append]
+    #[arg(long, value_name = "SIZE")]
+    max_append: Option<ByteCount>,
+    /// The unit of addresses: 512 or 4096
+    #[arg(long, value_name = "SIZE", default_value = "4096")]
+    logical_block: ByteCount,
+    /// The unit of writes: from the logical block to 4096
+    #[arg(long, value_name = "SIZE", default_value = "4096")]
+    physical_block: ByteCount,
+}
+
+impl Shape {
+    /// The geometry it describes.
+    pub(crate) fn geometry(&self) -> Result<Geometry, Failure> {
+        let block = self.logical_block.0.max(1);
+        let blocks = |what: &str, size: ByteCount| match size.0 % block {
+            0 => Ok(size.0 / block),
+            _ => {
+                let found = size.0;
+                Err(Failure::new(
+                    Kind::Usage,
+                    format!("{what}: expected whole blocks of {block} bytes, found {found} bytes"),
+                ))
+            }
+        };
+        let zone_size = blocks("zone size", self.zone_size)?;
+        // Whole physical blocks; what is left over is not part of the drive.
+        let size = self.size.0 / self.physical_block.0.max(block) * self.physical_block.0 / block;
+        let whole = size.checked_div(zone_size).unwrap_or(0);
+        let rest = size.checked_rem(zone_size).unwrap_or(0);
+        let narrow = |what: &str, number: u64| {
+            u32::try_from(number).map_err(|_| {
+                let limit = u32::MAX;
+                Failure::new(
+                    Kind::Usage,
+                    format!("{what}: expected at most {limit}, found {number}"),
+                )
+            })
+        };
+        let append = self.max_append.map(|size| blocks("append", size)).transpose()?;
+        let conventional = (self.conventional > 0).then_some(0..self.conventional);
+        let geometry = Geometry {
+            logical_block: narrow("logical block", self.logical_block.0)?,
+            physical_block: narrow("physical block", self.physical_block.0)?,
+            zone_size,
+            zone_capacity: match self.zone_capacity {
+                Some(capacity) => blocks("zone capacity", capacity)?,
+                None => zone_size,
+            },
+            zones: narrow("zones", whole + u64::from(rest > 0))?,
+            last_zone_size: (rest > 0).then_some(rest),
+            conventional: conventional.into_iter().collect(),
+            max_open: self.max_open,
+            max_active: self.max_active,
+            max_append: append.map(|blocks| narrow("append", blocks)).transpose()?,
+        };
+        geometry.validate().map_err(|error| Failure::new(Kind::Usage, error.to_string()))?;
+        Ok(geometry)
+    }
+}
+
+impl Create {
+    fn run(&self, output: &Output) -> Result<(), Failure> {
+        let uuid = runner::fork_random().uuid();
+        let drive = Emulator::create_image(&self.image, self.shape.geometry()?, uuid)?;
+        let summary = Summary::of(&self.image, drive.geometry());
+        output.result(&summary, |out| {
+            writeln!(out, "made {}", summary.line())?;
+            writeln!(out, "next: terrace format {}", self.image.display())
+        })
+    }
+}
+
+/// Print a drive's geometry and zones.
+#[derive(clap::Args)]
+pub(crate) struct Report {
+    /// The drive
+    image: PathBuf,
+    /// The first zone to report
+    #[arg(long, default_value_t = 0)]
+    first: u32,
+    /// How many zones to report [default: all]
+    #[arg(long)]
+    count: Option<u32>,
+}
+
+#[derive(Serialize)]
+struct Reported {
+    #[serde(flatten)]
+    summary: Summary,
+    geometry: Geometry,
+    zones: Vec<Line>,
+}
+
+/// A zone of the report.
+#[derive(Serialize)]
+struct Line {
+    zone: ZoneId,
+    zone_type: ZoneType,
+    state: ZoneState,
+    capacity: ByteCount,
+    /// What has been written, where the device knows; the pointer of other zones means nothing.
+    written: Option<ByteCount>,
+}
+
+impl Line {
+    fn of(zone: &ZoneReport, logical_block: u32) -> Self {
+        let bytes = |blocks: u64| ByteCount(blocks * u64::from(logical_block));
+        let written = match zone.state {
+            ZoneState::Full => Some(bytes(zone.capacity)),
+            state if state.has_pointer() => {
+                Some(bytes(zone.write_pointer.0.saturating_sub(zone.start.0)))
+            }
+            _ => None,
+        };
+        let ZoneReport { zone, zone_type, state, capacity, .. } = *zone;
+        Self { zone, zone_type, state, capacity: bytes(capacity), written }
+    }
+
+    /// The line without its number, which neighbours may share.
+    fn row(&self) -> [String; 4] {
+        let kind = match self.zone_type {
+            ZoneType::Conventional => "conventional",
+            ZoneType::Sequential => "sequential",
+        };
+        let written = self.written.map_or("-".to_owned(), |bytes| bytes.to_string());
+        [kind.to_owned(), state_name(self.state).to_owned(), written, self.capacity.to_string()]
+    }
+}
+
+impl Report {
+    fn run(&self, output: &Output) -> Result<(), Failure> {
+        let drive = Emulator::open_image(&self.image, Access::ReadOnly)?;
+        let geometry = drive.geometry().clone();
+        let summary = Summary::of(&self.image, &geometry);
+        let zones = drive.report(ZoneId(self.first), self.count.unwrap_or(u32::MAX))?;
+        let zones = zones.iter().map(|zone| Line::of(zone, geometry.logical_block)).collect();
+        let reported = Reported { summary, geometry, zones };
+        output.result(&reported, |out| reported.print(out))
+    }
+}
+
+/// A drive in a few figures.
+#[derive(Serialize)]
+struct Summary {
+    image: String,
+    zone_count: u32,
+    zone_size: ByteCount,
+    capacity: ByteCount,
+    conventional_zones: u32,
+}
+
+impl Summary {
+    fn of(image: &Path, geometry: &Geometry) -> Self {
+        Self {
+            image: image.display().to_string(),
+            zone_count: geometry.zones,
+            zone_size: ByteCount(geometry.zone_size * u64::from(geometry.logical_block)),
+            capacity: geometry.capacity(),
+            conventional_zones: geometry.conventional.iter().map(|run| run.end - run.start).sum(),
+        }
+    }
+
+    fn line(&self) -> String {
+        let Self { image, zone_count, zone_size, capacity, conventional_zones } = self;
+        format!(
+            "{image}: {zone_count} zones of {zone_size}, {conventional_zones} of them \
+             conventional; {capacity} can be written"
+        )
+    }
+}
+
+impl Reported {
+    fn print(&self, out: &mut dyn Write) -> io::Result<()> {
+        writeln!(out, "{}", self.summary.line())?;
+        let limit = |limit: Option<u32>| limit.map_or("none".to_owned(), |n| n.to_string());
+        let geometry = &self.geometry;
+        let (open, active) = (limit(geometry.max_open), limit(geometry.max_active));
+        let (logical, physical) = (geometry.logical_block, geometry.physical_block);
+        writeln!(out, "blocks of {logical} bytes, written by {physical}")?;
+        writeln!(out, "at most open: {open}, at most active: {active}\n")?;
+        let mut table = Table::new();
+        table.load_preset(presets::NOTHING);
+        table.set_header(["zones", "type", "state", "written", "capacity"]);
+        for column in [3, 4] {
+            if let Some(column) = table.column_mut(column) {
+                column.set_cell_alignment(CellAlignment::Right);
+            }
+        }
+        for run in self.zones.chunk_by(|one, next| one.row() == next.row()) {
+            let zones = match run {
+                [first, .., last] => format!("{}-{}", first.zone, last.zone),
+                _ => run[0].zone.to_string(),
+            };
+            table.add_row([zones].into_iter().chain(run[0].row()));
+        }
+        writeln!(out, "{table}")
+    }
+}
+
+/// A state in words.
+pub(crate) fn state_name(state: ZoneState) -> &'static str {
+    match state {
+        ZoneState::Empty => "empty",
+        ZoneState::ImplicitlyOpen => "open (implicitly)",
+        ZoneState::ExplicitlyOpen => "open (explicitly)",
+        ZoneState::Closed => "closed",
+        ZoneState::Full => "full",
+        ZoneState::ReadOnly => "read-only",
+        ZoneState::Offline => "offline",
+        ZoneState::NotWritePointer => "writable anywhere",
+    }
+}

@@ -1,0 +1,27 @@
+//! `terrace man DIR`
+
+use std::path::PathBuf;
+
+use clap::CommandFactory;
+use serde_json::json;
+
+use super::Arguments;
+use crate::failure::Failure;
+use crate::output::Output;
+
+/// Write the manual pages.
+#[derive(clap::Args)]
+pub(crate) struct Man {
+    /// The directory to write them to; made if it is not there
+    dir: PathBuf,
+}
+
+impl Man {
+    pub(crate) fn run(&self, output: &Output) -> Result<(), Failure> {
+        let at = |error| Failure::path(&self.dir, &error);
+        std::fs::create_dir_all(&self.dir).map_err(at)?;
+        clap_mangen::generate_to(Arguments::command(), &self.dir).map_err(at)?;
+        let dir = self.dir.display().to_string();
+        output.result(&json!({ "dir": dir }), |out| writeln!(out, "manual pages are in {dir}"))
+    }
+}

@@ -1,0 +1,136 @@
+//! Why a command failed, and the exit code that says so.
+//!
+//! The codes are part of the program's interface; they are listed in `docs/cli.md` and in
+//! `terrace --help`.
+
+use std::path::Path;
+
+use terrace_env::store::StoreError;
+use terrace_zone::DeviceError;
+
+/// The kinds of failure that a script may want to tell apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// The operation failed.
+    Failed,
+    /// The command line asks for something that cannot be. (Clap uses the same code.)
+    Usage,
+    /// Bytes are not what was written.
+    Corruption,
+    /// No space, or space that readers hold.
+    NoSpace,
+    /// No such key, file or image.
+    NotFound,
+    /// Whoever reads standard output has closed it: not an error of ours.
+    OutputClosed,
+}
+
+impl Kind {
+    /// The exit code.
+    pub(crate) fn code(self) -> u8 {
+        match self {
+            Self::OutputClosed => 0,
+            Self::Failed => 1,
+            Self::Usage => 2,
+            Self::Corruption => 3,
+            Self::NoSpace => 4,
+            Self::NotFound => 5,
+        }
+    }
+}
+
+/// Why a command failed.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    /// What kind of failure it is.
+    pub(crate) kind: Kind,
+    /// What was expected, what was found, and what to do.
+    pub(crate) message: String,
+}
+
+impl Failure {
+    /// A failure with a message.
+    pub(crate) fn new(kind: Kind, message: impl Into<String>) -> Self {
+        Self { kind, message: message.into() }
+    }
+
+    /// A failure of the operating system at a path.
+    pub(crate) fn path(path: &Path, error: &std::io::Error) -> Self {
+        let kind = match error.kind() {
+            std::io::ErrorKind::NotFound => Kind::NotFound,
+            std::io::ErrorKind::StorageFull => Kind::NoSpace,
+            _ => Kind::Failed,
+        };
+        Self::new(kind, format!("{}: {error}", path.display()))
+    }
+}
+
+/// A write to standard output that failed.
+impl From<std::io::Error> for Failure {
+    fn from(error: std::io::Error) -> Self {
+        let kind = match error.kind() {
+            std::io::ErrorKind::BrokenPipe => Kind::OutputClosed,
+            _ => Kind::Failed,
+        };
+        Self::new(kind, format!("standard output: {error}"))
+    }
+}
+
+impl From<DeviceError> for Failure {
+    fn from(error: DeviceError) -> Self {
+        let kind = match &error {
+            DeviceError::BadImage { .. } => Kind::Corruption,
+            DeviceError::Host { source, .. } => match source.kind() {
+                std::io::ErrorKind::NotFound => Kind::NotFound,
+                std::io::ErrorKind::StorageFull => Kind::NoSpace,
+                _ => Kind::Failed,
+            },
+            _ => Kind::Failed,
+        };
+        Self::new(kind, error.to_string())
+    }
+}
+
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Self {
+        let kind = match &error {
+            StoreError::NoSpace { .. } | StoreError::Busy { .. } => Kind::NoSpace,
+            StoreError::NotFound(_) | StoreError::NameNotFound(_) => Kind::NotFound,
+            StoreError::Corruption { .. } => Kind::Corruption,
+            StoreError::Stopped(cause) => Self::from(StoreError::clone(cause)).kind,
+            _ => Kind::Failed,
+        };
+        Self::new(kind, error.to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+    use std::sync::Arc;
+
+    use super::*;
+
+    #[test]
+    fn each_kind_of_error_has_its_exit_code() {
+        let corruption = StoreError::Corruption {
+            region: "journal".into(),
+            offset: 7,
+            expected: "1".into(),
+            got: "2".into(),
+        };
+        let missing = io::Error::from(io::ErrorKind::NotFound);
+        for (failure, code) in [
+            (Failure::from(corruption.clone()), 3),
+            (Failure::from(StoreError::Stopped(Arc::new(corruption))), 3),
+            (Failure::from(StoreError::NameNotFound("a".into())), 5),
+            (Failure::from(StoreError::ReadOnly("a put")), 1),
+            (Failure::from(DeviceError::PowerLost), 1),
+            (Failure::path(Path::new("drive.img"), &missing), 5),
+            (Failure::from(DeviceError::host("open", missing)), 5),
+            (Failure::from(io::Error::from(io::ErrorKind::BrokenPipe)), 0),
+        ] {
+            assert_eq!(failure.kind.code(), code, "{}", failure.message);
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! Where results go: text or JSON on standard output, everything else on standard error.
+//!
+//! With `--json` every line of standard output is one JSON object, and the last one is the
+//! command's result or its error.
+
+use std::fmt;
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use serde::Serialize;
+
+use crate::failure::{Failure, Kind};
+
+/// How a command answers.
+pub(crate) struct Output {
+    json: bool,
+}
+
+impl Output {
+    /// Answers in JSON, or in text.
+    pub(crate) fn new(json: bool) -> Self {
+        Self { json }
+    }
+
+    /// Prints a result: the value as JSON, or what `text` writes.
+    pub(crate) fn result(
+        &self,
+        value: &impl Serialize,
+        text: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+    ) -> Result<(), Failure> {
+        // Strips colours where the reader is no terminal, or NO_COLOR is set.
+        let mut out = anstream::stdout().lock();
+        if self.json {
+            serde_json::to_writer(&mut out, value).map_err(io::Error::from)?;
+            writeln!(out)?;
+        } else {
+            text(&mut out)?;
+        }
+        Ok(out.flush()?)
+    }
+
+    /// Tells the person at the terminal something that is not a result.
+    pub(crate) fn note(&self, text: impl fmt::Display) {
+        // Nobody is there to be told that standard error is gone.
+        let _ = writeln!(anstream::stderr().lock(), "{text}");
+    }
+
+    /// Prints why a command failed, and gives the exit code for it.
+    pub(crate) fn failure(&self, failure: &Failure) -> ExitCode {
+        let code = failure.kind.code();
+        if failure.kind != Kind::OutputClosed {
+            let json = serde_json::json!({
+                "error": { "code": code, "message": failure.message },
+            });
+            let printed = self.json && writeln!(io::stdout().lock(), "{json}").is_ok();
+            if !printed {
+                self.note(format_args!("error: {}", failure.message));
+            }
+        }
+        ExitCode::from(code)
+    }
+}

@@ -1,0 +1,69 @@
+//! `terrace device`
+
+use crate::program::Place;
+
+#[test]
+fn a_drive_is_made_and_reported() {
+    let place = Place::new();
+    let shape = ["--size", "100MB", "--zone-size", "16MiB", "--conventional", "2"];
+    let made = place.json(&[&["device", "create", "drive.img"][..], &shape].concat());
+    assert_eq!(made["zone_count"], 6);
+    assert_eq!(made["capacity"], 99_999_744);
+    let report = place.json(&["device", "report", "drive.img"]);
+    let zones = report["zones"].as_array().unwrap();
+    assert_eq!(zones.len(), 6);
+    assert_eq!(zones[1]["zone_type"], "conventional");
+    assert_eq!(zones[1]["written"], serde_json::Value::Null);
+    assert_eq!(zones[2]["state"], "empty");
+    assert_eq!(zones[2]["written"], 0);
+    let some = place.json(&["device", "report", "drive.img", "--first", "4", "--count", "9"]);
+    assert_eq!(some["zones"].as_array().unwrap().len(), 2);
+}
+
+#[test]
+fn a_report_in_text_joins_zones_that_are_alike() {
+    let place = Place::new();
+    place.ok(&["device", "create", "drive.img", "--size", "14TB", "--zone-size", "256MiB"]);
+    let report = place.ok(&["device", "report", "drive.img"]);
+    assert!(report.contains("52155 zones of 256 MiB"), "{report}");
+    assert!(report.contains("0-52153  sequential  empty"), "{report}");
+    assert!(report.lines().count() < 10, "{report}");
+}
+
+#[test]
+fn a_drive_is_not_made_over_a_file() {
+    let place = Place::new();
+    place.ok(&["device", "create", "drive.img"]);
+    let error = place.fails(1, &["device", "create", "drive.img"]);
+    assert!(error.contains("drive.img"), "{error}");
+}
+
+#[test]
+fn an_impossible_shape_is_a_wrong_command_line() {
+    let place = Place::new();
+    for shape in [
+        ["--zone-size", "1000"],
+        ["--zone-size", "0"],
+        ["--zone-capacity", "17MiB"],
+        ["--logical-block", "1024"],
+        ["--physical-block", "0"],
+        ["--max-open", "0"],
+        ["--conventional", "1000000"],
+        ["--size", "12 parsecs"],
+    ] {
+        let error = place.fails(2, &[&["device", "create", "drive.img"][..], &shape].concat());
+        assert!(error.contains("expected"), "{shape:?}: {error}");
+    }
+    assert!(!place.path().join("drive.img").exists());
+}
+
+#[test]
+fn a_drive_that_is_not_there_is_not_found_and_a_file_that_is_none_is_corrupt() {
+    let place = Place::new();
+    place.fails(5, &["device", "report", "drive.img"]);
+    let error = place.json(&["device", "report", "drive.img"]);
+    assert_eq!(error["error"]["code"], 5);
+    std::fs::write(place.path().join("drive.img"), [7; 10_000]).unwrap();
+    let error = place.fails(3, &["device", "report", "drive.img"]);
+    assert!(error.contains("drive.img") && error.contains("expected"), "{error}");
+}

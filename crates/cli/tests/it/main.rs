@@ -1,0 +1,5 @@
+//! The program from outside: command lines in, output and exit codes out.
+
+mod device;
+mod manual;
+mod program;

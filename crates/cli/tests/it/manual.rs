@@ -1,0 +1,27 @@
+//! What the program generates about itself.
+
+use crate::program::Place;
+
+#[test]
+fn every_command_has_a_manual_page() {
+    let place = Place::new();
+    place.ok(&["man", "pages"]);
+    for page in ["terrace.1", "terrace-device.1", "terrace-device-create.1", "terrace-man.1"] {
+        let text = std::fs::read_to_string(place.path().join("pages").join(page)).unwrap();
+        assert!(text.contains(".SH NAME"), "{page}");
+    }
+}
+
+#[test]
+fn completions_are_printed_for_each_shell() {
+    let place = Place::new();
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        assert!(place.ok(&["completions", shell]).contains("device"), "{shell}");
+    }
+}
+
+#[test]
+fn the_help_lists_the_exit_codes() {
+    let help = Place::new().ok(&["--help"]);
+    assert!(help.contains("3  corruption"), "{help}");
+}

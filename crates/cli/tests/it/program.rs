@@ -1,0 +1,55 @@
+//! Runs the program in a directory of its own.
+
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+use serde_json::Value;
+
+/// A directory that goes away at the end of the test.
+pub(crate) struct Place(tempfile::TempDir);
+
+impl Place {
+    pub(crate) fn new() -> Self {
+        Self(tempfile::tempdir().expect("a directory"))
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    /// Runs a command line and returns what came of it.
+    pub(crate) fn run(&self, words: &[&str]) -> Output {
+        Command::new(env!("CARGO_BIN_EXE_terrace"))
+            .current_dir(self.path())
+            .args(words)
+            .stdin(Stdio::null())
+            .output()
+            .expect("the program")
+    }
+
+    /// Runs a command line that must succeed and returns its standard output.
+    pub(crate) fn ok(&self, words: &[&str]) -> String {
+        let output = self.run(words);
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{words:?}: {}: {error}", output.status);
+        String::from_utf8(output.stdout).expect("UTF-8")
+    }
+
+    /// Runs a command line with `--json` and returns the last object, which is the result.
+    pub(crate) fn json(&self, words: &[&str]) -> Value {
+        let words: Vec<&str> = words.iter().copied().chain(["--json"]).collect();
+        let output = self.run(&words);
+        let text = String::from_utf8(output.stdout).expect("UTF-8");
+        let last = text.lines().last().expect("a line");
+        serde_json::from_str(last).unwrap_or_else(|error| panic!("{words:?}: {error}: {last}"))
+    }
+
+    /// Runs a command line that must fail with this exit code; returns the message.
+    pub(crate) fn fails(&self, code: i32, words: &[&str]) -> String {
+        let output = self.run(words);
+        let error = String::from_utf8(output.stderr).expect("UTF-8");
+        assert_eq!(output.status.code(), Some(code), "{words:?}: {error}");
+        assert_eq!(output.stdout, b"", "{words:?}");
+        error
+    }
+}
