@@ -109,7 +109,7 @@ fn recover(emulator: Emulator, known: &Known, changes: &mut Changes, what: &str)
 }
 
 /// Runs a client, cuts at every moment, and recovers; returns how many cuts that were.
-fn cut_everywhere(seed: u64, commits: u32, opaque: usize) -> u32 {
+pub(crate) fn cut_everywhere(seed: u64, commits: u32, opaque: usize) -> u32 {
     let emulator = Emulator::in_memory(shape(seed), seed).expect("a possible shape");
     let emulator = Arc::new(emulator);
     let device = Arc::clone(&emulator) as Arc<dyn Device>;
