@@ -265,8 +265,9 @@ impl Cache {
         let log = self.conventional.entry(zone).or_default();
         log.push(Overwrite { offset, old, progress, forced });
         if self.undo_bytes > UNDO_BYTES_MAX {
-            let all = self.flushes;
-            self.commit_overwrites(|overwrite| overwrite.progress.covered(all));
+            self.commit_overwrites(None, |overwrite| {
+                matches!(overwrite.progress, Progress::Complete { .. })
+            });
         }
     }
 
@@ -284,7 +285,7 @@ impl Cache {
             forced |= overwrite.progress.complete(ticket, flushes) && overwrite.forced;
         }
         if forced {
-            self.commit_overwrites(|o| o.forced && o.progress.covered(flushes));
+            self.commit_overwrites(Some(zone), |o| o.forced && o.progress.covered(flushes));
         }
     }
 
@@ -303,16 +304,21 @@ impl Cache {
             }
             !pending.is_durable()
         });
-        self.commit_overwrites(|overwrite| overwrite.progress.covered(flush));
+        self.commit_overwrites(None, |overwrite| overwrite.progress.covered(flush));
         reset
     }
 
-    /// Forgets the overwrites that are durable, and of earlier ones the parts that these replaced:
-    /// to undo them would undo what is durable.
-    fn commit_overwrites(&mut self, durable: impl Fn(&Overwrite) -> bool) {
-        for log in self.conventional.values_mut() {
+    /// Forgets the overwrites that are durable, of one zone or of all, and of earlier ones the
+    /// parts that these replaced: to undo them would undo what is durable.
+    fn commit_overwrites(&mut self, zone: Option<ZoneId>, durable: impl Fn(&Overwrite) -> bool) {
+        let bytes = |log: &[Overwrite]| log.iter().map(|o| o.old.len()).sum::<usize>();
+        self.conventional.retain(|id, log| {
+            if zone.is_some_and(|zone| zone != *id) {
+                return true;
+            }
+            self.undo_bytes -= bytes(log);
             let mut committed: Vec<(u64, u64)> = Vec::new();
-            let mut keep = Vec::with_capacity(log.len());
+            let mut keep = Vec::new();
             for overwrite in log.drain(..).rev() {
                 if durable(&overwrite) {
                     committed.push((overwrite.offset, overwrite.end()));
@@ -321,11 +327,10 @@ impl Cache {
                 }
             }
             keep.reverse();
+            self.undo_bytes += bytes(&keep);
             *log = keep;
-        }
-        self.conventional.retain(|_, log| !log.is_empty());
-        let logs = self.conventional.values().flatten();
-        self.undo_bytes = logs.map(|overwrite| overwrite.old.len()).sum();
+            !log.is_empty()
+        });
     }
 
     /// Makes everything about a zone durable; returns whether that included a reset.
@@ -339,5 +344,43 @@ impl Cache {
     pub(super) fn take(&mut self) -> Self {
         let flushes = self.flushes;
         std::mem::replace(self, Self { flushes, ..Self::default() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ZONE: ZoneId = ZoneId(3);
+
+    #[test]
+    fn complete_stretches_that_touch_become_one() {
+        let mut cache = Cache::default();
+        let order = [5, 0, 3, 1, 9, 2, 4, 8, 6, 7];
+        for block in 0..10 {
+            let before = ZoneStatus { state: ZoneState::ImplicitlyOpen, written: block };
+            cache.write(ZONE, before, block + 1, block, false);
+        }
+        order.iter().for_each(|ticket| cache.complete(ZONE, *ticket));
+        let pending = &cache.sequential[&ZONE];
+        assert_eq!(pending.stretches.len(), 1);
+        assert_eq!((pending.stretches[0].start, pending.stretches[0].end), (0, 10));
+        let flush = cache.submit_flush();
+        assert!(cache.flush(flush).is_empty());
+        assert!(cache.sequential.is_empty());
+    }
+
+    #[test]
+    fn what_is_kept_of_conventional_zones_is_bounded() {
+        const BLOCK: usize = 1 << 20;
+        let mut cache = Cache::default();
+        let old: Arc<[u8]> = vec![0; BLOCK].into();
+        for ticket in 0..1000 {
+            cache.overwrite(ZONE, ticket * BLOCK as u64, old.clone(), ticket, false);
+            cache.complete(ZONE, ticket);
+            assert!(cache.undo_bytes <= UNDO_BYTES_MAX + BLOCK);
+            let kept = cache.conventional.get(&ZONE).map_or(0, |log| log.len() * BLOCK);
+            assert_eq!(kept, cache.undo_bytes);
+        }
     }
 }

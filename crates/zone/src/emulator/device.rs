@@ -128,7 +128,7 @@ impl Emulator {
     }
 
     /// Makes a zone fail: read-only or offline, durably and for ever. What the zone holds is
-    /// durable from then on.
+    /// durable from then on. A zone that is offline stays so.
     ///
     /// # Panics
     /// When `state` is any other.

@@ -221,9 +221,12 @@ impl Drive {
         Ok(())
     }
 
-    /// Makes a zone read-only or offline, durably and for ever.
+    /// Makes a zone read-only or offline, durably and for ever. One that is offline stays so.
     pub(super) fn fail_zone(&mut self, zone: ZoneId, state: ZoneState) -> Result<(), DeviceError> {
         self.table.check_zone(zone)?;
+        if self.table.status(zone).state == ZoneState::Offline {
+            return Ok(());
+        }
         if self.cache.settle_zone(zone) {
             self.medium.erase(zone)?;
         }

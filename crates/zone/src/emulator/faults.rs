@@ -1,9 +1,9 @@
 //! Faults that an emulated drive is told to have.
 //!
 //! - A read fails: a medium error; the next read may succeed.
-//! - A write fails: a medium error. Some of its first blocks may be written and the pointer advanced
-//!   by them. Whatever is submitted to the zone before somebody has waited for the failed write
-//!   fails too.
+//! - A write fails: a medium error. Some of its first blocks may be written and the pointer be
+//!   advanced by them. Whatever is submitted to the zone before somebody has waited for the failed
+//!   write fails too.
 //! - An open, close, finish or reset fails: a medium error; nothing changes.
 //! - A flush fails: what is not durable is lost, kept or torn as by a power cut, though it was
 //!   reported complete; what is in flight fails; open zones are closed.

@@ -89,7 +89,14 @@ impl Zone {
     }
 }
 
-fn work(device: &Emulator, zones: &mut [Zone], random: &mut Random) {
+/// What the oracle is told and the drive is not, for the oracle to find out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Lie {
+    SkippedFlush,
+    UnforcedWrite,
+}
+
+fn work(device: &Emulator, zones: &mut [Zone], random: &mut Random, lie: Option<Lie>) {
     let geometry = device.geometry().clone();
     let step = geometry.physical_step();
     let index = random.random_range(0..zones.len());
@@ -112,7 +119,8 @@ fn work(device: &Emulator, zones: &mut [Zone], random: &mut Random) {
             data.chunks_mut(block).for_each(|block| block.fill(random.random()));
             let bytes: Vec<u8> = data.iter().step_by(block).copied().collect();
             let forced = random.random_bool(0.2);
-            if device.write(Lba(start + at), data, forced, CAUSE).is_err() {
+            let really = forced && lie != Some(Lie::UnforcedWrite);
+            if device.write(Lba(start + at), data, really, CAUSE).is_err() {
                 return;
             }
             if conventional {
@@ -136,7 +144,9 @@ fn work(device: &Emulator, zones: &mut [Zone], random: &mut Random) {
             model.may_be_finished = true;
         }
         17 => {
-            device.control(Op::Flush, CAUSE).unwrap();
+            if lie != Some(Lie::SkippedFlush) {
+                device.control(Op::Flush, CAUSE).unwrap();
+            }
             zones.iter_mut().for_each(Zone::flushed);
         }
         _ => {}
@@ -167,7 +177,7 @@ fn check(geometry: &Geometry, zones: &[Zone], after: &Emulator, cut: PowerCut) {
     assert!(geometry.max_active.is_none_or(|max| active <= max), "{active} zones are active");
 }
 
-fn run(seed: u64, geometry: &Geometry) {
+fn run(seed: u64, geometry: &Geometry, lie: Option<Lie>) {
     let mut random = Random::seeded(seed);
     let device = Emulator::in_memory(geometry.clone(), seed).unwrap();
     let mut zones: Vec<Zone> = geometry
@@ -181,7 +191,7 @@ fn run(seed: u64, geometry: &Geometry) {
         })
         .collect();
     for _ in 0..400 {
-        work(&device, &mut zones, &mut random);
+        work(&device, &mut zones, &mut random, lie);
         let cut = PowerCut::any(&mut random);
         let after = device.snapshot().unwrap().cut(cut, &mut random.fork());
         check(geometry, &zones, &after, cut);
@@ -193,7 +203,17 @@ fn after_any_cut_each_block_holds_what_the_rules_allow() {
     for seed in test_seeds(6) {
         for (shape, geometry) in conformance::geometries() {
             eprintln!("seed {seed}, {shape}");
-            run(seed, &geometry);
+            run(seed, &geometry, None);
+        }
+    }
+}
+
+#[test]
+fn the_oracle_finds_out_a_drive_that_lies() {
+    for lie in [Lie::SkippedFlush, Lie::UnforcedWrite] {
+        for (shape, geometry) in conformance::geometries() {
+            let found = std::panic::catch_unwind(|| run(1, &geometry, Some(lie)));
+            assert!(found.is_err(), "{lie:?} was not found on: {shape}");
         }
     }
 }

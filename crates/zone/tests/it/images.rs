@@ -255,3 +255,60 @@ fn an_image_with_more_active_zones_than_its_limit_is_found() {
         other => panic!("{other:?}"),
     }
 }
+
+/// Does a little of everything, on a drive of a few blocks.
+fn golden_image(path: &Path) {
+    let geometry = Geometry {
+        logical_block: 512,
+        physical_block: 512,
+        zone_size: 4,
+        zone_capacity: 3,
+        zones: 8,
+        last_zone_size: Some(2),
+        conventional: vec![0..1, 6..7],
+        max_open: Some(3),
+        max_active: Some(4),
+        max_append: Some(2),
+    };
+    let drive = Emulator::create_image(path, geometry, UUID).unwrap();
+    let block = |text: &str| {
+        let mut block = IoBuf::copy_of(text.as_bytes());
+        block.pad_to(512);
+        block
+    };
+    let write = |lba, text| drop(drive.write(Lba(lba), block(text), false, CAUSE).unwrap());
+    write(2, "conventional");
+    write(4, "implicitly open");
+    drive.control(Op::Open(ZoneId(2)), CAUSE).unwrap();
+    write(8, "explicitly open");
+    (12..15).for_each(|lba| write(lba, "full"));
+    write(16, "closed");
+    drive.control(Op::Close(ZoneId(4)), CAUSE).unwrap();
+    drive.append(ZoneId(5), block("finished"), false, CAUSE).unwrap();
+    drive.control(Op::Finish(ZoneId(5)), CAUSE).unwrap();
+    drive.set_zone_condition(ZoneId(6), ZoneState::Offline).unwrap();
+}
+
+#[test]
+fn an_image_of_version_1_opens_for_ever() {
+    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/image-1.bin");
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("image");
+    golden_image(&path);
+    if std::env::var_os("TERRACE_REGENERATE").is_some() {
+        fs::copy(&path, &golden).unwrap();
+    }
+    let bytes = fs::read(&golden).unwrap();
+    assert!(bytes == fs::read(&path).unwrap(), "run with TERRACE_REGENERATE=1 if this is meant");
+
+    fs::write(&path, bytes).unwrap();
+    let drive = reopen(&path);
+    let states: Vec<ZoneState> = reports(&drive).iter().map(|report| report.state).collect();
+    use ZoneState::{Closed, Empty, Full, NotWritePointer, Offline};
+    assert_eq!(states, [NotWritePointer, Closed, Closed, Full, Closed, Full, Offline, Empty]);
+    for (lba, text) in
+        [(2, "conventional"), (4, "implicitly"), (8, "explicitly"), (14, "full"), (20, "finished")]
+    {
+        assert!(drive.read(Lba(lba), 1, CAUSE).unwrap().starts_with(text.as_bytes()), "{text}");
+    }
+}

@@ -6,7 +6,9 @@ use std::sync::Arc;
 use terrace_env::random::Random;
 use terrace_env::sync::Mutex;
 use terrace_env::{Cause, IoBuf, Lba, ZoneId};
-use terrace_zone::{Device, DeviceError, Emulator, Op, PowerCut, Request, Snapshot, ZoneState};
+use terrace_zone::{
+    Device, DeviceError, Emulator, Geometry, Op, PowerCut, Request, Snapshot, ZoneState,
+};
 
 use crate::geometries;
 
@@ -186,4 +188,27 @@ fn every_write_can_be_cut_in_its_midst() {
     assert_eq!(torn.into_iter().collect::<Vec<_>>(), [4, 5, 6, 7, 8]);
     let after = snapshots[1].cut(PowerCut::DropUnflushed, &mut Random::seeded(0));
     assert_eq!(state(&after, 0).1, 4);
+}
+
+#[test]
+fn an_overwrite_in_flight_does_not_take_a_durable_one_with_it() {
+    let geometry = Geometry { conventional: vec![0..1, 1..2], ..geometries::plain() };
+    let device = Emulator::in_memory(geometry, 1).unwrap();
+    device.write(Lba(0), data(4, 1), true, CAUSE).unwrap();
+    let submit = |lba, blocks, byte, fua| {
+        let op = Op::Write { lba: Lba(lba), data: data(blocks, byte), fua };
+        device.submit(Request { op, cause: CAUSE })
+    };
+    let in_flight = submit(0, 4, 2, false);
+    let flushed = submit(1, 1, 3, false);
+    device.wait(flushed).unwrap();
+    device.control(Op::Flush, CAUSE).unwrap();
+    let forced = submit(2, 1, 4, true);
+    device.wait(forced).unwrap();
+    let after = cut(&device, PowerCut::DropUnflushed, 0);
+    assert_eq!([0, 1, 2, 3].map(|lba| byte_at(&after, lba)), [1, 3, 4, 1]);
+    device.wait(in_flight).unwrap();
+    device.control(Op::Flush, CAUSE).unwrap();
+    let after = cut(&device, PowerCut::DropUnflushed, 0);
+    assert_eq!([0, 1, 2, 3].map(|lba| byte_at(&after, lba)), [2, 3, 4, 2]);
 }
