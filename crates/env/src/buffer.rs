@@ -90,3 +90,35 @@ impl fmt::Debug for IoBuf {
         write!(f, "IoBuf({} bytes)", self.len())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_byte_stays_on_a_page_while_the_buffer_grows() {
+        let mut buf = IoBuf::default();
+        for len in [1, 5_000, 100_000] {
+            buf.resize(len);
+            assert!(buf.as_ptr().addr().is_multiple_of(IoBuf::ALIGNMENT), "at {len} bytes");
+        }
+    }
+
+    #[test]
+    fn padding_fills_the_last_block_with_zeros_and_adds_none_to_a_full_one() {
+        let mut buf = IoBuf::copy_of(&[7; 513]);
+        assert_eq!(buf.pad_to(512), 511);
+        assert_eq!((buf.len(), &buf[513..]), (1024, &[0; 511][..]));
+        assert_eq!(buf.pad_to(512), 0);
+    }
+
+    #[test]
+    fn a_shortened_buffer_grows_back_with_zeros() {
+        let mut buf = IoBuf::copy_of(b"abcdef");
+        buf.truncate(2);
+        buf.resize(4);
+        assert_eq!(&buf[..], b"ab\0\0");
+        buf.clear();
+        assert!(buf.is_empty());
+    }
+}

@@ -53,3 +53,35 @@ impl RngCore for Random {
         self.0.fill_bytes(dest);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A seed names a history: when the generator changes, every recorded seed loses its meaning.
+    #[test]
+    fn the_sequence_of_a_seed_is_fixed() {
+        let mut random = Random::seeded(1);
+        assert_eq!(
+            [random.next_u64(), random.next_u64()],
+            [14_971_601_782_005_023_387, 13_781_649_495_232_077_965]
+        );
+        assert_eq!(random.random_range(0..1_000_000), 100_150);
+    }
+
+    #[test]
+    fn what_a_fork_draws_does_not_shift_its_parent() {
+        let (mut quiet, mut busy) = (Random::seeded(5), Random::seeded(5));
+        let (mut first, mut second) = (quiet.fork(), busy.fork());
+        assert_eq!(first.next_u64(), second.next_u64());
+        second.next_u64();
+        assert_eq!(quiet.next_u64(), busy.next_u64());
+    }
+
+    #[test]
+    fn a_random_uuid_says_that_it_is_one() {
+        let text = Random::seeded(1).uuid().to_string();
+        assert_eq!((text.len(), &text[14..15]), (36, "4"), "{text}");
+        assert!("89ab".contains(&text[19..20]), "{text}");
+    }
+}

@@ -7,7 +7,7 @@
 //!
 //! | | threads | simulation |
 //! |---|---|---|
-//! | [`spawn`] | a thread | a fiber on the simulation's OS thread |
+//! | [`spawn`] | a thread | a coroutine on the simulation's OS thread |
 //! | [`now`] | since the process first asked | since the simulation started |
 //! | [`sleep`], [`yield_now`] | the operating system's | others run, and the clock moves on |
 //! | [`charge`] | nothing | a sleep |
@@ -18,7 +18,7 @@
 //! [`sync`](crate::sync) is held, which debug builds check.
 
 mod ambient;
-mod fiber;
+mod coroutine;
 mod join;
 mod schedule;
 mod simulation;

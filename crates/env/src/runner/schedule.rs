@@ -1,6 +1,6 @@
 //! Who runs next in a simulation: the actors, what each waits for, and the virtual clock.
 //!
-//! Pure bookkeeping, without fibers: of all actors that can run, the next is the one with the
+//! Pure bookkeeping, without coroutines: of all actors that can run, the next is the one with the
 //! smallest (time, id). An actor that waits for a condition or for another actor's end has no time
 //! until it is woken, unless it gave a deadline.
 //!
@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 use std::fmt::Write as _;
 use std::panic::Location;
 
-use super::fiber::Fiber;
+use super::coroutine::Coroutine;
 use crate::Time;
 
 /// An actor, numbered in the order in which actors were spawned.
@@ -40,7 +40,7 @@ enum Wait {
 struct Actor {
     name: String,
     /// `None` while it runs; always `None` for the root, which runs on the caller's stack.
-    fiber: Option<Fiber>,
+    coroutine: Option<Coroutine>,
     stamp: u64,
     wait: Wait,
     timed_out: bool,
@@ -91,12 +91,12 @@ impl Schedule {
     }
 
     /// Adds an actor that can run now.
-    pub(super) fn add(&mut self, name: &str, fiber: Option<Fiber>) -> ActorId {
+    pub(super) fn add(&mut self, name: &str, coroutine: Option<Coroutine>) -> ActorId {
         let id = ActorId(self.spawned);
         self.spawned += 1;
         let actor = Actor {
             name: name.to_owned(),
-            fiber,
+            coroutine,
             stamp: 0,
             wait: Wait::Nothing,
             timed_out: false,
@@ -198,14 +198,14 @@ impl Schedule {
         Some(id)
     }
 
-    /// Takes an actor's fiber in order to resume it.
-    pub(super) fn take_fiber(&mut self, id: ActorId) -> Fiber {
-        self.actor(id).fiber.take().expect("the fiber of an actor that is suspended")
+    /// Takes an actor's coroutine in order to resume it.
+    pub(super) fn take_coroutine(&mut self, id: ActorId) -> Coroutine {
+        self.actor(id).coroutine.take().expect("the coroutine of an actor that is suspended")
     }
 
-    /// Keeps the fiber of an actor that has suspended itself.
-    pub(super) fn keep_fiber(&mut self, id: ActorId, fiber: Fiber) {
-        self.actor(id).fiber = Some(fiber);
+    /// Keeps the coroutine of an actor that has suspended itself.
+    pub(super) fn keep_coroutine(&mut self, id: ActorId, coroutine: Coroutine) {
+        self.actor(id).coroutine = Some(coroutine);
     }
 
     /// Removes an actor that has ended, and wakes who waits for its end.

@@ -1,11 +1,11 @@
-//! The simulated runner: actors as fibers on the calling OS thread, and a virtual clock.
+//! The simulated runner: actors as coroutines on the calling OS thread, and a virtual clock.
 //!
 //! The body of a simulation is its root actor and runs on the caller's stack. Whenever the root has
 //! to wait, it becomes the scheduler: it takes the actor with the smallest (time, id), sets the
-//! clock to that time, and resumes the actor's fiber, until its own turn comes. No time passes
+//! clock to that time, and resumes the actor's coroutine, until its own turn comes. No time passes
 //! while an actor computes. The switch points are [`sleep`](super::sleep),
-//! [`yield_now`](super::yield_now), [`charge`](super::charge), [`JoinHandle::join`] and the waits of
-//! [`Condvar`](crate::sync::Condvar); everything between two of them is atomic for the others.
+//! [`yield_now`](super::yield_now), [`charge`](super::charge), [`JoinHandle::join`] and the waits
+//! of [`Condvar`](crate::sync::Condvar); everything between two of them is atomic for the others.
 //!
 //! # When something goes wrong
 //! - An actor that panics wakes the actor that is joining it, which goes on with the panic. If
@@ -29,7 +29,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::panicking;
 use std::time::Duration;
 
-use super::fiber::{self, Fiber};
+use super::coroutine::{self, Coroutine};
 use super::join::{JoinHandle, Outcome, Slot};
 use super::schedule::{ActorId, Schedule};
 use crate::Time;
@@ -151,7 +151,7 @@ impl Simulation {
     ) -> JoinHandle<T> {
         let slot = Arc::new(Slot::default());
         let result = Arc::clone(&slot);
-        let fiber = Fiber::new(move || {
+        let coroutine = Coroutine::new(move || {
             let simulation = Self::current().expect("the simulation of a running actor");
             let outcome = catch_unwind(AssertUnwindSafe(|| {
                 simulation.unwind_if_cancelled();
@@ -159,7 +159,7 @@ impl Simulation {
             }));
             result.fill(outcome.map_err(|panic| simulation.hand_over(panic)));
         });
-        let actor = self.schedule.borrow_mut().add(name, Some(fiber));
+        let actor = self.schedule.borrow_mut().add(name, Some(coroutine));
         JoinHandle::actor(self.number, actor, slot)
     }
 
@@ -205,7 +205,7 @@ impl Simulation {
             self.dispatch(calm);
             return;
         }
-        fiber::suspend();
+        coroutine::suspend();
         if calm {
             self.unwind_if_cancelled();
         }
@@ -254,11 +254,11 @@ impl Simulation {
     }
 
     fn resume(&self, actor: ActorId) {
-        let mut fiber = self.schedule.borrow_mut().take_fiber(actor);
-        if fiber.resume() {
+        let mut coroutine = self.schedule.borrow_mut().take_coroutine(actor);
+        if coroutine.resume() {
             self.schedule.borrow_mut().finish(actor);
         } else {
-            self.schedule.borrow_mut().keep_fiber(actor, fiber);
+            self.schedule.borrow_mut().keep_coroutine(actor, coroutine);
         }
     }
 

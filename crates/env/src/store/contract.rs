@@ -198,13 +198,14 @@ pub trait FileWriter: Send {
     /// Makes everything appended so far durable.
     fn sync(&mut self) -> Result<(), StoreError>;
 
-    /// Hands the last bytes to the medium and ends writing: the file can now be sealed. Calling it
-    /// again does nothing.
+    /// Hands the last bytes to the medium and ends writing: the file can now be sealed, and further
+    /// appends are refused. Calling it again does nothing.
     fn finish(&mut self) -> Result<(), StoreError>;
 }
 
-/// A handle for reading. The file's bytes stay readable until the last handle is dropped, even when
-/// the file is deleted.
+/// A handle for reading. The bytes that the file had when it was opened stay readable until the
+/// last handle is dropped, even when the file is deleted, or trimmed there. A handle of an unsealed
+/// file also sees what is appended later.
 pub trait FileReader: Send + Sync {
     /// The file.
     fn id(&self) -> FileId;

@@ -16,7 +16,7 @@ mod annotation;
 pub mod conformance;
 mod contract;
 mod error;
-mod memory;
+pub mod memory;
 mod transaction;
 
 pub use annotation::{Annotation, KeyRange, Lifetime, PlacementHint};

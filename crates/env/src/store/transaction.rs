@@ -55,7 +55,8 @@ pub enum Change {
         /// The name.
         name: String,
     },
-    /// Moves a name, replacing the file that has the new one.
+    /// Moves a name. The file that had the new one loses it, as by [`Change::Unlink`]; a move to
+    /// the same name changes nothing.
     Rename {
         /// The name now.
         from: String,

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use super::Check;
 use super::actions::{
     assert_contents, commit, create, create_committed, dump, finished, note, pattern, read,
     refused, sealed, try_commit,
 };
+use super::suite::Check;
 use crate::store::{Annotation, Change, FileKind, StoreError, Transaction};
 use crate::{FileId, Store};
 

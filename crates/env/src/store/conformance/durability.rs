@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
+use super::Subject;
 use super::actions::{
     assert_contents, commit, contents, create, create_committed, dump, finished, named, note,
     pattern, read, refused, sealed,
 };
-use super::{DurableCheck, Subject};
+use super::suite::DurableCheck;
 use crate::store::{FileKind, StoreError};
 use crate::{FileId, Store};
 

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use super::Check;
 use super::actions::{
     assert_contents, commit, create, create_committed, finished, note, pattern, read, refused,
     sealed, try_commit,
 };
+use super::suite::Check;
 use crate::store::{FileKind, StoreError};
 use crate::{FileId, Store};
 

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use super::Check;
 use super::actions::{assert_contents, commit, named, read, refused, sealed, try_commit};
+use super::suite::Check;
 use crate::Store;
 use crate::store::StoreError;
 

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use super::Check;
 use super::actions::{commit, note, pattern, refused, sealed};
+use super::suite::Check;
 use crate::store::{CreateOptions, FileKind, PlacementHint, Rank, StoreError};
 use crate::{ByteCount, Cause, Store};
 

@@ -1,17 +1,18 @@
 //! The fake of [`Store`](super::Store): everything in memory, with the faults a real one can have.
 //!
 //! # Fault model
-//! - **Power cut** ([`MemoryStore::crash`]): committed transactions survive whole and in order, with
-//!   all bytes of the files they sealed. Of an unsealed file that was committed, everything synced
-//!   survives, and of what was appended since, depending on [`CrashMode`], nothing, everything, or a
-//!   random prefix: of a log cut between two appends, of any other file at any byte. A file that
-//!   was not committed is gone. A transaction is durable at one instant within
+//! - **Power cut** ([`MemoryStore::crash`]): committed transactions survive whole and in order,
+//!   with all bytes of the files they sealed. Of an unsealed file that was committed, everything
+//!   synced survives, and of what was appended since, depending on [`CrashMode`], nothing,
+//!   everything, or a random prefix: of a log cut between two appends, of any other file at any
+//!   byte. A file that was not committed is gone. A transaction is durable at one instant within
 //!   [`commit`](super::Store::commit): a cut during the call may fall before or after it.
 //! - **Failing operations** ([`MemoryStore::fail_at`]): an append, sync, finish, commit or read
 //!   fails with [`StoreError::Io`](super::StoreError::Io) and has no effect, once or from then on.
 //! - **A full medium** ([`MemoryStore::with_capacity`]): ranks run out of space one after another.
-//!   Bytes that readers of deleted files hold are not free: [`StoreError::Busy`]. (Bytes that were
-//!   trimmed are free at once, although readers that are older than the trim still see them.)
+//!   Bytes that readers of deleted files hold are not free: [`Busy`](super::StoreError::Busy).
+//!   (Bytes that were trimmed are free at once, although readers that are older than the trim
+//!   still see them.)
 //! - **Delay** ([`MemoryStore::with_latency`]): the operations above take time, so that in a
 //!   simulation others run while they are under way.
 //!

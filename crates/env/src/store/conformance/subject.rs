@@ -1,0 +1,18 @@
+//! What the suite needs of a store besides the contract: an end, and a new beginning.
+
+use std::sync::Arc;
+
+use crate::Store;
+
+/// A store that can be closed and found again.
+pub trait Subject {
+    /// The store, open. Checks drop every clone of it, and all handles, before they call the
+    /// methods below.
+    fn store(&self) -> Arc<dyn Store>;
+
+    /// Closes the store properly and opens it again.
+    fn reopen(&mut self);
+
+    /// Cuts the power, losing unsynced bytes by seed, and opens the store again.
+    fn power_cut(&mut self, seed: u64);
+}
