@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use terrace_env::runner::{self, simulate};
-use terrace_env::sync::{Condvar, Mutex, RwLock, assert_no_lock_held};
+use terrace_env::sync::{Condvar, Mutex, RwLock};
 
 use crate::panic_of;
 
@@ -139,6 +139,8 @@ fn the_lock_is_free_during_a_wait_and_held_after_it() {
 #[cfg(debug_assertions)]
 #[test]
 fn a_lock_held_over_a_wait_panics_with_its_place() {
+    use terrace_env::sync::assert_no_lock_held;
+
     let held_over = |what: &str, wait: &dyn Fn()| {
         for report in [panic_of(wait), panic_of(|| simulate(0, wait))] {
             let place = "the lock taken at crates/env/tests/it/sync.rs:";
