@@ -194,12 +194,12 @@ impl Overwrite {
             return vec![self];
         }
         let part = |from: u64, to: u64| {
-            let within = (from - self.offset) as usize..(to - self.offset) as usize;
-            (from < to).then(|| Self { offset: from, old: self.old[within].into(), ..self })
+            (from < to).then(|| {
+                let within = (from - self.offset) as usize..(to - self.offset) as usize;
+                Self { offset: from, old: self.old[within].into(), ..self }
+            })
         };
-        let before = (self.offset < start).then(|| part(self.offset, start));
-        let after = (end < self.end()).then(|| part(end, self.end()));
-        before.into_iter().chain(after).flatten().collect()
+        [part(self.offset, start), part(end, self.end())].into_iter().flatten().collect()
     }
 }
 
