@@ -2,7 +2,7 @@
 
 use terrace_env::store::StoreError;
 use terrace_env::{Cause, IoBuf, ZoneId};
-use terrace_zone::{Device, ZoneState};
+use terrace_zone::{Device, DeviceError, ZoneState};
 
 use crate::frame::BlockSource;
 use crate::{BLOCK, BlockAddr, logical_per_block, pointer, zone_blocks};
@@ -31,14 +31,15 @@ impl<'a> ZoneSource<'a> {
         let reports = device.report(zone, 1).map_err(|error| StoreError::io(what(), error))?;
         let blocks = zone_blocks(geometry, zone);
         let report = reports.first();
-        let offline = report.is_none_or(|report| report.state == ZoneState::Offline);
+        if report.is_none_or(|report| report.state == ZoneState::Offline) {
+            return Err(StoreError::io(what(), DeviceError::ZoneOffline { zone }));
+        }
         let written = match report {
             Some(report) if report.state.has_pointer() => {
                 let logical = report.write_pointer.0.saturating_sub(report.start.0);
                 let whole = logical.div_ceil(logical_per_block(geometry));
                 u32::try_from(whole).unwrap_or(u32::MAX).min(blocks)
             }
-            _ if offline => 0,
             _ => blocks,
         };
         let pointer = report.and_then(|report| pointer(geometry, report));

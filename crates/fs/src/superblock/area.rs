@@ -269,16 +269,17 @@ fn look_into(device: &dyn Device, report: &ZoneReport) -> Result<Seen, StoreErro
     Ok(seen)
 }
 
-/// Where the pointer means nothing: how many blocks, from the first, are superblocks.
+/// Where the pointer means nothing: how many blocks, from the first, are superblocks. Found by
+/// halving, with several blocks looked at each time, so that a broken one does not pass for the end.
 fn written_prefix(device: &dyn Device, zone: ZoneId, capacity: u32) -> Result<u32, StoreError> {
-    let marked = |block: u32| {
-        let blocks = read(device, zone, block, 1)?;
-        Ok::<_, StoreError>(blocks.iter().any(|block| Superblock::is_marked(block)))
-    };
+    let window = |first: u32| read(device, zone, first, TAIL.min(capacity - first));
+    if !window(0)?.iter().any(|block| superblock_in(block, zone).is_some()) {
+        return Ok(0);
+    }
     let (mut low, mut high) = (0, capacity);
     while low < high {
         let middle = low + (high - low) / 2;
-        if marked(middle)? {
+        if window(middle)?.iter().any(|block| Superblock::is_marked(block)) {
             low = middle + 1;
         } else {
             high = middle;

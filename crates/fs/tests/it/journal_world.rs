@@ -9,7 +9,7 @@ use terrace_env::sync::Mutex;
 use terrace_env::{Cause, ZoneId};
 use terrace_fs::journal::{Journal, JournalSpace, Replayed, format, replay};
 use terrace_fs::superblock::SuperblockArea;
-use terrace_zone::{Device, Geometry, Op, ZoneType};
+use terrace_zone::{Device, Geometry, Op, ZoneState, ZoneType};
 
 /// Zones that are given out in order, the lowest free one first, and reset when they are.
 pub(crate) struct Zones {
@@ -23,7 +23,11 @@ impl Zones {
         let geometry = device.geometry();
         let all = geometry.zone_ids();
         let sequential = all.filter(|zone| geometry.zone_type(*zone) == ZoneType::Sequential);
-        let free = sequential.filter(|zone| !used.contains(zone)).collect();
+        let writable = |zone: &ZoneId| {
+            let report = device.report(*zone, 1).expect("a report")[0];
+            !matches!(report.state, ZoneState::ReadOnly | ZoneState::Offline)
+        };
+        let free = sequential.filter(|zone| !used.contains(zone) && writable(zone)).collect();
         Arc::new(Self { device: Arc::clone(device), free: Mutex::new(free) })
     }
 }

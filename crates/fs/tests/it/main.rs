@@ -3,9 +3,14 @@
 #[cfg(feature = "canary")]
 mod canary;
 mod changes;
+mod failures;
 mod flips;
 mod golden;
+mod groups;
 mod journal;
 mod journal_cuts;
 mod journal_world;
+mod logs;
+mod rolls;
 mod specimens;
+mod superblocks;

@@ -1,0 +1,142 @@
+//! Superblocks: found, written in turn, and never silently an old one.
+
+use std::sync::Arc;
+
+use terrace_env::random::{Random, Rng};
+use terrace_env::store::StoreError;
+use terrace_env::test_seeds;
+use terrace_fs::journal::replay;
+use terrace_fs::superblock::{Placement, SuperblockArea};
+use terrace_fs::{BLOCK, BlockAddr};
+use terrace_zone::{Device, Emulator, PowerCut, ZoneState};
+
+use crate::changes::Changes;
+use crate::journal_world::{make, open, shape};
+
+fn drive(seed: u64) -> (Arc<Emulator>, Arc<dyn Device>) {
+    let emulator = Arc::new(Emulator::in_memory(shape(seed), seed).expect("a possible shape"));
+    let device = Arc::clone(&emulator) as Arc<dyn Device>;
+    (emulator, device)
+}
+
+#[test]
+fn an_unformatted_drive_says_so() {
+    for seed in 0..4 {
+        let error = replay(&drive(seed).1, false).err().expect("there is no store");
+        assert!(error.to_string().contains("format the device first"), "{error}");
+    }
+}
+
+#[test]
+fn every_superblock_written_is_the_one_found() {
+    for seed in 0..4 {
+        let (_, device) = drive(seed);
+        make(&device, seed);
+        for round in 0..40 {
+            let (mut area, mut superblock) =
+                SuperblockArea::find(Arc::clone(&device)).expect("a superblock");
+            superblock.options = vec![round];
+            area.write(&mut superblock).expect("a write");
+            let (_, found) = SuperblockArea::find(Arc::clone(&device)).expect("a superblock");
+            assert_eq!(found, superblock);
+        }
+    }
+}
+
+#[test]
+fn a_superblock_zone_that_fails_is_left_for_the_other() {
+    let (emulator, device) = drive(0);
+    make(&device, 0);
+    let (mut area, mut superblock) =
+        SuperblockArea::find(Arc::clone(&device)).expect("a superblock");
+    let Placement::Log([first, _]) = superblock.placement else {
+        panic!("a drive without conventional zones has a log of superblocks")
+    };
+    emulator.set_zone_condition(first, ZoneState::ReadOnly).expect("a zone that fails");
+    superblock.options = b"newer".to_vec();
+    area.write(&mut superblock).expect("a write to the other zone");
+    let (_, found) = SuperblockArea::find(Arc::clone(&device)).expect("a superblock");
+    assert_eq!(found.options, b"newer");
+}
+
+#[test]
+fn a_format_is_preferred_to_an_older_store_elsewhere() {
+    let (emulator, device) = drive(0);
+    make(&device, 0);
+    let (_, old) = SuperblockArea::find(Arc::clone(&device)).expect("a superblock");
+    let Placement::Log([first, _]) = old.placement else { panic!("a log of superblocks") };
+    emulator.set_zone_condition(first, ZoneState::ReadOnly).expect("a zone that fails");
+    make(&device, 1);
+    let (_, new) = SuperblockArea::find(Arc::clone(&device)).expect("a superblock");
+    assert_ne!(new.uuid, old.uuid);
+    assert!(new.generation > old.generation && new.placement != old.placement);
+}
+
+/// After mounts over torn tails, with splices and rolls in between: any one superblock damaged.
+#[test]
+fn a_damaged_superblock_never_leads_to_an_older_state() {
+    let mut right = 0;
+    for seed in test_seeds(24) {
+        let (emulator, device) = drive(seed);
+        make(&device, seed);
+        drop(device);
+        let (mut emulator, mut random) = (emulator, Random::seeded(seed));
+        let mut changes = Changes::new(seed, 2000);
+        for _ in 0..random.random_range(1..12) {
+            let device = Arc::clone(&emulator) as Arc<dyn Device>;
+            let journal = open(&device).expect("a mount");
+            for _ in 0..random.random_range(1..8) {
+                let records = journal.read(|catalog| changes.transaction(catalog));
+                journal.commit(records, false).expect("a commit");
+            }
+            if random.random_bool(0.3) {
+                journal.roll().expect("a roll");
+            }
+            drop(journal);
+            right += damage_each(&emulator, &device, seed);
+            // A torn write behind the end: the next mount has to go on elsewhere.
+            let torn = emulator.snapshot().expect("a drive in memory");
+            emulator = Arc::new(torn.cut(PowerCut::Blocks, &mut random));
+            soil(&emulator);
+        }
+    }
+    assert!(right > 500, "a damaged superblock is an error only where an older one leads astray");
+}
+
+/// Leaves garbage behind the journal's end, as a write that was torn does.
+fn soil(emulator: &Arc<Emulator>) {
+    let device = Arc::clone(emulator) as Arc<dyn Device>;
+    let zone = replay(&device, true).expect("a store").journal_zones().last().expect("a zone");
+    let report = device.report(zone, 1).expect("a report")[0];
+    let geometry = device.geometry();
+    let room = report.start.0 + report.capacity - report.write_pointer.0;
+    if report.state.has_pointer() && room * u64::from(geometry.logical_block) >= BLOCK as u64 {
+        let garbage = terrace_env::IoBuf::copy_of(&[0x5a; BLOCK]);
+        let cause = terrace_env::Cause::Client;
+        device.write(report.write_pointer, garbage, true, cause).expect("a write");
+    }
+}
+
+/// Damages one superblock after the other; returns how often the store was found all the same.
+fn damage_each(emulator: &Emulator, device: &Arc<dyn Device>, seed: u64) -> u32 {
+    let now = replay(device, false).expect("a store");
+    let mut right = 0;
+    for zone in now.superblock_zones() {
+        for block in 0..7 {
+            let lba = BlockAddr { zone, block }.lba(device.geometry());
+            for byte in [0, 50, 110] {
+                emulator.corrupt(lba, |bytes| bytes[byte] ^= 0x10).expect("a block");
+                match replay(device, false) {
+                    Ok(found) => {
+                        assert!(found.catalog == now.catalog, "seed {seed}: {zone}/{block}");
+                        right += 1;
+                    }
+                    Err(StoreError::Corruption { .. }) => {}
+                    Err(other) => panic!("seed {seed}: {zone}/{block}: {other}"),
+                }
+                emulator.corrupt(lba, |bytes| bytes[byte] ^= 0x10).expect("a block");
+            }
+        }
+    }
+    right
+}
