@@ -93,6 +93,11 @@ impl Journal {
         look(&self.state.lock().catalog)
     }
 
+    /// Gives out file ids from `first` on.
+    pub(super) fn give_ids_from(&self, first: FileId) {
+        self.next_file.fetch_max(first.0, Ordering::Relaxed);
+    }
+
     /// A file id that nobody has.
     pub fn new_file(&self) -> FileId {
         FileId(self.next_file.fetch_add(1, Ordering::Relaxed))

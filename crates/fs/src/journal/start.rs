@@ -14,8 +14,8 @@
 
 use std::sync::Arc;
 
-use terrace_env::Uuid;
 use terrace_env::store::StoreError;
+use terrace_env::{FileId, Uuid};
 use terrace_zone::Device;
 
 use super::leader::{Leader, head_at};
@@ -27,6 +27,9 @@ use crate::catalog::{Catalog, Effects, Record};
 use crate::superblock::{
     Features, JournalHead, SPLICES_MAX, Shape, Splice, Superblock, SuperblockArea,
 };
+
+/// Sixteen million files that are created one after the other and never committed.
+const IDS_PER_MOUNT_LOG2: u32 = 24;
 
 /// The sequence of a store's first journal frame.
 const FIRST_SEQUENCE: u64 = 1;
@@ -82,6 +85,12 @@ fn write_twice(area: &mut SuperblockArea, superblock: &mut Superblock) -> Result
     area.write(superblock)
 }
 
+/// The first file id of a mount. Ids that an earlier mount gave out and never committed are known
+/// to nobody, so each mount starts a range of its own, too large to be used up by such ids.
+fn first_file(catalog: &Catalog, epoch: u32) -> FileId {
+    catalog.next_file().max(FileId(u64::from(epoch) << IDS_PER_MOUNT_LOG2))
+}
+
 impl Journal {
     /// Goes on with a journal, and commits the first records of this mount: that its epoch is used,
     /// and `first` (the ends of recovered logs, made with [`Replayed::epoch`]). Nothing else may be
@@ -93,7 +102,7 @@ impl Journal {
         first: Vec<Record>,
     ) -> Result<(Self, Effects), StoreError> {
         let epoch = replayed.epoch();
-        let next_file = replayed.catalog.next_file();
+        let next_file = first_file(&replayed.catalog, epoch);
         let Replayed { mut area, mut superblock, catalog, end, zones, .. } = replayed;
         let (uuid, mut snapshot) = (superblock.uuid, replayed.snapshot);
         let tail = if replayed.is_clean {
@@ -125,6 +134,7 @@ impl Journal {
         let device = Arc::clone(device);
         let leader = Leader { device, tail, area, superblock, roll, snapshot };
         let journal = Self::new(catalog, leader, epoch);
+        journal.give_ids_from(next_file);
         let mut records = vec![Record::Mount { epoch, next_file }];
         records.extend(first);
         let effects = journal.commit(records, false)?;

@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 
+use terrace_env::FileId;
 use terrace_env::random::{Random, Rng};
 use terrace_env::store::StoreError;
 use terrace_env::sync::Mutex;
@@ -60,7 +61,9 @@ impl Watched {
     fn open(&self) -> Result<Journal, StoreError> {
         let replayed = replay(&self.device(), true)?;
         let mut after = replayed.catalog.clone();
-        let (epoch, next_file) = (replayed.epoch(), after.next_file());
+        // Every mount starts a range of file ids of its own.
+        let epoch = replayed.epoch();
+        let next_file = after.next_file().max(FileId(u64::from(epoch) << 24));
         after.stage(&mut [Record::Mount { epoch, next_file }])?;
         self.known.lock().next = Some(after.clone());
         let journal = resume(&self.device(), replayed)?;
