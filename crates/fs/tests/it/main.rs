@@ -3,6 +3,8 @@
 #[cfg(feature = "canary")]
 mod canary;
 mod changes;
+mod conformance;
+mod drive;
 mod failures;
 mod flips;
 mod golden;
