@@ -5,15 +5,24 @@
 //! |---|---|---|
 //! | which zone does a file's next stretch go to | [`Placement`] | [`LogStructured`] |
 //! | which zone is emptied next, and where to | [`Reclaim`] | [`Greedy`] |
+//! | which tables are merged next, and where do they go | [`Compaction`] | [`Leveled`] |
 //!
 //! policy does not know I/O, bytes on a medium, threads or the clock.
 
+mod compaction;
 mod greedy;
+mod leveled;
 mod log_structured;
 mod placement;
+mod plan;
 mod reclaim;
+mod tree;
 
+pub use compaction::{Backlog, Choice, Compaction, Urgency};
 pub use greedy::Greedy;
+pub use leveled::{LEVEL_STREAM_FIRST, Leveled, LeveledOptions};
 pub use log_structured::LogStructured;
 pub use placement::{PartZone, Placement, PlacementChoice, PlacementRequest, SpaceView};
+pub use plan::{Cut, Input, Merge, Move, Obstacle, Part, Place, Plan, Route};
 pub use reclaim::{CandidateZone, RECLAIM_STREAM, Reclaim, ReclaimChoice, ReclaimView};
+pub use tree::{Key, LevelView, RunId, RunView, SegmentView, Span, TreeView};

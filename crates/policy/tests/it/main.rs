@@ -1,5 +1,6 @@
 //! The policies' tests: goldens in text, a view in and a choice out.
 
+mod compaction;
 mod golden;
 mod placement;
 mod reclaim;

@@ -1,0 +1,368 @@
+//! Leveled compaction, as LevelDB does it (`db/version_set.cc`, `PickCompaction`).
+//!
+//! Level 0 holds a run per flush. Every further level holds one run, and may be `factor` times as
+//! large as the level above it.
+//!
+//! 1. A level's score is its size over its target; level 0's, its runs over their limit. The
+//!    level with the highest score of at least 1 is compacted into the next one.
+//! 2. From level 0, the oldest run and all runs that overlap it, directly or by others. From any
+//!    other level, the first segment at or behind the level's pointer; the pointer moves behind
+//!    it and goes round (so that each key is compacted in turn).
+//! 3. They merge with what they overlap in the next level. If that is nothing, they move there by
+//!    metadata alone - unless they hold deletes that could be dropped instead.
+//! 4. Outputs end at the table size, and where they would reach over more than ten tables of the
+//!    level behind theirs, so that no later compaction becomes too large.
+//! 5. When no level is too large: segments that are mostly deletes go down as well, so that the
+//!    space of deleted data comes back though nothing new is written.
+//!
+//! Other layouts are drained: while a level behind level 0 has several runs, the oldest but one is
+//! merged into the oldest, segment by segment, deepest level first.
+//!
+//! The state is the pointers: version (1), number of levels (1), then per level its pointer, a full
+//! key with its length (4); empty for none.
+
+use terrace_env::ByteCount;
+use terrace_env::codec::{DecodeError, Reader, Writer};
+
+use crate::compaction::{Backlog, Choice, Compaction, Urgency};
+use crate::plan::{Cut, Input, Merge, Move, Obstacle, Part, Place, Plan, Route};
+use crate::tree::{RunId, SegmentView, Span, TreeView};
+
+/// The stream of the first level; each level has its own.
+pub const LEVEL_STREAM_FIRST: u16 = 16;
+
+const STATE_VERSION: u8 = 1;
+
+/// The figures of leveled compaction.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LeveledOptions {
+    /// How many runs in level 0 start a compaction.
+    pub level0_runs: usize,
+    /// How many slow writers down.
+    pub level0_slow: usize,
+    /// How many stop them.
+    pub level0_stop: usize,
+    /// The target size of level 1.
+    pub level1_size: ByteCount,
+    /// How much larger each further level may be.
+    pub factor: u32,
+    /// The size of a table.
+    pub table_size: ByteCount,
+    /// How many levels there are, level 0 included.
+    pub levels: usize,
+    /// How many tables' worth of the level behind its own an output may overlap.
+    pub overlap_tables: u32,
+}
+
+impl Default for LeveledOptions {
+    /// LevelDB's figures, at 16 MiB a table.
+    fn default() -> Self {
+        Self {
+            level0_runs: 4,
+            level0_slow: 8,
+            level0_stop: 12,
+            level1_size: ByteCount::mib(64),
+            factor: 10,
+            table_size: ByteCount::mib(16),
+            levels: 7,
+            overlap_tables: 10,
+        }
+    }
+}
+
+/// Leveled compaction.
+#[derive(Clone, Debug, Default)]
+pub struct Leveled {
+    options: LeveledOptions,
+}
+
+/// Segments of one run that go elsewhere.
+struct Source<'a> {
+    place: Place,
+    segments: Vec<&'a SegmentView>,
+}
+
+impl Leveled {
+    /// A decider with these figures.
+    ///
+    /// # Panics
+    /// When there are fewer than two levels or a figure is zero.
+    #[must_use]
+    pub fn new(options: LeveledOptions) -> Self {
+        assert!((2..=64).contains(&options.levels), "2 to 64 levels, not {}", options.levels);
+        assert!(options.level0_runs > 0 && options.factor > 0, "a limit of zero: {options:?}");
+        assert!(options.table_size.0 > 0 && options.level1_size.0 > 0, "a size of zero");
+        Self { options }
+    }
+
+    fn last(&self) -> usize {
+        self.options.levels - 1
+    }
+
+    fn target(&self, level: usize) -> f64 {
+        let grown = f64::from(self.options.factor).powi(level as i32 - 1);
+        self.options.level1_size.0 as f64 * grown
+    }
+
+    /// The level that is furthest above its target.
+    fn fullest(&self, tree: &TreeView) -> Option<usize> {
+        let score = |level: usize| match level {
+            0 => tree.runs(0).len() as f64 / self.options.level0_runs as f64,
+            _ => tree.levels.get(level).map_or(0.0, |l| l.size().0 as f64) / self.target(level),
+        };
+        let mut best = None;
+        for (level, score) in (0..self.last()).map(|level| (level, score(level))) {
+            if score >= 1.0 && best.is_none_or(|(_, highest)| score > highest) {
+                best = Some((level, score));
+            }
+        }
+        best.map(|(level, _)| level)
+    }
+
+    /// Step 2 for level 0: the oldest run and whatever overlaps it.
+    fn level0(&self, tree: &TreeView, state: &Pointers, seed: usize) -> Option<Choice> {
+        let runs = tree.runs(0);
+        let mut hull = runs.get(seed)?.span()?;
+        let mut taken = vec![false; runs.len()];
+        taken[seed] = true;
+        // What is older than a taken run and overlaps the hull must come along; what is newer
+        // comes along because it would be merged with the same tables soon.
+        loop {
+            let next = (0..runs.len())
+                .find(|&i| !taken[i] && runs[i].span().is_some_and(|span| span.overlaps(&hull)));
+            let Some(next) = next else { break };
+            taken[next] = true;
+            hull = runs[next].span().map_or(hull.clone(), |span| span.hull(&hull));
+        }
+        let sources = runs.iter().zip(&taken).filter(|(_, taken)| **taken);
+        let sources = sources.map(|(run, _)| Source {
+            place: Place { level: 0, run: run.id },
+            segments: run.segments.iter().collect(),
+        });
+        Some(self.merge_into(tree, sources.collect(), 1, state.encode()))
+    }
+
+    /// Step 2 for the other levels.
+    fn round_robin(&self, tree: &TreeView, state: &Pointers, level: usize) -> Option<Choice> {
+        let segments = &tree.runs(level).first()?.segments;
+        let pointer = &state.0[level];
+        let at = segments.partition_point(|segment| segment.span.start[..] < pointer[..]);
+        let seed = segments.get(at).or(segments.first())?;
+        let mut moved = state.clone();
+        moved.0[level] = seed.span.end.to_vec();
+        Some(self.segment_down(tree, level, seed, &moved))
+    }
+
+    /// One segment of a level's only run into the next level.
+    fn segment_down(
+        &self,
+        tree: &TreeView,
+        level: usize,
+        seed: &SegmentView,
+        state: &Pointers,
+    ) -> Choice {
+        let run = tree.runs(level).first().map_or(RunId::default(), |run| run.id);
+        let place = Place { level: level as u8, run };
+        let source = Source { place, segments: vec![seed] };
+        self.merge_into(tree, vec![source], level + 1, state.encode())
+    }
+
+    /// Drains levels behind level 0 that have several runs.
+    fn drain(&self, tree: &TreeView, state: &Pointers) -> Option<Choice> {
+        let deepest = (1..tree.levels.len()).rev().find(|&level| tree.runs(level).len() > 1)?;
+        let runs = tree.runs(deepest);
+        let (newer, oldest) = (&runs[runs.len() - 2], &runs[runs.len() - 1]);
+        let seed = newer.segments.first()?;
+        let source =
+            Source { place: Place { level: deepest as u8, run: newer.id }, segments: vec![seed] };
+        let to = Place { level: deepest as u8, run: oldest.id };
+        Some(self.merge_to(tree, vec![source], to, state.encode()))
+    }
+
+    /// Step 3, into the run of `level`.
+    fn merge_into(
+        &self,
+        tree: &TreeView,
+        sources: Vec<Source<'_>>,
+        level: usize,
+        state: Vec<u8>,
+    ) -> Choice {
+        let run = tree.runs(level).last().map_or(RunId(1), |run| run.id);
+        self.merge_to(tree, sources, Place { level: level as u8, run }, state)
+    }
+
+    fn merge_to(
+        &self,
+        tree: &TreeView,
+        sources: Vec<Source<'_>>,
+        to: Place,
+        state: Vec<u8>,
+    ) -> Choice {
+        let segments = || sources.iter().flat_map(|source| &source.segments);
+        let hull = segments()
+            .map(|segment| segment.span.clone())
+            .reduce(|hull, span| hull.hull(&span))
+            .expect("a compaction of at least one segment");
+        let level = usize::from(to.level);
+        let target = tree.runs(level).iter().find(|run| run.id == to.run);
+        let met = target.map_or(&[][..], |run| run.overlapping(&hull));
+        let mostly_data = segments().all(|segment| segment.deletes * 4 <= segment.entries);
+        if met.is_empty() && sources.len() == 1 && mostly_data {
+            let from = sources[0].place;
+            let moves = segments().map(|segment| Move { part: part(segment), from, to });
+            return Choice { plan: Plan::Relink(moves.collect()), state };
+        }
+        let mut inputs: Vec<Input> = sources
+            .iter()
+            .map(|source| Input {
+                place: source.place,
+                parts: source.segments.iter().map(|segment| part(segment)).collect(),
+            })
+            .collect();
+        if !met.is_empty() {
+            inputs.push(Input { place: to, parts: met.iter().map(part).collect() });
+        }
+        let hull = met.iter().fold(hull, |hull, segment| hull.hull(&segment.span));
+        let cut = self.cut(tree, level, &hull);
+        let stream = LEVEL_STREAM_FIRST + u16::from(to.level);
+        let routes = vec![Route { end: None, to, stream, cut }];
+        Choice { plan: Plan::Merge(Merge { inputs, routes }), state }
+    }
+
+    /// Step 4.
+    fn cut(&self, tree: &TreeView, level: usize, hull: &Span) -> Cut {
+        let runs = tree.runs(level + 1).iter();
+        let mut obstacles: Vec<Obstacle> = runs
+            .flat_map(|run| run.overlapping(hull))
+            .map(|segment| Obstacle { end: segment.span.end.clone(), size: segment.size })
+            .collect();
+        obstacles.sort_by(|a, b| a.end.cmp(&b.end));
+        let size = self.options.table_size;
+        let overlap_max = ByteCount(size.0 * u64::from(self.options.overlap_tables));
+        Cut { size, obstacles, overlap_max }
+    }
+
+    /// Step 5: a segment of whose entries at least one in `share` is a delete.
+    fn deletes_down(&self, tree: &TreeView, state: &Pointers, share: u64) -> Option<Choice> {
+        let due = |s: &SegmentView| s.deletes > 0 && s.deletes * share >= s.entries;
+        let level0 = tree.runs(0);
+        if let Some(seed) = level0.iter().rposition(|run| run.segments.iter().any(due)) {
+            return self.level0(tree, state, seed);
+        }
+        (1..self.last()).find_map(|level| {
+            let seed = tree.runs(level).first()?.segments.iter().find(|segment| due(segment))?;
+            Some(self.segment_down(tree, level, seed, state))
+        })
+    }
+
+    fn level0_oldest(&self, tree: &TreeView, state: &Pointers) -> Option<Choice> {
+        self.level0(tree, state, tree.runs(0).len().checked_sub(1)?)
+    }
+
+    /// The first segment, from the top, that lies over another one.
+    fn covering(&self, tree: &TreeView, state: &Pointers, span: Option<&Span>) -> Option<Choice> {
+        (1..self.last()).find_map(|level| {
+            let run = tree.runs(level).first()?;
+            let candidates = span.map_or(&run.segments[..], |span| run.overlapping(span));
+            let seed = candidates.iter().find(|s| tree.overlaps_below(level, &s.span))?;
+            Some(self.segment_down(tree, level, seed, state))
+        })
+    }
+}
+
+impl Compaction for Leveled {
+    fn name(&self) -> &'static str {
+        "leveled"
+    }
+
+    fn pick(&self, tree: &TreeView, state: &[u8], urgency: Urgency) -> Option<Choice> {
+        let state = Pointers::decode(state, self.options.levels);
+        let due = self.drain(tree, &state).or_else(|| match self.fullest(tree)? {
+            0 => self.level0_oldest(tree, &state),
+            level => self.round_robin(tree, &state, level),
+        });
+        match urgency {
+            Urgency::Shape => due.or_else(|| self.deletes_down(tree, &state, 2)),
+            Urgency::Space => due
+                .or_else(|| self.deletes_down(tree, &state, u64::MAX))
+                .or_else(|| self.level0_oldest(tree, &state))
+                .or_else(|| self.covering(tree, &state, None)),
+        }
+    }
+
+    fn push_down(&self, tree: &TreeView, state: &[u8], span: &Span) -> Option<Choice> {
+        let state = Pointers::decode(state, self.options.levels);
+        if let Some(choice) = self.drain(tree, &state) {
+            return Some(choice);
+        }
+        let level0 = tree.runs(0);
+        let seed = level0.iter().rposition(|run| !run.overlapping(span).is_empty());
+        match seed {
+            Some(seed) => self.level0(tree, &state, seed),
+            None => self.covering(tree, &state, Some(span)),
+        }
+    }
+
+    fn backlog(&self, tree: &TreeView) -> Backlog {
+        match tree.runs(0).len() {
+            runs if runs >= self.options.level0_stop => Backlog::Stop,
+            runs if runs >= self.options.level0_slow => Backlog::Slow,
+            _ => Backlog::None,
+        }
+    }
+}
+
+fn part(segment: &SegmentView) -> Part {
+    Part { file: segment.file, span: segment.span.clone() }
+}
+
+/// Where each level's turn is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Pointers(Vec<Vec<u8>>);
+
+impl Pointers {
+    /// State that is not understood is no state: the turn begins anew.
+    fn decode(bytes: &[u8], levels: usize) -> Self {
+        let mut pointers = Self::try_decode(bytes).unwrap_or_default();
+        pointers.resize(levels, Vec::new());
+        Self(pointers)
+    }
+
+    fn try_decode(bytes: &[u8]) -> Result<Vec<Vec<u8>>, DecodeError> {
+        let mut reader = Reader::new(bytes);
+        let version = reader.u8("state version")?;
+        if version != STATE_VERSION {
+            return Err(reader.wrong("state version", 1, "1", u64::from(version)));
+        }
+        let count = reader.u8("levels")?;
+        let pointer = |_| reader.prefixed("pointer").map(<[u8]>::to_vec);
+        (0..count).map(pointer).collect()
+    }
+
+    fn encode(&self) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        bytes.put_u8(STATE_VERSION);
+        bytes.put_u8(self.0.len() as u8);
+        for pointer in &self.0 {
+            bytes.put_prefixed(pointer);
+        }
+        bytes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pointers_read_back_and_garbage_is_no_state() {
+        let pointers = Pointers(vec![Vec::new(), b"m".to_vec(), b"\0\xff".to_vec()]);
+        let bytes = pointers.encode();
+        assert_eq!(Pointers::decode(&bytes, 3), pointers);
+        assert_eq!(Pointers::decode(&bytes, 2).0, pointers.0[..2]);
+        for len in 0..bytes.len() {
+            assert_eq!(Pointers::decode(&bytes[..len], 2).0, [b"", b""]);
+        }
+        assert_eq!(Pointers::decode(b"another decider's state", 1).0, [b""]);
+    }
+}

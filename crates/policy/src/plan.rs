@@ -1,0 +1,107 @@
+//! What a compaction does, decided before the first byte is read.
+//!
+//! A merge takes *parts* (tables, or ranges of tables) out of the tree and routes the merged keys:
+//! consecutive ranges, each with its destination. A relink moves parts to another place in the tree
+//! by metadata alone. Whoever carries out a plan does so without thinking.
+
+use std::fmt;
+
+use terrace_env::{ByteCount, FileId};
+
+use crate::tree::{Key, RunId, Span};
+
+/// A range of a table that is taken out of the tree.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// The table.
+    pub file: FileId,
+    /// What is taken of it: all or a part of one of its segments.
+    pub span: Span,
+}
+
+/// A place in the tree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Place {
+    /// The level.
+    pub level: u8,
+    /// The run; if the level has none of this id, a new one of this age rank.
+    pub run: RunId,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "level {} run {}", self.level, self.run)
+    }
+}
+
+/// What a merge takes out of one run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Input {
+    /// The run.
+    pub place: Place,
+    /// In key order, without overlap.
+    pub parts: Vec<Part>,
+}
+
+/// Something that an output had better not reach over: a table that the output's own compaction
+/// would have to read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Obstacle {
+    /// The key behind it.
+    pub end: Key,
+    /// What reading it costs.
+    pub size: ByteCount,
+}
+
+/// Where outputs end. Always between two user keys.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cut {
+    /// When they have grown to this.
+    pub size: ByteCount,
+    /// In key order.
+    pub obstacles: Vec<Obstacle>,
+    /// When they reach over obstacles of more than this.
+    pub overlap_max: ByteCount,
+}
+
+/// Where a range of the merged keys goes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Route {
+    /// The first key behind the range; `None`: to the end. Routes are in key order.
+    pub end: Option<Key>,
+    /// The run that gets it.
+    pub to: Place,
+    /// The stream its tables are written to.
+    pub stream: u16,
+    /// Where its tables end.
+    pub cut: Cut,
+}
+
+/// Parts read, merged and written anew.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Merge {
+    /// What is read; newest first.
+    pub inputs: Vec<Input>,
+    /// Where it goes; the last route has no end.
+    pub routes: Vec<Route>,
+}
+
+/// A part that moves by metadata alone.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Move {
+    /// What moves.
+    pub part: Part,
+    /// Where it is.
+    pub from: Place,
+    /// Where it goes.
+    pub to: Place,
+}
+
+/// What a compaction does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Plan {
+    /// Parts are read, merged and written anew.
+    Merge(Merge),
+    /// Parts move by metadata alone.
+    Relink(Vec<Move>),
+}

@@ -1,0 +1,206 @@
+//! The view of a tree: levels of sorted runs of segments.
+//!
+//! Level 0 is the newest. Within a level, runs are listed newest first and have falling ids; the
+//! segments of one run are listed in key order and do not overlap. Of two entries of one key, the
+//! newer lies in the earlier level or in the earlier run of a level.
+
+use std::fmt;
+use std::sync::Arc;
+
+use terrace_env::{ByteCount, FileId};
+
+/// A full key: key space and user key, ordered by memcmp.
+pub type Key = Arc<[u8]>;
+
+/// A range of full keys.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct Span {
+    /// The first key in the range.
+    pub start: Key,
+    /// The first key behind the range.
+    pub end: Key,
+}
+
+impl Span {
+    /// The range of the keys from `start` up to, and without, `end`.
+    #[must_use]
+    pub fn new(start: impl Into<Key>, end: impl Into<Key>) -> Self {
+        Self { start: start.into(), end: end.into() }
+    }
+
+    /// Whether no key is in the range.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.start >= self.end
+    }
+
+    /// Whether the key is in the range.
+    #[must_use]
+    pub fn contains(&self, key: &[u8]) -> bool {
+        &self.start[..] <= key && key < &self.end[..]
+    }
+
+    /// Whether a key can be in both ranges.
+    #[must_use]
+    pub fn overlaps(&self, other: &Self) -> bool {
+        self.start < other.end && other.start < self.end
+    }
+
+    /// The smallest range that holds both.
+    #[must_use]
+    pub fn hull(&self, other: &Self) -> Self {
+        let start = Arc::clone((&self.start).min(&other.start));
+        Self { start, end: Arc::clone((&self.end).max(&other.end)) }
+    }
+
+    /// What is left when `other` is taken out: nothing, one range or two.
+    #[must_use]
+    pub fn without(&self, other: &Self) -> Vec<Self> {
+        if !self.overlaps(other) {
+            return vec![self.clone()];
+        }
+        let before = Self { start: self.start.clone(), end: other.start.clone() };
+        let behind = Self { start: other.end.clone(), end: self.end.clone() };
+        [before, behind].into_iter().filter(|part| !part.is_empty()).collect()
+    }
+}
+
+impl fmt::Debug for Span {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "[{}, {})", self.start.escape_ascii(), self.end.escape_ascii())
+    }
+}
+
+/// The age rank of a run within its level: the larger, the newer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RunId(pub u64);
+
+impl fmt::Display for RunId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// A table with the range of it that still counts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SegmentView {
+    /// The table.
+    pub file: FileId,
+    /// What of it counts.
+    pub span: Span,
+    /// About how many bytes of the table that is.
+    pub size: ByteCount,
+    /// About how many entries.
+    pub entries: u64,
+    /// How many of these are deletes.
+    pub deletes: u64,
+}
+
+/// A sorted run.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RunView {
+    /// Its age rank within the level.
+    pub id: RunId,
+    /// In key order, without overlap; never empty.
+    pub segments: Vec<SegmentView>,
+}
+
+impl RunView {
+    /// The segments that overlap a range.
+    #[must_use]
+    pub fn overlapping(&self, span: &Span) -> &[SegmentView] {
+        let first = self.segments.partition_point(|segment| segment.span.end <= span.start);
+        let rest = &self.segments[first..];
+        &rest[..rest.partition_point(|segment| segment.span.start < span.end)]
+    }
+
+    /// From the first segment's start to the last one's end; `None` if there is no segment.
+    #[must_use]
+    pub fn span(&self) -> Option<Span> {
+        let (first, last) = (self.segments.first()?, self.segments.last()?);
+        Some(Span { start: first.span.start.clone(), end: last.span.end.clone() })
+    }
+
+    /// The bytes of all segments.
+    #[must_use]
+    pub fn size(&self) -> ByteCount {
+        ByteCount(self.segments.iter().map(|segment| segment.size.0).sum())
+    }
+}
+
+/// A level.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LevelView {
+    /// Newest first.
+    pub runs: Vec<RunView>,
+}
+
+impl LevelView {
+    /// The bytes of all runs.
+    #[must_use]
+    pub fn size(&self) -> ByteCount {
+        ByteCount(self.runs.iter().map(|run| run.size().0).sum())
+    }
+
+    /// Whether any run has a segment that overlaps the range.
+    #[must_use]
+    pub fn overlaps(&self, span: &Span) -> bool {
+        self.runs.iter().any(|run| !run.overlapping(span).is_empty())
+    }
+}
+
+/// A tree.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TreeView {
+    /// From the newest to the oldest; levels at the end may be missing.
+    pub levels: Vec<LevelView>,
+}
+
+impl TreeView {
+    /// The runs of a level, newest first.
+    #[must_use]
+    pub fn runs(&self, level: usize) -> &[RunView] {
+        self.levels.get(level).map_or(&[], |level| &level.runs)
+    }
+
+    /// Whether a level behind `level` holds anything of the range.
+    #[must_use]
+    pub fn overlaps_below(&self, level: usize, span: &Span) -> bool {
+        self.levels.iter().skip(level + 1).any(|deeper| deeper.overlaps(span))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn span(start: &str, end: &str) -> Span {
+        Span::new(start.as_bytes(), end.as_bytes())
+    }
+
+    #[test]
+    fn a_range_without_another_is_what_lies_on_both_sides() {
+        let whole = span("c", "p");
+        assert_eq!(whole.without(&span("e", "g")), [span("c", "e"), span("g", "p")]);
+        assert_eq!(whole.without(&span("a", "g")), [span("g", "p")]);
+        assert_eq!(whole.without(&span("a", "z")), []);
+        assert_eq!(whole.without(&span("p", "z")), std::slice::from_ref(&whole));
+    }
+
+    #[test]
+    fn the_overlapping_segments_of_a_run_are_found_at_its_ends_too() {
+        let segment = |start, end| SegmentView {
+            file: FileId(1),
+            span: span(start, end),
+            size: ByteCount(1),
+            entries: 1,
+            deletes: 0,
+        };
+        let run = RunView { id: RunId(1), segments: vec![segment("b", "d"), segment("f", "h")] };
+        for (start, end, count) in
+            [("a", "b", 0), ("a", "c", 1), ("d", "f", 0), ("c", "g", 2), ("h", "z", 0)]
+        {
+            assert_eq!(run.overlapping(&span(start, end)).len(), count, "{start} {end}");
+        }
+    }
+}

@@ -1,0 +1,220 @@
+//! What is compacted. A tree is a line per run, newest first, and a segment is
+//! `start-end:bytes` or `start-end:bytes/deletes` of 100 entries; files are numbered as they come.
+
+use terrace_env::{ByteCount, FileId};
+use terrace_policy::{
+    Backlog, Choice, Compaction, Leveled, LeveledOptions, Part, Plan, RunId, RunView, SegmentView,
+    Span, TreeView, Urgency,
+};
+
+use crate::golden::{check, field, number};
+
+fn tree(input: &str) -> TreeView {
+    let mut tree = TreeView::default();
+    let mut files = (1..).map(FileId);
+    for line in input.lines().filter(|line| line.contains("level=")) {
+        let level: usize = number(line, "level").expect("a level");
+        let id = RunId(number(line, "run").expect("a run"));
+        let words = line.split_whitespace().filter(|word| !word.contains('='));
+        let segments = words.map(|word| segment(word, files.next().expect("a file"))).collect();
+        tree.levels.resize(tree.levels.len().max(level + 1), Default::default());
+        tree.levels[level].runs.push(RunView { id, segments });
+    }
+    tree
+}
+
+fn segment(word: &str, file: FileId) -> SegmentView {
+    let (keys, size) = word.split_once(':').expect("keys:size");
+    let (start, end) = keys.split_once('-').expect("start-end");
+    let (size, deletes) = size.split_once('/').unwrap_or((size, "0"));
+    SegmentView {
+        file,
+        span: Span::new(start.as_bytes(), end.as_bytes()),
+        size: ByteCount(size.parse().expect("a size")),
+        entries: 100,
+        deletes: deletes.parse().expect("a number of deletes"),
+    }
+}
+
+fn leveled() -> Leveled {
+    Leveled::new(LeveledOptions {
+        level0_runs: 2,
+        level0_slow: 3,
+        level0_stop: 4,
+        level1_size: ByteCount(40),
+        factor: 10,
+        table_size: ByteCount(10),
+        levels: 4,
+        overlap_tables: 3,
+    })
+}
+
+/// The state that a line `pointers 1=m 2=x` stands for.
+fn state(input: &str) -> Vec<u8> {
+    let Some(line) = input.lines().find(|line| line.starts_with("pointers")) else {
+        return Vec::new();
+    };
+    let mut bytes = vec![1, 4];
+    for level in 0..4 {
+        let pointer = field(line, &level.to_string()).unwrap_or_default();
+        bytes.extend((pointer.len() as u32).to_le_bytes());
+        bytes.extend(pointer.as_bytes());
+    }
+    bytes
+}
+
+fn pointers(state: &[u8]) -> String {
+    let mut rest = &state[2..];
+    let mut text = String::from("pointers");
+    for level in 0..state[1] {
+        let (len, behind) = rest.split_at(4);
+        let len = u32::from_le_bytes(len.try_into().unwrap()) as usize;
+        let (pointer, behind) = behind.split_at(len);
+        if len > 0 {
+            text += &format!(" {level}={}", pointer.escape_ascii());
+        }
+        rest = behind;
+    }
+    text
+}
+
+fn describe(choice: Option<Choice>) -> String {
+    let Some(choice) = choice else { return "nothing".into() };
+    let part = |part: &Part| format!(" file {} {:?}", part.file, part.span);
+    let mut text = String::new();
+    match &choice.plan {
+        Plan::Merge(merge) => {
+            for input in &merge.inputs {
+                let parts: String = input.parts.iter().map(part).collect();
+                text += &format!("merge {}:{parts}\n", input.place);
+            }
+            for route in &merge.routes {
+                let end =
+                    route.end.as_ref().map_or("the end".into(), |e| e.escape_ascii().to_string());
+                text += &format!("  up to {end} into {}, stream {}", route.to, route.stream);
+                text +=
+                    &format!(", cut at {} or over {} of", route.cut.size, route.cut.overlap_max);
+                for obstacle in &route.cut.obstacles {
+                    text += &format!(" {}:{}", obstacle.end.escape_ascii(), obstacle.size.0);
+                }
+                text += "\n";
+            }
+        }
+        Plan::Relink(moves) => {
+            for one in moves {
+                text += &format!("relink{} from {} to {}\n", part(&one.part), one.from, one.to);
+            }
+        }
+    }
+    text + &pointers(&choice.state)
+}
+
+fn decide(input: &str) -> String {
+    let (tree, state) = (tree(input), state(input));
+    let first = input.lines().next().unwrap_or_default();
+    if let Some(keys) = field(first, "push") {
+        let (start, end) = keys.split_once('-').expect("start-end");
+        let span = Span::new(start.as_bytes(), end.as_bytes());
+        return describe(leveled().push_down(&tree, &state, &span));
+    }
+    let urgency = if first.contains("space") { Urgency::Space } else { Urgency::Shape };
+    let backlog = match leveled().backlog(&tree) {
+        Backlog::None => "",
+        Backlog::Slow => "\nwriters slow down",
+        Backlog::Stop => "\nwriters wait",
+    };
+    describe(leveled().pick(&tree, &state, urgency)) + backlog
+}
+
+#[test]
+fn leveled_keeps_its_shape() {
+    check("compaction-leveled", decide);
+}
+
+/// Carries a plan out on the view alone: outputs are one segment per route.
+fn carry_out(tree: &mut TreeView, choice: Choice, next: &mut u64) {
+    let mut take = |part: &Part| {
+        for level in &mut tree.levels {
+            for run in &mut level.runs {
+                if let Some(i) =
+                    run.segments.iter().position(|s| s.file == part.file && s.span == part.span)
+                {
+                    return run.segments.remove(i);
+                }
+            }
+        }
+        panic!("{part:?} is not in the tree");
+    };
+    let (to, moved) = match choice.plan {
+        Plan::Relink(moves) => {
+            (moves[0].to, moves.iter().map(|one| take(&one.part)).collect::<Vec<_>>())
+        }
+        Plan::Merge(merge) => {
+            let parts = merge.inputs.iter().flat_map(|input| &input.parts);
+            let taken: Vec<SegmentView> = parts.map(&mut take).collect();
+            let span = taken.iter().map(|s| s.span.clone()).reduce(|a, b| a.hull(&b)).unwrap();
+            *next += 1;
+            let size = ByteCount(taken.iter().map(|s| s.size.0).sum());
+            let whole = SegmentView { file: FileId(*next), span, size, entries: 100, deletes: 0 };
+            (merge.routes[0].to, vec![whole])
+        }
+    };
+    let level = usize::from(to.level);
+    tree.levels.resize(tree.levels.len().max(level + 1), Default::default());
+    let runs = &mut tree.levels[level].runs;
+    if !runs.iter().any(|run| run.id == to.run) {
+        runs.push(RunView { id: to.run, segments: Vec::new() });
+    }
+    let run = runs.iter_mut().find(|run| run.id == to.run).unwrap();
+    run.segments.extend(moved);
+    run.segments.sort_by(|a, b| a.span.start.cmp(&b.span.start));
+    assert!(run.segments.windows(2).all(|w| w[0].span.end <= w[1].span.start), "{run:?}");
+    tree.levels.iter_mut().for_each(|level| level.runs.retain(|run| !run.segments.is_empty()));
+}
+
+#[test]
+fn any_legal_tree_comes_to_rest_in_shape() {
+    let text = "
+        level=0 run=9 a-g:10
+        level=0 run=8 c-k:10/90
+        level=0 run=7 x-z:10
+        level=1 run=5 a-d:30 e-h:30/60
+        level=1 run=4 b-f:30 g-m:30
+        level=1 run=2 a-z:30
+        level=3 run=6 a-c:10 d-e:10
+        level=3 run=1 a-m:10/100";
+    for urgency in [Urgency::Shape, Urgency::Space] {
+        let (mut tree, mut state, mut next, mut steps) = (tree(text), Vec::new(), 1000, 0);
+        while let Some(choice) = leveled().pick(&tree, &state, urgency) {
+            state.clone_from(&choice.state);
+            carry_out(&mut tree, choice, &mut next);
+            steps += 1;
+            assert!(steps < 100, "still busy after {steps} plans: {tree:?}");
+        }
+        assert!(steps > 3);
+        assert!(tree.runs(0).len() < 2 && (1..4).all(|level| tree.runs(level).len() <= 1));
+    }
+}
+
+#[test]
+fn pushing_down_ends_with_every_key_in_one_run() {
+    let text = "
+        level=0 run=9 a-g:10
+        level=0 run=8 c-k:10
+        level=1 run=5 a-d:3 e-h:3
+        level=2 run=4 b-f:30 g-m:30";
+    let whole = Span::new(&b""[..], &b"\xff"[..]);
+    let (mut tree, mut next, mut steps) = (tree(text), 1000, 0);
+    while let Some(choice) = leveled().push_down(&tree, &[], &whole) {
+        carry_out(&mut tree, choice, &mut next);
+        steps += 1;
+        assert!(steps < 20, "still busy: {tree:?}");
+    }
+    let runs: Vec<&RunView> = tree.levels.iter().flat_map(|level| &level.runs).collect();
+    for run in &runs {
+        let others = runs.iter().filter(|other| !std::ptr::eq(**other, *run));
+        for segment in others.flat_map(|other| &other.segments) {
+            assert!(run.overlapping(&segment.span).is_empty(), "{tree:?}");
+        }
+    }
+}
