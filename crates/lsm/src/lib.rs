@@ -1,1 +1,53 @@
-//! Under construction.
+//! Layer 2: the LSM-tree engine over a [`Store`](terrace_env::Store).
+//!
+//! | question | answered in |
+//! |---|---|
+//! | how is a write made durable and visible | `write`, `room`, `log`, `memtable` |
+//! | how is a key found | `scan`, `version`, `table` |
+//! | how do memtables become tables, and tables other tables | `flush`, `compaction`, `rewrite` |
+//! | how does the tree change | `edit`, `shared` |
+//! | how is it found again | `recovery`, `annotation` |
+//!
+//! What is on the medium is described in `docs/format/` (`keys`, `batch`, `table`, `annotation`).
+//! Which tables are merged is decided by `terrace_policy`.
+//!
+//! lsm does not know zones or devices.
+
+mod annotation;
+mod batch;
+mod cache;
+mod compaction;
+mod cost;
+mod counters;
+mod edit;
+mod engine;
+mod error;
+mod flush;
+mod handle;
+mod job;
+mod key;
+mod log;
+mod memtable;
+mod merge;
+mod options;
+mod recovery;
+mod retention;
+mod rewrite;
+mod role;
+mod room;
+mod run_cursor;
+mod scan;
+mod shared;
+mod stats;
+mod table;
+mod version;
+mod write;
+
+pub use batch::{BATCH_BYTES_MAX, Batch};
+pub use engine::Engine;
+pub use error::Error;
+pub use key::{KEY_BYTES_MAX, KeySpaceId, Kind, VALUE_BYTES_MAX};
+pub use options::{Durability, EngineOptions};
+pub use scan::{Bounds, Scan, Snapshot};
+pub use stats::{LevelStats, Stats, WriteAmplification};
+pub use table::Compression;

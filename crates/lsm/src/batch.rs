@@ -1,0 +1,342 @@
+//! Batches: writes that are applied together or not at all. The layout is `docs/format/batch.md`.
+//!
+//! A batch is built in the form in which it goes to the log, and the memtable's entries are slices
+//! of the same bytes: a write is copied once. Pure; no state but the bytes.
+
+use std::ops::Range;
+
+use bytes::Bytes;
+use terrace_env::codec::{DecodeError, Reader, Writer};
+use terrace_env::{ByteCount, SeqNo};
+
+use crate::Error;
+use crate::key::{KEY_BYTES_MAX, KeySpaceId, Kind, VALUE_BYTES_MAX, check_sizes};
+
+/// The largest batch: it holds the largest value, and is one append.
+pub const BATCH_BYTES_MAX: usize = 128 << 20;
+/// The bytes before the first entry.
+pub(crate) const HEADER_BYTES: usize = 20;
+
+const VERSION: u8 = 1;
+
+/// Writes that are applied together or not at all, in order: of two writes of one key, the later
+/// counts.
+#[derive(Clone, Debug)]
+pub struct Batch {
+    bytes: Vec<u8>,
+    count: u32,
+    puts: u32,
+    /// The largest id of a key space written to.
+    space_max: u32,
+    payload: u64,
+    defect: Option<Error>,
+}
+
+impl Batch {
+    /// A batch that writes nothing yet.
+    #[must_use]
+    pub fn new() -> Self {
+        let bytes = vec![0; HEADER_BYTES];
+        Self { bytes, count: 0, puts: 0, space_max: 0, payload: 0, defect: None }
+    }
+
+    /// Writes `value` under `key`. A key or value that is too long makes the batch fail when it is
+    /// written.
+    pub fn put(&mut self, space: KeySpaceId, key: &[u8], value: &[u8]) -> &mut Self {
+        if self.accepts(key, value) {
+            self.bytes.reserve(key.len() + value.len() + 16);
+            self.put_key(Kind::Put, space, key);
+            self.bytes.put_varint(value.len() as u64);
+            self.bytes.put(value);
+            self.payload += (key.len() + value.len()) as u64;
+            self.puts += 1;
+        }
+        self
+    }
+
+    /// Removes what is under `key`.
+    pub fn delete(&mut self, space: KeySpaceId, key: &[u8]) -> &mut Self {
+        if self.accepts(key, &[]) {
+            self.bytes.reserve(key.len() + 8);
+            self.put_key(Kind::Delete, space, key);
+            self.payload += key.len() as u64;
+        }
+        self
+    }
+
+    /// The number of writes.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.count as usize
+    }
+
+    /// Whether nothing is written.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// The bytes that the log will hold for it.
+    #[must_use]
+    pub fn byte_size(&self) -> ByteCount {
+        ByteCount(self.bytes.len() as u64)
+    }
+
+    /// The bytes of keys and values.
+    #[must_use]
+    pub fn payload(&self) -> ByteCount {
+        ByteCount(self.payload)
+    }
+
+    /// Forgets all writes and keeps the memory.
+    pub fn clear(&mut self) {
+        self.bytes.truncate(HEADER_BYTES);
+        (self.count, self.puts, self.space_max) = (0, 0, 0);
+        (self.payload, self.defect) = (0, None);
+    }
+
+    fn accepts(&mut self, key: &[u8], value: &[u8]) -> bool {
+        if self.defect.is_some() {
+            return false;
+        }
+        let grown = self.bytes.len() + key.len() + value.len();
+        self.defect = check_sizes(key, value).err().or_else(|| {
+            let (max, got) = (ByteCount(BATCH_BYTES_MAX as u64), ByteCount(grown as u64));
+            (grown + 32 > BATCH_BYTES_MAX).then_some(Error::BatchTooLarge { max, got })
+        });
+        self.defect.is_none()
+    }
+
+    fn put_key(&mut self, kind: Kind, space: KeySpaceId, key: &[u8]) {
+        self.bytes.put_u8(kind as u8);
+        self.bytes.put_varint(u64::from(space.0));
+        self.bytes.put_varint(key.len() as u64);
+        self.bytes.put(key);
+        self.count += 1;
+        self.space_max = self.space_max.max(space.0);
+    }
+
+    /// What was wrong with a key or value, if anything was.
+    pub(crate) fn defect(&self) -> Result<(), Error> {
+        self.defect.clone().map_or(Ok(()), Err)
+    }
+
+    /// Whether nothing is put: such a batch gets through when space is short.
+    pub(crate) fn only_deletes(&self) -> bool {
+        self.puts == 0
+    }
+
+    /// The largest id of a key space written to.
+    pub(crate) fn space_max(&self) -> KeySpaceId {
+        KeySpaceId(self.space_max)
+    }
+
+    /// Gives the first entry its sequence.
+    pub(crate) fn stamp(&mut self, first: SeqNo) {
+        let length = u32::try_from(self.bytes.len()).expect("a batch below its limit");
+        self.bytes[0..4].copy_from_slice(&length.to_le_bytes());
+        self.bytes[4..8].copy_from_slice(&self.count.to_le_bytes());
+        self.bytes[8..16].copy_from_slice(&first.0.to_le_bytes());
+        self.bytes[16] = VERSION;
+    }
+
+    /// The bytes for the log, once they are stamped.
+    pub(crate) fn stamped(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// The finished batch, its first entry at `first`.
+    pub(crate) fn freeze(mut self, first: SeqNo) -> FrozenBatch {
+        self.stamp(first);
+        FrozenBatch { bytes: Bytes::from(self.bytes), first, count: self.count }
+    }
+}
+
+impl Default for Batch {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// One entry, as places within its batch's bytes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Entry {
+    pub(crate) kind: Kind,
+    pub(crate) space: KeySpaceId,
+    pub(crate) key: Range<usize>,
+    /// Behind the key; empty for a delete.
+    pub(crate) value: Range<usize>,
+}
+
+/// A batch with its place in the order of writes.
+#[derive(Clone, Debug)]
+pub(crate) struct FrozenBatch {
+    bytes: Bytes,
+    first: SeqNo,
+    count: u32,
+}
+
+impl FrozenBatch {
+    /// The length of the batch that begins with `header`, if there is enough to tell.
+    pub(crate) fn length_of(header: &[u8]) -> Option<usize> {
+        header.first_chunk::<4>().map(|length| u32::from_le_bytes(*length) as usize)
+    }
+
+    /// Reads and checks a batch; the bytes hold exactly it.
+    pub(crate) fn decode(bytes: Bytes) -> Result<Self, DecodeError> {
+        let mut reader = Reader::new(&bytes);
+        let length = reader.u32("batch length")?;
+        if length as usize != bytes.len() {
+            let expected = "the length of the batch";
+            return Err(reader.wrong("batch length", 4, expected, u64::from(length)));
+        }
+        let count = reader.u32("entry count")?;
+        let first = reader.u64("first sequence")?;
+        if first > SeqNo::MAX.0 - u64::from(count) {
+            return Err(reader.wrong("first sequence", 8, "at most 56 bits", first));
+        }
+        let version = reader.u8("batch version")?;
+        if version != VERSION {
+            return Err(reader.wrong("batch version", 1, "1", u64::from(version)));
+        }
+        let zero = u64::from(reader.u8("batch flags")?) | u64::from(reader.u16("zero")?) << 8;
+        if zero != 0 {
+            return Err(reader.wrong("batch flags", 3, "0", zero));
+        }
+        for _ in 0..count {
+            read_entry(&mut reader)?;
+        }
+        reader.finish("entries")?;
+        Ok(Self { bytes, first: SeqNo(first), count })
+    }
+
+    pub(crate) fn bytes(&self) -> &Bytes {
+        &self.bytes
+    }
+
+    pub(crate) fn first(&self) -> SeqNo {
+        self.first
+    }
+
+    pub(crate) fn count(&self) -> u32 {
+        self.count
+    }
+
+    /// The sequence behind the last entry's.
+    pub(crate) fn end(&self) -> SeqNo {
+        SeqNo(self.first.0 + u64::from(self.count))
+    }
+
+    /// The entries with their sequences, in order.
+    pub(crate) fn entries(&self) -> impl Iterator<Item = (SeqNo, Entry)> + '_ {
+        let mut reader = Reader::new(&self.bytes);
+        reader.bytes("header", HEADER_BYTES).expect("a checked header");
+        (0..u64::from(self.count)).map(move |i| {
+            let entry = read_entry(&mut reader).expect("entries were checked or built here");
+            (SeqNo(self.first.0 + i), entry)
+        })
+    }
+}
+
+fn read_entry(reader: &mut Reader<'_>) -> Result<Entry, DecodeError> {
+    let number = reader.u8("entry kind")?;
+    let Some(kind) = Kind::of(number) else {
+        return Err(reader.wrong("entry kind", 1, "a known kind", u64::from(number)));
+    };
+    let space = reader.varint("key space")?;
+    let Ok(space) = u32::try_from(space) else {
+        return Err(reader.wrong("key space", 1, "at most 32 bits", space));
+    };
+    let key = read_range(reader, "key length", "at most 65,535", KEY_BYTES_MAX)?;
+    let value = match kind {
+        Kind::Delete => key.end..key.end,
+        Kind::Put => read_range(reader, "value length", "at most 64 MiB", VALUE_BYTES_MAX)?,
+    };
+    Ok(Entry { kind, space: KeySpaceId(space), key, value })
+}
+
+fn read_range(
+    reader: &mut Reader<'_>,
+    field: &'static str,
+    limit: &'static str,
+    max: usize,
+) -> Result<Range<usize>, DecodeError> {
+    let length = reader.varint(field)?;
+    let Some(length) = usize::try_from(length).ok().filter(|&length| length <= max) else {
+        return Err(reader.wrong(field, 1, limit, length));
+    };
+    let start = reader.offset();
+    reader.bytes(field, length)?;
+    Ok(start..start + length)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample() -> FrozenBatch {
+        let mut batch = Batch::new();
+        batch.put(KeySpaceId(0), b"apple", b"red").delete(KeySpaceId(300), b"").put(
+            KeySpaceId(u32::MAX),
+            b"pear",
+            b"",
+        );
+        batch.freeze(SeqNo(1000))
+    }
+
+    #[test]
+    fn a_batch_reads_back_what_was_put_in() {
+        let frozen = FrozenBatch::decode(sample().bytes().clone()).unwrap();
+        assert_eq!((frozen.first(), frozen.end(), frozen.count()), (SeqNo(1000), SeqNo(1003), 3));
+        let bytes = frozen.bytes();
+        let read: Vec<_> = frozen
+            .entries()
+            .map(|(s, e)| (s.0, e.kind, e.space.0, &bytes[e.key], &bytes[e.value]))
+            .collect();
+        let expected = [
+            (1000, Kind::Put, 0, &b"apple"[..], &b"red"[..]),
+            (1001, Kind::Delete, 300, b"", b""),
+            (1002, Kind::Put, u32::MAX, b"pear", b""),
+        ];
+        assert_eq!(read, expected);
+    }
+
+    #[test]
+    fn every_truncation_is_an_error() {
+        let whole = sample().bytes().clone();
+        for len in 0..whole.len() {
+            assert!(FrozenBatch::decode(whole.slice(..len)).is_err(), "{len}");
+        }
+        let mut longer = whole.to_vec();
+        longer.push(0);
+        assert!(FrozenBatch::decode(longer.into()).is_err());
+    }
+
+    #[test]
+    fn every_flipped_bit_is_an_error_or_a_batch_of_the_same_length() {
+        let whole = sample().bytes().to_vec();
+        let mut refused = 0;
+        for bit in 0..whole.len() * 8 {
+            let mut flipped = whole.clone();
+            flipped[bit / 8] ^= 1 << (bit % 8);
+            match FrozenBatch::decode(flipped.into()) {
+                Ok(batch) => assert_eq!(batch.entries().count(), batch.count() as usize),
+                Err(_) => refused += 1,
+            }
+        }
+        assert!(refused > 64, "header flips must be refused");
+    }
+
+    #[test]
+    fn sizes_beyond_the_limits_are_told_when_the_batch_is_written() {
+        let mut batch = Batch::new();
+        batch.put(KeySpaceId(0), &vec![0; KEY_BYTES_MAX + 1], b"");
+        assert!(matches!(batch.defect(), Err(Error::KeyTooLong { got: 65_536, .. })));
+        batch.clear();
+        batch.put(KeySpaceId(0), b"k", &vec![0; VALUE_BYTES_MAX + 1]);
+        assert!(matches!(batch.defect(), Err(Error::ValueTooLong { .. })));
+        batch.clear();
+        batch.put(KeySpaceId(0), b"k", b"v");
+        assert!(batch.defect().is_ok());
+    }
+}

@@ -1,0 +1,133 @@
+//! The block cache: contents of data blocks that were read for clients, checked and decompressed.
+//!
+//! Shared by all tables of an engine. It hashes with a fixed function and has a fixed number of
+//! shards, so that what it evicts, and with it what is read, is the same in every run of a
+//! simulation. Scans and jobs look in it and leave it as it is.
+
+use std::hash::{BuildHasher, Hasher};
+
+use bytes::Bytes;
+use quick_cache::sync::{Cache, DefaultLifecycle};
+use quick_cache::{OptionsBuilder, Weighter};
+use terrace_env::{ByteCount, FileId};
+use xxhash_rust::xxh3::Xxh3;
+
+/// Locks are per shard; more than the cores of a large machine help nobody.
+const SHARDS: usize = 16;
+/// What is reckoned per entry besides the block.
+const ENTRY_BYTES: u64 = 96;
+/// Below this, a shard would hold less than a few blocks: then there is no cache.
+const CAPACITY_MIN: u64 = SHARDS as u64 * 32 * 1024;
+
+type Key = (FileId, u64);
+
+#[derive(Clone, Debug, Default)]
+struct FixedHash;
+
+impl BuildHasher for FixedHash {
+    type Hasher = Mix;
+
+    fn build_hasher(&self) -> Mix {
+        Mix(0)
+    }
+}
+
+/// Mixes the two words of a key.
+#[derive(Debug)]
+struct Mix(u64);
+
+impl Hasher for Mix {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        let mut whole = Xxh3::with_seed(self.0);
+        whole.update(bytes);
+        self.0 = whole.digest();
+    }
+
+    fn write_u64(&mut self, word: u64) {
+        let mixed = (self.0 ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        self.0 = mixed ^ (mixed >> 32);
+    }
+}
+
+#[derive(Clone, Debug)]
+struct BlockWeight;
+
+impl Weighter<Key, Bytes> for BlockWeight {
+    fn weight(&self, _: &Key, block: &Bytes) -> u64 {
+        block.len() as u64 + ENTRY_BYTES
+    }
+}
+
+type Blocks = Cache<Key, Bytes, BlockWeight, FixedHash, DefaultLifecycle<Key, Bytes>>;
+
+/// The block cache.
+#[derive(Debug)]
+pub(crate) struct BlockCache(Option<Blocks>);
+
+impl BlockCache {
+    /// A cache of about this many bytes; none if it would be too small to be of use.
+    pub(crate) fn new(capacity: ByteCount, block_size: ByteCount) -> Self {
+        if capacity.0 < CAPACITY_MIN {
+            return Self(None);
+        }
+        let blocks = (capacity.0 / (block_size.0 + ENTRY_BYTES)).max(1);
+        let options = OptionsBuilder::new()
+            .estimated_items_capacity(usize::try_from(blocks).unwrap_or(usize::MAX))
+            .weight_capacity(capacity.0)
+            .shards(SHARDS)
+            .build()
+            .expect("all options are given");
+        let lifecycle = DefaultLifecycle::default();
+        Self(Some(Cache::with_options(options, BlockWeight, FixedHash, lifecycle)))
+    }
+
+    /// The contents of the block at `offset` of `file`.
+    pub(crate) fn get(&self, file: FileId, offset: u64) -> Option<Bytes> {
+        self.0.as_ref()?.get(&(file, offset))
+    }
+
+    pub(crate) fn insert(&self, file: FileId, offset: u64, block: Bytes) {
+        if let Some(cache) = &self.0 {
+            cache.insert((file, offset), block);
+        }
+    }
+
+    /// Bytes in use.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.0.as_ref().map_or(0, Cache::weight)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn filled() -> (BlockCache, Vec<u64>) {
+        let cache = BlockCache::new(ByteCount::mib(1), ByteCount::kib(4));
+        for i in 0..1000 {
+            cache.insert(FileId(i % 7), i * 4096, Bytes::from(vec![i as u8; 4000]));
+        }
+        let kept = (0..1000).filter(|i| cache.get(FileId(i % 7), i * 4096).is_some()).collect();
+        (cache, kept)
+    }
+
+    #[test]
+    fn what_it_keeps_fits_and_is_the_same_in_every_run() {
+        let (cache, kept) = filled();
+        assert!(kept.len() > 100 && kept.len() < 262, "{}", kept.len());
+        assert!(cache.bytes() <= 1 << 20);
+        assert_eq!(kept, filled().1);
+        assert_eq!(cache.get(FileId(9), 0), None);
+    }
+
+    #[test]
+    fn a_cache_of_nothing_keeps_nothing() {
+        let cache = BlockCache::new(ByteCount(0), ByteCount::kib(4));
+        cache.insert(FileId(1), 0, Bytes::from_static(b"block"));
+        assert_eq!(cache.get(FileId(1), 0), None);
+    }
+}

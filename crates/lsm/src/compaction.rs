@@ -1,0 +1,241 @@
+//! Compaction: the decider is asked, and what it chose is carried out without thinking. One actor.
+//!
+//! The job goes by steps and is dropped when the engine closes. Its tables, its inputs' end and the
+//! decider's new state are committed by one transaction.
+
+use std::sync::Arc;
+
+use terrace_env::store::Rank;
+use terrace_env::{ByteCount, Cause};
+use terrace_policy::{Choice, Move, Place, Plan, Span, Urgency};
+
+use crate::Error;
+use crate::edit::Edit;
+use crate::job::{Ended, worst_case};
+use crate::merge::{Merge, Source};
+use crate::rewrite::{Below, Rewrite, TableSource};
+use crate::run_cursor::RunCursor;
+use crate::shared::{CompactionRequest, Retry, Shared};
+use crate::table::Walk;
+use crate::version::{Run, Segment, Version};
+
+/// How often a client's request is tried again before the client is told that there is no space.
+const REQUEST_TRIES: u32 = 5;
+
+/// What the actor does next.
+enum Task {
+    Request(CompactionRequest),
+    Pick { urgency: Urgency, tree: u64 },
+}
+
+/// The actor.
+pub(crate) fn run(shared: &Arc<Shared>) {
+    let (mut retry, mut tries) = (Retry::new(), 0);
+    while let Some(task) = next(shared) {
+        let result = match &task {
+            Task::Request(request) => shared.push_down(request),
+            Task::Pick { urgency, tree } => shared.keep_shape(*urgency, *tree),
+        };
+        shared.state.lock().compacting = false;
+        shared.changed.notify_all();
+        match result {
+            Ok(()) => (retry, tries) = (Retry::new(), 0),
+            Err(error) if error.is_space() => {
+                shared.note_no_space(&error);
+                tries += 1;
+                if let Task::Request(request) = &task
+                    && tries >= REQUEST_TRIES
+                {
+                    shared.answer(request, Err(error));
+                    tries = 0;
+                }
+                retry.wait(shared, shared.state.lock());
+            }
+            Err(error) => shared.fail("a compaction", error),
+        }
+    }
+    shared.end_requests();
+}
+
+/// Waits for something to do; `None` when there is nothing more to do.
+fn next(shared: &Shared) -> Option<Task> {
+    let mut state = shared.state.lock();
+    loop {
+        if state.must_stop() {
+            return None;
+        }
+        let tree = state.tree_changes;
+        let spaceless = state.no_space.is_some() && state.spaceless_at != Some(tree);
+        let task = if let Some(request) = state.requests.front() {
+            Some(Task::Request(request.clone()))
+        } else if spaceless {
+            Some(Task::Pick { urgency: Urgency::Space, tree })
+        } else if state.settled_at != Some(tree) {
+            Some(Task::Pick { urgency: Urgency::Shape, tree })
+        } else {
+            None
+        };
+        if task.is_some() {
+            state.compacting = true;
+            return task;
+        }
+        shared.changed.wait(&mut state);
+    }
+}
+
+impl Shared {
+    fn keep_shape(&self, urgency: Urgency, tree: u64) -> Result<(), Error> {
+        let version = self.view().version.clone();
+        match self.decider.pick(&version.view(), &self.decider_state(), urgency) {
+            Some(choice) => self.carry_out_choice(&version, choice),
+            None => {
+                let mut state = self.state.lock();
+                state.settled_at = Some(tree);
+                if urgency == Urgency::Space {
+                    state.spaceless_at = Some(tree);
+                }
+                Ok(())
+            }
+        }
+    }
+
+    fn push_down(&self, request: &CompactionRequest) -> Result<(), Error> {
+        let version = self.view().version.clone();
+        match self.decider.push_down(&version.view(), &self.decider_state(), &request.span) {
+            Some(choice) => self.carry_out_choice(&version, choice),
+            None => {
+                self.answer(request, Ok(()));
+                Ok(())
+            }
+        }
+    }
+
+    fn answer(&self, request: &CompactionRequest, result: Result<(), Error>) {
+        let mut state = self.state.lock();
+        state.requests.retain(|waiting| waiting.ticket != request.ticket);
+        state.answered.insert(request.ticket, result);
+        self.changed.notify_all();
+    }
+
+    fn end_requests(&self) {
+        let mut state = self.state.lock();
+        let error = state.check_writable().err().unwrap_or(Error::Closed);
+        while let Some(request) = state.requests.pop_front() {
+            state.answered.insert(request.ticket, Err(error.clone()));
+        }
+        self.changed.notify_all();
+    }
+
+    fn carry_out_choice(&self, version: &Version, choice: Choice) -> Result<(), Error> {
+        match choice.plan {
+            Plan::Relink(moves) => self.relink(version, &moves, choice.state),
+            Plan::Merge(plan) => self.merge(version, plan, choice.state),
+        }
+    }
+
+    fn relink(&self, version: &Version, moves: &[Move], state: Vec<u8>) -> Result<(), Error> {
+        let mut edit = Edit::default();
+        let mut bytes = Vec::new();
+        for one in moves {
+            let segment = find(version, one.from, &one.part)?;
+            bytes.push((one.to, segment.size.0));
+            edit.take(one.from, &one.part);
+            edit.relink(one.to, segment);
+        }
+        self.commit(edit, Some(state), None)?;
+        for (place, bytes) in bytes {
+            self.counters.levels[usize::from(place.level)].bytes_relinked.add(bytes);
+        }
+        self.counters.relinks.add(1);
+        Ok(())
+    }
+
+    fn merge(
+        &self,
+        version: &Version,
+        plan: terrace_policy::Merge,
+        state: Vec<u8>,
+    ) -> Result<(), Error> {
+        let mut edit = Edit::default();
+        let (mut sources, mut read) = (Vec::new(), Vec::new());
+        let (mut entries, mut plain) = (0, 0);
+        for input in &plan.inputs {
+            let mut segments = Vec::new();
+            for part in &input.parts {
+                let segment = find(version, input.place, part)?;
+                let table = segment.table.table(Cause::Compaction)?;
+                entries += table.properties().entries;
+                plain += table.properties().plain_bytes;
+                read.push((input.place, segment.size.0));
+                edit.take(input.place, part);
+                segments.push(segment);
+            }
+            let run = Arc::new(Run { id: input.place.run, segments });
+            let walk = Walk::Job(Cause::Compaction);
+            sources.push(Source::Run(Box::new(RunCursor::new(run, walk))));
+        }
+        let layout = self.options.layout();
+        let table_size = plan.routes.iter().map(|route| route.cut.size).min();
+        let table_size = table_size.unwrap_or(ByteCount(1));
+        let source = TableSource {
+            store: Arc::clone(&self.store),
+            layout,
+            rank: Rank::Compaction,
+            cause: Cause::Compaction,
+            reservation: self
+                .store
+                .reserve(Rank::Compaction, worst_case(&layout, table_size, entries, plain))?,
+        };
+        let snapshots = self.state.lock().snapshots.keys().copied().collect();
+        let below = below(version, &plan);
+        let job = Rewrite::new(Merge::new(sources), snapshots, below, plan.routes, source);
+        let (ended, _) = self.carry_out(job, edit, Some(state), None)?;
+        if ended == Ended::Done {
+            self.counters.compactions.add(1);
+            for (place, bytes) in read {
+                self.counters.levels[usize::from(place.level)].bytes_read.add(bytes);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The part of a plan as a segment of its own.
+fn find(version: &Version, place: Place, part: &terrace_policy::Part) -> Result<Segment, Error> {
+    let run = version.run(place);
+    let segments = run.iter().flat_map(|run| &run.segments);
+    let mut same = segments.filter(|segment| segment.table.id() == part.file);
+    let within = |segment: &&Segment| {
+        segment.span.start <= part.span.start && part.span.end <= segment.span.end
+    };
+    let segment = same.find(within).unwrap_or_else(|| {
+        panic!("a plan takes {part:?} out of {place}, where it is not: a decider's bug")
+    });
+    let (table, span) = (Arc::clone(&segment.table), part.span.clone());
+    let size = if span == segment.span {
+        segment.size
+    } else {
+        table.table(Cause::Compaction)?.size_of(&span.start, &span.end)?
+    };
+    Ok(Segment { table, span, size })
+}
+
+/// What lies below the newest input and is not an input.
+fn below(version: &Version, plan: &terrace_policy::Merge) -> Below {
+    let newest = plan.inputs.first().map(|input| input.place);
+    let older = version.places().skip_while(|(place, _)| Some(*place) != newest);
+    let left = |(place, run): (Place, &Arc<Run>)| {
+        let input = plan.inputs.iter().find(|input| input.place == place);
+        let parts = input.map_or(&[][..], |input| &input.parts);
+        let mut spans = Vec::new();
+        for segment in &run.segments {
+            let mut rest: Vec<Span> = vec![segment.span.clone()];
+            for part in parts.iter().filter(|part| part.file == segment.table.id()) {
+                rest = rest.iter().flat_map(|span| span.without(&part.span)).collect();
+            }
+            spans.extend(rest);
+        }
+        (spans, 0)
+    };
+    Below::Runs(older.map(left).filter(|(spans, _)| !spans.is_empty()).collect())
+}

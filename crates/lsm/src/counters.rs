@@ -1,0 +1,76 @@
+//! The engine's own counts, kept from the first operation on. What moves bytes on the medium is
+//! counted by the store.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use crate::annotation::LEVELS_MAX;
+
+/// A count that only grows.
+#[derive(Debug, Default)]
+pub(crate) struct Count(AtomicU64);
+
+impl Count {
+    pub(crate) fn add(&self, n: u64) {
+        self.0.fetch_add(n, Ordering::Relaxed);
+    }
+
+    pub(crate) fn get(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// Counts of one level.
+#[derive(Debug, Default)]
+pub(crate) struct LevelCounts {
+    /// Bytes of tables that were written into the level.
+    pub(crate) bytes_written: Count,
+    /// Bytes of tables that were read out of it to be merged.
+    pub(crate) bytes_read: Count,
+    /// Bytes of tables that came by relinking.
+    pub(crate) bytes_relinked: Count,
+}
+
+/// The engine's own counts since it was opened.
+#[derive(Debug)]
+pub(crate) struct Counters {
+    pub(crate) user_bytes: Count,
+    pub(crate) entries_written: Count,
+    pub(crate) groups: Count,
+    pub(crate) gets: Count,
+    pub(crate) tables_searched: Count,
+    pub(crate) scans: Count,
+    pub(crate) flushes: Count,
+    pub(crate) compactions: Count,
+    pub(crate) relinks: Count,
+    pub(crate) entries_dropped: Count,
+    pub(crate) stalls: Count,
+    pub(crate) stall_nanos: Count,
+    pub(crate) levels: Vec<LevelCounts>,
+}
+
+impl Counters {
+    pub(crate) fn new() -> Self {
+        let count = Count::default;
+        Self {
+            user_bytes: count(),
+            entries_written: count(),
+            groups: count(),
+            gets: count(),
+            tables_searched: count(),
+            scans: count(),
+            flushes: count(),
+            compactions: count(),
+            relinks: count(),
+            entries_dropped: count(),
+            stalls: count(),
+            stall_nanos: count(),
+            levels: (0..LEVELS_MAX).map(|_| LevelCounts::default()).collect(),
+        }
+    }
+
+    pub(crate) fn stalled(&self, time: Duration) {
+        self.stalls.add(1);
+        self.stall_nanos.add(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
+    }
+}

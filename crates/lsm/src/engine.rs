@@ -1,0 +1,227 @@
+//! The engine: an ordered map of byte strings over a [`Store`], in key spaces.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use terrace_env::runner::{self, JoinHandle};
+use terrace_env::store::Store;
+use terrace_env::sync::Mutex;
+use terrace_policy::{Compaction, Span};
+
+use crate::annotation::SPACE_NAME_BYTES_MAX;
+use crate::batch::Batch;
+use crate::key::KeySpaceId;
+use crate::options::{Durability, EngineOptions};
+use crate::scan::{Bounds, Scan, Snapshot};
+use crate::shared::{CompactionRequest, Shared};
+use crate::stats::Stats;
+use crate::{Error, compaction, flush};
+
+/// An open engine. All methods may be called from any actor.
+///
+/// Dropped, it ends its jobs and leaves what was written and not synced to the store's mercy, as
+/// after a power cut; [`close`](Self::close) makes everything durable first.
+pub struct Engine {
+    shared: Arc<Shared>,
+    actors: Mutex<Vec<JoinHandle<()>>>,
+}
+
+impl Engine {
+    /// Opens what is in the store; an empty store becomes an empty engine.
+    pub fn open(
+        store: Arc<dyn Store>,
+        decider: Arc<dyn Compaction>,
+        options: EngineOptions,
+    ) -> Result<Self, Error> {
+        let read_only = options.read_only;
+        let shared = Arc::new(Shared::open(store, decider, options)?);
+        let mut actors = Vec::new();
+        if !read_only {
+            let of = Arc::clone(&shared);
+            actors.push(runner::spawn("flush", move || flush::run(&of)));
+            let of = Arc::clone(&shared);
+            actors.push(runner::spawn("compaction", move || compaction::run(&of)));
+        }
+        Ok(Self { shared, actors: Mutex::new(actors) })
+    }
+
+    /// Applies a batch, as a whole.
+    pub fn write(&self, batch: Batch, durability: Durability) -> Result<(), Error> {
+        self.shared.write(batch, durability)
+    }
+
+    /// What is under the key.
+    pub fn get(&self, space: KeySpaceId, user_key: &[u8]) -> Result<Option<Bytes>, Error> {
+        self.shared.get(space, user_key, None)
+    }
+
+    /// What is in the range, in order.
+    pub fn scan(&self, space: KeySpaceId, bounds: &Bounds) -> Result<Scan, Error> {
+        self.shared.scan(space, bounds, None)
+    }
+
+    /// What is visible now, for later.
+    #[must_use]
+    pub fn snapshot(&self) -> Snapshot {
+        Snapshot::new(&self.shared)
+    }
+
+    /// Makes everything written so far durable.
+    pub fn sync(&self) -> Result<(), Error> {
+        self.shared.write(Batch::new(), Durability::Synced)
+    }
+
+    /// Writes everything that is only in memory and log into tables, and waits for it.
+    pub fn flush(&self) -> Result<(), Error> {
+        self.check_writable("flush")?;
+        let errors = self.shared.state.lock().space_errors;
+        self.shared.rotate_memtable()?;
+        self.wait_until(errors, |state| state.waiting.is_empty())
+    }
+
+    /// Merges what is in the range until every key of it is there once, and waits for it. What is
+    /// only in memory is flushed first.
+    pub fn compact(&self, space: KeySpaceId, bounds: &Bounds) -> Result<(), Error> {
+        let (start, end) = bounds.full_keys(space);
+        self.compact_span(Span::new(start, end.unwrap_or_else(|| vec![0xff; 5])))
+    }
+
+    /// The same for all key spaces.
+    pub fn compact_all(&self) -> Result<(), Error> {
+        self.compact_span(Span::new(vec![0; 4], vec![0xff; 65_540]))
+    }
+
+    fn compact_span(&self, span: Span) -> Result<(), Error> {
+        self.flush()?;
+        if span.is_empty() {
+            return Ok(());
+        }
+        let mut state = self.shared.state.lock();
+        state.check_writable()?;
+        let ticket = state.next_request;
+        state.next_request += 1;
+        state.requests.push_back(CompactionRequest { ticket, span });
+        self.shared.changed.notify_all();
+        loop {
+            if let Some(answer) = state.answered.remove(&ticket) {
+                return answer;
+            }
+            self.shared.changed.wait(&mut state);
+        }
+    }
+
+    /// Waits until no flush and no compaction is due.
+    pub fn settle(&self) -> Result<(), Error> {
+        self.check_writable("background work")?;
+        let errors = self.shared.state.lock().space_errors;
+        self.wait_until(errors, |state| {
+            let settled = state.settled_at == Some(state.tree_changes);
+            state.waiting.is_empty() && state.requests.is_empty() && settled && !state.compacting
+        })
+    }
+
+    /// Waits for the jobs; an error when they stop or find no space meanwhile.
+    fn wait_until(
+        &self,
+        space_errors: u64,
+        done: impl Fn(&crate::shared::State) -> bool,
+    ) -> Result<(), Error> {
+        let mut state = self.shared.state.lock();
+        while !done(&state) {
+            state.check_writable()?;
+            if let Some(error) = &state.no_space
+                && state.space_errors > space_errors + 1
+            {
+                return Err(error.clone());
+            }
+            self.shared.changed.wait(&mut state);
+        }
+        Ok(())
+    }
+
+    /// The key space of this name; a new one if there is none.
+    pub fn create_key_space(&self, name: &str) -> Result<KeySpaceId, Error> {
+        if let Some(space) = self.key_space(name) {
+            return Ok(space);
+        }
+        self.check_writable("new key spaces")?;
+        if name.is_empty() || name.len() > SPACE_NAME_BYTES_MAX {
+            return Err(Error::KeySpaceName { name: name.to_owned() });
+        }
+        self.shared.commit_record(|record| {
+            if !record.spaces.iter().any(|(_, existing)| existing == name) {
+                record.spaces.push((KeySpaceId(record.next_space), name.to_owned()));
+                record.next_space += 1;
+            }
+        })?;
+        Ok(self.key_space(name).expect("a key space that was just made"))
+    }
+
+    /// The key space of this name.
+    #[must_use]
+    pub fn key_space(&self, name: &str) -> Option<KeySpaceId> {
+        let state = self.shared.state.lock();
+        state.record.spaces.iter().find(|(_, existing)| existing == name).map(|(id, _)| *id)
+    }
+
+    /// All key spaces, by id.
+    #[must_use]
+    pub fn key_spaces(&self) -> Vec<(KeySpaceId, String)> {
+        self.shared.state.lock().record.spaces.clone()
+    }
+
+    /// The engine's figures.
+    #[must_use]
+    pub fn stats(&self) -> Stats {
+        self.shared.stats()
+    }
+
+    /// The store below.
+    #[must_use]
+    pub fn store(&self) -> &Arc<dyn Store> {
+        &self.shared.store
+    }
+
+    /// Makes everything durable and ends the jobs. What is only in memory stays in the log.
+    pub fn close(&self) -> Result<(), Error> {
+        let synced = if self.shared.options.read_only { Ok(()) } else { self.sync() };
+        self.stop();
+        match synced {
+            Err(Error::Closed) => Ok(()),
+            other => other,
+        }
+    }
+
+    fn check_writable(&self, what: &'static str) -> Result<(), Error> {
+        if self.shared.options.read_only {
+            return Err(Error::ReadOnly(what));
+        }
+        self.shared.state.lock().check_writable()
+    }
+
+    /// Ends the jobs between two of their steps.
+    fn stop(&self) {
+        self.shared.state.lock().closing = true;
+        self.shared.changed.notify_all();
+        let actors = std::mem::take(&mut *self.actors.lock());
+        for actor in actors {
+            if let Err(panic) = actor.try_join()
+                && !std::thread::panicking()
+            {
+                std::panic::resume_unwind(panic);
+            }
+        }
+    }
+}
+
+impl Drop for Engine {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+impl std::fmt::Debug for Engine {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Engine(at {})", self.shared.visible())
+    }
+}

@@ -1,0 +1,136 @@
+//! What can go wrong with the engine.
+
+use std::sync::Arc;
+
+use terrace_env::ByteCount;
+use terrace_env::codec::DecodeError;
+use terrace_env::store::StoreError;
+
+use crate::KeySpaceId;
+
+/// An error of the engine. Cheap to clone: an engine that has stopped goes on returning the error
+/// that stopped it.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum Error {
+    /// The store below failed, or has no space.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// Bytes on the medium are not what was written.
+    #[error("corruption in {region} at offset {offset}: expected {expected}, found {got}")]
+    Corruption {
+        /// Which structure of which file.
+        region: String,
+        /// The byte offset within the file.
+        offset: u64,
+        /// What should stand there.
+        expected: String,
+        /// What stands there.
+        got: String,
+    },
+    /// Written by a version of Terrace that this one does not understand.
+    #[error("{region}: expected {field} of at most {supported}, found {got}; use a newer Terrace")]
+    Unsupported {
+        /// Which structure of which file.
+        region: String,
+        /// The version or feature field.
+        field: &'static str,
+        /// The largest value that is understood.
+        supported: u64,
+        /// What stands there.
+        got: u64,
+    },
+    /// A key is too long.
+    #[error("a key of {got} bytes: expected at most {max}")]
+    KeyTooLong {
+        /// The limit.
+        max: usize,
+        /// The key's length.
+        got: usize,
+    },
+    /// A value is too long.
+    #[error("a value of {got} bytes: expected at most {max}")]
+    ValueTooLong {
+        /// The limit.
+        max: usize,
+        /// The value's length.
+        got: usize,
+    },
+    /// A batch is too large.
+    #[error("a batch of {got}: expected at most {max}")]
+    BatchTooLarge {
+        /// The limit.
+        max: ByteCount,
+        /// The batch's size.
+        got: ByteCount,
+    },
+    /// There is no such key space.
+    #[error("key space {0}: expected to exist, but there is none of this id")]
+    UnknownKeySpace(KeySpaceId),
+    /// A key space cannot have this name.
+    #[error("a key space named {name:?}: expected 1 to 255 bytes")]
+    KeySpaceName {
+        /// The name.
+        name: String,
+    },
+    /// The engine was opened for reading only.
+    #[error("the store is open for reading only: expected no {0}")]
+    ReadOnly(&'static str),
+    /// The engine has been closed.
+    #[error("the store has been closed")]
+    Closed,
+    /// A job in the background failed, and nothing can be written any more; reads still work.
+    #[error("the engine stopped taking writes after {job} failed: {cause}")]
+    Stopped {
+        /// The job.
+        job: &'static str,
+        /// Why.
+        cause: Arc<Error>,
+    },
+}
+
+impl Error {
+    /// Whether space is short, now: deletes still work, and writes work again once space is free.
+    #[must_use]
+    pub fn is_space(&self) -> bool {
+        matches!(self, Self::Store(error) if error.is_space())
+    }
+
+    /// Whether bytes on the medium are not what was written.
+    #[must_use]
+    pub fn is_corruption(&self) -> bool {
+        match self {
+            Self::Corruption { .. } | Self::Store(StoreError::Corruption { .. }) => true,
+            Self::Stopped { cause, .. } => cause.is_corruption(),
+            _ => false,
+        }
+    }
+
+    pub(crate) fn corruption(
+        region: impl Into<String>,
+        offset: u64,
+        expected: impl ToString,
+        got: impl ToString,
+    ) -> Self {
+        let (expected, got) = (expected.to_string(), got.to_string());
+        Self::Corruption { region: region.into(), offset, expected, got }
+    }
+
+    /// Bytes of `region`, which begins at `offset`, that did not decode.
+    pub(crate) fn decode(region: impl Into<String>, offset: u64, error: &DecodeError) -> Self {
+        let region = region.into();
+        match error {
+            DecodeError::Short { field, offset: at, expected, got } => Self::Corruption {
+                region,
+                offset: offset + *at as u64,
+                expected: format!("{expected} bytes of {field}"),
+                got: format!("{got} bytes"),
+            },
+            DecodeError::Value { field, offset: at, expected, got } => Self::Corruption {
+                region,
+                offset: offset + *at as u64,
+                expected: format!("{field}: {expected}"),
+                got: got.to_string(),
+            },
+        }
+    }
+}

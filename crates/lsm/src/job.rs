@@ -1,0 +1,76 @@
+//! What the background jobs have in common: the worst case they reserve, and carrying a
+//! [`Rewrite`] to its end and committing it.
+
+use terrace_env::ByteCount;
+use terrace_policy::Place;
+
+use crate::Error;
+use crate::annotation::TableRecord;
+use crate::edit::{Edit, NewTable};
+use crate::rewrite::{Output, Progress, Rewrite, RewriteCounts};
+use crate::shared::{Shared, Waiting};
+use crate::table::{BuiltTable, TableLayout};
+
+/// What a table's tail, and its last block's rest of the store's block, take at most, filter and
+/// index aside.
+const TABLE_TAIL_BYTES: u64 = 16 << 10;
+
+/// How a job ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ended {
+    Done,
+    /// The engine is closing: nothing of the job is left.
+    Dropped,
+}
+
+/// The most bytes that tables of these entries can take. `plain` counts keys with trailers and
+/// values.
+pub(crate) fn worst_case(
+    layout: &TableLayout,
+    table_size: ByteCount,
+    entries: u64,
+    plain: u64,
+) -> ByteCount {
+    // Per entry three varints, of one byte each below 128; longer ones come with longer values.
+    // A restart point per 16 entries, the filter's bits, and per block a frame and an index entry:
+    // a fiftieth is twice what they take at 4 KiB.
+    let per_entry = 4 + u64::from(layout.filter_bits).div_ceil(8);
+    let blocks = plain + entries * per_entry;
+    let blocks = blocks + blocks / 50 + blocks / 256;
+    let tables = blocks / table_size.0.max(1) + 2;
+    ByteCount(blocks + tables * TABLE_TAIL_BYTES)
+}
+
+impl Shared {
+    /// Carries a job to its end and commits it as a part of `edit`.
+    pub(crate) fn carry_out(
+        &self,
+        mut job: Rewrite,
+        mut edit: Edit,
+        decider_state: Option<Vec<u8>>,
+        flushed: Option<&Waiting>,
+    ) -> Result<(Ended, RewriteCounts), Error> {
+        while job.step()? == Progress::More {
+            if self.state.lock().must_stop() {
+                return Ok((Ended::Dropped, RewriteCounts::default()));
+            }
+        }
+        let (outputs, counts) = job.into_outputs();
+        let mut written: Vec<(Place, u64)> = Vec::new();
+        let mut unsealed: Vec<BuiltTable> = Vec::new();
+        for Output { place, stream, built } in outputs {
+            let record = TableRecord::new(built.tag, &built.properties);
+            let (id, size) = (built.writer.id(), built.size);
+            written.push((place, size.0));
+            edit.put(NewTable { id, size, stream, place, record });
+            unsealed.push(built);
+        }
+        self.commit(edit, decider_state, flushed)?;
+        drop(unsealed);
+        for (place, bytes) in written {
+            self.counters.levels[usize::from(place.level)].bytes_written.add(bytes);
+        }
+        self.counters.entries_dropped.add(counts.dropped);
+        Ok((Ended::Done, counts))
+    }
+}

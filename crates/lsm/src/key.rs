@@ -1,0 +1,261 @@
+//! Keys: key space, user key, sequence and kind, and their order. The layout is
+//! `docs/format/keys.md`.
+//!
+//! A *full key* is key space and user key; an *internal key* adds the trailer. Full keys are
+//! compared first, by memcmp, then trailers: newest first. Pure; no state.
+
+use std::cmp::Ordering;
+use std::fmt;
+
+use terrace_env::SeqNo;
+
+use crate::Error;
+
+/// The longest user key, in bytes.
+pub const KEY_BYTES_MAX: usize = 65_535;
+/// The longest value, in bytes.
+pub const VALUE_BYTES_MAX: usize = 64 << 20;
+/// The bytes of a key space id in front of a user key.
+pub(crate) const SPACE_BYTES: usize = 4;
+/// The bytes of a trailer.
+pub(crate) const TRAILER_BYTES: usize = 8;
+
+/// A key space: an ordered map of its own within a store.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct KeySpaceId(pub u32);
+
+impl KeySpaceId {
+    /// The key space that always exists.
+    pub const DEFAULT: Self = Self(0);
+}
+
+impl fmt::Display for KeySpaceId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// What an entry says about its key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+pub enum Kind {
+    /// There is nothing under the key.
+    Delete = 0,
+    /// The value is under the key.
+    Put = 1,
+}
+
+impl Kind {
+    /// The kind of this number, unless it is reserved or unknown.
+    #[must_use]
+    pub fn of(number: u8) -> Option<Self> {
+        match number {
+            0 => Some(Self::Delete),
+            1 => Some(Self::Put),
+            _ => None,
+        }
+    }
+}
+
+/// Sequence and kind of an entry, in the form that orders the newest first.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct Trailer(u64);
+
+impl Trailer {
+    /// Before every entry of its full key.
+    pub(crate) const NEWEST: Self = Self(0);
+
+    pub(crate) fn new(sequence: SeqNo, kind: Kind) -> Self {
+        Self::with_number(sequence, kind as u8)
+    }
+
+    /// Before every entry that is visible at `sequence`, behind every newer one.
+    pub(crate) fn seek(sequence: SeqNo) -> Self {
+        Self::with_number(sequence, 255)
+    }
+
+    fn with_number(sequence: SeqNo, number: u8) -> Self {
+        debug_assert!(sequence <= SeqNo::MAX, "a sequence of more than 56 bits");
+        Self(!(sequence.0 << 8 | u64::from(number)))
+    }
+
+    pub(crate) fn sequence(self) -> SeqNo {
+        SeqNo(!self.0 >> 8)
+    }
+
+    pub(crate) fn kind_number(self) -> u8 {
+        !self.0 as u8
+    }
+
+    pub(crate) fn kind(self) -> Option<Kind> {
+        Kind::of(self.kind_number())
+    }
+
+    pub(crate) fn to_bytes(self) -> [u8; TRAILER_BYTES] {
+        self.0.to_be_bytes()
+    }
+}
+
+impl fmt::Debug for Trailer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}#{}", self.sequence(), self.kind_number())
+    }
+}
+
+/// Appends key space and user key.
+pub(crate) fn put_full_key(into: &mut Vec<u8>, space: KeySpaceId, user_key: &[u8]) {
+    into.extend_from_slice(&space.0.to_be_bytes());
+    into.extend_from_slice(user_key);
+}
+
+/// Key space and user key as one byte string.
+pub(crate) fn full_key(space: KeySpaceId, user_key: &[u8]) -> Vec<u8> {
+    let mut key = Vec::with_capacity(SPACE_BYTES + user_key.len() + TRAILER_BYTES);
+    put_full_key(&mut key, space, user_key);
+    key
+}
+
+/// The internal key to seek for what is visible of a key at `sequence`.
+pub(crate) fn seek_key(space: KeySpaceId, user_key: &[u8], sequence: SeqNo) -> Vec<u8> {
+    let mut key = full_key(space, user_key);
+    key.extend_from_slice(&Trailer::seek(sequence).to_bytes());
+    key
+}
+
+/// A full key and its trailer as one byte string.
+pub(crate) fn internal_key(full_key: &[u8], trailer: Trailer) -> Vec<u8> {
+    let mut key = Vec::with_capacity(full_key.len() + TRAILER_BYTES);
+    key.extend_from_slice(full_key);
+    key.extend_from_slice(&trailer.to_bytes());
+    key
+}
+
+/// The full key right behind `full_key`: an exclusive end that still holds it.
+pub(crate) fn successor(full_key: &[u8]) -> Vec<u8> {
+    let mut next = Vec::with_capacity(full_key.len() + 1);
+    next.extend_from_slice(full_key);
+    next.push(0);
+    next
+}
+
+/// The first byte string behind all that begin with `prefix`, or `None` if there is none.
+pub(crate) fn prefix_end(prefix: &[u8]) -> Option<Vec<u8>> {
+    let kept = prefix.iter().rposition(|&byte| byte != 0xff)?;
+    let mut end = prefix[..=kept].to_vec();
+    end[kept] += 1;
+    Some(end)
+}
+
+/// Splits an internal key that is known to be long enough.
+///
+/// # Panics
+/// When it is shorter than a trailer: readers check keys with [`check`] where they enter.
+pub(crate) fn split(internal_key: &[u8]) -> (&[u8], Trailer) {
+    let (full_key, trailer) =
+        internal_key.split_last_chunk::<TRAILER_BYTES>().expect("an internal key has a trailer");
+    (full_key, Trailer(u64::from_be_bytes(*trailer)))
+}
+
+/// The order of internal keys.
+pub(crate) fn compare(left: &[u8], right: &[u8]) -> Ordering {
+    let (left_key, left_trailer) = split(left);
+    let (right_key, right_trailer) = split(right);
+    left_key.cmp(right_key).then(left_trailer.cmp(&right_trailer))
+}
+
+/// Checks that bytes from a medium have the shape of an internal key of a known kind.
+pub(crate) fn check(internal_key: &[u8]) -> Result<(), KeyDefect> {
+    let len = internal_key.len();
+    let longest = SPACE_BYTES + KEY_BYTES_MAX + TRAILER_BYTES;
+    if !(SPACE_BYTES + TRAILER_BYTES..=longest).contains(&len) {
+        return Err(KeyDefect::Length(len));
+    }
+    let (_, trailer) = split(internal_key);
+    if trailer.kind().is_none() {
+        return Err(KeyDefect::Kind(trailer.kind_number()));
+    }
+    Ok(())
+}
+
+/// What is wrong with an internal key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum KeyDefect {
+    #[error("an internal key of {0} bytes")]
+    Length(usize),
+    #[error("an entry of kind {0}")]
+    Kind(u8),
+}
+
+/// Checks what a client hands in.
+pub(crate) fn check_sizes(user_key: &[u8], value: &[u8]) -> Result<(), Error> {
+    if user_key.len() > KEY_BYTES_MAX {
+        return Err(Error::KeyTooLong { max: KEY_BYTES_MAX, got: user_key.len() });
+    }
+    if value.len() > VALUE_BYTES_MAX {
+        return Err(Error::ValueTooLong { max: VALUE_BYTES_MAX, got: value.len() });
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(space: u32, user_key: &[u8], sequence: u64, kind: Kind) -> Vec<u8> {
+        internal_key(&full_key(KeySpaceId(space), user_key), Trailer::new(SeqNo(sequence), kind))
+    }
+
+    #[test]
+    fn keys_sort_by_space_then_key_then_newest_first() {
+        let sorted = [
+            key(0, b"", 9, Kind::Put),
+            key(0, b"a", 7, Kind::Put),
+            key(0, b"a", 3, Kind::Delete),
+            key(0, b"a\0", 9, Kind::Put),
+            key(0, b"a\xff\xff\xff\xff\xff\xff\xff\xff\xff", 1, Kind::Put),
+            key(0, b"b", SeqNo::MAX.0, Kind::Put),
+            key(1, b"", 1, Kind::Put),
+            key(256, b"", 1, Kind::Put),
+        ];
+        for (i, left) in sorted.iter().enumerate() {
+            for (j, right) in sorted.iter().enumerate() {
+                assert_eq!(compare(left, right), i.cmp(&j), "{i} {j}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_seek_key_stands_before_what_it_sees_and_behind_what_is_newer() {
+        let full = full_key(KeySpaceId(3), b"k");
+        let seek = seek_key(KeySpaceId(3), b"k", SeqNo(5));
+        assert_eq!(compare(&seek, &key(3, b"k", 5, Kind::Delete)), Ordering::Less);
+        assert_eq!(compare(&seek, &key(3, b"k", 5, Kind::Put)), Ordering::Less);
+        assert_eq!(compare(&seek, &key(3, b"k", 6, Kind::Delete)), Ordering::Greater);
+        assert_eq!(compare(&internal_key(&full, Trailer::NEWEST), &seek), Ordering::Less);
+    }
+
+    #[test]
+    fn a_trailer_gives_back_its_parts() {
+        for sequence in [0, 1, 255, 256, SeqNo::MAX.0] {
+            let trailer = Trailer::new(SeqNo(sequence), Kind::Put);
+            assert_eq!((trailer.sequence(), trailer.kind()), (SeqNo(sequence), Some(Kind::Put)));
+        }
+    }
+
+    #[test]
+    fn the_end_of_a_prefix_is_the_next_key_that_lacks_it() {
+        assert_eq!(prefix_end(b"ab"), Some(b"ac".to_vec()));
+        assert_eq!(prefix_end(b"a\xff\xff"), Some(b"b".to_vec()));
+        assert_eq!(prefix_end(b"\xff"), None);
+        assert_eq!(prefix_end(b""), None);
+    }
+
+    #[test]
+    fn reserved_kinds_and_short_keys_are_defects() {
+        assert_eq!(check(&[0; 11]), Err(KeyDefect::Length(11)));
+        let mut reserved = key(0, b"k", 1, Kind::Put);
+        *reserved.last_mut().unwrap() = !2;
+        assert_eq!(check(&reserved), Err(KeyDefect::Kind(2)));
+        assert_eq!(check(&key(0, b"", 1, Kind::Put)), Ok(()));
+    }
+}

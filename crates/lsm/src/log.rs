@@ -1,0 +1,181 @@
+//! The write-ahead log: batches on their way into a memtable, and back. The layout is
+//! `docs/format/batch.md`.
+//!
+//! The store below frames what is appended and cuts torn tails, whole appends at a time; to the
+//! engine a log is a string of batches. Each log belongs to one memtable and is deleted by the
+//! transaction that adds the memtable's tables.
+
+use bytes::Bytes;
+use terrace_env::store::{CreateOptions, FileKind, FileReader, FileWriter, Rank, Store};
+use terrace_env::{Cause, FileId, SeqNo};
+
+use crate::Error;
+use crate::annotation::LogRecord;
+use crate::batch::{BATCH_BYTES_MAX, FrozenBatch, HEADER_BYTES};
+use crate::memtable::Memtable;
+
+/// How much of a log is read at once.
+const REPLAY_BYTES: usize = 1 << 20;
+
+/// The log that is being written.
+pub(crate) struct ActiveLog {
+    pub(crate) writer: Box<dyn FileWriter>,
+    /// Nothing in the log is older.
+    pub(crate) first: SeqNo,
+    /// The sequence of the next entry.
+    pub(crate) next: SeqNo,
+    /// Whether it lives off space that is kept for flushes, and takes deletes only.
+    pub(crate) urgent: bool,
+    /// Whether its writer has ended: another log must take over before the next write.
+    pub(crate) finished: bool,
+    /// Whether anything appended may not be durable yet.
+    pub(crate) unsynced: bool,
+}
+
+impl ActiveLog {
+    /// A log that goes on with `writer`.
+    pub(crate) fn new(writer: Box<dyn FileWriter>, first: SeqNo, next: SeqNo) -> Self {
+        Self { writer, first, next, urgent: false, finished: false, unsynced: true }
+    }
+
+    /// The file.
+    pub(crate) fn id(&self) -> FileId {
+        self.writer.id()
+    }
+
+    pub(crate) fn append(&mut self, bytes: &[u8]) -> Result<(), Error> {
+        self.unsynced = true;
+        Ok(self.writer.append(bytes)?)
+    }
+
+    pub(crate) fn sync(&mut self) -> Result<(), Error> {
+        if self.unsynced {
+            self.writer.sync()?;
+            self.unsynced = false;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn finish(&mut self) -> Result<(), Error> {
+        self.writer.finish()?;
+        self.finished = true;
+        Ok(())
+    }
+}
+
+/// Starts a log; it counts once it is committed.
+pub(crate) fn create(store: &dyn Store, rank: Rank) -> Result<Box<dyn FileWriter>, Error> {
+    let (kind, hint) = (FileKind::Log, LogRecord::hint());
+    let options = CreateOptions { kind, hint, rank, reservation: None, cause: Cause::Log };
+    Ok(store.create(&options)?)
+}
+
+/// Reads a log into a memtable. Entries must not be older than `next`; returns the sequence behind
+/// the last one.
+pub(crate) fn replay(
+    file: &dyn FileReader,
+    memtable: &Memtable,
+    mut next: SeqNo,
+) -> Result<SeqNo, Error> {
+    let region = || format!("log {}", file.id());
+    let (mut offset, end) = (0, file.len());
+    let mut chunk = Bytes::new();
+    while offset < end {
+        let wanted = FrozenBatch::length_of(&chunk).unwrap_or(HEADER_BYTES);
+        if !(HEADER_BYTES..=BATCH_BYTES_MAX).contains(&wanted) {
+            let expected = format!("a batch of {HEADER_BYTES} to {BATCH_BYTES_MAX} bytes");
+            return Err(Error::corruption(region(), offset, expected, wanted));
+        }
+        if chunk.len() < wanted {
+            let left = end - offset;
+            if (left as usize) < wanted {
+                let (expected, got) = (format!("a batch of {wanted} bytes"), left);
+                return Err(Error::corruption(region(), offset, expected, got));
+            }
+            let size = left.min(wanted.max(REPLAY_BYTES) as u64) as usize;
+            let mut bytes = vec![0; size];
+            file.read_at(offset, &mut bytes, Cause::Recovery)?;
+            chunk = bytes.into();
+            continue;
+        }
+        let batch = FrozenBatch::decode(chunk.split_to(wanted))
+            .map_err(|error| Error::decode(region(), offset, &error))?;
+        if batch.first() < next {
+            let expected = format!("sequence {next} or newer");
+            return Err(Error::corruption(region(), offset, expected, batch.first()));
+        }
+        next = batch.end();
+        memtable.insert(&batch);
+        offset += wanted as u64;
+    }
+    Ok(next)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Batch;
+    use crate::key::KeySpaceId;
+    use terrace_env::MemoryGauge;
+    use terrace_env::store::StoreError;
+
+    struct Bytestring(Vec<u8>);
+
+    impl FileReader for Bytestring {
+        fn id(&self) -> FileId {
+            FileId(5)
+        }
+
+        fn len(&self) -> u64 {
+            self.0.len() as u64
+        }
+
+        fn read_at(&self, offset: u64, into: &mut [u8], _: Cause) -> Result<(), StoreError> {
+            into.copy_from_slice(&self.0[offset as usize..][..into.len()]);
+            Ok(())
+        }
+    }
+
+    fn log(count: u64, value: usize) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        for i in 0..count {
+            let mut batch = Batch::new();
+            batch.put(KeySpaceId(0), &i.to_be_bytes(), &vec![i as u8; value]);
+            batch.stamp(SeqNo(10 + i));
+            bytes.extend_from_slice(batch.stamped());
+        }
+        bytes
+    }
+
+    fn replayed(bytes: Vec<u8>) -> Result<(SeqNo, Memtable), Error> {
+        let memtable = Memtable::new(&MemoryGauge::new("test"));
+        replay(&Bytestring(bytes), &memtable, SeqNo(10)).map(|next| (next, memtable))
+    }
+
+    #[test]
+    fn a_log_longer_than_a_read_replays_whole() {
+        for (count, value) in [(0, 0), (1, 0), (3000, 1000), (3, REPLAY_BYTES * 2)] {
+            let (next, memtable) = replayed(log(count, value)).unwrap();
+            assert_eq!(next, SeqNo(10 + count));
+            for i in 0..count {
+                assert!(memtable.get(KeySpaceId(0), &i.to_be_bytes(), SeqNo::MAX).is_some());
+            }
+        }
+    }
+
+    #[test]
+    fn a_batch_cut_short_or_out_of_order_is_corruption_with_its_offset() {
+        let whole = log(3, 10);
+        let size = whole.len() / 3;
+        for len in (0..whole.len()).filter(|len| len % size != 0) {
+            let error = replayed(whole[..len].to_vec()).unwrap_err();
+            let start = (len / size * size) as u64;
+            assert!(
+                matches!(error, Error::Corruption { offset, .. } if offset == start),
+                "{error}"
+            );
+        }
+        let swapped = [&whole[size..2 * size], &whole[..size]].concat();
+        assert!(replayed(swapped).unwrap_err().to_string().contains("sequence 12 or newer"));
+    }
+}

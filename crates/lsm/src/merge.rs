@@ -1,0 +1,202 @@
+//! Merges sorted sources into one order: memtables and runs, each entry once.
+//!
+//! A binary heap of the sources by the internal key they stand on. Internal keys are unique in a
+//! store; should two be equal all the same, the earlier source goes first, so that the order is
+//! always the same.
+
+use std::cmp::Ordering;
+
+use bytes::Bytes;
+
+use crate::Error;
+use crate::key;
+use crate::memtable::MemoryCursor;
+use crate::run_cursor::RunCursor;
+
+/// Something sorted.
+#[derive(Debug)]
+pub(crate) enum Source {
+    Memory(MemoryCursor),
+    Run(Box<RunCursor>),
+}
+
+impl Source {
+    fn seek(&mut self, target: &[u8]) -> Result<(), Error> {
+        match self {
+            Self::Memory(cursor) => cursor.seek(target),
+            Self::Run(cursor) => return cursor.seek(target),
+        }
+        Ok(())
+    }
+
+    fn seek_to_first(&mut self) -> Result<(), Error> {
+        match self {
+            Self::Memory(cursor) => cursor.seek_to_first(),
+            Self::Run(cursor) => return cursor.seek_to_first(),
+        }
+        Ok(())
+    }
+
+    fn next(&mut self) -> Result<(), Error> {
+        match self {
+            Self::Memory(cursor) => cursor.next(),
+            Self::Run(cursor) => return cursor.next(),
+        }
+        Ok(())
+    }
+
+    fn key(&self) -> Option<&[u8]> {
+        match self {
+            Self::Memory(cursor) => cursor.key(),
+            Self::Run(cursor) => cursor.key(),
+        }
+    }
+}
+
+/// Walks several sources in one order.
+#[derive(Debug)]
+pub(crate) struct Merge {
+    sources: Vec<Source>,
+    /// The sources that are not at their end, as a heap: the smallest key at the root.
+    heap: Vec<usize>,
+}
+
+impl Merge {
+    /// A merge that stands nowhere until it seeks.
+    pub(crate) fn new(sources: Vec<Source>) -> Self {
+        let heap = Vec::with_capacity(sources.len());
+        Self { sources, heap }
+    }
+
+    /// Moves to the first entry at or behind `target`, an internal key.
+    pub(crate) fn seek(&mut self, target: &[u8]) -> Result<(), Error> {
+        self.heap.clear();
+        self.sources.iter_mut().try_for_each(|source| source.seek(target))?;
+        self.build();
+        Ok(())
+    }
+
+    pub(crate) fn seek_to_first(&mut self) -> Result<(), Error> {
+        self.heap.clear();
+        self.sources.iter_mut().try_for_each(Source::seek_to_first)?;
+        self.build();
+        Ok(())
+    }
+
+    /// Moves to the next entry. After an error it stands at the end.
+    pub(crate) fn next(&mut self) -> Result<(), Error> {
+        let Some(&top) = self.heap.first() else { return Ok(()) };
+        if let Err(error) = self.sources[top].next() {
+            self.heap.clear();
+            return Err(error);
+        }
+        if self.sources[top].key().is_none() {
+            self.heap.swap_remove(0);
+        }
+        self.sift_down(0);
+        Ok(())
+    }
+
+    /// The internal key it stands on, or `None` at the end.
+    pub(crate) fn key(&self) -> Option<&[u8]> {
+        self.sources[*self.heap.first()?].key()
+    }
+
+    /// The value it stands on, shared.
+    ///
+    /// # Panics
+    /// When it stands nowhere.
+    pub(crate) fn value(&self) -> Bytes {
+        match &self.sources[self.heap[0]] {
+            Source::Memory(cursor) => cursor.value(),
+            Source::Run(cursor) => cursor.value(),
+        }
+    }
+
+    /// The value it stands on.
+    ///
+    /// # Panics
+    /// When it stands nowhere.
+    pub(crate) fn value_slice(&self) -> &[u8] {
+        match &self.sources[self.heap[0]] {
+            Source::Memory(cursor) => cursor.value_slice(),
+            Source::Run(cursor) => cursor.value_slice(),
+        }
+    }
+
+    fn build(&mut self) {
+        let sources = &self.sources;
+        self.heap.extend((0..sources.len()).filter(|&source| sources[source].key().is_some()));
+        for at in (0..self.heap.len() / 2).rev() {
+            self.sift_down(at);
+        }
+    }
+
+    fn sift_down(&mut self, mut at: usize) {
+        loop {
+            let (left, right) = (2 * at + 1, 2 * at + 2);
+            let mut least = at;
+            for child in [left, right] {
+                if child < self.heap.len() && self.before(self.heap[child], self.heap[least]) {
+                    least = child;
+                }
+            }
+            if least == at {
+                return;
+            }
+            self.heap.swap(at, least);
+            at = least;
+        }
+    }
+
+    fn before(&self, left: usize, right: usize) -> bool {
+        let order = match (self.sources[left].key(), self.sources[right].key()) {
+            (Some(left), Some(right)) => key::compare(left, right),
+            (left, right) => left.is_none().cmp(&right.is_none()),
+        };
+        order.then(left.cmp(&right)) == Ordering::Less
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::batch::Batch;
+    use crate::key::KeySpaceId;
+    use crate::memtable::Memtable;
+    use std::sync::Arc;
+    use terrace_env::random::{Random, Rng};
+    use terrace_env::{MemoryGauge, SeqNo};
+
+    #[test]
+    fn any_number_of_sources_comes_out_in_order() {
+        let mut random = Random::seeded(7);
+        for count in 0..9 {
+            let mut all = Vec::new();
+            let mut sequence = 1;
+            let mut sources = Vec::new();
+            for _ in 0..count {
+                let table = Memtable::new(&MemoryGauge::new("test"));
+                for _ in 0..random.random_range(0..40) {
+                    let key: u8 = random.random_range(0..60);
+                    let mut batch = Batch::new();
+                    batch.put(KeySpaceId(0), &[key], &[]);
+                    table.insert(&batch.freeze(SeqNo(sequence)));
+                    all.push((key, std::cmp::Reverse(sequence)));
+                    sequence += 1;
+                }
+                sources.push(Source::Memory(MemoryCursor::new(Arc::new(table))));
+            }
+            all.sort_unstable();
+            let mut merge = Merge::new(sources);
+            merge.seek_to_first().unwrap();
+            let mut seen = Vec::new();
+            while let Some(found) = merge.key() {
+                let (full_key, trailer) = key::split(found);
+                seen.push((full_key[4], std::cmp::Reverse(trailer.sequence().0)));
+                merge.next().unwrap();
+            }
+            assert_eq!(seen, all);
+        }
+    }
+}

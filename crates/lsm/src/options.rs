@@ -1,0 +1,61 @@
+//! The engine's figures.
+
+use serde::{Deserialize, Serialize};
+use terrace_env::ByteCount;
+
+use crate::table::{Compression, TableLayout};
+
+/// When a write is safe from a power cut.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Durability {
+    /// Some time after it returns: with the next synced write, at the latest when the store is
+    /// closed. A power cut takes back the newest writes, never one without all newer ones.
+    #[default]
+    Buffered,
+    /// Before it returns.
+    Synced,
+}
+
+/// The engine's figures. Who opens the engine documents what they trade.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EngineOptions {
+    /// Nothing is written, and nothing runs in the background.
+    pub read_only: bool,
+    /// A memtable that has grown to this is flushed.
+    pub memtable_size: ByteCount,
+    /// How many full memtables may wait for their flush before writers wait.
+    pub memtables_max: usize,
+    /// The size of the tables that a flush writes.
+    pub table_size: ByteCount,
+    /// The size of a data block.
+    pub block_size: ByteCount,
+    /// How new blocks are compressed.
+    pub compression: Compression,
+    /// Bits per key of new filters; 0 for none.
+    pub filter_bits: u8,
+    /// The size of the block cache.
+    pub cache_size: ByteCount,
+}
+
+impl EngineOptions {
+    pub(crate) fn layout(&self) -> TableLayout {
+        let (block_size, compression) = (self.block_size, self.compression);
+        TableLayout { block_size, compression, filter_bits: self.filter_bits }
+    }
+}
+
+impl Default for EngineOptions {
+    fn default() -> Self {
+        Self {
+            read_only: false,
+            memtable_size: ByteCount::mib(64),
+            memtables_max: 2,
+            table_size: ByteCount::mib(16),
+            block_size: ByteCount::kib(4),
+            compression: Compression::None,
+            filter_bits: 10,
+            cache_size: ByteCount::mib(32),
+        }
+    }
+}

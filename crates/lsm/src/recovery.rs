@@ -1,0 +1,190 @@
+//! Opening: the tree is rebuilt from the annotations of the store's files, and the logs are replayed
+//! into memtables, each into its own, oldest first.
+//!
+//! The last log, if it is not sealed, is gone on with, and so is its memtable; all others wait for
+//! their flush. What is torn at a log's end the store has cut already. Read-only, nothing is
+//! written.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicU64};
+
+use terrace_env::store::{FileInfo, FileKind, Rank, Store, Transaction};
+use terrace_env::sync::{Condvar, Mutex, RwLock};
+use terrace_env::{FileId, MemoryGauge, SeqNo};
+use terrace_policy::{Compaction, Place};
+
+use crate::Error;
+use crate::annotation::{LogRecord, StoreRecord, TableRecord};
+use crate::cache::BlockCache;
+use crate::counters::Counters;
+use crate::handle::{TableHandle, TableSpace};
+use crate::log::{self, ActiveLog};
+use crate::memtable::Memtable;
+use crate::options::EngineOptions;
+use crate::role::Role;
+use crate::shared::{Shared, State, View, Waiting};
+use crate::version::{Segment, Version};
+use crate::write::WriteQueue;
+
+/// A log as replayed.
+struct Replayed {
+    file: FileInfo,
+    record: LogRecord,
+    memtable: Arc<Memtable>,
+}
+
+/// What was found in the store.
+struct Found {
+    record: StoreRecord,
+    /// Whether the store is new.
+    fresh: bool,
+    version: Version,
+    /// Oldest first.
+    logs: Vec<Replayed>,
+    next: SeqNo,
+}
+
+impl Shared {
+    /// Opens what is in the store; an empty store becomes an empty engine.
+    pub(crate) fn open(
+        store: Arc<dyn Store>,
+        decider: Arc<dyn Compaction>,
+        options: EngineOptions,
+    ) -> Result<Self, Error> {
+        let cache = Arc::new(BlockCache::new(options.cache_size, options.block_size));
+        let tables = TableSpace { cache, gauge: MemoryGauge::new("tables") };
+        let memory = MemoryGauge::new("memtables");
+        let found = find(&*store, &tables, &memory)?;
+        let (active, log) = if options.read_only {
+            (Arc::new(Memtable::new(&memory)), None)
+        } else {
+            let (active, log) = resume(&*store, &found, &memory)?;
+            (active, Some(log))
+        };
+        let waits = |replayed: &&Replayed| {
+            !replayed.memtable.is_empty() && !Arc::ptr_eq(&replayed.memtable, &active)
+        };
+        let waiting: VecDeque<Waiting> = found
+            .logs
+            .iter()
+            .filter(waits)
+            .map(|log| Waiting { memtable: Arc::clone(&log.memtable), log: log.file.id })
+            .collect();
+        let memtables = waiting.iter().rev().map(|one| Arc::clone(&one.memtable)).collect();
+        let backlog = decider.backlog(&found.version.view());
+        let view = View { active, waiting: memtables, version: Arc::new(found.version) };
+        Ok(Self {
+            store,
+            options,
+            decider,
+            tables,
+            memory,
+            counters: Counters::new(),
+            view: RwLock::new(Arc::new(view)),
+            visible: AtomicU64::new(found.next.0 - 1),
+            spaces_end: AtomicU32::new(found.record.next_space),
+            state: Mutex::new(State::new(found.record, waiting, backlog)),
+            changed: Condvar::default(),
+            commits: Role::default(),
+            writes: WriteQueue::default(),
+            log: Mutex::new(log),
+        })
+    }
+}
+
+fn find(store: &dyn Store, tables: &TableSpace, memory: &MemoryGauge) -> Result<Found, Error> {
+    let annotation = store.info(FileId::STORE).map(|info| info.annotation);
+    let opaque = annotation.as_ref().map_or(&[][..], |annotation| &annotation.opaque);
+    let fresh = opaque.is_empty();
+    let record = if fresh { StoreRecord::new() } else { StoreRecord::decode(opaque)? };
+    let (mut segments, mut logs) = (Vec::<(Place, Segment)>::new(), Vec::new());
+    let mut next = SeqNo(1);
+    for file in store.list() {
+        let (id, opaque) = (file.id, &file.annotation.opaque);
+        match file.kind {
+            FileKind::Table => {
+                let table = TableRecord::decode(id, opaque)?;
+                next = next.max(table.last_sequence.next());
+                let placed = table.segments.clone();
+                let stream = file.annotation.hint.stream;
+                let handle = TableHandle::new(store, id, table, stream, tables)?;
+                segments.extend(placed.into_iter().map(|one| {
+                    let (table, size, span) = (Arc::clone(&handle), one.size, one.span);
+                    (one.place, Segment { table, span, size })
+                }));
+            }
+            FileKind::Log => logs.push((LogRecord::decode(id, opaque)?, file)),
+            FileKind::Client => {}
+        }
+    }
+    let version = Version::new(segments)?;
+    let mut replayed = Vec::new();
+    let mut from = SeqNo(1);
+    for (record, file) in logs {
+        let memtable = Arc::new(Memtable::new(memory));
+        let reader = store.open(file.id)?;
+        from = log::replay(&*reader, &memtable, from.max(record.first))?;
+        replayed.push(Replayed { file, record, memtable });
+    }
+    Ok(Found { record, fresh, version, logs: replayed, next: next.max(from) })
+}
+
+/// Goes on with the last log, or begins one.
+fn resume(
+    store: &dyn Store,
+    found: &Found,
+    memory: &MemoryGauge,
+) -> Result<(Arc<Memtable>, ActiveLog), Error> {
+    let mut transaction = Transaction::new();
+    let mut unsealed = found.logs.iter().filter(|log| !log.file.sealed).peekable();
+    let mut last = None;
+    while let Some(log) = unsealed.next() {
+        let mut writer = store.reopen(log.file.id)?;
+        if unsealed.peek().is_none() && is_last(found, log) {
+            last = Some((log, writer));
+            continue;
+        }
+        writer.finish()?;
+        transaction.seal(log.file.id, log.record.annotation());
+    }
+    // An empty log that is not gone on with has nothing to flush that would delete it.
+    let kept = last.as_ref().map(|(log, _)| log.file.id);
+    for log in &found.logs {
+        if log.memtable.is_empty() && Some(log.file.id) != kept {
+            transaction.delete(log.file.id);
+        }
+    }
+    if found.fresh {
+        transaction.annotate(FileId::STORE, found.record.annotation());
+    }
+    let (memtable, log) = match last {
+        Some((log, writer)) => {
+            let memtable = Arc::clone(&log.memtable);
+            (memtable, ActiveLog::new(writer, log.record.first, found.next))
+        }
+        None => {
+            let writer = begin_log(store)?;
+            let record = LogRecord { first: found.next };
+            transaction.create(writer.id(), record.annotation());
+            let memtable = Arc::new(Memtable::new(memory));
+            (memtable, ActiveLog::new(writer, found.next, found.next))
+        }
+    };
+    if !transaction.is_empty() {
+        store.commit(transaction)?;
+    }
+    Ok((memtable, log))
+}
+
+fn is_last(found: &Found, log: &Replayed) -> bool {
+    found.logs.last().is_some_and(|last| last.file.id == log.file.id)
+}
+
+/// A full store must open, so that something can be deleted from it.
+fn begin_log(store: &dyn Store) -> Result<Box<dyn terrace_env::store::FileWriter>, Error> {
+    match log::create(store, Rank::Log) {
+        Err(error) if error.is_space() => log::create(store, Rank::Flush),
+        other => other,
+    }
+}

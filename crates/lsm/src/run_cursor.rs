@@ -1,0 +1,120 @@
+//! Walks a sorted run: its segments one behind the other, each only within its range.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use terrace_env::Cause;
+
+use crate::Error;
+use crate::key::{self, Trailer};
+use crate::table::{TableCursor, Walk};
+use crate::version::Run;
+
+/// Walks a run.
+#[derive(Debug)]
+pub(crate) struct RunCursor {
+    run: Arc<Run>,
+    walk: Walk,
+    /// The segment that `cursor` walks.
+    at: usize,
+    cursor: Option<TableCursor>,
+}
+
+impl RunCursor {
+    /// A cursor that stands nowhere until it seeks.
+    pub(crate) fn new(run: Arc<Run>, walk: Walk) -> Self {
+        Self { run, walk, at: 0, cursor: None }
+    }
+
+    /// Moves to the first entry at or behind `target`, an internal key.
+    pub(crate) fn seek(&mut self, target: &[u8]) -> Result<(), Error> {
+        let (full_key, _) = key::split(target);
+        let segments = &self.run.segments;
+        let at = segments.partition_point(|segment| &segment.span.end[..] <= full_key);
+        self.open(at)?;
+        if let (Some(cursor), Some(segment)) = (&mut self.cursor, segments_at(&self.run, at)) {
+            if &segment.span.start[..] <= full_key {
+                cursor.seek(target)?;
+            } else {
+                cursor.seek(&key::internal_key(&segment.span.start, Trailer::NEWEST))?;
+            }
+        }
+        self.settle()
+    }
+
+    pub(crate) fn seek_to_first(&mut self) -> Result<(), Error> {
+        self.start(0)?;
+        self.settle()
+    }
+
+    pub(crate) fn next(&mut self) -> Result<(), Error> {
+        if let Some(cursor) = &mut self.cursor {
+            cursor.next()?;
+        }
+        self.settle()
+    }
+
+    /// The internal key it stands on, or `None` at the end.
+    pub(crate) fn key(&self) -> Option<&[u8]> {
+        self.cursor.as_ref()?.key()
+    }
+
+    /// The value it stands on.
+    ///
+    /// # Panics
+    /// When it stands nowhere.
+    pub(crate) fn value(&self) -> Bytes {
+        self.cursor.as_ref().expect("a cursor that stands on an entry").value()
+    }
+
+    pub(crate) fn value_slice(&self) -> &[u8] {
+        self.cursor.as_ref().expect("a cursor that stands on an entry").value_slice()
+    }
+
+    /// Goes over to the next segment while this one has no entry left within its range.
+    fn settle(&mut self) -> Result<(), Error> {
+        while let Some(cursor) = &self.cursor {
+            let end = &self.run.segments[self.at].span.end;
+            if cursor.key().is_some_and(|found| key::split(found).0 < &end[..]) {
+                return Ok(());
+            }
+            self.start(self.at + 1)?;
+        }
+        Ok(())
+    }
+
+    /// Stands on the first entry of a segment.
+    fn start(&mut self, at: usize) -> Result<(), Error> {
+        self.open(at)?;
+        if let (Some(cursor), Some(segment)) = (&mut self.cursor, segments_at(&self.run, at)) {
+            let smallest = &segment.table.record().smallest;
+            if segment.span.start[..] <= smallest[..] {
+                cursor.seek_to_first()?;
+            } else {
+                cursor.seek(&key::internal_key(&segment.span.start, Trailer::NEWEST))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn open(&mut self, at: usize) -> Result<(), Error> {
+        if self.cursor.is_some() && self.at == at {
+            return Ok(());
+        }
+        self.at = at;
+        self.cursor = None;
+        if let Some(segment) = segments_at(&self.run, at) {
+            let cause = match self.walk {
+                Walk::Scan => Cause::Read,
+                Walk::Job(cause) => cause,
+            };
+            let table = Arc::clone(segment.table.table(cause)?);
+            self.cursor = Some(TableCursor::new(table, self.walk));
+        }
+        Ok(())
+    }
+}
+
+fn segments_at(run: &Run, at: usize) -> Option<&crate::version::Segment> {
+    run.segments.get(at)
+}

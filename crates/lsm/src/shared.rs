@@ -1,0 +1,273 @@
+//! What the engine's actors share: the current view for readers, the state that jobs and writers
+//! wait on, and the one way by which the tree changes.
+//!
+//! Locks: `state` before `view`; neither is held over a call to the store or a wait on anything but
+//! its own condition. The engine's transactions on the tree and on its own record go one after the
+//! other, by the role `commits`, so that each starts from what the one before it left.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::time::Duration;
+
+use terrace_env::store::{Store, Transaction};
+use terrace_env::sync::{Condvar, Mutex, MutexGuard, RwLock};
+use terrace_env::{FileId, MemoryGauge, SeqNo};
+use terrace_policy::{Backlog, Compaction, Span};
+
+use crate::Error;
+use crate::annotation::StoreRecord;
+use crate::counters::Counters;
+use crate::edit::Edit;
+use crate::handle::TableSpace;
+use crate::log::ActiveLog;
+use crate::memtable::Memtable;
+use crate::options::EngineOptions;
+use crate::role::Role;
+use crate::version::Version;
+use crate::write::WriteQueue;
+
+/// How long a job that found no space waits before it tries again, at first and at most.
+const RETRY_FIRST: Duration = Duration::from_millis(2);
+const RETRY_MAX: Duration = Duration::from_millis(500);
+
+/// What readers see.
+#[derive(Clone, Debug)]
+pub(crate) struct View {
+    pub(crate) active: Arc<Memtable>,
+    /// Full memtables, newest first.
+    pub(crate) waiting: Vec<Arc<Memtable>>,
+    pub(crate) version: Arc<Version>,
+}
+
+impl View {
+    /// All memtables, newest first.
+    pub(crate) fn memtables(&self) -> impl Iterator<Item = &Arc<Memtable>> {
+        std::iter::once(&self.active).chain(&self.waiting)
+    }
+}
+
+/// A full memtable and the log that it came from.
+#[derive(Clone, Debug)]
+pub(crate) struct Waiting {
+    pub(crate) memtable: Arc<Memtable>,
+    pub(crate) log: FileId,
+}
+
+/// A client's wish that a range be compacted to the last level.
+#[derive(Clone, Debug)]
+pub(crate) struct CompactionRequest {
+    pub(crate) ticket: u64,
+    pub(crate) span: Span,
+}
+
+/// What jobs and writers wait on.
+#[derive(Debug)]
+pub(crate) struct State {
+    /// What a job broke on; nothing is written any more.
+    pub(crate) failure: Option<Error>,
+    pub(crate) closing: bool,
+    /// Somebody found no space, and nobody has found any since.
+    pub(crate) no_space: Option<Error>,
+    /// How often a job has found no space.
+    pub(crate) space_errors: u64,
+    /// Oldest first.
+    pub(crate) waiting: VecDeque<Waiting>,
+    /// Sequences that snapshots hold, and how many of them.
+    pub(crate) snapshots: BTreeMap<SeqNo, usize>,
+    pub(crate) record: StoreRecord,
+    pub(crate) backlog: Backlog,
+    /// How often the tree has changed, and at which change the decider had nothing more to do.
+    pub(crate) tree_changes: u64,
+    pub(crate) settled_at: Option<u64>,
+    /// The same, where nothing more could be done for space.
+    pub(crate) spaceless_at: Option<u64>,
+    pub(crate) compacting: bool,
+    pub(crate) requests: VecDeque<CompactionRequest>,
+    pub(crate) next_request: u64,
+    /// Requests that are done, and how they ended.
+    pub(crate) answered: BTreeMap<u64, Result<(), Error>>,
+}
+
+impl State {
+    pub(crate) fn new(record: StoreRecord, waiting: VecDeque<Waiting>, backlog: Backlog) -> Self {
+        Self {
+            failure: None,
+            closing: false,
+            no_space: None,
+            space_errors: 0,
+            waiting,
+            snapshots: BTreeMap::new(),
+            record,
+            backlog,
+            tree_changes: 0,
+            settled_at: None,
+            spaceless_at: None,
+            compacting: false,
+            requests: VecDeque::new(),
+            next_request: 0,
+            answered: BTreeMap::new(),
+        }
+    }
+
+    /// Why nothing can be written, if nothing can.
+    pub(crate) fn check_writable(&self) -> Result<(), Error> {
+        match &self.failure {
+            Some(failure) => Err(failure.clone()),
+            None if self.closing => Err(Error::Closed),
+            None => Ok(()),
+        }
+    }
+
+    /// Whether jobs should end.
+    pub(crate) fn must_stop(&self) -> bool {
+        self.closing || self.failure.is_some()
+    }
+}
+
+/// What the engine's actors share.
+pub(crate) struct Shared {
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) options: EngineOptions,
+    pub(crate) decider: Arc<dyn Compaction>,
+    pub(crate) tables: TableSpace,
+    pub(crate) memory: MemoryGauge,
+    pub(crate) counters: Counters,
+    pub(crate) view: RwLock<Arc<View>>,
+    /// The newest sequence that readers see.
+    pub(crate) visible: AtomicU64,
+    /// Ids of key spaces below this exist.
+    pub(crate) spaces_end: AtomicU32,
+    pub(crate) state: Mutex<State>,
+    pub(crate) changed: Condvar,
+    pub(crate) commits: Role,
+    pub(crate) writes: WriteQueue,
+    /// Taken out by the write leader while it leads; `None` for ever when read-only.
+    pub(crate) log: Mutex<Option<ActiveLog>>,
+}
+
+impl Shared {
+    /// What readers see now.
+    pub(crate) fn view(&self) -> Arc<View> {
+        Arc::clone(&self.view.read())
+    }
+
+    /// The newest sequence that readers see. To be read after the view: what the view lacks is then
+    /// newer than everything in it.
+    pub(crate) fn visible(&self) -> SeqNo {
+        SeqNo(self.visible.load(Ordering::Acquire))
+    }
+
+    /// Changes what readers see; `state` is held by the caller.
+    pub(crate) fn change_view(&self, change: impl FnOnce(&mut View)) {
+        let mut view = self.view.write();
+        let mut next = View::clone(&view);
+        change(&mut next);
+        *view = Arc::new(next);
+    }
+
+    /// Commits a change of the tree and lets readers see it. `decider_state` replaces the decider's
+    /// state; `flushed` is the memtable whose tables are put in.
+    pub(crate) fn commit(
+        &self,
+        edit: Edit,
+        decider_state: Option<Vec<u8>>,
+        flushed: Option<&Waiting>,
+    ) -> Result<(), Error> {
+        let _turn = self.commits.take();
+        let before = self.view().version.clone();
+        let kept = edit.kept(&before)?;
+        let mut transaction = Transaction::new();
+        edit.record(&kept, &mut transaction);
+        if let Some(flushed) = flushed {
+            transaction.delete(flushed.log);
+        }
+        let record = decider_state.map(|state| {
+            let decider = self.decider.name().to_owned();
+            StoreRecord { decider, state, ..self.state.lock().record.clone() }
+        });
+        if let Some(record) = &record {
+            transaction.annotate(FileId::STORE, record.annotation());
+        }
+        self.store.commit(transaction)?;
+        let version = Arc::new(edit.version(kept, &*self.store, &self.tables)?);
+        let backlog = self.decider.backlog(&version.view());
+        let mut state = self.state.lock();
+        if let Some(record) = record {
+            state.record = record;
+        }
+        if let Some(flushed) = flushed {
+            state.waiting.retain(|waiting| waiting.log != flushed.log);
+        }
+        state.backlog = backlog;
+        state.tree_changes += 1;
+        state.no_space = None;
+        self.change_view(|view| {
+            view.version = version;
+            if let Some(flushed) = flushed {
+                view.waiting.retain(|table| !Arc::ptr_eq(table, &flushed.memtable));
+            }
+        });
+        self.changed.notify_all();
+        Ok(())
+    }
+
+    /// Changes the engine's own record.
+    pub(crate) fn commit_record(&self, change: impl FnOnce(&mut StoreRecord)) -> Result<(), Error> {
+        let _turn = self.commits.take();
+        let mut record = self.state.lock().record.clone();
+        change(&mut record);
+        let mut transaction = Transaction::new();
+        transaction.annotate(FileId::STORE, record.annotation());
+        self.store.commit(transaction)?;
+        self.spaces_end.store(record.next_space, Ordering::Release);
+        self.state.lock().record = record;
+        Ok(())
+    }
+
+    /// The decider's state, if it is this decider's.
+    pub(crate) fn decider_state(&self) -> Vec<u8> {
+        let state = self.state.lock();
+        let own = state.record.decider == self.decider.name();
+        if own { state.record.state.clone() } else { Vec::new() }
+    }
+
+    /// Ends all writing, for good.
+    pub(crate) fn fail(&self, job: &'static str, error: Error) {
+        let mut state = self.state.lock();
+        if state.failure.is_none() {
+            state.failure = Some(match error {
+                stopped @ Error::Stopped { .. } => stopped,
+                cause => Error::Stopped { job, cause: Arc::new(cause) },
+            });
+        }
+        self.changed.notify_all();
+    }
+
+    /// Notes that there is no space, for writers to be told and jobs to do something about it.
+    pub(crate) fn note_no_space(&self, error: &Error) {
+        debug_assert!(error.is_space(), "a lack of space, not {error}");
+        let mut state = self.state.lock();
+        state.no_space = Some(error.clone());
+        state.space_errors += 1;
+        self.changed.notify_all();
+    }
+}
+
+/// Waits longer after each try that found no space.
+#[derive(Debug)]
+pub(crate) struct Retry(Duration);
+
+impl Retry {
+    pub(crate) fn new() -> Self {
+        Self(RETRY_FIRST)
+    }
+
+    /// Waits for a change of the state, but not for ever.
+    pub(crate) fn wait(&mut self, shared: &Shared, mut state: MutexGuard<'_, State>) {
+        if !state.must_stop() {
+            let _ = shared.changed.wait_for(&mut state, self.0);
+        }
+        self.0 = (self.0 * 2).min(RETRY_MAX);
+    }
+}

@@ -1,0 +1,171 @@
+//! The engine's figures as one value.
+
+use serde::{Deserialize, Serialize};
+use terrace_env::Cause;
+use terrace_env::store::{IoCounts, SpaceInfo};
+
+use crate::shared::Shared;
+
+/// Bytes written to the medium per byte of keys and values that clients wrote, by cause.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct WriteAmplification {
+    /// The write-ahead log, padding included.
+    pub log: f64,
+    /// Memtables into tables.
+    pub flush: f64,
+    /// Tables merged into tables.
+    pub compaction: f64,
+    /// Live extents moved out of zones that are to be reset.
+    pub reclaim: f64,
+    /// Metadata: journal and superblock.
+    pub metadata: f64,
+    /// All of it.
+    pub total: f64,
+}
+
+impl WriteAmplification {
+    /// Of what was written in one or several periods.
+    #[must_use]
+    pub fn of(user_bytes: u64, io: &IoCounts) -> Self {
+        let per_byte = |cause: Cause| {
+            if user_bytes == 0 { 0.0 } else { io.written(cause).0 as f64 / user_bytes as f64 }
+        };
+        let metadata = per_byte(Cause::Journal) + per_byte(Cause::Superblock);
+        let total = Cause::ALL.into_iter().map(per_byte).sum();
+        Self {
+            log: per_byte(Cause::Log),
+            flush: per_byte(Cause::Flush),
+            compaction: per_byte(Cause::Compaction),
+            reclaim: per_byte(Cause::Reclaim),
+            metadata,
+            total,
+        }
+    }
+}
+
+/// A level, now and since the engine was opened.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LevelStats {
+    /// The level; 0 is the newest.
+    pub level: u8,
+    /// Sorted runs.
+    pub runs: u64,
+    /// Tables, or ranges of tables, that count.
+    pub segments: u64,
+    /// Bytes of them.
+    pub bytes: u64,
+    /// About how many entries they hold.
+    pub entries: u64,
+    /// How many of these are deletes.
+    pub deletes: u64,
+    /// Bytes of tables written into the level.
+    pub bytes_written: u64,
+    /// Bytes of tables read out of the level to be merged.
+    pub bytes_read: u64,
+    /// Bytes of tables that came into the level by metadata alone.
+    pub bytes_relinked: u64,
+}
+
+/// The engine's figures. Counts are since it was opened, those of `io` since the store was mounted.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Stats {
+    /// Bytes of keys and values that clients wrote.
+    pub user_bytes: u64,
+    /// Bytes on the medium per byte of these.
+    pub write_amplification: WriteAmplification,
+    /// What was moved on the medium.
+    pub io: IoCounts,
+    /// How the store's space is used, now.
+    pub space: SpaceInfo,
+    /// The levels down to the last that is not empty.
+    pub levels: Vec<LevelStats>,
+    /// Memtables, the active one included, now.
+    pub memtables: u64,
+    /// Bytes of memory they take.
+    pub memtable_bytes: u64,
+    /// The most they ever took.
+    pub memtable_bytes_peak: u64,
+    /// Bytes of memory that open tables take: indexes and filters.
+    pub table_memory_bytes: u64,
+    /// Bytes of blocks in the cache.
+    pub cache_bytes: u64,
+    /// Writes in batches: puts and deletes.
+    pub entries_written: u64,
+    /// Groups of batches that were written together.
+    pub groups: u64,
+    /// Point reads.
+    pub gets: u64,
+    /// Tables that these had to search, because their filter did not rule the key out.
+    pub tables_searched: u64,
+    /// Scans begun.
+    pub scans: u64,
+    /// Memtables flushed.
+    pub flushes: u64,
+    /// Merges.
+    pub compactions: u64,
+    /// Moves by metadata alone.
+    pub relinks: u64,
+    /// Overwritten and deleted entries that jobs dropped.
+    pub entries_dropped: u64,
+    /// Groups that had to wait for a flush or a compaction, or were slowed down.
+    pub stalls: u64,
+    /// How long, in nanoseconds, all together.
+    pub stall_nanos: u64,
+    /// The newest write.
+    pub sequence: u64,
+    /// What the engine stopped on, if it did.
+    pub failure: Option<String>,
+}
+
+impl Shared {
+    pub(crate) fn stats(&self) -> Stats {
+        let (view, counters, io) = (self.view(), &self.counters, self.store.io());
+        let user_bytes = counters.user_bytes.get();
+        let failure = self.state.lock().failure.as_ref().map(ToString::to_string);
+        let memtables = view.memtables();
+        Stats {
+            user_bytes,
+            write_amplification: WriteAmplification::of(user_bytes, &io),
+            io,
+            space: self.store.space(),
+            levels: self.level_stats(&view.version.view()),
+            memtables: memtables.count() as u64,
+            memtable_bytes: self.memory.used().0,
+            memtable_bytes_peak: self.memory.peak().0,
+            table_memory_bytes: self.tables.gauge.used().0,
+            cache_bytes: self.tables.cache.bytes(),
+            entries_written: counters.entries_written.get(),
+            groups: counters.groups.get(),
+            gets: counters.gets.get(),
+            tables_searched: counters.tables_searched.get(),
+            scans: counters.scans.get(),
+            flushes: counters.flushes.get(),
+            compactions: counters.compactions.get(),
+            relinks: counters.relinks.get(),
+            entries_dropped: counters.entries_dropped.get(),
+            stalls: counters.stalls.get(),
+            stall_nanos: counters.stall_nanos.get(),
+            sequence: self.visible().0,
+            failure,
+        }
+    }
+
+    fn level_stats(&self, tree: &terrace_policy::TreeView) -> Vec<LevelStats> {
+        let of = |(level, counts): (usize, &crate::counters::LevelCounts)| {
+            let runs = tree.runs(level);
+            let segments = || runs.iter().flat_map(|run| &run.segments);
+            LevelStats {
+                level: level as u8,
+                runs: runs.len() as u64,
+                segments: segments().count() as u64,
+                bytes: segments().map(|segment| segment.size.0).sum(),
+                entries: segments().map(|segment| segment.entries).sum(),
+                deletes: segments().map(|segment| segment.deletes).sum(),
+                bytes_written: counts.bytes_written.get(),
+                bytes_read: counts.bytes_read.get(),
+                bytes_relinked: counts.bytes_relinked.get(),
+            }
+        };
+        self.counters.levels.iter().enumerate().take(tree.levels.len()).map(of).collect()
+    }
+}

@@ -1,0 +1,348 @@
+//! Sorted blocks: entries with shared key prefixes and restart points, for data and index. The
+//! layout is `docs/format/table.md`.
+//!
+//! The cursor checks every length and offset it follows; a block whose checksum holds may still
+//! have been written by a broken program.
+
+use bytes::Bytes;
+use std::cmp::Ordering;
+use std::ops::Range;
+
+use terrace_env::codec::{DecodeError, Reader, Writer};
+
+use super::frame::TableName;
+use crate::Error;
+use crate::key::{self, SPACE_BYTES, TRAILER_BYTES};
+
+/// Collects entries in order.
+#[derive(Debug)]
+pub(crate) struct BlockBuilder {
+    bytes: Vec<u8>,
+    restarts: Vec<u32>,
+    restart_interval: usize,
+    since_restart: usize,
+    last_key: Vec<u8>,
+}
+
+impl BlockBuilder {
+    /// A builder that shares nothing with the key before at every `restart_interval`th entry.
+    pub(crate) fn new(restart_interval: usize) -> Self {
+        assert!(restart_interval > 0, "a restart at every 0th entry");
+        Self {
+            bytes: Vec::new(),
+            restarts: Vec::new(),
+            restart_interval,
+            since_restart: 0,
+            last_key: Vec::new(),
+        }
+    }
+
+    pub(crate) fn add(&mut self, key: &[u8], value: &[u8]) {
+        let shared = if self.restarts.is_empty() || self.since_restart == self.restart_interval {
+            self.restarts.push(u32::try_from(self.bytes.len()).expect("a block below its limit"));
+            self.since_restart = 0;
+            0
+        } else {
+            self.last_key.iter().zip(key).take_while(|(a, b)| a == b).count()
+        };
+        self.since_restart += 1;
+        self.bytes.put_varint(shared as u64);
+        self.bytes.put_varint((key.len() - shared) as u64);
+        self.bytes.put_varint(value.len() as u64);
+        self.bytes.put(&key[shared..]);
+        self.bytes.put(value);
+        self.last_key.truncate(shared);
+        self.last_key.extend_from_slice(&key[shared..]);
+    }
+
+    /// The size it would have if it were finished now.
+    pub(crate) fn size(&self) -> usize {
+        self.bytes.len() + (self.restarts.len() + 1) * 4
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.restarts.is_empty()
+    }
+
+    /// The last key added.
+    pub(crate) fn last_key(&self) -> &[u8] {
+        &self.last_key
+    }
+
+    /// The finished contents; the builder begins anew.
+    pub(crate) fn finish(&mut self) -> Vec<u8> {
+        let mut contents = std::mem::take(&mut self.bytes);
+        for restart in &self.restarts {
+            contents.put_u32(*restart);
+        }
+        contents.put_u32(u32::try_from(self.restarts.len()).expect("a block below its limit"));
+        self.restarts.clear();
+        self.since_restart = 0;
+        self.last_key.clear();
+        contents
+    }
+}
+
+/// A block's checked outline.
+#[derive(Clone, Debug)]
+pub(crate) struct Block {
+    contents: Bytes,
+    entries_end: usize,
+    restarts: usize,
+    table: TableName,
+    offset: u64,
+}
+
+impl Block {
+    /// Takes the contents of the block that lies at `offset` of `table`.
+    pub(crate) fn new(table: TableName, offset: u64, contents: Bytes) -> Result<Self, Error> {
+        let corrupt = |expected: &str, got: usize| {
+            Err(Error::corruption(table.region("block"), offset, expected, got))
+        };
+        let Some((rest, restarts)) = contents.split_last_chunk::<4>() else {
+            return corrupt("at least 8 bytes of contents", contents.len());
+        };
+        let restarts = u32::from_le_bytes(*restarts) as usize;
+        if restarts == 0 || restarts > rest.len() / 4 {
+            return corrupt("1 or more restart points that fit the block", restarts);
+        }
+        let entries_end = rest.len() - restarts * 4;
+        Ok(Self { contents, entries_end, restarts, table, offset })
+    }
+
+    /// The bytes it keeps in memory.
+    pub(crate) fn contents(&self) -> &Bytes {
+        &self.contents
+    }
+
+    fn corrupt(&self, error: &DecodeError) -> Error {
+        Error::decode(self.table.region("block entry"), self.offset, error)
+    }
+
+    fn restart(&self, index: usize) -> Result<usize, Error> {
+        let mut reader = Reader::new(&self.contents[self.entries_end + index * 4..]);
+        let offset = reader.u32("restart").map_err(|error| self.corrupt(&error))? as usize;
+        if offset >= self.entries_end {
+            let expected = format!("a restart point below {}", self.entries_end);
+            return Err(Error::corruption(
+                self.table.region("restart points"),
+                self.offset,
+                expected,
+                offset,
+            ));
+        }
+        Ok(offset)
+    }
+
+    /// The entry at `offset`: how much its key shares, its key's rest, its value.
+    fn entry(&self, offset: usize) -> Result<(usize, Range<usize>, Range<usize>), Error> {
+        self.try_entry(offset).map_err(|error| self.corrupt(&error))
+    }
+
+    fn try_entry(&self, at: usize) -> Result<(usize, Range<usize>, Range<usize>), DecodeError> {
+        let mut reader = Reader::new(&self.contents[at..self.entries_end]);
+        let shared = reader.varint("shared")? as usize;
+        let rest = reader.varint("rest")? as usize;
+        let value = reader.varint("value length")? as usize;
+        let key_start = at + reader.offset();
+        reader.bytes("key", rest)?;
+        let value_start = at + reader.offset();
+        reader.bytes("value", value)?;
+        Ok((shared, key_start..key_start + rest, value_start..value_start + value))
+    }
+
+    /// The whole key of the entry at restart point `index`.
+    fn restart_key(&self, index: usize) -> Result<&[u8], Error> {
+        let offset = self.restart(index)?;
+        let (shared, key, _) = self.entry(offset)?;
+        self.check_key(offset, shared, 0, key.len())?;
+        Ok(&self.contents[key])
+    }
+
+    fn check_key(
+        &self,
+        offset: usize,
+        shared: usize,
+        available: usize,
+        rest: usize,
+    ) -> Result<(), Error> {
+        let length = shared.saturating_add(rest);
+        if shared <= available && length >= SPACE_BYTES + TRAILER_BYTES {
+            return Ok(());
+        }
+        let at = self.offset + offset as u64;
+        let expected = format!("a key of at least 12 bytes that shares at most {available}");
+        let got = format!("{length} bytes, {shared} of them shared");
+        Err(Error::corruption(self.table.region("block entry"), at, expected, got))
+    }
+}
+
+/// Walks a block's entries in order.
+#[derive(Debug)]
+pub(crate) struct BlockCursor {
+    block: Block,
+    /// Where the entry behind the current one begins.
+    next: usize,
+    key: Vec<u8>,
+    value: Range<usize>,
+    valid: bool,
+}
+
+impl BlockCursor {
+    /// A cursor that stands nowhere until it seeks.
+    pub(crate) fn new(block: Block) -> Self {
+        Self { block, next: 0, key: Vec::new(), value: 0..0, valid: false }
+    }
+
+    /// Goes over to another block and stands nowhere in it; keeps the memory.
+    pub(crate) fn replace(&mut self, block: Block) {
+        self.block = block;
+        self.valid = false;
+    }
+
+    pub(crate) fn seek_to_first(&mut self) -> Result<(), Error> {
+        self.key.clear();
+        self.next = 0;
+        self.next()
+    }
+
+    /// Moves to the first entry at or behind `target`, an internal key.
+    pub(crate) fn seek(&mut self, target: &[u8]) -> Result<(), Error> {
+        // The last restart point whose key is before the target, or the first of all.
+        let (mut low, mut high) = (0, self.block.restarts);
+        while high - low > 1 {
+            let middle = low + (high - low) / 2;
+            match key::compare(self.block.restart_key(middle)?, target) {
+                Ordering::Less => low = middle,
+                Ordering::Equal | Ordering::Greater => high = middle,
+            }
+        }
+        self.key.clear();
+        self.next = self.block.restart(low)?;
+        loop {
+            self.next()?;
+            match self.key() {
+                Some(key) if key::compare(key, target) == Ordering::Less => {}
+                _ => return Ok(()),
+            }
+        }
+    }
+
+    pub(crate) fn next(&mut self) -> Result<(), Error> {
+        self.valid = false;
+        if self.next >= self.block.entries_end {
+            return Ok(());
+        }
+        let (shared, rest, value) = self.block.entry(self.next)?;
+        self.block.check_key(self.next, shared, self.key.len(), rest.len())?;
+        self.key.truncate(shared);
+        self.key.extend_from_slice(&self.block.contents[rest]);
+        self.next = value.end;
+        self.value = value;
+        self.valid = true;
+        Ok(())
+    }
+
+    /// The internal key it stands on, or `None` at the end.
+    pub(crate) fn key(&self) -> Option<&[u8]> {
+        self.valid.then_some(&self.key)
+    }
+
+    pub(crate) fn value(&self) -> Bytes {
+        self.block.contents.slice(self.value.clone())
+    }
+
+    pub(crate) fn value_slice(&self) -> &[u8] {
+        &self.block.contents[self.value.clone()]
+    }
+
+    /// Where the block lies in its table, for errors.
+    pub(crate) fn block_offset(&self) -> u64 {
+        self.block.offset
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::key::{KeySpaceId, Kind, Trailer, full_key, internal_key};
+    use terrace_env::{FileId, SeqNo};
+
+    const NAME: TableName = TableName { file: FileId(1), tag: 1 };
+
+    fn key(number: u32) -> Vec<u8> {
+        let full = full_key(KeySpaceId(0), format!("key{number:06}").as_bytes());
+        internal_key(&full, Trailer::new(SeqNo(u64::from(number)), Kind::Put))
+    }
+
+    fn contents(count: u32, interval: usize) -> Vec<u8> {
+        let mut builder = BlockBuilder::new(interval);
+        for i in 0..count {
+            builder.add(&key(i * 2), &i.to_le_bytes());
+        }
+        let size = builder.size();
+        let contents = builder.finish();
+        assert_eq!(contents.len(), size);
+        contents
+    }
+
+    #[test]
+    fn every_key_is_found_and_what_is_missing_leads_to_the_next() {
+        for (count, interval) in [(1, 16), (16, 16), (17, 16), (100, 16), (100, 1), (100, 1000)] {
+            let block = Block::new(NAME, 0, contents(count, interval).into()).unwrap();
+            let mut cursor = BlockCursor::new(block);
+            for i in 0..count {
+                for sought in [(i * 2).saturating_sub(1), i * 2] {
+                    let full = key(sought);
+                    let (full, _) = key::split(&full);
+                    cursor.seek(&internal_key(full, Trailer::NEWEST)).unwrap();
+                    let found = if sought == i * 2 { i } else { i.min(sought.div_ceil(2)) };
+                    assert_eq!(cursor.key(), Some(&key(found * 2)[..]));
+                    assert_eq!(cursor.value(), &found.to_le_bytes()[..]);
+                }
+            }
+            cursor.seek(&key(count * 2)).unwrap();
+            assert_eq!(cursor.key(), None);
+        }
+    }
+
+    #[test]
+    fn a_walk_gives_every_entry_once() {
+        let mut cursor = BlockCursor::new(Block::new(NAME, 0, contents(50, 16).into()).unwrap());
+        cursor.seek_to_first().unwrap();
+        for i in 0..50 {
+            assert_eq!(cursor.key(), Some(&key(i * 2)[..]));
+            cursor.next().unwrap();
+        }
+        assert_eq!(cursor.key(), None);
+        cursor.next().unwrap();
+        assert_eq!(cursor.key(), None);
+    }
+
+    #[test]
+    fn no_flipped_bit_and_no_truncation_makes_the_cursor_panic() {
+        let whole = contents(20, 4);
+        let mut specimens: Vec<Vec<u8>> =
+            (0..whole.len()).map(|len| whole[..len].to_vec()).collect();
+        specimens.extend((0..whole.len() * 8).map(|bit| {
+            let mut flipped = whole.clone();
+            flipped[bit / 8] ^= 1 << (bit % 8);
+            flipped
+        }));
+        let mut refused = 0;
+        for specimen in specimens {
+            let Ok(block) = Block::new(NAME, 0, specimen.into()) else {
+                refused += 1;
+                continue;
+            };
+            let mut cursor = BlockCursor::new(block);
+            refused += usize::from(cursor.seek(&key(21)).is_err());
+            let mut result = cursor.seek_to_first();
+            for _ in 0..40 {
+                result = result.and_then(|()| cursor.next());
+            }
+            refused += usize::from(result.is_err());
+        }
+        assert!(refused > whole.len(), "most truncations must be refused: {refused}");
+    }
+}

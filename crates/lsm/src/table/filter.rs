@@ -1,0 +1,121 @@
+//! The filter that tells most absent keys without a read: a Bloom filter whose bits for one key
+//! all lie in one 64-byte line. The layout is `docs/format/table.md`.
+//!
+//! One line costs one cache miss instead of one per probe; in exchange, at 10 bits a key, the share
+//! of false answers rises from 0.8 % to about 1 % (Putze, Sanders, Singler: "Cache-, Hash- and
+//! Space-Efficient Bloom Filters", 2007).
+
+use bytes::Bytes;
+use terrace_env::codec::Writer;
+use xxhash_rust::xxh3::xxh3_64;
+
+const KIND_BLOCKED_BLOOM: u8 = 1;
+const LINE_BYTES: usize = 64;
+const HEADER_BYTES: usize = 8;
+const PROBES_MAX: u8 = 16;
+
+/// What filters know a full key by.
+pub(crate) fn hash(full_key: &[u8]) -> u64 {
+    xxh3_64(full_key)
+}
+
+fn line_of(hash: u64, lines: u32) -> usize {
+    (((hash >> 32) * u64::from(lines)) >> 32) as usize
+}
+
+/// The bits of a key within its line.
+fn bits_of(hash: u64, probes: u8) -> impl Iterator<Item = usize> {
+    let mut state = hash as u32;
+    (0..probes).map(move |_| {
+        state = state.wrapping_mul(0x9e37_79b1);
+        (state >> 23) as usize & 511
+    })
+}
+
+/// The block for these keys at `bits_per_key`; 69 % of the bits per key as probes is best.
+pub(crate) fn build(hashes: &[u64], bits_per_key: u8) -> Vec<u8> {
+    let bits = hashes.len() * usize::from(bits_per_key);
+    let lines = bits.div_ceil(LINE_BYTES * 8).max(1);
+    let lines = u32::try_from(lines).expect("a filter of at most 256 GiB");
+    let probes = ((u32::from(bits_per_key) * 69 / 100) as u8).clamp(1, PROBES_MAX);
+    let mut block = Vec::with_capacity(HEADER_BYTES + lines as usize * LINE_BYTES + 8);
+    block.put_u8(KIND_BLOCKED_BLOOM);
+    block.put_u8(probes);
+    block.put_u16(0);
+    block.put_u32(lines);
+    block.resize(HEADER_BYTES + lines as usize * LINE_BYTES, 0);
+    for &hash in hashes {
+        let start = HEADER_BYTES + line_of(hash, lines) * LINE_BYTES;
+        let line = &mut block[start..start + LINE_BYTES];
+        for bit in bits_of(hash, probes) {
+            line[bit / 8] |= 1 << (bit % 8);
+        }
+    }
+    block
+}
+
+/// A filter as read.
+#[derive(Clone, Debug)]
+pub(crate) struct Filter {
+    block: Bytes,
+    lines: u32,
+    probes: u8,
+}
+
+impl Filter {
+    /// Takes a filter block, or `None` if it is of a kind that is not understood: then there is no
+    /// filter.
+    pub(crate) fn new(block: Bytes) -> Option<Self> {
+        let header = block.first_chunk::<HEADER_BYTES>()?;
+        let (kind, probes) = (header[0], header[1]);
+        let lines = u32::from_le_bytes([header[4], header[5], header[6], header[7]]);
+        let size = HEADER_BYTES as u64 + u64::from(lines) * LINE_BYTES as u64;
+        let known = kind == KIND_BLOCKED_BLOOM
+            && (1..=PROBES_MAX).contains(&probes)
+            && lines > 0
+            && block.len() as u64 == size;
+        known.then_some(Self { block, lines, probes })
+    }
+
+    /// Whether the key may be in the table; `false` is certain.
+    pub(crate) fn may_hold(&self, hash: u64) -> bool {
+        let start = HEADER_BYTES + line_of(hash, self.lines) * LINE_BYTES;
+        let line = &self.block[start..start + LINE_BYTES];
+        bits_of(hash, self.probes).all(|bit| line[bit / 8] & 1 << (bit % 8) != 0)
+    }
+
+    /// The memory it takes.
+    pub(crate) fn bytes(&self) -> usize {
+        self.block.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hashes(from: u32, count: u32) -> Vec<u64> {
+        (from..from + count).map(|i| hash(&i.to_be_bytes())).collect()
+    }
+
+    #[test]
+    fn what_is_in_is_never_denied_and_what_is_not_nearly_always() {
+        let inside = hashes(0, 10_000);
+        let filter = Filter::new(build(&inside, 10).into()).unwrap();
+        assert!(inside.iter().all(|&hash| filter.may_hold(hash)));
+        let wrong = hashes(1 << 20, 10_000).iter().filter(|&&h| filter.may_hold(h)).count();
+        assert!(wrong < 200, "{wrong} of 10,000 absent keys pass; about 100 are expected");
+    }
+
+    #[test]
+    fn an_unknown_or_damaged_filter_is_no_filter() {
+        let block = build(&hashes(0, 10), 10);
+        for (at, value) in [(0, 2), (1, 0), (1, 17), (4, 9)] {
+            let mut other = block.clone();
+            other[at] = value;
+            assert!(Filter::new(other.into()).is_none(), "{at} {value}");
+        }
+        assert!(Filter::new(Bytes::from_static(&[1, 7])).is_none());
+        assert!(Filter::new(build(&[], 10).into()).is_some_and(|f| !f.may_hold(7)));
+    }
+}

@@ -1,0 +1,245 @@
+//! A table's last bytes, which lead to everything else in it, and its properties. The layout is
+//! `docs/format/table.md`.
+
+use terrace_env::checksum::crc32c;
+use terrace_env::codec::{DecodeError, Reader, Writer};
+use terrace_env::{FileId, SeqNo};
+
+use super::frame::{FRAME_BYTES, Handle};
+use crate::Error;
+
+/// The size of a footer.
+pub(crate) const FOOTER_BYTES: usize = 80;
+
+const MAGIC: &[u8; 8] = b"TerTable";
+const VERSION: u32 = 1;
+
+/// A table's last bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Footer {
+    pub(crate) tag: u64,
+    pub(crate) index: Handle,
+    pub(crate) filter: Option<Handle>,
+    pub(crate) properties: Handle,
+    /// Of the file, this footer included.
+    pub(crate) length: u64,
+}
+
+impl Footer {
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        let filter = self.filter.unwrap_or(Handle { offset: 0, size: 0 });
+        let mut bytes = Vec::with_capacity(FOOTER_BYTES);
+        bytes.put(MAGIC);
+        bytes.put_u32(VERSION);
+        bytes.put_u32(0);
+        bytes.put_u64(self.tag);
+        bytes.put_u64(self.index.offset);
+        bytes.put_u32(self.index.size);
+        bytes.put_u32(1);
+        bytes.put_u64(filter.offset);
+        bytes.put_u32(filter.size);
+        bytes.put_u32(self.properties.size);
+        bytes.put_u64(self.properties.offset);
+        bytes.put_u64(self.length);
+        bytes.put_u32(0);
+        bytes.put_u32(crc32c(&bytes));
+        assert_eq!(bytes.len(), FOOTER_BYTES, "the footer's layout");
+        bytes
+    }
+
+    /// Reads and checks the footer of a file of `length` bytes.
+    pub(crate) fn decode(file: FileId, length: u64, bytes: &[u8]) -> Result<Self, Error> {
+        let region = || format!("table {file}, footer");
+        let start = length.saturating_sub(FOOTER_BYTES as u64);
+        let corrupt =
+            |expected: String, got: String| Err(Error::corruption(region(), start, expected, got));
+        let Some((covered, crc)) = bytes.split_last_chunk::<4>() else {
+            return corrupt(format!("{FOOTER_BYTES} bytes"), bytes.len().to_string());
+        };
+        let (got, expected) = (u32::from_le_bytes(*crc), crc32c(covered));
+        if got != expected {
+            return corrupt(format!("checksum {expected:#010x}"), format!("{got:#010x}"));
+        }
+        let mut reader = Reader::new(covered);
+        let wrong = |error: DecodeError| Error::decode(region(), start, &error);
+        if reader.bytes("magic", 8).map_err(wrong)? != MAGIC {
+            return corrupt("magic TerTable".into(), format!("{:?}", bytes.get(..8)));
+        }
+        for (field, supported) in [("version", VERSION), ("features", 0)] {
+            let got = reader.u32(field).map_err(wrong)?;
+            if got > supported {
+                let (supported, got) = (u64::from(supported), u64::from(got));
+                return Err(Error::Unsupported { region: region(), field, supported, got });
+            }
+        }
+        let footer = Self::fields(&mut reader, region()).map_err(|either| match either {
+            Either::Bytes(error) => wrong(error),
+            Either::Other(error) => error,
+        })?;
+        if footer.length != length {
+            return corrupt(format!("a file of {} bytes", footer.length), length.to_string());
+        }
+        let blocks = [Some(footer.index), footer.filter, Some(footer.properties)];
+        for block in blocks.into_iter().flatten() {
+            let end = block.offset.checked_add(u64::from(block.size));
+            if end.is_none_or(|end| end > start) || (block.size as usize) < FRAME_BYTES {
+                return corrupt(format!("a block before {start}"), format!("{block:?}"));
+            }
+        }
+        Ok(footer)
+    }
+
+    fn fields(reader: &mut Reader<'_>, region: String) -> Result<Self, Either> {
+        let tag = reader.u64("tag")?;
+        let index = Handle { offset: reader.u64("index offset")?, size: reader.u32("index size")? };
+        let levels = reader.u32("index levels")?;
+        if levels != 1 {
+            let (field, got) = ("index levels", u64::from(levels));
+            return Err(Either::Other(Error::Unsupported { region, field, supported: 1, got }));
+        }
+        let filter = Handle { offset: reader.u64("filter offset")?, size: reader.u32("size")? };
+        let properties_size = reader.u32("properties size")?;
+        let properties = Handle { offset: reader.u64("properties offset")?, size: properties_size };
+        let length = reader.u64("length")?;
+        let zero = reader.u32("zero")?;
+        if zero != 0 {
+            return Err(Either::Bytes(reader.wrong("zero", 4, "0", u64::from(zero))));
+        }
+        reader.finish("footer")?;
+        let filter = (filter.size > 0).then_some(filter);
+        Ok(Self { tag, index, filter, properties, length })
+    }
+}
+
+/// What can be wrong with a field.
+enum Either {
+    Bytes(DecodeError),
+    Other(Error),
+}
+
+impl From<DecodeError> for Either {
+    fn from(error: DecodeError) -> Self {
+        Self::Bytes(error)
+    }
+}
+
+/// What is known of all entries of a table.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Properties {
+    pub(crate) entries: u64,
+    pub(crate) deletes: u64,
+    pub(crate) first_sequence: SeqNo,
+    pub(crate) last_sequence: SeqNo,
+    pub(crate) smallest: Vec<u8>,
+    pub(crate) largest: Vec<u8>,
+    /// Keys and values, before compression.
+    pub(crate) plain_bytes: u64,
+}
+
+impl Properties {
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        let mut property = |id: u16, value: &[u8]| {
+            bytes.put_u16(id);
+            bytes.put_prefixed(value);
+        };
+        property(1, &self.entries.to_le_bytes());
+        property(2, &self.deletes.to_le_bytes());
+        property(3, &self.first_sequence.0.to_le_bytes());
+        property(4, &self.last_sequence.0.to_le_bytes());
+        property(5, &self.smallest);
+        property(6, &self.largest);
+        property(7, &self.plain_bytes.to_le_bytes());
+        bytes
+    }
+
+    pub(crate) fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
+        let mut reader = Reader::new(bytes);
+        let mut properties = Self::default();
+        let (mut last, mut seen) = (0, 0u8);
+        while !reader.is_empty() {
+            let id = reader.u16("property id")?;
+            if id <= last {
+                return Err(reader.wrong("property id", 2, "growing ids", u64::from(id)));
+            }
+            last = id;
+            let value = reader.prefixed("property")?;
+            let number = || Reader::new(value).u64("property");
+            match id {
+                1 => properties.entries = number()?,
+                2 => properties.deletes = number()?,
+                3 => properties.first_sequence = SeqNo(number()?),
+                4 => properties.last_sequence = SeqNo(number()?),
+                5 => properties.smallest = value.to_vec(),
+                6 => properties.largest = value.to_vec(),
+                7 => properties.plain_bytes = number()?,
+                _ => continue,
+            }
+            seen |= 1 << id;
+        }
+        if seen != 0b1111_1110 {
+            return Err(reader.wrong("properties", 0, "properties 1 to 7", u64::from(seen)));
+        }
+        Ok(properties)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn footer() -> Footer {
+        Footer {
+            tag: 42,
+            index: Handle { offset: 100, size: 50 },
+            filter: Some(Handle { offset: 10, size: 90 }),
+            properties: Handle { offset: 150, size: 20 },
+            length: 250,
+        }
+    }
+
+    #[test]
+    fn a_footer_reads_back_and_no_flipped_bit_passes() {
+        let bytes = footer().encode();
+        assert_eq!(Footer::decode(FileId(1), 250, &bytes).unwrap(), footer());
+        assert!(Footer::decode(FileId(1), 251, &bytes).unwrap_err().is_corruption());
+        for bit in 0..bytes.len() * 8 {
+            let mut flipped = bytes.clone();
+            flipped[bit / 8] ^= 1 << (bit % 8);
+            assert!(Footer::decode(FileId(1), 250, &flipped).is_err(), "bit {bit}");
+        }
+        for len in 0..bytes.len() {
+            assert!(Footer::decode(FileId(1), 250, &bytes[..len]).is_err());
+        }
+    }
+
+    #[test]
+    fn a_newer_version_is_told_apart_from_damage() {
+        let mut bytes = footer().encode();
+        bytes[8] = 2;
+        let crc = crc32c(&bytes[..76]);
+        bytes[76..].copy_from_slice(&crc.to_le_bytes());
+        let error = Footer::decode(FileId(1), 250, &bytes).unwrap_err();
+        assert!(matches!(error, Error::Unsupported { field: "version", got: 2, .. }), "{error}");
+    }
+
+    #[test]
+    fn properties_read_back_and_unknown_ones_are_skipped() {
+        let properties = Properties {
+            entries: 3,
+            deletes: 1,
+            first_sequence: SeqNo(5),
+            last_sequence: SeqNo(9),
+            smallest: b"\0\0\0\0a".to_vec(),
+            largest: b"\0\0\0\0z".to_vec(),
+            plain_bytes: 77,
+        };
+        let mut bytes = properties.encode();
+        bytes.put_u16(8);
+        bytes.put_prefixed(b"from the future");
+        assert_eq!(Properties::decode(&bytes).as_ref(), Ok(&properties));
+        for len in 0..properties.encode().len() {
+            assert!(Properties::decode(&bytes[..len]).is_err(), "{len}");
+        }
+    }
+}

@@ -1,0 +1,17 @@
+//! Tables: immutable files of sorted entries. The layout is `docs/format/table.md`.
+
+mod block;
+mod builder;
+mod cursor;
+mod filter;
+mod footer;
+mod frame;
+mod reader;
+
+pub use frame::Compression;
+
+pub(crate) use builder::{BuiltTable, TableBuilder, TableLayout};
+pub(crate) use cursor::{TableCursor, Walk};
+pub(crate) use filter::hash;
+pub(crate) use footer::Properties;
+pub(crate) use reader::Table;

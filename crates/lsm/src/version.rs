@@ -1,0 +1,155 @@
+//! Versions: what the tree holds at one moment, as an immutable value.
+//!
+//! Readers take an `Arc` of the current version and need no lock afterwards. A change makes a new
+//! version that shares all untouched runs. There is no manifest: at open, the version is rebuilt
+//! from the files' annotations.
+//!
+//! Invariants, checked when a version is made: the runs of a level have falling ids; the segments
+//! of a run are in key order, do not overlap, and there is at least one.
+
+use std::sync::Arc;
+
+use terrace_env::{ByteCount, Cause};
+use terrace_policy::{LevelView, Place, RunId, RunView, SegmentView, Span, TreeView};
+
+use crate::Error;
+use crate::handle::TableHandle;
+use crate::key;
+use crate::memtable::Found;
+use crate::table::hash;
+
+/// A range of a table that counts.
+#[derive(Clone, Debug)]
+pub(crate) struct Segment {
+    pub(crate) table: Arc<TableHandle>,
+    pub(crate) span: Span,
+    pub(crate) size: ByteCount,
+}
+
+impl Segment {
+    fn view(&self) -> SegmentView {
+        let (record, whole) = (self.table.record(), self.table.size().0.max(1));
+        let share = |count: u64| {
+            let part = u128::from(count) * u128::from(self.size.0.min(whole)) / u128::from(whole);
+            part as u64
+        };
+        SegmentView {
+            file: self.table.id(),
+            span: self.span.clone(),
+            size: self.size,
+            entries: share(record.entries),
+            deletes: share(record.deletes),
+        }
+    }
+}
+
+/// A sorted run.
+#[derive(Clone, Debug)]
+pub(crate) struct Run {
+    pub(crate) id: RunId,
+    pub(crate) segments: Vec<Segment>,
+}
+
+impl Run {
+    /// The only segment that may hold the key.
+    fn segment_of(&self, full_key: &[u8]) -> Option<&Segment> {
+        let at = self.segments.partition_point(|segment| &segment.span.end[..] <= full_key);
+        self.segments.get(at).filter(|segment| &segment.span.start[..] <= full_key)
+    }
+}
+
+/// The runs of a level, newest first.
+pub(crate) type Level = Vec<Arc<Run>>;
+
+/// What the tree holds at one moment.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Version {
+    levels: Vec<Level>,
+}
+
+impl Version {
+    /// A version of these segments.
+    pub(crate) fn new(segments: Vec<(Place, Segment)>) -> Result<Self, Error> {
+        let mut levels: Vec<Vec<Run>> = Vec::new();
+        for (place, segment) in segments {
+            let level = usize::from(place.level);
+            levels.resize_with(levels.len().max(level + 1), Vec::new);
+            let runs = &mut levels[level];
+            match runs.iter_mut().find(|run| run.id == place.run) {
+                Some(run) => run.segments.push(segment),
+                None => runs.push(Run { id: place.run, segments: vec![segment] }),
+            }
+        }
+        let mut version = Self::default();
+        for (level, mut runs) in levels.into_iter().enumerate() {
+            runs.sort_by_key(|run| std::cmp::Reverse(run.id));
+            for run in &mut runs {
+                run.segments.sort_by(|a, b| a.span.start.cmp(&b.span.start));
+                check_run(level, run)?;
+            }
+            version.levels.push(runs.into_iter().map(Arc::new).collect());
+        }
+        while version.levels.last().is_some_and(Vec::is_empty) {
+            version.levels.pop();
+        }
+        Ok(version)
+    }
+
+    /// All segments, with their places.
+    pub(crate) fn segments(&self) -> impl Iterator<Item = (Place, &Segment)> {
+        self.places().flat_map(|(place, run)| run.segments.iter().map(move |s| (place, s)))
+    }
+
+    /// All runs from the newest to the oldest.
+    pub(crate) fn places(&self) -> impl Iterator<Item = (Place, &Arc<Run>)> {
+        self.levels.iter().enumerate().flat_map(|(level, runs)| {
+            runs.iter().map(move |run| (Place { level: level as u8, run: run.id }, run))
+        })
+    }
+
+    /// The run at a place.
+    pub(crate) fn run(&self, place: Place) -> Option<&Arc<Run>> {
+        self.levels.get(usize::from(place.level))?.iter().find(|run| run.id == place.run)
+    }
+
+    /// What the decider sees.
+    pub(crate) fn view(&self) -> TreeView {
+        let run = |run: &Arc<Run>| RunView {
+            id: run.id,
+            segments: run.segments.iter().map(Segment::view).collect(),
+        };
+        let level = |runs: &Level| LevelView { runs: runs.iter().map(run).collect() };
+        TreeView { levels: self.levels.iter().map(level).collect() }
+    }
+
+    /// The newest entry at or behind `seek_key`, an internal key, that is of the same full key.
+    /// Also tells how many tables had to be searched.
+    pub(crate) fn get(&self, seek_key: &[u8]) -> Result<(Option<Found>, u32), Error> {
+        let (full_key, _) = key::split(seek_key);
+        let (mut key_hash, mut searched) = (None, 0);
+        for (_, run) in self.places() {
+            let Some(segment) = run.segment_of(full_key) else { continue };
+            let table = segment.table.table(Cause::Read)?;
+            if !table.may_hold(*key_hash.get_or_insert_with(|| hash(full_key))) {
+                continue;
+            }
+            searched += 1;
+            if let Some(found) = table.get(seek_key)? {
+                return Ok((Some(found), searched));
+            }
+        }
+        Ok((None, searched))
+    }
+}
+
+fn check_run(level: usize, run: &Run) -> Result<(), Error> {
+    for pair in run.segments.windows(2) {
+        let (left, right) = (&pair[0], &pair[1]);
+        if left.span.end > right.span.start {
+            let region = format!("the tree, level {level} run {}", run.id);
+            let expected = format!("table {} to begin behind {:?}", right.table.id(), left.span);
+            return Err(Error::corruption(region, 0, expected, format!("{:?}", right.span)));
+        }
+    }
+    Ok(())
+}

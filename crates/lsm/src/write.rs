@@ -1,0 +1,272 @@
+//! Writing: group commit. Writers queue their batches; one of them, the *leader*, takes what is
+//! queued and writes it for all. Leading is a role: no lock is held while the leader waits for the
+//! log, and the others wait for their turn or their answer.
+//!
+//! A group is one append to the log, so it survives a power cut whole or not at all. Then its
+//! entries go into the memtable, and then readers see them, all at once.
+//!
+//! When space is short, puts are refused and deletes go on, at last in an *urgent* log that lives
+//! off the space kept for flushes.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::atomic::Ordering;
+
+use terrace_env::SeqNo;
+use terrace_env::sync::{Condvar, Mutex};
+
+use crate::batch::Batch;
+use crate::log::ActiveLog;
+use crate::shared::Shared;
+use crate::{Durability, Error};
+
+/// A group takes no further batch once it has this many bytes: the first of the group waits for
+/// the last.
+const GROUP_BYTES_MAX: usize = 1 << 20;
+
+/// A batch that waits to be written.
+#[derive(Debug)]
+pub(crate) struct Pending {
+    ticket: u64,
+    pub(crate) batch: Batch,
+    pub(crate) durability: Durability,
+    /// Whether the memtable is to be flushed afterwards.
+    pub(crate) rotate: bool,
+}
+
+#[derive(Debug, Default)]
+struct Queue {
+    pending: VecDeque<Pending>,
+    /// The ticket the next batch gets; batches are taken in the order of their tickets.
+    next: u64,
+    /// Tickets below this are answered.
+    answered: u64,
+    failed: BTreeMap<u64, Error>,
+    led: bool,
+}
+
+/// The batches that wait to be written.
+#[derive(Debug, Default)]
+pub(crate) struct WriteQueue {
+    queue: Mutex<Queue>,
+    moved: Condvar,
+}
+
+impl Shared {
+    /// Writes a batch; it is in the log and visible when this returns.
+    pub(crate) fn write(&self, batch: Batch, durability: Durability) -> Result<(), Error> {
+        batch.defect()?;
+        if self.options.read_only {
+            return Err(Error::ReadOnly("writes"));
+        }
+        let space = batch.space_max();
+        if space.0 >= self.spaces_end.load(Ordering::Acquire) {
+            return Err(Error::UnknownKeySpace(space));
+        }
+        if batch.is_empty() && durability == Durability::Buffered {
+            return Ok(());
+        }
+        self.submit(batch, durability, false)
+    }
+
+    /// Hands the active memtable over to the flush, if there is anything in it.
+    pub(crate) fn rotate_memtable(&self) -> Result<(), Error> {
+        self.submit(Batch::new(), Durability::Buffered, true)
+    }
+
+    fn submit(&self, batch: Batch, durability: Durability, rotate: bool) -> Result<(), Error> {
+        let mut queue = self.writes.queue.lock();
+        let ticket = queue.next;
+        queue.next += 1;
+        queue.pending.push_back(Pending { ticket, batch, durability, rotate });
+        while queue.answered <= ticket {
+            if queue.led {
+                self.writes.moved.wait(&mut queue);
+                continue;
+            }
+            queue.led = true;
+            let group = take_group(&mut queue.pending);
+            drop(queue);
+            let (end, failed) = self.lead(group);
+            queue = self.writes.queue.lock();
+            queue.led = false;
+            queue.answered = end;
+            queue.failed.extend(failed);
+            self.writes.moved.notify_all();
+        }
+        queue.failed.remove(&ticket).map_or(Ok(()), Err)
+    }
+
+    /// Writes a group; returns the ticket behind its last, and who failed.
+    fn lead(&self, group: Vec<Pending>) -> (u64, Vec<(u64, Error)>) {
+        let end = group.last().map_or(0, |last| last.ticket + 1);
+        let Some(mut log) = self.log.lock().take() else {
+            let closed = |pending: &Pending| (pending.ticket, Error::Closed);
+            return (end, group.iter().map(closed).collect());
+        };
+        let failed = self.write_group(&mut log, group);
+        *self.log.lock() = Some(log);
+        (end, failed)
+    }
+
+    fn write_group(&self, log: &mut ActiveLog, group: Vec<Pending>) -> Vec<(u64, Error)> {
+        let mut failed = Vec::new();
+        let (deletes, puts): (Vec<_>, Vec<_>) =
+            group.into_iter().partition(|pending| pending.batch.only_deletes());
+        if puts.is_empty() {
+            self.write_deletes(log, deletes, &mut failed);
+            return failed;
+        }
+        let mut whole: Vec<Pending> = puts.into_iter().chain(deletes).collect();
+        whole.sort_by_key(|pending| pending.ticket);
+        if let Err((error, refused)) = self.try_group(log, whole, false, &mut failed) {
+            let (deletes, puts): (Vec<_>, Vec<_>) = refused
+                .into_iter()
+                .partition(|pending| error.is_space() && pending.batch.only_deletes());
+            failed.extend(puts.iter().map(|pending| (pending.ticket, error.clone())));
+            self.write_deletes(log, deletes, &mut failed);
+        }
+        failed
+    }
+
+    /// Deletes are tried again with more urgency, and then as long as jobs still free space.
+    fn write_deletes(
+        &self,
+        log: &mut ActiveLog,
+        deletes: Vec<Pending>,
+        failed: &mut Vec<(u64, Error)>,
+    ) {
+        if deletes.is_empty() {
+            return;
+        }
+        let mut tree = self.state.lock().tree_changes;
+        let mut result = self.try_group(log, deletes, false, failed);
+        let mut urgent = false;
+        while let Err((error, refused)) = result {
+            if !error.is_space() || (urgent && !self.wait_for_space(&mut tree)) {
+                failed.extend(refused.iter().map(|pending| (pending.ticket, error.clone())));
+                return;
+            }
+            urgent = true;
+            result = self.try_group(log, refused, true, failed);
+        }
+    }
+
+    /// Writes a group, or gives it back with the reason. A failed sync fails those who asked for
+    /// it: what they wrote is applied, and may or may not be durable.
+    fn try_group(
+        &self,
+        log: &mut ActiveLog,
+        mut group: Vec<Pending>,
+        urgent: bool,
+        failed: &mut Vec<(u64, Error)>,
+    ) -> Result<(), (Error, Vec<Pending>)> {
+        if let Err(error) = self.append_group(log, &mut group, urgent) {
+            self.note(error.clone());
+            return Err((error, group));
+        }
+        let synced = |pending: &&Pending| pending.durability == Durability::Synced;
+        if group.iter().any(|pending| synced(&pending))
+            && let Err(error) = log.sync()
+        {
+            failed.extend(group.iter().filter(synced).map(|p| (p.ticket, error.clone())));
+            self.note(error);
+        }
+        let rotate: Vec<u64> = group.iter().filter(|p| p.rotate).map(|p| p.ticket).collect();
+        self.publish(log, group);
+        if !rotate.is_empty()
+            && let Err(error) = self.rotate_if_filled(log)
+        {
+            failed.extend(rotate.into_iter().map(|ticket| (ticket, error.clone())));
+            self.note(error);
+        }
+        Ok(())
+    }
+
+    /// Draws the consequence of an error of the log.
+    fn note(&self, error: Error) {
+        match error {
+            Error::Closed | Error::Stopped { .. } => {}
+            error if error.is_space() => self.note_no_space(&error),
+            error => self.fail("the log", error),
+        }
+    }
+
+    fn append_group(
+        &self,
+        log: &mut ActiveLog,
+        group: &mut [Pending],
+        urgent: bool,
+    ) -> Result<(), Error> {
+        let puts = group.iter().any(|pending| !pending.batch.only_deletes());
+        let bytes: u64 = group.iter().map(|pending| pending.batch.byte_size().0).sum();
+        self.make_room(log, puts.then_some(bytes), urgent)?;
+        match append(log, group) {
+            Err(error) if error.is_space() && urgent && !log.urgent => {
+                self.rotate(log, true)?;
+                append(log, group)
+            }
+            other => other,
+        }
+    }
+
+    /// Puts the group's entries into the memtable and lets readers see them.
+    fn publish(&self, log: &mut ActiveLog, group: Vec<Pending>) {
+        let (mut entries, mut bytes) = (0, 0);
+        let memtable = self.view().active.clone();
+        let count: u32 = group.iter().map(|pending| pending.batch.len() as u32).sum();
+        let mut next = SeqNo(log.next.0 - u64::from(count));
+        for pending in group {
+            if pending.batch.is_empty() {
+                continue;
+            }
+            entries += pending.batch.len() as u64;
+            bytes += pending.batch.payload().0;
+            let frozen = pending.batch.freeze(next);
+            memtable.insert(&frozen);
+            next = frozen.end();
+        }
+        debug_assert_eq!(next, log.next, "sequences as they were stamped");
+        if entries > 0 {
+            self.visible.store(next.0 - 1, Ordering::Release);
+            self.counters.groups.add(1);
+            self.counters.entries_written.add(entries);
+            self.counters.user_bytes.add(bytes);
+            crate::cost::charge_group(count);
+        }
+    }
+}
+
+fn take_group(pending: &mut VecDeque<Pending>) -> Vec<Pending> {
+    let (mut group, mut bytes) = (Vec::new(), 0);
+    while let Some(next) = pending.pop_front() {
+        bytes += next.batch.byte_size().0 as usize;
+        group.push(next);
+        if bytes >= GROUP_BYTES_MAX {
+            break;
+        }
+    }
+    group
+}
+
+/// Gives the entries their sequences and appends the batches as one.
+fn append(log: &mut ActiveLog, group: &mut [Pending]) -> Result<(), Error> {
+    let mut next = log.next;
+    let mut filled: Vec<&mut Pending> =
+        group.iter_mut().filter(|pending| !pending.batch.is_empty()).collect();
+    for pending in &mut filled {
+        pending.batch.stamp(next);
+        next = SeqNo(next.0 + pending.batch.len() as u64);
+    }
+    assert!(next <= SeqNo::MAX, "sequence numbers are used up");
+    // Whatever becomes of the append, its sequences are not given out again.
+    log.next = next;
+    match &filled[..] {
+        [] => {}
+        [only] => log.append(only.batch.stamped())?,
+        several => {
+            let whole: Vec<&[u8]> = several.iter().map(|p| p.batch.stamped()).collect();
+            log.append(&whole.concat())?;
+        }
+    }
+    Ok(())
+}

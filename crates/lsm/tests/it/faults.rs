@@ -1,0 +1,92 @@
+//! Operations of the store that fail.
+
+use terrace_env::random::Random;
+use terrace_env::store::{CrashMode, Failure, MemoryStore};
+use terrace_env::{runner, test_seeds};
+use terrace_lsm::{Durability, Engine, Error, KeySpaceId};
+
+use crate::model::{self, Model, Write, batch, contents, try_open};
+
+fn write(number: u64) -> Vec<Write> {
+    let key = |n: u64| (n * 7919 % 300).to_be_bytes().to_vec();
+    let value = format!("{number}").repeat(30).into_bytes();
+    vec![
+        (KeySpaceId(0), key(number), Some(value.clone())),
+        (KeySpaceId(0), key(number + 1), None),
+        (KeySpaceId(0), key(number + 2), Some(value)),
+    ]
+}
+
+/// Writes until something fails or `count` batches are written.
+fn write_until_failure(engine: &Engine, model: &mut Model, count: u64) -> Option<Error> {
+    for number in 0..count {
+        let synced = number % 5 == 0;
+        let durability = if synced { Durability::Synced } else { Durability::Buffered };
+        let result = engine.write(batch(&write(number)), durability);
+        // Refused or not, it may be found after a power cut.
+        model.write(write(number));
+        if let Err(error) = result {
+            return Some(error);
+        }
+        if synced {
+            model.synced();
+        }
+    }
+    engine.settle().err()
+}
+
+/// Whether the failure was met.
+fn survive(seed: u64, nth: u64, failure: Failure) -> bool {
+    let store = MemoryStore::new();
+    store.fail_at(nth, failure);
+    let mut model = Model::default();
+    let mut failed = false;
+    if let Ok(engine) = try_open(&store)
+        && let Some(error) = write_until_failure(&engine, &mut model, 400)
+    {
+        failed = true;
+        assert!(!error.is_space(), "{error}");
+        let again = engine.write(batch(&write(1)), Durability::Buffered).unwrap_err();
+        assert!(matches!(again, Error::Stopped { .. }), "{again}");
+        assert!(engine.stats().failure.is_some());
+        // Reads go on.
+        contents(&engine);
+    }
+    let survivor = store.crash(CrashMode::TearUnsynced, &mut Random::seeded(seed));
+    let engine = try_open(&survivor).expect("an engine after the failure");
+    model.recovered(contents(&engine));
+    assert!(write_until_failure(&engine, &mut model, 50).is_none());
+    assert_eq!(contents(&engine), model.now);
+    failed
+}
+
+#[test]
+fn a_failure_stops_writes_and_loses_nothing() {
+    let seeds = test_seeds(60);
+    let (count, mut failures) = (seeds.end - seeds.start, 0);
+    for seed in seeds {
+        let failure = if seed % 2 == 0 { Failure::Sticky } else { Failure::Once };
+        let failed = runner::simulate(seed, || survive(seed, seed * 37 % 700, failure));
+        failures += u64::from(failed);
+    }
+    assert!(failures * 3 >= count - 1, "only {failures} of {count} runs met a failure");
+}
+
+#[test]
+fn a_failed_read_is_told_and_stops_nothing() {
+    runner::simulate(1, || {
+        let store = model::slow_store(1);
+        let engine = model::open(&store);
+        let mut model = Model::default();
+        assert!(write_until_failure(&engine, &mut model, 200).is_none());
+        engine.compact_all().unwrap();
+        drop(engine);
+        let engine = model::open(&store);
+        engine.settle().unwrap();
+        let ((space, key), value) = model.now.first_key_value().unwrap();
+        store.fail_at(store.operations(), Failure::Once);
+        assert!(engine.get(*space, key).is_err());
+        assert_eq!(engine.get(*space, key).unwrap().as_deref(), Some(&value[..]));
+        engine.write(batch(&write(1)), Durability::Synced).unwrap();
+    });
+}

@@ -1,0 +1,85 @@
+//! A full store: puts are refused, reads and deletes go on, and space that is freed is used again.
+
+use std::time::Duration;
+
+use terrace_env::random::{Random, RngCore};
+use terrace_env::store::MemoryStore;
+use terrace_env::{ByteCount, runner, test_seeds};
+use terrace_lsm::{Durability, Engine, KeySpaceId};
+
+use crate::model::{Contents, batch, contents, open};
+
+const SPACE: KeySpaceId = KeySpaceId::DEFAULT;
+
+fn key(number: u32) -> Vec<u8> {
+    number.to_be_bytes().to_vec()
+}
+
+/// Puts new keys until the store is full; returns how many.
+fn fill(engine: &Engine, expected: &mut Contents, next: &mut u32) -> u32 {
+    let mut random = Random::seeded(u64::from(*next));
+    for count in 0..10_000 {
+        let mut value = vec![0; 300];
+        random.fill_bytes(&mut value);
+        let write = (SPACE, key(*next), Some(value.clone()));
+        match engine.write(batch(&[write]), Durability::Buffered) {
+            Ok(()) => {
+                expected.insert((SPACE, key(*next)), value);
+                *next += 1;
+            }
+            Err(error) => {
+                assert!(error.is_space(), "{error}");
+                return count;
+            }
+        }
+    }
+    panic!("a store of half a MiB never gets full");
+}
+
+#[test]
+fn a_full_store_is_filled_emptied_and_filled_again() {
+    for seed in test_seeds(3) {
+        runner::simulate(seed, || {
+            let store = MemoryStore::new().with_capacity(ByteCount::kib(600), ByteCount::kib(60));
+            let engine = open(&store);
+            let (mut expected, mut next) = (Contents::new(), 0);
+            let mut filled = Vec::new();
+            for _ in 0..8 {
+                filled.push(fill(&engine, &mut expected, &mut next));
+                assert_eq!(contents(&engine), expected);
+                let doomed: Vec<_> = expected.keys().cloned().collect();
+                for (space, key) in doomed {
+                    engine.write(batch(&[(space, key.clone(), None)]), Durability::Synced).unwrap();
+                    expected.remove(&(space, key));
+                }
+                assert_eq!(contents(&engine), expected);
+                // The space comes back without anybody asking.
+                runner::sleep(Duration::from_secs(5));
+            }
+            assert!(filled.iter().all(|&count| count > 300), "seed {seed}: {filled:?}");
+            assert_eq!(engine.stats().failure, None);
+        });
+    }
+}
+
+#[test]
+fn overwriting_goes_on_in_a_store_that_is_nearly_full() {
+    runner::simulate(1, || {
+        let store = MemoryStore::new().with_capacity(ByteCount::mib(1), ByteCount::kib(60));
+        let engine = open(&store);
+        let mut refused = 0;
+        for round in 0..30u32 {
+            for number in 0..1000 {
+                let mut value = vec![0; 300];
+                Random::seeded(u64::from(round * 1000 + number)).fill_bytes(&mut value);
+                let write = [(SPACE, key(number * 7919 % 1000), Some(value))];
+                while engine.write(batch(&write), Durability::Buffered).is_err() {
+                    refused += 1;
+                    assert!(refused < 10_000, "round {round}: {:?}", engine.stats());
+                    runner::sleep(Duration::from_millis(5));
+                }
+            }
+        }
+        assert_eq!(contents(&engine).len(), 1000);
+    });
+}

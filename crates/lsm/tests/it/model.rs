@@ -1,0 +1,147 @@
+//! The model: what an engine must hold, as plain ordered maps, and every state it may come back
+//! with after a power cut.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use terrace_env::ByteCount;
+use terrace_env::store::{Latency, MemoryStore, Store};
+use terrace_lsm::{Batch, Bounds, Compression, Engine, EngineOptions, Error, KeySpaceId};
+use terrace_policy::{Leveled, LeveledOptions};
+
+/// One write: a value, or `None` for a delete.
+pub(crate) type Write = (KeySpaceId, Vec<u8>, Option<Vec<u8>>);
+/// The contents of all key spaces.
+pub(crate) type Contents = BTreeMap<(KeySpaceId, Vec<u8>), Vec<u8>>;
+
+/// What an engine must hold.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Model {
+    /// What it holds now.
+    pub(crate) now: Contents,
+    /// What it holds for certain after a power cut, before the writes in `unsynced`.
+    durable: Contents,
+    /// Batches that a power cut may take back, in order.
+    unsynced: Vec<Vec<Write>>,
+}
+
+fn apply(contents: &mut Contents, writes: &[Write]) {
+    for (space, key, value) in writes {
+        match value {
+            Some(value) => contents.insert((*space, key.clone()), value.clone()),
+            None => contents.remove(&(*space, key.clone())),
+        };
+    }
+}
+
+impl Model {
+    /// A batch was written.
+    pub(crate) fn write(&mut self, writes: Vec<Write>) {
+        apply(&mut self.now, &writes);
+        self.unsynced.push(writes);
+    }
+
+    /// Everything written so far is durable.
+    pub(crate) fn synced(&mut self) {
+        for writes in self.unsynced.drain(..) {
+            apply(&mut self.durable, &writes);
+        }
+        assert_eq!(self.durable, self.now);
+    }
+
+    /// Checks that `found` is what some prefix of the writes leaves, with all that are durable, and
+    /// goes on from there.
+    pub(crate) fn recovered(&mut self, found: Contents) {
+        let mut state = self.durable.clone();
+        let mut kept = 0;
+        while state != found {
+            let Some(writes) = self.unsynced.get(kept) else {
+                panic!("{}", self.difference(&found));
+            };
+            apply(&mut state, writes);
+            kept += 1;
+        }
+        // What came back stays: it is in a log that was found, or in a table.
+        *self = Self { now: found.clone(), durable: found, unsynced: Vec::new() };
+    }
+
+    fn difference(&self, found: &Contents) -> String {
+        let missing = self.durable.iter().filter(|(key, value)| found.get(key) != Some(value));
+        let missing: Vec<_> = missing.map(|(key, _)| key).take(5).collect();
+        format!(
+            "no prefix of {} unsynced batches leaves the {} keys that were found; {} are durable, \
+             which differ at {missing:?}",
+            self.unsynced.len(),
+            found.len(),
+            self.durable.len(),
+        )
+    }
+}
+
+/// A batch of these writes.
+pub(crate) fn batch(writes: &[Write]) -> Batch {
+    let mut batch = Batch::new();
+    for (space, key, value) in writes {
+        match value {
+            Some(value) => batch.put(*space, key, value),
+            None => batch.delete(*space, key),
+        };
+    }
+    batch
+}
+
+/// All that an engine holds, by scans.
+pub(crate) fn contents(engine: &Engine) -> Contents {
+    let mut contents = Contents::new();
+    for (space, _) in engine.key_spaces() {
+        for entry in engine.scan(space, &Bounds::all()).expect("a scan") {
+            let (key, value) = entry.expect("an entry");
+            contents.insert((space, key.to_vec()), value.to_vec());
+        }
+    }
+    contents
+}
+
+/// Options under which a few hundred writes make a tree of several levels.
+pub(crate) fn options() -> EngineOptions {
+    EngineOptions {
+        memtable_size: ByteCount::kib(16),
+        memtables_max: 2,
+        table_size: ByteCount::kib(6),
+        block_size: ByteCount(512),
+        compression: Compression::Lz4,
+        cache_size: ByteCount::mib(1),
+        ..EngineOptions::default()
+    }
+}
+
+pub(crate) fn decider() -> Arc<Leveled> {
+    Arc::new(Leveled::new(LeveledOptions {
+        level0_runs: 2,
+        level0_slow: 4,
+        level0_stop: 6,
+        level1_size: ByteCount::kib(12),
+        factor: 3,
+        table_size: ByteCount::kib(6),
+        levels: 5,
+        overlap_tables: 4,
+    }))
+}
+
+pub(crate) fn open(store: &MemoryStore) -> Engine {
+    try_open(store).expect("an engine")
+}
+
+pub(crate) fn try_open(store: &MemoryStore) -> Result<Engine, Error> {
+    let store: Arc<dyn Store> = Arc::new(store.clone());
+    Engine::open(store, decider(), options())
+}
+
+/// A store whose operations take up to these times.
+pub(crate) fn slow_store(seed: u64) -> MemoryStore {
+    let micros = Duration::from_micros;
+    let latency =
+        Latency { append: micros(20), sync: micros(300), commit: micros(400), read: micros(50) };
+    MemoryStore::new().with_latency(seed, latency)
+}

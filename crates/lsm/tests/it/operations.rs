@@ -1,0 +1,201 @@
+//! Random operations of every kind against the model.
+
+use terrace_env::random::{Random, Rng, RngCore};
+use terrace_env::store::{CrashMode, MemoryStore};
+use terrace_env::{runner, test_seeds};
+use terrace_lsm::{Bounds, Durability, Engine, KeySpaceId, Snapshot};
+
+use crate::model::{self, Contents, Model, Write, batch, contents, open};
+
+const KEYS: u64 = 150;
+
+/// A run of random operations.
+pub(crate) struct Run {
+    pub(crate) store: MemoryStore,
+    pub(crate) engine: Engine,
+    pub(crate) model: Model,
+    random: Random,
+    spaces: Vec<KeySpaceId>,
+    snapshots: Vec<(Snapshot, Contents)>,
+}
+
+impl Run {
+    pub(crate) fn new(seed: u64) -> Self {
+        let store = model::slow_store(seed);
+        let engine = open(&store);
+        let spaces = vec![KeySpaceId::DEFAULT, engine.create_key_space("users").unwrap()];
+        let random = Random::seeded(seed);
+        Self { store, engine, model: Model::default(), random, spaces, snapshots: Vec::new() }
+    }
+
+    fn key(&mut self) -> (KeySpaceId, Vec<u8>) {
+        let space = self.spaces[self.random.random_range(0..self.spaces.len())];
+        let number = self.random.random_range(0..KEYS);
+        // Keys that are prefixes of each other, and the empty key, are among them.
+        let key = format!("{number:b}").repeat((number % 3) as usize);
+        (space, key.into_bytes())
+    }
+
+    fn write(&mut self) -> Write {
+        let (space, key) = self.key();
+        if self.random.random_bool(0.3) {
+            return (space, key, None);
+        }
+        let size = match self.random.random_range(0..20) {
+            0 => 0,
+            1 => self.random.random_range(1000..5000),
+            _ => self.random.random_range(1..200),
+        };
+        let mut value = vec![b'x'; size];
+        if self.random.random_bool(0.5) {
+            self.random.fill_bytes(&mut value);
+        }
+        (space, key, Some(value))
+    }
+
+    pub(crate) fn write_some(&mut self) {
+        let count = if self.random.random_bool(0.7) { 1 } else { self.random.random_range(0..20) };
+        let writes: Vec<Write> = (0..count).map(|_| self.write()).collect();
+        let synced = self.random.random_bool(0.2);
+        let durability = if synced { Durability::Synced } else { Durability::Buffered };
+        self.engine.write(batch(&writes), durability).unwrap();
+        self.model.write(writes);
+        if synced {
+            self.model.synced();
+        }
+    }
+
+    fn check_get(&mut self) {
+        let (space, key) = self.key();
+        let found = self.engine.get(space, &key).unwrap();
+        let expected = self.model.now.get(&(space, key));
+        assert_eq!(found.as_deref(), expected.map(|value| &value[..]));
+    }
+
+    fn check_range(&mut self) {
+        let (space, key) = self.key();
+        let (_, other) = self.key();
+        type Inside = fn(&[u8], &[u8], &[u8]) -> bool;
+        let (bounds, inside): (Bounds, Inside) = match self.random.random_range(0..4) {
+            0 => (Bounds::all(), |_, _, _| true),
+            1 => (Bounds::prefix(&key), |k, from, _| k.starts_with(from)),
+            2 => (Bounds::starting_at(&key).until(&other), |k, from, to| from <= k && k < to),
+            _ => (Bounds::from(key.clone()..=other.clone()), |k, from, to| from <= k && k <= to),
+        };
+        let held = self.model.now.iter();
+        let expected: Vec<_> = held
+            .filter(|((of, k), _)| *of == space && inside(k, &key, &other))
+            .map(|((_, k), value)| (k.clone(), value.clone()))
+            .collect();
+        let scan = self.engine.scan(space, &bounds).unwrap().map(Result::unwrap);
+        let found: Vec<_> = scan.map(|(key, value)| (key.to_vec(), value.to_vec())).collect();
+        assert_eq!(found, expected, "{bounds:?}");
+    }
+
+    fn check_snapshot(&mut self) {
+        let Some((snapshot, then)) = self.snapshots.first() else { return };
+        let mut found = Contents::new();
+        for space in &self.spaces {
+            for entry in snapshot.scan(*space, &Bounds::all()).unwrap() {
+                let (key, value) = entry.unwrap();
+                found.insert((*space, key.to_vec()), value.to_vec());
+            }
+        }
+        assert_eq!(&found, then);
+    }
+
+    fn take_snapshot(&mut self) {
+        if self.snapshots.len() > 2 {
+            self.snapshots.remove(0);
+        }
+        self.snapshots.push((self.engine.snapshot(), self.model.now.clone()));
+    }
+
+    /// A power cut, or a clean end, and another start.
+    fn reopen(&mut self) {
+        self.snapshots.clear();
+        let mode = match self.random.random_range(0..4) {
+            0 => {
+                self.engine.close().unwrap();
+                self.model.synced();
+                CrashMode::DropUnsynced
+            }
+            1 => CrashMode::DropUnsynced,
+            2 => CrashMode::KeepUnsynced,
+            _ => CrashMode::TearUnsynced,
+        };
+        let store = self.store.crash(mode, &mut self.random);
+        // The old engine lives on in a store of its own and comes to its end there.
+        self.engine = open(&store);
+        self.store = store;
+        self.model.recovered(contents(&self.engine));
+    }
+
+    pub(crate) fn step(&mut self) {
+        match self.random.random_range(0..1000) {
+            0..700 => self.write_some(),
+            700..900 => self.check_get(),
+            900..950 => self.check_range(),
+            950..960 => self.take_snapshot(),
+            960..975 => self.check_snapshot(),
+            975..980 => self.engine.flush().unwrap(),
+            980..982 => {
+                let (space, key) = self.key();
+                self.engine.compact(space, &Bounds::prefix(&key)).unwrap();
+            }
+            982 => self.engine.compact_all().unwrap(),
+            983..985 => self.engine.settle().unwrap(),
+            985..988 => {
+                self.engine.sync().unwrap();
+                self.model.synced();
+            }
+            988 if self.spaces.len() < 4 => {
+                let name = format!("space {}", self.spaces.len());
+                self.spaces.push(self.engine.create_key_space(&name).unwrap());
+            }
+            988..992 => self.reopen(),
+            _ => runner::yield_now(),
+        }
+    }
+
+    pub(crate) fn check(&self) {
+        assert_eq!(contents(&self.engine), self.model.now);
+    }
+}
+
+#[test]
+fn random_operations_agree_with_an_ordered_map() {
+    for seed in test_seeds(12) {
+        runner::simulate(seed, || {
+            let mut run = Run::new(seed);
+            for _ in 0..2500 {
+                run.step();
+            }
+            run.check();
+            run.snapshots.clear();
+            run.engine.compact_all().unwrap();
+            run.check();
+            let levels = run.engine.stats().levels;
+            let entries: u64 = levels.iter().map(|level| level.entries).sum();
+            assert_eq!(entries, run.model.now.len() as u64, "{levels:?}");
+        });
+    }
+}
+
+#[test]
+fn writes_reach_every_part_of_the_tree() {
+    runner::simulate(1, || {
+        let mut run = Run::new(1);
+        let mut deepest = 0;
+        for _ in 0..4000 {
+            run.write_some();
+            deepest = deepest.max(run.engine.stats().levels.len());
+        }
+        run.engine.settle().unwrap();
+        let stats = run.engine.stats();
+        assert!(deepest >= 4, "only {deepest} levels");
+        assert!(stats.flushes > 10 && stats.compactions > 10, "{stats:?}");
+        assert!(stats.entries_dropped > 1000, "{stats:?}");
+        run.check();
+    });
+}

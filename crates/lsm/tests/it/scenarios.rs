@@ -1,0 +1,224 @@
+//! Single behaviours.
+
+use std::sync::Arc;
+
+use terrace_env::random::Random;
+use terrace_env::runner;
+use terrace_env::store::{CrashMode, MemoryStore, Store, Transaction};
+use terrace_lsm::{
+    Batch, Bounds, Durability, Engine, EngineOptions, Error, KEY_BYTES_MAX, KeySpaceId,
+};
+
+use crate::model::{self, Write, batch, contents, decider, open, options};
+
+const SPACE: KeySpaceId = KeySpaceId::DEFAULT;
+
+fn put(engine: &Engine, key: &[u8], value: &[u8]) {
+    let mut batch = Batch::new();
+    batch.put(SPACE, key, value);
+    engine.write(batch, Durability::Buffered).unwrap();
+}
+
+#[test]
+fn a_scan_sees_what_was_there_when_it_began() {
+    runner::simulate(1, || {
+        let engine = open(&MemoryStore::new());
+        for i in 0..500u32 {
+            put(&engine, &i.to_be_bytes(), b"before");
+        }
+        let mut scan = engine.scan(SPACE, &Bounds::all()).unwrap();
+        assert!(scan.advance().unwrap());
+        for i in 0..2000u32 {
+            put(&engine, &i.to_be_bytes(), b"after");
+        }
+        engine.compact_all().unwrap();
+        let mut count = 1;
+        while scan.advance().unwrap() {
+            assert_eq!(scan.value(), &b"before"[..]);
+            count += 1;
+        }
+        assert_eq!(count, 500);
+    });
+}
+
+#[test]
+fn a_snapshot_outlives_compactions_and_its_entries_go_when_it_does() {
+    runner::simulate(1, || {
+        let engine = open(&MemoryStore::new());
+        put(&engine, b"k", b"old");
+        let snapshot = engine.snapshot();
+        put(&engine, b"k", b"new");
+        engine.compact_all().unwrap();
+        assert_eq!(snapshot.get(SPACE, b"k").unwrap().as_deref(), Some(&b"old"[..]));
+        assert_eq!(engine.get(SPACE, b"k").unwrap().as_deref(), Some(&b"new"[..]));
+        drop(snapshot);
+        put(&engine, b"k", b"newest");
+        engine.compact_all().unwrap();
+        assert_eq!(engine.stats().levels.iter().map(|level| level.entries).sum::<u64>(), 1);
+    });
+}
+
+#[test]
+fn key_spaces_are_apart_and_batches_span_them() {
+    runner::simulate(1, || {
+        let store = MemoryStore::new();
+        let engine = open(&store);
+        let users = engine.create_key_space("users").unwrap();
+        assert_eq!(engine.create_key_space("users").unwrap(), users);
+        let mut both = Batch::new();
+        both.put(SPACE, b"k", b"default").put(users, b"k", b"users");
+        engine.write(both, Durability::Buffered).unwrap();
+        engine.close().unwrap();
+        drop(engine);
+        let engine = open(&store);
+        assert_eq!(engine.key_space("users"), Some(users));
+        assert_eq!(engine.get(users, b"k").unwrap().as_deref(), Some(&b"users"[..]));
+        assert_eq!(engine.scan(SPACE, &Bounds::all()).unwrap().count(), 1);
+        let mut unknown = Batch::new();
+        unknown.put(KeySpaceId(9), b"k", b"v");
+        let error = engine.write(unknown, Durability::Buffered).unwrap_err();
+        assert!(matches!(error, Error::UnknownKeySpace(KeySpaceId(9))));
+        assert!(matches!(engine.create_key_space(""), Err(Error::KeySpaceName { .. })));
+    });
+}
+
+#[test]
+fn a_clean_close_keeps_everything_and_the_log_is_gone_on_with() {
+    runner::simulate(1, || {
+        let mut store = MemoryStore::new();
+        for round in 0..10u8 {
+            let engine = open(&store);
+            put(&engine, &[round], b"value");
+            engine.close().unwrap();
+            assert!(matches!(engine.sync(), Err(Error::Closed)));
+            assert_eq!(engine.stats().flushes, 0);
+            drop(engine);
+            store = store.crash(CrashMode::DropUnsynced, &mut Random::seeded(1));
+            assert_eq!(store.list().len(), 1, "one log and no table after {round} rounds");
+        }
+        assert_eq!(contents(&open(&store)).len(), 10);
+    });
+}
+
+#[test]
+fn read_only_shows_everything_and_changes_nothing() {
+    runner::simulate(1, || {
+        let store = MemoryStore::new();
+        let engine = open(&store);
+        for i in 0..1000u32 {
+            put(&engine, &i.to_be_bytes(), &[7; 40]);
+        }
+        engine.close().unwrap();
+        let expected = contents(&engine);
+        drop(engine);
+        let before = (store.io().written_bytes, format!("{:?}", store.list()));
+        let read_only = EngineOptions { read_only: true, ..options() };
+        let engine = Engine::open(Arc::new(store.clone()), decider(), read_only).unwrap();
+        assert_eq!(contents(&engine), expected);
+        let refused = engine.write(batch(&[(SPACE, vec![1], None)]), Durability::Synced);
+        assert!(matches!(refused, Err(Error::ReadOnly(_))));
+        assert!(matches!(engine.flush(), Err(Error::ReadOnly(_))));
+        engine.close().unwrap();
+        assert_eq!(before, (store.io().written_bytes, format!("{:?}", store.list())));
+    });
+}
+
+#[test]
+fn the_longest_key_and_a_large_value_go_all_the_way_down() {
+    runner::simulate(1, || {
+        let store = MemoryStore::new();
+        let engine = open(&store);
+        let (long, large) = (vec![0xff; KEY_BYTES_MAX], vec![5; 3 << 20]);
+        put(&engine, &long, b"long");
+        put(&engine, b"", &large);
+        engine.compact_all().unwrap();
+        drop(engine);
+        let engine = open(&store);
+        assert_eq!(engine.get(SPACE, &long).unwrap().as_deref(), Some(&b"long"[..]));
+        assert_eq!(engine.get(SPACE, b"").unwrap().as_deref(), Some(&large[..]));
+        let mut longer = Batch::new();
+        longer.put(SPACE, &vec![0; KEY_BYTES_MAX + 1], b"");
+        let error = engine.write(longer, Durability::Buffered).unwrap_err();
+        assert!(matches!(error, Error::KeyTooLong { .. }));
+    });
+}
+
+#[test]
+fn sequential_writes_are_relinked_and_not_rewritten() {
+    runner::simulate(1, || {
+        let engine = open(&MemoryStore::new());
+        for i in 0..5000u32 {
+            put(&engine, &i.to_be_bytes(), &[i as u8; 50]);
+        }
+        engine.flush().unwrap();
+        engine.settle().unwrap();
+        let stats = engine.stats();
+        assert_eq!(stats.compactions, 0, "{stats:?}");
+        assert!(stats.relinks > 10 && stats.levels.len() > 2, "{stats:?}");
+    });
+}
+
+#[test]
+fn writers_share_groups_and_syncs() {
+    runner::simulate(1, || {
+        let store = model::slow_store(3);
+        let engine = Arc::new(open(&store));
+        let clients: Vec<_> = (0..8u8)
+            .map(|client| {
+                let engine = Arc::clone(&engine);
+                runner::spawn("client", move || {
+                    for i in 0..50u8 {
+                        let write: Write = (SPACE, vec![client, i], Some(vec![i]));
+                        engine.write(batch(&[write]), Durability::Synced).unwrap();
+                    }
+                })
+            })
+            .collect();
+        clients.into_iter().for_each(runner::JoinHandle::join);
+        let stats = engine.stats();
+        assert_eq!(stats.entries_written, 400);
+        assert!(stats.groups < 200, "{} groups", stats.groups);
+        assert_eq!(contents(&engine).len(), 400);
+    });
+}
+
+#[test]
+fn the_engine_runs_on_real_threads_too() {
+    let engine = Arc::new(open(&MemoryStore::new()));
+    let clients: Vec<_> = (0..4u8)
+        .map(|client| {
+            let engine = Arc::clone(&engine);
+            runner::spawn("client", move || {
+                for i in 0..2000u32 {
+                    let key = [&[client][..], &i.to_be_bytes()].concat();
+                    put(&engine, &key, &[client; 60]);
+                    assert!(engine.get(SPACE, &key).unwrap().is_some());
+                }
+            })
+        })
+        .collect();
+    clients.into_iter().for_each(runner::JoinHandle::join);
+    engine.compact_all().unwrap();
+    assert_eq!(contents(&engine).len(), 8000);
+    engine.close().unwrap();
+}
+
+#[test]
+fn a_table_that_is_not_what_its_annotation_says_is_corruption() {
+    runner::simulate(1, || {
+        let store = MemoryStore::new();
+        let engine = open(&store);
+        put(&engine, b"k", b"v");
+        engine.flush().unwrap();
+        drop(engine);
+        let table = store.list().into_iter().find(|file| file.sealed).unwrap();
+        let mut annotation = (*table.annotation).clone();
+        annotation.opaque[2] ^= 1;
+        let mut transaction = Transaction::new();
+        transaction.annotate(table.id, annotation);
+        store.commit(transaction).unwrap();
+        let error = open(&store).get(SPACE, b"k").unwrap_err();
+        assert!(error.is_corruption(), "{error}");
+        assert!(error.to_string().contains(&format!("table {}", table.id)), "{error}");
+    });
+}
