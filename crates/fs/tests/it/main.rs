@@ -2,10 +2,7 @@
 
 #[cfg(feature = "canary")]
 mod canary;
-mod catalog;
 mod changes;
-mod conformance;
-mod drive;
 mod failures;
 mod flips;
 mod golden;

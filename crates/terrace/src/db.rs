@@ -1,0 +1,144 @@
+//! The store that people use.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use terrace_env::Store;
+use terrace_lsm::{Bounds, Durability, Engine, KeySpaceId, Scan, Stats};
+
+use crate::{Batch, Error, KeySpace, Options, Snapshot};
+
+/// A key-value store. Cheap to clone; all clones are the same store, and its jobs end with the last
+/// of them. All methods may be called from any thread.
+///
+/// The methods that take a key mean the default key space; [`KeySpace`] has them for the others.
+#[derive(Clone, Debug)]
+pub struct Db {
+    inner: Arc<Inner>,
+    default: KeySpace,
+}
+
+#[derive(Debug)]
+pub(crate) struct Inner {
+    pub(crate) engine: Engine,
+    durability: Durability,
+}
+
+impl Inner {
+    pub(crate) fn write(&self, batch: Batch, durability: Option<Durability>) -> Result<(), Error> {
+        Ok(self.engine.write(batch.0, durability.unwrap_or(self.durability))?)
+    }
+}
+
+impl Db {
+    /// Opens what is in a store of files; an empty one becomes an empty `Db`.
+    pub fn open(store: Arc<dyn Store>, options: Options) -> Result<Self, Error> {
+        let engine = Engine::open(store, options.decider(), options.engine())?;
+        let inner = Arc::new(Inner { engine, durability: options.durability });
+        let (id, name) = (KeySpaceId::DEFAULT, "default".into());
+        let default = KeySpace { inner: Arc::clone(&inner), id, name };
+        Ok(Self { inner, default })
+    }
+
+    /// The store of files below.
+    #[must_use]
+    pub fn store(&self) -> &Arc<dyn Store> {
+        self.inner.engine.store()
+    }
+
+    /// Writes `value` under `key`.
+    pub fn put(&self, key: &[u8], value: &[u8]) -> Result<(), Error> {
+        self.default.put(key, value)
+    }
+
+    /// Removes what is under `key`; nothing happens if nothing is.
+    pub fn delete(&self, key: &[u8]) -> Result<(), Error> {
+        self.default.delete(key)
+    }
+
+    /// The value under `key`.
+    pub fn get(&self, key: &[u8]) -> Result<Option<Bytes>, Error> {
+        self.default.get(key)
+    }
+
+    /// The keys and values in the range, in order, as they are now, whatever is written meanwhile.
+    ///
+    /// A scan pins what it reads: kept for long, it keeps space from being freed.
+    pub fn scan(&self, bounds: impl Into<Bounds>) -> Result<Scan, Error> {
+        self.default.scan(bounds)
+    }
+
+    /// Applies a batch as a whole, with the durability of the [`Options`].
+    pub fn write(&self, batch: Batch) -> Result<(), Error> {
+        self.inner.write(batch, None)
+    }
+
+    /// Applies a batch as a whole, with its own durability.
+    pub fn write_with(&self, batch: Batch, durability: Durability) -> Result<(), Error> {
+        self.inner.write(batch, Some(durability))
+    }
+
+    /// Makes everything that was written so far durable.
+    pub fn sync(&self) -> Result<(), Error> {
+        Ok(self.inner.engine.sync()?)
+    }
+
+    /// The key space of this name, made if there is none. Names have 1 to 255 bytes.
+    pub fn create_key_space(&self, name: &str) -> Result<KeySpace, Error> {
+        let id = self.inner.engine.create_key_space(name)?;
+        Ok(KeySpace { inner: Arc::clone(&self.inner), id, name: name.into() })
+    }
+
+    /// The key space of this name, if there is one.
+    #[must_use]
+    pub fn key_space(&self, name: &str) -> Option<KeySpace> {
+        let id = self.inner.engine.key_space(name)?;
+        Some(KeySpace { inner: Arc::clone(&self.inner), id, name: name.into() })
+    }
+
+    /// The names of all key spaces in the order in which they were made; the first is `default`.
+    #[must_use]
+    pub fn key_spaces(&self) -> Vec<String> {
+        self.inner.engine.key_spaces().into_iter().map(|(_, name)| name).collect()
+    }
+
+    /// What is there now, for later.
+    #[must_use]
+    pub fn snapshot(&self) -> Snapshot {
+        Snapshot(self.inner.engine.snapshot())
+    }
+
+    /// Writes what is only in memory and log into tables, and waits for it.
+    pub fn flush(&self) -> Result<(), Error> {
+        Ok(self.inner.engine.flush()?)
+    }
+
+    /// Merges what is in the range of the default key space until every key is there once, and
+    /// waits for it.
+    pub fn compact(&self, bounds: impl Into<Bounds>) -> Result<(), Error> {
+        self.default.compact(bounds)
+    }
+
+    /// The same for everything in all key spaces.
+    pub fn compact_all(&self) -> Result<(), Error> {
+        Ok(self.inner.engine.compact_all()?)
+    }
+
+    /// Waits until nothing is left to be done in the background.
+    pub fn settle(&self) -> Result<(), Error> {
+        Ok(self.inner.engine.settle()?)
+    }
+
+    /// The figures.
+    #[must_use]
+    pub fn stats(&self) -> Stats {
+        self.inner.engine.stats()
+    }
+
+    /// Makes everything durable and ends the background jobs. Other clones of this `Db` can still
+    /// read, and no longer write. Dropping the last clone ends the jobs as well, but what was
+    /// written and not synced is then left to chance, as by a power cut.
+    pub fn close(self) -> Result<(), Error> {
+        Ok(self.inner.engine.close()?)
+    }
+}

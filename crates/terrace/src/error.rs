@@ -1,0 +1,35 @@
+//! What can go wrong with a store.
+
+use terrace_env::store::StoreError;
+
+/// An error of a [`Db`](crate::Db).
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum Error {
+    /// A key-value operation failed.
+    #[error(transparent)]
+    Engine(#[from] terrace_lsm::Error),
+    /// The files below could not be formatted, mounted or opened.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl Error {
+    /// Whether space is short, now. Deletes and reads still work, and writes work again once
+    /// something is deleted, or readers of deleted data are done.
+    #[must_use]
+    pub fn is_space(&self) -> bool {
+        match self {
+            Self::Engine(error) => error.is_space(),
+            Self::Store(error) => error.is_space(),
+        }
+    }
+
+    /// Whether bytes on the medium are not what was written.
+    #[must_use]
+    pub fn is_corruption(&self) -> bool {
+        match self {
+            Self::Engine(error) => error.is_corruption(),
+            Self::Store(error) => matches!(error, StoreError::Corruption { .. }),
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! A key space: an ordered map of its own within a store.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use terrace_lsm::{Bounds, KeySpaceId, Scan};
+
+use crate::db::Inner;
+use crate::{Batch, Error};
+
+/// A key space: an ordered map of its own within a store. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct KeySpace {
+    pub(crate) inner: Arc<Inner>,
+    pub(crate) id: KeySpaceId,
+    pub(crate) name: Arc<str>,
+}
+
+impl KeySpace {
+    /// Its name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Its id, which is never used for another key space of the store.
+    #[must_use]
+    pub fn id(&self) -> KeySpaceId {
+        self.id
+    }
+
+    /// Writes `value` under `key`.
+    pub fn put(&self, key: &[u8], value: &[u8]) -> Result<(), Error> {
+        let mut batch = Batch::new();
+        batch.put_in(self, key, value);
+        self.inner.write(batch, None)
+    }
+
+    /// Removes what is under `key`; nothing happens if nothing is.
+    pub fn delete(&self, key: &[u8]) -> Result<(), Error> {
+        let mut batch = Batch::new();
+        batch.delete_in(self, key);
+        self.inner.write(batch, None)
+    }
+
+    /// The value under `key`.
+    pub fn get(&self, key: &[u8]) -> Result<Option<Bytes>, Error> {
+        Ok(self.inner.engine.get(self.id, key)?)
+    }
+
+    /// The keys and values in the range, in order, as they are now.
+    pub fn scan(&self, bounds: impl Into<Bounds>) -> Result<Scan, Error> {
+        Ok(self.inner.engine.scan(self.id, &bounds.into())?)
+    }
+
+    /// Merges what is in the range until every key is there once, and waits for it.
+    pub fn compact(&self, bounds: impl Into<Bounds>) -> Result<(), Error> {
+        Ok(self.inner.engine.compact(self.id, &bounds.into())?)
+    }
+}

@@ -1,0 +1,109 @@
+//! The knobs, each with what it trades.
+
+use std::sync::Arc;
+
+use terrace_env::ByteCount;
+use terrace_lsm::{Compression, Durability, EngineOptions};
+use terrace_policy::{Compaction, Leveled, LeveledOptions};
+
+/// How a store is opened. All of it can be changed from one opening to the next; what is already
+/// written keeps the form it has until it is compacted.
+///
+/// ```
+/// use terrace::{ByteCount, Options};
+///
+/// let options = Options { memtable_size: ByteCount::mib(16), ..Options::default() };
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Options {
+    // Behaviour.
+    /// Opens for reading only: nothing is written, not even to finish a recovery, and no job runs.
+    /// What is only in the log is read into memory. Default: `false`.
+    pub read_only: bool,
+    /// When a write returns: [`Durability::Buffered`] is fast, and a power cut takes back the
+    /// newest writes (never one without all newer ones); [`Durability::Synced`] waits for the
+    /// medium, and writers that come together share the wait. Default: `Buffered`. Single batches
+    /// can ask for more by [`Db::write_with`](crate::Db::write_with).
+    pub durability: Durability,
+
+    // Performance.
+    /// Writes are collected in memory up to this size, then written out as one sorted run. Larger:
+    /// fewer and longer runs, less compaction, longer recovery. Up to `memtables_max + 1` of them
+    /// are in memory. Default: 64 MiB.
+    pub memtable_size: ByteCount,
+    /// How many full memtables may wait to be written out before writers wait. More rides out
+    /// longer bursts, for `memtable_size` of memory each. Default: 2.
+    pub memtables_max: usize,
+    /// The size of a table. Larger: fewer files, longer sequential writes; smaller: compactions go
+    /// in smaller bites and need less free space. Sensible between a sixteenth of a zone and a
+    /// zone. Default: 16 MiB.
+    pub table_size: ByteCount,
+    /// The size of the blocks that tables are read by. Larger: smaller indexes and better
+    /// compression; smaller: less is read for one key. Default: 4 KiB.
+    pub block_size: ByteCount,
+    /// How blocks are compressed. [`Compression::Lz4`] pays where values compress and the medium
+    /// is slower than a processor: disks nearly always. Default: `None`.
+    pub compression: Compression,
+    /// Bits per key of the filters that tell absent keys without a read: 10 let 1 % through, 15
+    /// about 0.2 %; 0 means no filters. In memory for all open tables. Default: 10.
+    pub filter_bits: u8,
+    /// Memory for blocks that were read. Default: 32 MiB.
+    pub cache_size: ByteCount,
+    /// How many runs collect in level 0 before they are compacted. More: less compaction, slower
+    /// reads. Writers slow down at twice and wait at three times as many. Default: 4.
+    pub level0_runs: usize,
+    /// The size of level 1. Best near `level0_runs` x `memtable_size`; larger means fewer levels,
+    /// and larger compactions into level 1. Default: 256 MiB.
+    pub level1_size: ByteCount,
+    /// How much larger each further level is. Larger: fewer levels to read, more rewriting per
+    /// level. Default: 10.
+    pub level_factor: u32,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        let engine = EngineOptions::default();
+        Self {
+            read_only: false,
+            durability: Durability::Buffered,
+            memtable_size: engine.memtable_size,
+            memtables_max: engine.memtables_max,
+            table_size: engine.table_size,
+            block_size: engine.block_size,
+            compression: engine.compression,
+            filter_bits: engine.filter_bits,
+            cache_size: engine.cache_size,
+            level0_runs: 4,
+            level1_size: ByteCount::mib(256),
+            level_factor: 10,
+        }
+    }
+}
+
+impl Options {
+    pub(crate) fn engine(&self) -> EngineOptions {
+        EngineOptions {
+            read_only: self.read_only,
+            memtable_size: self.memtable_size,
+            memtables_max: self.memtables_max.max(1),
+            table_size: self.table_size,
+            block_size: self.block_size,
+            compression: self.compression,
+            filter_bits: self.filter_bits,
+            cache_size: self.cache_size,
+        }
+    }
+
+    pub(crate) fn decider(&self) -> Arc<dyn Compaction> {
+        let level0_runs = self.level0_runs.max(1);
+        Arc::new(Leveled::new(LeveledOptions {
+            level0_runs,
+            level0_slow: level0_runs * 2,
+            level0_stop: level0_runs * 3,
+            level1_size: self.level1_size.max(ByteCount(1)),
+            factor: self.level_factor.max(2),
+            table_size: self.table_size.max(ByteCount(1)),
+            ..LeveledOptions::default()
+        }))
+    }
+}
