@@ -2,6 +2,7 @@
 //!
 //! | part | what it does |
 //! |---|---|
+//! | [`Fs`] | the store on a zoned device: format, mount, check, zone map |
 //! | [`BlockAddr`] | the file system's block on any device |
 //! | [`catalog`] | what is known of the files, as a pure value, and the records that change it |
 //! | [`frame`] | what logs are made of, and how their end is found |
@@ -13,8 +14,21 @@
 mod block;
 pub mod canary;
 pub mod catalog;
+mod file;
+mod format;
 pub mod frame;
+mod fs;
 pub mod journal;
+mod medium;
+mod mount;
+mod reclaim;
+mod space;
 pub mod superblock;
+mod usage;
+mod volume;
 
 pub use block::{BLOCK, BlockAddr, logical_per_block, pointer, zone_blocks};
+pub use format::{DATA_ZONES_MIN, FormatOptions, OPEN_ZONES_MIN, ZONE_BLOCKS_MIN};
+pub use fs::Fs;
+pub use mount::{Access, MountOptions};
+pub use usage::{ZoneUsage, ZoneUse};

@@ -68,6 +68,11 @@ impl Catalog {
         self.files.iter().map(|(id, record)| (*id, record))
     }
 
+    /// The files from `first` on, by id: for walks that must not hold a lock for all of them.
+    pub fn files_from(&self, first: FileId) -> impl Iterator<Item = (FileId, &FileRecord)> {
+        self.files.range(first..).map(|(id, record)| (*id, record))
+    }
+
     /// How many files there are.
     #[must_use]
     pub fn len(&self) -> usize {

@@ -10,7 +10,7 @@ use terrace_fs::catalog::{Catalog, FileRecord};
 use terrace_fs::frame::{AppendScan, MemorySource};
 use terrace_fs::journal::replay;
 use terrace_fs::superblock::Superblock;
-use terrace_fs::{BLOCK, BlockAddr};
+use terrace_fs::{BLOCK, BlockAddr, pointer};
 use terrace_zone::{Device, Emulator};
 
 use crate::changes::Changes;
@@ -152,9 +152,11 @@ fn a_flipped_bit_in_a_store_is_corruption_or_an_acknowledged_state() {
     zones.extend(found.superblock_zones());
     let (last, mut corrupt, mut older) = (states.len() - 1, 0, 0);
     for zone in zones {
-        for block in 0..7 {
+        let report = device.report(zone, 1).expect("a report")[0];
+        for block in 0..pointer(device.geometry(), &report).unwrap_or(7) {
             let lba = BlockAddr { zone, block }.lba(device.geometry());
-            for bit in (0..BLOCK * 8).step_by(97) {
+            // All of the header and the small payloads, some of the rest.
+            for bit in (0..64 * 8).chain((64 * 8..BLOCK * 8).step_by(389)) {
                 flip(&emulator, lba, bit);
                 match replay(&device, false) {
                     Ok(found) => {

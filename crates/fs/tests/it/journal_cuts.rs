@@ -183,6 +183,43 @@ fn a_cut_during_transactions_of_many_frames_leaves_all_or_nothing() {
     }
 }
 
+/// Snapshots of several chunks, with transactions between them that concern files on both sides of
+/// the cursor, names that move across it, and files that come and go.
+#[test]
+fn a_cut_during_a_roll_of_many_chunks_loses_nothing() {
+    let mut chunks = 0;
+    for seed in test_seeds(3) {
+        let emulator = Emulator::in_memory(shape(3), seed).expect("a possible shape");
+        let emulator = Arc::new(emulator);
+        let device = Arc::clone(&emulator) as Arc<dyn Device>;
+        make(&device, seed);
+        let mut changes = Changes::new(seed, 10_000);
+        let journal = open(&device).expect("a mount");
+        for _ in 0..500 {
+            let records = journal.read(|catalog| changes.transaction(catalog));
+            journal.commit(records, false).expect("a commit");
+        }
+        journal.roll().expect("a roll");
+        let watched = Watched::new(emulator, journal.read(Clone::clone));
+        let rolls = journal.rolls();
+        journal.request_roll();
+        while journal.rolls() == rolls {
+            watched.commit(&journal, &mut changes);
+            chunks += 1;
+        }
+        drop(journal);
+        let mut random = Random::seeded(seed);
+        for (number, (snapshot, known)) in watched.moments().into_iter().enumerate() {
+            let mode = PowerCut::any(&mut random);
+            let what = format!("seed {seed}, moment {number}, {mode:?}");
+            let emulator = snapshot.cut(mode, &mut random);
+            let recovered = recover(emulator, &known, &mut changes, &what);
+            cut_again(&recovered, &mut changes, &mut random, &what, 3);
+        }
+    }
+    assert!(chunks >= 12, "{chunks} steps: the snapshots were too small for this test");
+}
+
 #[test]
 fn nothing_of_an_older_store_comes_back_after_a_format() {
     for seed in test_seeds(8) {

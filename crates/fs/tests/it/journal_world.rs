@@ -19,7 +19,7 @@ pub(crate) struct Zones {
 
 impl Zones {
     /// All sequential zones but these.
-    pub(crate) fn without(device: &Arc<dyn Device>, used: &[ZoneId]) -> Arc<dyn JournalSpace> {
+    pub(crate) fn without(device: &Arc<dyn Device>, used: &[ZoneId]) -> Arc<Self> {
         let geometry = device.geometry();
         let all = geometry.zone_ids();
         let sequential = all.filter(|zone| geometry.zone_type(*zone) == ZoneType::Sequential);
@@ -50,7 +50,7 @@ impl JournalSpace for Zones {
 /// Makes an empty store; the seed decides its identity.
 pub(crate) fn make(device: &Arc<dyn Device>, seed: u64) {
     let area = SuperblockArea::choose(Arc::clone(device)).expect("a place for the superblock");
-    let space = Zones::without(device, &area.zones());
+    let space = Zones::without(device, &area.zones()) as Arc<dyn JournalSpace>;
     let uuid = Random::seeded(seed).uuid();
     format(device, area, &space, uuid, vec![7; 3]).expect("a formatted device");
 }
@@ -59,8 +59,13 @@ pub(crate) fn make(device: &Arc<dyn Device>, seed: u64) {
 pub(crate) fn resume(device: &Arc<dyn Device>, replayed: Replayed) -> Result<Journal, StoreError> {
     let mut used = replayed.superblock_zones();
     used.extend(replayed.journal_zones());
-    let space = Zones::without(device, &used);
-    Journal::resume(device, replayed, &space, Vec::new()).map(|(journal, _)| journal)
+    let zones = Zones::without(device, &used);
+    let held = |journal: usize| journal + zones.free.lock().len();
+    let before = held(replayed.journal_zones().count());
+    let space = Arc::clone(&zones) as Arc<dyn JournalSpace>;
+    let (journal, _) = Journal::resume(device, replayed, &space, Vec::new())?;
+    assert_eq!(held(journal.zones().len()), before, "a zone is the journal's, or free");
+    Ok(journal)
 }
 
 /// Mounts for writing.

@@ -2,7 +2,10 @@
 
 #[cfg(feature = "canary")]
 mod canary;
+mod catalog;
 mod changes;
+mod conformance;
+mod drive;
 mod failures;
 mod flips;
 mod golden;

@@ -1,0 +1,456 @@
+//! Writes tables and clients' files: large writes, two at a time.
+//!
+//! 1. Appends fill a buffer; a full one is claimed a place in the writer's region and handed to the
+//!    device. A third write waits for the first.
+//! 2. A completed write extends the file's map; the checksum of an extent grows with it.
+//! 3. When a zone fails under a write, it is retired, and the bytes, which were kept, are written
+//!    to another. Appends do not notice.
+//! 4. [`sync`](FileWriter::sync) of a client's file writes the last partial block padded, and the
+//!    transaction that records the new length makes all durable. The partial block stays in the
+//!    buffer; when more is appended it is written again elsewhere.
+//!
+//! # Threads
+//! One writer to a file; readers of the same file see every byte that was appended.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use terrace_env::checksum::{crc32c, crc32c_append};
+use terrace_env::store::{FileKind, FileWriter, StoreError};
+use terrace_env::{FileId, IoBuf};
+use terrace_zone::{Device, DeviceError};
+
+use super::open_file::Chunk;
+use super::{FileState, OpenFile};
+use crate::block::{BLOCK, BlockAddr};
+use crate::catalog::{Extent, ExtentMap, Record};
+use crate::space::{Ask, Region, Share};
+use crate::volume::Volume;
+
+/// Bytes of a write: large enough that a disk streams and an SSD uses all its dies.
+const WRITE_BYTES: usize = 1 << 20;
+/// Writes under way at once: one on the medium, one waiting in the device's queue.
+const WRITES_MAX: usize = 2;
+/// An extent grows to this and no further, so that one checksum, one trim that makes it unknown, and
+/// one move of reclaim concern at most 8 MiB.
+const EXTENT_BLOCKS_MAX: u32 = 2048;
+/// Zones that may fail under one write before the writer gives up.
+const FAILURES_MAX: u32 = 8;
+
+/// See the [module](self).
+pub(crate) struct DataWriter {
+    volume: Arc<Volume>,
+    file: Arc<OpenFile>,
+    ask: Ask,
+    /// What is left of the reservation.
+    meter: Option<Arc<AtomicU64>>,
+    region: Option<Arc<Region>>,
+    /// The regions of the writes under way.
+    regions: VecDeque<Arc<Region>>,
+    /// What ended writing.
+    failed: Option<StoreError>,
+}
+
+impl DataWriter {
+    /// A writer at the end of `file`.
+    pub(crate) fn new(
+        volume: Arc<Volume>,
+        file: Arc<OpenFile>,
+        ask: Ask,
+        meter: Option<Arc<AtomicU64>>,
+    ) -> Self {
+        let (region, regions, failed) = (None, VecDeque::new(), None);
+        Self { volume, file, ask, meter, region, regions, failed }
+    }
+
+    /// Writing goes on as long as nothing has failed for good and the file exists.
+    fn check_alive(&self) -> Result<(), StoreError> {
+        match &self.failed {
+            Some(error) => Err(error.clone()),
+            None if self.file.lock().deleted => Err(StoreError::NotFound(self.file.id)),
+            None => Ok(()),
+        }
+    }
+
+    fn check_open(&self) -> Result<(), StoreError> {
+        self.check_alive()?;
+        if self.file.lock().finished {
+            let (expected, got) = ("a file that is being written", "a finished one");
+            return Err(StoreError::WrongState { id: self.file.id, expected, got });
+        }
+        Ok(())
+    }
+
+    /// Starts writing the first blocks of the buffer, as many as fit the region.
+    fn push(&mut self, pad: bool) -> Result<(), StoreError> {
+        while self.regions.len() >= WRITES_MAX {
+            self.settle()?;
+        }
+        let buffered = self.file.lock().tail().buffer.len();
+        // A client's partial block is an extent of its own: it will be replaced.
+        let alone = pad && self.file.kind == FileKind::Client && buffered < BLOCK;
+        let padded = pad && (alone || self.file.kind != FileKind::Client);
+        let whole = if padded { buffered.div_ceil(BLOCK) } else { buffered / BLOCK };
+        let (region, addr, blocks) = self.claim(whole.min(WRITE_BYTES / BLOCK) as u32)?;
+        let len = blocks as usize * BLOCK;
+        let data = {
+            let mut state = self.file.lock();
+            let tail = state.tail();
+            let data = if len >= tail.buffer.len() {
+                let mut data = std::mem::take(&mut tail.buffer);
+                data.pad_to(BLOCK);
+                data
+            } else {
+                let rest = IoBuf::copy_of(&tail.buffer[len..]);
+                let mut data = std::mem::replace(&mut tail.buffer, rest);
+                data.truncate(len);
+                data
+            };
+            let bytes = Arc::new(data.clone());
+            let at = tail.at;
+            tail.in_flight.push_back(Chunk { at, addr, bytes, alone, ticket: None });
+            tail.at += blocks;
+            data
+        };
+        let ticket = self.volume.medium.submit_blocks(addr, data, false, self.ask.cause);
+        self.regions.push_back(region);
+        if let Some(chunk) = self.file.lock().tail().in_flight.back_mut() {
+            chunk.ticket = Some(ticket);
+        }
+        Ok(())
+    }
+
+    /// A place for at most `blocks` blocks, in the region at hand or in another.
+    fn claim(&mut self, blocks: u32) -> Result<(Arc<Region>, BlockAddr, u32), StoreError> {
+        loop {
+            if let Some(region) = &self.region {
+                if let Some((addr, blocks)) = region.claim(blocks) {
+                    return Ok((Arc::clone(region), addr, blocks));
+                }
+                self.region = None;
+            }
+            self.region = Some(Arc::new(self.volume.space.acquire(&self.ask)?));
+        }
+    }
+
+    /// Waits for the oldest write and adds its blocks to the map. Once writing has failed, gives
+    /// the blocks back instead: the map must not have holes.
+    fn settle(&mut self) -> Result<(), StoreError> {
+        let Some(region) = self.regions.pop_front() else { return Ok(()) };
+        let chunk = {
+            let mut state = self.file.lock();
+            let chunk = state.tail().in_flight.front_mut().expect("a write under way");
+            let (ticket, bytes) = (chunk.ticket.take(), Arc::clone(&chunk.bytes));
+            Chunk { bytes, ticket, ..*chunk }
+        };
+        let ticket = chunk.ticket.expect("only the writer waits for its writes");
+        let chunk = Chunk { ticket: None, ..chunk };
+        let result = self.volume.medium.wait(ticket);
+        region.settle();
+        let places = match result {
+            _ if self.failed.is_some() => {
+                self.give_back(&[(chunk.addr, chunk.blocks())]);
+                None
+            }
+            Ok(_) => Some(vec![(chunk.addr, chunk.blocks())]),
+            Err(error) => Some(self.write_elsewhere(&region, &chunk, error)?),
+        };
+        let mut state = self.file.lock();
+        state.tail().in_flight.pop_front();
+        let Some(places) = places else { return Ok(()) };
+        let superseded = add_blocks(&mut state, &chunk, &places);
+        if !superseded.is_empty() {
+            let next = state.pin.succeed();
+            let before = std::mem::replace(&mut state.pin, next);
+            drop(state);
+            before.condemn(&superseded, Share::Unsealed);
+        }
+        Ok(())
+    }
+
+    /// Writes the bytes of a failed write to other zones, and says where they are.
+    fn write_elsewhere(
+        &mut self,
+        region: &Region,
+        chunk: &Chunk,
+        error: DeviceError,
+    ) -> Result<Vec<Place>, StoreError> {
+        let mut places = Vec::new();
+        self.give_back(&[(chunk.addr, chunk.blocks())]);
+        let written = self.rewrite(region, error, &chunk.bytes, &mut places);
+        if let Err(error) = written {
+            self.give_back(&places);
+            self.file.lock().tail().in_flight.pop_front();
+            self.failed = Some(error.clone());
+            return Err(error);
+        }
+        Ok(places)
+    }
+
+    fn rewrite(
+        &mut self,
+        region: &Region,
+        error: DeviceError,
+        bytes: &IoBuf,
+        places: &mut Vec<Place>,
+    ) -> Result<(), StoreError> {
+        let mut error = self.give_up(region, error)?;
+        let (mut done, mut failures) = (0, 1);
+        while done < bytes.len() {
+            if failures == FAILURES_MAX {
+                return Err(self.describe(error));
+            }
+            let (region, addr, blocks) = self.claim(blocks_of(&bytes[done..]))?;
+            let end = done + blocks as usize * BLOCK;
+            let data = IoBuf::copy_of(&bytes[done..end]);
+            let ticket = self.volume.medium.submit_blocks(addr, data, false, self.ask.cause);
+            let result = self.volume.medium.wait(ticket);
+            region.settle();
+            if let Err(again) = result {
+                self.give_back(&[(addr, blocks)]);
+                error = self.give_up(&region, again)?;
+                failures += 1;
+                continue;
+            }
+            places.push((addr, blocks));
+            done = end;
+        }
+        Ok(())
+    }
+
+    /// Retires the zone of a failed write; hands an error on if it is not the zone's own.
+    fn give_up(&mut self, region: &Region, error: DeviceError) -> Result<DeviceError, StoreError> {
+        if !is_zone_failure(&error) {
+            return Err(self.describe(error));
+        }
+        region.retire();
+        if self.region.as_ref().is_some_and(|own| own.zone() == region.zone()) {
+            self.region = None;
+        }
+        Ok(error)
+    }
+
+    /// Counts blocks that were claimed and hold nothing of the file as dead.
+    fn give_back(&self, places: &[Place]) {
+        let dead: Vec<Extent> = places
+            .iter()
+            .map(|(addr, blocks)| Extent {
+                zone: addr.zone,
+                start: addr.block,
+                blocks: *blocks,
+                crc: None,
+            })
+            .collect();
+        self.volume.space.free(&dead, Share::Unsealed);
+    }
+
+    fn describe(&self, error: DeviceError) -> StoreError {
+        StoreError::io(format!("writing file {}", self.file.id), error)
+    }
+
+    /// Writes everything that was appended and waits for it.
+    fn drain(&mut self) -> Result<(), StoreError> {
+        loop {
+            let (left, at, size) = {
+                let mut state = self.file.lock();
+                let size = state.size;
+                let tail = state.tail();
+                (tail.buffer.len(), u64::from(tail.at) * BLOCK as u64, size)
+            };
+            if left == 0 {
+                break;
+            }
+            debug_assert_eq!(at + left as u64, size, "the buffer ends where the file does");
+            self.push(true)?;
+        }
+        while !self.regions.is_empty() {
+            self.settle()?;
+        }
+        Ok(())
+    }
+
+    /// Records what has been written since the last sync, in the catalog if it knows the file.
+    fn note_synced(&mut self) -> Result<(), StoreError> {
+        let record = {
+            let mut state = self.file.lock();
+            let (id, size, committed) = (self.file.id, state.size, state.committed);
+            let tail = state.tail();
+            let fresh = tail.extents[tail.synced_extents..].to_vec();
+            let from: u32 = tail.extents[..tail.synced_extents].iter().map(|e| e.blocks).sum();
+            if !committed || (fresh.is_empty() && size == tail.synced_size) {
+                tail.note_synced(size);
+                return Ok(());
+            }
+            Record::Resize { id, size, from, extents: fresh }
+        };
+        self.volume.commit_records(vec![record], true)?;
+        let mut state = self.file.lock();
+        let size = state.size;
+        state.tail().note_synced(size);
+        Ok(())
+    }
+
+    /// Puts the bytes of the last, partial block back into the buffer.
+    fn keep_partial_block(&mut self, partial: &[u8]) {
+        if !partial.is_empty() {
+            let mut state = self.file.lock();
+            let tail = state.tail();
+            tail.at -= 1;
+            tail.buffer = IoBuf::copy_of(partial);
+        }
+    }
+}
+
+impl super::open_file::Tail {
+    fn note_synced(&mut self, size: u64) {
+        self.synced_extents = self.extents.len();
+        self.synced_size = size;
+    }
+}
+
+/// Whether another zone may still take what this one did not.
+pub(crate) fn is_zone_failure(error: &DeviceError) -> bool {
+    matches!(
+        error,
+        DeviceError::Medium { .. }
+            | DeviceError::ZoneReadOnly { .. }
+            | DeviceError::ZoneOffline { .. }
+            | DeviceError::ZoneFull { .. }
+            | DeviceError::NotAtWritePointer { .. }
+    )
+}
+
+fn blocks_of(bytes: &[u8]) -> u32 {
+    (bytes.len() / BLOCK) as u32
+}
+
+/// Blocks of a write, and where they lie.
+type Place = (BlockAddr, u32);
+
+/// Adds a completed write to the map, and returns the blocks that it replaces and that come free
+/// with that: those that the catalog knows come free with the next sync.
+fn add_blocks(state: &mut FileState, chunk: &Chunk, places: &[Place]) -> Vec<Extent> {
+    let (map, committed) = (Arc::clone(&state.map), state.committed);
+    let tail = state.tail();
+    let mut superseded = Vec::new();
+    if chunk.at < map.end() {
+        let synced: u32 = tail.extents[..tail.synced_extents].iter().map(|e| e.blocks).sum();
+        let known_to_catalog = if committed { synced } else { 0 };
+        superseded = map.without(chunk.at.max(known_to_catalog), u32::MAX).1;
+        tail.extents = map.without(chunk.at, u32::MAX).0.extents().collect();
+        tail.synced_extents = tail.synced_extents.min(tail.extents.len());
+    }
+    let mut bytes = &chunk.bytes[..];
+    for &(addr, blocks) in places {
+        let (part, rest) = bytes.split_at(blocks as usize * BLOCK);
+        bytes = rest;
+        let may_grow = !chunk.alone && tail.extents.len() > tail.synced_extents;
+        match tail.extents.last_mut().filter(|last| may_grow && follows(last, addr, blocks)) {
+            Some(last) => {
+                last.blocks += blocks;
+                last.crc = last.crc.map(|crc| crc32c_append(crc, part));
+            }
+            None => {
+                let (zone, start, crc) = (addr.zone, addr.block, Some(crc32c(part)));
+                tail.extents.push(Extent { zone, start, blocks, crc });
+            }
+        }
+    }
+    let map = ExtentMap::consecutive(0, &tail.extents).expect("a file of less than 16 TiB");
+    state.map = Arc::new(map);
+    superseded
+}
+
+fn follows(last: &Extent, addr: BlockAddr, blocks: u32) -> bool {
+    last.zone == addr.zone && last.end() == addr.block && last.blocks + blocks <= EXTENT_BLOCKS_MAX
+}
+
+impl FileWriter for DataWriter {
+    fn id(&self) -> FileId {
+        self.file.id
+    }
+
+    fn len(&self) -> u64 {
+        self.file.lock().size
+    }
+
+    fn append(&mut self, bytes: &[u8]) -> Result<(), StoreError> {
+        self.check_open()?;
+        let mut rest = bytes;
+        // Room is made before the bytes are taken: an append that fails has taken nothing that a
+        // further append could follow, unless it is larger than the buffer.
+        while !rest.is_empty() {
+            let buffered = self.file.lock().tail().buffer.len();
+            if buffered >= WRITE_BYTES {
+                if let Err(error) = self.push(false) {
+                    if rest.len() < bytes.len() {
+                        self.failed = Some(error.clone());
+                    }
+                    return Err(error);
+                }
+                continue;
+            }
+            let (now, later) = rest.split_at(rest.len().min(WRITE_BYTES - buffered));
+            let mut state = self.file.lock();
+            let tail = state.tail();
+            if tail.buffer.is_empty() {
+                tail.buffer = IoBuf::with_capacity(WRITE_BYTES.min(now.len().next_power_of_two()));
+            }
+            tail.buffer.extend(now);
+            state.size += now.len() as u64;
+            rest = later;
+        }
+        if let Some(meter) = &self.meter {
+            let used = bytes.len() as u64;
+            let _ = meter.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| {
+                Some(left.saturating_sub(used))
+            });
+        }
+        Ok(())
+    }
+
+    fn sync(&mut self) -> Result<(), StoreError> {
+        self.check_alive()?;
+        let partial = {
+            let mut state = self.file.lock();
+            let len = state.tail().buffer.len();
+            let tail = state.tail();
+            IoBuf::copy_of(&tail.buffer[len - len % BLOCK..])
+        };
+        self.drain()?;
+        self.keep_partial_block(&partial);
+        if self.file.kind == FileKind::Client {
+            return self.note_synced();
+        }
+        let flushed = self.volume.medium.flush(self.ask.cause);
+        flushed.map_err(|error| {
+            let error = self.describe(error);
+            self.failed = Some(error.clone());
+            error
+        })
+    }
+
+    fn finish(&mut self) -> Result<(), StoreError> {
+        self.check_alive()?;
+        if self.file.lock().finished {
+            return Ok(());
+        }
+        self.drain()?;
+        self.region = None;
+        self.file.lock().finished = true;
+        Ok(())
+    }
+}
+
+impl Drop for DataWriter {
+    fn drop(&mut self) {
+        while !self.regions.is_empty() {
+            if let Err(error) = self.settle() {
+                self.failed = Some(error);
+            }
+        }
+        self.region = None;
+        self.volume.writer_ended(&self.file, self.failed.is_some());
+    }
+}

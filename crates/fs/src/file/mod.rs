@@ -1,0 +1,22 @@
+//! Writing and reading files.
+//!
+//! An [`OpenFile`] is what all handles of one file share. A [`DataWriter`] writes tables and
+//! clients' files in large writes, a [`LogWriter`] writes frames; a [`Reader`] reads any file, the
+//! bytes that a writer still holds in memory included. A [`Pin`] keeps zones from being reset under
+//! those who read.
+
+mod data_writer;
+mod log_index;
+mod log_writer;
+mod open_file;
+mod pin;
+mod reader;
+mod source;
+
+pub(crate) use data_writer::{DataWriter, is_zone_failure};
+pub(crate) use log_index::LogIndex;
+pub(crate) use log_writer::{LogEnd, LogWriter};
+pub(crate) use open_file::{Body, FileState, OpenFile, Tail};
+pub(crate) use pin::Pin;
+pub(crate) use reader::Reader;
+pub(crate) use source::FileSource;

@@ -1,0 +1,338 @@
+//! What all handles of one file share: where its bytes are now.
+//!
+//! # Invariants
+//! - Bytes below `size` can be read: from the map's blocks, from writes under way, or from the
+//!   writer's buffer.
+//! - A file has at most one writer.
+//!
+//! # Threads
+//! One lock around the state, never held over a device call: a read takes a plan and the pin of the
+//! state it was made from, and carries it out without the lock.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use terrace_env::store::{FileKind, StoreError};
+use terrace_env::sync::{Mutex, MutexGuard};
+use terrace_env::{Cause, FileId, IoBuf};
+use terrace_zone::{Completion, Device, Op, Request, Ticket};
+
+use super::log_writer::LogEnd;
+use super::{LogIndex, Pin};
+use crate::block::{BLOCK, BlockAddr, logical_per_block};
+use crate::catalog::{Extent, ExtentMap};
+use crate::medium::Medium;
+
+/// Blocks read by one request: more would only hold more memory.
+const READ_BLOCKS_MAX: u32 = 1024;
+
+/// See the [module](self).
+pub(crate) struct OpenFile {
+    pub(crate) id: FileId,
+    pub(crate) kind: FileKind,
+    state: Mutex<FileState>,
+}
+
+/// Where a file's bytes are.
+pub(crate) struct FileState {
+    /// Bytes that can be read.
+    pub(crate) size: u64,
+    /// Where the blocks are that have been written.
+    pub(crate) map: Arc<ExtentMap>,
+    /// Keeps them from being reset.
+    pub(crate) pin: Arc<Pin>,
+    pub(crate) body: Body,
+    pub(crate) sealed: bool,
+    /// Somebody writes it.
+    pub(crate) has_writer: bool,
+    /// Its writer has ended.
+    pub(crate) finished: bool,
+    /// The catalog has it, or is about to.
+    pub(crate) committed: bool,
+    pub(crate) deleted: bool,
+    /// The file as those find it who opened it after a trim.
+    pub(crate) heir: Option<Arc<OpenFile>>,
+    /// Where a log's writer may write, as far as the catalog is to know.
+    pub(crate) lease: Option<Extent>,
+    /// Where a log's writer left off.
+    pub(crate) log_end: Option<LogEnd>,
+}
+
+/// What is known beside the map.
+pub(crate) enum Body {
+    /// All bytes are in the map's blocks.
+    Sealed,
+    /// An unsealed table or client's file.
+    Growing(Tail),
+    /// A log. The index of a sealed one is made when it is first read.
+    Log { index: Option<LogIndex>, pending: Vec<u8> },
+}
+
+/// The bytes of a growing file that are not in its map yet, and what of it has been synced.
+#[derive(Default)]
+pub(crate) struct Tail {
+    /// The blocks in the map, in order.
+    pub(crate) extents: Vec<Extent>,
+    /// Writes under way, in file order.
+    pub(crate) in_flight: VecDeque<Chunk>,
+    /// The block of the file that the buffer starts with.
+    pub(crate) at: u32,
+    pub(crate) buffer: IoBuf,
+    /// How many of the extents, and bytes, were there at the last sync.
+    pub(crate) synced_extents: usize,
+    pub(crate) synced_size: u64,
+}
+
+/// A write under way. Its bytes are kept: they can be read, and written elsewhere if it fails.
+pub(crate) struct Chunk {
+    /// The block of the file that it starts with.
+    pub(crate) at: u32,
+    pub(crate) addr: BlockAddr,
+    pub(crate) bytes: Arc<IoBuf>,
+    /// Its blocks are an extent of their own.
+    pub(crate) alone: bool,
+    /// Taken by whoever waits for it.
+    pub(crate) ticket: Option<Ticket>,
+}
+
+impl Chunk {
+    pub(crate) fn blocks(&self) -> u32 {
+        (self.bytes.len() / BLOCK) as u32
+    }
+}
+
+/// Bytes of the medium and where they go.
+struct Piece {
+    addr: BlockAddr,
+    blocks: u32,
+    skip: usize,
+    into: usize,
+    len: usize,
+}
+
+impl FileState {
+    /// A file that nothing has been written to.
+    pub(crate) fn empty(pin: Arc<Pin>, body: Body) -> Self {
+        Self {
+            size: 0,
+            map: Arc::default(),
+            pin,
+            body,
+            sealed: false,
+            has_writer: true,
+            finished: false,
+            committed: false,
+            deleted: false,
+            heir: None,
+            lease: None,
+            log_end: None,
+        }
+    }
+
+    /// A committed file as the catalog knows it.
+    pub(crate) fn quiet(size: u64, map: Arc<ExtentMap>, pin: Arc<Pin>, body: Body) -> Self {
+        let empty = Self::empty(pin, body);
+        Self { size, map, has_writer: false, committed: true, ..empty }
+    }
+
+    /// What a transaction that commits the unsealed file records of it: its length and blocks as
+    /// of the last sync; for a log, where it may be written.
+    pub(crate) fn durable_part(&self) -> (u64, Vec<Extent>) {
+        match &self.body {
+            Body::Growing(tail) => (tail.synced_size, tail.extents[..tail.synced_extents].to_vec()),
+            Body::Sealed => (self.size, self.map.extents().collect()),
+            Body::Log { .. } => {
+                let in_lease = |extent: &Extent| {
+                    self.lease.is_some_and(|lease| {
+                        lease.zone == extent.zone && lease.start <= extent.start
+                    })
+                };
+                let closed = self.map.extents().filter(|extent| !in_lease(extent));
+                (0, closed.chain(self.lease).collect())
+            }
+        }
+    }
+
+    /// The epoch of a log's frames; 0 for other files.
+    pub(crate) fn epoch(&self) -> u32 {
+        self.log_end.map_or(0, |end| end.epoch)
+    }
+
+    /// The growing file's tail.
+    pub(crate) fn tail(&mut self) -> &mut Tail {
+        match &mut self.body {
+            Body::Growing(tail) => tail,
+            _ => unreachable!("only growing files have a data writer"),
+        }
+    }
+}
+
+impl OpenFile {
+    pub(crate) fn new(id: FileId, kind: FileKind, state: FileState) -> Self {
+        Self { id, kind, state: Mutex::new(state) }
+    }
+
+    pub(crate) fn lock(&self) -> MutexGuard<'_, FileState> {
+        self.state.lock()
+    }
+
+    /// Fills `into` with the bytes from `offset` on.
+    pub(crate) fn read_at(
+        &self,
+        medium: &Medium,
+        offset: u64,
+        into: &mut [u8],
+        cause: Cause,
+    ) -> Result<(), StoreError> {
+        let (pieces, _pin) = {
+            let state = self.lock();
+            let end = offset.checked_add(into.len() as u64);
+            if end.is_none_or(|end| end > state.size) {
+                let end = end.unwrap_or(u64::MAX);
+                return Err(self.out_of_range(offset, end, format!("{} bytes", state.size)));
+            }
+            (self.plan(&state, offset, into)?, Arc::clone(&state.pin))
+        };
+        carry_out(medium, &pieces, into, cause)
+            .map_err(|error| StoreError::io(format!("reading file {}", self.id), error))
+    }
+
+    fn out_of_range(&self, start: u64, end: u64, valid: String) -> StoreError {
+        StoreError::OutOfRange { id: self.id, start, end, valid }
+    }
+
+    /// Copies what is in memory, and lists what has to be read.
+    fn plan(
+        &self,
+        state: &FileState,
+        offset: u64,
+        into: &mut [u8],
+    ) -> Result<Vec<Piece>, StoreError> {
+        let mut pieces = Vec::new();
+        let mut done = 0;
+        while done < into.len() {
+            let from = offset + done as u64;
+            let want = into.len() - done;
+            let (start, len) = match &state.body {
+                Body::Log { index: Some(index), pending } => match index.locate(from) {
+                    Some((start, left)) => (start, left.min(want as u64) as usize),
+                    None => {
+                        let skip = (from - index.size()) as usize;
+                        into[done..].copy_from_slice(&pending[skip..skip + want]);
+                        break;
+                    }
+                },
+                Body::Log { index: None, .. } => unreachable!("a log is indexed when it is opened"),
+                Body::Sealed => (from, want),
+                Body::Growing(tail) => {
+                    if let Some(len) = tail.copy(from, &mut into[done..]) {
+                        done += len;
+                        continue;
+                    }
+                    let in_map = tail.first_in_memory() - from;
+                    (from, in_map.min(want as u64) as usize)
+                }
+            };
+            self.map_pieces(&state.map, start, done, len, &mut pieces)?;
+            done += len;
+        }
+        Ok(pieces)
+    }
+
+    /// Splits `len` bytes of the file's blocks, from byte `start` on, at the ends of extents.
+    fn map_pieces(
+        &self,
+        map: &ExtentMap,
+        start: u64,
+        into: usize,
+        len: usize,
+        pieces: &mut Vec<Piece>,
+    ) -> Result<(), StoreError> {
+        let mut done = 0;
+        while done < len {
+            let at = start + done as u64;
+            let block = u32::try_from(at / BLOCK as u64).unwrap_or(u32::MAX);
+            let Some(piece) = map.find(block) else {
+                let valid = "mapped bytes: this part was trimmed".to_owned();
+                return Err(self.out_of_range(at, start + len as u64, valid));
+            };
+            let skip = (at % BLOCK as u64) as usize;
+            let rest = (piece.end() - block).min(READ_BLOCKS_MAX);
+            let taken = (rest as usize * BLOCK - skip).min(len - done);
+            let addr = BlockAddr {
+                zone: piece.extent.zone,
+                block: piece.extent.start + (block - piece.at),
+            };
+            let blocks = (skip + taken).div_ceil(BLOCK) as u32;
+            pieces.push(Piece { addr, blocks, skip, into: into + done, len: taken });
+            done += taken;
+        }
+        Ok(())
+    }
+}
+
+impl Tail {
+    /// Of a file with these blocks and bytes that nobody has appended to since.
+    pub(crate) fn synced(map: &ExtentMap, size: u64) -> Self {
+        let extents: Vec<Extent> = map.extents().collect();
+        let (synced_extents, at) = (extents.len(), map.end());
+        Self { extents, at, synced_extents, synced_size: size, ..Self::default() }
+    }
+
+    /// The first byte that is not in the map yet.
+    fn first_in_memory(&self) -> u64 {
+        let block = self.in_flight.front().map_or(self.at, |chunk| chunk.at);
+        u64::from(block) * BLOCK as u64
+    }
+
+    /// Copies bytes that are in memory; `None` if the first one is not.
+    fn copy(&self, from: u64, into: &mut [u8]) -> Option<usize> {
+        let buffered = u64::from(self.at) * BLOCK as u64;
+        let (bytes, skip) = if from >= buffered {
+            (&self.buffer, from - buffered)
+        } else {
+            let chunk = self.in_flight.iter().find(|chunk| {
+                let start = u64::from(chunk.at) * BLOCK as u64;
+                (start..start + chunk.bytes.len() as u64).contains(&from)
+            })?;
+            (&*chunk.bytes, from - u64::from(chunk.at) * BLOCK as u64)
+        };
+        let bytes = &bytes[skip as usize..];
+        let len = bytes.len().min(into.len());
+        into[..len].copy_from_slice(&bytes[..len]);
+        Some(len)
+    }
+}
+
+/// Reads all pieces, several at a time.
+fn carry_out(
+    medium: &Medium,
+    pieces: &[Piece],
+    into: &mut [u8],
+    cause: Cause,
+) -> Result<(), terrace_zone::DeviceError> {
+    let geometry = medium.geometry();
+    let per_block = logical_per_block(geometry) as u32;
+    let mut result = Ok(());
+    for batch in pieces.chunks(8) {
+        let tickets: Vec<Ticket> = batch
+            .iter()
+            .map(|piece| {
+                let (lba, blocks) = (piece.addr.lba(geometry), piece.blocks * per_block);
+                medium.submit(Request { op: Op::Read { lba, blocks }, cause })
+            })
+            .collect();
+        for (piece, ticket) in batch.iter().zip(tickets) {
+            match medium.wait(ticket) {
+                Ok(Completion::Read(data)) => {
+                    let bytes = &data[piece.skip..piece.skip + piece.len];
+                    into[piece.into..piece.into + piece.len].copy_from_slice(bytes);
+                }
+                Ok(other) => unreachable!("a read completed as {other:?}"),
+                Err(error) => result = result.and(Err(error)),
+            }
+        }
+        result.clone()?;
+    }
+    result
+}

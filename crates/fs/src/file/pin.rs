@@ -1,0 +1,57 @@
+//! What keeps a zone from being reset while somebody reads there.
+//!
+//! Each state of a file's map has a pin. Who reads holds it. When a transaction takes blocks from
+//! the map, they are condemned to the pin of the state before, and come free when that pin is
+//! dropped. A pin holds the pin of the next state, so that what a later transaction frees waits for
+//! the readers of all earlier states too.
+
+use std::sync::Arc;
+
+use terrace_env::sync::Mutex;
+
+use crate::catalog::Extent;
+use crate::space::{Allocator, Share};
+
+/// See the [module](self).
+pub(crate) struct Pin {
+    space: Arc<Allocator>,
+    fate: Mutex<Fate>,
+}
+
+#[derive(Default)]
+struct Fate {
+    condemned: Vec<Extent>,
+    next: Option<Arc<Pin>>,
+}
+
+impl Pin {
+    /// Of a file's first state.
+    pub(crate) fn new(space: &Arc<Allocator>) -> Arc<Self> {
+        Arc::new(Self { space: Arc::clone(space), fate: Mutex::default() })
+    }
+
+    /// Frees these blocks, which count as `share`, when the last reader of this state is gone.
+    pub(crate) fn condemn(&self, extents: &[Extent], share: Share) {
+        self.space.turn(extents, share, Share::Pinned);
+        self.fate.lock().condemned.extend_from_slice(extents);
+    }
+
+    /// The pin of the state after this one.
+    pub(crate) fn succeed(self: &Arc<Self>) -> Arc<Self> {
+        let next = Self::new(&self.space);
+        self.fate.lock().next = Some(Arc::clone(&next));
+        next
+    }
+}
+
+impl Drop for Pin {
+    fn drop(&mut self) {
+        let fate = self.fate.get_mut();
+        self.space.free(&fate.condemned, Share::Pinned);
+        // One at a time: a chain of thousands must not be dropped by recursion.
+        let mut next = fate.next.take();
+        while let Some(mut pin) = next.and_then(Arc::into_inner) {
+            next = pin.fate.get_mut().next.take();
+        }
+    }
+}

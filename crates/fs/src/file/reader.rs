@@ -1,0 +1,49 @@
+//! A handle for reading.
+
+use std::sync::Arc;
+
+use terrace_env::store::{FileReader, StoreError};
+use terrace_env::{Cause, FileId};
+
+use super::OpenFile;
+use crate::volume::Volume;
+
+/// See [`FileReader`]. It holds the file's state, so that the blocks of a deleted file stay.
+pub(crate) struct Reader {
+    volume: Arc<Volume>,
+    file: Option<Arc<OpenFile>>,
+}
+
+impl Reader {
+    pub(crate) fn new(volume: Arc<Volume>, file: Arc<OpenFile>) -> Self {
+        Self { volume, file: Some(file) }
+    }
+
+    fn file(&self) -> &Arc<OpenFile> {
+        self.file.as_ref().expect("taken only on drop")
+    }
+}
+
+impl FileReader for Reader {
+    fn id(&self) -> FileId {
+        self.file().id
+    }
+
+    fn len(&self) -> u64 {
+        self.file().lock().size
+    }
+
+    fn read_at(&self, offset: u64, into: &mut [u8], cause: Cause) -> Result<(), StoreError> {
+        self.file().read_at(&self.volume.medium, offset, into, cause)
+    }
+}
+
+impl Drop for Reader {
+    fn drop(&mut self) {
+        if let Some(file) = self.file.take() {
+            let id = file.id;
+            drop(file);
+            self.volume.reader_ended(id);
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! A log's blocks as the frame scan wants them.
+
+use std::sync::Arc;
+
+use terrace_env::store::StoreError;
+use terrace_env::{Cause, FileId, IoBuf, ZoneId};
+use terrace_zone::Device;
+
+use crate::block::{BLOCK, logical_per_block};
+use crate::catalog::ExtentMap;
+use crate::frame::BlockSource;
+use crate::medium::Medium;
+
+/// A log on zones.
+pub(crate) struct FileSource {
+    medium: Arc<Medium>,
+    id: FileId,
+    map: Arc<ExtentMap>,
+    cause: Cause,
+}
+
+impl FileSource {
+    /// The blocks of `map`, read for `cause`.
+    pub(crate) fn new(
+        medium: &Arc<Medium>,
+        id: FileId,
+        map: &Arc<ExtentMap>,
+        cause: Cause,
+    ) -> Self {
+        Self { medium: Arc::clone(medium), id, map: Arc::clone(map), cause }
+    }
+
+    /// Blocks of a zone that may hold something: up to the pointer where it means something.
+    fn written(&self, zone: ZoneId) -> u32 {
+        match self.medium.report(zone, 1).as_deref() {
+            Ok([report]) if report.state.has_pointer() => {
+                let logical = report.write_pointer.0.saturating_sub(report.start.0);
+                let blocks = logical.div_ceil(logical_per_block(self.medium.geometry()));
+                u32::try_from(blocks).unwrap_or(u32::MAX)
+            }
+            _ => u32::MAX,
+        }
+    }
+}
+
+impl BlockSource for FileSource {
+    fn blocks(&self) -> u32 {
+        self.map.end()
+    }
+
+    fn extent_end(&self, block: u32) -> u32 {
+        self.map.find(block).map_or(block, |piece| piece.end())
+    }
+
+    fn written_end(&self, block: u32) -> u32 {
+        let Some(piece) = self.map.find(block) else { return block };
+        let written = self.written(piece.extent.zone).saturating_sub(piece.extent.start);
+        piece.at + written.min(piece.extent.blocks)
+    }
+
+    fn atomic(&self) -> usize {
+        self.medium.geometry().physical_block as usize
+    }
+
+    fn read(&self, block: u32, count: u32) -> Result<IoBuf, StoreError> {
+        let Some(at) = self.map.locate(block) else {
+            return Err(StoreError::OutOfRange {
+                id: self.id,
+                start: u64::from(block) * BLOCK as u64,
+                end: u64::from(block + count) * BLOCK as u64,
+                valid: format!("{} blocks", self.map.end()),
+            });
+        };
+        let read = self.medium.read_blocks(at, count, self.cause);
+        read.map_err(|error| StoreError::io(format!("reading log {} at {at}", self.id), error))
+    }
+
+    fn place(&self, block: u32) -> (String, u64) {
+        let at = self.map.locate(block).map_or("behind its end".to_owned(), |at| at.to_string());
+        (format!("log {} ({at})", self.id), u64::from(block) * BLOCK as u64)
+    }
+}

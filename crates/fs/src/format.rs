@@ -1,0 +1,141 @@
+//! Making a device a store.
+
+use std::sync::Arc;
+
+use terrace_env::store::StoreError;
+use terrace_env::{Cause, Uuid, ZoneId, runner};
+use terrace_policy::LogStructured;
+use terrace_zone::{Device, Geometry, ZoneReport, ZoneState, ZoneType};
+
+use crate::block::zone_blocks;
+use crate::medium::Medium;
+use crate::mount::device_limits;
+use crate::space::{
+    Allocator, COMPACTION_RESERVE, Condition, FLUSH_RESERVE, JOURNAL_RESERVE, RECLAIM_RESERVE,
+    Zone, ZoneTable,
+};
+use crate::superblock::{Placement, SuperblockArea};
+use crate::volume::as_device;
+use crate::{Fs, journal};
+
+/// Zones of the journal between two rolls: the tail, and the chain before it that the next roll
+/// frees.
+const JOURNAL_ZONES: u32 = 2;
+/// Zones in use at once by the leanest engine: a log, a flush, a compaction.
+const WORKING_ZONES: u32 = 3;
+/// Zones kept for the ranks, in order; see the space governor.
+const RESERVED_ZONES: u32 = JOURNAL_RESERVE + RECLAIM_RESERVE + COMPACTION_RESERVE + FLUSH_RESERVE;
+
+/// The fewest zones that files and journal can live with. The superblock's come on top: two, or
+/// none where there is a conventional zone.
+pub const DATA_ZONES_MIN: u32 = JOURNAL_ZONES + RESERVED_ZONES + WORKING_ZONES;
+
+/// The fewest zones that must be allowed to be open, and active, at once: the journal's tail and,
+/// while it changes zones, the next one; a log, a flush, a compaction, and reclaim. A superblock
+/// without a conventional zone takes one more.
+pub const OPEN_ZONES_MIN: u32 = JOURNAL_OPEN + WORKING_ZONES + 1;
+
+/// Zones that the journal may have open at once.
+pub(crate) const JOURNAL_OPEN: u32 = 2;
+
+/// The fewest blocks of a zone: a frame of a log and one of the journal, with room to go on.
+pub const ZONE_BLOCKS_MIN: u32 = 16;
+
+/// How to make a store.
+#[derive(Clone, Debug, Default)]
+pub struct FormatOptions {
+    /// The store's identity; drawn at random if there is none. Never use one twice: what is left of
+    /// an older store is told apart by it.
+    pub uuid: Option<Uuid>,
+}
+
+impl Fs {
+    /// Makes a device an empty store. What it held is lost, though no zone is reset before it is
+    /// needed.
+    pub fn format(device: Arc<dyn Device>, options: &FormatOptions) -> Result<(), StoreError> {
+        let geometry = device.geometry().clone();
+        let medium = Arc::new(Medium::new(device));
+        let reports = medium
+            .report(ZoneId(0), geometry.zones)
+            .map_err(|error| StoreError::io("report of the zones", error))?;
+        let usable = |report: &&ZoneReport| {
+            report.zone_type == ZoneType::Sequential
+                && !matches!(report.state, ZoneState::ReadOnly | ZoneState::Offline)
+                && zone_blocks(&geometry, report.zone) >= ZONE_BLOCKS_MIN
+        };
+        let zones = reports.iter().filter(usable).count() as u32;
+        let in_conventional = !geometry.conventional.is_empty();
+        check_limits(&geometry, zones, in_conventional)?;
+        make_room(&medium, &reports)?;
+        let area = SuperblockArea::choose(as_device(&medium))?;
+        let of_superblock = area.zones();
+        let table = reports
+            .iter()
+            .map(|report| {
+                let blocks = zone_blocks(&geometry, report.zone);
+                let condition = match report {
+                    _ if of_superblock.contains(&report.zone) => Condition::Superblock,
+                    report if usable(&report) => Condition::Free,
+                    _ => Condition::Unused,
+                };
+                Zone {
+                    stale: report.state != ZoneState::Empty,
+                    active: report.state.is_active(),
+                    ..Zone::empty(condition, blocks)
+                }
+            })
+            .collect();
+        let in_log = matches!(area.placement(), Placement::Log(_));
+        let space: Arc<dyn journal::JournalSpace> = Arc::new(Allocator::new(
+            Arc::clone(&medium),
+            Arc::new(LogStructured),
+            device_limits(&geometry, in_log),
+            ZoneTable::new(table),
+            zone_blocks(&geometry, ZoneId(geometry.zones - 1)),
+        ));
+        let uuid = options.uuid.unwrap_or_else(|| runner::fork_random().uuid());
+        journal::format(&as_device(&medium), area, &space, uuid, Vec::new())
+    }
+}
+
+/// Empties what an older owner left partly written, if it takes active slots that the first writes
+/// need.
+fn make_room(medium: &Medium, reports: &[ZoneReport]) -> Result<(), StoreError> {
+    let active = reports.iter().filter(|report| report.state.is_active());
+    let taken = active.clone().count() as u32;
+    let least = OPEN_ZONES_MIN + 1;
+    if medium.geometry().max_active.is_none_or(|limit| taken + least <= limit) {
+        return Ok(());
+    }
+    for report in active {
+        medium.reset(report.zone, Cause::Superblock).map_err(|error| {
+            StoreError::io(format!("emptying zone {} before format", report.zone), error)
+        })?;
+    }
+    Ok(())
+}
+
+/// Refuses a device that is too small to work on.
+fn check_limits(geometry: &Geometry, zones: u32, conventional: bool) -> Result<(), StoreError> {
+    let (superblocks, open) = if conventional { (0, 0) } else { (2, 1) };
+    let least = DATA_ZONES_MIN + superblocks;
+    if zones < least {
+        return Err(StoreError::Invalid(format!(
+            "expected at least {least} sequential zones of {ZONE_BLOCKS_MIN} blocks of 4 KiB or \
+             more, found {zones}: {superblocks} for the superblock, {JOURNAL_ZONES} for the \
+             journal, {RESERVED_ZONES} in reserve, {WORKING_ZONES} for a log, a flush and a \
+             compaction"
+        )));
+    }
+    let least = OPEN_ZONES_MIN + open;
+    for (limit, what) in [(geometry.max_open, "open"), (geometry.max_active, "active")] {
+        if let Some(limit) = limit.filter(|limit| *limit < least) {
+            return Err(StoreError::Invalid(format!(
+                "expected a device that allows {least} {what} zones or more, found {limit}: {open} \
+                 for the superblock, {JOURNAL_OPEN} for the journal, {WORKING_ZONES} for a log, a \
+                 flush and a compaction, 1 for reclaim"
+            )));
+        }
+    }
+    Ok(())
+}

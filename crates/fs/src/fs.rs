@@ -1,0 +1,265 @@
+//! [`Fs`]: the [`Store`] on a zoned device.
+
+use std::sync::Arc;
+
+use terrace_env::store::{
+    CreateOptions, FileInfo, FileKind, FileReader, FileWriter, IoCounts, PlacementHint, Rank,
+    Reservation, SpaceInfo, Store, StoreError, Transaction,
+};
+use terrace_env::sync::Mutex;
+use terrace_env::{ByteCount, Cause, FileId, Uuid};
+use terrace_policy::RECLAIM_STREAM;
+
+use crate::BLOCK;
+use crate::file::{Body, DataWriter, FileState, LogEnd, LogWriter, OpenFile, Pin, Reader, Tail};
+use crate::frame::Binding;
+use crate::mount::Access;
+use crate::reclaim::Reclaimer;
+use crate::space::{Ask, Reserved};
+use crate::volume::Volume;
+
+/// The sequence of a log's first frame.
+const FIRST_SEQUENCE: u64 = 1;
+
+/// Files on the zones of a device. Made by [`Fs::mount`].
+///
+/// # Threads
+/// Everything may be called from any actor. A background actor reclaims space while the store is
+/// mounted for writing; [`unmount`](Fs::unmount), or dropping the last handle, ends it.
+pub struct Fs {
+    pub(crate) volume: Arc<Volume>,
+    pub(crate) access: Access,
+    pub(crate) reclaimer: Option<Arc<Reclaimer>>,
+    pub(crate) background: Mutex<Option<terrace_env::runner::JoinHandle<()>>>,
+}
+
+impl Fs {
+    /// The store's identity.
+    #[must_use]
+    pub fn uuid(&self) -> Uuid {
+        self.volume.uuid
+    }
+
+    /// Ends background work and waits for it. Everything committed is durable already; handles that
+    /// are still open go on working, without reclaim. Calling it again does nothing.
+    pub fn unmount(&self) {
+        self.volume.space.stop_reclaim();
+        let background = self.background.lock().take();
+        if let Some(actor) = background {
+            actor.join();
+        }
+    }
+
+    /// Rolls the journal into a snapshot now.
+    pub fn roll_journal(&self) -> Result<(), StoreError> {
+        self.volume.journal.roll()
+    }
+
+    /// Empties the zone that the reclaim policy chooses, if there is one worth it; whether it did.
+    pub fn reclaim_one(&self) -> Result<bool, StoreError> {
+        let Some(reclaimer) = &self.reclaimer else {
+            return Err(StoreError::ReadOnly("reclaim"));
+        };
+        reclaimer.run_once(&self.volume, || false)
+    }
+
+    fn writable(&self, what: &'static str) -> Result<(), StoreError> {
+        match self.access {
+            Access::ReadWrite => Ok(()),
+            Access::ReadOnly => Err(StoreError::ReadOnly(what)),
+        }
+    }
+
+    fn ask(
+        &self,
+        hint: PlacementHint,
+        kind: FileKind,
+        rank: Rank,
+        reservation: u64,
+        cause: Cause,
+    ) -> Ask {
+        Ask { hint, kind, rank, reservation, least: 1, cause }
+    }
+
+    fn writer(
+        &self,
+        file: &Arc<OpenFile>,
+        ask: Ask,
+        reserved: Option<&Reserved>,
+    ) -> Box<dyn FileWriter> {
+        let (volume, file) = (Arc::clone(&self.volume), Arc::clone(file));
+        let meter = reserved.map(Reserved::meter);
+        let end = file.lock().log_end;
+        match end {
+            Some(end) => {
+                let mut writer = LogWriter::new(volume, file, ask, meter, end);
+                writer.lease_early();
+                Box::new(writer)
+            }
+            None => Box::new(DataWriter::new(volume, file, ask, meter)),
+        }
+    }
+
+    /// The reservation of this store that is behind the options' one.
+    fn reserved<'a>(
+        &self,
+        options: &'a CreateOptions<'_>,
+    ) -> Result<Option<&'a Reserved>, StoreError> {
+        let Some(reservation) = options.reservation else { return Ok(None) };
+        let reserved = reservation.space().as_any().downcast_ref::<Reserved>();
+        match reserved.filter(|reserved| reserved.is_of(&self.volume.space)) {
+            Some(reserved) => Ok(Some(reserved)),
+            None => Err(StoreError::Invalid(
+                "expected a reservation made by this store, found another store's".into(),
+            )),
+        }
+    }
+
+    /// Gives an unsealed file a writer, unless it has one.
+    fn take_over(&self, id: FileId) -> Result<Arc<OpenFile>, StoreError> {
+        let wrong = |expected, got| Err(StoreError::WrongState { id, expected, got });
+        let Some(file) = self.volume.unsealed(id) else {
+            self.volume.journal.read(|catalog| catalog.file(id).map(drop))?;
+            return wrong("an unsealed file", "a sealed one");
+        };
+        let mut state = file.lock();
+        if !state.committed {
+            return Err(StoreError::NotFound(id));
+        }
+        if state.has_writer {
+            return wrong("a file without a writer", "one that is being written");
+        }
+        if state.log_end.is_some_and(|end| end.broken) {
+            return wrong("a log that ends with a whole append", "a log whose writer failed");
+        }
+        (state.has_writer, state.finished) = (true, false);
+        drop(state);
+        Ok(file)
+    }
+
+    /// Puts the bytes of a file's last, partial block back into the buffer that is written next.
+    fn load_partial_block(&self, file: &OpenFile) -> Result<(), StoreError> {
+        let (size, buffered) = {
+            let mut state = file.lock();
+            let size = state.size;
+            let tail = state.tail();
+            (size, u64::from(tail.at) * BLOCK as u64 + tail.buffer.len() as u64)
+        };
+        if buffered == size {
+            return Ok(());
+        }
+        let start = size - size % BLOCK as u64;
+        let mut partial = terrace_env::IoBuf::zeroed((size - start) as usize);
+        file.read_at(&self.volume.medium, start, &mut partial, Cause::Client)?;
+        let mut state = file.lock();
+        let tail = state.tail();
+        tail.at = (start / BLOCK as u64) as u32;
+        tail.buffer = partial;
+        Ok(())
+    }
+}
+
+impl Store for Fs {
+    fn create(&self, options: &CreateOptions<'_>) -> Result<Box<dyn FileWriter>, StoreError> {
+        self.writable("a new file")?;
+        if options.hint.stream == RECLAIM_STREAM {
+            return Err(StoreError::Invalid(format!(
+                "expected a stream below {RECLAIM_STREAM}, which is reclaim's own"
+            )));
+        }
+        let reserved = self.reserved(options)?;
+        let id = self.volume.journal.new_file();
+        let pin = Pin::new(&self.volume.space);
+        let state = match options.kind {
+            FileKind::Log => {
+                let epoch = self.volume.journal.epoch();
+                let binding = Binding { uuid: self.volume.uuid, owner: id.0, epoch };
+                let cursor = binding.start(FIRST_SEQUENCE);
+                let synced = FIRST_SEQUENCE;
+                let end = LogEnd { epoch, cursor, block: 0, synced, broken: false };
+                FileState { log_end: Some(end), ..FileState::empty_log(pin) }
+            }
+            FileKind::Table | FileKind::Client => {
+                FileState::empty(pin, Body::Growing(Tail::default()))
+            }
+        };
+        let file = Arc::new(OpenFile::new(id, options.kind, state));
+        self.volume.register(&file);
+        let reservation = reserved.map_or(0, Reserved::id);
+        let hint = options.hint.clone();
+        let ask = self.ask(hint, options.kind, options.rank, reservation, options.cause);
+        Ok(self.writer(&file, ask, reserved))
+    }
+
+    fn reopen(&self, id: FileId) -> Result<Box<dyn FileWriter>, StoreError> {
+        self.writable("an append")?;
+        let file = self.take_over(id)?;
+        if file.kind != FileKind::Log
+            && let Err(error) = self.load_partial_block(&file)
+        {
+            file.lock().has_writer = false;
+            return Err(error);
+        }
+        let hint = self.volume.journal.read(|catalog| {
+            catalog.get(id).map(|record| record.annotation.hint.clone()).unwrap_or_default()
+        });
+        let cause = if file.kind == FileKind::Log { Cause::Log } else { Cause::Client };
+        let ask = self.ask(hint, file.kind, Rank::Log, 0, cause);
+        Ok(self.writer(&file, ask, None))
+    }
+
+    fn open(&self, id: FileId) -> Result<Arc<dyn FileReader>, StoreError> {
+        let file = self.volume.open(id)?;
+        Ok(Arc::new(Reader::new(Arc::clone(&self.volume), file)))
+    }
+
+    fn commit(&self, transaction: Transaction) -> Result<(), StoreError> {
+        self.writable("a commit")?;
+        if transaction.is_empty() {
+            return Ok(());
+        }
+        self.volume.commit(&transaction)
+    }
+
+    fn info(&self, id: FileId) -> Option<FileInfo> {
+        let mut info = self.volume.journal.read(|catalog| catalog.info(id))?;
+        self.volume.refresh(&mut info);
+        Some(info)
+    }
+
+    fn lookup(&self, name: &str) -> Option<FileId> {
+        self.volume.journal.read(|catalog| catalog.lookup(name))
+    }
+
+    fn list(&self) -> Vec<FileInfo> {
+        let mut files: Vec<FileInfo> = self
+            .volume
+            .journal
+            .read(|catalog| catalog.files().map(|(id, record)| record.info(id)).collect());
+        for info in files.iter_mut().filter(|info| !info.sealed) {
+            self.volume.refresh(info);
+        }
+        files
+    }
+
+    fn reserve(&self, rank: Rank, bytes: ByteCount) -> Result<Reservation, StoreError> {
+        self.writable("a reservation")?;
+        let reserved = self.volume.space.reserve(rank, bytes)?;
+        Ok(Reservation::new(Arc::new(reserved)))
+    }
+
+    fn space(&self) -> SpaceInfo {
+        crate::usage::space_info(&self.volume.space)
+    }
+
+    fn io(&self) -> IoCounts {
+        let rolls = self.volume.journal.rolls();
+        IoCounts { journal_rolls: rolls, ..self.volume.medium.io() }
+    }
+}
+
+impl Drop for Fs {
+    fn drop(&mut self) {
+        self.volume.space.stop_reclaim();
+    }
+}

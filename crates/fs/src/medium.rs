@@ -1,0 +1,140 @@
+//! A device in the file system's blocks, with every byte counted by its cause.
+//!
+//! It is itself a [`Device`], so that whatever writes - journal, superblock, files - goes through
+//! one count. Requests are counted when they are handed over, whether or not they succeed: a failed
+//! write may have moved its bytes all the same.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use terrace_env::store::IoCounts;
+use terrace_env::{Cause, IoBuf, ZoneId};
+use terrace_zone::{Completion, Device, DeviceError, Geometry, Op, Request, Ticket, ZoneReport};
+
+use crate::block::{BLOCK, BlockAddr, logical_per_block};
+
+const CAUSES: usize = Cause::ALL.len();
+
+/// See the [module](self).
+pub(crate) struct Medium {
+    device: Arc<dyn Device>,
+    counts: Counts,
+}
+
+#[derive(Default)]
+struct Counts {
+    read_bytes: [AtomicU64; CAUSES],
+    reads: [AtomicU64; CAUSES],
+    written_bytes: [AtomicU64; CAUSES],
+    writes: [AtomicU64; CAUSES],
+    flushes: AtomicU64,
+    zones_reset: AtomicU64,
+    zones_finished: AtomicU64,
+}
+
+impl Medium {
+    /// Counts from zero.
+    pub(crate) fn new(device: Arc<dyn Device>) -> Self {
+        Self { device, counts: Counts::default() }
+    }
+
+    /// What has been moved; journal rolls are not known here.
+    pub(crate) fn io(&self) -> IoCounts {
+        let load = |counts: &[AtomicU64; CAUSES]| {
+            std::array::from_fn(|cause| counts[cause].load(Ordering::Relaxed))
+        };
+        IoCounts {
+            read_bytes: load(&self.counts.read_bytes),
+            reads: load(&self.counts.reads),
+            written_bytes: load(&self.counts.written_bytes),
+            writes: load(&self.counts.writes),
+            flushes: self.counts.flushes.load(Ordering::Relaxed),
+            zones_reset: self.counts.zones_reset.load(Ordering::Relaxed),
+            zones_finished: self.counts.zones_finished.load(Ordering::Relaxed),
+            ..IoCounts::default()
+        }
+    }
+
+    /// Reads whole blocks of one zone.
+    pub(crate) fn read_blocks(
+        &self,
+        at: BlockAddr,
+        blocks: u32,
+        cause: Cause,
+    ) -> Result<IoBuf, DeviceError> {
+        let logical = blocks * logical_per_block(self.geometry()) as u32;
+        let data = self.read(at.lba(self.geometry()), logical, cause)?;
+        debug_assert_eq!(data.len(), blocks as usize * BLOCK);
+        Ok(data)
+    }
+
+    /// Starts to write whole blocks at a zone's pointer.
+    pub(crate) fn submit_blocks(
+        &self,
+        at: BlockAddr,
+        data: IoBuf,
+        fua: bool,
+        cause: Cause,
+    ) -> Ticket {
+        debug_assert!(data.len().is_multiple_of(BLOCK), "a write of broken blocks");
+        let lba = at.lba(self.geometry());
+        self.submit(Request { op: Op::Write { lba, data, fua }, cause })
+    }
+
+    /// Empties a zone.
+    pub(crate) fn reset(&self, zone: ZoneId, cause: Cause) -> Result<(), DeviceError> {
+        self.control(Op::Reset(zone), cause)
+    }
+
+    /// Makes a zone full.
+    pub(crate) fn finish(&self, zone: ZoneId, cause: Cause) -> Result<(), DeviceError> {
+        self.control(Op::Finish(zone), cause)
+    }
+
+    /// Makes everything durable that has completed.
+    pub(crate) fn flush(&self, cause: Cause) -> Result<(), DeviceError> {
+        self.control(Op::Flush, cause)
+    }
+}
+
+impl Counts {
+    fn add(&self, request: &Request, logical_block: u32) {
+        let cause = request.cause as usize;
+        let bump = |count: &AtomicU64, by: u64| {
+            count.fetch_add(by, Ordering::Relaxed);
+        };
+        match &request.op {
+            Op::Read { blocks, .. } => {
+                bump(&self.read_bytes[cause], u64::from(*blocks) * u64::from(logical_block));
+                bump(&self.reads[cause], 1);
+            }
+            Op::Write { data, .. } | Op::Append { data, .. } => {
+                bump(&self.written_bytes[cause], data.len() as u64);
+                bump(&self.writes[cause], 1);
+            }
+            Op::Flush => bump(&self.flushes, 1),
+            Op::Reset(_) => bump(&self.zones_reset, 1),
+            Op::Finish(_) => bump(&self.zones_finished, 1),
+            Op::Open(_) | Op::Close(_) => {}
+        }
+    }
+}
+
+impl Device for Medium {
+    fn geometry(&self) -> &Geometry {
+        self.device.geometry()
+    }
+
+    fn report(&self, first: ZoneId, count: u32) -> Result<Vec<ZoneReport>, DeviceError> {
+        self.device.report(first, count)
+    }
+
+    fn submit(&self, request: Request) -> Ticket {
+        self.counts.add(&request, self.geometry().logical_block);
+        self.device.submit(request)
+    }
+
+    fn wait(&self, ticket: Ticket) -> Result<Completion, DeviceError> {
+        self.device.wait(ticket)
+    }
+}

@@ -1,0 +1,312 @@
+//! Mounting: from the bytes on a device to a store that can be used.
+//!
+//! # Steps
+//! 1. For writing, the device is flushed, so that what is read cannot be lost any more. The
+//!    superblock is found and the journal replayed.
+//! 2. Every unsealed log is read to its end.
+//! 3. The zones' counts are made from the catalog and the device's report.
+//! 4. For writing, the journal goes on; its first transaction says that this mount's epoch is used
+//!    and where each recovered log ends. Nothing else is written before it.
+//!
+//! A read-only mount ends after step 3 and writes nothing at all: no reset, no flush, no journal.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use terrace_env::store::StoreError;
+use terrace_env::sync::Mutex;
+use terrace_env::{Cause, FileId, Uuid, ZoneId, runner};
+use terrace_policy::{Greedy, LogStructured, Placement, Reclaim};
+use terrace_zone::{Device, Geometry, ZoneReport, ZoneState, ZoneType};
+
+use crate::Fs;
+use crate::block::{BLOCK, pointer, zone_blocks};
+use crate::canary::{self, Rule};
+use crate::catalog::{Catalog, Extent, FileRecord, Record};
+use crate::file::{Body, FileSource, FileState, LogEnd, LogIndex, OpenFile, Pin, Tail};
+use crate::format::{JOURNAL_OPEN, ZONE_BLOCKS_MIN};
+use crate::frame::{Binding, LogScan, LogTail};
+use crate::journal::{Journal, JournalSpace, Replayed, replay};
+use crate::medium::Medium;
+use crate::reclaim::Reclaimer;
+use crate::space::{Allocator, Condition, Limits, Zone, ZoneTable};
+use crate::superblock::Placement as SuperblockPlacement;
+use crate::volume::{Volume, as_device};
+
+/// Whether a mount may write.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Access {
+    /// Reads and writes.
+    #[default]
+    ReadWrite,
+    /// Writes nothing at all, not even what recovery would.
+    ReadOnly,
+}
+
+/// How to mount a store.
+#[derive(Clone, Debug)]
+pub struct MountOptions {
+    /// Whether the mount may write.
+    pub access: Access,
+    /// Where files go.
+    pub placement: Arc<dyn Placement>,
+    /// Which zones are emptied.
+    pub reclaim: Arc<dyn Reclaim>,
+    /// Whether a background actor reclaims. Without it nobody waits for space, and
+    /// [`Fs::reclaim_one`] is the only reclaim; for tests and tools.
+    pub background: bool,
+}
+
+impl Default for MountOptions {
+    fn default() -> Self {
+        Self {
+            access: Access::ReadWrite,
+            placement: Arc::new(LogStructured),
+            reclaim: Arc::new(Greedy),
+            background: true,
+        }
+    }
+}
+
+/// A log that was not sealed, as far as it can be read.
+struct RecoveredLog {
+    id: FileId,
+    index: LogIndex,
+    tail: LogTail,
+}
+
+impl Fs {
+    /// Mounts a store.
+    pub fn mount(device: Arc<dyn Device>, options: &MountOptions) -> Result<Arc<Self>, StoreError> {
+        let medium = Arc::new(Medium::new(device));
+        let write = options.access == Access::ReadWrite;
+        let replayed = replay(&as_device(&medium), write)?;
+        let uuid = replayed.superblock.uuid;
+        let logs = read_logs(&medium, uuid, &replayed.catalog)?;
+        let reports = medium
+            .report(ZoneId(0), medium.geometry().zones)
+            .map_err(|error| StoreError::io("report of the zones", error))?;
+        let torn = torn_zones(medium.geometry(), &reports);
+        let table = zone_table(medium.geometry(), &reports, &replayed, &logs)?;
+        let in_log = matches!(replayed.superblock.placement, SuperblockPlacement::Log(_));
+        let space = Arc::new(Allocator::new(
+            Arc::clone(&medium),
+            Arc::clone(&options.placement),
+            device_limits(medium.geometry(), in_log),
+            ZoneTable::new(table),
+            ordinary_zone(medium.geometry()),
+        ));
+        let journal = if write {
+            let ends = log_ends(&logs, replayed.epoch());
+            let governor: Arc<dyn JournalSpace> = Arc::clone(&space) as _;
+            let (journal, _) = Journal::resume(&as_device(&medium), replayed, &governor, ends)?;
+            tidy_zones(&medium, &space, &journal, &torn);
+            journal
+        } else {
+            Journal::read_only(replayed)
+        };
+        let unsealed = unsealed_files(&space, &journal, uuid, logs);
+        let volume = Arc::new(Volume::new(uuid, medium, space, journal, unsealed));
+        let reclaimer = write.then(|| Arc::new(Reclaimer::new(Arc::clone(&options.reclaim))));
+        let background = reclaimer.as_ref().filter(|_| options.background).map(|reclaimer| {
+            volume.space.start_reclaim();
+            let (reclaimer, volume) = (Arc::clone(reclaimer), Arc::clone(&volume));
+            runner::spawn("reclaim", move || reclaimer.run(&volume))
+        });
+        let (access, background) = (options.access, Mutex::new(background));
+        Ok(Arc::new(Self { volume, access, reclaimer, background }))
+    }
+}
+
+/// Blocks of the zones that are not the short last one.
+pub(crate) fn ordinary_zone(geometry: &Geometry) -> u32 {
+    let sequential = |zone: &ZoneId| geometry.zone_type(*zone) == ZoneType::Sequential;
+    let first = geometry.zone_ids().find(sequential).unwrap_or_default();
+    zone_blocks(geometry, first)
+}
+
+/// What the device's limits leave to files.
+pub(crate) fn device_limits(geometry: &Geometry, superblock_in_log: bool) -> Limits {
+    let own = JOURNAL_OPEN + u32::from(superblock_in_log);
+    let left = |limit: Option<u32>| limit.map_or(u32::MAX, |limit| limit.saturating_sub(own));
+    let active = left(geometry.max_active);
+    Limits { leases: left(geometry.max_open).min(active), active }
+}
+
+fn read_logs(
+    medium: &Arc<Medium>,
+    uuid: Uuid,
+    catalog: &Catalog,
+) -> Result<Vec<RecoveredLog>, StoreError> {
+    let unsealed = catalog.files().filter(|(_, record)| record.is_leased());
+    unsealed
+        .map(|(id, record)| {
+            let source = FileSource::new(medium, id, &record.extents, Cause::Recovery);
+            let (index, tail) = LogIndex::scan(LogScan::new(&source, uuid, id, record))?;
+            Ok(RecoveredLog { id, index, tail })
+        })
+        .collect()
+}
+
+/// The records that end the recovered logs, so that what lies behind never comes back.
+fn log_ends(logs: &[RecoveredLog], epoch: u32) -> Vec<Record> {
+    if canary::is_broken(Rule::LogEndJournaled) {
+        return Vec::new();
+    }
+    let end = |log: &RecoveredLog| Record::LogEnd {
+        id: log.id,
+        end: log.tail.block,
+        size: log.tail.size,
+        sequence: log.tail.cursor.sequence,
+        epoch,
+    };
+    logs.iter().map(end).collect()
+}
+
+/// Zones whose pointer is not on a block: a write was torn there.
+fn torn_zones(geometry: &Geometry, reports: &[ZoneReport]) -> Vec<ZoneId> {
+    let torn = |r: &&ZoneReport| r.state.is_active() && pointer(geometry, r).is_none();
+    reports.iter().filter(torn).map(|report| report.zone).collect()
+}
+
+/// What a file takes of the zones, as counted: a log's lease only as far as it is written.
+fn held_extents(id: FileId, record: &FileRecord, logs: &[RecoveredLog]) -> Vec<Extent> {
+    match logs.iter().find(|log| log.id == id) {
+        Some(log) => record.extents.without(log.tail.block, u32::MAX).0.extents().collect(),
+        None => record.extents.extents().collect(),
+    }
+}
+
+/// The zones as the catalog and the device have them.
+fn zone_table(
+    geometry: &Geometry,
+    reports: &[ZoneReport],
+    replayed: &Replayed,
+    logs: &[RecoveredLog],
+) -> Result<Vec<Zone>, StoreError> {
+    let mut zones: Vec<Zone> = reports.iter().map(|report| bare_zone(geometry, report)).collect();
+    let index = |zone: ZoneId| zone.0 as usize;
+    let of_superblock = replayed.superblock_zones();
+    let marks = of_superblock.iter().map(|zone| (*zone, Condition::Superblock));
+    for (zone, condition) in marks.chain(replayed.journal_zones().map(|z| (z, Condition::Journal)))
+    {
+        if let Some(entry) = zones.get_mut(index(zone)) {
+            entry.condition = condition;
+        }
+    }
+    for (id, record) in replayed.catalog.files() {
+        for extent in held_extents(id, record, logs) {
+            let hint = &record.annotation.hint;
+            let Some(zone) = zones.get_mut(index(extent.zone)).filter(|z| fits(z, &extent)) else {
+                return Err(misplaced(id, &extent));
+            };
+            if zone.condition == Condition::Free {
+                zone.condition = Condition::Written;
+            }
+            if record.sealed {
+                zone.live += extent.blocks;
+            } else {
+                zone.unsealed += extent.blocks;
+            }
+            if extent.end() > zone.written {
+                // The medium lost what it had acknowledged. It is not written again; reading what
+                // is missing, or a check, tells.
+                (zone.written, zone.condition) = (zone.capacity, Condition::ReadOnly);
+            }
+            if extent.end() == zone.written {
+                (zone.level, zone.stream) = (hint.level, hint.stream);
+            }
+        }
+    }
+    for zone in zones.iter_mut().filter(|zone| zone.condition == Condition::Free) {
+        zone.written = 0;
+    }
+    Ok(zones)
+}
+
+/// A zone that no file is known to be in.
+fn bare_zone(geometry: &Geometry, report: &ZoneReport) -> Zone {
+    let capacity = zone_blocks(geometry, report.zone);
+    let condition = match report.state {
+        ZoneState::ReadOnly => Condition::ReadOnly,
+        ZoneState::Offline => Condition::Offline,
+        _ if report.zone_type == ZoneType::Conventional => Condition::Unused,
+        _ if capacity < ZONE_BLOCKS_MIN => Condition::Unused,
+        _ => Condition::Free,
+    };
+    Zone {
+        written: pointer(geometry, report).unwrap_or(capacity).min(capacity),
+        stale: report.state != ZoneState::Empty,
+        active: report.state.is_active(),
+        ..Zone::empty(condition, capacity)
+    }
+}
+
+fn fits(zone: &Zone, extent: &Extent) -> bool {
+    let used = zone.live.checked_add(zone.unsealed).and_then(|u| u.checked_add(extent.blocks));
+    zone.condition.holds_data()
+        && extent.end() <= zone.capacity
+        && used.is_some_and(|used| used <= zone.capacity)
+}
+
+fn misplaced(id: FileId, extent: &Extent) -> StoreError {
+    StoreError::Corruption {
+        region: format!("catalog, file {id}"),
+        offset: u64::from(extent.start) * BLOCK as u64,
+        expected: "extents within zones that hold data, none twice".into(),
+        got: format!("{} blocks at {} ", extent.blocks, extent.addr()),
+    }
+}
+
+/// Finishes zones that are active and not written any more, so that their slots come free.
+fn tidy_zones(medium: &Medium, space: &Allocator, journal: &Journal, torn: &[ZoneId]) {
+    let of_journal = journal.zones();
+    let left = of_journal.split_last().map_or(&[][..], |(_, left)| left);
+    for zone in left.iter().chain(torn.iter().filter(|zone| space.is_written(**zone))) {
+        let active = match medium.report(*zone, 1).as_deref() {
+            Ok([report]) => report.state.is_active(),
+            _ => false,
+        };
+        if active {
+            // If it fails, the slot stays taken, and the device says so when it matters.
+            medium.finish(*zone, Cause::Recovery).ok();
+        }
+    }
+}
+
+/// The files that were not sealed, each ready to be read and reopened.
+fn unsealed_files(
+    space: &Arc<Allocator>,
+    journal: &Journal,
+    uuid: Uuid,
+    logs: Vec<RecoveredLog>,
+) -> Vec<Arc<OpenFile>> {
+    let records: Vec<(FileId, FileRecord)> = journal.read(|catalog| {
+        let unsealed = catalog.files().filter(|(_, record)| !record.sealed);
+        unsealed.map(|(id, record)| (id, record.clone())).collect()
+    });
+    let mut logs: BTreeMap<FileId, RecoveredLog> =
+        logs.into_iter().map(|log| (log.id, log)).collect();
+    let open = |(id, record): (FileId, FileRecord)| {
+        let pin = Pin::new(space);
+        let state = match logs.remove(&id) {
+            Some(log) => {
+                let written = record.extents.without(log.tail.block, u32::MAX).0;
+                let body = Body::Log { index: Some(log.index), pending: Vec::new() };
+                let epoch = journal.epoch();
+                let sequence = log.tail.cursor.sequence;
+                let cursor = Binding { uuid, owner: id.0, epoch }.start(sequence);
+                let block = log.tail.block;
+                let end = LogEnd { epoch, cursor, block, synced: sequence, broken: false };
+                let state = FileState::quiet(log.tail.size, Arc::new(written), pin, body);
+                FileState { log_end: Some(end), ..state }
+            }
+            None => {
+                let body = Body::Growing(Tail::synced(&record.extents, record.size));
+                FileState::quiet(record.size, Arc::clone(&record.extents), pin, body)
+            }
+        };
+        Arc::new(OpenFile::new(id, record.kind, state))
+    };
+    records.into_iter().map(open).collect()
+}

@@ -1,0 +1,358 @@
+//! Reclaim: emptying zones whose live share is small, so that they can be written again.
+//!
+//! # Steps
+//! 1. The policy chooses a victim among the zones that hold something dead.
+//! 2. The live extents in it are copied, a few MiB at a time, through a lease of reclaim's rank.
+//!    Where the checksum of an extent is known, the bytes read must have it.
+//! 3. A transaction, for which the device is flushed first, points the files at the copies. An
+//!    extent that has been trimmed or deleted meanwhile is left out, and its copy is garbage.
+//! 4. The victim is free once the last of it is gone and nobody reads there any more.
+//!
+//! A copy that cannot be read, does not verify or cannot be written leaves the extent where it is;
+//! the zone is then left alone. The work can be dropped between any two steps.
+//!
+//! # Threads
+//! One victim at a time: whoever chooses it keeps all others off.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use terrace_env::checksum::{crc32c, crc32c_append};
+use terrace_env::store::{FileKind, PlacementHint, Rank, StoreError};
+use terrace_env::sync::Mutex;
+use terrace_env::{Cause, FileId, ZoneId};
+use terrace_policy::{Reclaim, ReclaimChoice};
+use terrace_zone::Device;
+
+use crate::BLOCK;
+use crate::block::BlockAddr;
+use crate::canary::{self, Rule};
+use crate::catalog::{Extent, Mapped, Record};
+use crate::space::{Ask, Outcome, Region, Share};
+use crate::volume::Volume;
+
+/// Blocks copied by one read and one write.
+const COPY_BLOCKS: u32 = 256;
+/// Blocks copied before a transaction points at them: enough that the flush is small beside it.
+const STEP_BLOCKS: u32 = 4096;
+/// Zones that may fail under one copy before reclaim gives up.
+const FAILURES_MAX: u32 = 8;
+
+/// Chooses victims and empties them.
+pub(crate) struct Reclaimer {
+    policy: Arc<dyn Reclaim>,
+    /// Which files have extents in which candidate, as of the last walk over the catalog.
+    residents: Mutex<BTreeMap<ZoneId, Vec<FileId>>>,
+    /// Extents that did not have their checksum.
+    mismatches: AtomicU64,
+}
+
+/// Work on one victim.
+struct Emptying<'a> {
+    volume: &'a Volume,
+    choice: ReclaimChoice,
+    left: VecDeque<Resident>,
+    region: Option<Region>,
+    outcome: Outcome,
+}
+
+/// A live extent in the victim.
+#[derive(Clone, Copy)]
+struct Resident {
+    file: FileId,
+    kind: FileKind,
+    mapped: Mapped,
+}
+
+/// An extent and its copy.
+struct Copied {
+    resident: Resident,
+    new: Vec<Extent>,
+}
+
+impl Reclaimer {
+    pub(crate) fn new(policy: Arc<dyn Reclaim>) -> Self {
+        let (residents, mismatches) = (Mutex::default(), AtomicU64::new(0));
+        Self { policy, residents, mismatches }
+    }
+
+    /// The background actor: reclaims when space is short, until the store is unmounted.
+    pub(crate) fn run(&self, volume: &Volume) {
+        while volume.space.await_work() {
+            let stop = || volume.space.is_reclaim_stopped();
+            if self.run_once(volume, stop).is_err() {
+                volume.space.stop_reclaim();
+            }
+        }
+    }
+
+    /// Empties one zone, if the policy finds one worth it, unless `stop` says otherwise between two
+    /// steps. An error only if the store takes no commits any more.
+    pub(crate) fn run_once(
+        &self,
+        volume: &Volume,
+        stop: impl Fn() -> bool,
+    ) -> Result<bool, StoreError> {
+        let Some(choice) = volume.space.choose_victim(&*self.policy) else { return Ok(false) };
+        let mut job = Emptying {
+            volume,
+            choice,
+            left: VecDeque::new(),
+            region: None,
+            outcome: Outcome::Done,
+        };
+        job.left = self.residents(volume, choice.victim);
+        while !stop() {
+            match job.step() {
+                Ok(true) => {}
+                Ok(false) => break,
+                Err(StepError::NoRoom) => {
+                    job.outcome = Outcome::NoRoom;
+                    break;
+                }
+                Err(StepError::Unmovable { mismatch }) => {
+                    self.mismatches.fetch_add(u64::from(mismatch), Ordering::Relaxed);
+                    job.outcome = Outcome::Failed;
+                    break;
+                }
+                Err(StepError::Stopped(error)) => return Err(error),
+            }
+        }
+        Ok(true)
+    }
+
+    /// The live extents in a zone.
+    fn residents(&self, volume: &Volume, victim: ZoneId) -> VecDeque<Resident> {
+        let known = self.residents.lock().remove(&victim);
+        if let Some(files) = known {
+            let found = extents_in(volume, victim, &files);
+            let blocks: u32 = found.iter().map(|resident| resident.mapped.extent.blocks).sum();
+            if blocks == volume.space.live(victim) {
+                return found;
+            }
+        }
+        // The list is missing or out of date: one walk over the catalog serves all candidates.
+        let mut zones = volume.space.candidates();
+        zones.insert(victim);
+        let mut fresh: BTreeMap<ZoneId, Vec<FileId>> = BTreeMap::new();
+        volume.for_each_file(|id, record| {
+            for extent in
+                record.extents.extents().filter(|e| record.sealed && zones.contains(&e.zone))
+            {
+                let files = fresh.entry(extent.zone).or_default();
+                if files.last() != Some(&id) {
+                    files.push(id);
+                }
+            }
+        });
+        let files = fresh.remove(&victim).unwrap_or_default();
+        *self.residents.lock() = fresh;
+        extents_in(volume, victim, &files)
+    }
+}
+
+fn extents_in(volume: &Volume, zone: ZoneId, files: &[FileId]) -> VecDeque<Resident> {
+    volume.journal.read(|catalog| {
+        let records = files.iter().filter_map(|id| Some((*id, catalog.get(*id)?)));
+        let sealed = records.filter(|(_, record)| record.sealed);
+        sealed
+            .flat_map(|(file, record)| {
+                let pieces = record.extents.pieces().iter().filter(|p| p.extent.zone == zone);
+                pieces.map(move |mapped| Resident { file, kind: record.kind, mapped: *mapped })
+            })
+            .collect()
+    })
+}
+
+/// Why a step could not be done.
+enum StepError {
+    NoRoom,
+    Unmovable { mismatch: bool },
+    Stopped(StoreError),
+}
+
+impl Emptying<'_> {
+    /// Copies a few extents and points their files at the copies; whether any are left.
+    fn step(&mut self) -> Result<bool, StepError> {
+        let mut copied = Vec::new();
+        let mut blocks = 0;
+        let mut result = Ok(());
+        while let Some(resident) = self.left.front().copied().filter(|_| blocks < STEP_BLOCKS) {
+            match self.copy(&resident) {
+                Ok(new) => copied.push(Copied { resident, new }),
+                Err(error) => {
+                    result = Err(error);
+                    break;
+                }
+            }
+            blocks += resident.mapped.extent.blocks;
+            self.left.pop_front();
+        }
+        self.repoint(copied)?;
+        result.map(|()| !self.left.is_empty())
+    }
+
+    /// Points files at the copies of their extents.
+    fn repoint(&self, copied: Vec<Copied>) -> Result<(), StepError> {
+        if copied.is_empty() {
+            return Ok(());
+        }
+        let flush = !canary::is_broken(Rule::CopyDurableBeforeMove);
+        let mut moved = vec![false; copied.len()];
+        let committed = self.volume.commit_made(flush, |catalog| {
+            let mut records = Vec::with_capacity(copied.len());
+            for (copy, moved) in copied.iter().zip(&mut moved) {
+                let Resident { file: id, mapped: Mapped { at, extent: old }, .. } = copy.resident;
+                let record = catalog.get(id).filter(|record| record.sealed);
+                let still =
+                    record.is_some_and(|r| r.extents.repointed(at, &old, &copy.new).is_some());
+                if still {
+                    *moved = true;
+                    records.push(Record::Move { id, at, old, new: copy.new.clone() });
+                }
+            }
+            Ok(records)
+        });
+        for (copy, moved) in copied.iter().zip(moved) {
+            if committed.is_err() || !moved {
+                self.volume.space.free(&copy.new, Share::Unsealed);
+            }
+        }
+        committed.map_err(StepError::Stopped)
+    }
+
+    /// Copies an extent, and checks it on the way.
+    fn copy(&mut self, resident: &Resident) -> Result<Vec<Extent>, StepError> {
+        let mut failures = 0;
+        loop {
+            let mut new = Vec::new();
+            let result = self.try_copy(resident, &mut new);
+            let Err(error) = result else { return Ok(new) };
+            self.volume.space.free(&new, Share::Unsealed);
+            match error {
+                CopyError::Retry if failures < FAILURES_MAX => failures += 1,
+                CopyError::NoRoom => return Err(StepError::NoRoom),
+                CopyError::Mismatch => return Err(StepError::Unmovable { mismatch: true }),
+                CopyError::Retry | CopyError::Medium => {
+                    return Err(StepError::Unmovable { mismatch: false });
+                }
+            }
+        }
+    }
+
+    fn try_copy(&mut self, resident: &Resident, new: &mut Vec<Extent>) -> Result<(), CopyError> {
+        let old = resident.mapped.extent;
+        // No frame of a log reaches across the end of an extent, so a log's extent stays whole.
+        let least = if resident.kind == FileKind::Log { old.blocks } else { 1 };
+        if resident.kind == FileKind::Log {
+            self.region = None;
+        }
+        let mut crc = crc32c(&[]);
+        let mut done = 0;
+        while done < old.blocks {
+            let from = BlockAddr { zone: old.zone, block: old.start + done };
+            let wanted = COPY_BLOCKS.min(old.blocks - done);
+            let data = self.volume.medium.read_blocks(from, wanted, Cause::Reclaim);
+            let data = data.map_err(|_| CopyError::Medium)?;
+            crc = crc32c_append(crc, &data);
+            let mut rest = &data[..];
+            while !rest.is_empty() {
+                let blocks = (rest.len() / BLOCK) as u32;
+                let still_whole = if least > 1 { least - done } else { 1 };
+                let (to, blocks) = self.claim(blocks, still_whole, resident.kind)?;
+                let (part, later) = rest.split_at(blocks as usize * BLOCK);
+                note(new, to, blocks, part);
+                self.write(to, part)?;
+                rest = later;
+            }
+            done += wanted;
+        }
+        if resident.kind == FileKind::Log && new.len() > 1 {
+            return Err(CopyError::Retry);
+        }
+        if old.crc.is_some_and(|known| known != crc) {
+            return Err(CopyError::Mismatch);
+        }
+        if old.crc.is_none() {
+            // What was unknown before stays unknown: a checksum of bytes nobody vouched for would
+            // make damage look sound.
+            new.iter_mut().for_each(|extent| extent.crc = None);
+        }
+        Ok(())
+    }
+
+    /// A place for blocks, in a region with at least `least` of room.
+    fn claim(
+        &mut self,
+        blocks: u32,
+        least: u32,
+        kind: FileKind,
+    ) -> Result<(BlockAddr, u32), CopyError> {
+        loop {
+            let roomy = |r: &&Region| r.rest().is_some_and(|(_, room)| room >= least);
+            if let Some(claimed) =
+                self.region.as_ref().filter(roomy).and_then(|region| region.claim(blocks))
+            {
+                return Ok(claimed);
+            }
+            self.region = None;
+            let hint = PlacementHint { stream: self.choice.stream, ..PlacementHint::default() };
+            let ask = Ask {
+                hint,
+                kind,
+                rank: Rank::Reclaim,
+                reservation: 0,
+                least,
+                cause: Cause::Reclaim,
+            };
+            let region = self.volume.space.acquire(&ask).map_err(|_| CopyError::NoRoom)?;
+            self.region = Some(region);
+        }
+    }
+
+    fn write(&mut self, to: BlockAddr, bytes: &[u8]) -> Result<(), CopyError> {
+        let data = terrace_env::IoBuf::copy_of(bytes);
+        let medium = &self.volume.medium;
+        let ticket = medium.submit_blocks(to, data, false, Cause::Reclaim);
+        let result = medium.wait(ticket);
+        let Some(region) = &self.region else { return Err(CopyError::Medium) };
+        region.settle();
+        let Err(error) = result else { return Ok(()) };
+        if !crate::file::is_zone_failure(&error) {
+            return Err(CopyError::Medium);
+        }
+        region.retire();
+        self.region = None;
+        Err(CopyError::Retry)
+    }
+}
+
+impl Drop for Emptying<'_> {
+    fn drop(&mut self) {
+        self.region = None;
+        self.volume.space.end_victim(self.choice.victim, self.outcome);
+    }
+}
+
+enum CopyError {
+    /// The zone that was written failed.
+    Retry,
+    NoRoom,
+    Mismatch,
+    Medium,
+}
+
+/// Adds copied blocks to the extents of the copy.
+fn note(new: &mut Vec<Extent>, to: BlockAddr, blocks: u32, bytes: &[u8]) {
+    match new.last_mut() {
+        Some(last) if last.zone == to.zone && last.end() == to.block => {
+            last.blocks += blocks;
+            last.crc = last.crc.map(|crc| crc32c_append(crc, bytes));
+        }
+        _ => {
+            let BlockAddr { zone, block: start } = to;
+            new.push(Extent { zone, start, blocks, crc: Some(crc32c(bytes)) });
+        }
+    }
+}

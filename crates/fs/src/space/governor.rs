@@ -1,0 +1,242 @@
+//! Who may take a free zone: ranked reserves, and reservations.
+//!
+//! The currency is the free zone, because that is what a writer is leased. A rank may take a free
+//! zone as long as all that is kept for the ranks above it, and all that reservations hold, stays
+//! free:
+//!
+//! | rank | must leave free, beside what is reserved |
+//! |---|---|
+//! | journal | nothing |
+//! | reclaim | the journal's reserve |
+//! | compaction | and reclaim's |
+//! | flush | and compaction's |
+//! | log | and flush's |
+//!
+//! A reservation of `n` bytes is a right to as many free zones as `n` bytes fill, and one more: for
+//! the padding of many files, and for a second writer whose zone is not full yet. One job therefore
+//! never runs out within its reservation while it keeps to two open files at a time. Where too few
+//! zones are free, room in partly written zones is set aside instead: it is reserved by zone, so
+//! that nobody else goes on there.
+//!
+//! Pure; whoever owns the governor locks it.
+
+use std::collections::BTreeMap;
+
+use terrace_env::ZoneId;
+use terrace_env::store::Rank;
+
+use super::zone_table::{Zone, ZoneTable};
+
+/// Zones that the journal may still need until a roll frees some: the next zone of the chain, and
+/// one for the snapshot. More where a snapshot is larger than a zone.
+pub(crate) const JOURNAL_RESERVE: u32 = 2;
+/// Zones kept for reclaim. A victim holds less than a zone of live blocks, so one is enough, and
+/// emptying the victim gives it back.
+pub(crate) const RECLAIM_RESERVE: u32 = 1;
+/// Zones kept for compaction: what the smallest reservation takes.
+pub(crate) const COMPACTION_RESERVE: u32 = 2;
+/// Zones kept for flushes: what the smallest reservation takes.
+pub(crate) const FLUSH_RESERVE: u32 = 2;
+
+/// One block in so many is added to a reservation for the padding of files and frames.
+const PADDING_SHARE: u64 = 16;
+
+/// The names of reservations; 0 is none.
+pub(crate) type ReservationId = u64;
+
+#[derive(Debug)]
+struct Quota {
+    /// Free zones it may still take.
+    zones: u32,
+    /// Zones it was given instead, or has opened and not filled.
+    partly: Vec<ZoneId>,
+}
+
+/// See the [module](self).
+#[derive(Debug)]
+pub(crate) struct Governor {
+    journal_reserve: u32,
+    quotas: BTreeMap<ReservationId, Quota>,
+    /// The zones of all quotas together.
+    granted: u32,
+    next: ReservationId,
+}
+
+impl Governor {
+    /// Without reservations.
+    pub(crate) fn new() -> Self {
+        Self { journal_reserve: JOURNAL_RESERVE, quotas: BTreeMap::new(), granted: 0, next: 1 }
+    }
+
+    /// Keeps this many zones for the journal, if they are more than [`JOURNAL_RESERVE`].
+    pub(crate) fn set_journal_reserve(&mut self, zones: u32) {
+        self.journal_reserve = zones.max(JOURNAL_RESERVE);
+    }
+
+    /// Free zones that `rank` must leave to the ranks above it.
+    fn floor(&self, rank: Rank) -> u32 {
+        let reclaim = self.journal_reserve;
+        let compaction = reclaim + RECLAIM_RESERVE;
+        let flush = compaction + COMPACTION_RESERVE;
+        match rank {
+            Rank::Journal => 0,
+            Rank::Reclaim => reclaim,
+            Rank::Compaction => compaction,
+            Rank::Flush => flush,
+            Rank::Log => flush + FLUSH_RESERVE,
+        }
+    }
+
+    /// Free zones that a writer of `rank` may take.
+    pub(crate) fn available(&self, rank: Rank, table: &ZoneTable) -> u32 {
+        let free = table.totals().free_zones;
+        if rank == Rank::Journal {
+            return free;
+        }
+        free.saturating_sub(self.granted).saturating_sub(self.floor(rank))
+    }
+
+    /// Free zones that a writer under a reservation may take: what is left of its right, or
+    /// whatever its rank may.
+    pub(crate) fn available_to(&self, id: ReservationId, rank: Rank, table: &ZoneTable) -> u32 {
+        let own = self.quotas.get(&id).map_or(0, |quota| quota.zones);
+        own.min(table.totals().free_zones).max(self.available(rank, table))
+    }
+
+    /// Zones that `bytes` take in the worst case.
+    pub(crate) fn zones_for(blocks: u64, zone_blocks: u32) -> u32 {
+        let padded = blocks + blocks.div_ceil(PADDING_SHARE);
+        let zones = padded.div_ceil(u64::from(zone_blocks.max(1))) + 1;
+        u32::try_from(zones).unwrap_or(u32::MAX)
+    }
+
+    /// Sets `zones` free zones aside for `rank`, or room in partly written ones where too few are
+    /// free; `None` if that is not enough either.
+    pub(crate) fn grant(
+        &mut self,
+        rank: Rank,
+        zones: u32,
+        zone_blocks: u32,
+        table: &mut ZoneTable,
+    ) -> Option<ReservationId> {
+        let free = self.available(rank, table).min(zones);
+        let missing = u64::from(zones - free) * u64::from(zone_blocks);
+        let partly = if missing == 0 { Vec::new() } else { roomy(table, missing)? };
+        let id = self.next;
+        self.next += 1;
+        for zone in &partly {
+            table.change(*zone, |z| z.holder = id);
+        }
+        self.granted += free;
+        self.quotas.insert(id, Quota { zones: free, partly });
+        Some(id)
+    }
+
+    /// Records that a writer has taken a free zone.
+    pub(crate) fn taken(&mut self, id: ReservationId, zone: ZoneId, table: &mut ZoneTable) {
+        let Some(quota) = self.quotas.get_mut(&id) else { return };
+        if quota.zones > 0 {
+            quota.zones -= 1;
+            self.granted -= 1;
+        }
+        quota.partly.push(zone);
+        table.change(zone, |z| z.holder = id);
+    }
+
+    /// Records that a zone is full, failed or free again, and so nobody's.
+    pub(crate) fn let_go(&mut self, zone: ZoneId, table: &mut ZoneTable) {
+        let holder = table.get(zone).holder;
+        if holder == 0 {
+            return;
+        }
+        table.change(zone, |z| z.holder = 0);
+        if let Some(quota) = self.quotas.get_mut(&holder) {
+            quota.partly.retain(|held| *held != zone);
+        }
+    }
+
+    /// Ends a reservation: what it holds is everybody's again.
+    pub(crate) fn release(&mut self, id: ReservationId, table: &mut ZoneTable) {
+        let Some(quota) = self.quotas.remove(&id) else { return };
+        self.granted -= quota.zones;
+        for zone in quota.partly {
+            if table.get(zone).holder == id {
+                table.change(zone, |z| z.holder = 0);
+            }
+        }
+    }
+
+    /// Free zones that reservations hold.
+    pub(crate) fn granted(&self) -> u32 {
+        self.granted
+    }
+}
+
+/// Partly written zones that together have `blocks` of room, the roomiest first.
+fn roomy(table: &ZoneTable, blocks: u64) -> Option<Vec<ZoneId>> {
+    let unheld = |zone: &Zone| zone.holder == 0 && zone.stream != terrace_policy::RECLAIM_STREAM;
+    let mut zones: Vec<(u32, ZoneId)> = table
+        .partly()
+        .filter(|(_, zone)| unheld(zone))
+        .map(|(id, zone)| (zone.room(), id))
+        .collect();
+    zones.sort_unstable_by(|a, b| b.cmp(a));
+    let mut room = 0;
+    let mut chosen = Vec::new();
+    for (blocks_free, zone) in zones {
+        if room >= blocks {
+            break;
+        }
+        room += u64::from(blocks_free);
+        chosen.push(zone);
+    }
+    (room >= blocks).then_some(chosen)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::zone_table::Condition;
+    use super::*;
+
+    const ZONE: u32 = 16;
+
+    fn table(free: u32, half: u32) -> ZoneTable {
+        let mut zones = vec![Zone::empty(Condition::Free, ZONE); free as usize];
+        let written = Zone { written: 8, live: 8, ..Zone::empty(Condition::Written, ZONE) };
+        zones.extend(vec![written; half as usize]);
+        ZoneTable::new(zones)
+    }
+
+    #[test]
+    fn each_rank_leaves_what_the_ranks_above_it_need() {
+        let (governor, table) = (Governor::new(), table(9, 0));
+        let ranks = [Rank::Log, Rank::Flush, Rank::Compaction, Rank::Reclaim, Rank::Journal];
+        let available: Vec<u32> = ranks.iter().map(|r| governor.available(*r, &table)).collect();
+        assert_eq!(available, [2, 4, 6, 7, 9]);
+    }
+
+    #[test]
+    fn what_is_reserved_is_nobody_elses() {
+        let (mut governor, mut table) = (Governor::new(), table(9, 0));
+        let id = governor.grant(Rank::Flush, 3, ZONE, &mut table).unwrap();
+        assert_eq!(governor.available(Rank::Flush, &table), 1);
+        assert_eq!(governor.available(Rank::Log, &table), 0);
+        assert_eq!(governor.available_to(id, Rank::Flush, &table), 3);
+        governor.taken(id, ZoneId(0), &mut table);
+        assert_eq!(governor.granted(), 2);
+        governor.release(id, &mut table);
+        assert_eq!((governor.granted(), table.get(ZoneId(0)).holder), (0, 0));
+    }
+
+    #[test]
+    fn room_in_partly_written_zones_is_reserved_when_zones_are_short() {
+        let (mut governor, mut table) = (Governor::new(), table(5, 4));
+        assert_eq!(governor.available(Rank::Flush, &table), 0);
+        let id = governor.grant(Rank::Flush, 2, ZONE, &mut table).unwrap();
+        let held = table.partly().filter(|(_, z)| z.holder == id).count();
+        assert_eq!(held, 4, "32 blocks are half of four zones");
+        assert!(governor.grant(Rank::Flush, 1, ZONE, &mut table).is_none());
+        governor.release(id, &mut table);
+        assert!(governor.grant(Rank::Flush, 1, ZONE, &mut table).is_some());
+    }
+}

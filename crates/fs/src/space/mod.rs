@@ -1,0 +1,18 @@
+//! Who may write where: the zones' counts, the ranked reserves, and the leases of regions.
+//!
+//! On zoned devices a region is the rest of a zone. [`Allocator`] is the one place that hands
+//! regions to writers and zones to the journal, and takes back what transactions free.
+
+mod allocator;
+mod governor;
+mod region;
+mod reservation;
+mod zone_table;
+
+pub(crate) use allocator::{Allocator, Ask, Limits, Outcome};
+pub(crate) use governor::{
+    COMPACTION_RESERVE, FLUSH_RESERVE, Governor, JOURNAL_RESERVE, RECLAIM_RESERVE,
+};
+pub(crate) use region::Region;
+pub(crate) use reservation::Reserved;
+pub(crate) use zone_table::{Condition, Share, Totals, Zone, ZoneTable};

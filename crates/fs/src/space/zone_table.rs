@@ -1,0 +1,403 @@
+//! What every zone is and how full of what: the counts behind every decision about space.
+//!
+//! # Invariants
+//! - `live + unsealed + pinned <= written <= capacity` in every zone.
+//! - A written zone that holds nothing live, unsealed or pinned is free: it was put back in the
+//!   moment the last of it went.
+//! - Every total and index is what a walk over all zones would find ([`ZoneTable::verify`]).
+//!
+//! All changes go through one function that takes a zone's share out of the totals and indexes,
+//! changes the zone, and puts its new share in: 52,000 zones cost 40 bytes each, and a change the
+//! logarithm of their number. Pure; whoever owns the table locks it.
+
+use std::collections::BTreeSet;
+
+use terrace_env::ZoneId;
+
+/// What a zone is used for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Condition {
+    /// Holds nothing. It may show old bytes until it is reset, which is done when it is taken.
+    Free,
+    /// Holds data and nobody writes to it.
+    Written,
+    /// A writer holds it, or it is on its way from one condition to another.
+    Leased,
+    /// Holds the journal.
+    Journal,
+    /// Holds the superblock.
+    Superblock,
+    /// Not used: conventional, or too small.
+    Unused,
+    /// Can be read and never written again; counted like a written zone.
+    ReadOnly,
+    /// Gone. What it held is still counted, so that files can be deleted.
+    Offline,
+}
+
+impl Condition {
+    /// Whether files may have bytes in it.
+    pub(crate) fn holds_data(self) -> bool {
+        matches!(self, Self::Free | Self::Written | Self::Leased | Self::ReadOnly | Self::Offline)
+    }
+}
+
+/// The kinds of blocks that a zone's counts tell apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Share {
+    /// Of sealed files.
+    Live,
+    /// Of files that are still written, or were never sealed.
+    Unsealed,
+    /// Of nothing that exists, but a reader may still read them.
+    Pinned,
+}
+
+/// A zone; sizes in blocks.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Zone {
+    pub(crate) condition: Condition,
+    pub(crate) capacity: u32,
+    /// The next block to write; the capacity once it is finished.
+    pub(crate) written: u32,
+    pub(crate) live: u32,
+    pub(crate) unsealed: u32,
+    pub(crate) pinned: u32,
+    /// Must be reset before it is written.
+    pub(crate) stale: bool,
+    /// Takes one of the device's active slots.
+    pub(crate) active: bool,
+    /// Reclaim has failed on it and leaves it alone.
+    pub(crate) stubborn: bool,
+    /// The level and stream of the file that was written to it last.
+    pub(crate) level: Option<u8>,
+    pub(crate) stream: u16,
+    /// The reservation whose writers alone may go on in it; 0 for none.
+    pub(crate) holder: u64,
+}
+
+impl Zone {
+    /// A zone that is not written.
+    pub(crate) fn empty(condition: Condition, capacity: u32) -> Self {
+        Self {
+            condition,
+            capacity,
+            written: 0,
+            live: 0,
+            unsealed: 0,
+            pinned: 0,
+            stale: false,
+            active: false,
+            stubborn: false,
+            level: None,
+            stream: 0,
+            holder: 0,
+        }
+    }
+
+    /// Blocks that can still be written without a reset.
+    pub(crate) fn room(&self) -> u32 {
+        self.capacity - self.written
+    }
+
+    /// Blocks that somebody refers to.
+    fn used(&self) -> u32 {
+        self.live + self.unsealed + self.pinned
+    }
+
+    /// Written blocks that nobody refers to.
+    pub(crate) fn dead(&self) -> u32 {
+        if self.condition.holds_data() { self.written - self.used() } else { 0 }
+    }
+
+    fn is_partly(&self) -> bool {
+        self.condition == Condition::Written && self.room() > 0
+    }
+
+    /// Whether emptying it would give something back: pinned blocks would keep it, and unsealed
+    /// files are not moved.
+    fn is_candidate(&self) -> bool {
+        self.condition == Condition::Written
+            && !self.stubborn
+            && self.unsealed == 0
+            && self.pinned == 0
+            && self.dead() > 0
+    }
+
+    fn share(&mut self, share: Share) -> &mut u32 {
+        match share {
+            Share::Live => &mut self.live,
+            Share::Unsealed => &mut self.unsealed,
+            Share::Pinned => &mut self.pinned,
+        }
+    }
+}
+
+/// Sums over all zones; blocks unless said otherwise.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Totals {
+    /// Of all zones that hold data.
+    pub(crate) capacity: u64,
+    /// Zones.
+    pub(crate) free_zones: u32,
+    /// Of free zones.
+    pub(crate) free: u64,
+    /// Of partly written zones, whoever holds them.
+    pub(crate) room: u64,
+    pub(crate) live: u64,
+    pub(crate) unsealed: u64,
+    pub(crate) pinned: u64,
+    pub(crate) dead: u64,
+    /// Dead blocks of zones that can be reclaimed.
+    pub(crate) reclaimable: u64,
+    /// Zones that take an active slot, those of journal and superblock apart.
+    pub(crate) active: u32,
+    /// Zones.
+    pub(crate) leased: u32,
+}
+
+/// All zones of a device; see the [module](self).
+#[derive(Debug)]
+pub(crate) struct ZoneTable {
+    zones: Vec<Zone>,
+    totals: Totals,
+    /// Free zones; first those that take an active slot already, then by address.
+    free: BTreeSet<(bool, ZoneId)>,
+    partly: BTreeSet<ZoneId>,
+    /// Zones that can be reclaimed, by live blocks.
+    candidates: BTreeSet<(u32, ZoneId)>,
+}
+
+impl ZoneTable {
+    /// A table of these zones; written ones that hold nothing become free.
+    pub(crate) fn new(zones: Vec<Zone>) -> Self {
+        let mut table = Self {
+            zones: Vec::new(),
+            totals: Totals::default(),
+            free: BTreeSet::new(),
+            partly: BTreeSet::new(),
+            candidates: BTreeSet::new(),
+        };
+        table.zones = zones;
+        for index in 0..table.zones.len() {
+            settle(&mut table.zones[index]);
+            table.count(ZoneId(index as u32), true);
+        }
+        table
+    }
+
+    /// The number of zones.
+    pub(crate) fn len(&self) -> u32 {
+        self.zones.len() as u32
+    }
+
+    /// A zone of the device.
+    pub(crate) fn get(&self, zone: ZoneId) -> &Zone {
+        &self.zones[zone.0 as usize]
+    }
+
+    /// The sums.
+    pub(crate) fn totals(&self) -> &Totals {
+        &self.totals
+    }
+
+    /// The free zone to take next. Where the device has no active slot left, only one that has a
+    /// slot already.
+    pub(crate) fn next_free(&self, may_activate: bool) -> Option<ZoneId> {
+        let (fresh, zone) = *self.free.first()?;
+        (may_activate || !fresh).then_some(zone)
+    }
+
+    /// Partly written zones that nobody writes to, by address.
+    pub(crate) fn partly(&self) -> impl Iterator<Item = (ZoneId, &Zone)> {
+        self.partly.iter().map(|zone| (*zone, self.get(*zone)))
+    }
+
+    /// Zones that can be reclaimed, fewest live blocks first.
+    pub(crate) fn candidates(&self) -> impl Iterator<Item = (ZoneId, &Zone)> {
+        self.candidates.iter().map(|(_, zone)| (*zone, self.get(*zone)))
+    }
+
+    /// Changes a zone. Afterwards, if it is written and nothing of it is used, it is free.
+    pub(crate) fn change(&mut self, zone: ZoneId, change: impl FnOnce(&mut Zone)) {
+        self.count(zone, false);
+        let entry = &mut self.zones[zone.0 as usize];
+        change(entry);
+        settle(entry);
+        assert!(
+            entry.written <= entry.capacity
+                && (!entry.condition.holds_data() || entry.used() <= entry.written),
+            "zone {zone}: more blocks than it has: {entry:?}"
+        );
+        self.count(zone, true);
+    }
+
+    /// Counts blocks of a zone as dead that were `share`.
+    pub(crate) fn remove(&mut self, zone: ZoneId, share: Share, blocks: u32) {
+        self.change(zone, |z| *z.share(share) -= blocks);
+    }
+
+    /// Counts blocks of a zone as `to` that were `from`.
+    pub(crate) fn turn(&mut self, zone: ZoneId, from: Share, to: Share, blocks: u32) {
+        self.change(zone, |z| {
+            *z.share(from) -= blocks;
+            *z.share(to) += blocks;
+        });
+    }
+
+    /// Counts everything anew and compares; what differs, in words.
+    pub(crate) fn verify(&self) -> Result<(), String> {
+        let fresh = Self::new(self.zones.clone());
+        if fresh.totals != self.totals {
+            return Err(format!("totals {:?}, counted anew {:?}", self.totals, fresh.totals));
+        }
+        let same = fresh.free == self.free
+            && fresh.partly == self.partly
+            && fresh.candidates == self.candidates;
+        if same { Ok(()) } else { Err("an index of zones differs from the zones".to_owned()) }
+    }
+
+    /// Puts a zone's share into the totals and indexes, or takes it out.
+    fn count(&mut self, id: ZoneId, put: bool) {
+        let zone = self.zones[id.0 as usize];
+        let data = zone.condition.holds_data();
+        let free = zone.condition == Condition::Free;
+        let gone = matches!(zone.condition, Condition::ReadOnly | Condition::Offline);
+        let candidate = zone.is_candidate();
+        let leased = zone.condition == Condition::Leased;
+        let open = zone.is_partly() || (leased && zone.room() > 0);
+        let blocks = |counted: bool, blocks: u32| if counted { u64::from(blocks) } else { 0 };
+        let totals = &mut self.totals;
+        let sum = |total: &mut u64, part: u64| {
+            *total = if put { *total + part } else { *total - part };
+        };
+        sum(&mut totals.capacity, blocks(data && !gone, zone.capacity));
+        sum(&mut totals.free, blocks(free, zone.capacity));
+        sum(&mut totals.room, blocks(open, zone.room()));
+        sum(&mut totals.live, blocks(data, zone.live));
+        sum(&mut totals.unsealed, blocks(data, zone.unsealed));
+        sum(&mut totals.pinned, blocks(data, zone.pinned));
+        sum(&mut totals.dead, blocks(data && !gone, zone.dead()));
+        sum(&mut totals.reclaimable, blocks(candidate, zone.dead()));
+        let tally = |total: &mut u32, counted: bool| {
+            *total = if put { *total + u32::from(counted) } else { *total - u32::from(counted) };
+        };
+        tally(&mut totals.free_zones, free);
+        tally(&mut totals.active, data && zone.active);
+        tally(&mut totals.leased, leased);
+        index(&mut self.free, free, (!zone.active, id), put);
+        index(&mut self.partly, zone.is_partly(), id, put);
+        index(&mut self.candidates, candidate, (zone.live, id), put);
+    }
+}
+
+fn index<K: Ord>(set: &mut BTreeSet<K>, belongs: bool, key: K, put: bool) {
+    if belongs && put {
+        set.insert(key);
+    } else if belongs {
+        set.remove(&key);
+    }
+}
+
+/// Makes a written zone of which nothing is used free, and ends the slot of a full one.
+fn settle(zone: &mut Zone) {
+    if zone.condition == Condition::Written && zone.used() == 0 {
+        let empty = Zone::empty(Condition::Free, zone.capacity);
+        let active = zone.active && zone.room() > 0;
+        *zone = Zone { stale: zone.stale || zone.written > 0, active, ..empty };
+    }
+    if zone.condition != Condition::Free && zone.written == zone.capacity {
+        zone.active = false;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use terrace_env::random::{Random, Rng};
+
+    use super::*;
+
+    fn table(zones: u32) -> ZoneTable {
+        ZoneTable::new(vec![Zone::empty(Condition::Free, 16); zones as usize])
+    }
+
+    fn write(table: &mut ZoneTable, zone: u32, blocks: u32) {
+        table.change(ZoneId(zone), |z| {
+            z.condition = Condition::Written;
+            z.active = true;
+            z.written += blocks;
+            z.live += blocks;
+        });
+    }
+
+    #[test]
+    fn a_zone_is_free_as_soon_as_the_last_of_it_is_gone() {
+        let mut table = table(4);
+        write(&mut table, 2, 10);
+        assert_eq!(table.totals().free_zones, 3);
+        table.turn(ZoneId(2), Share::Live, Share::Pinned, 10);
+        assert_eq!(table.totals().free_zones, 3, "a reader still holds it");
+        table.remove(ZoneId(2), Share::Pinned, 10);
+        assert_eq!(table.totals().free_zones, 4);
+        assert!(table.get(ZoneId(2)).stale, "it shows old bytes until it is reset");
+    }
+
+    #[test]
+    fn a_free_zone_that_takes_a_slot_already_is_taken_first() {
+        let mut table = table(4);
+        write(&mut table, 2, 10);
+        table.remove(ZoneId(2), Share::Live, 10);
+        assert_eq!(table.next_free(false), Some(ZoneId(2)));
+        table.change(ZoneId(2), |z| z.condition = Condition::Leased);
+        assert_eq!(table.next_free(false), None);
+        assert_eq!(table.next_free(true), Some(ZoneId(0)));
+    }
+
+    #[test]
+    fn candidates_come_in_the_order_of_their_live_blocks() {
+        let mut table = table(4);
+        for (zone, dead) in [(0, 3), (1, 9), (2, 0), (3, 5)] {
+            write(&mut table, zone, 16);
+            table.remove(ZoneId(zone), Share::Live, dead);
+        }
+        let order: Vec<u32> = table.candidates().map(|(zone, _)| zone.0).collect();
+        assert_eq!(order, [1, 3, 0], "zone 2 gives nothing back");
+        table.change(ZoneId(1), |z| z.stubborn = true);
+        table.turn(ZoneId(3), Share::Live, Share::Pinned, 1);
+        let order: Vec<u32> = table.candidates().map(|(zone, _)| zone.0).collect();
+        assert_eq!(order, [0]);
+    }
+
+    #[test]
+    fn counts_stay_what_a_walk_would_find() {
+        let mut random = Random::seeded(7);
+        let mut table = table(12);
+        for _ in 0..20_000 {
+            let zone = ZoneId(random.random_range(0..12));
+            let entry = *table.get(zone);
+            match random.random_range(0..6) {
+                0 if entry.room() > 0 => {
+                    let blocks = random.random_range(1..=entry.room());
+                    write(&mut table, zone.0, blocks);
+                }
+                1 if entry.live > 0 => {
+                    table.remove(zone, Share::Live, random.random_range(1..=entry.live));
+                }
+                2 if entry.live > 0 => {
+                    let blocks = random.random_range(1..=entry.live);
+                    table.turn(zone, Share::Live, Share::Pinned, blocks);
+                }
+                3 if entry.pinned > 0 => table.remove(zone, Share::Pinned, entry.pinned),
+                4 if entry.condition == Condition::Written => {
+                    table.change(zone, |z| z.written = z.capacity);
+                }
+                5 if entry.condition == Condition::Free => {
+                    table.change(zone, |z| (z.stale, z.active) = (false, false));
+                }
+                _ => {}
+            }
+        }
+        table.verify().unwrap();
+        assert!(table.totals().dead > 0, "the walk left nothing to count");
+    }
+}

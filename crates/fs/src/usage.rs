@@ -1,0 +1,175 @@
+//! How the space is used: the sums, and each zone for the zone map.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use terrace_env::store::{FileKind, SpaceInfo, StoreError};
+use terrace_env::{ByteCount, ZoneId};
+use terrace_zone::{Device, ZoneState, ZoneType};
+
+use crate::catalog::Extent;
+use crate::space::{Allocator, Condition};
+use crate::{BLOCK, Fs, block};
+
+/// What a zone is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ZoneUse {
+    /// Holds superblocks.
+    Superblock,
+    /// Holds a part of the journal.
+    Journal,
+    /// Holds bytes of write-ahead logs, perhaps beside others.
+    Log,
+    /// Holds bytes of other files.
+    Data,
+    /// Holds nothing that counts.
+    Free,
+    /// Not used: conventional or too small.
+    Unused,
+    /// Not written any more, because the medium failed.
+    Retired,
+}
+
+/// A zone, for the zone map.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ZoneUsage {
+    /// The zone.
+    pub zone: ZoneId,
+    /// Whether it must be written sequentially.
+    pub zone_type: ZoneType,
+    /// The device's state of it.
+    pub state: ZoneState,
+    /// What it is for.
+    pub used_for: ZoneUse,
+    /// Bytes from its start that have been written; `None` where the device cannot say.
+    pub pointer: Option<ByteCount>,
+    /// Bytes that can be written to it.
+    pub capacity: ByteCount,
+    /// Bytes of files, unsealed ones included.
+    pub live: ByteCount,
+    /// Bytes of nothing that exists.
+    pub dead: ByteCount,
+    /// Bytes of deleted files that readers hold.
+    pub pinned: ByteCount,
+    /// Live bytes by level of the tree; those of files without a level are under `None`.
+    pub levels: Vec<(Option<u8>, ByteCount)>,
+    /// The stream of the file that was written to it last; `None` if nothing was.
+    pub stream: Option<u16>,
+}
+
+fn bytes(blocks: u64) -> ByteCount {
+    ByteCount(blocks * BLOCK as u64)
+}
+
+/// The sums for [`Store::space`](terrace_env::Store::space).
+pub(crate) fn space_info(space: &Allocator) -> SpaceInfo {
+    let (totals, granted) = space.totals();
+    SpaceInfo {
+        capacity: bytes(totals.capacity),
+        free: bytes(totals.free + totals.room),
+        live: bytes(totals.live + totals.unsealed),
+        dead: bytes(totals.dead),
+        pinned: bytes(totals.pinned),
+        reserved: bytes(u64::from(granted) * u64::from(space.zone_blocks())),
+    }
+}
+
+#[derive(Default)]
+struct Contents {
+    levels: BTreeMap<Option<u8>, u64>,
+    has_log: bool,
+}
+
+impl Fs {
+    /// Counts anew what every zone holds, and compares with what is kept as things change. What
+    /// differs, in words; nothing may be written meanwhile.
+    pub fn audit(&self) -> Vec<String> {
+        let mut problems: Vec<String> = self.volume.space.verify().err().into_iter().collect();
+        let mut counted: BTreeMap<ZoneId, (u32, u32)> = BTreeMap::new();
+        self.volume.for_each_file(|_, record| {
+            if record.sealed {
+                for extent in record.extents.extents() {
+                    counted.entry(extent.zone).or_default().0 += extent.blocks;
+                }
+            }
+        });
+        for file in self.volume.all_unsealed() {
+            let map = Arc::clone(&file.lock().map);
+            // A block that the writer has replaced stays the catalog's until the next sync.
+            let recorded = self.volume.journal.read(|catalog| {
+                let record = catalog.get(file.id).filter(|record| !record.is_leased());
+                record.map(|record| record.extents.difference(&map)).unwrap_or_default()
+            });
+            for extent in map.extents().chain(recorded) {
+                counted.entry(extent.zone).or_default().1 += extent.blocks;
+            }
+        }
+        for (index, zone) in self.volume.space.zones().iter().enumerate() {
+            let found = counted.remove(&ZoneId(index as u32)).unwrap_or_default();
+            if (zone.live, zone.unsealed) != found {
+                problems.push(format!(
+                    "zone {index}: {} live and {} unsealed blocks are counted, the files have {} \
+                     and {}",
+                    zone.live, zone.unsealed, found.0, found.1
+                ));
+            }
+        }
+        problems
+    }
+
+    /// All zones: what the device says of them, and what is in them. Walks the whole catalog.
+    pub fn zones(&self) -> Result<Vec<ZoneUsage>, StoreError> {
+        let geometry = self.volume.medium.geometry();
+        let reports = self.volume.medium.report(ZoneId(0), geometry.zones);
+        let reports = reports.map_err(|error| StoreError::io("report of the zones", error))?;
+        let mut contents: BTreeMap<ZoneId, Contents> = BTreeMap::new();
+        let mut count = |kind: FileKind, level: Option<u8>, extent: Extent| {
+            let entry = contents.entry(extent.zone).or_default();
+            *entry.levels.entry(level).or_default() += u64::from(extent.blocks);
+            entry.has_log |= kind == FileKind::Log;
+        };
+        self.volume.for_each_file(|_, record| {
+            if !record.is_leased() {
+                let level = record.annotation.hint.level;
+                record.extents.extents().for_each(|extent| count(record.kind, level, extent));
+            }
+        });
+        for file in self.volume.all_unsealed() {
+            if file.kind == FileKind::Log {
+                let map = Arc::clone(&file.lock().map);
+                map.extents().for_each(|extent| count(FileKind::Log, None, extent));
+            }
+        }
+        let zones = self.volume.space.zones();
+        let usage = reports.iter().zip(&zones).map(|(report, zone)| {
+            let held = contents.remove(&report.zone).unwrap_or_default();
+            let used_for = match zone.condition {
+                Condition::Superblock => ZoneUse::Superblock,
+                Condition::Journal => ZoneUse::Journal,
+                Condition::Unused => ZoneUse::Unused,
+                Condition::Free => ZoneUse::Free,
+                Condition::ReadOnly | Condition::Offline => ZoneUse::Retired,
+                Condition::Written | Condition::Leased if held.has_log => ZoneUse::Log,
+                Condition::Written | Condition::Leased => ZoneUse::Data,
+            };
+            let levels = held.levels.into_iter().map(|(level, blocks)| (level, bytes(blocks)));
+            let holds_data = zone.condition.holds_data() && zone.condition != Condition::Free;
+            ZoneUsage {
+                zone: report.zone,
+                zone_type: report.zone_type,
+                state: report.state,
+                used_for,
+                pointer: block::pointer(geometry, report).map(|block| bytes(block.into())),
+                capacity: bytes(zone.capacity.into()),
+                live: bytes(u64::from(zone.live) + u64::from(zone.unsealed)),
+                dead: bytes(zone.dead().into()),
+                pinned: bytes(zone.pinned.into()),
+                levels: levels.collect(),
+                stream: holds_data.then_some(zone.stream),
+            }
+        });
+        Ok(usage.collect())
+    }
+}

@@ -1,0 +1,25 @@
+//! The store's contract, on drives of every shape.
+
+use terrace_env::store::conformance::{self, Subject};
+use terrace_env::{runner, test_seeds};
+
+use crate::drive::{Mounted, shapes};
+
+#[test]
+fn files_on_zones_keep_the_contract_on_every_shape() {
+    for (name, geometry) in shapes() {
+        println!("on {name}");
+        let seeds = test_seeds(10);
+        runner::simulate(seeds.start, || {
+            let factory = || Box::new(Mounted::new(geometry.clone(), 1)) as Box<dyn Subject>;
+            conformance::run_durable(&factory, seeds);
+        });
+    }
+}
+
+#[test]
+fn files_on_zones_keep_the_contract_on_threads() {
+    let (_, geometry) = shapes().swap_remove(0);
+    let factory = || Box::new(Mounted::new(geometry.clone(), 1)) as Box<dyn Subject>;
+    conformance::run_durable(&factory, 0..1);
+}

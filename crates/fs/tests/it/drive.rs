@@ -1,0 +1,127 @@
+//! Drives and stores for the tests: odd shapes, made and mounted alike.
+
+use std::sync::Arc;
+
+use terrace_env::random::Random;
+use terrace_env::store::Store;
+use terrace_env::store::conformance::Subject;
+use terrace_env::{ByteCount, Uuid};
+use terrace_fs::{DATA_ZONES_MIN, FormatOptions, Fs, MountOptions, OPEN_ZONES_MIN};
+use terrace_zone::{Device, Emulator, Geometry, PowerCut};
+
+/// The shapes that tests run on, by name.
+pub(crate) fn shapes() -> Vec<(&'static str, Geometry)> {
+    let plain = Geometry::uniform(ByteCount::kib(512), 64);
+    vec![
+        ("plain", plain.clone()),
+        (
+            "512-byte blocks, capacity below size, a short last zone, few open zones",
+            Geometry {
+                logical_block: 512,
+                physical_block: 4096,
+                zone_size: 1544,
+                zone_capacity: 1096,
+                zones: 61,
+                last_zone_size: Some(800),
+                max_open: Some(OPEN_ZONES_MIN + 1),
+                max_active: Some(OPEN_ZONES_MIN + 1),
+                ..plain.clone()
+            },
+        ),
+        (
+            "conventional zones",
+            Geometry {
+                physical_block: 512,
+                logical_block: 512,
+                zone_size: 1024,
+                zone_capacity: 1024,
+                zones: 70,
+                conventional: vec![0..2, 20..23],
+                ..plain
+            },
+        ),
+        ("fewest zones", fewest()),
+    ]
+}
+
+/// The smallest drive that `format` accepts.
+pub(crate) fn fewest() -> Geometry {
+    Geometry {
+        max_open: Some(OPEN_ZONES_MIN + 1),
+        max_active: Some(OPEN_ZONES_MIN + 1),
+        ..Geometry::uniform(ByteCount::mib(1), DATA_ZONES_MIN + 2)
+    }
+}
+
+/// A store's identity that a seed gives.
+pub(crate) fn uuid(seed: u64) -> Uuid {
+    Random::seeded(seed).uuid()
+}
+
+/// An empty store on a drive in memory.
+pub(crate) fn formatted(geometry: Geometry, seed: u64) -> Arc<Emulator> {
+    let drive = Arc::new(Emulator::in_memory(geometry, seed).expect("a possible shape"));
+    format(&drive, seed);
+    drive
+}
+
+/// Makes a drive an empty store.
+pub(crate) fn format(drive: &Arc<Emulator>, seed: u64) {
+    let options = FormatOptions { uuid: Some(uuid(seed)) };
+    Fs::format(Arc::clone(drive) as Arc<dyn Device>, &options).expect("a store");
+}
+
+/// Mounts a drive for reading and writing.
+pub(crate) fn mount(drive: &Arc<Emulator>) -> Arc<Fs> {
+    let device = Arc::clone(drive) as Arc<dyn Device>;
+    Fs::mount(device, &MountOptions::default()).expect("a mounted store")
+}
+
+/// A store that can be closed and found again.
+pub(crate) struct Mounted {
+    pub(crate) drive: Arc<Emulator>,
+    pub(crate) fs: Option<Arc<Fs>>,
+}
+
+impl Mounted {
+    pub(crate) fn new(geometry: Geometry, seed: u64) -> Self {
+        let drive = formatted(geometry, seed);
+        let fs = Some(mount(&drive));
+        Self { drive, fs }
+    }
+
+    fn close(&mut self) {
+        if let Some(fs) = self.fs.take() {
+            fs.unmount();
+            assert_eq!(fs.audit(), Vec::<String>::new());
+        }
+    }
+}
+
+impl Subject for Mounted {
+    fn store(&self) -> Arc<dyn Store> {
+        Arc::clone(self.fs.as_ref().expect("mounted")) as Arc<dyn Store>
+    }
+
+    fn reopen(&mut self) {
+        self.close();
+        self.fs = Some(mount(&self.drive));
+    }
+
+    fn power_cut(&mut self, seed: u64) {
+        self.close();
+        let mut random = Random::seeded(seed);
+        let cut = PowerCut::any(&mut random);
+        self.drive.power_cut(cut, &mut random).expect("a medium in memory");
+        self.drive.power_on();
+        self.fs = Some(mount(&self.drive));
+    }
+}
+
+impl Drop for Mounted {
+    fn drop(&mut self) {
+        if let Some(fs) = self.fs.take() {
+            fs.unmount();
+        }
+    }
+}
