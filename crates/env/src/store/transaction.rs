@@ -22,7 +22,7 @@ pub enum Change {
         annotation: Annotation,
     },
     /// Gives back the bytes `start..end` of a sealed file: they must not be read again. Only whole
-    /// blocks inside the range come free.
+    /// blocks inside the range come free; of a log, whose bytes lie in frames, perhaps nothing.
     Trim {
         /// The file.
         id: FileId,

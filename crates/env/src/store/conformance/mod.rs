@@ -9,8 +9,8 @@
 //! in use. They hold in simulations and on threads.
 //!
 //! What the contract leaves open is left open here: reading an uncommitted file, deleting a file
-//! that is being written, reading the parts of trimmed blocks, and what becomes of unsynced bytes
-//! when a store is closed without a power cut.
+//! that is being written, reading parts of trimmed blocks or anything of trimmed logs, and what
+//! becomes of unsynced bytes when a store is closed without a power cut.
 
 mod actions;
 mod changes;
