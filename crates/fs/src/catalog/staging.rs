@@ -182,6 +182,9 @@ impl<'a> Staging<'a> {
         epoch: u32,
         annotation: &Arc<Annotation>,
     ) -> Result<(), StoreError> {
+        if self.effects.deleted.iter().any(|(gone, _)| *gone == id) {
+            return Err(StoreError::NotFound(id));
+        }
         if id == FileId::STORE || self.catalog.files.contains_key(&id) {
             return Err(wrong(id, "an id that was never used", "an existing file"));
         }
