@@ -8,12 +8,14 @@
 //! | [`frame`] | what logs are made of, and how their end is found |
 //! | [`superblock`] | where everything starts |
 //! | [`journal`] | the endless log of those records |
+//! | [`dir`] | the same store over a plain directory |
 //!
 //! fs does not know keys, or levels beyond the typed annotation.
 
 mod block;
 pub mod canary;
 pub mod catalog;
+pub mod dir;
 mod file;
 mod format;
 pub mod frame;

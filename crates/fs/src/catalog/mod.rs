@@ -17,4 +17,5 @@ pub use effects::{Effects, Freed};
 pub use extent::{Extent, ExtentMap, Mapped};
 pub use file::{FileRecord, LogRun};
 pub use record::Record;
+pub(crate) use staging::FIRST_SEQUENCE;
 pub use state::Catalog;

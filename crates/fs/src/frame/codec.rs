@@ -19,7 +19,7 @@ const VERSION: u8 = 1;
 const CONTINUES: u16 = 1;
 
 /// The sequence and chain that a log goes on with.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cursor {
     /// The sequence of the next frame.
     pub sequence: u64,

@@ -22,7 +22,10 @@ mod space;
 mod start;
 mod tail;
 
+pub(crate) use apply::Application;
 pub use committer::Journal;
+pub(crate) use payload::kind;
 pub use replay::{Replayed, replay};
+pub(crate) use roll::{Step, chunk, head, is_due};
 pub use space::JournalSpace;
 pub use start::format;

@@ -7,11 +7,11 @@ use crate::BlockAddr;
 use crate::superblock::Features;
 
 /// The types of the journal's frames.
-pub(super) mod kind {
+pub(crate) mod kind {
     /// A snapshot starts: [`Head`](super::Head).
-    pub(in crate::journal) const HEAD: u8 = 1;
+    pub(crate) const HEAD: u8 = 1;
     /// Records of one or more transactions.
-    pub(in crate::journal) const TRANSACTIONS: u8 = 2;
+    pub(crate) const TRANSACTIONS: u8 = 2;
     /// A part of a snapshot.
     pub(in crate::journal) const CHUNK: u8 = 3;
     /// A snapshot is complete: [`End`](super::End).

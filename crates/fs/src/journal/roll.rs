@@ -28,20 +28,20 @@ pub(super) enum Roll {
 }
 
 /// What a step writes, encoded.
-pub(super) struct Step {
-    pub(super) payloads: Vec<(u8, Vec<u8>)>,
+pub(crate) struct Step {
+    pub(crate) payloads: Vec<(u8, Vec<u8>)>,
     /// Where the roll is after this step; `None` if it is complete.
-    pub(super) next: Option<FileId>,
+    pub(crate) next: Option<FileId>,
 }
 
 /// Whether enough was written since the head for a roll, given what the last snapshot took.
-pub(super) fn is_due(since_head: u64, snapshot: u64) -> bool {
+pub(crate) fn is_due(since_head: u64, snapshot: u64) -> bool {
     // Half of what was written must be other than snapshot, or rolling would feed itself.
     since_head > LEAST.0.max(snapshot.saturating_mul(2))
 }
 
 /// The start of a snapshot.
-pub(super) fn head(catalog: &Catalog) -> Step {
+pub(crate) fn head(catalog: &Catalog) -> Step {
     let head = Head {
         features: Features::KNOWN,
         next_file: catalog.next_file(),
@@ -51,7 +51,7 @@ pub(super) fn head(catalog: &Catalog) -> Step {
 }
 
 /// The chunk that starts at `from`, and the end if it is the last.
-pub(super) fn chunk(catalog: &Catalog, from: FileId) -> Step {
+pub(crate) fn chunk(catalog: &Catalog, from: FileId) -> Step {
     let mut bytes = Vec::with_capacity(CHUNK);
     let next = catalog.encode_chunk(from, CHUNK, &mut bytes);
     let mut payloads = vec![(kind::CHUNK, bytes)];

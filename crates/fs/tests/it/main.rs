@@ -5,6 +5,7 @@ mod canary;
 mod catalog;
 mod changes;
 mod conformance;
+mod dir;
 mod drive;
 mod failures;
 mod flips;

@@ -1,0 +1,383 @@
+//! Commits: many at a time, one of whose actors leads.
+//!
+//! # Steps
+//! 1. Whoever commits syncs the files that it seals, and queues its changes.
+//! 2. Whoever finds nobody leading takes the journal, and with it the lead: it stages what is
+//!    queued on the catalog, in order; a transaction that does not fit fails by itself. It syncs
+//!    the directory if files were created, and appends the group to the journal in one synced
+//!    write.
+//! 3. The members of the group are told. Then deleted files are removed and trimmed bytes punched
+//!    out, and if the journal has grown enough, it is rolled.
+//!
+//! # Failure
+//! A write to the journal that fails leaves unknown what is on the medium. The store then takes no
+//! more commits; files can still be read, and the catalog may include what was staged and not
+//! acknowledged.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::Ordering;
+
+use terrace_env::store::{Change, FileKind, StoreError, Transaction};
+use terrace_env::{Cause, FileId};
+
+use super::journal::{Identity, Journal, RollError};
+use super::node::{self, Node};
+use super::volume::{State, Volume};
+use crate::BLOCK;
+use crate::catalog::{Catalog, Effects, Record};
+use crate::journal as codec;
+
+/// A group takes no further member beyond this, so that its write stays short.
+const GROUP_BYTES: usize = 1 << 20;
+
+/// Commits that wait, and how those ended that did.
+#[derive(Default)]
+pub(super) struct Queue {
+    next: u64,
+    waiting: BTreeMap<u64, Work>,
+    ended: BTreeMap<u64, Result<(), StoreError>>,
+    /// A roll that failed is not tried again before the journal has this many bytes.
+    roll_after: u64,
+}
+
+/// What is to be committed.
+pub(super) enum Work {
+    Changes(Transaction),
+    Records(Vec<Record>),
+}
+
+/// A group that has been staged.
+#[derive(Default)]
+struct Group {
+    members: Vec<u64>,
+    records: Vec<u8>,
+    effects: Vec<Effects>,
+    names_new_files: bool,
+}
+
+impl Volume {
+    /// Applies a transaction as a whole; it is durable when this returns.
+    pub(super) fn commit(&self, transaction: Transaction) -> Result<(), StoreError> {
+        let sealed: Vec<_> = {
+            let state = self.lock();
+            let sealed = transaction.changes().iter().filter_map(|change| match change {
+                Change::Seal { id, .. } => state.nodes.get(id).cloned(),
+                _ => None,
+            });
+            sealed.collect()
+        };
+        for node in sealed {
+            if node.sync()? {
+                self.count_sync();
+            }
+        }
+        self.enqueue(Work::Changes(transaction))
+    }
+
+    /// Queues changes and waits until they are durable, leading if nobody does.
+    pub(super) fn enqueue(&self, work: Work) -> Result<(), StoreError> {
+        let mut state = self.lock();
+        state.check()?;
+        let ticket = state.queue.next;
+        state.queue.next += 1;
+        state.queue.waiting.insert(ticket, work);
+        loop {
+            if let Some(result) = state.queue.ended.remove(&ticket) {
+                return result;
+            }
+            let Some(journal) = state.journal.take() else {
+                self.changed.wait(&mut state);
+                continue;
+            };
+            let group = state.stage_group();
+            drop(state);
+            let journal = self.lead(journal, group);
+            state = self.lock();
+            state.journal = Some(journal);
+            self.changed.notify_all();
+        }
+    }
+
+    /// Writes a group, tells its members, and tidies up.
+    fn lead(&self, mut journal: Journal, group: Group) -> Journal {
+        let written = self.write(&mut journal, &group);
+        {
+            let mut state = self.lock();
+            if let Err(error) = &written {
+                state.stop(error);
+            }
+            for ticket in &group.members {
+                state.queue.ended.insert(*ticket, written.clone());
+            }
+            if state.refusal.is_some() {
+                state.refuse_waiting();
+            }
+            self.changed.notify_all();
+        }
+        if written.is_ok() {
+            for effects in &group.effects {
+                self.carry_out(effects);
+            }
+            self.roll_if_due(&mut journal);
+        }
+        journal
+    }
+
+    fn write(&self, journal: &mut Journal, group: &Group) -> Result<(), StoreError> {
+        if group.records.is_empty() {
+            return Ok(());
+        }
+        let created = self.created.load(Ordering::Relaxed);
+        if group.names_new_files && created > journal.entries {
+            let synced = self.files.sync();
+            synced.map_err(|error| self.describe("syncing", "", error))?;
+            journal.entries = created;
+            self.count_sync();
+        }
+        let before = journal.written();
+        journal.commit(&group.records)?;
+        self.count_write(Cause::Journal, journal.written() - before);
+        self.count_sync();
+        Ok(())
+    }
+
+    /// Gives back what durable transactions have freed.
+    fn carry_out(&self, effects: &Effects) {
+        for (id, kind) in &effects.deleted {
+            self.remove(*id, *kind);
+        }
+        for freed in &effects.freed {
+            let block = BLOCK as u64;
+            let holes = freed
+                .extents
+                .iter()
+                .map(|extent| u64::from(extent.start) * block..u64::from(extent.end()) * block);
+            let holes: Vec<_> = holes.collect();
+            let kind = {
+                let state = self.lock();
+                // A file that is gone has no holes, and one that grows has moved nothing.
+                let Some(record) = state.catalog.get(freed.file).filter(|record| record.sealed)
+                else {
+                    continue;
+                };
+                if let Some(node) = state.nodes.get(&freed.file) {
+                    let mut file = node.lock();
+                    if file.readers > 0 {
+                        file.holes.extend(holes);
+                        continue;
+                    }
+                }
+                record.kind
+            };
+            self.punch(freed.file, kind, &holes);
+        }
+    }
+
+    /// Starts a new journal when the old one is mostly history.
+    fn roll_if_due(&self, journal: &mut Journal) {
+        let since = journal.written() - journal.snapshot;
+        let postponed = journal.written() < self.lock().queue.roll_after;
+        if postponed || !codec::is_due(since, journal.snapshot) {
+            return;
+        }
+        let old = journal.identity;
+        let (generation, sequence) = (old.generation + 1, journal.sequence());
+        let rolled = self.start_journal(Identity { generation, sequence, ..old });
+        match rolled {
+            Ok(new) => {
+                *journal = new;
+                self.count_roll();
+                self.remove_journal(old.generation);
+            }
+            Err(RollError::Before(_)) => {
+                // The old journal goes on: a full disk may have room again later.
+                self.remove_journal(generation);
+                self.lock().queue.roll_after = journal.written().saturating_mul(2);
+            }
+            Err(RollError::After(error)) => self.lock().stop(&error),
+        }
+    }
+
+    /// Writes the catalog to a new journal. Only the leader may: nobody else changes the catalog.
+    fn start_journal(&self, identity: Identity) -> Result<Journal, RollError> {
+        let created = || self.created.load(Ordering::Relaxed);
+        let journal = Journal::start(&self.files, identity, created, |next| {
+            let state = self.lock();
+            snapshot_step(&state.catalog, next)
+        })?;
+        self.count_write(Cause::Journal, journal.written());
+        self.count_write(Cause::Superblock, BLOCK as u64);
+        Ok(journal)
+    }
+
+    fn remove_journal(&self, generation: u64) {
+        // Where that fails, the next opening does it.
+        let _ = self.files.remove(&super::names::journal(generation));
+    }
+}
+
+/// The part of a snapshot that starts at `next`; its head if that is `None`.
+pub(super) fn snapshot_step(catalog: &Catalog, next: Option<FileId>) -> codec::Step {
+    match next {
+        None => codec::head(catalog),
+        Some(from) => codec::chunk(catalog, from),
+    }
+}
+
+impl State {
+    /// Takes what is queued and stages it.
+    fn stage_group(&mut self) -> Group {
+        let mut group = Group::default();
+        while group.records.len() < GROUP_BYTES
+            && let Some((ticket, work)) = self.queue.waiting.pop_first()
+        {
+            match self.stage(work, &mut group) {
+                Ok(()) => group.members.push(ticket),
+                Err(error) => drop(self.queue.ended.insert(ticket, Err(error))),
+            }
+        }
+        group
+    }
+
+    fn stage(&mut self, work: Work, group: &mut Group) -> Result<(), StoreError> {
+        self.check()?;
+        let mut records = match work {
+            Work::Records(records) => records,
+            Work::Changes(transaction) => {
+                let resolved = transaction
+                    .changes()
+                    .iter()
+                    .filter_map(|change| self.resolve(change).transpose());
+                resolved.collect::<Result<Vec<_>, _>>()?
+            }
+        };
+        let effects = self.catalog.stage(&mut records)?;
+        for record in &records {
+            record.encode(&mut group.records);
+            if let Record::Create { id, .. } | Record::Seal { id, .. } = record {
+                group.names_new_files = true;
+                self.note_committed(*id);
+            }
+        }
+        for (id, _) in &effects.deleted {
+            self.note_deleted(*id);
+        }
+        group.effects.push(effects);
+        Ok(())
+    }
+
+    /// The record of a change; none if it changes nothing.
+    fn resolve(&self, change: &Change) -> Result<Option<Record>, StoreError> {
+        Ok(Some(match change {
+            Change::Create { id, annotation } => {
+                let node = self.written_node(*id)?;
+                let file = node.lock();
+                let (size, extents) = match node.kind {
+                    FileKind::Log => (0, vec![node::lease(0)]),
+                    FileKind::Table | FileKind::Client => {
+                        (file.synced, node::extents(file.synced, None))
+                    }
+                };
+                let (id, kind, epoch) = (*id, node.kind, file.log.epoch);
+                let annotation = annotation.clone().into();
+                Record::Create { id, kind, size, extents, epoch, annotation }
+            }
+            Change::Seal { id, annotation } => self.resolve_seal(*id, annotation)?,
+            Change::Trim { id, start, end } => return self.resolve_trim(*id, *start, *end),
+            Change::Delete { id } => Record::Delete { id: *id },
+            Change::Annotate { id, annotation } => {
+                Record::Annotate { id: *id, annotation: annotation.clone().into() }
+            }
+            Change::Link { name, id } => Record::Link { name: name.as_str().into(), id: *id },
+            Change::Unlink { name } => {
+                Record::Unlink { name: name.as_str().into(), id: FileId::STORE }
+            }
+            Change::Rename { from, to } => {
+                let (from, to) = (from.as_str().into(), to.as_str().into());
+                Record::Rename { from, to, id: FileId::STORE, replaced: None }
+            }
+        }))
+    }
+
+    fn resolve_seal(
+        &self,
+        id: FileId,
+        annotation: &terrace_env::store::Annotation,
+    ) -> Result<Record, StoreError> {
+        let node = self.written_node(id)?;
+        let file = node.lock();
+        if file.sealed || !file.finished {
+            let expected = "an unsealed file whose writer has finished";
+            return Err(node.wrong_state(expected, &file));
+        }
+        let (size, kind, epoch) = (file.size, node.kind, file.log.epoch);
+        let extents = match kind {
+            FileKind::Log => node::extents(u64::from(file.log.block) * BLOCK as u64, None),
+            FileKind::Table | FileKind::Client => {
+                let padding = (size.next_multiple_of(BLOCK as u64) - size) as usize;
+                let zeros = [0; BLOCK];
+                let whole = |crc| terrace_env::checksum::crc32c_append(crc, &zeros[..padding]);
+                node::extents(size, file.crc.map(whole))
+            }
+        };
+        let annotation = annotation.clone().into();
+        Ok(Record::Seal { id, kind, size, extents, epoch, annotation })
+    }
+
+    fn resolve_trim(&self, id: FileId, start: u64, end: u64) -> Result<Option<Record>, StoreError> {
+        let (size, kind) = match self.nodes.get(&id) {
+            Some(node) => (node.lock().size, node.kind),
+            None => self.catalog.file(id).map(|record| (record.size, record.kind))?,
+        };
+        if start > end || end > size {
+            return Err(StoreError::OutOfRange { id, start, end, valid: format!("{size} bytes") });
+        }
+        let block = BLOCK as u64;
+        let from = start.div_ceil(block);
+        let to = if end == size { end.div_ceil(block) } else { end / block };
+        // The blocks of a log hold frames: none of them comes free before the log is deleted.
+        let (from, to) = if kind == FileKind::Log { (0, 0) } else { (from, to.max(from)) };
+        let (from, to) = (from as u32, to as u32);
+        Ok(Some(Record::Trim { id, from, to }))
+    }
+
+    /// The node of a file that was written since the store was opened.
+    fn written_node(&self, id: FileId) -> Result<&Node, StoreError> {
+        if let Some(node) = self.nodes.get(&id) {
+            return Ok(node);
+        }
+        let record = self.catalog.file(id)?;
+        let (expected, got) = if record.sealed {
+            ("an unsealed file", "a sealed file")
+        } else {
+            ("an unsealed file whose writer has finished", "an unsealed file without a writer")
+        };
+        Err(StoreError::WrongState { id, expected, got })
+    }
+
+    fn note_committed(&self, id: FileId) {
+        if let (Some(node), Some(record)) = (self.nodes.get(&id), self.catalog.get(id)) {
+            let mut file = node.lock();
+            (file.committed, file.sealed, file.recorded) = (true, record.sealed, record.size);
+        }
+    }
+
+    fn note_deleted(&mut self, id: FileId) {
+        if let Some(node) = self.nodes.remove(&id) {
+            let mut file = node.lock();
+            // Committed or not before, there is nothing left for its writer to remove.
+            (file.committed, file.deleted) = (true, true);
+            if file.readers > 0 {
+                self.pinned.insert(id, file.size);
+            }
+        }
+    }
+
+    /// Nobody will lead those who wait.
+    fn refuse_waiting(&mut self) {
+        let refusal = self.refusal.clone();
+        while let Some((ticket, _)) = self.queue.waiting.pop_first() {
+            self.queue.ended.insert(ticket, refusal.clone().map_or(Ok(()), Err));
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! Writes tables and clients' files: appends go straight to the file, and the operating system
+//! gathers them.
+//!
+//! # Threads
+//! One writer to a file; readers see every byte that was appended.
+
+use std::sync::Arc;
+
+use terrace_env::checksum::crc32c_append;
+use terrace_env::store::{FileKind, FileWriter, StoreError};
+use terrace_env::{Cause, FileId};
+
+use super::commit::Work;
+use super::node::{Node, extents};
+use super::reservation::Allowance;
+use super::volume::Volume;
+use crate::BLOCK;
+use crate::catalog::Record;
+
+/// More than a file's blocks can be counted to: 16 TiB.
+const SIZE_MAX: u64 = u32::MAX as u64 * BLOCK as u64;
+
+/// See the [module](self).
+pub(super) struct DataWriter {
+    pub(super) volume: Arc<Volume>,
+    pub(super) node: Arc<Node>,
+    pub(super) cause: Cause,
+    pub(super) allowance: Allowance,
+    /// After a failed sync nobody knows which bytes are durable.
+    pub(super) failed: Option<StoreError>,
+}
+
+impl DataWriter {
+    fn check(&self) -> Result<(), StoreError> {
+        self.failed.clone().map_or(Ok(()), Err)
+    }
+
+    /// Records the length that has been synced, if others know the file.
+    fn record_size(&self) -> Result<(), StoreError> {
+        let (id, size) = {
+            let state = self.node.lock();
+            if !state.committed || state.recorded == state.synced {
+                return Ok(());
+            }
+            (self.node.id, state.synced)
+        };
+        if self.node.kind != FileKind::Client {
+            return Ok(());
+        }
+        let extents = extents(size, None);
+        self.volume.enqueue(Work::Records(vec![Record::Resize { id, size, from: 0, extents }]))?;
+        self.node.lock().recorded = size;
+        Ok(())
+    }
+}
+
+impl FileWriter for DataWriter {
+    fn id(&self) -> FileId {
+        self.node.id
+    }
+
+    fn len(&self) -> u64 {
+        self.node.lock().size
+    }
+
+    fn append(&mut self, bytes: &[u8]) -> Result<(), StoreError> {
+        self.check()?;
+        self.node.check_writable()?;
+        let size = self.len();
+        if bytes.len() as u64 > SIZE_MAX - size {
+            let got = format!("{} after {size}", bytes.len());
+            let id = self.node.id;
+            return Err(StoreError::Invalid(format!(
+                "file {id}: expected at most {SIZE_MAX} bytes, found {got}"
+            )));
+        }
+        let written = self.node.file.write_at(size, bytes);
+        written.map_err(|error| self.allowance.describe(&self.node, bytes.len(), error))?;
+        self.volume.count_write(self.cause, bytes.len() as u64);
+        self.allowance.spend(bytes.len() as u64);
+        let mut state = self.node.lock();
+        state.size += bytes.len() as u64;
+        state.crc = state.crc.map(|crc| crc32c_append(crc, bytes));
+        Ok(())
+    }
+
+    fn sync(&mut self) -> Result<(), StoreError> {
+        self.check()?;
+        if self.node.lock().deleted {
+            return Err(StoreError::NotFound(self.node.id));
+        }
+        match self.node.sync() {
+            Ok(was_volatile) => {
+                if was_volatile {
+                    self.volume.count_sync();
+                }
+                self.record_size()
+            }
+            Err(error) => {
+                self.failed = Some(error.clone());
+                Err(error)
+            }
+        }
+    }
+
+    fn finish(&mut self) -> Result<(), StoreError> {
+        self.check()?;
+        let mut state = self.node.lock();
+        if state.deleted {
+            return Err(StoreError::NotFound(self.node.id));
+        }
+        state.finished = true;
+        Ok(())
+    }
+}
+
+impl Drop for DataWriter {
+    fn drop(&mut self) {
+        self.volume.writer_ended(&self.node);
+    }
+}

@@ -1,0 +1,77 @@
+//! What the store asks of a file system: a seam narrow enough that a power cut can be played
+//! through behind it.
+//!
+//! | implementation | what it is |
+//! |---|---|
+//! | [`OsFiles`](super::OsFiles) | a directory |
+//! | [`MemoryFiles`](super::MemoryFiles) | the fake, which knows what has been synced |
+//!
+//! All calls may wait for the disk, so none is made under a lock.
+
+use std::io;
+use std::ops::Range;
+use std::sync::Arc;
+
+use terrace_env::ByteCount;
+
+use crate::Access;
+
+/// The files of one flat directory.
+pub trait Files: Send + Sync + 'static {
+    /// The names of all files, in order.
+    fn list(&self) -> io::Result<Vec<String>>;
+
+    /// Makes an empty file, or empties the one of this name.
+    fn create(&self, name: &str) -> io::Result<Arc<dyn FileHandle>>;
+
+    /// Opens a file.
+    fn open(&self, name: &str, access: Access) -> io::Result<Arc<dyn FileHandle>>;
+
+    /// Moves a name, replacing the file that has the new one.
+    fn rename(&self, from: &str, to: &str) -> io::Result<()>;
+
+    /// Removes a name. Handles go on working.
+    fn remove(&self, name: &str) -> io::Result<()>;
+
+    /// Makes all names durable as they are now.
+    fn sync(&self) -> io::Result<()>;
+
+    /// How much can still be written.
+    fn room(&self) -> io::Result<Room>;
+
+    /// What the directory is called in errors.
+    fn describe(&self) -> String;
+}
+
+/// The space of the file system that holds the directory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Room {
+    /// All its bytes.
+    pub total: ByteCount,
+    /// Bytes that this process may still write.
+    pub available: ByteCount,
+}
+
+/// An open file.
+pub trait FileHandle: Send + Sync + 'static {
+    /// Its length in bytes.
+    fn size(&self) -> io::Result<u64>;
+
+    /// Fills `into` with the bytes from `offset` on; all of them, or an error.
+    fn read_at(&self, offset: u64, into: &mut [u8]) -> io::Result<()>;
+
+    /// Writes all of `bytes` at `offset`.
+    fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()>;
+
+    /// Cuts or lengthens with zeros.
+    fn set_size(&self, size: u64) -> io::Result<()>;
+
+    /// Makes the bytes and the length durable.
+    fn sync(&self) -> io::Result<()>;
+
+    /// Gives the bytes' space back; they read as zeros. The length stays.
+    fn punch(&self, range: Range<u64>) -> io::Result<()>;
+
+    /// Sets aside space for the first `size` bytes; the length stays.
+    fn preallocate(&self, size: u64) -> io::Result<()>;
+}

@@ -1,0 +1,310 @@
+//! The journal: a file of frames that starts with a snapshot, and the superblock that names it.
+//!
+//! Frames of the snapshot are durable before the superblock names them; how far the snapshot
+//! reaches is kept in the superblock, so that none of it can be taken for a torn tail.
+
+use std::sync::Arc;
+
+use terrace_env::codec::{DecodeError, Reader, Writer};
+use terrace_env::store::StoreError;
+use terrace_env::{FileId, IoBuf, Uuid};
+
+use super::source::FileSource;
+use super::{FileHandle, Files, names};
+use crate::Access;
+use crate::catalog::Catalog;
+use crate::frame::{
+    AppendScan, Binding, BlockSource, Cursor, FrameHead, PAYLOAD_MAX, encode_frame,
+};
+use crate::journal::{Application, Step, kind};
+use crate::superblock::{Features, JournalHead, Placement, Shape, Superblock};
+use crate::{BLOCK, BlockAddr};
+
+/// Space set aside behind the snapshot, so that a full disk can still record deletes: room for 256
+/// of them, each a block.
+const AHEAD: u64 = 256 * BLOCK as u64;
+
+/// What a directory's journal says.
+pub(super) struct Replayed {
+    pub(super) superblock: Superblock,
+    pub(super) catalog: Catalog,
+    /// The sequence of the frame after the last.
+    pub(super) sequence: u64,
+}
+
+/// Which journal to write.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Identity {
+    pub(super) uuid: Uuid,
+    pub(super) generation: u64,
+    pub(super) epoch: u32,
+    /// The sequence of its first frame.
+    pub(super) sequence: u64,
+}
+
+/// The journal's end, in the hands of one actor at a time.
+pub(super) struct Journal {
+    files: Arc<dyn Files>,
+    file: Arc<dyn FileHandle>,
+    pub(super) identity: Identity,
+    binding: Binding,
+    cursor: Cursor,
+    block: u32,
+    /// Bytes of the snapshot.
+    pub(super) snapshot: u64,
+    /// How many of the files that were ever created have a durable entry in the directory.
+    pub(super) entries: u64,
+}
+
+/// Reads the superblock; `None` if there is none.
+pub(super) fn read_superblock(
+    files: &dyn Files,
+    write: bool,
+) -> Result<Option<Superblock>, StoreError> {
+    let what = || format!("reading {}/{}", files.describe(), names::CURRENT);
+    let file = match files.open(names::CURRENT, Access::ReadOnly) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        other => other.map_err(|error| StoreError::io(what(), error))?,
+    };
+    let size = file.size().map_err(|error| StoreError::io(what(), error))?;
+    if size != BLOCK as u64 {
+        return Err(damaged(0, format!("{BLOCK} bytes"), format!("{size} bytes")));
+    }
+    let mut block = IoBuf::zeroed(BLOCK);
+    file.read_at(0, &mut block).map_err(|error| StoreError::io(what(), error))?;
+    let superblock = Superblock::decode(&block).map_err(|error| match error {
+        DecodeError::Short { field, offset, expected, got } => {
+            damaged(offset, format!("{expected} bytes of {field}"), format!("{got} bytes"))
+        }
+        DecodeError::Value { field, offset, expected, got } => {
+            damaged(offset, format!("{field}: {expected}"), format!("{got:#x}"))
+        }
+    })?;
+    superblock.features.check(write)?;
+    if superblock.placement != Placement::File {
+        let got = format!("{:?}", superblock.placement);
+        return Err(damaged(0, "the superblock of a directory".into(), got));
+    }
+    Ok(Some(superblock))
+}
+
+fn damaged(offset: usize, expected: String, got: String) -> StoreError {
+    StoreError::Corruption { region: names::CURRENT.into(), offset: offset as u64, expected, got }
+}
+
+/// Reads the journal that the superblock names. With `write`, what an earlier process left in the
+/// cache of the operating system is made durable first.
+pub(super) fn replay(
+    files: &dyn Files,
+    superblock: Superblock,
+    write: bool,
+) -> Result<Replayed, StoreError> {
+    let name = names::journal(superblock.generation);
+    let wrap = |error| StoreError::io(format!("{}/{name}", files.describe()), error);
+    let file = match files.open(&name, Access::ReadOnly) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            let expected = format!("a file {name}, which {} names", names::CURRENT);
+            return Err(damaged(0, expected, "no such file".into()));
+        }
+        other => other.map_err(wrap)?,
+    };
+    if write {
+        file.sync().map_err(wrap)?;
+    }
+    let mut options = Reader::new(&superblock.options);
+    let snapshot_end = options.u32("snapshot end").and_then(|end| {
+        options.finish("options")?;
+        Ok(end)
+    });
+    let snapshot_end = snapshot_end
+        .map_err(|error| damaged(0, "options that decode".into(), error.to_string()))?;
+    let source = FileSource::new(&file, name, None)?;
+    let (catalog, sequence) = read_frames(&source, &superblock, snapshot_end)?;
+    Ok(Replayed { superblock, catalog, sequence })
+}
+
+fn read_frames(
+    source: &FileSource,
+    superblock: &Superblock,
+    snapshot_end: u32,
+) -> Result<(Catalog, u64), StoreError> {
+    let JournalHead { sequence, epoch, chain, .. } = superblock.head;
+    let binding = Binding { uuid: superblock.uuid, owner: 0, epoch };
+    let start = Cursor { sequence, chain };
+    let mut scan = AppendScan::new(source, binding, 0, start, snapshot_end);
+    let mut application = Application::default();
+    let corruption = |block: u32, expected: &str, got: String| {
+        let (region, offset) = source.place(block);
+        StoreError::Corruption { region, offset, expected: expected.into(), got }
+    };
+    let mut is_first = true;
+    while let Some(append) = scan.next_append()? {
+        let block = append.spans.first().map_or(0, |span| span.block);
+        if std::mem::take(&mut is_first) && append.kind != kind::HEAD {
+            let got = format!("a frame of type {}", append.kind);
+            return Err(corruption(block, "the head of a snapshot", got));
+        }
+        let mut payload = Reader::new(&append.payload);
+        application
+            .apply(append.kind, append.payload.len() as u64, &mut payload)
+            .map_err(|(expected, got)| corruption(block, expected, got))?;
+    }
+    let (end, cursor) = scan.end();
+    let finished = application.finish();
+    let (catalog, _) = finished.map_err(|got| corruption(end, "a complete snapshot", got))?;
+    Ok((catalog, cursor.sequence))
+}
+
+impl Journal {
+    /// Writes a new journal that starts with a snapshot, and puts it in force. `step` gives the
+    /// snapshot piece by piece, first its head.
+    ///
+    /// An error from before the superblock was renamed leaves the old journal in force, and says
+    /// so by [`RollError::Before`].
+    pub(super) fn start(
+        files: &Arc<dyn Files>,
+        identity: Identity,
+        entries: impl Fn() -> u64,
+        mut step: impl FnMut(Option<FileId>) -> Step,
+    ) -> Result<Self, RollError> {
+        let name = names::journal(identity.generation);
+        let before = |error: std::io::Error| {
+            RollError::Before(StoreError::io(format!("{}/{name}", files.describe()), error))
+        };
+        let file = files.create(&name).map_err(before)?;
+        let Identity { uuid, epoch, sequence, .. } = identity;
+        let binding = Binding { uuid, owner: 0, epoch };
+        let cursor = binding.start(sequence);
+        let files = Arc::clone(files);
+        let mut journal =
+            Self { files, file, identity, binding, cursor, block: 0, snapshot: 0, entries: 0 };
+        let mut next = None;
+        loop {
+            let piece = step(next);
+            for (kind, payload) in &piece.payloads {
+                journal.append(*kind, payload, sequence).map_err(RollError::Before)?;
+            }
+            next = piece.next;
+            if next.is_none() {
+                break;
+            }
+        }
+        journal.snapshot = journal.written();
+        // Where the file system cannot set space aside, a full disk refuses deletes as well.
+        let _ = journal.file.preallocate(journal.written() + AHEAD);
+        journal.file.sync().map_err(before)?;
+        journal.put_in_force(cursor.chain, entries)?;
+        Ok(journal)
+    }
+
+    /// Makes `CURRENT` name this journal.
+    fn put_in_force(&mut self, chain: u32, entries: impl Fn() -> u64) -> Result<(), RollError> {
+        let Identity { uuid, generation, epoch, sequence } = self.identity;
+        let what = |what: &str| format!("{what} {}/{}", self.files.describe(), names::CURRENT);
+        let mut options = Vec::new();
+        options.put_u32(self.block);
+        let superblock = Superblock {
+            uuid,
+            generation,
+            features: Features::default(),
+            shape: Shape::default(),
+            placement: Placement::File,
+            head: JournalHead { at: BlockAddr::default(), sequence, epoch, chain },
+            splices: Vec::new(),
+            options,
+        };
+        let written = || {
+            let file = self.files.create(names::CURRENT_NEW)?;
+            file.write_at(0, &superblock.encode())?;
+            file.sync()?;
+            // The journal's own entry must be durable before anything names it.
+            self.files.sync()
+        };
+        written().map_err(|error| RollError::Before(StoreError::io(what("writing"), error)))?;
+        let known = entries();
+        let renamed = || {
+            self.files.rename(names::CURRENT_NEW, names::CURRENT)?;
+            self.files.sync()
+        };
+        renamed().map_err(|error| RollError::After(StoreError::io(what("renaming"), error)))?;
+        self.entries = known;
+        Ok(())
+    }
+
+    /// Bytes of the journal.
+    pub(super) fn written(&self) -> u64 {
+        u64::from(self.block) * BLOCK as u64
+    }
+
+    /// The sequence of the next frame.
+    pub(super) fn sequence(&self) -> u64 {
+        self.cursor.sequence
+    }
+
+    /// Appends the records of transactions; durable when this returns.
+    pub(super) fn commit(&mut self, records: &[u8]) -> Result<(), StoreError> {
+        // Every commit is durable before the next one is written.
+        let synced = self.cursor.sequence;
+        self.append(kind::TRANSACTIONS, records, synced)?;
+        self.file.sync().map_err(|error| self.describe(error))
+    }
+
+    fn append(&mut self, kind: u8, payload: &[u8], synced: u64) -> Result<(), StoreError> {
+        let mut bytes = IoBuf::with_capacity(payload.len() + 2 * BLOCK);
+        let mut cursor = self.cursor;
+        encode_append(&self.binding, &mut cursor, kind, synced, payload, &mut bytes);
+        let end = self.written() + bytes.len() as u64;
+        let Ok(end) = u32::try_from(end / BLOCK as u64) else {
+            let expected = "a journal of fewer than 2^32 blocks";
+            return Err(StoreError::Invalid(format!("{}: expected {expected}", self.name())));
+        };
+        self.file.write_at(self.written(), &bytes).map_err(|error| self.describe(error))?;
+        (self.cursor, self.block) = (cursor, end);
+        Ok(())
+    }
+
+    fn name(&self) -> String {
+        format!("{}/{}", self.files.describe(), names::journal(self.identity.generation))
+    }
+
+    fn describe(&self, error: std::io::Error) -> StoreError {
+        StoreError::io(format!("writing {}", self.name()), error)
+    }
+}
+
+/// How a roll failed.
+#[derive(Debug)]
+pub(super) enum RollError {
+    /// The old journal is in force.
+    Before(StoreError),
+    /// Which journal is in force is unknown.
+    After(StoreError),
+}
+
+impl RollError {
+    pub(super) fn into_error(self) -> StoreError {
+        let (Self::Before(error) | Self::After(error)) = self;
+        error
+    }
+}
+
+/// Appends the frames of one append: more than one if it is longer than a frame.
+pub(super) fn encode_append(
+    binding: &Binding,
+    cursor: &mut Cursor,
+    kind: u8,
+    synced: u64,
+    payload: &[u8],
+    to: &mut IoBuf,
+) {
+    let mut rest = payload;
+    loop {
+        let (part, after) = rest.split_at(rest.len().min(PAYLOAD_MAX));
+        let head = FrameHead { synced, kind, continues: !after.is_empty() };
+        encode_frame(binding, cursor, head, part, to);
+        rest = after;
+        if rest.is_empty() {
+            return;
+        }
+    }
+}

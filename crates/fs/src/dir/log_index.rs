@@ -1,0 +1,67 @@
+//! Which bytes of a log lie in which frame, and what they must add up to.
+
+use terrace_env::checksum::crc32c;
+use terrace_env::store::StoreError;
+
+use crate::BLOCK;
+use crate::frame::{HEADER, LogScan, LogTail};
+
+/// The payload of one frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Spot {
+    /// The log's byte that it starts with.
+    pub(super) offset: u64,
+    /// Where it starts in the file.
+    pub(super) place: u64,
+    pub(super) len: u32,
+    /// The CRC32C of the payload alone: a frame that was whole when it was indexed is verified
+    /// again each time it is read.
+    pub(super) crc: u32,
+}
+
+impl Spot {
+    /// The log's byte after its last one.
+    pub(super) fn end(&self) -> u64 {
+        self.offset + u64::from(self.len)
+    }
+}
+
+/// The frames of a log, in order.
+#[derive(Clone, Debug, Default)]
+pub(super) struct LogIndex {
+    spots: Vec<Spot>,
+}
+
+impl LogIndex {
+    /// Reads a whole log; every frame of it is verified.
+    pub(super) fn scan(mut scan: LogScan<'_>) -> Result<(Self, LogTail), StoreError> {
+        let mut index = Self::default();
+        while let Some(append) = scan.next_append()? {
+            let mut rest = &append.payload[..];
+            for span in &append.spans {
+                let (payload, after) = rest.split_at(span.len as usize);
+                index.push(span.block, payload);
+                rest = after;
+            }
+        }
+        Ok((index, scan.tail()))
+    }
+
+    /// The payload bytes of all frames.
+    pub(super) fn size(&self) -> u64 {
+        self.spots.last().map_or(0, Spot::end)
+    }
+
+    /// Adds the frame that starts at `block` of the file.
+    pub(super) fn push(&mut self, block: u32, payload: &[u8]) {
+        let place = u64::from(block) * BLOCK as u64 + HEADER as u64;
+        let (offset, len, crc) = (self.size(), payload.len() as u32, crc32c(payload));
+        self.spots.push(Spot { offset, place, len, crc });
+    }
+
+    /// The frame that holds the byte at `offset`; `None` beyond the end.
+    pub(super) fn find(&self, offset: u64) -> Option<Spot> {
+        let after = self.spots.partition_point(|spot| spot.end() <= offset);
+        self.spots.get(after).copied().filter(|spot| spot.offset <= offset)
+    }
+}

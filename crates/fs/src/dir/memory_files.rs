@@ -1,0 +1,342 @@
+//! The fake: a directory in memory that knows what has been synced.
+//!
+//! # Fault model
+//! - After a **power cut** each sector of 512 bytes of a file is, by chance, as it was last synced
+//!   or as it was last written; the length is one of the two or in between. Each name,
+//!   independently of the others, is as it was when the directory was last synced or as it is now.
+//! - A cut can be set to happen at the n-th operation that changes or syncs something. That
+//!   operation fails, though what it wrote may be found afterwards; all later ones fail too.
+//! - After a **crash of the process** everything is there, and as volatile as before.
+//! - One operation can be made to fail by itself.
+//!
+//! # Threads
+//! Any number; one lock, never held over anything that waits.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::ops::Range;
+use std::sync::Arc;
+
+use terrace_env::ByteCount;
+use terrace_env::random::{Random, Rng};
+use terrace_env::sync::{Mutex, MutexGuard, assert_no_lock_held};
+
+use super::{FileHandle, Files, Room};
+use crate::Access;
+
+const SECTOR: usize = 512;
+
+/// A directory in memory that knows what has been synced, and loses what has not when its power is
+/// cut. Clones share the files.
+#[derive(Clone, Default)]
+pub struct MemoryFiles(Arc<Mutex<Disk>>);
+
+#[derive(Default)]
+struct Disk {
+    contents: BTreeMap<u64, Content>,
+    next: u64,
+    names: BTreeMap<String, u64>,
+    durable_names: BTreeMap<String, u64>,
+    operations: u64,
+    cut_at: Option<u64>,
+    fail_at: Option<(u64, io::ErrorKind)>,
+    /// Handles made before the last restart are dead.
+    life: u64,
+}
+
+#[derive(Clone, Default)]
+struct Content {
+    now: Vec<u8>,
+    durable: Vec<u8>,
+}
+
+struct MemoryFile {
+    disk: Arc<Mutex<Disk>>,
+    content: u64,
+    life: u64,
+}
+
+impl MemoryFiles {
+    /// An empty directory.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// How many operations have changed or synced something.
+    #[must_use]
+    pub fn operations(&self) -> u64 {
+        self.0.lock().operations
+    }
+
+    /// Cuts the power at the operation of this number, counted like
+    /// [`operations`](Self::operations) from zero.
+    pub fn cut_at(&self, operation: u64) {
+        self.0.lock().cut_at = Some(operation);
+    }
+
+    /// Makes the operation of this number fail by itself.
+    pub fn fail_at(&self, operation: u64, kind: io::ErrorKind) {
+        self.0.lock().fail_at = Some((operation, kind));
+    }
+
+    /// What is found when the power comes back. All of it is durable.
+    #[must_use]
+    pub fn power_cut(&self, random: &mut Random) -> Self {
+        let disk = self.0.lock();
+        let mut names = BTreeMap::new();
+        let all: BTreeSet<&String> = disk.names.keys().chain(disk.durable_names.keys()).collect();
+        for name in all {
+            let of = if random.random() { &disk.names } else { &disk.durable_names };
+            if let Some(content) = of.get(name) {
+                names.insert(name.clone(), *content);
+            }
+        }
+        let survive = |content: &Content, random: &mut Random| {
+            let bytes = content.survivor(random);
+            Content { now: bytes.clone(), durable: bytes }
+        };
+        let contents = names.values().copied().collect::<BTreeSet<u64>>();
+        let contents =
+            contents.into_iter().map(|id| (id, survive(&disk.contents[&id], random))).collect();
+        let durable_names = names.clone();
+        let next = disk.next;
+        Self(Arc::new(Mutex::new(Disk { contents, next, names, durable_names, ..Disk::default() })))
+    }
+
+    /// What a new process finds: everything, and what was volatile still is. Handles of the old
+    /// process are dead.
+    pub fn restart(&self) {
+        let mut disk = self.0.lock();
+        disk.life += 1;
+        disk.cut_at = None;
+        disk.fail_at = None;
+    }
+
+    /// A copy of the directory as it is now, all durable.
+    #[must_use]
+    pub fn copy(&self) -> Self {
+        let disk = self.0.lock();
+        let whole = |content: &Content| {
+            let (now, durable) = (content.now.clone(), content.now.clone());
+            Content { now, durable }
+        };
+        let contents = disk.contents.iter().map(|(id, content)| (*id, whole(content))).collect();
+        let (names, durable_names, next) = (disk.names.clone(), disk.names.clone(), disk.next);
+        Self(Arc::new(Mutex::new(Disk { contents, next, names, durable_names, ..Disk::default() })))
+    }
+
+    /// The bytes of a file.
+    #[must_use]
+    pub fn bytes(&self, name: &str) -> Option<Vec<u8>> {
+        let disk = self.0.lock();
+        disk.names.get(name).map(|id| disk.contents[id].now.clone())
+    }
+
+    /// Replaces the bytes of a file, durably: damage.
+    pub fn overwrite(&self, name: &str, bytes: Vec<u8>) {
+        let mut disk = self.0.lock();
+        let id = *disk.names.get(name).expect("a file that is there");
+        disk.contents.insert(id, Content { now: bytes.clone(), durable: bytes });
+    }
+
+    fn change(&self) -> io::Result<(MutexGuard<'_, Disk>, bool)> {
+        Disk::change(&self.0)
+    }
+}
+
+impl Content {
+    fn survivor(&self, random: &mut Random) -> Vec<u8> {
+        let (a, b) = (self.now.len(), self.durable.len());
+        let size = match random.random_range(0..3) {
+            0 => a,
+            1 => b,
+            _ => random.random_range(a.min(b)..=a.max(b)),
+        };
+        let (lose, keep) = (random.random_range(0..4) == 0, random.random_range(0..4) == 0);
+        let mut bytes = vec![0; size];
+        for (number, sector) in bytes.chunks_mut(SECTOR).enumerate() {
+            let kept = keep || (!lose && random.random());
+            let from = if kept { &self.now } else { &self.durable };
+            let start = (number * SECTOR).min(from.len());
+            let end = (start + sector.len()).min(from.len());
+            sector[..end - start].copy_from_slice(&from[start..end]);
+        }
+        bytes
+    }
+}
+
+impl Disk {
+    /// Counts an operation that changes something; says whether it is the one the power fails at.
+    fn change(disk: &Mutex<Self>) -> io::Result<(MutexGuard<'_, Self>, bool)> {
+        assert_no_lock_held("a file operation");
+        let mut disk = disk.lock();
+        disk.check_power()?;
+        let number = disk.operations;
+        disk.operations += 1;
+        if let Some((at, kind)) = disk.fail_at
+            && at == number
+        {
+            return Err(io::Error::new(kind, "an injected failure"));
+        }
+        let cut = disk.cut_at == Some(number);
+        Ok((disk, cut))
+    }
+
+    fn check_power(&self) -> io::Result<()> {
+        let off = self.cut_at.is_some_and(|at| self.operations > at);
+        if off { Err(no_power()) } else { Ok(()) }
+    }
+
+    fn find(&self, name: &str) -> io::Result<u64> {
+        self.names.get(name).copied().ok_or_else(|| io::ErrorKind::NotFound.into())
+    }
+}
+
+fn no_power() -> io::Error {
+    io::Error::other("the power is off")
+}
+
+fn unless(cut: bool) -> io::Result<()> {
+    if cut { Err(no_power()) } else { Ok(()) }
+}
+
+impl Files for MemoryFiles {
+    fn list(&self) -> io::Result<Vec<String>> {
+        let disk = self.0.lock();
+        disk.check_power()?;
+        Ok(disk.names.keys().cloned().collect())
+    }
+
+    fn create(&self, name: &str) -> io::Result<Arc<dyn FileHandle>> {
+        let (mut disk, cut) = self.change()?;
+        let content = match disk.names.get(name) {
+            Some(content) => *content,
+            None => {
+                let content = disk.next;
+                disk.next += 1;
+                disk.contents.insert(content, Content::default());
+                disk.names.insert(name.to_owned(), content);
+                content
+            }
+        };
+        if let Some(content) = disk.contents.get_mut(&content) {
+            content.now.clear();
+        }
+        unless(cut)?;
+        let life = disk.life;
+        Ok(Arc::new(MemoryFile { disk: Arc::clone(&self.0), content, life }))
+    }
+
+    fn open(&self, name: &str, _access: Access) -> io::Result<Arc<dyn FileHandle>> {
+        assert_no_lock_held("a file operation");
+        let disk = self.0.lock();
+        disk.check_power()?;
+        let (content, life) = (disk.find(name)?, disk.life);
+        Ok(Arc::new(MemoryFile { disk: Arc::clone(&self.0), content, life }))
+    }
+
+    fn rename(&self, from: &str, to: &str) -> io::Result<()> {
+        let (mut disk, cut) = self.change()?;
+        let content = disk.find(from)?;
+        disk.names.remove(from);
+        disk.names.insert(to.to_owned(), content);
+        unless(cut)
+    }
+
+    fn remove(&self, name: &str) -> io::Result<()> {
+        let (mut disk, cut) = self.change()?;
+        disk.find(name)?;
+        disk.names.remove(name);
+        unless(cut)
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        let (mut disk, cut) = self.change()?;
+        unless(cut)?;
+        disk.durable_names = disk.names.clone();
+        Ok(())
+    }
+
+    fn room(&self) -> io::Result<Room> {
+        let disk = self.0.lock();
+        let used: usize = disk.names.values().map(|id| disk.contents[id].now.len()).sum();
+        let total = ByteCount::gib(1 << 10);
+        Ok(Room { total, available: ByteCount(total.0.saturating_sub(used as u64)) })
+    }
+
+    fn describe(&self) -> String {
+        "a directory in memory".to_owned()
+    }
+}
+
+impl MemoryFile {
+    fn change(&self) -> io::Result<(MutexGuard<'_, Disk>, bool)> {
+        let (disk, cut) = Disk::change(&self.disk)?;
+        if disk.life != self.life {
+            return Err(io::Error::other("the process is gone"));
+        }
+        Ok((disk, cut))
+    }
+
+    /// Changes the content.
+    fn alter(&self, how: impl FnOnce(&mut Content)) -> io::Result<()> {
+        let (mut disk, cut) = self.change()?;
+        let content = disk.contents.get_mut(&self.content);
+        how(content.ok_or(io::ErrorKind::NotFound)?);
+        unless(cut)
+    }
+}
+
+impl FileHandle for MemoryFile {
+    fn size(&self) -> io::Result<u64> {
+        let disk = self.disk.lock();
+        disk.check_power()?;
+        Ok(disk.contents[&self.content].now.len() as u64)
+    }
+
+    fn read_at(&self, offset: u64, into: &mut [u8]) -> io::Result<()> {
+        assert_no_lock_held("a file operation");
+        let disk = self.disk.lock();
+        disk.check_power()?;
+        let bytes = &disk.contents[&self.content].now;
+        let start = usize::try_from(offset).unwrap_or(usize::MAX);
+        let end = start.saturating_add(into.len());
+        into.copy_from_slice(bytes.get(start..end).ok_or(io::ErrorKind::UnexpectedEof)?);
+        Ok(())
+    }
+
+    fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        self.alter(|content| {
+            let (start, end) = (offset as usize, offset as usize + bytes.len());
+            if content.now.len() < end {
+                content.now.resize(end, 0);
+            }
+            content.now[start..end].copy_from_slice(bytes);
+        })
+    }
+
+    fn set_size(&self, size: u64) -> io::Result<()> {
+        self.alter(|content| content.now.resize(size as usize, 0))
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        let (mut disk, cut) = self.change()?;
+        unless(cut)?;
+        let content = disk.contents.get_mut(&self.content).ok_or(io::ErrorKind::NotFound)?;
+        content.durable.clone_from(&content.now);
+        Ok(())
+    }
+
+    fn punch(&self, range: Range<u64>) -> io::Result<()> {
+        self.alter(|content| {
+            let end = content.now.len().min(range.end as usize);
+            let start = end.min(range.start as usize);
+            content.now[start..end].fill(0);
+        })
+    }
+
+    fn preallocate(&self, _size: u64) -> io::Result<()> {
+        Ok(())
+    }
+}

@@ -1,0 +1,90 @@
+//! What the store's files are called.
+
+use terrace_env::FileId;
+use terrace_env::store::FileKind;
+
+/// Locked by whoever has the store open.
+pub(super) const LOCK: &str = "LOCK";
+/// The superblock: which journal counts.
+pub(super) const CURRENT: &str = "CURRENT";
+/// The next superblock, until it is renamed.
+pub(super) const CURRENT_NEW: &str = "CURRENT.new";
+
+const JOURNAL: &str = "JOURNAL-";
+
+/// What a name says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Named {
+    Lock,
+    Current,
+    CurrentNew,
+    Journal(u64),
+    File(FileId, FileKind),
+    /// Not one of the store's; left alone.
+    Foreign,
+}
+
+/// The name of a file.
+pub(super) fn file(id: FileId, kind: FileKind) -> String {
+    format!("{:06}.{}", id.0, extension(kind))
+}
+
+/// The name of a journal.
+pub(super) fn journal(generation: u64) -> String {
+    format!("{JOURNAL}{generation:06}")
+}
+
+/// What a name in the directory says. Only the exact spelling counts: `1.log` is foreign.
+pub(super) fn parse(name: &str) -> Named {
+    let exact =
+        |named: Named, spelled: String| if spelled == name { named } else { Named::Foreign };
+    match name {
+        LOCK => return Named::Lock,
+        CURRENT => return Named::Current,
+        CURRENT_NEW => return Named::CurrentNew,
+        _ => {}
+    }
+    if let Some(generation) = name.strip_prefix(JOURNAL).and_then(|text| text.parse().ok()) {
+        return exact(Named::Journal(generation), journal(generation));
+    }
+    let kinds = [FileKind::Table, FileKind::Log, FileKind::Client];
+    let parsed = name.split_once('.').and_then(|(number, rest)| {
+        let kind = kinds.into_iter().find(|kind| extension(*kind) == rest)?;
+        Some((FileId(number.parse().ok()?), kind))
+    });
+    match parsed {
+        Some((id, kind)) => exact(Named::File(id, kind), file(id, kind)),
+        None => Named::Foreign,
+    }
+}
+
+fn extension(kind: FileKind) -> &'static str {
+    match kind {
+        FileKind::Table => "table",
+        FileKind::Log => "log",
+        FileKind::Client => "client",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_name_that_is_given_is_recognised() {
+        for id in [FileId(1), FileId(999_999), FileId(1 << 40)] {
+            for kind in [FileKind::Table, FileKind::Log, FileKind::Client] {
+                assert_eq!(parse(&file(id, kind)), Named::File(id, kind));
+            }
+        }
+        assert_eq!(parse(&journal(7)), Named::Journal(7));
+        assert_eq!(parse(CURRENT), Named::Current);
+    }
+
+    #[test]
+    fn other_spellings_are_foreign() {
+        for name in ["1.log", "+00001.log", "000001.LOG", "000001.log.gz", "JOURNAL-7", "notes"] {
+            assert_eq!(parse(name), Named::Foreign, "{name}");
+        }
+    }
+}

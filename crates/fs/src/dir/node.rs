@@ -1,0 +1,159 @@
+//! What all handles of one file share.
+//!
+//! # Invariants
+//! - Bytes below `size` can be read: from the file, or, of a log, from what has gathered for its
+//!   next frame.
+//! - A file has at most one writer.
+//!
+//! # Threads
+//! One lock around the state, never held over a file operation. It may be taken under the volume's
+//! lock, not the other way round.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use terrace_env::store::{FileKind, StoreError};
+use terrace_env::sync::{Mutex, MutexGuard};
+use terrace_env::{Cause, FileId, ZoneId};
+
+use super::FileHandle;
+use super::log_index::LogIndex;
+use crate::BLOCK;
+use crate::catalog::Extent;
+use crate::frame::Cursor;
+
+/// See the [module](self).
+pub(super) struct Node {
+    pub(super) id: FileId,
+    pub(super) kind: FileKind,
+    pub(super) file: Arc<dyn FileHandle>,
+    state: Mutex<NodeState>,
+}
+
+/// What is known of an open file.
+#[derive(Default)]
+pub(super) struct NodeState {
+    /// Bytes that can be read.
+    pub(super) size: u64,
+    /// Bytes that are durable. (Of logs, see [`LogState`].)
+    pub(super) synced: u64,
+    /// The length that the catalog has.
+    pub(super) recorded: u64,
+    /// The checksum of all bytes, if they were all appended since the store was opened.
+    pub(super) crc: Option<u32>,
+    pub(super) has_writer: bool,
+    /// Its writer has ended.
+    pub(super) finished: bool,
+    pub(super) committed: bool,
+    pub(super) sealed: bool,
+    pub(super) deleted: bool,
+    pub(super) readers: u32,
+    /// Trimmed for good, to be punched out when nobody reads any more.
+    pub(super) holes: Vec<Range<u64>>,
+    pub(super) log: LogState,
+}
+
+/// The end of a log, and its frames; unused in other files.
+#[derive(Default)]
+pub(super) struct LogState {
+    pub(super) epoch: u32,
+    pub(super) cursor: Cursor,
+    /// The block where the next frame starts.
+    pub(super) block: u32,
+    /// Frames of a smaller sequence are durable.
+    pub(super) synced: u64,
+    pub(super) index: LogIndex,
+    /// What the next frame will hold.
+    pub(super) pending: Vec<u8>,
+}
+
+impl Node {
+    pub(super) fn new(
+        id: FileId,
+        kind: FileKind,
+        file: Arc<dyn FileHandle>,
+        state: NodeState,
+    ) -> Self {
+        Self { id, kind, file, state: Mutex::new(state) }
+    }
+
+    pub(super) fn lock(&self) -> MutexGuard<'_, NodeState> {
+        self.state.lock()
+    }
+
+    pub(super) fn wrong_state(&self, expected: &'static str, state: &NodeState) -> StoreError {
+        let got = if state.sealed {
+            "a sealed file"
+        } else if state.finished {
+            "an unsealed file whose writer has finished"
+        } else if state.has_writer {
+            "an unsealed file that is being written"
+        } else {
+            "an unsealed file without a writer"
+        };
+        StoreError::WrongState { id: self.id, expected, got }
+    }
+
+    /// Checks that its writer may go on.
+    pub(super) fn check_writable(&self) -> Result<(), StoreError> {
+        let state = self.lock();
+        if state.deleted {
+            return Err(StoreError::NotFound(self.id));
+        }
+        if state.sealed || state.finished {
+            let expected = "an unsealed file whose writer has not finished";
+            return Err(self.wrong_state(expected, &state));
+        }
+        Ok(())
+    }
+
+    /// Makes all its bytes durable; of a log, all that are in frames. Returns whether anything had
+    /// to be done.
+    pub(super) fn sync(&self) -> Result<bool, StoreError> {
+        let (size, sequence) = {
+            let state = self.lock();
+            let sequence = state.log.cursor.sequence;
+            let is_synced = match self.kind {
+                FileKind::Log => state.log.synced == sequence,
+                FileKind::Table | FileKind::Client => state.synced == state.size,
+            };
+            if is_synced {
+                return Ok(false);
+            }
+            (state.size, sequence)
+        };
+        let synced = self.file.sync();
+        synced.map_err(|error| StoreError::io(format!("syncing file {}", self.id), error))?;
+        let mut state = self.lock();
+        match self.kind {
+            FileKind::Log => state.log.synced = sequence,
+            FileKind::Table | FileKind::Client => state.synced = size,
+        }
+        Ok(true)
+    }
+}
+
+/// The extents of a file of this many bytes: its blocks lie where they are in the file. None for an
+/// empty file.
+pub(super) fn extents(size: u64, crc: Option<u32>) -> Vec<Extent> {
+    let blocks = u32::try_from(size.div_ceil(BLOCK as u64)).unwrap_or(u32::MAX);
+    if blocks == 0 { Vec::new() } else { vec![stretch(0, blocks, crc)] }
+}
+
+/// The lease of a log from this block on: a file has no end.
+pub(super) fn lease(start: u32) -> Extent {
+    stretch(start, u32::MAX - start, None)
+}
+
+fn stretch(start: u32, blocks: u32, crc: Option<u32>) -> Extent {
+    Extent { zone: ZoneId(0), start, blocks, crc }
+}
+
+/// The cause under which a file is read and written when nobody says.
+pub(super) fn usual_cause(kind: FileKind) -> Cause {
+    match kind {
+        FileKind::Table => Cause::Flush,
+        FileKind::Log => Cause::Log,
+        FileKind::Client => Cause::Client,
+    }
+}

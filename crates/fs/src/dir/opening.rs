@@ -1,0 +1,174 @@
+//! Opening a store: replay, recovery of logs, and the first roll.
+//!
+//! # Steps (for writing)
+//! 1. Sync the directory; read `CURRENT`, or start an empty store if there is nothing at all.
+//! 2. Sync and replay the journal.
+//! 3. Sync every unsealed log and find its end.
+//! 4. Remove what no record names: files whose commit never came, journals that are not in force.
+//! 5. Write a new journal whose snapshot has the new epoch and the ends of the logs.
+//!
+//! A journal is thus never appended to by two processes, and what may stand behind a torn end is
+//! left behind with the file. For reading, steps 1 to 3 without the syncs.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use terrace_env::store::{FileKind, StoreError};
+use terrace_env::{FileId, Uuid, runner};
+
+use super::Files;
+use super::commit::{Queue, snapshot_step};
+use super::journal::{self, Identity, Journal, RollError};
+use super::names::{self, Named};
+use super::node::{self, Node, NodeState};
+use super::volume::{IDS, State, Volume, open_log};
+use crate::Access;
+use crate::catalog::{Catalog, FIRST_SEQUENCE, Record};
+
+/// What was found, and which journal comes next.
+struct Found {
+    catalog: Catalog,
+    uuid: Uuid,
+    generation: u64,
+    sequence: u64,
+}
+
+/// The unsealed logs that were found, and the records of their ends.
+#[derive(Default)]
+struct Logs {
+    nodes: BTreeMap<FileId, Arc<Node>>,
+    ends: Vec<Record>,
+}
+
+/// Opens the store in a directory. For writing, an empty directory becomes an empty store.
+pub(super) fn open(files: Arc<dyn Files>, access: Access) -> Result<Volume, StoreError> {
+    let write = access == Access::ReadWrite;
+    let wrap = |error| StoreError::io(format!("opening {}", files.describe()), error);
+    if write {
+        files.sync().map_err(wrap)?;
+    }
+    let names = files.list().map_err(wrap)?;
+    let mut found = match journal::read_superblock(&*files, write)? {
+        Some(superblock) => {
+            let replayed = journal::replay(&*files, superblock, write)?;
+            let superblock = replayed.superblock;
+            Found {
+                catalog: replayed.catalog,
+                uuid: superblock.uuid,
+                generation: superblock.generation,
+                sequence: replayed.sequence,
+            }
+        }
+        None => start_empty(&*files, &names, write)?,
+    };
+    let epoch = found.catalog.next_epoch();
+    let Logs { nodes, ends } = recover_logs(&*files, &found, access, epoch)?;
+    let mut next_file = found.catalog.next_file();
+    let journal = if write {
+        next_file = remove_leftovers(&*files, &names, &found, next_file)?;
+        let ids_end = FileId(next_file.0.saturating_add(IDS));
+        let mut records = vec![Record::Mount { epoch, next_file: ids_end }];
+        records.extend(ends);
+        found.catalog.stage(&mut records)?;
+        Some(start_journal(&files, &found, epoch)?)
+    } else {
+        None
+    };
+    let state = State {
+        catalog: found.catalog,
+        nodes,
+        next_file: next_file.0,
+        ids_end: next_file.0.saturating_add(IDS),
+        pinned: BTreeMap::new(),
+        reservations: Vec::new(),
+        queue: Queue::default(),
+        journal,
+        refusal: (!write).then_some(StoreError::ReadOnly("a change")),
+    };
+    Ok(Volume::new(files, access, found.uuid, epoch, state))
+}
+
+/// An empty store, if the directory holds nothing but what an interrupted start may have left.
+fn start_empty(files: &dyn Files, names: &[String], write: bool) -> Result<Found, StoreError> {
+    let expected = format!("{}: expected a store, found no file CURRENT", files.describe());
+    if !write {
+        return Err(StoreError::Invalid(expected));
+    }
+    let other =
+        names.iter().find(|name| matches!(names::parse(name), Named::Foreign | Named::File(..)));
+    if let Some(other) = other {
+        let advice = "a new store needs an empty directory";
+        return Err(StoreError::Invalid(format!("{expected} but {other:?}; {advice}")));
+    }
+    let uuid = runner::fork_random().uuid();
+    Ok(Found { catalog: Catalog::new(), uuid, generation: 0, sequence: FIRST_SEQUENCE })
+}
+
+/// Finds the ends of all unsealed logs.
+fn recover_logs(
+    files: &dyn Files,
+    found: &Found,
+    access: Access,
+    epoch: u32,
+) -> Result<Logs, StoreError> {
+    let mut logs = Logs::default();
+    for (id, record) in found.catalog.files().filter(|(_, record)| record.is_leased()) {
+        if access == Access::ReadWrite {
+            // What is about to be declared the log's end must not be lost after that.
+            let file = super::volume::open_file(files, id, record, access)?;
+            let synced = file.sync();
+            synced.map_err(|error| StoreError::io(format!("syncing file {id}"), error))?;
+        }
+        let (file, index, tail) = open_log(files, found.uuid, id, record, access)?;
+        let (size, sequence) = (tail.size, tail.cursor.sequence);
+        let mut state = NodeState { size, committed: true, ..NodeState::default() };
+        state.log.start(found.uuid, id, epoch, tail.block, sequence);
+        state.log.index = index;
+        logs.nodes.insert(id, Arc::new(Node::new(id, record.kind, file, state)));
+        logs.ends.push(Record::LogEnd { id, end: tail.block, size, sequence, epoch });
+        logs.ends.push(Record::Extend { id, end: tail.block, extent: node::lease(tail.block) });
+    }
+    Ok(logs)
+}
+
+/// Removes files that no record names; returns an id that none of them had.
+fn remove_leftovers(
+    files: &dyn Files,
+    names: &[String],
+    found: &Found,
+    next_file: FileId,
+) -> Result<FileId, StoreError> {
+    let mut next_file = next_file;
+    let is_known = |id: FileId, kind: FileKind| {
+        found.catalog.get(id).is_some_and(|record| record.kind == kind)
+    };
+    for name in names {
+        let leftover = match names::parse(name) {
+            Named::File(id, kind) => {
+                next_file = next_file.max(FileId(id.0.saturating_add(1)));
+                !is_known(id, kind)
+            }
+            Named::Journal(generation) => generation != found.generation,
+            Named::CurrentNew => true,
+            Named::Lock | Named::Current | Named::Foreign => false,
+        };
+        if leftover {
+            let removed = files.remove(name);
+            removed.map_err(|error| StoreError::io(format!("removing {name}"), error))?;
+        }
+    }
+    Ok(next_file)
+}
+
+/// Puts a new journal in force and removes the old one.
+fn start_journal(files: &Arc<dyn Files>, found: &Found, epoch: u32) -> Result<Journal, StoreError> {
+    let (uuid, sequence) = (found.uuid, found.sequence);
+    let identity = Identity { uuid, generation: found.generation + 1, epoch, sequence };
+    let step = |next| snapshot_step(&found.catalog, next);
+    let journal = Journal::start(files, identity, || 0, step).map_err(RollError::into_error)?;
+    if found.generation > 0 {
+        // Where that fails, the next opening does it.
+        let _ = files.remove(&names::journal(found.generation));
+    }
+    Ok(journal)
+}

@@ -1,0 +1,166 @@
+//! A directory of the operating system.
+
+use std::fs::{self, File};
+use std::io;
+use std::ops::Range;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rustix::fs::{FallocateFlags, FlockOperation};
+use rustix::io::Errno;
+use terrace_env::ByteCount;
+use terrace_env::store::StoreError;
+use terrace_env::sync::assert_no_lock_held;
+
+use super::names;
+use super::{FileHandle, Files, Room};
+use crate::Access;
+
+/// The files of a directory, locked for as long as this lives.
+pub struct OsFiles {
+    path: PathBuf,
+    /// Holds the lock; none if there was nothing to lock and nothing may be written.
+    _lock: Option<File>,
+}
+
+impl OsFiles {
+    /// Locks a directory: for one process alone if it may be written, otherwise together with
+    /// others that only read. A directory that is to be written is made if it is not there.
+    pub fn open(path: &Path, access: Access) -> Result<Self, StoreError> {
+        let wrap = |what: &str, error: io::Error| {
+            StoreError::io(format!("{what} {}", path.display()), error)
+        };
+        if access == Access::ReadWrite && !path.exists() {
+            fs::create_dir_all(path).map_err(|error| wrap("creating", error))?;
+            let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+            let parent = parent.unwrap_or(Path::new("."));
+            sync_directory(parent).map_err(|error| wrap("syncing the directory of", error))?;
+        }
+        let lock_path = path.join(names::LOCK);
+        let (opened, operation) = match access {
+            Access::ReadWrite => {
+                let opened = File::options().create(true).append(true).open(&lock_path);
+                (opened.map(Some), FlockOperation::NonBlockingLockExclusive)
+            }
+            Access::ReadOnly => {
+                let opened = match File::open(&lock_path) {
+                    Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+                    other => other.map(Some),
+                };
+                (opened, FlockOperation::NonBlockingLockShared)
+            }
+        };
+        let lock = opened.map_err(|error| wrap("opening the lock of", error))?;
+        if let Some(file) = &lock {
+            match rustix::fs::flock(file, operation) {
+                Ok(()) => {}
+                Err(Errno::WOULDBLOCK) => {
+                    return Err(StoreError::Invalid(format!(
+                        "{}: expected a store that nobody has open, found its lock taken; close \
+                         the other program or open both read-only",
+                        path.display()
+                    )));
+                }
+                Err(error) => return Err(wrap("locking", error.into())),
+            }
+        }
+        Ok(Self { path: path.to_owned(), _lock: lock })
+    }
+}
+
+fn sync_directory(path: &Path) -> io::Result<()> {
+    File::open(path)?.sync_all()
+}
+
+impl Files for OsFiles {
+    fn list(&self) -> io::Result<Vec<String>> {
+        assert_no_lock_held("a file operation");
+        let mut names = Vec::new();
+        for entry in fs::read_dir(&self.path)? {
+            // A name that is not UTF-8 is not one of the store's.
+            if let Ok(name) = entry?.file_name().into_string() {
+                names.push(name);
+            }
+        }
+        names.sort_unstable();
+        Ok(names)
+    }
+
+    fn create(&self, name: &str) -> io::Result<Arc<dyn FileHandle>> {
+        assert_no_lock_held("a file operation");
+        let mut options = File::options();
+        let options = options.read(true).write(true).create(true).truncate(true);
+        Ok(Arc::new(options.open(self.path.join(name))?))
+    }
+
+    fn open(&self, name: &str, access: Access) -> io::Result<Arc<dyn FileHandle>> {
+        assert_no_lock_held("a file operation");
+        let write = access == Access::ReadWrite;
+        Ok(Arc::new(File::options().read(true).write(write).open(self.path.join(name))?))
+    }
+
+    fn rename(&self, from: &str, to: &str) -> io::Result<()> {
+        assert_no_lock_held("a file operation");
+        fs::rename(self.path.join(from), self.path.join(to))
+    }
+
+    fn remove(&self, name: &str) -> io::Result<()> {
+        assert_no_lock_held("a file operation");
+        fs::remove_file(self.path.join(name))
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        assert_no_lock_held("a file operation");
+        sync_directory(&self.path)
+    }
+
+    fn room(&self) -> io::Result<Room> {
+        assert_no_lock_held("a file operation");
+        let stat = rustix::fs::statvfs(&self.path)?;
+        let bytes = |blocks: u64| ByteCount(blocks.saturating_mul(stat.f_frsize));
+        Ok(Room { total: bytes(stat.f_blocks), available: bytes(stat.f_bavail) })
+    }
+
+    fn describe(&self) -> String {
+        self.path.display().to_string()
+    }
+}
+
+impl FileHandle for File {
+    fn size(&self) -> io::Result<u64> {
+        assert_no_lock_held("a file operation");
+        Ok(self.metadata()?.len())
+    }
+
+    fn read_at(&self, offset: u64, into: &mut [u8]) -> io::Result<()> {
+        assert_no_lock_held("a file operation");
+        self.read_exact_at(into, offset)
+    }
+
+    fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        assert_no_lock_held("a file operation");
+        self.write_all_at(bytes, offset)
+    }
+
+    fn set_size(&self, size: u64) -> io::Result<()> {
+        assert_no_lock_held("a file operation");
+        self.set_len(size)
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        assert_no_lock_held("a file operation");
+        self.sync_data()
+    }
+
+    fn punch(&self, range: Range<u64>) -> io::Result<()> {
+        assert_no_lock_held("a file operation");
+        let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+        Ok(rustix::fs::fallocate(self, flags, range.start, range.end - range.start)?)
+    }
+
+    fn preallocate(&self, size: u64) -> io::Result<()> {
+        assert_no_lock_held("a file operation");
+        Ok(rustix::fs::fallocate(self, FallocateFlags::KEEP_SIZE, 0, size)?)
+    }
+}

@@ -1,0 +1,156 @@
+//! A handle for reading.
+//!
+//! A sealed file is read as it was mapped when the handle was made: what is trimmed later stays
+//! readable through it. A log is read by whole frames, each verified, and the last one kept,
+//! because logs are read from front to back in small pieces.
+
+use std::sync::Arc;
+
+use terrace_env::checksum::crc32c;
+use terrace_env::store::{FileKind, FileReader, StoreError};
+use terrace_env::sync::Mutex;
+use terrace_env::{Cause, FileId};
+
+use super::log_index::Spot;
+use super::names;
+use super::node::Node;
+use super::volume::Volume;
+use crate::BLOCK;
+use crate::catalog::ExtentMap;
+
+/// See the [module](self).
+pub(super) struct Reader {
+    volume: Arc<Volume>,
+    node: Arc<Node>,
+    /// What may be read of a sealed file.
+    map: Option<Arc<ExtentMap>>,
+    frame: Mutex<Option<(Spot, Arc<Vec<u8>>)>>,
+}
+
+/// Where the next bytes of a log come from.
+enum Piece {
+    Frame(Spot),
+    /// They were copied from memory.
+    Copied,
+}
+
+impl Reader {
+    /// A handle for a file of which a reader has been counted.
+    pub(super) fn new(volume: Arc<Volume>, node: Arc<Node>, map: Option<Arc<ExtentMap>>) -> Self {
+        Self { volume, node, map, frame: Mutex::default() }
+    }
+
+    fn out_of_range(&self, start: u64, end: u64, valid: String) -> StoreError {
+        StoreError::OutOfRange { id: self.node.id, start, end, valid }
+    }
+
+    /// Checks that none of the bytes has been trimmed.
+    fn check_mapped(&self, start: u64, end: u64) -> Result<(), StoreError> {
+        let Some(map) = &self.map else { return Ok(()) };
+        let mut at = start;
+        while at < end {
+            let block = u32::try_from(at / BLOCK as u64).unwrap_or(u32::MAX);
+            let Some(piece) = map.find(block) else {
+                return Err(self.out_of_range(start, end, format!("part that ends at {at}")));
+            };
+            at = u64::from(piece.end()) * BLOCK as u64;
+        }
+        Ok(())
+    }
+
+    fn read_log(&self, offset: u64, into: &mut [u8]) -> Result<(), StoreError> {
+        let mut done = 0;
+        while done < into.len() {
+            let from = offset + done as u64;
+            match self.next_piece(from, &mut into[done..]) {
+                Piece::Copied => return Ok(()),
+                Piece::Frame(spot) => {
+                    let payload = self.frame(spot)?;
+                    let part = &payload[(from - spot.offset) as usize..];
+                    let len = part.len().min(into.len() - done);
+                    into[done..done + len].copy_from_slice(&part[..len]);
+                    done += len;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Finds the frame of a byte of the log; what is in none yet is copied.
+    fn next_piece(&self, from: u64, into: &mut [u8]) -> Piece {
+        let state = self.node.lock();
+        if let Some(spot) = state.log.index.find(from) {
+            return Piece::Frame(spot);
+        }
+        let skip = (from - state.log.index.size()) as usize;
+        into.copy_from_slice(&state.log.pending[skip..skip + into.len()]);
+        Piece::Copied
+    }
+
+    /// The payload of a frame, verified.
+    fn frame(&self, spot: Spot) -> Result<Arc<Vec<u8>>, StoreError> {
+        if let Some((kept, payload)) = &*self.frame.lock()
+            && *kept == spot
+        {
+            return Ok(Arc::clone(payload));
+        }
+        let mut payload = vec![0; spot.len as usize];
+        self.read_file(spot.place, &mut payload)?;
+        let got = crc32c(&payload);
+        if got != spot.crc {
+            return Err(StoreError::Corruption {
+                region: names::file(self.node.id, self.node.kind),
+                offset: spot.place,
+                expected: format!("payload of checksum {:#010x}", spot.crc),
+                got: format!("{got:#010x}"),
+            });
+        }
+        let payload = Arc::new(payload);
+        *self.frame.lock() = Some((spot, Arc::clone(&payload)));
+        Ok(payload)
+    }
+
+    fn read_file(&self, offset: u64, into: &mut [u8]) -> Result<(), StoreError> {
+        let name = names::file(self.node.id, self.node.kind);
+        self.node.file.read_at(offset, into).map_err(|error| {
+            if error.kind() == std::io::ErrorKind::UnexpectedEof {
+                let expected = format!("{} bytes", into.len());
+                let got = "the end of the file".to_owned();
+                return StoreError::Corruption { region: name, offset, expected, got };
+            }
+            self.volume.describe("reading", &name, error)
+        })
+    }
+}
+
+impl FileReader for Reader {
+    fn id(&self) -> FileId {
+        self.node.id
+    }
+
+    fn len(&self) -> u64 {
+        self.node.lock().size
+    }
+
+    fn read_at(&self, offset: u64, into: &mut [u8], cause: Cause) -> Result<(), StoreError> {
+        let size = self.len();
+        let end = offset.saturating_add(into.len() as u64);
+        if end > size {
+            return Err(self.out_of_range(offset, end, format!("{size} bytes")));
+        }
+        if self.node.kind == FileKind::Log {
+            self.read_log(offset, into)?;
+        } else {
+            self.check_mapped(offset, end)?;
+            self.read_file(offset, into)?;
+        }
+        self.volume.count_read(cause, into.len() as u64);
+        Ok(())
+    }
+}
+
+impl Drop for Reader {
+    fn drop(&mut self) {
+        self.volume.reader_ended(&self.node);
+    }
+}

@@ -1,0 +1,110 @@
+//! Space set aside among the store's own users.
+//!
+//! The directory shares its disk with others, so a reservation holds only against other
+//! reservations; when the disk fills up all the same, an append fails and can be tried again.
+
+use std::any::Any;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use terrace_env::ByteCount;
+use terrace_env::store::{Rank, Reservation, ReservedSpace, StoreError};
+
+use super::node::Node;
+use super::volume::Volume;
+
+/// What each rank leaves to every one that is more urgent: enough for a roll of the journal of ten
+/// thousand files.
+const STEP: u64 = 4 << 20;
+
+/// A reservation's space.
+pub(super) struct Reserved {
+    volume: Arc<Volume>,
+    left: Arc<AtomicU64>,
+}
+
+impl ReservedSpace for Reserved {
+    fn remaining(&self) -> ByteCount {
+        ByteCount(self.left.load(Ordering::Relaxed))
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
+
+/// What a writer may use: its rank, and a reservation if it came with one.
+pub(super) struct Allowance {
+    rank: Rank,
+    /// What is left of the reservation: what is spent is not set aside any more.
+    reserved: Option<Arc<AtomicU64>>,
+    volume: Arc<Volume>,
+}
+
+impl Allowance {
+    pub(super) fn new(
+        volume: &Arc<Volume>,
+        rank: Rank,
+        reservation: Option<&Reservation>,
+    ) -> Result<Self, StoreError> {
+        let own = |reservation: &Reservation| {
+            let own = reservation.space().as_any().downcast_ref::<Reserved>();
+            let own = own.filter(|own| Arc::ptr_eq(&own.volume, volume));
+            let foreign = || StoreError::Invalid("expected a reservation of this store".to_owned());
+            own.map(|own| Arc::clone(&own.left)).ok_or_else(foreign)
+        };
+        let reserved = reservation.map(own).transpose()?;
+        Ok(Self { rank, reserved, volume: Arc::clone(volume) })
+    }
+
+    /// Notes that bytes were written.
+    pub(super) fn spend(&self, bytes: u64) {
+        if let Some(reserved) = &self.reserved {
+            let _ = reserved.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| {
+                Some(left.saturating_sub(bytes))
+            });
+        }
+    }
+
+    /// The error for a write that failed.
+    pub(super) fn describe(&self, node: &Node, bytes: usize, error: io::Error) -> StoreError {
+        let full = [io::ErrorKind::StorageFull, io::ErrorKind::QuotaExceeded];
+        if full.contains(&error.kind()) {
+            let available = self.volume.files.room().map_or(ByteCount(0), |room| room.available);
+            let (rank, needed) = (self.rank, ByteCount(bytes as u64));
+            return StoreError::NoSpace { rank, needed, available };
+        }
+        StoreError::io(format!("writing file {}", node.id), error)
+    }
+}
+
+/// Sets space aside, if the disk has that much beyond what is set aside already.
+pub(super) fn reserve(
+    volume: &Arc<Volume>,
+    rank: Rank,
+    bytes: ByteCount,
+) -> Result<Reservation, StoreError> {
+    let room = volume.files.room();
+    let room = room.map_err(|error| volume.describe("asking for the space of", "", error))?;
+    let mut state = volume.lock();
+    state.check()?;
+    let taken = state.reserved() + STEP * rank as u64;
+    let available = ByteCount(room.available.0.saturating_sub(taken));
+    if bytes > available {
+        return Err(StoreError::NoSpace { rank, needed: bytes, available });
+    }
+    let left = Arc::new(AtomicU64::new(bytes.0));
+    let reserved = Arc::new(Reserved { volume: Arc::clone(volume), left });
+    state.reservations.push(Arc::downgrade(&reserved));
+    Ok(Reservation::new(reserved))
+}
+
+impl super::volume::State {
+    /// Bytes that are set aside.
+    pub(super) fn reserved(&mut self) -> u64 {
+        self.reservations.retain(|reserved| reserved.strong_count() > 0);
+        let alive = self.reservations.iter().filter_map(std::sync::Weak::upgrade);
+        alive.map(|reserved| reserved.left.load(Ordering::Relaxed)).sum()
+    }
+}

@@ -1,0 +1,64 @@
+//! The blocks of a file, as a scan of frames wants them.
+
+use std::sync::Arc;
+
+use terrace_env::IoBuf;
+use terrace_env::store::StoreError;
+
+use super::FileHandle;
+use crate::BLOCK;
+use crate::frame::BlockSource;
+
+/// What disks write whole, at least: a sector. File systems promise no more.
+const SECTOR: usize = 512;
+
+/// A file that holds frames.
+pub(super) struct FileSource {
+    file: Arc<dyn FileHandle>,
+    name: String,
+    blocks: u32,
+    written: u32,
+}
+
+impl FileSource {
+    /// A file of as many blocks as it is long; or of exactly `blocks`, whatever is there.
+    pub(super) fn new(
+        file: &Arc<dyn FileHandle>,
+        name: String,
+        blocks: Option<u32>,
+    ) -> Result<Self, StoreError> {
+        let size = file.size().map_err(|error| StoreError::io(name.clone(), error))?;
+        let there = u32::try_from(size / BLOCK as u64).unwrap_or(u32::MAX);
+        let blocks = blocks.unwrap_or(there);
+        Ok(Self { file: Arc::clone(file), name, blocks, written: there.min(blocks) })
+    }
+}
+
+impl BlockSource for FileSource {
+    fn blocks(&self) -> u32 {
+        self.blocks
+    }
+
+    fn extent_end(&self, _block: u32) -> u32 {
+        self.blocks
+    }
+
+    fn written_end(&self, _block: u32) -> u32 {
+        self.written
+    }
+
+    fn atomic(&self) -> usize {
+        SECTOR
+    }
+
+    fn read(&self, block: u32, count: u32) -> Result<IoBuf, StoreError> {
+        let mut bytes = IoBuf::zeroed(count as usize * BLOCK);
+        let read = self.file.read_at(u64::from(block) * BLOCK as u64, &mut bytes);
+        read.map_err(|error| StoreError::io(format!("reading {}", self.name), error))?;
+        Ok(bytes)
+    }
+
+    fn place(&self, block: u32) -> (String, u64) {
+        (self.name.clone(), u64::from(block) * BLOCK as u64)
+    }
+}

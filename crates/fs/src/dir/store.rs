@@ -1,0 +1,166 @@
+//! [`DirStore`]: the calls of the contract.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use terrace_env::store::{
+    CreateOptions, FileInfo, FileKind, FileReader, FileWriter, IoCounts, Rank, Reservation,
+    SpaceInfo, Store, StoreError, Transaction,
+};
+use terrace_env::{ByteCount, Cause, FileId};
+
+use super::data_writer::DataWriter;
+use super::log_writer::LogWriter;
+use super::node::{Node, usual_cause};
+use super::reader::Reader;
+use super::reservation::{self, Allowance};
+use super::volume::Volume;
+use super::{Files, OsFiles, Room, opening};
+use crate::Access;
+use crate::BLOCK;
+use crate::catalog::FileRecord;
+
+/// How to open a [`DirStore`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DirOptions {
+    /// For writing: by one process alone; the directory and the store in it are made if they are
+    /// not there. For reading: by any number of processes, and nothing at all is written.
+    pub access: Access,
+}
+
+/// A store in a plain directory; see the [module](super).
+pub struct DirStore(Arc<Volume>);
+
+impl DirStore {
+    /// Opens the store in the directory `path`, which stays locked until the store and all its
+    /// handles are dropped.
+    ///
+    /// # Errors
+    /// [`StoreError::Invalid`] if somebody else has the store open, or if the directory holds
+    /// something else; [`StoreError::Corruption`] if what is there is damaged.
+    pub fn open(path: impl AsRef<Path>, options: DirOptions) -> Result<Arc<Self>, StoreError> {
+        let files = OsFiles::open(path.as_ref(), options.access)?;
+        Self::open_on(Arc::new(files), options)
+    }
+
+    /// Opens a store on files that need not be a directory's.
+    pub fn open_on(files: Arc<dyn Files>, options: DirOptions) -> Result<Arc<Self>, StoreError> {
+        Ok(Arc::new(Self(Arc::new(opening::open(files, options.access)?))))
+    }
+
+    fn writer(&self, node: Arc<Node>, cause: Cause, allowance: Allowance) -> Box<dyn FileWriter> {
+        let volume = Arc::clone(&self.0);
+        if node.kind == FileKind::Log {
+            Box::new(LogWriter { volume, node, cause, allowance, failed: None })
+        } else {
+            Box::new(DataWriter { volume, node, cause, allowance, failed: None })
+        }
+    }
+}
+
+impl Store for DirStore {
+    fn create(&self, options: &CreateOptions<'_>) -> Result<Box<dyn FileWriter>, StoreError> {
+        let allowance = Allowance::new(&self.0, options.rank, options.reservation)?;
+        let node = self.0.create(options.kind)?;
+        Ok(self.writer(node, options.cause, allowance))
+    }
+
+    fn reopen(&self, id: FileId) -> Result<Box<dyn FileWriter>, StoreError> {
+        self.0.lock().check()?;
+        let (node, end) = self.0.claim(id, |_, node| {
+            let mut state = node.lock();
+            if state.sealed || state.has_writer {
+                let expected = "an unsealed file without a writer";
+                return Err(node.wrong_state(expected, &state));
+            }
+            state.has_writer = true;
+            Ok(match node.kind {
+                FileKind::Log => u64::from(state.log.block) * BLOCK as u64,
+                FileKind::Table | FileKind::Client => state.size,
+            })
+        })?;
+        let allowance = Allowance::new(&self.0, Rank::Log, None)?;
+        let writer = self.writer(Arc::clone(&node), usual_cause(node.kind), allowance);
+        // What a power cut left behind the end is of no use to anybody.
+        let cut = node.file.set_size(end);
+        cut.map_err(|error| StoreError::io(format!("cutting file {id} to {end} bytes"), error))?;
+        Ok(writer)
+    }
+
+    fn open(&self, id: FileId) -> Result<Arc<dyn FileReader>, StoreError> {
+        let (node, map) = self.0.claim(id, |record, node| {
+            node.lock().readers += 1;
+            Ok(record.sealed.then(|| Arc::clone(&record.extents)))
+        })?;
+        Ok(Arc::new(Reader::new(Arc::clone(&self.0), node, map)))
+    }
+
+    fn commit(&self, transaction: Transaction) -> Result<(), StoreError> {
+        self.0.commit(transaction)
+    }
+
+    fn info(&self, id: FileId) -> Option<FileInfo> {
+        let state = self.0.lock();
+        let mut info = state.catalog.info(id)?;
+        if let Some(record) = state.catalog.get(id) {
+            info.size = state.size(id, record);
+        }
+        Some(info)
+    }
+
+    fn lookup(&self, name: &str) -> Option<FileId> {
+        self.0.lock().catalog.lookup(name)
+    }
+
+    fn list(&self) -> Vec<FileInfo> {
+        let state = self.0.lock();
+        let info = |(id, record): (FileId, &FileRecord)| FileInfo {
+            size: state.size(id, record),
+            ..record.info(id)
+        };
+        state.catalog.files().map(info).collect()
+    }
+
+    fn reserve(&self, rank: Rank, bytes: ByteCount) -> Result<Reservation, StoreError> {
+        reservation::reserve(&self.0, rank, bytes)
+    }
+
+    fn space(&self) -> SpaceInfo {
+        // A file system that cannot tell its size has no room that could be promised.
+        let nothing = Room { total: ByteCount(0), available: ByteCount(0) };
+        let room = self.0.files.room().unwrap_or(nothing);
+        let mut state = self.0.lock();
+        let occupied = |(id, record): (FileId, &FileRecord)| {
+            if record.sealed {
+                record.extents.blocks() * BLOCK as u64
+            } else {
+                state.size(id, record)
+            }
+        };
+        let committed: u64 = state.catalog.files().map(occupied).sum();
+        let uncommitted = |node: &Arc<Node>| {
+            let file = node.lock();
+            if file.committed { 0 } else { file.size }
+        };
+        let live = committed + state.nodes.values().map(uncommitted).sum::<u64>();
+        let (pinned, reserved): (u64, u64) = (state.pinned.values().sum(), state.reserved());
+        SpaceInfo {
+            capacity: room.total,
+            free: ByteCount(room.available.0.saturating_sub(reserved)),
+            live: ByteCount(live),
+            dead: ByteCount(0),
+            pinned: ByteCount(pinned),
+            reserved: ByteCount(reserved),
+        }
+    }
+
+    fn io(&self) -> IoCounts {
+        self.0.io()
+    }
+}
+
+impl std::fmt::Debug for DirStore {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "DirStore({})", self.0.files.describe())
+    }
+}

@@ -1,0 +1,323 @@
+//! An open store: what its handles share.
+//!
+//! # Threads
+//! One lock around the state, never held over a file operation. Whoever opens a file that is not
+//! open yet does so without the lock, and drops what it opened if another was faster.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
+
+use terrace_env::store::{FileKind, IoCounts, StoreError};
+use terrace_env::sync::{Condvar, Mutex, MutexGuard};
+use terrace_env::{Cause, FileId, Uuid};
+
+use super::commit::{Queue, Work};
+use super::journal::Journal;
+use super::log_index::LogIndex;
+use super::node::{Node, NodeState};
+use super::reservation::Reserved;
+use super::source::FileSource;
+use super::{FileHandle, Files, names};
+use crate::Access;
+use crate::BLOCK;
+use crate::catalog::{Catalog, FileRecord, Record};
+use crate::frame::{LogScan, LogTail};
+
+/// File ids set aside by one record: so many files are created without a further one, and at most
+/// so many ids are skipped when the store is opened again.
+pub(super) const IDS: u64 = 256;
+
+/// See the [module](self).
+pub(super) struct Volume {
+    pub(super) files: Arc<dyn Files>,
+    pub(super) access: Access,
+    pub(super) uuid: Uuid,
+    /// Of the frames written since the store was opened.
+    pub(super) epoch: u32,
+    /// Files created since the store was opened: what the directory has to be synced for.
+    pub(super) created: AtomicU64,
+    state: Mutex<State>,
+    pub(super) changed: Condvar,
+    io: Mutex<IoCounts>,
+}
+
+/// What the lock is around.
+pub(super) struct State {
+    pub(super) catalog: Catalog,
+    /// Files with a handle, and unsealed ones that were written or recovered.
+    pub(super) nodes: BTreeMap<FileId, Arc<Node>>,
+    pub(super) next_file: u64,
+    /// Ids from here on are still to be set aside: what is not is not given out, because the next
+    /// process could not know it.
+    pub(super) ids_end: u64,
+    /// Deleted files that are still read, and their bytes.
+    pub(super) pinned: BTreeMap<FileId, u64>,
+    pub(super) reservations: Vec<Weak<Reserved>>,
+    pub(super) queue: Queue,
+    /// Here while nobody leads.
+    pub(super) journal: Option<Journal>,
+    /// Why nothing can be written.
+    pub(super) refusal: Option<StoreError>,
+}
+
+impl Volume {
+    pub(super) fn new(
+        files: Arc<dyn Files>,
+        access: Access,
+        uuid: Uuid,
+        epoch: u32,
+        state: State,
+    ) -> Self {
+        let (created, io) = (AtomicU64::new(0), Mutex::default());
+        let (state, changed) = (Mutex::new(state), Condvar::new());
+        Self { files, access, uuid, epoch, created, state, changed, io }
+    }
+
+    pub(super) fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock()
+    }
+
+    pub(super) fn io(&self) -> IoCounts {
+        self.io.lock().clone()
+    }
+
+    pub(super) fn count_read(&self, cause: Cause, bytes: u64) {
+        let mut io = self.io.lock();
+        io.reads[cause as usize] += 1;
+        io.read_bytes[cause as usize] += bytes;
+    }
+
+    pub(super) fn count_write(&self, cause: Cause, bytes: u64) {
+        let mut io = self.io.lock();
+        io.writes[cause as usize] += 1;
+        io.written_bytes[cause as usize] += bytes;
+    }
+
+    pub(super) fn count_sync(&self) {
+        self.io.lock().flushes += 1;
+    }
+
+    pub(super) fn count_roll(&self) {
+        self.io.lock().journal_rolls += 1;
+    }
+
+    /// Makes a file with an id of its own, and its writer's node.
+    pub(super) fn create(&self, kind: FileKind) -> Result<Arc<Node>, StoreError> {
+        let id = self.new_id()?;
+        let name = names::file(id, kind);
+        let file = self.files.create(&name);
+        let file = file.map_err(|error| self.describe("creating", &name, error))?;
+        self.created.fetch_add(1, Ordering::Relaxed);
+        let mut fresh = NodeState { has_writer: true, crc: Some(0), ..NodeState::default() };
+        if kind == FileKind::Log {
+            fresh.log.start(self.uuid, id, self.epoch, 0, crate::catalog::FIRST_SEQUENCE);
+        }
+        let node = Arc::new(Node::new(id, kind, file, fresh));
+        self.lock().nodes.insert(id, Arc::clone(&node));
+        Ok(node)
+    }
+
+    /// An id that nobody ever had, not even for a file that was not committed.
+    fn new_id(&self) -> Result<FileId, StoreError> {
+        loop {
+            let next = {
+                let mut state = self.lock();
+                state.check()?;
+                let next = state.next_file;
+                if next < state.ids_end {
+                    state.next_file += 1;
+                    return Ok(FileId(next));
+                }
+                next
+            };
+            let ids_end = next + IDS;
+            let record = Record::Mount { epoch: self.epoch, next_file: FileId(ids_end) };
+            self.enqueue(Work::Records(vec![record]))?;
+            let mut state = self.lock();
+            state.ids_end = state.ids_end.max(ids_end);
+        }
+    }
+
+    /// The node of a committed file, opened if need be, once `claim` has marked its use. `claim`
+    /// runs under the lock.
+    pub(super) fn claim<T>(
+        &self,
+        id: FileId,
+        claim: impl Fn(&FileRecord, &Node) -> Result<T, StoreError>,
+    ) -> Result<(Arc<Node>, T), StoreError> {
+        let mut loaded: Option<Arc<Node>> = None;
+        loop {
+            let record = {
+                let mut state = self.lock();
+                let State { catalog, nodes, .. } = &mut *state;
+                let record = catalog.file(id)?;
+                if let Some(node) = nodes.get(&id) {
+                    let claimed = claim(record, node)?;
+                    return Ok((Arc::clone(node), claimed));
+                }
+                if let Some(node) = loaded.take() {
+                    let claimed = claim(record, &node)?;
+                    nodes.insert(id, Arc::clone(&node));
+                    return Ok((node, claimed));
+                }
+                record.clone()
+            };
+            match self.load(id, &record) {
+                Ok(node) => loaded = Some(Arc::new(node)),
+                // It may have been deleted in the meantime.
+                Err(_) if self.lock().catalog.get(id).is_none() => {
+                    return Err(StoreError::NotFound(id));
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Opens a committed file.
+    fn load(&self, id: FileId, record: &FileRecord) -> Result<Node, StoreError> {
+        let access = if record.sealed { Access::ReadOnly } else { self.access };
+        let mut state = NodeState {
+            size: record.size,
+            synced: record.size,
+            recorded: record.size,
+            crc: (record.size == 0).then_some(0),
+            committed: true,
+            sealed: record.sealed,
+            ..NodeState::default()
+        };
+        let file = if record.kind == FileKind::Log {
+            let (file, index, _) = open_log(&*self.files, self.uuid, id, record, access)?;
+            state.size = index.size();
+            state.log.index = index;
+            file
+        } else {
+            open_file(&*self.files, id, record, access)?
+        };
+        Ok(Node::new(id, record.kind, file, state))
+    }
+
+    /// A reader has let go of a file.
+    pub(super) fn reader_ended(&self, node: &Arc<Node>) {
+        let holes = {
+            let mut state = self.lock();
+            let mut file = node.lock();
+            file.readers -= 1;
+            if file.readers > 0 {
+                return;
+            }
+            if file.deleted {
+                state.pinned.remove(&node.id);
+                return;
+            }
+            if file.sealed && !file.has_writer {
+                state.nodes.remove(&node.id);
+            }
+            std::mem::take(&mut file.holes)
+        };
+        self.punch(node.id, node.kind, &holes);
+    }
+
+    /// A writer has ended. Its file goes with it unless it was committed.
+    pub(super) fn writer_ended(&self, node: &Arc<Node>) {
+        {
+            let mut state = self.lock();
+            let mut file = node.lock();
+            file.has_writer = false;
+            file.finished = false;
+            if file.committed {
+                if file.sealed && file.readers == 0 {
+                    state.nodes.remove(&node.id);
+                }
+                return;
+            }
+            file.deleted = true;
+            state.nodes.remove(&node.id);
+        }
+        self.remove(node.id, node.kind);
+    }
+
+    /// Removes a file that nobody knows any more. Where that fails, the next opening does it.
+    pub(super) fn remove(&self, id: FileId, kind: FileKind) {
+        let _ = self.files.remove(&names::file(id, kind));
+    }
+
+    /// Gives trimmed bytes back to the file system, where it can take them.
+    pub(super) fn punch(&self, id: FileId, kind: FileKind, holes: &[Range<u64>]) {
+        if holes.is_empty() {
+            return;
+        }
+        if let Ok(file) = self.files.open(&names::file(id, kind), Access::ReadWrite) {
+            for hole in holes {
+                let _ = file.punch(hole.clone());
+            }
+        }
+    }
+
+    pub(super) fn describe(&self, what: &str, name: &str, error: std::io::Error) -> StoreError {
+        StoreError::io(format!("{what} {}/{name}", self.files.describe()), error)
+    }
+}
+
+impl State {
+    pub(super) fn check(&self) -> Result<(), StoreError> {
+        self.refusal.clone().map_or(Ok(()), Err)
+    }
+
+    pub(super) fn stop(&mut self, error: &StoreError) {
+        self.refusal.get_or_insert_with(|| StoreError::Stopped(Arc::new(error.clone())));
+    }
+
+    /// The length of a committed file.
+    pub(super) fn size(&self, id: FileId, record: &FileRecord) -> u64 {
+        let node = self.nodes.get(&id).filter(|_| !record.sealed);
+        node.map_or(record.size, |node| node.lock().size)
+    }
+}
+
+/// Opens the file of a record, and checks that it is as long as it must be.
+pub(super) fn open_file(
+    files: &dyn Files,
+    id: FileId,
+    record: &FileRecord,
+    access: Access,
+) -> Result<Arc<dyn FileHandle>, StoreError> {
+    let name = names::file(id, record.kind);
+    let least = match record.kind {
+        FileKind::Table | FileKind::Client => record.size,
+        FileKind::Log if record.sealed => u64::from(record.extents.end()) * BLOCK as u64,
+        FileKind::Log => 0,
+    };
+    let missing = |offset: u64, got: String| {
+        let (region, expected) = (name.clone(), format!("a file of {least} bytes or more"));
+        StoreError::Corruption { region, offset, expected, got }
+    };
+    let wrap = |error| StoreError::io(format!("opening {}/{name}", files.describe()), error);
+    let file = match files.open(&name, access) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            return Err(missing(0, "no such file".into()));
+        }
+        other => other.map_err(wrap)?,
+    };
+    let size = file.size().map_err(wrap)?;
+    if size < least {
+        return Err(missing(size, format!("{size} bytes")));
+    }
+    Ok(file)
+}
+
+/// Opens a log, and reads it to its end.
+pub(super) fn open_log(
+    files: &dyn Files,
+    uuid: Uuid,
+    id: FileId,
+    record: &FileRecord,
+    access: Access,
+) -> Result<(Arc<dyn FileHandle>, LogIndex, LogTail), StoreError> {
+    let file = open_file(files, id, record, access)?;
+    let blocks = record.sealed.then(|| record.extents.end());
+    let source = FileSource::new(&file, names::file(id, record.kind), blocks)?;
+    let (index, tail) = LogIndex::scan(LogScan::new(&source, uuid, id, record))?;
+    Ok((file, index, tail))
+}

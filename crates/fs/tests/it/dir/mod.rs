@@ -1,0 +1,4 @@
+//! The store in a plain directory.
+
+mod conformance;
+mod world;
