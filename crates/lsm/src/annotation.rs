@@ -275,6 +275,7 @@ fn read_text(reader: &mut Reader<'_>, field: &'static str) -> Result<String, Dec
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::golden::{damaged, specimen};
 
     fn table() -> TableRecord {
         let segment = |level, run, start: &str, end: &str| SegmentRecord {
@@ -313,14 +314,10 @@ mod tests {
         encode: fn(&T) -> Vec<u8>,
     ) {
         assert_eq!(encode(&decode(bytes).unwrap()), bytes);
-        for len in 0..bytes.len() {
-            assert!(decode(&bytes[..len]).is_err(), "{len}");
-        }
-        for bit in 0..bytes.len() * 8 {
-            let mut flipped = bytes.to_vec();
-            flipped[bit / 8] ^= 1 << (bit % 8);
-            if let Ok(record) = decode(&flipped) {
-                assert_eq!(encode(&record), flipped, "bit {bit}");
+        for (what, specimen) in damaged(bytes) {
+            if let Ok(record) = decode(&specimen) {
+                assert_eq!(encode(&record), specimen, "{what}");
+                assert!(what.starts_with("bit"), "{what}");
             }
         }
         assert!(decode(&[bytes, &[0]].concat()).is_err());
@@ -328,14 +325,14 @@ mod tests {
 
     #[test]
     fn annotations_read_back_and_no_damage_makes_them_panic() {
-        let bytes = table().encode();
+        let bytes = specimen("annotation-table.bin", &table().encode());
         assert_eq!(TableRecord::decode(FileId(7), &bytes).unwrap(), table());
         survives(&bytes, |b| TableRecord::decode(FileId(7), b), TableRecord::encode);
-        let bytes = store().annotation().opaque;
+        let bytes = specimen("annotation-store.bin", &store().annotation().opaque);
         assert_eq!(StoreRecord::decode(&bytes).unwrap(), store());
         survives(&bytes, StoreRecord::decode, |record| record.annotation().opaque);
         let log = LogRecord { first: SeqNo(77) };
-        let bytes = log.annotation().opaque;
+        let bytes = specimen("annotation-log.bin", &log.annotation().opaque);
         survives(&bytes, |b| LogRecord::decode(FileId(1), b), |log| log.annotation().opaque);
     }
 

@@ -23,6 +23,8 @@ mod edit;
 mod engine;
 mod error;
 mod flush;
+#[cfg(test)]
+mod golden;
 mod handle;
 mod job;
 mod key;

@@ -1,5 +1,5 @@
-//! Opening: the tree is rebuilt from the annotations of the store's files, and the logs are replayed
-//! into memtables, each into its own, oldest first.
+//! Opening: the tree is rebuilt from the annotations of the store's files, and the logs are
+//! replayed into memtables, each into its own, oldest first.
 //!
 //! The last log, if it is not sealed, is gone on with, and so is its memtable; all others wait for
 //! their flush. What is torn at a log's end the store has cut already. Read-only, nothing is

@@ -53,7 +53,8 @@ impl Batch {
         self.0.is_empty()
     }
 
-    /// The bytes that the log will hold for it; at most [`BATCH_BYTES_MAX`](crate::BATCH_BYTES_MAX).
+    /// The bytes that the log will hold for it, at most
+    /// [`BATCH_BYTES_MAX`](crate::BATCH_BYTES_MAX).
     #[must_use]
     pub fn byte_size(&self) -> ByteCount {
         self.0.byte_size()

@@ -7,6 +7,8 @@ mod filter;
 mod footer;
 mod frame;
 mod reader;
+#[cfg(test)]
+mod specimens;
 
 pub use frame::Compression;
 

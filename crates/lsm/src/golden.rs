@@ -1,0 +1,26 @@
+//! Golden specimens: bytes as an older version wrote them, kept in `tests/golden`, which must be
+//! written the same and read back for ever. `TERRACE_REGENERATE=1` writes them anew.
+
+use std::path::PathBuf;
+
+/// The kept specimen, after checking that `written` is the same.
+pub(crate) fn specimen(name: &str, written: &[u8]) -> Vec<u8> {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
+    if std::env::var_os("TERRACE_REGENERATE").is_some() {
+        std::fs::write(&path, written).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+    }
+    let kept = std::fs::read(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+    assert!(kept == written, "{name} is not written as it was; see docs/format before you agree");
+    kept
+}
+
+/// The specimen with each of its bits flipped in turn, and cut at every length.
+pub(crate) fn damaged(specimen: &[u8]) -> impl Iterator<Item = (String, Vec<u8>)> + '_ {
+    let flipped = (0..specimen.len() * 8).map(|bit| {
+        let mut bytes = specimen.to_vec();
+        bytes[bit / 8] ^= 1 << (bit % 8);
+        (format!("bit {bit}"), bytes)
+    });
+    let cut = (0..specimen.len()).map(|len| (format!("length {len}"), specimen[..len].to_vec()));
+    flipped.chain(cut)
+}

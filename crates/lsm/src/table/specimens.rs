@@ -1,0 +1,213 @@
+//! Tables as a whole: written, read back, damaged.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use terrace_env::store::{FileReader, FileWriter, StoreError};
+use terrace_env::sync::Mutex;
+use terrace_env::{ByteCount, Cause, FileId, MemoryGauge, SeqNo};
+
+use super::{Compression, Table, TableBuilder, TableCursor, TableLayout, Walk, hash};
+use crate::Error;
+use crate::cache::BlockCache;
+use crate::golden::{damaged, specimen};
+use crate::key::{self, KeySpaceId, Kind, Trailer, full_key, internal_key};
+use crate::memtable::Found;
+
+const FILE: FileId = FileId(77);
+
+/// A file in memory, written and read.
+#[derive(Clone, Default)]
+struct File(Arc<Mutex<Vec<u8>>>);
+
+impl FileWriter for File {
+    fn id(&self) -> FileId {
+        FILE
+    }
+
+    fn len(&self) -> u64 {
+        self.0.lock().len() as u64
+    }
+
+    fn append(&mut self, bytes: &[u8]) -> Result<(), StoreError> {
+        self.0.lock().extend_from_slice(bytes);
+        Ok(())
+    }
+
+    fn sync(&mut self) -> Result<(), StoreError> {
+        Ok(())
+    }
+
+    fn finish(&mut self) -> Result<(), StoreError> {
+        Ok(())
+    }
+}
+
+impl FileReader for File {
+    fn id(&self) -> FileId {
+        FILE
+    }
+
+    fn len(&self) -> u64 {
+        self.0.lock().len() as u64
+    }
+
+    fn read_at(&self, offset: u64, into: &mut [u8], _: Cause) -> Result<(), StoreError> {
+        let bytes = self.0.lock();
+        let (start, end) = (offset as usize, offset as usize + into.len());
+        let out_of_range = || StoreError::OutOfRange {
+            id: FILE,
+            start: offset,
+            end: end as u64,
+            valid: format!("0..{}", bytes.len()),
+        };
+        into.copy_from_slice(bytes.get(start..end).ok_or_else(out_of_range)?);
+        Ok(())
+    }
+}
+
+type Entry = (Vec<u8>, Vec<u8>);
+
+fn entry(space: u32, user_key: &[u8], sequence: u64, kind: Kind, value: &[u8]) -> Entry {
+    let full = full_key(KeySpaceId(space), user_key);
+    (internal_key(&full, Trailer::new(SeqNo(sequence), kind)), value.to_vec())
+}
+
+/// Several blocks, versions and deletes, two key spaces, empty and long keys and values.
+fn entries() -> Vec<Entry> {
+    let mut entries = vec![entry(0, b"", 50, Kind::Put, b"empty key")];
+    for i in 0..24u32 {
+        let user_key = format!("user{:04}/name", i * 3);
+        let value = format!("value of {i}, ").repeat(2 + (i % 3) as usize);
+        if i % 5 == 0 {
+            entries.push(entry(0, user_key.as_bytes(), 2000 + u64::from(i), Kind::Delete, b""));
+        }
+        entries.push(entry(
+            0,
+            user_key.as_bytes(),
+            1000 + u64::from(i),
+            Kind::Put,
+            value.as_bytes(),
+        ));
+    }
+    entries.push(entry(9, &[0xff; 40], 7, Kind::Put, b""));
+    entries
+}
+
+fn build(entries: &[Entry], compression: Compression, filter_bits: u8) -> Vec<u8> {
+    let file = File::default();
+    let layout = TableLayout { block_size: ByteCount(256), compression, filter_bits };
+    let mut builder = TableBuilder::new(Box::new(file.clone()), layout);
+    for (key, value) in entries {
+        builder.add(key, value).unwrap();
+    }
+    let estimate = builder.estimated_size();
+    let built = builder.finish().unwrap();
+    assert_eq!(built.properties.entries, entries.len() as u64);
+    let bytes = file.0.lock().clone();
+    assert_eq!(built.size, ByteCount(bytes.len() as u64));
+    assert!(estimate.0 < 2 * built.size.0 && built.size.0 < 2 * estimate.0, "{estimate}");
+    bytes
+}
+
+fn open(bytes: &[u8]) -> Result<Arc<Table>, Error> {
+    let file = File(Arc::new(Mutex::new(bytes.to_vec())));
+    let cache = BlockCache::new(ByteCount::mib(1), ByteCount(256));
+    let gauge = MemoryGauge::new("test");
+    Table::open(Arc::new(file), Arc::new(cache), &gauge, Cause::Read).map(Arc::new)
+}
+
+/// All entries by a walk, and the first of each key by search.
+fn read(bytes: &[u8], walk: Walk) -> Result<(Vec<Entry>, Vec<Option<Found>>), Error> {
+    let table = open(bytes)?;
+    let mut cursor = TableCursor::new(Arc::clone(&table), walk);
+    cursor.seek_to_first()?;
+    let mut walked = Vec::new();
+    while let Some(key) = cursor.key() {
+        walked.push((key.to_vec(), cursor.value().to_vec()));
+        cursor.next()?;
+    }
+    let mut found = Vec::new();
+    for (key, _) in entries() {
+        let (full, _) = key::split(&key);
+        let may_hold = table.may_hold(hash(full));
+        let got = table.get(&internal_key(full, Trailer::seek(SeqNo::MAX)))?;
+        assert!(may_hold || got.is_none(), "a filter that denies a key that is there");
+        found.push(got);
+    }
+    Ok((walked, found))
+}
+
+/// What searches must find: the newest entry of each key.
+fn newest() -> Vec<Option<Found>> {
+    let entries = entries();
+    let of = |key: &[u8]| {
+        let (full, _) = key::split(key);
+        let (found, value) = entries.iter().find(|(other, _)| key::split(other).0 == full)?;
+        Some(match key::split(found).1.kind() {
+            Some(Kind::Put) => Found::Value(Bytes::copy_from_slice(value)),
+            _ => Found::Deleted,
+        })
+    };
+    entries.iter().map(|(key, _)| of(key)).collect()
+}
+
+const SPECIMENS: [(&str, Compression, u8); 3] = [
+    ("table-plain.bin", Compression::None, 10),
+    ("table-lz4.bin", Compression::Lz4, 10),
+    ("table-no-filter.bin", Compression::None, 0),
+];
+
+#[test]
+fn tables_are_written_as_ever_and_read_back() {
+    for (name, compression, filter_bits) in SPECIMENS {
+        let kept = specimen(name, &build(&entries(), compression, filter_bits));
+        for walk in [Walk::Scan, Walk::Job(Cause::Compaction)] {
+            assert_eq!(read(&kept, walk).unwrap(), (entries(), newest()), "{name}");
+        }
+    }
+}
+
+#[test]
+fn every_flipped_bit_and_every_truncation_is_told() {
+    for (name, compression, filter_bits) in SPECIMENS {
+        let kept = specimen(name, &build(&entries(), compression, filter_bits));
+        for (what, bytes) in damaged(&kept) {
+            let error = match read(&bytes, Walk::Scan) {
+                Err(error) => error,
+                Ok(_) => panic!("{name}, {what}: nothing was noticed"),
+            };
+            let region =
+                matches!(&error, Error::Corruption { region, .. } if region.contains("77"));
+            assert!(region, "{name}, {what}: {error}");
+        }
+    }
+}
+
+#[test]
+fn a_cursor_seeks_to_every_key_and_between() {
+    let table = open(&build(&entries(), Compression::Lz4, 10)).unwrap();
+    let entries = entries();
+    let mut cursor = TableCursor::new(table, Walk::Scan);
+    for (i, (key, value)) in entries.iter().enumerate() {
+        cursor.seek(key).unwrap();
+        assert_eq!(cursor.key(), Some(&key[..]));
+        assert_eq!(cursor.value(), &value[..]);
+        let (full, _) = key::split(key);
+        cursor.seek(&internal_key(&key::successor(full), Trailer::NEWEST)).unwrap();
+        let next = entries[i..].iter().find(|(other, _)| key::split(other).0 != full);
+        assert_eq!(cursor.key(), next.map(|(key, _)| &key[..]));
+    }
+}
+
+#[test]
+fn a_range_of_a_table_has_about_its_share_of_the_bytes() {
+    let many: Vec<Entry> =
+        (0..4000u32).map(|i| entry(0, &i.to_be_bytes(), 1, Kind::Put, &[7; 40])).collect();
+    let table = open(&build(&many, Compression::None, 10)).unwrap();
+    let bound = |i: u32| full_key(KeySpaceId(0), &i.to_be_bytes());
+    let whole = table.size_of(&bound(0), &bound(4000)).unwrap().0;
+    let quarter = table.size_of(&bound(1000), &bound(2000)).unwrap().0;
+    assert!(quarter * 4 > whole * 9 / 10 && quarter * 4 < whole * 11 / 10, "{quarter} {whole}");
+    assert_eq!(table.size_of(&bound(9000), &bound(9999)).unwrap(), ByteCount(0));
+}
