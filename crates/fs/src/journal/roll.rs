@@ -40,6 +40,11 @@ pub(crate) fn is_due(since_head: u64, snapshot: u64) -> bool {
     since_head > LEAST.0.max(snapshot.saturating_mul(2))
 }
 
+/// Whether the journal is so small that writing the catalog anew costs next to nothing.
+pub(super) fn is_cheap(since_head: u64) -> bool {
+    since_head <= 2 * LEAST.0
+}
+
 /// The start of a snapshot.
 pub(crate) fn head(catalog: &Catalog) -> Step {
     let head = Head {

@@ -4,8 +4,9 @@
 //! - The end is clean: the journal goes on right there.
 //! - Something torn is behind the end: it goes on in a fresh zone with a new epoch, and a *splice*
 //!   in the superblock says so. Whatever stands behind the old end is never read again.
-//! - The superblock has no room for a further splice: a snapshot is written to fresh zones, and the
-//!   superblock names that.
+//! - There is a splice already and the journal is small, or the superblock has no room for a further
+//!   splice: a snapshot is written to fresh zones, and the superblock names that. So a small store
+//!   that crashes again and again never holds more than a few zones.
 //!
 //! In the last two cases an older superblock would lead to the old end, which looks like a torn
 //! tail. They are therefore written twice: losing one copy loses nothing.
@@ -91,6 +92,60 @@ fn first_file(catalog: &Catalog, epoch: u32) -> FileId {
     catalog.next_file().max(FileId(u64::from(epoch) << IDS_PER_MOUNT_LOG2))
 }
 
+/// A mount for writing that is about to go on with the journal.
+struct Start<'a> {
+    device: &'a Arc<dyn Device>,
+    space: &'a Arc<dyn JournalSpace>,
+    epoch: u32,
+    replayed: Replayed,
+}
+
+impl Start<'_> {
+    /// Whether a splice is better than a new snapshot: it costs a zone that stays half used until
+    /// the next roll, a snapshot costs its bytes.
+    fn is_worth_a_splice(&self) -> bool {
+        let splices = self.replayed.superblock.splices.len();
+        splices == 0 || splices < SPLICES_MAX && !roll::is_cheap(self.replayed.since_head)
+    }
+
+    fn right_there(self) -> (Leader, Catalog) {
+        let Replayed { area, superblock, catalog, end, zones, .. } = self.replayed;
+        let (device, space) = (Arc::clone(self.device), Arc::clone(self.space));
+        let mut tail = Tail::new(device, space, superblock.uuid, end, zones);
+        tail.since_head = self.replayed.since_head;
+        let (device, roll, snapshot) =
+            (Arc::clone(self.device), Roll::Idle, self.replayed.snapshot);
+        (Leader { device, tail, area, superblock, roll, snapshot }, catalog)
+    }
+
+    fn spliced(self) -> Result<(Leader, Catalog), StoreError> {
+        let Replayed { mut area, mut superblock, catalog, end, zones, orphans, .. } = self.replayed;
+        let (device, space, epoch) = (Arc::clone(self.device), Arc::clone(self.space), self.epoch);
+        let mut tail = Tail::splice(device, space, superblock.uuid, end, epoch, zones)?;
+        tail.since_head += self.replayed.since_head;
+        let at = BlockAddr { zone: tail.position().at.zone, block: 0 };
+        superblock.splices.push(Splice { sequence: end.cursor.sequence, at, epoch });
+        write_twice(&mut area, &mut superblock)?;
+        orphans.iter().for_each(|orphan| self.space.release(orphan.zone));
+        let (device, roll, snapshot) =
+            (Arc::clone(self.device), Roll::Idle, self.replayed.snapshot);
+        Ok((Leader { device, tail, area, superblock, roll, snapshot }, catalog))
+    }
+
+    fn anew(self) -> Result<(Leader, Catalog), StoreError> {
+        let Replayed { mut area, mut superblock, catalog, end, zones, orphans, .. } = self.replayed;
+        let (uuid, sequence) = (superblock.uuid, end.cursor.sequence);
+        let (tail, head) =
+            write_snapshot(self.device, self.space, uuid, self.epoch, sequence, &catalog)?;
+        superblock.head = head;
+        superblock.splices.clear();
+        write_twice(&mut area, &mut superblock)?;
+        zones.iter().chain(&orphans).for_each(|old| self.space.release(old.zone));
+        let (device, roll, snapshot) = (Arc::clone(self.device), Roll::Idle, tail.since_head);
+        Ok((Leader { device, tail, area, superblock, roll, snapshot }, catalog))
+    }
+}
+
 impl Journal {
     /// Goes on with a journal, and commits the first records of this mount: that its epoch is used,
     /// and `first` (the ends of recovered logs, made with [`Replayed::epoch`]). Nothing else may be
@@ -103,36 +158,14 @@ impl Journal {
     ) -> Result<(Self, Effects), StoreError> {
         let epoch = replayed.epoch();
         let next_file = first_file(&replayed.catalog, epoch);
-        let Replayed { mut area, mut superblock, catalog, end, zones, .. } = replayed;
-        let (uuid, mut snapshot) = (superblock.uuid, replayed.snapshot);
-        let tail = if replayed.is_clean {
-            let (device, space) = (Arc::clone(device), Arc::clone(space));
-            let mut tail = Tail::new(device, space, uuid, end, zones);
-            tail.since_head = replayed.since_head;
-            tail
-        } else if superblock.splices.len() < SPLICES_MAX {
-            let (device, space) = (Arc::clone(device), Arc::clone(space));
-            let mut tail = Tail::splice(device, space, uuid, end, epoch, zones)?;
-            tail.since_head += replayed.since_head;
-            let at = BlockAddr { zone: tail.position().at.zone, block: 0 };
-            let sequence = end.cursor.sequence;
-            superblock.splices.push(Splice { sequence, at, epoch });
-            write_twice(&mut area, &mut superblock)?;
-            tail
+        let start = Start { device, space, epoch, replayed };
+        let (leader, catalog) = if start.replayed.is_clean {
+            start.right_there()
+        } else if start.is_worth_a_splice() {
+            start.spliced()?
         } else {
-            let sequence = end.cursor.sequence;
-            let (tail, head) = write_snapshot(device, space, uuid, epoch, sequence, &catalog)?;
-            superblock.head = head;
-            superblock.splices.clear();
-            write_twice(&mut area, &mut superblock)?;
-            zones.iter().for_each(|old| space.release(old.zone));
-            snapshot = tail.since_head;
-            tail
+            start.anew()?
         };
-        replayed.orphans.iter().for_each(|orphan| space.release(orphan.zone));
-        let roll = Roll::Idle;
-        let device = Arc::clone(device);
-        let leader = Leader { device, tail, area, superblock, roll, snapshot };
         let journal = Self::new(catalog, leader, epoch);
         journal.give_ids_from(next_file);
         let mut records = vec![Record::Mount { epoch, next_file }];

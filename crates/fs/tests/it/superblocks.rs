@@ -76,7 +76,9 @@ fn a_format_is_preferred_to_an_older_store_elsewhere() {
 #[test]
 fn a_damaged_superblock_never_leads_to_an_older_state() {
     let mut right = 0;
-    for seed in test_seeds(24) {
+    let seeds = test_seeds(24);
+    let least = 20 * (seeds.end - seeds.start) as u32;
+    for seed in seeds {
         let (emulator, device) = drive(seed);
         make(&device, seed);
         drop(device);
@@ -100,7 +102,7 @@ fn a_damaged_superblock_never_leads_to_an_older_state() {
             soil(&emulator);
         }
     }
-    assert!(right > 500, "a damaged superblock is an error only where an older one leads astray");
+    assert!(right > least, "a damaged superblock is an error only where an older one leads astray");
 }
 
 /// Leaves garbage behind the journal's end, as a write that was torn does.
