@@ -191,6 +191,7 @@ impl Volume {
         if state.sealed {
             return;
         }
+        state.finished = false;
         let committed = state.committed;
         drop(state);
         if !committed {
@@ -331,8 +332,9 @@ impl Volume {
             Change::Seal { id, annotation } => {
                 let file = self.being_written(*id)?;
                 let annotation = Arc::new(annotation.clone());
+                let sealed = births.sealed.iter().any(|(other, _)| other.id == *id);
                 let mut state = file.lock();
-                if !state.finished {
+                if sealed || !state.finished {
                     let (expected, got) = ("a finished file", "one that is being written");
                     return Err(StoreError::WrongState { id: *id, expected, got });
                 }
@@ -435,15 +437,17 @@ impl Volume {
             self.give_back(freed, final_extents.map(|(_, extents)| extents.as_slice()), deleted);
         }
         for (id, _) in &effects.deleted {
-            let file = self.files.lock().unsealed.remove(id);
-            if let Some(file) = file {
-                let mut state = file.lock();
-                (state.deleted, state.committed) = (true, false);
-                let has_writer = state.has_writer;
-                drop(state);
-                if !has_writer {
-                    abandon(&file);
-                }
+            let mut files = self.files.lock();
+            let unsealed = files.unsealed.remove(id);
+            let open = unsealed.clone().or_else(|| files.sealed.get(id)?.upgrade());
+            drop(files);
+            let Some(file) = open else { continue };
+            let mut state = file.lock();
+            (state.deleted, state.committed) = (true, false);
+            let orphaned = unsealed.is_some() && !state.has_writer;
+            drop(state);
+            if orphaned {
+                abandon(&file);
             }
         }
     }

@@ -181,8 +181,12 @@ impl RawHeader {
         self.tag == binding.tag() && self.epoch == binding.epoch && self.len as usize <= PAYLOAD_MAX
     }
 
-    /// Whether it is the header of the expected frame, perhaps with one field damaged: three of
-    /// four fields that are known beforehand, 12 bytes or more, do not agree by chance.
+    /// Whether it is the header of the expected frame, perhaps damaged: a bit of the chain, or all
+    /// of one other field that is known beforehand.
+    ///
+    /// Only the chain tells it from a frame of another log of the same epoch, which a torn write
+    /// leaves standing where a zone was recycled: two chains that do not belong together differ in
+    /// about sixteen bits.
     pub(super) fn is_in_place(&self, binding: &Binding, cursor: Cursor) -> bool {
         let agree = [
             self.tag == binding.tag(),
@@ -190,7 +194,8 @@ impl RawHeader {
             self.sequence == cursor.sequence,
             self.chain == cursor.chain,
         ];
-        agree.iter().filter(|agrees| **agrees).count() >= 3
+        let chained = (self.chain ^ cursor.chain).count_ones() <= 1;
+        chained && agree.iter().filter(|agrees| **agrees).count() >= 3
     }
 
     /// Whether the checksum holds for the frame that starts these bytes.
