@@ -1,10 +1,15 @@
 //! The store that people use.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use terrace_env::Store;
+use terrace_fs::dir::{DirOptions, DirStore};
+use terrace_fs::{Access, FormatOptions, Fs, MountOptions};
 use terrace_lsm::{Bounds, Durability, Engine, KeySpaceId, Scan, Stats};
+
+use terrace_zone::Device;
 
 use crate::{Batch, Error, KeySpace, Options, Snapshot};
 
@@ -18,10 +23,17 @@ pub struct Db {
     default: KeySpace,
 }
 
-#[derive(Debug)]
 pub(crate) struct Inner {
+    // Before the file system: its jobs end first.
     pub(crate) engine: Engine,
+    fs: Option<Arc<Fs>>,
     durability: Durability,
+}
+
+impl std::fmt::Debug for Inner {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.engine.fmt(f)
+    }
 }
 
 impl Inner {
@@ -33,11 +45,55 @@ impl Inner {
 impl Db {
     /// Opens what is in a store of files; an empty one becomes an empty `Db`.
     pub fn open(store: Arc<dyn Store>, options: Options) -> Result<Self, Error> {
+        Self::start(store, None, &options)
+    }
+
+    /// Opens what is in a plain directory, which is made if it is not there.
+    pub fn open_directory(path: impl AsRef<Path>, options: Options) -> Result<Self, Error> {
+        let access = access(&options);
+        let store = DirStore::open(path, DirOptions { access })?;
+        Self::start(store, None, &options)
+    }
+
+    /// Makes a zoned device an empty store, and opens it. What the device held is lost.
+    pub fn create_device(
+        device: Arc<dyn Device>,
+        format: &FormatOptions,
+        options: Options,
+    ) -> Result<Self, Error> {
+        Fs::format(Arc::clone(&device), format)?;
+        Self::open_device(device, options)
+    }
+
+    /// Mounts a zoned device that was made a store, and opens what is in it.
+    pub fn open_device(device: Arc<dyn Device>, options: Options) -> Result<Self, Error> {
+        let access = access(&options);
+        let fs = Fs::mount(device, &MountOptions { access, ..MountOptions::default() })?;
+        Self::open_fs(fs, options)
+    }
+
+    /// Opens what is in a mounted file system, and unmounts it when it is closed.
+    pub fn open_fs(fs: Arc<Fs>, options: Options) -> Result<Self, Error> {
+        let store: Arc<dyn Store> = Arc::clone(&fs) as _;
+        let opened = Self::start(store, Some(Arc::clone(&fs)), &options);
+        if opened.is_err() {
+            fs.unmount();
+        }
+        opened
+    }
+
+    fn start(store: Arc<dyn Store>, fs: Option<Arc<Fs>>, options: &Options) -> Result<Self, Error> {
         let engine = Engine::open(store, options.decider(), options.engine())?;
-        let inner = Arc::new(Inner { engine, durability: options.durability });
+        let inner = Arc::new(Inner { engine, fs, durability: options.durability });
         let (id, name) = (KeySpaceId::DEFAULT, "default".into());
         let default = KeySpace { inner: Arc::clone(&inner), id, name };
         Ok(Self { inner, default })
+    }
+
+    /// The mounted file system, where the store is on a device: for its zones and its reclaim.
+    #[must_use]
+    pub fn fs(&self) -> Option<&Arc<Fs>> {
+        self.inner.fs.as_ref()
     }
 
     /// The store of files below.
@@ -139,6 +195,14 @@ impl Db {
     /// read, and no longer write. Dropping the last clone ends the jobs as well, but what was
     /// written and not synced is then left to chance, as by a power cut.
     pub fn close(self) -> Result<(), Error> {
-        Ok(self.inner.engine.close()?)
+        let closed = self.inner.engine.close();
+        if let Some(fs) = &self.inner.fs {
+            fs.unmount();
+        }
+        Ok(closed?)
     }
+}
+
+fn access(options: &Options) -> Access {
+    if options.read_only { Access::ReadOnly } else { Access::ReadWrite }
 }

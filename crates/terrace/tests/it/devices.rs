@@ -1,0 +1,125 @@
+//! Stores on emulated devices and in directories.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use terrace::{ByteCount, Compression, Db, Durability, FormatOptions, Options};
+use terrace_env::random::{Random, Rng, RngCore};
+use terrace_env::{runner, test_seeds};
+use terrace_zone::{Emulator, Geometry, PowerCut};
+
+pub(crate) type Contents = BTreeMap<Vec<u8>, Vec<u8>>;
+
+pub(crate) fn drive(zone: ByteCount, zones: u32, seed: u64) -> Arc<Emulator> {
+    Arc::new(Emulator::in_memory(Geometry::uniform(zone, zones), seed).unwrap())
+}
+
+/// Options for devices of a few dozen MiB.
+pub(crate) fn options() -> Options {
+    Options {
+        memtable_size: ByteCount::kib(256),
+        table_size: ByteCount::kib(128),
+        level1_size: ByteCount::mib(1),
+        level_factor: 4,
+        cache_size: ByteCount::mib(1),
+        compression: Compression::Lz4,
+        ..Options::default()
+    }
+}
+
+pub(crate) fn contents(db: &Db) -> Contents {
+    let scan = db.scan(..).unwrap().map(Result::unwrap);
+    scan.map(|(key, value)| (key.to_vec(), value.to_vec())).collect()
+}
+
+/// Random writes over `keys` keys; returns what is there.
+pub(crate) fn churn(db: &Db, held: &mut Contents, keys: u32, writes: u32, random: &mut Random) {
+    for _ in 0..writes {
+        let key = random.random_range(0..keys).to_be_bytes().to_vec();
+        if random.random_bool(0.2) {
+            db.delete(&key).unwrap();
+            held.remove(&key);
+        } else {
+            let mut value = vec![0; random.random_range(0..2000)];
+            random.fill_bytes(&mut value);
+            db.put(&key, &value).unwrap();
+            held.insert(key, value);
+        }
+    }
+}
+
+#[test]
+fn a_store_on_zones_keeps_everything_over_reopening() {
+    for seed in test_seeds(2) {
+        runner::simulate(seed, || {
+            let device = drive(ByteCount::mib(1), 64, seed);
+            let mut random = Random::seeded(seed);
+            let mut db =
+                Db::create_device(device.clone(), &FormatOptions::default(), options()).unwrap();
+            let mut held = Contents::new();
+            for _ in 0..4 {
+                churn(&db, &mut held, 5000, 8000, &mut random);
+                assert_eq!(contents(&db), held);
+                db.close().unwrap();
+                db = Db::open_device(device.clone(), options()).unwrap();
+                assert_eq!(contents(&db), held);
+            }
+            db.settle().unwrap();
+            let stats = db.stats();
+            assert!(stats.levels.len() > 2, "{:?}", stats.levels);
+            assert!(stats.io.zones_reset > 0, "{:?}", stats.io);
+            db.close().unwrap();
+            let read_only = Options { read_only: true, ..options() };
+            let db = Db::open_device(device, read_only).unwrap();
+            assert_eq!(contents(&db), held);
+            assert!(db.put(b"k", b"v").is_err());
+            db.close().unwrap();
+        });
+    }
+}
+
+#[test]
+fn what_was_synced_survives_a_power_cut() {
+    for seed in test_seeds(6) {
+        runner::simulate(seed, || {
+            let device = drive(ByteCount::mib(1), 64, seed);
+            let mut random = Random::seeded(seed);
+            let db =
+                Db::create_device(device.clone(), &FormatOptions::default(), options()).unwrap();
+            let mut held = Contents::new();
+            churn(&db, &mut held, 2000, 6000, &mut random);
+            db.sync().unwrap();
+            // One more batch, which is there as a whole or not at all.
+            let mut torn = terrace::Batch::new();
+            for key in 0..500u32 {
+                torn.put(&key.to_be_bytes(), b"torn");
+            }
+            db.write_with(torn, Durability::Buffered).unwrap();
+            let survivor = device.snapshot().unwrap().cut(PowerCut::any(&mut random), &mut random);
+            drop(db);
+            let db = Db::open_device(Arc::new(survivor), options()).unwrap();
+            let found = contents(&db);
+            if found != held {
+                for key in 0..500u32 {
+                    held.insert(key.to_be_bytes().to_vec(), b"torn".to_vec());
+                }
+                assert_eq!(found, held);
+            }
+            db.close().unwrap();
+        });
+    }
+}
+
+#[test]
+fn a_store_in_a_directory_keeps_everything_over_reopening() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut random = Random::seeded(1);
+    let mut held = Contents::new();
+    for _ in 0..3 {
+        let db = Db::open_directory(directory.path(), options()).unwrap();
+        assert_eq!(contents(&db), held);
+        churn(&db, &mut held, 2000, 4000, &mut random);
+        assert_eq!(contents(&db), held);
+        db.close().unwrap();
+    }
+}

@@ -1,0 +1,3 @@
+//! The library's tests: everything joined, from keys down to emulated zones.
+
+mod devices;
