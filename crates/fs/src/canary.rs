@@ -1,8 +1,7 @@
 //! Rules that can be broken on purpose, to prove that the crash suite would notice.
 //!
-//! With the feature `canary`, [`set`] breaks one rule for all stores used from the calling thread
-//! (a simulation runs all its actors on one). Without it nothing can be broken, and [`is_broken`]
-//! is a constant.
+//! With the feature `canary`, `set` breaks one rule for all stores used from the calling thread (a
+//! simulation runs all its actors on one). Without it nothing can be broken.
 
 /// A rule that a correct file system keeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -68,7 +68,8 @@ impl Mapped {
     }
 }
 
-/// Where a file's blocks are; see the [module](self).
+/// Where a file's blocks are: pieces in file order that do not overlap. A value; every change makes
+/// a new one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ExtentMap(Box<[Mapped]>);
 

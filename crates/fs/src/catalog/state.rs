@@ -19,7 +19,7 @@ use super::annotation::{decode_annotation, encode_annotation};
 use super::staging::Staging;
 use super::{Effects, FileRecord, Record};
 
-/// What the file system knows of its files; see the [module](self).
+/// What the file system knows of its files: a pure value, changed by records only.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Catalog {
     pub(super) files: BTreeMap<FileId, FileRecord>,

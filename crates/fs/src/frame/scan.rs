@@ -20,7 +20,7 @@ use crate::BLOCK;
 /// Blocks read at once: large enough that a disk streams, small enough to hold many at a time.
 const READ_AHEAD: u32 = 64;
 
-/// Reads a log's frames in order; see the [module](self).
+/// Reads a log's frames in order, and tells a torn tail from damage.
 pub struct Scanner<'a> {
     source: &'a dyn BlockSource,
     binding: Binding,

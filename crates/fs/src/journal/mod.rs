@@ -3,8 +3,8 @@
 //! | part | what it does |
 //! |---|---|
 //! | [`Journal`] | commits transactions in groups, and rolls |
-//! | [`replay`] | reads what is there |
-//! | [`format`] | starts an empty one |
+//! | [`replay()`] | reads what is there |
+//! | [`format()`] | starts an empty one |
 //! | [`JournalSpace`] | where its zones come from |
 //!
 //! The bytes are described in `docs/format/journal.md`, the reasons in decision 0003. Writing is

@@ -4,9 +4,9 @@
 //! - The end is clean: the journal goes on right there.
 //! - Something torn is behind the end: it goes on in a fresh zone with a new epoch, and a *splice*
 //!   in the superblock says so. Whatever stands behind the old end is never read again.
-//! - There is a splice already and the journal is small, or the superblock has no room for a further
-//!   splice: a snapshot is written to fresh zones, and the superblock names that. So a small store
-//!   that crashes again and again never holds more than a few zones.
+//! - There is a splice already and the journal is small, or the superblock has no room for another:
+//!   a snapshot is written to fresh zones, and the superblock names that. So a small store that
+//!   crashes again and again never holds more than a few zones.
 //!
 //! In the last two cases an older superblock would lead to the old end, which looks like a torn
 //! tail. They are therefore written twice: losing one copy loses nothing.

@@ -270,7 +270,8 @@ fn look_into(device: &dyn Device, report: &ZoneReport) -> Result<Seen, StoreErro
 }
 
 /// Where the pointer means nothing: how many blocks, from the first, are superblocks. Found by
-/// halving, with several blocks looked at each time, so that a broken one does not pass for the end.
+/// halving, with several blocks looked at each time, so that a broken one does not pass for the
+/// end.
 fn written_prefix(device: &dyn Device, zone: ZoneId, capacity: u32) -> Result<u32, StoreError> {
     let window = |first: u32| read(device, zone, first, TAIL.min(capacity - first));
     if !window(0)?.iter().any(|block| superblock_in(block, zone).is_some()) {

@@ -1,5 +1,5 @@
-//! Specimens of every element, kept in the repository: they must decode for ever, to the same value,
-//! and what is encoded today must be the same bytes.
+//! Specimens of every element, kept in the repository: they must decode for ever, to the same
+//! value, and what is encoded today must be the same bytes.
 //!
 //! `TERRACE_REGENERATE=1 cargo test -p terrace-fs golden` writes them anew. A difference in what is
 //! there already is a change of format.

@@ -1,4 +1,5 @@
-//! The values that the golden specimens hold. They never change; a new format version gets new ones.
+//! The values that the golden specimens hold. They never change; a new format version gets its
+//! own.
 
 use std::sync::Arc;
 
