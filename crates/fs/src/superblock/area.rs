@@ -259,8 +259,12 @@ fn look_into(device: &dyn Device, report: &ZoneReport) -> Result<Seen, StoreErro
     let blocks = read(device, zone, first, written - first)?;
     let mut seen = Seen { zone, newest: None, broken: 0, next: crate::pointer(geometry, report) };
     for block in &blocks {
-        if let Some(superblock) = superblock_in(block, zone) {
-            seen.newest = Some(superblock);
+        // One of an older generation stands there from the zone's earlier life: the write that was
+        // to replace it never reached the medium.
+        let newest = seen.newest.as_ref().map(|newest| newest.generation);
+        let superblock = superblock_in(block, zone).filter(|it| Some(it.generation) > newest);
+        if superblock.is_some() {
+            seen.newest = superblock;
             seen.broken = 0;
         } else if seen.newest.is_some() || is_broken(block, zone) {
             seen.broken += 1;
