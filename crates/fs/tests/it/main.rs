@@ -5,6 +5,7 @@ mod canary;
 mod catalog;
 mod changes;
 mod conformance;
+mod crash;
 mod dir;
 mod drive;
 mod failures;
