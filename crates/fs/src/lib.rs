@@ -15,6 +15,7 @@
 mod block;
 pub mod canary;
 pub mod catalog;
+mod check;
 pub mod dir;
 mod file;
 mod format;
@@ -30,6 +31,7 @@ mod usage;
 mod volume;
 
 pub use block::{BLOCK, BlockAddr, logical_per_block, pointer, zone_blocks};
+pub use check::{CheckProgress, CheckReport, Problem};
 pub use format::{DATA_ZONES_MIN, FormatOptions, OPEN_ZONES_MIN, ZONE_BLOCKS_MIN};
 pub use fs::Fs;
 pub use mount::{Access, MountOptions};

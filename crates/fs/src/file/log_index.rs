@@ -39,6 +39,11 @@ impl LogIndex {
         self.size
     }
 
+    /// How many frames there are.
+    pub(crate) fn frames(&self) -> u64 {
+        self.spots.len() as u64
+    }
+
     /// Adds the next frame.
     pub(crate) fn push(&mut self, block: u32, len: u32) {
         self.spots.push(Spot { offset: self.size, block, len });
