@@ -1,0 +1,62 @@
+//! Proofs that the suite fails when a rule is broken.
+
+use terrace_env::test_seeds;
+use terrace_fs::canary::{Rule, set};
+
+use super::everywhere::{Reach, cut_everywhere};
+use crate::readers::bytes_stay_while_their_zones_are_wanted;
+
+/// Breaks a rule until dropped, so that a failing test leaves none broken.
+struct Broken;
+
+impl Broken {
+    fn rule(rule: Rule) -> Self {
+        set(Some(rule));
+        Self
+    }
+}
+
+impl Drop for Broken {
+    fn drop(&mut self) {
+        set(None);
+    }
+}
+
+/// Whether a cut of some run is noticed.
+fn is_noticed(rule: Rule) -> bool {
+    let _broken = Broken::rule(rule);
+    test_seeds(24).any(|seed| {
+        // What is broken may also trip an assertion of the client or the file system.
+        let cut = || cut_everywhere(seed, &mut Reach::default());
+        match std::panic::catch_unwind(std::panic::AssertUnwindSafe(cut)) {
+            Ok(Ok(())) => false,
+            Ok(Err((recovery, what))) => {
+                println!("{rule:?}: noticed at {recovery:?}: {what}");
+                true
+            }
+            Err(_) => true,
+        }
+    })
+}
+
+#[test]
+fn the_suite_notices_a_journal_that_acknowledges_early() {
+    assert!(is_noticed(Rule::JournalDurableBeforeAck));
+}
+
+#[test]
+fn the_suite_notices_an_extent_pointed_at_a_copy_that_is_not_durable() {
+    assert!(is_noticed(Rule::CopyDurableBeforeMove));
+}
+
+#[test]
+fn the_suite_notices_a_recovered_log_whose_end_is_not_journaled() {
+    assert!(is_noticed(Rule::LogEndJournaled));
+}
+
+#[test]
+fn the_suite_notices_a_zone_that_is_reset_under_a_reader() {
+    let _broken = Broken::rule(Rule::NoResetUnderReader);
+    let kept = bytes_stay_while_their_zones_are_wanted();
+    assert!(kept.is_err(), "nobody noticed");
+}
