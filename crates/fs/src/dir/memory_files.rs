@@ -16,10 +16,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::ops::Range;
 use std::sync::Arc;
+use std::time::Duration;
 
-use terrace_env::ByteCount;
 use terrace_env::random::{Random, Rng};
 use terrace_env::sync::{Mutex, MutexGuard, assert_no_lock_held};
+use terrace_env::{ByteCount, runner};
 
 use super::{FileHandle, Files, Room};
 use crate::Access;
@@ -40,6 +41,7 @@ struct Disk {
     operations: u64,
     cut_at: Option<u64>,
     fail_at: Option<(u64, io::ErrorKind)>,
+    sync_time: Duration,
     /// Handles made before the last restart are dead.
     life: u64,
 }
@@ -63,6 +65,13 @@ impl MemoryFiles {
         Self::default()
     }
 
+    /// Makes every sync take time, so that others come in between.
+    #[must_use]
+    pub fn with_sync_time(self, time: Duration) -> Self {
+        self.0.lock().sync_time = time;
+        self
+    }
+
     /// How many operations have changed or synced something.
     #[must_use]
     pub fn operations(&self) -> u64 {
@@ -73,6 +82,12 @@ impl MemoryFiles {
     /// [`operations`](Self::operations) from zero.
     pub fn cut_at(&self, operation: u64) {
         self.0.lock().cut_at = Some(operation);
+    }
+
+    /// Whether no cut has happened.
+    #[must_use]
+    pub fn has_power(&self) -> bool {
+        self.0.lock().check_power().is_ok()
     }
 
     /// Makes the operation of this number fail by itself.
@@ -183,6 +198,18 @@ impl Disk {
         Ok((disk, cut))
     }
 
+    /// As [`change`](Self::change), for a sync.
+    fn sync(disk: &Mutex<Self>) -> io::Result<MutexGuard<'_, Self>> {
+        assert_no_lock_held("a file operation");
+        let time = disk.lock().sync_time;
+        if !time.is_zero() {
+            runner::sleep(time);
+        }
+        let (disk, cut) = Self::change(disk)?;
+        unless(cut)?;
+        Ok(disk)
+    }
+
     fn check_power(&self) -> io::Result<()> {
         let off = self.cut_at.is_some_and(|at| self.operations > at);
         if off { Err(no_power()) } else { Ok(()) }
@@ -252,8 +279,7 @@ impl Files for MemoryFiles {
     }
 
     fn sync(&self) -> io::Result<()> {
-        let (mut disk, cut) = self.change()?;
-        unless(cut)?;
+        let mut disk = Disk::sync(&self.0)?;
         disk.durable_names = disk.names.clone();
         Ok(())
     }
@@ -321,8 +347,10 @@ impl FileHandle for MemoryFile {
     }
 
     fn sync(&self) -> io::Result<()> {
-        let (mut disk, cut) = self.change()?;
-        unless(cut)?;
+        let mut disk = Disk::sync(&self.disk)?;
+        if disk.life != self.life {
+            return Err(io::Error::other("the process is gone"));
+        }
         let content = disk.contents.get_mut(&self.content).ok_or(io::ErrorKind::NotFound)?;
         content.durable.clone_from(&content.now);
         Ok(())

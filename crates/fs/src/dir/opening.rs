@@ -104,7 +104,8 @@ fn start_empty(files: &dyn Files, names: &[String], write: bool) -> Result<Found
     Ok(Found { catalog: Catalog::new(), uuid, generation: 0, sequence: FIRST_SEQUENCE })
 }
 
-/// Finds the ends of all unsealed logs.
+/// Finds the ends of all unsealed logs. One that is damaged is an error: nothing must be written
+/// behind an end that is not its own. For reading it is passed over.
 fn recover_logs(
     files: &dyn Files,
     found: &Found,
@@ -119,7 +120,12 @@ fn recover_logs(
             let synced = file.sync();
             synced.map_err(|error| StoreError::io(format!("syncing file {id}"), error))?;
         }
-        let (file, index, tail) = open_log(files, found.uuid, id, record, access)?;
+        let opened = open_log(files, found.uuid, id, record, access);
+        let (file, index, tail) = match opened {
+            // Only whoever reads this log has to know.
+            Err(_) if access == Access::ReadOnly => continue,
+            other => other?,
+        };
         let (size, sequence) = (tail.size, tail.cursor.sequence);
         let mut state = NodeState { size, committed: true, ..NodeState::default() };
         state.log.start(found.uuid, id, epoch, tail.block, sequence);

@@ -1,4 +1,9 @@
 //! The store in a plain directory.
 
+mod client;
 mod conformance;
+mod crowd;
+mod cuts;
+mod damage;
+mod opening;
 mod world;

@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
-use terrace_env::Store;
-use terrace_env::store::StoreError;
+use terrace_env::store::{
+    Annotation, CreateOptions, FileKind, FileWriter, PlacementHint, Rank, StoreError, Transaction,
+};
+use terrace_env::{Cause, FileId, Store};
 use terrace_fs::Access;
 use terrace_fs::dir::{DirOptions, DirStore, MemoryFiles};
 
@@ -16,4 +18,22 @@ pub(super) fn open(files: &MemoryFiles) -> Result<Arc<dyn Store>, StoreError> {
 pub(super) fn open_for(files: &MemoryFiles, access: Access) -> Result<Arc<dyn Store>, StoreError> {
     let store = DirStore::open_on(Arc::new(files.clone()), DirOptions { access })?;
     Ok(store)
+}
+
+/// Starts a file.
+pub(super) fn create(store: &Arc<dyn Store>, kind: FileKind) -> Box<dyn FileWriter> {
+    let (hint, rank, cause) = (PlacementHint::default(), Rank::Log, Cause::Client);
+    let options = CreateOptions { kind, hint, rank, reservation: None, cause };
+    store.create(&options).expect("a new file")
+}
+
+/// Writes and seals a table.
+pub(super) fn sealed(store: &Arc<dyn Store>, bytes: &[u8]) -> FileId {
+    let mut writer = create(store, FileKind::Table);
+    writer.append(bytes).expect("an append");
+    writer.finish().expect("a finish");
+    let mut transaction = Transaction::new();
+    transaction.seal(writer.id(), Annotation::default());
+    store.commit(transaction).expect("a commit");
+    writer.id()
 }

@@ -1,0 +1,109 @@
+//! The power is cut at every file operation, again during recovery, and in life after life.
+
+use terrace_env::random::{Random, Rng};
+use terrace_env::test_seeds;
+use terrace_fs::dir::MemoryFiles;
+
+use super::client::Client;
+use super::world::open;
+
+/// What a client does in one life.
+const STEPS: usize = 30;
+
+/// How a life ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum End {
+    /// What was not synced may be lost.
+    PowerCut,
+    /// Everything is there, and nothing of it more durable than before.
+    ProcessDies,
+}
+
+/// A directory, and what is expected of it.
+struct Lives {
+    files: MemoryFiles,
+    client: Client,
+    random: Random,
+    steps: usize,
+}
+
+impl Lives {
+    fn new(seed: u64) -> Self {
+        let (files, client) = (MemoryFiles::new(), Client::default());
+        Self { files, client, random: Random::seeded(seed), steps: STEPS }
+    }
+
+    /// Opens the store, checks it, works, and ends at the given operation of this life, if it gets
+    /// so far. Returns how many operations there were.
+    fn live(&mut self, cut_after: Option<u64>, end: End) -> u64 {
+        let first = self.files.operations();
+        if let Some(after) = cut_after {
+            self.files.cut_at(first + after);
+        }
+        let opened = open(&self.files);
+        assert!(opened.is_ok() || !self.files.has_power(), "{:?}", opened.err());
+        // The last thing that opening does may fail: removing the old journal.
+        if let Some(store) = opened.ok().filter(|_| self.files.has_power()) {
+            self.client.check(&store);
+            // An error is the power's doing: nothing else is wrong with these files.
+            let done = self.client.work(&store, &mut self.random, self.steps);
+            assert!(done.is_ok() || !self.files.has_power(), "{done:?}");
+        }
+        let operations = self.files.operations() - first;
+        self.client.dies();
+        match end {
+            End::PowerCut => self.files = self.files.power_cut(&mut self.random),
+            End::ProcessDies => self.files.restart(),
+        }
+        operations
+    }
+
+    /// Opens the store undisturbed and checks it.
+    fn check(&mut self) {
+        let store = open(&self.files).expect("the store opens after any cut");
+        self.client.check(&store);
+    }
+}
+
+#[test]
+fn power_cuts_at_every_operation_lose_nothing_that_was_acknowledged() {
+    for seed in test_seeds(2) {
+        let operations = Lives::new(seed).live(None, End::PowerCut);
+        assert!(operations > 60, "{operations} operations");
+        for cut in 0..=operations {
+            let mut lives = Lives::new(seed);
+            lives.live(Some(cut), End::PowerCut);
+            lives.check();
+        }
+    }
+}
+
+#[test]
+fn power_cuts_at_every_operation_of_a_recovery_lose_nothing() {
+    for seed in test_seeds(2) {
+        for end in [End::PowerCut, End::ProcessDies] {
+            // More operations than opening takes, so that the last ones end no recovery at all.
+            for (first, second) in (0..24).flat_map(|f| (0..24).map(move |s| (f, s))) {
+                let mut lives = Lives { steps: 8, ..Lives::new(seed) };
+                lives.live(None, end);
+                lives.steps = 0;
+                lives.live(Some(first), end);
+                lives.live(Some(second), End::PowerCut);
+                lives.check();
+            }
+        }
+    }
+}
+
+#[test]
+fn power_cuts_in_many_lives_bring_nothing_old_back() {
+    for seed in test_seeds(60) {
+        let mut lives = Lives::new(seed);
+        for _ in 0..6 {
+            let cut = lives.random.random_range(0..250);
+            let end = if lives.random.random() { End::PowerCut } else { End::ProcessDies };
+            lives.live(Some(cut), end);
+        }
+        lives.check();
+    }
+}

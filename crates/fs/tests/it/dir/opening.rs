@@ -1,0 +1,120 @@
+//! Who may open a directory, what that changes in it, and what it refuses.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use terrace_env::store::{Annotation, FileKind, StoreError, Transaction};
+use terrace_env::{Cause, Store};
+use terrace_fs::Access;
+use terrace_fs::dir::{DirOptions, DirStore, Files, MemoryFiles};
+
+use super::world::{create, open, open_for, sealed};
+
+const READ_ONLY: DirOptions = DirOptions { access: Access::ReadOnly };
+
+fn contents(path: &Path) -> BTreeMap<String, Vec<u8>> {
+    let entries = std::fs::read_dir(path).expect("a directory");
+    let read = |entry: std::io::Result<std::fs::DirEntry>| {
+        let entry = entry.expect("an entry");
+        let name = entry.file_name().into_string().expect("a name");
+        (name, std::fs::read(entry.path()).expect("a file"))
+    };
+    entries.map(read).collect()
+}
+
+#[test]
+fn a_second_writer_is_told_that_the_store_is_open() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let first = DirStore::open(directory.path(), DirOptions::default()).expect("a new store");
+    for options in [DirOptions::default(), READ_ONLY] {
+        let error = DirStore::open(directory.path(), options).expect_err("a second opener");
+        assert!(matches!(&error, StoreError::Invalid(text) if text.contains("lock taken")));
+    }
+    drop(first);
+    let readers = [READ_ONLY, READ_ONLY].map(|o| DirStore::open(directory.path(), o));
+    assert!(readers.iter().all(Result::is_ok), "any number may read");
+    DirStore::open(directory.path(), DirOptions::default()).expect_err("readers keep writers out");
+}
+
+#[test]
+fn a_reader_writes_nothing_at_all() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let path = directory.path();
+    let store: Arc<dyn Store> = DirStore::open(path, DirOptions::default()).expect("a new store");
+    let id = sealed(&store, b"a table");
+    let mut log = create(&store, FileKind::Log);
+    let mut transaction = Transaction::new();
+    transaction.create(log.id(), Annotation::default());
+    store.commit(transaction).expect("a commit");
+    log.append(b"a record").expect("an append");
+    log.sync().expect("a sync");
+    let log_id = log.id();
+    // A file that was never committed, as a crash leaves it.
+    let leftover = create(&store, FileKind::Table);
+    let left = path.join(format!("{:06}.table", leftover.id()));
+    drop((log, leftover, store));
+    std::fs::write(left, b"left over").expect("a write");
+
+    let before = contents(path);
+    let store = DirStore::open(path, READ_ONLY).expect("the store opens for reading");
+    let mut bytes = [0; 8];
+    store.open(log_id).expect("the log").read_at(0, &mut bytes, Cause::Read).expect("a read");
+    assert_eq!(&bytes, b"a record");
+    assert_eq!(store.list().len(), 2);
+    let mut transaction = Transaction::new();
+    transaction.delete(id);
+    assert!(matches!(store.commit(transaction), Err(StoreError::ReadOnly(_))));
+    assert!(matches!(store.reopen(log_id).map(drop), Err(StoreError::ReadOnly(_))));
+    drop(store);
+    assert!(contents(path) == before, "nothing has changed");
+    let store = DirStore::open(path, DirOptions::default()).expect("the store opens for writing");
+    assert_eq!(store.list().len(), 2);
+    drop(store);
+    assert_eq!(before.len(), contents(path).len() + 1, "the leftover is removed by a writer");
+}
+
+#[test]
+fn a_directory_of_other_things_does_not_become_a_store() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    std::fs::write(directory.path().join("notes.txt"), b"mine").expect("a write");
+    for options in [DirOptions::default(), READ_ONLY] {
+        let error = DirStore::open(directory.path(), options).expect_err("no store here");
+        assert!(matches!(error, StoreError::Invalid(_)), "{error}");
+    }
+    assert!(directory.path().join("notes.txt").exists());
+    let missing = directory.path().join("missing");
+    DirStore::open(&missing, READ_ONLY).expect_err("a reader makes no directory");
+    assert!(!missing.exists());
+    DirStore::open(missing.join("deep"), DirOptions::default()).expect("a writer makes it");
+}
+
+#[test]
+fn a_store_whose_superblock_is_gone_is_not_started_over() {
+    let files = MemoryFiles::new();
+    sealed(&open(&files).expect("an empty store"), b"precious");
+    files.remove("CURRENT").expect("it is there");
+    let error = open(&files).err().expect("files of a store, and no superblock");
+    assert!(matches!(&error, StoreError::Invalid(text) if text.contains("CURRENT")), "{error}");
+}
+
+#[test]
+fn leftovers_are_removed_and_foreign_files_are_not() {
+    let files = MemoryFiles::new();
+    let id = sealed(&open(&files).expect("an empty store"), b"kept");
+    let kept = format!("{id:06}.table");
+    let leftovers = ["000100.table", "JOURNAL-000077", "CURRENT.new", "000001.log"];
+    let foreign = ["notes.txt", "1.table", "JOURNAL-x"];
+    for name in leftovers.iter().chain(&foreign) {
+        files.create(name).expect("a file");
+    }
+    drop(open_for(&files, Access::ReadOnly).expect("the store opens"));
+    assert!(leftovers.iter().all(|name| files.bytes(name).is_some()));
+    let store = open(&files).expect("the store opens");
+    let names = files.list().expect("a list");
+    assert!(leftovers.iter().all(|name| !names.iter().any(|other| other == name)), "{names:?}");
+    assert!(foreign.iter().all(|name| names.iter().any(|other| other == name)), "{names:?}");
+    assert!(names.contains(&kept));
+    let next = sealed(&store, b"next");
+    assert!(next.0 > 100, "the id of a leftover is not used again: {next}");
+}
