@@ -1,19 +1,21 @@
 //! Compaction: the decider is asked, and what it chose is carried out without thinking. One actor.
 //!
 //! The job goes by steps and is dropped when the engine closes. Its tables, its inputs' end and the
-//! decider's new state are committed by one transaction.
+//! decider's new state are committed by one transaction. Where space is too short for all of a
+//! plan, the job ends at a boundary: what lies before it is committed and its inputs are trimmed,
+//! so that their space comes back; the decider then chooses anew.
 
 use std::sync::Arc;
 
 use terrace_env::store::Rank;
 use terrace_env::{ByteCount, Cause};
-use terrace_policy::{Choice, Move, Place, Plan, Span, Urgency};
+use terrace_policy::{Choice, Input, Merge, Move, Part, Place, Plan, Span, Urgency};
 
 use crate::Error;
 use crate::edit::Edit;
-use crate::job::{Ended, worst_case};
-use crate::merge::{Merge, Source};
-use crate::rewrite::{Below, Rewrite, TableSource};
+use crate::job::worst_case;
+use crate::merge::{self, Source};
+use crate::rewrite::{Below, Rewrite, Rewritten, TableSource};
 use crate::run_cursor::RunCursor;
 use crate::shared::{CompactionRequest, Retry, Shared};
 use crate::table::Walk;
@@ -150,14 +152,8 @@ impl Shared {
         Ok(())
     }
 
-    fn merge(
-        &self,
-        version: &Version,
-        plan: terrace_policy::Merge,
-        state: Vec<u8>,
-    ) -> Result<(), Error> {
-        let mut edit = Edit::default();
-        let (mut sources, mut read) = (Vec::new(), Vec::new());
+    fn merge(&self, version: &Version, plan: Merge, state: Vec<u8>) -> Result<(), Error> {
+        let mut sources = Vec::new();
         let (mut entries, mut plain) = (0, 0);
         for input in &plan.inputs {
             let mut segments = Vec::new();
@@ -166,8 +162,6 @@ impl Shared {
                 let table = segment.table.table(Cause::Compaction)?;
                 entries += table.properties().entries;
                 plain += table.properties().plain_bytes;
-                read.push((input.place, segment.size.0));
-                edit.take(input.place, part);
                 segments.push(segment);
             }
             let run = Arc::new(Run { id: input.place.run, segments });
@@ -177,31 +171,76 @@ impl Shared {
         let layout = self.options.layout();
         let table_size = plan.routes.iter().map(|route| route.cut.size).min();
         let table_size = table_size.unwrap_or(ByteCount(1));
-        let source = TableSource {
+        let worst = worst_case(&layout, table_size, entries, plain);
+        let source = self.compaction_source(worst, table_size)?;
+        let snapshots = self.state.lock().snapshots.keys().copied().collect();
+        let (below, routes) = (below(version, &plan), plan.routes);
+        let job = Rewrite::new(merge::Merge::new(sources), snapshots, below, routes, source);
+        let Some(done) = self.carry_out(job)? else { return Ok(()) };
+        self.commit_merge(version, &plan.inputs, done, state)
+    }
+
+    /// Where the tables go. Where space is short, the job gets what can be set aside, and goes only
+    /// as far as that reaches.
+    fn compaction_source(
+        &self,
+        worst: ByteCount,
+        table_size: ByteCount,
+    ) -> Result<TableSource, Error> {
+        let (mut wanted, least) = (worst, ByteCount(table_size.0 / 2));
+        let reservation = loop {
+            match self.store.reserve(Rank::Compaction, wanted) {
+                Ok(reservation) => break reservation,
+                Err(error) if error.is_space() && wanted.0 / 2 >= least.0 => wanted.0 /= 2,
+                Err(error) => return Err(error.into()),
+            }
+        };
+        // The table that is being written when the budget is used up must still be ended.
+        let whole = wanted == worst;
+        let budget = if whole { u64::MAX } else { (wanted.0 - wanted.0 / 8).max(1) };
+        Ok(TableSource {
             store: Arc::clone(&self.store),
-            layout,
+            layout: self.options.layout(),
             rank: Rank::Compaction,
             cause: Cause::Compaction,
-            reservation: self
-                .store
-                .reserve(Rank::Compaction, worst_case(&layout, table_size, entries, plain))?,
-        };
-        let snapshots = self.state.lock().snapshots.keys().copied().collect();
-        let below = below(version, &plan);
-        let job = Rewrite::new(Merge::new(sources), snapshots, below, plan.routes, source);
-        let (ended, _) = self.carry_out(job, edit, Some(state), None)?;
-        if ended == Ended::Done {
-            self.counters.compactions.add(1);
-            for (place, bytes) in read {
-                self.counters.levels[usize::from(place.level)].bytes_read.add(bytes);
+            reservation: Some(Arc::new(reservation)),
+            budget: ByteCount(budget),
+        })
+    }
+
+    /// Commits a merge, as far as it went. The decider's state moves on only with all of it.
+    fn commit_merge(
+        &self,
+        version: &Version,
+        inputs: &[Input],
+        done: Rewritten,
+        state: Vec<u8>,
+    ) -> Result<(), Error> {
+        let mut edit = Edit::default();
+        let mut read = Vec::new();
+        for (place, part) in inputs.iter().flat_map(|i| i.parts.iter().map(|p| (i.place, p))) {
+            let mut taken = part.clone();
+            if let Some(boundary) = &done.boundary {
+                taken.span.end = taken.span.end.min(Arc::clone(boundary));
+            }
+            if !taken.span.is_empty() {
+                read.push((place, find(version, place, &taken)?.size.0));
+                edit.take(place, &taken);
             }
         }
+        let state = done.boundary.is_none().then_some(state);
+        self.commit_outputs(done.outputs, edit, state, None)?;
+        for (place, bytes) in read {
+            self.counters.levels[usize::from(place.level)].bytes_read.add(bytes);
+        }
+        self.counters.entries_dropped.add(done.counts.dropped);
+        self.counters.compactions.add(1);
         Ok(())
     }
 }
 
 /// The part of a plan as a segment of its own.
-fn find(version: &Version, place: Place, part: &terrace_policy::Part) -> Result<Segment, Error> {
+fn find(version: &Version, place: Place, part: &Part) -> Result<Segment, Error> {
     let run = version.run(place);
     let segments = run.iter().flat_map(|run| &run.segments);
     let mut same = segments.filter(|segment| segment.table.id() == part.file);
@@ -221,7 +260,7 @@ fn find(version: &Version, place: Place, part: &terrace_policy::Part) -> Result<
 }
 
 /// What lies below the newest input and is not an input.
-fn below(version: &Version, plan: &terrace_policy::Merge) -> Below {
+fn below(version: &Version, plan: &Merge) -> Below {
     let newest = plan.inputs.first().map(|input| input.place);
     let older = version.places().skip_while(|(place, _)| Some(*place) != newest);
     let left = |(place, run): (Place, &Arc<Run>)| {

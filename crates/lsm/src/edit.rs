@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use terrace_env::store::{Store, Transaction};
 use terrace_env::{ByteCount, Cause, FileId};
-use terrace_policy::{Part, Place, Span};
+use terrace_policy::{Key, Part, Place, Span};
 
 use crate::Error;
 use crate::annotation::{SegmentRecord, TableRecord};
@@ -61,27 +61,31 @@ impl Edit {
     }
 
     /// What the next version has of the tables that `before` has.
-    pub(crate) fn kept(&self, before: &Version) -> Result<Vec<(Place, Segment)>, Error> {
+    pub(crate) fn kept(&self, before: &Version) -> Result<Kept, Error> {
         let mut taken: BTreeMap<(Place, FileId), Vec<&Span>> = BTreeMap::new();
         for (place, part) in &self.taken {
             taken.entry((*place, part.file)).or_default().push(&part.span);
         }
-        let mut kept: Vec<(Place, Segment)> = Vec::new();
+        let mut segments: Vec<(Place, Segment)> = Vec::new();
+        let mut starts: BTreeMap<FileId, Key> = BTreeMap::new();
         for (place, segment) in before.segments() {
-            match taken.get(&(place, segment.table.id())) {
-                None => kept.push((place, segment.clone())),
-                Some(spans) => {
-                    let left = what_is_left(segment, spans)?;
-                    kept.extend(left.into_iter().map(|segment| (place, segment)));
-                }
-            }
+            let file = segment.table.id();
+            let Some(spans) = taken.get(&(place, file)) else {
+                segments.push((place, segment.clone()));
+                continue;
+            };
+            let start = starts.entry(file).or_insert_with(|| Arc::clone(&segment.span.start));
+            *start = Arc::clone((&segment.span.start).min(start));
+            let left = what_is_left(segment, spans)?;
+            segments.extend(left.into_iter().map(|segment| (place, segment)));
         }
-        kept.extend(self.relinked.iter().cloned());
-        Ok(kept)
+        segments.extend(self.relinked.iter().cloned());
+        let trims = trims(&starts, &segments)?;
+        Ok(Kept { segments, trims })
     }
 
     /// Adds what makes the change durable.
-    pub(crate) fn record(&self, kept: &[(Place, Segment)], into: &mut Transaction) {
+    pub(crate) fn record(&self, kept: &Kept, into: &mut Transaction) {
         for table in &self.new {
             let mut record = table.record.clone();
             record.segments = vec![table.segment()];
@@ -89,7 +93,7 @@ impl Edit {
         }
         let touched: BTreeSet<FileId> = self.taken.iter().map(|(_, part)| part.file).collect();
         let mut left: BTreeMap<FileId, (&Arc<TableHandle>, Vec<SegmentRecord>)> = BTreeMap::new();
-        for (place, segment) in kept {
+        for (place, segment) in &kept.segments {
             let file = segment.table.id();
             if touched.contains(&file) {
                 let (place, size, span) = (*place, segment.size, segment.span.clone());
@@ -104,18 +108,40 @@ impl Edit {
             };
             segments.sort_by(|a, b| a.span.start.cmp(&b.span.start));
             let record = TableRecord { segments, ..table.record().clone() };
-            into.annotate(file, record.annotation(table.stream(), table.size()));
+            let mut size = table.size();
+            if let Some((from, to)) = kept.trims.get(&file) {
+                into.trim(file, *from, *to);
+                size.0 -= to;
+            }
+            into.annotate(file, record.annotation(table.stream(), size));
         }
     }
 
     /// The next version, once the change is committed.
     pub(crate) fn version(
         self,
-        kept: Vec<(Place, Segment)>,
+        kept: Kept,
         store: &dyn Store,
         space: &TableSpace,
     ) -> Result<Version, Error> {
-        let mut segments = kept;
+        let Kept { mut segments, trims } = kept;
+        let mut opened = BTreeMap::new();
+        // The handles of the version before pin what was trimmed.
+        for (_, segment) in &mut segments {
+            let old = &segment.table;
+            if !trims.contains_key(&old.id()) {
+                continue;
+            }
+            let new = match opened.get(&old.id()) {
+                Some(new) => Arc::clone(new),
+                None => {
+                    let (record, stream) = (old.record().clone(), old.stream());
+                    TableHandle::new(store, old.id(), record, stream, space)?
+                }
+            };
+            opened.insert(old.id(), Arc::clone(&new));
+            segment.table = new;
+        }
         for table in self.new {
             let SegmentRecord { place, size, span } = table.segment();
             let handle = TableHandle::new(store, table.id, table.record, table.stream, space)?;
@@ -123,6 +149,43 @@ impl Edit {
         }
         Version::new(segments)
     }
+}
+
+/// What the next version has of the tables that are there already.
+#[derive(Debug)]
+pub(crate) struct Kept {
+    segments: Vec<(Place, Segment)>,
+    /// The bytes at the front of tables that are given back.
+    trims: BTreeMap<FileId, (u64, u64)>,
+}
+
+/// What can be given back of tables that began to count at `starts` and now begin further on.
+fn trims(
+    starts: &BTreeMap<FileId, Key>,
+    segments: &[(Place, Segment)],
+) -> Result<BTreeMap<FileId, (u64, u64)>, Error> {
+    let mut firsts: BTreeMap<FileId, &Segment> = BTreeMap::new();
+    for (_, segment) in segments {
+        let file = segment.table.id();
+        if starts.contains_key(&file) {
+            let first = firsts.entry(file).or_insert(segment);
+            if segment.span.start < first.span.start {
+                *first = segment;
+            }
+        }
+    }
+    let mut trims = BTreeMap::new();
+    for (file, first) in firsts {
+        let start = &starts[&file];
+        if first.span.start > *start {
+            let table = first.table.table(Cause::Compaction)?;
+            let (from, to) = (table.offset_of(start)?, table.offset_of(&first.span.start)?);
+            if from < to {
+                trims.insert(file, (from, to));
+            }
+        }
+    }
+    Ok(trims)
 }
 
 /// What is left of a segment without these ranges.

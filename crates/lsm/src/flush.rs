@@ -10,8 +10,8 @@ use terrace_policy::{Cut, Place, Route, RunId};
 use crate::Error;
 use crate::annotation::FLUSH_STREAM;
 use crate::edit::Edit;
-use crate::job::{Ended, worst_case};
-use crate::memtable::{MemoryCursor, NODE_BYTES};
+use crate::job::worst_case;
+use crate::memtable::{MemoryCursor, Memtable, NODE_BYTES};
 use crate::merge::{Merge, Source};
 use crate::rewrite::{Below, Rewrite, TableSource};
 use crate::shared::{Retry, Shared, Waiting};
@@ -21,8 +21,7 @@ pub(crate) fn run(shared: &Arc<Shared>) {
     let mut retry = Retry::new();
     while let Some(waiting) = next(shared) {
         match shared.flush(&waiting) {
-            Ok(Ended::Done) => retry = Retry::new(),
-            Ok(Ended::Dropped) => {}
+            Ok(()) => retry = Retry::new(),
             Err(error) if error.is_space() => {
                 shared.note_no_space(&error);
                 retry.wait(shared, shared.state.lock());
@@ -47,31 +46,49 @@ fn next(shared: &Shared) -> Option<Waiting> {
 }
 
 impl Shared {
-    fn flush(&self, waiting: &Waiting) -> Result<Ended, Error> {
+    fn flush(&self, waiting: &Waiting) -> Result<(), Error> {
         let memtable = &waiting.memtable;
         let snapshots = self.state.lock().snapshots.keys().copied().collect();
-        let layout = self.options.layout();
-        let entries = memtable.entries();
-        let plain = (memtable.bytes() as u64).saturating_sub(entries * (NODE_BYTES as u64 - 16));
-        let worst = worst_case(&layout, self.options.table_size, entries, plain);
-        let source = TableSource {
-            store: Arc::clone(&self.store),
-            layout,
-            rank: Rank::Flush,
-            cause: Cause::Flush,
-            reservation: self.store.reserve(Rank::Flush, worst)?,
-        };
         // A memtable's newest sequence grows from memtable to memtable: it is the run's age.
         let to = Place { level: 0, run: RunId(memtable.end().0) };
         let (size, overlap_max) = (self.options.table_size, ByteCount(u64::MAX));
         let cut = Cut { size, obstacles: Vec::new(), overlap_max };
         let routes = vec![Route { end: None, to, stream: FLUSH_STREAM, cut }];
         let merge = Merge::new(vec![Source::Memory(MemoryCursor::new(Arc::clone(memtable)))]);
+        let source = self.flush_source(waiting)?;
         let job = Rewrite::new(merge, snapshots, Below::Unknown, routes, source);
-        let (ended, _) = self.carry_out(job, Edit::default(), None, Some(waiting))?;
-        if ended == Ended::Done {
-            self.counters.flushes.add(1);
-        }
-        Ok(ended)
+        let Some(done) = self.carry_out(job)? else { return Ok(()) };
+        self.commit_outputs(done.outputs, Edit::default(), None, Some(waiting))?;
+        self.counters.entries_dropped.add(done.counts.dropped);
+        self.counters.flushes.add(1);
+        Ok(())
+    }
+
+    /// Where the tables go. When the worst case cannot be set aside, what there is may still be
+    /// enough: a flush that runs out of space is begun again later.
+    fn flush_source(&self, waiting: &Waiting) -> Result<TableSource, Error> {
+        let layout = self.options.layout();
+        let reservation = match &waiting.hold {
+            Some(hold) => Some(Arc::clone(hold)),
+            None => match self.store.reserve(Rank::Flush, self.flush_worst(&waiting.memtable)) {
+                Ok(reservation) => Some(Arc::new(reservation)),
+                Err(error) if error.is_space() => None,
+                Err(error) => return Err(error.into()),
+            },
+        };
+        Ok(TableSource {
+            store: Arc::clone(&self.store),
+            layout,
+            rank: Rank::Flush,
+            cause: Cause::Flush,
+            reservation,
+            budget: ByteCount(u64::MAX),
+        })
+    }
+
+    fn flush_worst(&self, memtable: &Memtable) -> ByteCount {
+        let entries = memtable.entries();
+        let plain = (memtable.bytes() as u64).saturating_sub(entries * (NODE_BYTES as u64 - 16));
+        worst_case(&self.options.layout(), self.options.table_size, entries, plain)
     }
 }

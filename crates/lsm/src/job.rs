@@ -7,21 +7,13 @@ use terrace_policy::Place;
 use crate::Error;
 use crate::annotation::TableRecord;
 use crate::edit::{Edit, NewTable};
-use crate::rewrite::{Output, Progress, Rewrite, RewriteCounts};
+use crate::rewrite::{Output, Progress, Rewrite, Rewritten};
 use crate::shared::{Shared, Waiting};
 use crate::table::{BuiltTable, TableLayout};
 
 /// What a table's tail, and its last block's rest of the store's block, take at most, filter and
 /// index aside.
 const TABLE_TAIL_BYTES: u64 = 16 << 10;
-
-/// How a job ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Ended {
-    Done,
-    /// The engine is closing: nothing of the job is left.
-    Dropped,
-}
 
 /// The most bytes that tables of these entries can take. `plain` counts keys with trailers and
 /// values.
@@ -42,20 +34,24 @@ pub(crate) fn worst_case(
 }
 
 impl Shared {
-    /// Carries a job to its end and commits it as a part of `edit`.
-    pub(crate) fn carry_out(
+    /// Carries a job to its end; `None` if the engine closes first: then nothing of it is left.
+    pub(crate) fn carry_out(&self, mut job: Rewrite) -> Result<Option<Rewritten>, Error> {
+        while job.step()? == Progress::More {
+            if self.state.lock().must_stop() {
+                return Ok(None);
+            }
+        }
+        Ok(Some(job.into_rewritten()))
+    }
+
+    /// Commits what a job has written as a part of `edit`.
+    pub(crate) fn commit_outputs(
         &self,
-        mut job: Rewrite,
+        outputs: Vec<Output>,
         mut edit: Edit,
         decider_state: Option<Vec<u8>>,
         flushed: Option<&Waiting>,
-    ) -> Result<(Ended, RewriteCounts), Error> {
-        while job.step()? == Progress::More {
-            if self.state.lock().must_stop() {
-                return Ok((Ended::Dropped, RewriteCounts::default()));
-            }
-        }
-        let (outputs, counts) = job.into_outputs();
+    ) -> Result<(), Error> {
         let mut written: Vec<(Place, u64)> = Vec::new();
         let mut unsealed: Vec<BuiltTable> = Vec::new();
         for Output { place, stream, built } in outputs {
@@ -70,7 +66,6 @@ impl Shared {
         for (place, bytes) in written {
             self.counters.levels[usize::from(place.level)].bytes_written.add(bytes);
         }
-        self.counters.entries_dropped.add(counts.dropped);
-        Ok((Ended::Done, counts))
+        Ok(())
     }
 }

@@ -6,7 +6,9 @@
 //! transaction that adds the memtable's tables.
 
 use bytes::Bytes;
-use terrace_env::store::{CreateOptions, FileKind, FileReader, FileWriter, Rank, Store};
+use terrace_env::store::{
+    CreateOptions, FileKind, FileReader, FileWriter, Rank, Reservation, Store,
+};
 use terrace_env::{Cause, FileId, SeqNo};
 
 use crate::Error;
@@ -17,49 +19,68 @@ use crate::memtable::Memtable;
 /// How much of a log is read at once.
 const REPLAY_BYTES: usize = 1 << 20;
 
-/// The log that is being written.
+/// The log that is being written, and what belongs to its memtable.
 pub(crate) struct ActiveLog {
-    pub(crate) writer: Box<dyn FileWriter>,
+    /// `None`: the log was given up, and another one must begin before the next write.
+    writer: Option<Box<dyn FileWriter>>,
+    id: FileId,
     /// Nothing in the log is older.
     pub(crate) first: SeqNo,
     /// The sequence of the next entry.
     pub(crate) next: SeqNo,
     /// Whether it lives off space that is kept for flushes, and takes deletes only.
     pub(crate) urgent: bool,
-    /// Whether its writer has ended: another log must take over before the next write.
-    pub(crate) finished: bool,
+    /// Whether the memtable may take puts: there is space for its flush.
+    pub(crate) admitted: bool,
+    /// The space for the memtable's flush, where it could be set aside.
+    pub(crate) hold: Option<Reservation>,
     /// Whether anything appended may not be durable yet.
-    pub(crate) unsynced: bool,
+    unsynced: bool,
 }
 
 impl ActiveLog {
     /// A log that goes on with `writer`.
     pub(crate) fn new(writer: Box<dyn FileWriter>, first: SeqNo, next: SeqNo) -> Self {
-        Self { writer, first, next, urgent: false, finished: false, unsynced: true }
+        let id = writer.id();
+        let (urgent, admitted, hold, unsynced) = (false, false, None, true);
+        Self { writer: Some(writer), id, first, next, urgent, admitted, hold, unsynced }
     }
 
     /// The file.
     pub(crate) fn id(&self) -> FileId {
-        self.writer.id()
+        self.id
+    }
+
+    /// Whether another log must begin before the next write.
+    pub(crate) fn is_given_up(&self) -> bool {
+        self.writer.is_none()
+    }
+
+    /// Leaves the file to whoever deletes it.
+    pub(crate) fn give_up(&mut self) {
+        self.writer = None;
+        self.admitted = false;
     }
 
     pub(crate) fn append(&mut self, bytes: &[u8]) -> Result<(), Error> {
         self.unsynced = true;
-        Ok(self.writer.append(bytes)?)
+        Ok(self.writer()?.append(bytes)?)
     }
 
     pub(crate) fn sync(&mut self) -> Result<(), Error> {
         if self.unsynced {
-            self.writer.sync()?;
+            self.writer()?.sync()?;
             self.unsynced = false;
         }
         Ok(())
     }
 
     pub(crate) fn finish(&mut self) -> Result<(), Error> {
-        self.writer.finish()?;
-        self.finished = true;
-        Ok(())
+        Ok(self.writer()?.finish()?)
+    }
+
+    fn writer(&mut self) -> Result<&mut Box<dyn FileWriter>, Error> {
+        self.writer.as_mut().ok_or(Error::Closed)
     }
 }
 

@@ -69,7 +69,11 @@ impl Shared {
             .logs
             .iter()
             .filter(waits)
-            .map(|log| Waiting { memtable: Arc::clone(&log.memtable), log: log.file.id })
+            .map(|log| Waiting {
+                memtable: Arc::clone(&log.memtable),
+                log: log.file.id,
+                hold: None,
+            })
             .collect();
         let memtables = waiting.iter().rev().map(|one| Arc::clone(&one.memtable)).collect();
         let backlog = decider.backlog(&found.version.view());

@@ -6,12 +6,14 @@
 //! written (see [`TableBuilder`]), and what is known of the tables that are done.
 //!
 //! Tables end as the route's [`Cut`](terrace_policy::Cut) says, and always between two full keys.
+//! When a job has written as much as it may, it ends there, at its *boundary*: what lies before it
+//! is done, and what lies behind stays where it is, for a later job.
 
 use std::sync::Arc;
 
 use terrace_env::store::{CreateOptions, FileKind, Rank, Reservation, Store};
-use terrace_env::{Cause, SeqNo};
-use terrace_policy::{Place, Route, Span};
+use terrace_env::{ByteCount, Cause, SeqNo};
+use terrace_policy::{Key, Place, Route, Span};
 
 use crate::Error;
 use crate::annotation::table_hint;
@@ -30,8 +32,11 @@ pub(crate) struct TableSource {
     pub(crate) layout: TableLayout,
     pub(crate) rank: Rank,
     pub(crate) cause: Cause,
-    /// The job's worst case.
-    pub(crate) reservation: Reservation,
+    /// The job's worst case; without it the job takes what its rank may, and fails if that is not
+    /// enough.
+    pub(crate) reservation: Option<Arc<Reservation>>,
+    /// How much the job may write before it ends at its next key.
+    pub(crate) budget: ByteCount,
 }
 
 impl TableSource {
@@ -40,7 +45,7 @@ impl TableSource {
             kind: FileKind::Table,
             hint: table_hint(route.to.level, route.stream, None),
             rank: self.rank,
-            reservation: Some(&self.reservation),
+            reservation: self.reservation.as_deref(),
             cause: self.cause,
         })?;
         Ok(TableBuilder::new(writer, self.layout))
@@ -104,7 +109,20 @@ pub(crate) struct Rewrite {
     source: TableSource,
     builder: Option<TableBuilder>,
     outputs: Vec<Output>,
+    /// Bytes of `outputs`.
+    written: u64,
+    /// Where the job ended, if it was before the end.
+    boundary: Option<Key>,
     counts: RewriteCounts,
+}
+
+/// What a job leaves.
+pub(crate) struct Rewritten {
+    /// In key order.
+    pub(crate) outputs: Vec<Output>,
+    /// The first key that was not gone through; `None`: all were.
+    pub(crate) boundary: Option<Key>,
+    pub(crate) counts: RewriteCounts,
 }
 
 impl Rewrite {
@@ -128,6 +146,8 @@ impl Rewrite {
             source,
             builder: None,
             outputs: Vec::new(),
+            written: 0,
+            boundary: None,
             counts: RewriteCounts::default(),
         }
     }
@@ -151,6 +171,12 @@ impl Rewrite {
             let below = &mut self.below;
             let verdict = self.retention.judge(full_key, trailer, |key| below.may_hold(key));
             match verdict {
+                Verdict::Keep { first } if first && self.must_end() => {
+                    self.boundary = self.merge.key().map(|key| key::split(key).0.into());
+                    self.end_table()?;
+                    self.count(entries, bytes);
+                    return Ok(Progress::Done);
+                }
                 Verdict::Keep { first } => self.write(first)?,
                 Verdict::Drop => self.counts.dropped += 1,
             }
@@ -165,9 +191,16 @@ impl Rewrite {
         cost::charge_merge(entries, bytes);
     }
 
-    /// The tables, in key order, once the job is done.
-    pub(crate) fn into_outputs(self) -> (Vec<Output>, RewriteCounts) {
-        (self.outputs, self.counts)
+    /// What the job leaves, once it is done.
+    pub(crate) fn into_rewritten(self) -> Rewritten {
+        let Self { outputs, boundary, counts, .. } = self;
+        Rewritten { outputs, boundary, counts }
+    }
+
+    /// Whether the job has written as much as it may.
+    fn must_end(&self) -> bool {
+        let current = self.builder.as_ref().map_or(0, |builder| builder.estimated_size().0);
+        self.written + current >= self.source.budget.0
     }
 
     /// Writes the entry that the merge stands on.
@@ -227,6 +260,7 @@ impl Rewrite {
         if let Some(builder) = self.builder.take() {
             let route = &self.routes[self.route];
             let built = builder.finish()?;
+            self.written += built.size.0;
             self.outputs.push(Output { place: route.to, stream: route.stream, built });
         }
         Ok(())

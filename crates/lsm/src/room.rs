@@ -1,18 +1,26 @@
 //! Making room for writes: the gentle slowdown, the wait for a flush or a compaction, and the
 //! change to a new memtable and log.
 //!
-//! Runs as part of leading a group of writes. Nobody waits while space is short: then whoever
-//! wants to put is told so, because waiting might never end.
+//! Runs as part of leading a group of writes.
+//!
+//! When space is short:
+//! - A memtable takes puts only once there is space for its flush. Where it cannot be set aside,
+//!   puts wait for the memtables before it, and are refused if even then there is not enough.
+//! - Nobody waits for what may never come: who would have to wait while jobs find no space is
+//!   refused, or, with deletes, goes on in the memtable there is.
+//! - A log that finds no space for what it has taken is *given up*: its memtable is flushed, and only
+//!   then another log begins, so that a power cut never leaves later writes without earlier ones.
 
 use std::sync::Arc;
 use std::time::Duration;
 
+use terrace_env::runner;
 use terrace_env::store::{Rank, Transaction};
-use terrace_env::{ByteCount, runner};
 use terrace_policy::Backlog;
 
 use crate::Error;
 use crate::annotation::LogRecord;
+use crate::job::worst_case;
 use crate::log::{self, ActiveLog};
 use crate::memtable::Memtable;
 use crate::shared::{Shared, Waiting};
@@ -22,48 +30,46 @@ use crate::shared::{Shared, Waiting};
 const SLOWDOWN: Duration = Duration::from_millis(1);
 /// How many times its size a memtable may grow with deletes while space is short.
 const DELETES_FACTOR: usize = 2;
-/// How long a delete that finds no space waits for one job to free some.
-const DELETES_WAIT_MAX: Duration = Duration::from_secs(2);
-/// What must be free beyond a group's bytes before puts return to a log of their own.
-const RETURN_MARGIN: ByteCount = ByteCount::mib(1);
+/// How long who finds no space waits for a job to free some.
+const SPACE_WAIT_MAX: Duration = Duration::from_secs(2);
 
 /// What a leader does next.
 enum Next {
     Go,
     SlowDown,
-    Wait,
-    Rotate { urgent: bool },
+    Waited,
+    Rotate,
+    Admit,
 }
 
 impl Shared {
-    /// Waits until a group may be written. `puts`: its bytes, if it is more than deletes.
+    /// Waits until a group may be written. `puts`: whether it is more than deletes.
     pub(crate) fn make_room(
         &self,
         log: &mut ActiveLog,
-        puts: Option<u64>,
+        puts: bool,
         urgent: bool,
     ) -> Result<(), Error> {
         let (mut slowed, mut stall) = (false, None);
         let result = loop {
-            match self.next_step(log, puts.is_some(), urgent, slowed) {
-                Err(error) => break Err(error),
+            let done = match self.next_step(log, puts, slowed) {
                 Ok(Next::Go) => break Ok(()),
                 Ok(Next::SlowDown) => {
                     slowed = true;
                     stall.get_or_insert_with(runner::now);
                     runner::sleep(SLOWDOWN);
+                    Ok(())
                 }
-                Ok(Next::Wait) => {
+                Ok(Next::Waited) => {
                     stall.get_or_insert_with(runner::now);
+                    Ok(())
                 }
-                Ok(Next::Rotate { urgent }) => {
-                    if let Err(error) = self.leave_urgent_log(log, puts) {
-                        break Err(error);
-                    }
-                    if let Err(error) = self.rotate(log, urgent) {
-                        break Err(error);
-                    }
-                }
+                Ok(Next::Rotate) => self.rotate(log, urgent && !puts),
+                Ok(Next::Admit) => self.admit(log),
+                Err(error) => Err(error),
+            };
+            if done.is_err() {
+                break done;
             }
         };
         if let Some(start) = stall {
@@ -73,13 +79,7 @@ impl Shared {
     }
 
     /// What to do next; has waited already if it is to wait.
-    fn next_step(
-        &self,
-        log: &ActiveLog,
-        puts: bool,
-        urgent: bool,
-        slowed: bool,
-    ) -> Result<Next, Error> {
+    fn next_step(&self, log: &ActiveLog, puts: bool, slowed: bool) -> Result<Next, Error> {
         let filled = self.view().active.bytes();
         let size = self.options.memtable_size.0 as usize;
         let mut state = self.state.lock();
@@ -92,19 +92,50 @@ impl Shared {
         let full = filled >= size;
         let no_room = full && state.waiting.len() >= self.options.memtables_max;
         if must_wait || no_room {
-            if !puts && filled < size * DELETES_FACTOR && !log.finished {
+            if !puts && filled < size * DELETES_FACTOR && !log.is_given_up() {
                 return Ok(Next::Go);
             }
             if let Some(error) = &state.no_space {
                 return Err(error.clone());
             }
             self.changed.wait(&mut state);
-            return Ok(Next::Wait);
+            return Ok(Next::Waited);
         }
-        if full || log.finished || (log.urgent && puts) {
-            return Ok(Next::Rotate { urgent: urgent && !puts });
+        if full || log.is_given_up() || (log.urgent && puts) {
+            return Ok(Next::Rotate);
         }
-        Ok(Next::Go)
+        Ok(if puts && !log.admitted { Next::Admit } else { Next::Go })
+    }
+
+    /// Sees to it that what the memtable takes can be flushed.
+    fn admit(&self, log: &mut ActiveLog) -> Result<(), Error> {
+        let size = self.options.memtable_size;
+        let worst = worst_case(&self.options.layout(), self.options.table_size, 0, size.0);
+        let refused = match self.store.reserve(Rank::Log, worst) {
+            Ok(reservation) => {
+                (log.hold, log.admitted) = (Some(reservation), true);
+                return Ok(());
+            }
+            Err(error) if error.is_space() => Error::from(error),
+            Err(error) => return Err(error.into()),
+        };
+        let mut state = self.state.lock();
+        if !state.waiting.is_empty() {
+            state.check_writable()?;
+            if let Some(error) = &state.no_space {
+                return Err(error.clone());
+            }
+            self.changed.wait(&mut state);
+            return Ok(());
+        }
+        drop(state);
+        // With no other memtable about, what is kept for flushes is for this one.
+        match self.store.reserve(Rank::Flush, worst) {
+            Ok(_) => log.admitted = true,
+            Err(error) if error.is_space() => return Err(refused),
+            Err(error) => return Err(error.into()),
+        }
+        Ok(())
     }
 
     /// Waits until a job has changed the tree since `tree`; `false` when none does.
@@ -114,21 +145,13 @@ impl Shared {
         while state.tree_changes == *tree {
             let waited = runner::now().since(start);
             let helpless = state.spaceless_at == Some(*tree) && state.waiting.is_empty();
-            if state.must_stop() || helpless || waited >= DELETES_WAIT_MAX {
+            if state.must_stop() || helpless || waited >= SPACE_WAIT_MAX {
                 return false;
             }
-            let _ = self.changed.wait_for(&mut state, DELETES_WAIT_MAX - waited);
+            let _ = self.changed.wait_for(&mut state, SPACE_WAIT_MAX - waited);
         }
         *tree = state.tree_changes;
         true
-    }
-
-    /// Puts must not live off the space that is kept for flushes: there must be some for them.
-    fn leave_urgent_log(&self, log: &ActiveLog, puts: Option<u64>) -> Result<(), Error> {
-        if let (true, Some(bytes)) = (log.urgent, puts) {
-            self.store.reserve(Rank::Log, ByteCount(bytes + RETURN_MARGIN.0))?;
-        }
-        Ok(())
     }
 
     /// Changes to a new memtable and log, unless the memtable is empty.
@@ -137,33 +160,94 @@ impl Shared {
     }
 
     /// Changes to a new memtable and log. The old log is sealed and the new one created by one
-    /// transaction; the old memtable waits for its flush.
-    pub(crate) fn rotate(&self, log: &mut ActiveLog, urgent: bool) -> Result<(), Error> {
-        let rank = if urgent { Rank::Flush } else { Rank::Log };
-        let writer = log::create(&*self.store, rank)?;
-        log.finish()?;
-        let old = self.view().active.clone();
+    /// transaction, the new one right behind the old; the old memtable waits for its flush.
+    fn rotate(&self, log: &mut ActiveLog, urgent: bool) -> Result<(), Error> {
+        if log.is_given_up() {
+            return self.begin_again(log, urgent);
+        }
+        let begun = log.finish().and_then(|()| log::create(&*self.store, rank(urgent)));
+        let writer = match begun {
+            Err(error) if error.is_space() => {
+                self.give_up_log(log);
+                return self.begin_again(log, urgent);
+            }
+            other => other?,
+        };
+        let empty = self.view().active.is_empty();
         let mut transaction = Transaction::new();
-        if old.is_empty() {
+        if empty {
             transaction.delete(log.id());
         } else {
             transaction.seal(log.id(), LogRecord { first: log.first }.annotation());
         }
         transaction.create(writer.id(), LogRecord { first: log.next }.annotation());
         self.store.commit(transaction)?;
-        let waiting = Waiting { memtable: Arc::clone(&old), log: log.id() };
-        *log = ActiveLog { urgent, ..ActiveLog::new(writer, log.next, log.next) };
+        self.hand_over_memtable(log);
+        *log = ActiveLog::new(writer, log.next, log.next);
+        log.urgent = urgent;
+        Ok(())
+    }
+
+    /// Leaves the log to the flush of its memtable, which deletes it.
+    pub(crate) fn give_up_log(&self, log: &mut ActiveLog) {
+        log.give_up();
+        self.hand_over_memtable(log);
+    }
+
+    /// Begins a log after one was given up, once everything before is in tables.
+    fn begin_again(&self, log: &mut ActiveLog, urgent: bool) -> Result<(), Error> {
+        self.wait_for_flushes()?;
+        let writer = log::create(&*self.store, rank(urgent))?;
+        let mut transaction = Transaction::new();
+        if self.store.info(log.id()).is_some() {
+            transaction.delete(log.id());
+        }
+        transaction.create(writer.id(), LogRecord { first: log.next }.annotation());
+        self.store.commit(transaction)?;
+        *log = ActiveLog::new(writer, log.next, log.next);
+        log.urgent = urgent;
+        Ok(())
+    }
+
+    /// Waits until no memtable waits any more, as long as there is progress.
+    pub(crate) fn wait_for_flushes(&self) -> Result<(), Error> {
+        let (mut last, mut since) = (usize::MAX, runner::now());
+        let mut state = self.state.lock();
+        while !state.waiting.is_empty() {
+            state.check_writable()?;
+            if state.waiting.len() < last {
+                (last, since) = (state.waiting.len(), runner::now());
+            }
+            let waited = runner::now().since(since);
+            if waited >= SPACE_WAIT_MAX
+                && let Some(error) = &state.no_space
+            {
+                return Err(error.clone());
+            }
+            let rest = SPACE_WAIT_MAX.saturating_sub(waited).max(SLOWDOWN);
+            let _ = self.changed.wait_for(&mut state, rest);
+        }
+        Ok(())
+    }
+
+    /// Leaves the active memtable to the flush and begins an empty one.
+    fn hand_over_memtable(&self, log: &mut ActiveLog) {
+        let old = self.view().active.clone();
+        if old.is_empty() {
+            return;
+        }
+        let hold = log.hold.take().map(Arc::new);
+        let waiting = Waiting { memtable: Arc::clone(&old), log: log.id(), hold };
         let mut state = self.state.lock();
         self.change_view(|view| {
             view.active = Arc::new(Memtable::new(&self.memory));
-            if !old.is_empty() {
-                view.waiting.insert(0, old);
-            }
+            view.waiting.insert(0, old);
         });
-        if !waiting.memtable.is_empty() {
-            state.waiting.push_back(waiting);
-        }
+        state.waiting.push_back(waiting);
         self.changed.notify_all();
-        Ok(())
     }
+}
+
+fn rank(urgent: bool) -> Rank {
+    if urgent { Rank::Flush } else { Rank::Log }
 }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
-use terrace_env::store::{Store, Transaction};
+use terrace_env::store::{Reservation, Store, Transaction};
 use terrace_env::sync::{Condvar, Mutex, MutexGuard, RwLock};
 use terrace_env::{FileId, MemoryGauge, SeqNo};
 use terrace_policy::{Backlog, Compaction, Span};
@@ -52,6 +52,8 @@ impl View {
 pub(crate) struct Waiting {
     pub(crate) memtable: Arc<Memtable>,
     pub(crate) log: FileId,
+    /// The space for the flush, where it could be set aside.
+    pub(crate) hold: Option<Arc<Reservation>>,
 }
 
 /// A client's wish that a range be compacted to the last level.

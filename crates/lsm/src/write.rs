@@ -164,20 +164,27 @@ impl Shared {
             self.note(error.clone());
             return Err((error, group));
         }
-        let synced = |pending: &&Pending| pending.durability == Durability::Synced;
-        if group.iter().any(|pending| synced(&pending))
-            && let Err(error) = log.sync()
-        {
-            failed.extend(group.iter().filter(synced).map(|p| (p.ticket, error.clone())));
-            self.note(error);
-        }
-        let rotate: Vec<u64> = group.iter().filter(|p| p.rotate).map(|p| p.ticket).collect();
+        let tickets = |wants: fn(&Pending) -> bool| -> Vec<u64> {
+            group.iter().filter(|pending| wants(pending)).map(|pending| pending.ticket).collect()
+        };
+        let synced = tickets(|pending| pending.durability == Durability::Synced);
+        let rotated = tickets(|pending| pending.rotate);
+        let sync = if synced.is_empty() { Ok(()) } else { log.sync() };
         self.publish(log, group);
-        if !rotate.is_empty()
-            && let Err(error) = self.rotate_if_filled(log)
-        {
-            failed.extend(rotate.into_iter().map(|ticket| (ticket, error.clone())));
-            self.note(error);
+        let sync = match sync {
+            // What the log has no space for is durable as soon as it is in tables.
+            Err(error) if error.is_space() => {
+                self.give_up_log(log);
+                self.wait_for_flushes()
+            }
+            other => other,
+        };
+        let rotate = if rotated.is_empty() { Ok(()) } else { self.rotate_if_filled(log) };
+        for (result, tickets) in [(sync, synced), (rotate, rotated)] {
+            if let Err(error) = result {
+                failed.extend(tickets.into_iter().map(|ticket| (ticket, error.clone())));
+                self.note(error);
+            }
         }
         Ok(())
     }
@@ -198,11 +205,12 @@ impl Shared {
         urgent: bool,
     ) -> Result<(), Error> {
         let puts = group.iter().any(|pending| !pending.batch.only_deletes());
-        let bytes: u64 = group.iter().map(|pending| pending.batch.byte_size().0).sum();
-        self.make_room(log, puts.then_some(bytes), urgent)?;
+        self.make_room(log, puts, urgent)?;
         match append(log, group) {
-            Err(error) if error.is_space() && urgent && !log.urgent => {
-                self.rotate(log, true)?;
+            Err(error) if error.is_space() => {
+                self.note_no_space(&error);
+                self.give_up_log(log);
+                self.make_room(log, puts, urgent)?;
                 append(log, group)
             }
             other => other,

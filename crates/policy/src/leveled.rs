@@ -244,7 +244,7 @@ impl Leveled {
 
     /// Step 5: a segment of whose entries at least one in `share` is a delete.
     fn deletes_down(&self, tree: &TreeView, state: &Pointers, share: u64) -> Option<Choice> {
-        let due = |s: &SegmentView| s.deletes > 0 && s.deletes * share >= s.entries;
+        let due = |s: &SegmentView| s.deletes > 0 && s.deletes.saturating_mul(share) >= s.entries;
         let level0 = tree.runs(0);
         if let Some(seed) = level0.iter().rposition(|run| run.segments.iter().any(due)) {
             return self.level0(tree, state, seed);

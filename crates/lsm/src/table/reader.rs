@@ -164,17 +164,19 @@ impl Table {
         self.data_end
     }
 
+    /// Where the first data block begins that may hold keys from `start` on.
+    pub(crate) fn offset_of(&self, start: &[u8]) -> Result<u64, Error> {
+        let mut index = self.index_cursor();
+        index.seek(&key::internal_key(start, key::Trailer::NEWEST))?;
+        match index.key() {
+            Some(_) => Ok(self.handle(&index)?.offset),
+            None => Ok(self.data_end),
+        }
+    }
+
     /// About the bytes of the data blocks with keys in `start..end`.
     pub(crate) fn size_of(&self, start: &[u8], end: &[u8]) -> Result<ByteCount, Error> {
-        let offset_of = |full_key: &[u8]| {
-            let mut index = self.index_cursor();
-            index.seek(&key::internal_key(full_key, key::Trailer::NEWEST))?;
-            match index.key() {
-                Some(_) => Ok::<_, Error>(self.handle(&index)?.offset),
-                None => Ok(self.data_end),
-            }
-        };
-        Ok(ByteCount(offset_of(end)?.saturating_sub(offset_of(start)?)))
+        Ok(ByteCount(self.offset_of(end)?.saturating_sub(self.offset_of(start)?)))
     }
 }
 

@@ -1,3 +1,4 @@
 //! The library's tests: everything joined, from keys down to emulated zones.
 
 mod devices;
+mod full;

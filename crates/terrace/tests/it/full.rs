@@ -1,0 +1,83 @@
+//! Full devices.
+
+use std::time::Duration;
+
+use terrace::{ByteCount, Db, Error, FormatOptions, Options};
+use terrace_env::random::{Random, RngCore};
+use terrace_env::runner;
+use terrace_fs::DATA_ZONES_MIN;
+
+use crate::devices::{Contents, contents, drive, options};
+
+fn value(random: &mut Random) -> Vec<u8> {
+    let mut value = vec![0; 1500];
+    random.fill_bytes(&mut value);
+    value
+}
+
+/// Puts new keys until the store is full.
+fn fill(db: &Db, held: &mut Contents, next: &mut u32, random: &mut Random) -> u32 {
+    for count in 0.. {
+        let (key, value) = (next.to_be_bytes().to_vec(), value(random));
+        match db.put(&key, &value) {
+            Ok(()) => {
+                held.insert(key, value);
+                *next += 1;
+            }
+            Err(error) => {
+                assert!(error.is_space(), "{error}");
+                return count;
+            }
+        }
+    }
+    unreachable!("a count without end")
+}
+
+/// Fills and empties a device again and again; returns how much it took each time.
+fn cycles(zones: u32, cycles: u32, options: &Options) -> Vec<u32> {
+    let device = drive(ByteCount::mib(1), zones, 1);
+    let mut random = Random::seeded(1);
+    let db = Db::create_device(device, &FormatOptions::default(), options.clone()).unwrap();
+    let (mut held, mut next, mut filled) = (Contents::new(), 0, Vec::new());
+    for cycle in 0..cycles {
+        filled.push(fill(&db, &mut held, &mut next, &mut random));
+        assert_eq!(contents(&db), held, "cycle {cycle}, full");
+        let doomed: Vec<Vec<u8>> = held.keys().cloned().collect();
+        for key in doomed {
+            let deleted: Result<(), Error> = db.delete(&key);
+            deleted.unwrap_or_else(|e| panic!("cycle {cycle}: {e}; {filled:?} {:?}", db.stats()));
+            held.remove(&key);
+        }
+        assert_eq!(contents(&db), held, "cycle {cycle}, emptied");
+        // The space comes back without anybody asking.
+        runner::sleep(Duration::from_secs(10));
+    }
+    assert_eq!(db.stats().failure, None);
+    db.close().unwrap();
+    filled
+}
+
+#[test]
+fn a_full_device_is_emptied_and_filled_again() {
+    runner::simulate(1, || {
+        let filled = cycles(64, 3, &options());
+        assert!(filled.iter().all(|&count| count > filled[0] * 6 / 10), "{filled:?}");
+    });
+}
+
+#[test]
+fn the_smallest_device_is_filled_and_emptied_too() {
+    let small = Options {
+        memtable_size: ByteCount::kib(64),
+        table_size: ByteCount::kib(64),
+        level1_size: ByteCount::kib(256),
+        ..options()
+    };
+    runner::simulate(1, || {
+        let filled = cycles(DATA_ZONES_MIN + 2, 12, &small);
+        // A few partly filled zones are all it has; how much it takes varies, but nothing is lost.
+        let most = |counts: &[u32]| counts.iter().copied().max().unwrap_or(0);
+        assert!(filled.iter().all(|&count| count > 0), "{filled:?}");
+        assert!(most(&filled[8..]) > most(&filled) * 6 / 10, "{filled:?}");
+    });
+}
