@@ -9,26 +9,26 @@ use terrace_zone::{Device, Geometry, ZoneReport, ZoneState, ZoneType};
 
 use crate::block::zone_blocks;
 use crate::medium::Medium;
-use crate::mount::device_limits;
+use crate::mount::{device_limits, ordinary_zone};
 use crate::space::{
-    Allocator, COMPACTION_RESERVE, Condition, FLUSH_RESERVE, JOURNAL_RESERVE, RECLAIM_RESERVE,
-    Zone, ZoneTable,
+    Allocator, COMPACTION_RESERVE, Condition, FLUSH_RESERVE, RECLAIM_RESERVE, Zone, ZoneTable,
+    journal_zones,
 };
 use crate::superblock::{Placement, SuperblockArea};
 use crate::volume::as_device;
 use crate::{Fs, journal};
 
-/// Zones of the journal between two rolls: the tail, and the chain before it that the next roll
-/// frees.
-const JOURNAL_ZONES: u32 = 2;
 /// Zones in use at once by the leanest engine: a log, a flush, a compaction.
 const WORKING_ZONES: u32 = 3;
-/// Zones kept for the ranks, in order; see the space governor.
-const RESERVED_ZONES: u32 = JOURNAL_RESERVE + RECLAIM_RESERVE + COMPACTION_RESERVE + FLUSH_RESERVE;
+/// Zones kept for the ranks below the journal's; see the space governor.
+const RESERVED_ZONES: u32 = RECLAIM_RESERVE + COMPACTION_RESERVE + FLUSH_RESERVE;
 
-/// The fewest zones that files and journal can live with. The superblock's come on top: two, or
-/// none where there is a conventional zone.
-pub const DATA_ZONES_MIN: u32 = JOURNAL_ZONES + RESERVED_ZONES + WORKING_ZONES;
+/// The fewest zones of this many blocks that files and journal can live with. The superblock's come
+/// on top: two, or none where there is a conventional zone.
+#[must_use]
+pub fn data_zones_min(zone_blocks: u32) -> u32 {
+    journal_zones(0, zone_blocks) + RESERVED_ZONES + WORKING_ZONES
+}
 
 /// The fewest zones that must be allowed to be open, and active, at once: the journal's tail and,
 /// while it changes zones, the next one; a log, a flush, a compaction, and reclaim. A superblock
@@ -91,7 +91,7 @@ impl Fs {
             Arc::new(LogStructured),
             device_limits(&geometry, in_log),
             ZoneTable::new(table),
-            zone_blocks(&geometry, ZoneId(geometry.zones - 1)),
+            ordinary_zone(&geometry),
         ));
         let uuid = options.uuid.unwrap_or_else(|| runner::fork_random().uuid());
         journal::format(&as_device(&medium), area, &space, uuid, Vec::new())
@@ -118,13 +118,14 @@ fn make_room(medium: &Medium, reports: &[ZoneReport]) -> Result<(), StoreError> 
 /// Refuses a device that is too small to work on.
 fn check_limits(geometry: &Geometry, zones: u32, conventional: bool) -> Result<(), StoreError> {
     let (superblocks, open) = if conventional { (0, 0) } else { (2, 1) };
-    let least = DATA_ZONES_MIN + superblocks;
+    let zone_blocks = ordinary_zone(geometry);
+    let least = data_zones_min(zone_blocks) + superblocks;
     if zones < least {
         return Err(StoreError::Invalid(format!(
-            "expected at least {least} sequential zones of {ZONE_BLOCKS_MIN} blocks of 4 KiB or \
-             more, found {zones}: {superblocks} for the superblock, {JOURNAL_ZONES} for the \
-             journal, {RESERVED_ZONES} in reserve, {WORKING_ZONES} for a log, a flush and a \
-             compaction"
+            "expected at least {least} sequential zones of {zone_blocks} blocks of 4 KiB, found \
+             {zones} that can be written: {superblocks} for the superblock, {} for the journal, \
+             {RESERVED_ZONES} in reserve, {WORKING_ZONES} for a log, a flush and a compaction",
+            journal_zones(0, zone_blocks)
         )));
     }
     let least = OPEN_ZONES_MIN + open;

@@ -32,7 +32,7 @@ mod volume;
 
 pub use block::{BLOCK, BlockAddr, logical_per_block, pointer, zone_blocks};
 pub use check::{CheckProgress, CheckReport, Problem};
-pub use format::{DATA_ZONES_MIN, FormatOptions, OPEN_ZONES_MIN, ZONE_BLOCKS_MIN};
+pub use format::{FormatOptions, OPEN_ZONES_MIN, ZONE_BLOCKS_MIN, data_zones_min};
 pub use fs::Fs;
 pub use mount::{Access, MountOptions};
 pub use usage::{ZoneUsage, ZoneUse};

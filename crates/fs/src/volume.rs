@@ -305,9 +305,7 @@ impl Volume {
         let noted = self.files_noted.load(Ordering::Relaxed);
         if files.abs_diff(noted) >= FILES_NOTED || noted == u64::MAX {
             self.files_noted.store(files, Ordering::Relaxed);
-            let zone_bytes = u64::from(self.space.zone_blocks()) * BLOCK as u64;
-            let snapshot = files.saturating_mul(FILE_BYTES).div_ceil(zone_bytes);
-            self.space.set_journal_reserve(u32::try_from(1 + snapshot).unwrap_or(u32::MAX));
+            self.space.set_snapshot(files.saturating_mul(FILE_BYTES));
         }
     }
 

@@ -26,7 +26,7 @@ use terrace_policy::{
 };
 use terrace_zone::{Device, ZoneState};
 
-use super::governor::ReservationId;
+use super::governor::{ReservationId, journal_zones};
 use super::{Condition, Governor, Region, Reserved, Share, Totals, Zone, ZoneTable};
 use crate::block::{BLOCK, BlockAddr};
 use crate::catalog::Extent;
@@ -146,7 +146,7 @@ impl Allocator {
     ) -> Self {
         let state = State {
             table,
-            governor: Governor::new(),
+            governor: Governor::new(journal_zones(0, zone_blocks)),
             leases: BTreeMap::new(),
             next_lease: 1,
             waiters: 0,
@@ -235,9 +235,10 @@ impl Allocator {
         }
     }
 
-    /// Keeps this many zones for the journal.
-    pub(crate) fn set_journal_reserve(&self, zones: u32) {
-        self.state.lock().governor.set_journal_reserve(zones);
+    /// Keeps enough zones for a journal whose snapshot has this many bytes.
+    pub(crate) fn set_snapshot(&self, bytes: u64) {
+        let zones = journal_zones(bytes, self.zone_blocks);
+        self.state.lock().governor.set_journal(zones);
     }
 
     /// Sets space aside, waiting for reclaim where that helps.

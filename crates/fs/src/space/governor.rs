@@ -7,7 +7,7 @@
 //! | rank | must leave free, beside what is reserved |
 //! |---|---|
 //! | journal | nothing |
-//! | reclaim | the journal's reserve |
+//! | reclaim | what the journal may still need, beside what it has, until a roll is through |
 //! | compaction | and reclaim's |
 //! | flush | and compaction's |
 //! | log | and flush's |
@@ -26,10 +26,23 @@ use terrace_env::ZoneId;
 use terrace_env::store::Rank;
 
 use super::zone_table::{Zone, ZoneTable};
+use crate::BLOCK;
 
-/// Zones that the journal may still need until a roll frees some: the next zone of the chain, and
-/// one for the snapshot. More where a snapshot is larger than a zone.
-pub(crate) const JOURNAL_RESERVE: u32 = 2;
+/// Bytes that the journal may take beside three times its snapshot: what is written before a roll is
+/// due, and what is committed while it is on its way.
+const JOURNAL_BYTES: u64 = 512 << 10;
+/// Zones that the journal takes beside those that its bytes fill: the head's, which holds older
+/// frames too, the tail's, and one to go on in.
+const JOURNAL_SPARE: u32 = 3;
+
+/// Zones that the journal may come to take, with a snapshot of this many bytes: the chain before a
+/// roll, at most two snapshots' worth, and the new snapshot.
+pub(crate) fn journal_zones(snapshot: u64, zone_blocks: u32) -> u32 {
+    let bytes = JOURNAL_BYTES.saturating_add(snapshot.saturating_mul(3));
+    let zones = bytes.div_ceil(u64::from(zone_blocks.max(1)) * BLOCK as u64);
+    u32::try_from(zones).unwrap_or(u32::MAX).saturating_add(JOURNAL_SPARE)
+}
+
 /// Zones kept for reclaim. A victim holds less than a zone of live blocks, so one is enough, and
 /// emptying the victim gives it back.
 pub(crate) const RECLAIM_RESERVE: u32 = 1;
@@ -55,7 +68,8 @@ struct Quota {
 /// See the [module](self).
 #[derive(Debug)]
 pub(crate) struct Governor {
-    journal_reserve: u32,
+    /// Zones that the journal may come to take.
+    journal: u32,
     quotas: BTreeMap<ReservationId, Quota>,
     /// The zones of all quotas together.
     granted: u32,
@@ -63,19 +77,19 @@ pub(crate) struct Governor {
 }
 
 impl Governor {
-    /// Without reservations.
-    pub(crate) fn new() -> Self {
-        Self { journal_reserve: JOURNAL_RESERVE, quotas: BTreeMap::new(), granted: 0, next: 1 }
+    /// Without reservations, for a journal that may come to take this many zones.
+    pub(crate) fn new(journal: u32) -> Self {
+        Self { journal, quotas: BTreeMap::new(), granted: 0, next: 1 }
     }
 
-    /// Keeps this many zones for the journal, if they are more than [`JOURNAL_RESERVE`].
-    pub(crate) fn set_journal_reserve(&mut self, zones: u32) {
-        self.journal_reserve = zones.max(JOURNAL_RESERVE);
+    /// The journal may come to take this many zones.
+    pub(crate) fn set_journal(&mut self, zones: u32) {
+        self.journal = zones;
     }
 
     /// Free zones that `rank` must leave to the ranks above it.
-    fn floor(&self, rank: Rank) -> u32 {
-        let reclaim = self.journal_reserve;
+    fn floor(&self, rank: Rank, table: &ZoneTable) -> u32 {
+        let reclaim = self.journal.saturating_sub(table.totals().journal).max(1);
         let compaction = reclaim + RECLAIM_RESERVE;
         let flush = compaction + COMPACTION_RESERVE;
         match rank {
@@ -93,7 +107,7 @@ impl Governor {
         if rank == Rank::Journal {
             return free;
         }
-        free.saturating_sub(self.granted).saturating_sub(self.floor(rank))
+        free.saturating_sub(self.granted).saturating_sub(self.floor(rank, table))
     }
 
     /// Free zones that a writer under a reservation may take: what is left of its right, or
@@ -209,7 +223,7 @@ mod tests {
 
     #[test]
     fn each_rank_leaves_what_the_ranks_above_it_need() {
-        let (governor, table) = (Governor::new(), table(9, 0));
+        let (governor, table) = (Governor::new(2), table(9, 0));
         let ranks = [Rank::Log, Rank::Flush, Rank::Compaction, Rank::Reclaim, Rank::Journal];
         let available: Vec<u32> = ranks.iter().map(|r| governor.available(*r, &table)).collect();
         assert_eq!(available, [2, 4, 6, 7, 9]);
@@ -217,7 +231,7 @@ mod tests {
 
     #[test]
     fn what_is_reserved_is_nobody_elses() {
-        let (mut governor, mut table) = (Governor::new(), table(9, 0));
+        let (mut governor, mut table) = (Governor::new(2), table(9, 0));
         let id = governor.grant(Rank::Flush, 3, ZONE, &mut table).unwrap();
         assert_eq!(governor.available(Rank::Flush, &table), 1);
         assert_eq!(governor.available(Rank::Log, &table), 0);
@@ -230,7 +244,7 @@ mod tests {
 
     #[test]
     fn room_in_partly_written_zones_is_reserved_when_zones_are_short() {
-        let (mut governor, mut table) = (Governor::new(), table(5, 4));
+        let (mut governor, mut table) = (Governor::new(2), table(5, 4));
         assert_eq!(governor.available(Rank::Flush, &table), 0);
         let id = governor.grant(Rank::Flush, 2, ZONE, &mut table).unwrap();
         let held = table.partly().filter(|(_, z)| z.holder == id).count();

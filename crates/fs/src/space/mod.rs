@@ -11,7 +11,7 @@ mod zone_table;
 
 pub(crate) use allocator::{Allocator, Ask, Limits, Outcome};
 pub(crate) use governor::{
-    COMPACTION_RESERVE, FLUSH_RESERVE, Governor, JOURNAL_RESERVE, RECLAIM_RESERVE,
+    COMPACTION_RESERVE, FLUSH_RESERVE, Governor, RECLAIM_RESERVE, journal_zones,
 };
 pub(crate) use region::Region;
 pub(crate) use reservation::Reserved;

@@ -154,6 +154,8 @@ pub(crate) struct Totals {
     pub(crate) active: u32,
     /// Zones.
     pub(crate) leased: u32,
+    /// Zones.
+    pub(crate) journal: u32,
 }
 
 /// All zones of a device; see the [module](self).
@@ -285,6 +287,7 @@ impl ZoneTable {
         tally(&mut totals.free_zones, free);
         tally(&mut totals.active, data && zone.active);
         tally(&mut totals.leased, leased);
+        tally(&mut totals.journal, zone.condition == Condition::Journal);
         index(&mut self.free, free, (!zone.active, id), put);
         index(&mut self.partly, zone.is_partly(), id, put);
         index(&mut self.candidates, candidate, (zone.live, id), put);

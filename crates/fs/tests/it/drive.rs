@@ -6,7 +6,7 @@ use terrace_env::random::Random;
 use terrace_env::store::Store;
 use terrace_env::store::conformance::Subject;
 use terrace_env::{ByteCount, Uuid};
-use terrace_fs::{DATA_ZONES_MIN, FormatOptions, Fs, MountOptions, OPEN_ZONES_MIN};
+use terrace_fs::{FormatOptions, Fs, MountOptions, OPEN_ZONES_MIN, data_zones_min};
 use terrace_zone::{Device, Emulator, Geometry, PowerCut};
 
 /// The shapes that tests run on, by name.
@@ -49,7 +49,7 @@ pub(crate) fn fewest() -> Geometry {
     Geometry {
         max_open: Some(OPEN_ZONES_MIN + 1),
         max_active: Some(OPEN_ZONES_MIN + 1),
-        ..Geometry::uniform(ByteCount::mib(1), DATA_ZONES_MIN + 2)
+        ..Geometry::uniform(ByteCount::mib(1), data_zones_min(256) + 2)
     }
 }
 

@@ -11,6 +11,7 @@ mod dir;
 mod drive;
 mod failures;
 mod flips;
+mod full;
 mod golden;
 mod groups;
 mod journal;
