@@ -3,6 +3,7 @@
 //! The codes are part of the program's interface; they are listed in `docs/cli.md` and in
 //! `terrace --help`.
 
+use std::fmt;
 use std::path::Path;
 
 use terrace_env::store::StoreError;
@@ -63,6 +64,12 @@ impl Failure {
         };
         Self::new(kind, format!("{}: {error}", path.display()))
     }
+
+    /// The same failure, with what was being done before the message.
+    pub(crate) fn while_doing(mut self, what: impl fmt::Display) -> Self {
+        self.message = format!("{what}: {}", self.message);
+        self
+    }
 }
 
 /// A write to standard output that failed.
@@ -101,6 +108,28 @@ impl From<StoreError> for Failure {
             _ => Kind::Failed,
         };
         Self::new(kind, error.to_string())
+    }
+}
+
+impl From<terrace_lsm::Error> for Failure {
+    fn from(error: terrace_lsm::Error) -> Self {
+        use terrace_lsm::Error;
+        let kind = match error {
+            Error::Store(error) => return Self::from(error),
+            Error::Corruption { .. } => Kind::Corruption,
+            Error::Stopped { ref cause, .. } => Self::from(Error::clone(cause)).kind,
+            _ => Kind::Failed,
+        };
+        Self::new(kind, error.to_string())
+    }
+}
+
+impl From<terrace::Error> for Failure {
+    fn from(error: terrace::Error) -> Self {
+        match error {
+            terrace::Error::Engine(error) => error.into(),
+            terrace::Error::Store(error) => error.into(),
+        }
     }
 }
 

@@ -5,8 +5,13 @@
 //! are stored - is in `docs/cli.md`.
 
 mod commands;
+mod escape;
 mod failure;
+mod loader;
+mod map;
 mod output;
+mod progress;
+mod tree;
 
 use std::process::ExitCode;
 

@@ -4,7 +4,7 @@
 //! command's result or its error.
 
 use std::fmt;
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
 
 use serde::Serialize;
@@ -22,6 +22,11 @@ impl Output {
         Self { json }
     }
 
+    /// Whether answers are in JSON.
+    pub(crate) fn is_json(&self) -> bool {
+        self.json
+    }
+
     /// Prints a result: the value as JSON, or what `text` writes.
     pub(crate) fn result(
         &self,
@@ -35,6 +40,26 @@ impl Output {
             writeln!(out)?;
         } else {
             text(&mut out)?;
+        }
+        Ok(out.flush()?)
+    }
+
+    /// Prints a line about work that goes on; nothing in JSON, where only the result counts.
+    pub(crate) fn line(&self, text: impl fmt::Display) -> Result<(), Failure> {
+        if self.json {
+            return Ok(());
+        }
+        let mut out = anstream::stdout().lock();
+        writeln!(out, "{text}")?;
+        Ok(out.flush()?)
+    }
+
+    /// Prints bytes as they are, followed by a newline if a person reads them.
+    pub(crate) fn raw(&self, bytes: &[u8]) -> Result<(), Failure> {
+        let mut out = io::stdout().lock();
+        out.write_all(bytes)?;
+        if io::stdout().is_terminal() && !bytes.ends_with(b"\n") {
+            writeln!(out)?;
         }
         Ok(out.flush()?)
     }

@@ -2,7 +2,10 @@
 
 use clap::{Parser, Subcommand};
 
-use super::{completions, device, man};
+use super::{
+    check, completions, delete, demo, device, export, files, format, get, import, man, put, scan,
+    stats, zones,
+};
 use crate::failure::Failure;
 use crate::output::Output;
 
@@ -30,9 +33,34 @@ pub(crate) struct Arguments {
 /// The subcommands.
 #[derive(Subcommand)]
 pub(crate) enum Command {
+    /// Watch a directory tree go through a store's whole life, on an emulated drive
+    Demo(demo::Demo),
     /// Make an emulated drive, or look at one
     #[command(subcommand)]
     Device(device::Device),
+    /// Make a store on a drive
+    Format(format::Format),
+    /// Store a value under a key
+    Put(put::Put),
+    /// Print the value of a key
+    Get(get::Get),
+    /// Delete a key
+    Delete(delete::Delete),
+    /// Print keys in order
+    Scan(scan::Scan),
+    /// Store a directory tree
+    Import(import::Import),
+    /// Write a directory tree that was imported
+    Export(export::Export),
+    /// Look at the files below a store
+    #[command(subcommand)]
+    Fs(files::Files),
+    /// Draw a drive's zones: state, levels, live and dead bytes
+    Zones(zones::Zones),
+    /// Print the figures of a store: levels, space
+    Stats(stats::Figures),
+    /// Verify every checksum and every invariant
+    Check(check::Check),
     /// Print completions for a shell
     Completions(completions::Completions),
     /// Write the manual pages
@@ -43,7 +71,19 @@ impl Command {
     /// Carries the command out.
     pub(crate) fn run(&self, output: &Output) -> Result<(), Failure> {
         match self {
+            Self::Demo(command) => command.run(output),
             Self::Device(command) => command.run(output),
+            Self::Format(command) => command.run(output),
+            Self::Put(command) => command.run(output),
+            Self::Get(command) => command.run(output),
+            Self::Delete(command) => command.run(output),
+            Self::Scan(command) => command.run(output),
+            Self::Import(command) => command.run(output),
+            Self::Export(command) => command.run(output),
+            Self::Fs(command) => command.run(output),
+            Self::Zones(command) => command.run(output),
+            Self::Stats(command) => command.run(output),
+            Self::Check(command) => command.run(output),
             Self::Completions(command) => command.run(),
             Self::Man(command) => command.run(output),
         }

@@ -1,8 +1,22 @@
 //! The subcommands, each in a file of its own: its arguments, what it does, and how it answers.
 
 mod arguments;
+mod check;
 mod completions;
+mod delete;
+mod demo;
 mod device;
+mod entry;
+mod export;
+mod files;
+mod format;
+mod get;
+mod import;
 mod man;
+mod put;
+mod scan;
+mod stats;
+mod target;
+mod zones;
 
 pub(crate) use arguments::Arguments;

@@ -3,3 +3,5 @@
 mod device;
 mod manual;
 mod program;
+mod store;
+mod tree;

@@ -1,0 +1,161 @@
+//! The arguments of the demonstration, and its steps in their order.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use indicatif::HumanCount;
+use terrace::{Db, FormatOptions};
+use terrace_env::ByteCount;
+use terrace_env::random::Random;
+use terrace_fs::ZoneUsage;
+use terrace_zone::{Device as _, Emulator};
+
+use super::burst::{self, Burst};
+use super::life::{self, Life};
+use super::outcome::{Outcome, Steps};
+use super::stage;
+use crate::commands::{check, zones};
+use crate::failure::{Failure, Kind};
+use crate::output::Output;
+use crate::tree::{Strictness, Tree};
+
+/// The key space of the burst.
+const BURST: &str = "burst";
+
+/// Watch a directory tree go through a store's whole life, on an emulated drive.
+#[derive(clap::Args)]
+pub(crate) struct Demo {
+    /// The directory whose files are loaded
+    #[arg(default_value = "/usr/share")]
+    dir: PathBuf,
+    /// Load no more than this, in order of path
+    #[arg(long, value_name = "SIZE", default_value = "1GiB")]
+    limit: ByteCount,
+    /// Keep the drive as this file; without it nothing is left behind
+    #[arg(long, value_name = "IMAGE")]
+    keep: Option<PathBuf>,
+    /// The seed of all chance: when the power is cut, and what the cut tears
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+}
+
+impl Demo {
+    pub(crate) fn run(&self, output: &Output) -> Result<(), Failure> {
+        let mut random = Random::seeded(self.seed);
+        let mut steps = Steps::new(output);
+        let mut tree = steps.take(
+            "look",
+            || self.walk(),
+            |tree| {
+                let (count, size) = (HumanCount(tree.entries.len() as u64), tree.bytes());
+                format!("{count} entries, {}, below {}", ByteCount(size), self.dir.display())
+            },
+        )?;
+        let size = ByteCount(tree.bytes());
+        let drive = steps.take(
+            "make",
+            || stage::make_drive(size, self.keep.as_deref(), &mut random),
+            |drive| {
+                let (count, zone) = (drive.geometry().zones, stage::ZONE_SIZE);
+                format!("a drive of {count} zones of {zone}, emulated in a sparse file")
+            },
+        )?;
+        let (life, burst) = self.before(&drive, size, &mut tree, &mut steps, &mut random)?;
+        drive.power_on();
+        let (recovered, survived, zones) = after(&drive, size, &life, burst, &mut steps)?;
+        let check = steps.take(
+            "check",
+            || check::check(Arc::clone(&drive) as _),
+            |checked| match &checked.files {
+                Some(report) => {
+                    let (state, bytes) = (checked.check, report.verified);
+                    format!("{state}: {} files, {bytes} verified by checksum", report.files)
+                }
+                None => checked.check.to_owned(),
+            },
+        )?;
+        if let Some(problem) = check.files.iter().flat_map(|report| &report.problems).next() {
+            return Err(Failure::new(Kind::Corruption, problem.to_string()));
+        }
+        output.line("")?;
+        let outcome =
+            Outcome::new(&tree, &life, burst, (recovered, survived), check.check, steps.seconds());
+        output.result(&outcome, |out| {
+            zones::draw(out, &zones)?;
+            outcome.print(out)
+        })
+    }
+
+    fn walk(&self) -> Result<Tree, Failure> {
+        let size_max = terrace::VALUE_BYTES_MAX as u64;
+        let mut tree = Tree::walk(&self.dir, size_max, Strictness::Skip)?;
+        tree.cut(self.limit.0);
+        if tree.bytes() > 0 {
+            return Ok(tree);
+        }
+        let dir = self.dir.display();
+        let message = format!("{dir}: expected a directory with files in it, found none");
+        Err(Failure::new(Kind::Failed, message))
+    }
+
+    /// Everything up to the power cut.
+    fn before(
+        &self,
+        drive: &Arc<Emulator>,
+        size: ByteCount,
+        tree: &mut Tree,
+        steps: &mut Steps<'_>,
+        random: &mut Random,
+    ) -> Result<(Life, Burst), Failure> {
+        let device = Arc::clone(drive) as _;
+        let db = Db::create_device(device, &FormatOptions::default(), stage::options(size))?;
+        let life = life::live(&db, &self.dir, tree, steps)?;
+        let space = db.create_key_space(BURST)?;
+        let burst = steps.take(
+            "cut",
+            || burst::run(&db, &space, drive, random),
+            |burst| {
+                let (acknowledged, synced) =
+                    (HumanCount(burst.acknowledged), HumanCount(burst.synced));
+                format!("the power after {acknowledged} writes of a burst, {synced} of them synced")
+            },
+        )?;
+        Ok((life, burst))
+    }
+}
+
+/// Everything after it: entries of the burst that were recovered, files that survived, and the
+/// zones.
+fn after(
+    drive: &Arc<Emulator>,
+    size: ByteCount,
+    life: &Life,
+    burst: Burst,
+    steps: &mut Steps<'_>,
+) -> Result<(u64, u64, Vec<ZoneUsage>), Failure> {
+    let db = steps.take(
+        "recover",
+        || Ok(Db::open_device(Arc::clone(drive) as _, stage::options(size))?),
+        |_| "by journal and log".to_owned(),
+    )?;
+    let (files, space) = (db.create_key_space(life::FILES)?, db.create_key_space(BURST)?);
+    let recovered = steps.take(
+        "count",
+        || burst::recovered(&space),
+        |count| {
+            let lost = burst.lost(*count);
+            format!("{} writes of the burst are there, synced and lost: {lost}", HumanCount(*count))
+        },
+    )?;
+    let survived = steps.take(
+        "compare",
+        || life.model.scan_all(&files),
+        |count| format!("{} files in order, each as it was before the cut", HumanCount(*count)),
+    )?;
+    let zones = match db.fs() {
+        Some(fs) => fs.zones()?,
+        None => Vec::new(),
+    };
+    db.close()?;
+    Ok((recovered, survived, zones))
+}

@@ -1,0 +1,143 @@
+//! What happens to the store while the power is on: a tree is loaded, read back and compared, a
+//! third of it is overwritten, a third deleted, and what is left is scanned.
+
+use std::path::Path;
+
+use indicatif::HumanCount;
+use terrace::{Batch, Db, KeySpace, Stats};
+use terrace_env::ByteCount;
+
+use super::model::Model;
+use super::outcome::Steps;
+use crate::commands::zones;
+use crate::failure::Failure;
+use crate::loader::{self, Loaded, Loader};
+use crate::progress::Progress;
+use crate::tree::{Content, Tree};
+
+/// The key space of the files.
+pub(super) const FILES: &str = "files";
+
+/// The store as it is when the power goes.
+pub(super) struct Life {
+    /// What it must hold.
+    pub(super) model: Model,
+    pub(super) loaded: Loaded,
+    pub(super) verified: u64,
+    pub(super) overwritten: u64,
+    pub(super) deleted: u64,
+    pub(super) stats: Stats,
+    pub(super) space_efficiency: f64,
+}
+
+/// Lives it.
+pub(super) fn live(
+    db: &Db,
+    root: &Path,
+    tree: &mut Tree,
+    steps: &mut Steps<'_>,
+) -> Result<Life, Failure> {
+    let files = db.create_key_space(FILES)?;
+    let mut model = Model::default();
+    let loaded = steps.take(
+        "load",
+        || load(db, &files, root, tree, &mut model),
+        |loaded| {
+            let size = ByteCount(loaded.bytes);
+            format!("{} files, {size}, into the store", HumanCount(loaded.files))
+        },
+    )?;
+    let verified = steps.take(
+        "read",
+        || model.read_all(&files),
+        |count| format!("{} files back, each the same bit for bit", HumanCount(*count)),
+    )?;
+    let (overwritten, deleted) = steps.take(
+        "change",
+        || change(db, &files, &mut model),
+        |(overwritten, deleted)| {
+            let (overwritten, deleted) = (HumanCount(*overwritten), HumanCount(*deleted));
+            format!("{overwritten} files overwritten, {deleted} deleted, compactions done")
+        },
+    )?;
+    steps.take(
+        "scan",
+        || model.scan_all(&files),
+        |count| format!("{} files in order, each with its newest contents", HumanCount(*count)),
+    )?;
+    let space_efficiency = match db.fs() {
+        Some(fs) => zones::space_efficiency(&fs.zones()?),
+        None => 0.0,
+    };
+    let stats = db.stats();
+    Ok(Life { model, loaded, verified, overwritten, deleted, stats, space_efficiency })
+}
+
+/// Loads the tree. A file that cannot be read, or has grown too large meanwhile, is left out.
+fn load(
+    db: &Db,
+    files: &KeySpace,
+    root: &Path,
+    tree: &mut Tree,
+    model: &mut Model,
+) -> Result<Loaded, Failure> {
+    let progress = Progress::bytes("loading", tree.bytes());
+    let mut loader = Loader::new(db, files.clone())?;
+    for entry in &tree.entries {
+        if let Content::Link(_) = entry.content {
+            loader.entry(root, entry)?;
+            continue;
+        }
+        match loader::read(root, &entry.path) {
+            Ok(contents) if contents.len() > terrace::VALUE_BYTES_MAX => {
+                tree.skipped.too_large += 1;
+            }
+            Ok(contents) => {
+                loader.file(&entry.path, &contents)?;
+                model.put(&entry.path, &contents);
+                progress.add(contents.len() as u64);
+            }
+            Err(_) => tree.skipped.unreadable += 1,
+        }
+    }
+    let loaded = loader.finish()?;
+    db.sync()?;
+    Ok(loaded)
+}
+
+/// Overwrites every third file with other contents and deletes the one after it; then waits until
+/// the compactions that follow are done.
+fn change(db: &Db, files: &KeySpace, model: &mut Model) -> Result<(u64, u64), Failure> {
+    let progress = Progress::pieces("changing", model.len());
+    let (mut overwritten, mut deleted) = (0, 0);
+    for (number, key) in model.keys().into_iter().enumerate() {
+        let mut batch = Batch::new();
+        match number % 3 {
+            0 => {
+                let value: Vec<u8> = match files.get(&key)? {
+                    // Another length as well, so that no value can pass for its predecessor.
+                    Some(value) => value.iter().rev().copied().chain(*b"\n").collect(),
+                    None => Vec::new(),
+                };
+                // As large as a value can be, it would not fit once more.
+                let value = &value[..value.len().min(terrace::VALUE_BYTES_MAX)];
+                batch.put_in(files, &key, value);
+                model.put(&key, value);
+                overwritten += 1;
+            }
+            1 => {
+                batch.delete_in(files, &key);
+                model.delete(&key);
+                deleted += 1;
+            }
+            _ => {}
+        }
+        if !batch.is_empty() {
+            db.write(batch)?;
+        }
+        progress.add(1);
+    }
+    db.sync()?;
+    db.settle()?;
+    Ok((overwritten, deleted))
+}

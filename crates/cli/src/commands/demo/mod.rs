@@ -1,0 +1,22 @@
+//! `terrace demo [DIR]`: a store's whole life in a minute, on an emulated drive.
+//!
+//! | file | what it does |
+//! |---|---|
+//! | `command` | the arguments, and the order of the steps |
+//! | `stage` | the drive, and the store's options for so small a world |
+//! | `life` | what happens while the power is on: load, read, overwrite, delete, scan |
+//! | `burst` | writing until the power is gone, and what must be there afterwards |
+//! | `model` | what the store must hold, and the comparison with what it does hold |
+//! | `outcome` | the result, as JSON and as text |
+//!
+//! It needs no hardware and no rights, and leaves nothing behind: the drive's image has lost its
+//! name before the first write, so that it is gone however the program ends.
+
+mod burst;
+mod command;
+mod life;
+mod model;
+mod outcome;
+mod stage;
+
+pub(crate) use command::Demo;

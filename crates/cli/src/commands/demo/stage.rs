@@ -1,0 +1,62 @@
+//! The drive that the demonstration happens on, and a store's options that fit it.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use terrace::Options;
+use terrace_env::ByteCount;
+use terrace_env::random::Random;
+use terrace_zone::{Emulator, Geometry};
+
+use crate::failure::Failure;
+
+/// The size of the drive's zones.
+pub(super) const ZONE_SIZE: ByteCount = ByteCount::mib(16);
+
+/// Zones that are there whatever the amount of data: superblock, journal, logs, reserves, and room
+/// for the burst.
+const ZONES_BESIDE: u64 = 20;
+
+/// Conventional zones: real drives have about one in a hundred, at the front.
+const CONVENTIONAL: u32 = 1;
+
+/// Zones that may be open at once: few, to show that few are enough. Real drives allow 128.
+const OPEN_MAX: u32 = 12;
+
+/// Makes the drive: large enough for half as much again as the data, small enough that zones must
+/// be used again and again.
+pub(super) fn make_drive(
+    data: ByteCount,
+    keep: Option<&Path>,
+    random: &mut Random,
+) -> Result<Arc<Emulator>, Failure> {
+    let zones = (data.0 + data.0 / 2).div_ceil(ZONE_SIZE.0) + ZONES_BESIDE;
+    let geometry = Geometry {
+        conventional: std::iter::once(0..CONVENTIONAL).collect(),
+        max_open: Some(OPEN_MAX),
+        ..Geometry::uniform(ZONE_SIZE, u32::try_from(zones).unwrap_or(u32::MAX))
+    };
+    let drive = match keep {
+        Some(path) => Emulator::create_image(path, geometry, random.uuid())?,
+        None => {
+            let place = tempfile::tempdir();
+            let place = place.map_err(|error| Failure::path(&std::env::temp_dir(), &error))?;
+            // The image loses its name with the directory, and its space when it is closed.
+            Emulator::create_image(place.path().join("drive.img"), geometry, random.uuid())?
+        }
+    };
+    Ok(Arc::new(drive))
+}
+
+/// Options in proportion to the data, as they would be for a large store: so there are as many
+/// levels, however little is loaded.
+pub(super) fn options(data: ByteCount) -> Options {
+    let memtable_size = ByteCount((data.0 / 64).clamp(64 << 10, 8 << 20));
+    Options {
+        memtable_size,
+        table_size: memtable_size,
+        level1_size: ByteCount(4 * memtable_size.0),
+        level_factor: 4,
+        ..Options::default()
+    }
+}

@@ -1,0 +1,86 @@
+//! Keys and key spaces on the command line.
+
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStrExt;
+
+use terrace::{Db, KeySpace};
+
+use crate::escape::Escaped;
+use crate::failure::{Failure, Kind};
+
+/// A key, as one types it.
+#[derive(clap::Args)]
+pub(crate) struct Key {
+    /// The key
+    key: OsString,
+    /// The key is given as hexadecimal digits
+    #[arg(long)]
+    hex: bool,
+}
+
+impl Key {
+    /// The key's bytes.
+    pub(crate) fn bytes(&self) -> Result<Vec<u8>, Failure> {
+        if self.hex {
+            return parse_hex(self.key.as_bytes());
+        }
+        Ok(self.key.as_bytes().to_vec())
+    }
+}
+
+fn parse_hex(text: &[u8]) -> Result<Vec<u8>, Failure> {
+    let digit = |letter: u8| char::from(letter).to_digit(16).map(|digit| digit as u8);
+    let bytes = text.chunks(2).map(|pair| match pair {
+        [high, low] => Some(digit(*high)? << 4 | digit(*low)?),
+        _ => None,
+    });
+    bytes.collect::<Option<_>>().ok_or_else(|| {
+        let text = Escaped(text);
+        Failure::new(Kind::Usage, format!("expected pairs of hexadecimal digits, found `{text}`"))
+    })
+}
+
+/// A key space, as one types it.
+#[derive(clap::Args)]
+pub(crate) struct Space {
+    /// The key space
+    #[arg(long = "space", default_value = "default")]
+    name: String,
+}
+
+impl Space {
+    /// The space of this name, which must exist.
+    pub(crate) fn find(&self, db: &Db) -> Result<KeySpace, Failure> {
+        db.key_space(&self.name).ok_or_else(|| {
+            let name = &self.name;
+            Failure::new(
+                Kind::NotFound,
+                format!("expected a key space named `{name}`, found none; `put --space` makes one"),
+            )
+        })
+    }
+
+    /// The space of this name, made if it is not there.
+    pub(crate) fn make(&self, db: &Db) -> Result<KeySpace, Failure> {
+        Ok(db.create_key_space(&self.name)?)
+    }
+}
+
+/// There is no such key.
+pub(crate) fn not_found(key: &[u8]) -> Failure {
+    Failure::new(Kind::NotFound, format!("expected the key `{}`, found no such key", Escaped(key)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hexadecimal_keys_are_whole_bytes() {
+        assert_eq!(parse_hex(b"00fF7a").unwrap(), [0, 255, 0x7a]);
+        assert!(parse_hex(b"").unwrap().is_empty());
+        for wrong in [&b"0"[..], b"0g", b"\xff\xff"] {
+            assert!(parse_hex(wrong).unwrap_err().message.contains("hexadecimal"));
+        }
+    }
+}

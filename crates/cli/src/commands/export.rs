@@ -1,0 +1,153 @@
+//! `terrace export IMAGE DIR`
+//!
+//! Nothing is ever written outside the directory: files come before links, so that no link of the
+//! store can redirect a file of it, and a link that was there before is not followed.
+
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::ffi::OsStringExt;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+
+use serde_json::json;
+use terrace::{Bounds, KeySpace};
+use terrace_env::ByteCount;
+use terrace_fs::Access;
+
+use super::entry::Space;
+use super::target::Target;
+use crate::failure::{Failure, Kind};
+use crate::loader::LINKS;
+use crate::output::Output;
+use crate::progress::Progress;
+use crate::tree;
+
+/// Write a directory tree that was imported.
+#[derive(clap::Args)]
+pub(crate) struct Export {
+    #[command(flatten)]
+    target: Target,
+    /// The directory; made if it is not there
+    dir: PathBuf,
+    #[command(flatten)]
+    space: Space,
+    /// Replace files that are there already
+    #[arg(long)]
+    overwrite: bool,
+}
+
+impl Export {
+    pub(crate) fn run(&self, output: &Output) -> Result<(), Failure> {
+        let db = self.target.db(Access::ReadOnly)?;
+        fs::create_dir_all(&self.dir).map_err(|error| Failure::path(&self.dir, &error))?;
+        let progress = Progress::pieces("exporting", 0);
+        let (files, bytes) = self.each(&self.space.find(&db)?, |path, value| {
+            progress.add(1);
+            write_file(path, value)
+        })?;
+        let links = match db.key_space(LINKS) {
+            Some(space) => self.each(&space, link)?.0,
+            None => 0,
+        };
+        drop(progress);
+        output.result(&json!({ "files": files, "links": links, "bytes": bytes }), |out| {
+            let size = ByteCount(bytes);
+            writeln!(out, "exported {files} files of {size} in all, and {links} symbolic links")
+        })
+    }
+
+    /// Makes something at the place of each key of a space; counts keys and bytes of values.
+    fn each(
+        &self,
+        space: &KeySpace,
+        make: impl Fn(&Path, &[u8]) -> io::Result<()>,
+    ) -> Result<(u64, u64), Failure> {
+        let (mut entries, mut bytes) = (0, 0);
+        for entry in space.scan(Bounds::all())? {
+            let (key, value) = entry?;
+            let path = tree::place(&self.dir, &key)?;
+            make_parents(&self.dir, &path)?;
+            if self.overwrite {
+                remove(&path)?;
+            }
+            make(&path, &value).map_err(|error| match error.kind() {
+                io::ErrorKind::AlreadyExists => Failure::new(
+                    Kind::Failed,
+                    format!("{}: expected nothing there; use --overwrite", path.display()),
+                ),
+                _ => Failure::path(&path, &error),
+            })?;
+            entries += 1;
+            bytes += value.len() as u64;
+        }
+        Ok((entries, bytes))
+    }
+}
+
+fn write_file(path: &Path, contents: &[u8]) -> io::Result<()> {
+    OpenOptions::new().write(true).create_new(true).open(path)?.write_all(contents)
+}
+
+fn link(path: &Path, target: &[u8]) -> io::Result<()> {
+    symlink(std::ffi::OsString::from_vec(target.to_vec()), path)
+}
+
+fn remove(path: &Path) -> Result<(), Failure> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(Failure::path(path, &error)),
+        _ => Ok(()),
+    }
+}
+
+/// Makes the directories between `root` and `path`; an error if one of them is something else.
+fn make_parents(root: &Path, path: &Path) -> Result<(), Failure> {
+    let inside = path.strip_prefix(root).unwrap_or(path);
+    let mut directory = root.to_path_buf();
+    for part in inside.parent().iter().flat_map(|parent| parent.components()) {
+        directory.push(part);
+        match fs::symlink_metadata(&directory) {
+            Ok(found) if found.is_dir() => {}
+            Ok(_) => {
+                let directory = directory.display();
+                return Err(Failure::new(
+                    Kind::Failed,
+                    format!("{directory}: expected a directory, found a file or a link"),
+                ));
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                fs::create_dir(&directory).map_err(|error| Failure::path(&directory, &error))?;
+            }
+            Err(error) => return Err(Failure::path(&directory, &error)),
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_link_in_the_way_is_not_followed() {
+        let root = tempfile::tempdir().unwrap();
+        let outside = tempfile::tempdir().unwrap();
+        symlink(outside.path(), root.path().join("link")).unwrap();
+        let failure = make_parents(root.path(), &root.path().join("link/file")).unwrap_err();
+        assert!(failure.message.ends_with("expected a directory, found a file or a link"));
+        make_parents(root.path(), &root.path().join("a/b/c")).unwrap();
+        assert!(root.path().join("a/b").is_dir());
+        assert!(!root.path().join("a/b/c").exists());
+    }
+
+    #[test]
+    fn what_is_there_is_not_overwritten() {
+        let root = tempfile::tempdir().unwrap();
+        let path = root.path().join("file");
+        write_file(&path, b"one").unwrap();
+        assert_eq!(write_file(&path, b"two").unwrap_err().kind(), io::ErrorKind::AlreadyExists);
+        assert_eq!(link(&path, b"two").unwrap_err().kind(), io::ErrorKind::AlreadyExists);
+        remove(&path).unwrap();
+        remove(&path).unwrap();
+        write_file(&path, b"two").unwrap();
+    }
+}

@@ -1,0 +1,37 @@
+//! `terrace get IMAGE KEY`
+
+use serde_json::Map;
+use terrace_fs::Access;
+
+use super::entry::{self, Key, Space};
+use super::target::Target;
+use crate::escape;
+use crate::failure::Failure;
+use crate::output::Output;
+
+/// Print the value of a key, byte for byte.
+#[derive(clap::Args)]
+pub(crate) struct Get {
+    #[command(flatten)]
+    target: Target,
+    #[command(flatten)]
+    key: Key,
+    #[command(flatten)]
+    space: Space,
+}
+
+impl Get {
+    pub(crate) fn run(&self, output: &Output) -> Result<(), Failure> {
+        let key = self.key.bytes()?;
+        let db = self.target.db(Access::ReadOnly)?;
+        let value = self.space.find(&db)?.get(&key)?;
+        let value = value.ok_or_else(|| entry::not_found(&key))?;
+        if !output.is_json() {
+            return output.raw(&value);
+        }
+        let mut object = Map::new();
+        escape::insert(&mut object, "key", &key);
+        escape::insert(&mut object, "value", &value);
+        output.result(&object, |_| Ok(()))
+    }
+}

@@ -1,0 +1,51 @@
+//! `terrace import IMAGE DIR`
+
+use std::path::PathBuf;
+
+use serde_json::json;
+use terrace_env::ByteCount;
+use terrace_fs::Access;
+
+use super::entry::Space;
+use super::target::Target;
+use crate::failure::Failure;
+use crate::loader::{Loaded, Loader};
+use crate::output::Output;
+use crate::progress::Progress;
+use crate::tree::{Strictness, Tree};
+
+/// Store a directory tree: its regular files and symbolic links.
+#[derive(clap::Args)]
+pub(crate) struct Import {
+    #[command(flatten)]
+    target: Target,
+    /// The directory
+    dir: PathBuf,
+    #[command(flatten)]
+    space: Space,
+}
+
+impl Import {
+    pub(crate) fn run(&self, output: &Output) -> Result<(), Failure> {
+        let tree = Tree::walk(&self.dir, terrace::VALUE_BYTES_MAX as u64, Strictness::Fail)?;
+        let db = self.target.db(Access::ReadWrite)?;
+        let mut loader = Loader::new(&db, self.space.make(&db)?)?;
+        let progress = Progress::bytes("importing", tree.bytes());
+        for entry in &tree.entries {
+            progress.add(loader.entry(&self.dir, entry)?);
+        }
+        let Loaded { files, links, bytes } = loader.finish()?;
+        db.close()?;
+        drop(progress);
+        let skipped = tree.skipped.special;
+        let json = json!({ "files": files, "links": links, "bytes": bytes, "skipped": skipped });
+        output.result(&json, |out| {
+            let size = ByteCount(bytes);
+            writeln!(out, "imported {files} files of {size} in all, and {links} symbolic links")?;
+            if skipped > 0 {
+                writeln!(out, "skipped {skipped} sockets, devices and pipes")?;
+            }
+            Ok(())
+        })
+    }
+}

@@ -1,0 +1,91 @@
+//! `terrace scan IMAGE`
+
+use std::ffi::OsString;
+use std::io::{BufWriter, Write};
+use std::os::unix::ffi::OsStrExt;
+
+use serde_json::{Map, json};
+use terrace::Bounds;
+use terrace_fs::Access;
+
+use super::entry::Space;
+use super::target::Target;
+use crate::escape::{self, Escaped};
+use crate::failure::Failure;
+use crate::output::Output;
+
+/// Print keys in order, with their values or the sizes of them.
+#[derive(clap::Args)]
+pub(crate) struct Scan {
+    #[command(flatten)]
+    target: Target,
+    #[command(flatten)]
+    space: Space,
+    /// Begin at this key
+    #[arg(long)]
+    from: Option<OsString>,
+    /// End before this key
+    #[arg(long)]
+    to: Option<OsString>,
+    /// Only keys that begin like this
+    #[arg(long, conflicts_with_all = ["from", "to"])]
+    prefix: Option<OsString>,
+    /// At most so many entries
+    #[arg(long)]
+    limit: Option<u64>,
+    /// Print the values, not only their sizes
+    #[arg(long)]
+    values: bool,
+}
+
+impl Scan {
+    pub(crate) fn run(&self, output: &Output) -> Result<(), Failure> {
+        let db = self.target.db(Access::ReadOnly)?;
+        let space = self.space.find(&db)?;
+        let mut out = BufWriter::new(std::io::stdout().lock());
+        let (mut entries, mut bytes) = (0u64, 0u64);
+        let limit = self.limit.unwrap_or(u64::MAX);
+        for entry in space.scan(self.bounds())? {
+            if entries == limit {
+                break;
+            }
+            let (key, value) = entry?;
+            if output.is_json() {
+                writeln!(out, "{}", serde_json::Value::from(self.object(&key, &value)))?;
+            } else if self.values {
+                writeln!(out, "{}\t{}", Escaped(&key), Escaped(&value))?;
+            } else {
+                writeln!(out, "{:>12}  {}", value.len(), Escaped(&key))?;
+            }
+            entries += 1;
+            bytes += value.len() as u64;
+        }
+        out.flush()?;
+        drop(out);
+        output.result(&json!({ "entries": entries, "bytes": bytes }), |_| Ok(()))
+    }
+
+    fn object(&self, key: &[u8], value: &[u8]) -> Map<String, serde_json::Value> {
+        let mut object = Map::new();
+        escape::insert(&mut object, "key", key);
+        object.insert("bytes".to_owned(), value.len().into());
+        if self.values {
+            escape::insert(&mut object, "value", value);
+        }
+        object
+    }
+
+    fn bounds(&self) -> Bounds {
+        if let Some(prefix) = &self.prefix {
+            return Bounds::prefix(prefix.as_bytes());
+        }
+        let bounds = match &self.from {
+            Some(from) => Bounds::starting_at(from.as_bytes()),
+            None => Bounds::all(),
+        };
+        match &self.to {
+            Some(to) => bounds.until(to.as_bytes()),
+            None => bounds,
+        }
+    }
+}

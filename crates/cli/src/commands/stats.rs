@@ -1,0 +1,87 @@
+//! `terrace stats IMAGE`
+
+use std::io::{self, Write};
+
+use comfy_table::{CellAlignment, Table, presets};
+use indicatif::HumanCount;
+use serde::Serialize;
+use terrace::{LevelStats, Stats};
+use terrace_env::ByteCount;
+use terrace_fs::Access;
+
+use super::target::Target;
+use super::zones;
+use crate::failure::Failure;
+use crate::output::Output;
+
+/// Print the figures of a store: levels, space. Counters of work start anew with each opening.
+#[derive(clap::Args)]
+pub(crate) struct Figures {
+    #[command(flatten)]
+    target: Target,
+}
+
+#[derive(Serialize)]
+struct Answer {
+    #[serde(flatten)]
+    stats: Stats,
+    /// Bytes of tables that are referenced over the bytes of zones that hold anything; a plain
+    /// directory has no zones.
+    space_efficiency: Option<f64>,
+    key_spaces: Vec<String>,
+}
+
+impl Figures {
+    pub(crate) fn run(&self, output: &Output) -> Result<(), Failure> {
+        let db = self.target.db(Access::ReadOnly)?;
+        let zones = db.fs().map(|fs| fs.zones()).transpose()?;
+        let space_efficiency = zones.as_deref().map(zones::space_efficiency);
+        let answer = Answer { stats: db.stats(), space_efficiency, key_spaces: db.key_spaces() };
+        output.result(&answer, |out| answer.print(out))
+    }
+}
+
+impl Answer {
+    fn print(&self, out: &mut dyn Write) -> io::Result<()> {
+        let (stats, space) = (&self.stats, &self.stats.space);
+        writeln!(out, "key spaces: {}", self.key_spaces.join(", "))?;
+        writeln!(
+            out,
+            "{} writes in all; {} of them in memory and log, not in tables\n",
+            HumanCount(stats.sequence),
+            ByteCount(stats.memtable_bytes)
+        )?;
+        levels(out, &stats.levels)?;
+        writeln!(
+            out,
+            "\nspace: {} in all, {} free, {} live, {} dead, {} pinned",
+            space.capacity, space.free, space.live, space.dead, space.pinned
+        )?;
+        if let Some(share) = self.space_efficiency {
+            let percent = 100.0 * share;
+            writeln!(out, "space efficiency: {percent:.0} % of the zones in use are valid tables")?;
+        }
+        Ok(())
+    }
+}
+
+/// The levels that hold something, in a table.
+pub(crate) fn levels(out: &mut dyn Write, levels: &[LevelStats]) -> io::Result<()> {
+    let mut table = Table::new();
+    table.load_preset(presets::NOTHING);
+    table.set_header(["level", "runs", "tables", "size", "entries", "deletes"]);
+    for column in table.column_iter_mut() {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    for level in levels.iter().filter(|level| level.segments > 0) {
+        table.add_row([
+            level.level.to_string(),
+            level.runs.to_string(),
+            level.segments.to_string(),
+            ByteCount(level.bytes).to_string(),
+            HumanCount(level.entries).to_string(),
+            HumanCount(level.deletes).to_string(),
+        ]);
+    }
+    writeln!(out, "{table}")
+}

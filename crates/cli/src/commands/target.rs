@@ -1,0 +1,71 @@
+//! What a command works on: an emulated drive in a file, or a plain directory.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use terrace::{Db, Options, Store};
+use terrace_fs::dir::{DirOptions, DirStore};
+use terrace_fs::{Access, Fs, MountOptions};
+use terrace_zone::Emulator;
+
+use crate::failure::{Failure, Kind};
+
+/// A drive or directory, as one types it.
+#[derive(clap::Args)]
+pub(crate) struct Target {
+    /// The drive's image, or a directory that holds a store
+    image: PathBuf,
+}
+
+impl Target {
+    /// What was typed.
+    pub(crate) fn path(&self) -> &Path {
+        &self.image
+    }
+
+    /// Opens the drive.
+    pub(crate) fn drive(&self, access: Access) -> Result<Arc<Emulator>, Failure> {
+        let path = &self.image;
+        if path.is_dir() {
+            return Err(Failure::new(
+                Kind::Failed,
+                format!("{}: expected the image of a drive, found a directory", path.display()),
+            ));
+        }
+        let drive = Emulator::open_image(path, of_image(access)).map_err(|error| {
+            let mut failure = Failure::from(error);
+            if failure.kind == Kind::NotFound {
+                failure.message += "; make one with `terrace device create`";
+            }
+            failure
+        })?;
+        Ok(Arc::new(drive))
+    }
+
+    /// Mounts the file system on the drive.
+    pub(crate) fn fs(&self, access: Access) -> Result<Arc<Fs>, Failure> {
+        let options = MountOptions { access, ..MountOptions::default() };
+        Ok(Fs::mount(self.drive(access)?, &options)?)
+    }
+
+    /// Opens the files, wherever they are.
+    pub(crate) fn store(&self, access: Access) -> Result<Arc<dyn Store>, Failure> {
+        if self.image.is_dir() {
+            return Ok(DirStore::open(&self.image, DirOptions { access })?);
+        }
+        Ok(self.fs(access)?)
+    }
+
+    /// Opens the store.
+    pub(crate) fn db(&self, access: Access) -> Result<Db, Failure> {
+        let read_only = access == Access::ReadOnly;
+        Ok(Db::open(self.store(access)?, Options { read_only, ..Options::default() })?)
+    }
+}
+
+fn of_image(access: Access) -> terrace_zone::Access {
+    match access {
+        Access::ReadWrite => terrace_zone::Access::ReadWrite,
+        Access::ReadOnly => terrace_zone::Access::ReadOnly,
+    }
+}

@@ -1,0 +1,123 @@
+//! `terrace zones IMAGE`
+
+use std::io::{self, Write};
+
+use comfy_table::{CellAlignment, Table, presets};
+use serde_json::{Value, json};
+use terrace_env::ByteCount;
+use terrace_fs::{Access, ZoneUsage, ZoneUse};
+
+use super::device::state_name;
+use super::target::Target;
+use crate::failure::Failure;
+use crate::map::{self, Cell};
+use crate::output::Output;
+
+/// Columns of the map where there is no terminal to ask.
+const COLUMNS: usize = 80;
+
+/// Draw a drive's zones: state, levels, live and dead bytes, pointer.
+#[derive(clap::Args)]
+pub(crate) struct Zones {
+    #[command(flatten)]
+    target: Target,
+    /// List the zones in a table instead of drawing them
+    #[arg(long)]
+    list: bool,
+}
+
+impl Zones {
+    pub(crate) fn run(&self, output: &Output) -> Result<(), Failure> {
+        let zones = self.target.fs(Access::ReadOnly)?.zones()?;
+        let json = json!({ "zones": zones.iter().map(object).collect::<Vec<_>>() });
+        output.result(&json, |out| if self.list { list(out, &zones) } else { draw(out, &zones) })
+    }
+}
+
+/// Draws the map with its legend and its sums.
+pub(crate) fn draw(out: &mut dyn Write, zones: &[ZoneUsage]) -> io::Result<()> {
+    let terminal = terminal_size::terminal_size_of(io::stdout());
+    let columns = terminal.map_or(COLUMNS, |(columns, _)| usize::from(columns.0));
+    let cells: Vec<Cell> = zones.iter().map(Cell::from).collect();
+    map::draw(out, &cells, columns)?;
+    map::legend(out)?;
+    let sum = |of: fn(&ZoneUsage) -> u64| ByteCount(zones.iter().map(of).sum());
+    let free = zones.iter().filter(|zone| zone.used_for == ZoneUse::Free).count();
+    writeln!(
+        out,
+        "{:6}  {} zones, {free} free; live {}, dead {}, pinned {}",
+        "",
+        zones.len(),
+        sum(|zone| zone.live.0),
+        sum(|zone| if zone.used_for == ZoneUse::Free { 0 } else { zone.dead.0 }),
+        sum(|zone| zone.pinned.0),
+    )
+}
+
+/// Bytes of tables that are referenced over the bytes of zones that hold anything.
+pub(crate) fn space_efficiency(zones: &[ZoneUsage]) -> f64 {
+    let held =
+        zones.iter().filter(|zone| !matches!(zone.used_for, ZoneUse::Free | ZoneUse::Unused));
+    let occupied: u64 = held.map(|zone| zone.capacity.0).sum();
+    let levels = zones.iter().flat_map(|zone| &zone.levels);
+    let valid: u64 = levels.filter(|(level, _)| level.is_some()).map(|(_, bytes)| bytes.0).sum();
+    if occupied == 0 { 0.0 } else { valid as f64 / occupied as f64 }
+}
+
+fn list(out: &mut dyn Write, zones: &[ZoneUsage]) -> io::Result<()> {
+    let mut table = Table::new();
+    table.load_preset(presets::NOTHING);
+    table.set_header(["zone", "state", "used for", "written", "live", "dead", "levels"]);
+    for column in [0, 3, 4, 5] {
+        if let Some(column) = table.column_mut(column) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    for zone in zones {
+        let levels = zone.levels.iter().map(|(level, bytes)| {
+            let level = level.map_or("other".to_owned(), |level| format!("L{level}"));
+            format!("{level} {bytes}")
+        });
+        table.add_row([
+            zone.zone.to_string(),
+            state_name(zone.state).to_owned(),
+            use_name(zone.used_for).to_owned(),
+            zone.pointer.map_or("-".to_owned(), |pointer| pointer.to_string()),
+            zone.live.to_string(),
+            zone.dead.to_string(),
+            levels.collect::<Vec<_>>().join(", "),
+        ]);
+    }
+    writeln!(out, "{table}")
+}
+
+fn object(zone: &ZoneUsage) -> Value {
+    let levels = zone.levels.iter();
+    let levels: Vec<_> =
+        levels.map(|(level, bytes)| json!({ "level": level, "bytes": bytes })).collect();
+    json!({
+        "zone": zone.zone,
+        "type": zone.zone_type,
+        "state": zone.state,
+        "used_for": zone.used_for,
+        "pointer": zone.pointer,
+        "capacity": zone.capacity,
+        "live": zone.live,
+        "dead": zone.dead,
+        "pinned": zone.pinned,
+        "levels": levels,
+        "stream": zone.stream,
+    })
+}
+
+fn use_name(used_for: ZoneUse) -> &'static str {
+    match used_for {
+        ZoneUse::Superblock => "superblock",
+        ZoneUse::Journal => "journal",
+        ZoneUse::Log => "log",
+        ZoneUse::Data => "data",
+        ZoneUse::Free => "free",
+        ZoneUse::Unused => "not used",
+        ZoneUse::Retired => "retired",
+    }
+}

@@ -1,0 +1,99 @@
+//! Reads a tree's files and puts them into a store, small ones together.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use terrace::{Batch, Db, Durability, KeySpace};
+
+use crate::failure::Failure;
+use crate::tree::{Content, Entry};
+
+/// The key space of symbolic links.
+pub(crate) const LINKS: &str = "links";
+
+/// Bytes after which a batch is written: enough to share a log write among small files.
+const BATCH: usize = 1 << 20;
+
+/// What has been put into the store.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Loaded {
+    /// Regular files.
+    pub(crate) files: u64,
+    /// Symbolic links.
+    pub(crate) links: u64,
+    /// Bytes of file contents.
+    pub(crate) bytes: u64,
+}
+
+/// Puts entries of a tree into a store.
+pub(crate) struct Loader<'a> {
+    db: &'a Db,
+    files: KeySpace,
+    links: KeySpace,
+    batch: Batch,
+    batched: usize,
+    loaded: Loaded,
+}
+
+impl<'a> Loader<'a> {
+    /// Files go to one key space, links to the one named [`LINKS`].
+    pub(crate) fn new(db: &'a Db, files: KeySpace) -> Result<Self, Failure> {
+        let links = db.create_key_space(LINKS)?;
+        let loaded = Loaded::default();
+        Ok(Self { db, files, links, batch: Batch::new(), batched: 0, loaded })
+    }
+
+    /// Puts a file's contents, read by the caller.
+    pub(crate) fn file(&mut self, path: &[u8], contents: &[u8]) -> Result<(), Failure> {
+        self.loaded.files += 1;
+        self.loaded.bytes += contents.len() as u64;
+        let space = self.files.clone();
+        self.put(&space, path, contents)
+    }
+
+    /// Puts an entry of the tree below `root`; returns the bytes of its contents.
+    pub(crate) fn entry(&mut self, root: &Path, entry: &Entry) -> Result<u64, Failure> {
+        match &entry.content {
+            Content::File(_) => {
+                let contents = read(root, &entry.path)?;
+                self.file(&entry.path, &contents)?;
+                Ok(contents.len() as u64)
+            }
+            Content::Link(target) => {
+                self.loaded.links += 1;
+                let space = self.links.clone();
+                self.put(&space, &entry.path, target)?;
+                Ok(0)
+            }
+        }
+    }
+
+    /// Writes what is still in the batch.
+    pub(crate) fn finish(mut self) -> Result<Loaded, Failure> {
+        self.write()?;
+        Ok(self.loaded)
+    }
+
+    fn put(&mut self, space: &KeySpace, key: &[u8], value: &[u8]) -> Result<(), Failure> {
+        if self.batched > 0 && self.batched + key.len() + value.len() > BATCH {
+            self.write()?;
+        }
+        self.batch.put_in(space, key, value);
+        self.batched += key.len() + value.len();
+        Ok(())
+    }
+
+    fn write(&mut self) -> Result<(), Failure> {
+        self.batched = 0;
+        let batch = std::mem::take(&mut self.batch);
+        Ok(self.db.write_with(batch, Durability::Buffered)?)
+    }
+}
+
+/// The contents of a file of the tree below `root`.
+pub(crate) fn read(root: &Path, path: &[u8]) -> Result<Vec<u8>, Failure> {
+    let path = root.join(OsStr::from_bytes(path));
+    fs::read(&path).map_err(|error| Failure::path(&path, &error))
+}

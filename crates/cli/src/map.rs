@@ -1,0 +1,276 @@
+//! The map of a drive in text: a cell for each zone, a letter for each share of its bytes.
+//!
+//! ```text
+//!      0 >SS····· |JJJJ░░░ |0000111 |2222░░░ >2222···  ······· |333333░
+//! ```
+//!
+//! A cell is a mark for the state and seven letters, which divide the zone's capacity among what
+//! lies in it: whatever has a byte there has a letter, as long as there are enough. Everything that
+//! colour says is said by a letter too.
+
+use std::io::{self, Write};
+
+use anstyle::{AnsiColor, Style};
+use terrace_env::ByteCount;
+use terrace_fs::{ZoneUsage, ZoneUse};
+use terrace_zone::ZoneState;
+
+/// Letters to a cell.
+const WIDTH: usize = 7;
+
+/// Columns that a cell takes: mark, letters and a space.
+const CELL: usize = WIDTH + 2;
+
+/// Columns before the first cell: the number of its zone.
+const LABEL: usize = 7;
+
+/// Cells of the largest map. A drive with more zones puts several into a cell.
+const CELLS_MAX: usize = 512;
+
+/// What a byte of a zone is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Share {
+    /// The superblock.
+    Superblock,
+    /// The journal.
+    Journal,
+    /// A write-ahead log.
+    Log,
+    /// A table of this level.
+    Level(u8),
+    /// Any other live file.
+    Other,
+    /// Written, and of no use any more.
+    Dead,
+    /// Not written.
+    Room,
+}
+
+impl Share {
+    fn letter(self) -> char {
+        match self {
+            Self::Superblock => 'S',
+            Self::Journal => 'J',
+            Self::Log => 'L',
+            Self::Level(level @ 0..=9) => char::from(b'0' + level),
+            Self::Level(_) => '+',
+            Self::Other => 'C',
+            Self::Dead => '░',
+            Self::Room => '·',
+        }
+    }
+
+    fn style(self) -> Style {
+        let colour = match self {
+            Self::Superblock | Self::Journal => AnsiColor::Magenta,
+            Self::Log => AnsiColor::BrightRed,
+            Self::Level(0) => AnsiColor::BrightYellow,
+            Self::Level(1) => AnsiColor::Yellow,
+            Self::Level(2) => AnsiColor::Green,
+            Self::Level(3) => AnsiColor::Cyan,
+            Self::Level(_) => AnsiColor::Blue,
+            Self::Other => AnsiColor::White,
+            Self::Dead | Self::Room => AnsiColor::BrightBlack,
+        };
+        colour.on_default()
+    }
+}
+
+/// The state of a zone, as far as the map shows it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Mark {
+    /// Holds nothing that counts, and can be taken.
+    Free,
+    /// Full, closed, or conventional.
+    Resting,
+    /// Being written.
+    Open,
+    /// Can never be written again.
+    ReadOnly,
+    /// Gone.
+    Offline,
+}
+
+impl Mark {
+    fn letter(self) -> char {
+        match self {
+            Self::Free => ' ',
+            Self::Resting => '|',
+            Self::Open => '>',
+            Self::ReadOnly => 'r',
+            Self::Offline => 'x',
+        }
+    }
+}
+
+/// One zone of the map.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Cell {
+    /// Its state.
+    pub(crate) mark: Mark,
+    /// What its capacity consists of, in bytes; in the order in which it is drawn.
+    pub(crate) shares: Vec<(Share, u64)>,
+}
+
+impl From<&ZoneUsage> for Cell {
+    fn from(zone: &ZoneUsage) -> Self {
+        let mark = match (zone.state, zone.used_for) {
+            (ZoneState::Offline, _) => Mark::Offline,
+            (ZoneState::ReadOnly, _) | (_, ZoneUse::Retired) => Mark::ReadOnly,
+            (_, ZoneUse::Free | ZoneUse::Unused) => Mark::Free,
+            (state, _) if state.is_open() => Mark::Open,
+            _ => Mark::Resting,
+        };
+        let capacity = zone.capacity.0;
+        // A conventional zone has no pointer: what it holds is all that is known.
+        let held = ByteCount((zone.live.0 + zone.dead.0).max(1));
+        let written = zone.pointer.unwrap_or(held).0.min(capacity);
+        let mut shares = match zone.used_for {
+            ZoneUse::Superblock => vec![(Share::Superblock, written)],
+            ZoneUse::Journal => vec![(Share::Journal, written)],
+            _ => zone.levels.iter().map(|(level, bytes)| (share(zone, *level), bytes.0)).collect(),
+        };
+        let live: u64 = shares.iter().map(|(_, bytes)| bytes).sum();
+        // What is written and not live is dead, or pinned and as good as dead.
+        shares.push((Share::Dead, written.saturating_sub(live)));
+        shares.push((Share::Room, capacity - written));
+        Self { mark, shares }
+    }
+}
+
+fn share(zone: &ZoneUsage, level: Option<u8>) -> Share {
+    match (level, zone.used_for) {
+        (Some(level), _) => Share::Level(level),
+        (None, ZoneUse::Log) => Share::Log,
+        (None, _) => Share::Other,
+    }
+}
+
+/// Draws the zones, from zone 0 on, in lines of at most `columns`.
+pub(crate) fn draw(out: &mut dyn Write, zones: &[Cell], columns: usize) -> io::Result<()> {
+    let group = zones.len().div_ceil(CELLS_MAX).max(1);
+    if group > 1 {
+        writeln!(out, "each cell stands for {group} zones")?;
+    }
+    let cells: Vec<Cell> = zones.chunks(group).map(merge).collect();
+    let row = (columns.saturating_sub(LABEL) / CELL).max(1);
+    // Rows that start at round numbers are easier to count in.
+    let row = if row > 4 { row - row % 4 } else { row };
+    for (index, cells) in cells.chunks(row).enumerate() {
+        write!(out, "{:>width$}", index * row * group, width = LABEL - 1)?;
+        for cell in cells {
+            write!(out, " {}", cell.mark.letter())?;
+            draw_cell(out, cell)?;
+        }
+        writeln!(out)?;
+    }
+    Ok(())
+}
+
+/// Explains the letters.
+pub(crate) fn legend(out: &mut dyn Write) -> io::Result<()> {
+    writeln!(out, "{:LABEL$} 0-9 live tables by level  L log  C other files", "")?;
+    writeln!(out, "{:LABEL$} S superblock  J journal  ░ dead  · not written", "")?;
+    writeln!(out, "{:LABEL$} > being written  | at rest, in use  r read-only  x offline", "")
+}
+
+fn merge(zones: &[Cell]) -> Cell {
+    let mut shares = std::collections::BTreeMap::new();
+    for (share, bytes) in zones.iter().flat_map(|zone| &zone.shares) {
+        *shares.entry(*share).or_insert(0) += bytes;
+    }
+    let mark = zones.iter().map(|zone| zone.mark).max().unwrap_or(Mark::Free);
+    Cell { mark, shares: shares.into_iter().collect() }
+}
+
+fn draw_cell(out: &mut dyn Write, cell: &Cell) -> io::Result<()> {
+    let bytes: u64 = cell.shares.iter().map(|(_, bytes)| bytes).sum();
+    if cell.mark == Mark::Free || bytes == 0 {
+        let style = Share::Room.style();
+        return write!(out, "{style}{}{style:#}", "·".repeat(WIDTH));
+    }
+    for ((share, _), letters) in cell.shares.iter().zip(apportion(&cell.shares)) {
+        let style = share.style();
+        let letters: String = std::iter::repeat_n(share.letter(), letters).collect();
+        write!(out, "{style}{letters}{style:#}")?;
+    }
+    Ok(())
+}
+
+/// How many of the letters each share gets: in proportion, the remainders to the largest; but none
+/// that has a byte goes without while another has two.
+fn apportion(shares: &[(Share, u64)]) -> Vec<usize> {
+    let total: u128 = shares.iter().map(|(_, bytes)| u128::from(*bytes)).sum();
+    if total == 0 {
+        return vec![0; shares.len()];
+    }
+    let exact = |bytes: u64| u128::from(bytes) * WIDTH as u128;
+    let mut letters: Vec<usize> =
+        shares.iter().map(|(_, bytes)| (exact(*bytes) / total) as usize).collect();
+    let mut by_rest: Vec<usize> = (0..shares.len()).collect();
+    by_rest.sort_by_key(|index| std::cmp::Reverse(exact(shares[*index].1) % total));
+    let missing = WIDTH - letters.iter().sum::<usize>();
+    for index in by_rest.into_iter().take(missing) {
+        letters[index] += 1;
+    }
+    while let Some(none) = (0..letters.len()).find(|i| letters[*i] == 0 && shares[*i].1 > 0) {
+        let most = (0..letters.len()).max_by_key(|i| letters[*i]).expect("a share");
+        if letters[most] < 2 {
+            break;
+        }
+        letters[most] -= 1;
+        letters[none] += 1;
+    }
+    letters
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn picture(zones: &[Cell], columns: usize) -> String {
+        let mut out = anstream::StripStream::new(Vec::new());
+        draw(&mut out, zones, columns).unwrap();
+        String::from_utf8(out.into_inner()).unwrap()
+    }
+
+    fn cell(mark: Mark, shares: &[(Share, u64)]) -> Cell {
+        Cell { mark, shares: shares.to_vec() }
+    }
+
+    #[test]
+    fn a_cell_shows_state_levels_dead_bytes_and_room() {
+        let zones = [
+            cell(Mark::Open, &[(Share::Superblock, 1), (Share::Room, 4095)]),
+            cell(
+                Mark::Resting,
+                &[(Share::Level(1), 300), (Share::Level(2), 200), (Share::Dead, 200)],
+            ),
+            cell(Mark::Free, &[(Share::Dead, 7)]),
+            cell(Mark::Offline, &[]),
+            cell(Mark::Resting, &[(Share::Log, 7), (Share::Level(12), 0), (Share::Other, 7)]),
+        ];
+        let (free, offline) = ("  ·······", " x·······");
+        assert_eq!(
+            picture(&zones, 34),
+            format!("     0 >S······ |11122░░{free}\n     3{offline} |LLLLCCC\n")
+        );
+    }
+
+    #[test]
+    fn whatever_has_a_byte_has_a_letter_as_long_as_there_are_enough() {
+        let shares: Vec<_> = (0..7).map(|level| (Share::Level(level), 1 << (10 * level))).collect();
+        assert_eq!(apportion(&shares), [1; 7]);
+        let shares: Vec<_> = (0..9).map(|level| (Share::Level(level), 1)).collect();
+        assert_eq!(apportion(&shares).iter().sum::<usize>(), WIDTH);
+        assert_eq!(apportion(&[(Share::Dead, 0)]), [0]);
+    }
+
+    #[test]
+    fn a_large_drive_shares_cells() {
+        let zones = vec![cell(Mark::Resting, &[(Share::Dead, 7)]); 1025];
+        let picture = picture(&zones, 80);
+        assert!(picture.starts_with("each cell stands for 3 zones\n     0 |░░░░░░░ |"));
+        assert!(picture.contains("\n    24 |"), "{picture}");
+    }
+}

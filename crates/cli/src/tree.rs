@@ -1,0 +1,230 @@
+//! A directory tree as entries of a store, and back: the rule of `docs/cli.md`.
+//!
+//! Paths are bytes, relative to the tree's root, with `/` between names. Links are never followed,
+//! in either direction.
+
+use std::ffi::OsStr;
+use std::fs::{self, FileType};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Component, Path, PathBuf};
+
+use serde::Serialize;
+
+use crate::escape::Escaped;
+use crate::failure::{Failure, Kind};
+
+/// Something in a tree that is stored.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Entry {
+    /// Its path, relative to the root.
+    pub(crate) path: Vec<u8>,
+    /// What it is.
+    pub(crate) content: Content,
+}
+
+/// What an [`Entry`] is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Content {
+    /// A regular file, and its size when the tree was walked.
+    File(u64),
+    /// A symbolic link, and what it names.
+    Link(Vec<u8>),
+}
+
+impl Content {
+    /// Bytes of contents.
+    fn size(&self) -> u64 {
+        match self {
+            Self::File(size) => *size,
+            Self::Link(_) => 0,
+        }
+    }
+}
+
+/// What a walk found.
+#[derive(Debug, Default)]
+pub(crate) struct Tree {
+    /// What is stored, in order of path within each directory.
+    pub(crate) entries: Vec<Entry>,
+    /// What is not.
+    pub(crate) skipped: Skipped,
+}
+
+/// What is left out of a store, by reason.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub(crate) struct Skipped {
+    /// Sockets, devices and pipes.
+    pub(crate) special: u64,
+    /// Files larger than the largest value.
+    pub(crate) too_large: u64,
+    /// Files and directories that could not be read.
+    pub(crate) unreadable: u64,
+    /// Entries after the limit that was asked for.
+    pub(crate) beyond_limit: u64,
+}
+
+/// What to do about a file that cannot be stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Strictness {
+    /// It is an error.
+    Fail,
+    /// It is left out and counted.
+    Skip,
+}
+
+impl Tree {
+    /// Walks the tree below `root`. Files above `size_max` bytes cannot be stored.
+    pub(crate) fn walk(
+        root: &Path,
+        size_max: u64,
+        strictness: Strictness,
+    ) -> Result<Self, Failure> {
+        let mut tree = Self::default();
+        let walk = walkdir::WalkDir::new(root).min_depth(1).sort_by_file_name();
+        for found in walk {
+            match found {
+                Ok(found) => tree.add(root, &found, size_max, strictness)?,
+                // The root itself must be readable: otherwise a wrong name is an empty tree.
+                Err(error) if error.depth() == 0 || strictness == Strictness::Fail => {
+                    return Err(walk_failure(root, error));
+                }
+                Err(_) => tree.skipped.unreadable += 1,
+            }
+        }
+        Ok(tree)
+    }
+
+    fn add(
+        &mut self,
+        root: &Path,
+        found: &walkdir::DirEntry,
+        size_max: u64,
+        strictness: Strictness,
+    ) -> Result<(), Failure> {
+        let kind: FileType = found.file_type();
+        let content = if kind.is_dir() {
+            return Ok(());
+        } else if kind.is_file() {
+            let size = found.metadata().map_err(|error| walk_failure(root, error))?.len();
+            if size > size_max {
+                if strictness == Strictness::Fail {
+                    return Err(too_large(found.path(), size, size_max));
+                }
+                self.skipped.too_large += 1;
+                return Ok(());
+            }
+            Content::File(size)
+        } else if kind.is_symlink() {
+            let target = fs::read_link(found.path());
+            let target = target.map_err(|error| Failure::path(found.path(), &error))?;
+            Content::Link(target.into_os_string().into_vec())
+        } else {
+            self.skipped.special += 1;
+            return Ok(());
+        };
+        let path = found.path().strip_prefix(root).unwrap_or(found.path());
+        self.entries.push(Entry { path: path.as_os_str().as_bytes().to_vec(), content });
+        Ok(())
+    }
+
+    /// Leaves out what comes after the first `limit` bytes of files.
+    pub(crate) fn cut(&mut self, limit: u64) {
+        let mut bytes = 0;
+        let mut fits = |entry: &Entry| {
+            bytes += entry.content.size();
+            bytes <= limit
+        };
+        let kept = self.entries.iter().take_while(|entry| fits(entry)).count();
+        self.skipped.beyond_limit = (self.entries.len() - kept) as u64;
+        self.entries.truncate(kept);
+    }
+
+    /// Bytes in all files.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.entries.iter().map(|entry| entry.content.size()).sum()
+    }
+}
+
+/// Where an entry lies on the host, below `root`; an error if that would be anywhere else.
+pub(crate) fn place(root: &Path, key: &[u8]) -> Result<PathBuf, Failure> {
+    let path = Path::new(OsStr::from_bytes(key));
+    let inside = path.components().all(|part| matches!(part, Component::Normal(_)));
+    // Components are normalised: only a path that is spelled like its components names one entry.
+    let plain = path.components().collect::<PathBuf>().as_os_str() == path.as_os_str();
+    if key.is_empty() || key.contains(&0) || !inside || !plain {
+        let key = Escaped(key);
+        return Err(Failure::new(
+            Kind::Failed,
+            format!("expected keys that are relative paths, found `{key}`; export another space"),
+        ));
+    }
+    Ok(root.join(path))
+}
+
+fn too_large(path: &Path, size: u64, limit: u64) -> Failure {
+    let (size, limit) = (terrace_env::ByteCount(size), terrace_env::ByteCount(limit));
+    Failure::new(
+        Kind::Failed,
+        format!(
+            "{}: expected files of at most {limit}, found {size}; leave it out",
+            path.display()
+        ),
+    )
+}
+
+fn walk_failure(root: &Path, error: walkdir::Error) -> Failure {
+    let path = error.path().unwrap_or(root).to_path_buf();
+    match error.into_io_error() {
+        Some(error) => Failure::path(&path, &error),
+        None => Failure::new(Kind::Failed, format!("{}: found a loop", path.display())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    fn names(tree: &Tree) -> Vec<String> {
+        tree.entries.iter().map(|entry| Escaped(&entry.path).to_string()).collect()
+    }
+
+    #[test]
+    fn a_tree_is_files_and_links_and_the_rest_is_counted() {
+        let root = tempfile::tempdir().unwrap();
+        fs::create_dir_all(root.path().join("a/empty")).unwrap();
+        fs::write(root.path().join("a/file"), "twelve bytes").unwrap();
+        fs::write(root.path().join(OsStr::from_bytes(b"a/\xff")), "").unwrap();
+        fs::write(root.path().join("b"), [0; 100]).unwrap();
+        symlink("../nowhere", root.path().join("a/link")).unwrap();
+        let _socket = std::os::unix::net::UnixListener::bind(root.path().join("s")).unwrap();
+
+        let tree = Tree::walk(root.path(), 99, Strictness::Skip).unwrap();
+        assert_eq!(names(&tree), ["a/file", "a/link", "a/\\xff"]);
+        assert_eq!(tree.bytes(), 12);
+        assert_eq!(tree.entries[1].content, Content::Link(b"../nowhere".to_vec()));
+        assert_eq!(tree.skipped, Skipped { special: 1, too_large: 1, ..Skipped::default() });
+
+        let failure = Tree::walk(root.path(), 99, Strictness::Fail).unwrap_err();
+        assert!(failure.message.ends_with("at most 99 B, found 100 B; leave it out"));
+    }
+
+    #[test]
+    fn a_root_that_is_not_there_is_an_error_even_where_others_are_skipped() {
+        let root = tempfile::tempdir().unwrap();
+        let failure = Tree::walk(&root.path().join("gone"), 1, Strictness::Skip).unwrap_err();
+        assert_eq!(failure.kind, Kind::NotFound);
+    }
+
+    #[test]
+    fn nothing_is_written_outside_the_tree() {
+        let root = Path::new("out");
+        assert_eq!(place(root, b"a/b").unwrap(), Path::new("out/a/b"));
+        for key in
+            [&b""[..], b"/etc/passwd", b"../a", b"a/../../b", b"a//b", b"a/", b"./a", b"a\0b"]
+        {
+            assert!(place(root, key).is_err(), "{}", Escaped(key));
+        }
+    }
+}

@@ -1,0 +1,173 @@
+//! A store on a drive, from the command line.
+
+use serde_json::Value;
+
+use crate::program::Place;
+
+/// A place with a formatted drive of 64 zones of 1 MiB.
+fn formatted() -> Place {
+    let place = Place::new();
+    place.ok(&["device", "create", "d.img", "--size", "64MiB", "--zone-size", "1MiB"]);
+    place.ok(&["format", "d.img"]);
+    place
+}
+
+#[test]
+fn what_is_put_is_got_and_what_is_deleted_is_gone() {
+    let place = formatted();
+    place.ok(&["put", "d.img", "greeting", "hello"]);
+    assert_eq!(place.ok(&["get", "d.img", "greeting"]), "hello");
+    place.ok(&["put", "d.img", "greeting", "good day"]);
+    let json = place.json(&["get", "d.img", "greeting"]);
+    assert_eq!(json, serde_json::json!({ "key": "greeting", "value": "good day" }));
+    place.ok(&["delete", "d.img", "greeting"]);
+    place.fails(5, &["get", "d.img", "greeting"]);
+    place.fails(5, &["delete", "d.img", "greeting"]);
+    place.ok(&["delete", "d.img", "greeting", "--force"]);
+}
+
+#[test]
+fn keys_and_values_are_bytes() {
+    let place = formatted();
+    std::fs::write(place.path().join("value"), [0xff, 0, 10]).unwrap();
+    place.ok(&["put", "d.img", "--hex", "00ff", "--file", "value"]);
+    assert_eq!(place.run(&["get", "d.img", "--hex", "00ff"]).stdout, [0xff, 0, 10]);
+    let json = place.json(&["get", "d.img", "--hex", "00ff"]);
+    assert_eq!(json, serde_json::json!({ "key_hex": "00ff", "value_hex": "ff000a" }));
+    place.fails(2, &["get", "d.img", "--hex", "0g"]);
+}
+
+#[test]
+fn a_scan_is_in_order_and_within_its_bounds() {
+    let place = formatted();
+    for key in ["b", "a", "c", "ab", "aa"] {
+        place.ok(&["put", "d.img", key, "value"]);
+    }
+    let keys = |words: &[&str]| {
+        let words = [&["scan", "d.img", "--json"], words].concat();
+        let lines = place.ok(&words);
+        let mut keys: Vec<Value> = lines
+            .lines()
+            .map(|line| serde_json::from_str::<Value>(line).unwrap()["key"].clone())
+            .collect();
+        assert_eq!(keys.pop(), Some(Value::Null), "the last line has the sums");
+        keys
+    };
+    assert_eq!(keys(&[]), ["a", "aa", "ab", "b", "c"]);
+    assert_eq!(keys(&["--prefix", "a"]), ["a", "aa", "ab"]);
+    assert_eq!(keys(&["--from", "aa", "--to", "b"]), ["aa", "ab"]);
+    assert_eq!(keys(&["--from", "ab", "--limit", "2"]), ["ab", "b"]);
+    let sums = place.json(&["scan", "d.img"]);
+    assert_eq!(sums, serde_json::json!({ "entries": 5, "bytes": 25 }));
+}
+
+#[test]
+fn key_spaces_are_apart() {
+    let place = formatted();
+    place.ok(&["put", "d.img", "key", "one"]);
+    place.ok(&["put", "d.img", "key", "two", "--space", "other"]);
+    assert_eq!(place.ok(&["get", "d.img", "key"]), "one");
+    assert_eq!(place.ok(&["get", "d.img", "key", "--space", "other"]), "two");
+    place.fails(5, &["get", "d.img", "key", "--space", "third"]);
+}
+
+#[test]
+fn a_drive_that_holds_something_is_not_formatted_by_accident() {
+    let place = formatted();
+    place.ok(&["put", "d.img", "key", "value"]);
+    let error = place.fails(1, &["format", "d.img"]);
+    assert!(error.contains("--force"), "{error}");
+    assert_eq!(place.ok(&["get", "d.img", "key"]), "value");
+    place.ok(&["format", "d.img", "--force"]);
+    place.fails(5, &["get", "d.img", "key"]);
+}
+
+#[test]
+fn commands_that_only_read_leave_the_image_as_it_is() {
+    let place = formatted();
+    place.ok(&["put", "d.img", "key", "value"]);
+    let image = || std::fs::read(place.path().join("d.img")).unwrap();
+    let before = image();
+    for words in [
+        &["get", "d.img", "key"][..],
+        &["scan", "d.img"],
+        &["fs", "ls", "d.img"],
+        &["stats", "d.img"],
+        &["zones", "d.img"],
+        &["zones", "d.img", "--list"],
+        &["check", "d.img"],
+        &["export", "d.img", "out"],
+        &["device", "report", "d.img"],
+    ] {
+        place.ok(words);
+        assert!(image() == before, "{words:?} changed the image");
+    }
+}
+
+#[test]
+fn zones_and_files_and_figures_agree() {
+    let place = formatted();
+    place.ok(&["put", "d.img", "key", "value"]);
+    let zones = place.json(&["zones", "d.img"]);
+    let zones = zones["zones"].as_array().unwrap();
+    assert_eq!(zones.len(), 64);
+    for field in ["zone", "state", "pointer", "live", "dead", "levels"] {
+        assert!(zones[0].get(field).is_some(), "{field}");
+    }
+    let in_use = |what: &str| zones.iter().filter(|zone| zone["used_for"] == what).count();
+    assert_eq!((in_use("superblock"), in_use("log")), (2, 1));
+    let map = place.ok(&["zones", "d.img"]);
+    assert!(map.contains("J") && map.contains("64 zones"), "{map}");
+
+    let files = place.json(&["fs", "ls", "d.img"]);
+    let log = &files["files"][0];
+    assert_eq!(log["kind"], "log");
+    let bytes = place.run(&["fs", "cat", "d.img", &log["id"].to_string()]).stdout;
+    assert_eq!(bytes.len() as u64, log["size"].as_u64().unwrap());
+    assert!(bytes.windows(8).any(|window| window == b"key\x05valu"), "{bytes:?}");
+    place.fails(5, &["fs", "cat", "d.img", "no such file"]);
+
+    let stats = place.json(&["stats", "d.img"]);
+    assert_eq!(stats["key_spaces"], serde_json::json!(["default"]));
+    assert_eq!(stats["sequence"], 1);
+}
+
+#[test]
+fn damage_is_found_and_has_its_own_exit_code() {
+    let place = formatted();
+    place.ok(&["put", "d.img", "key", "a value that can be found on the medium"]);
+    assert_eq!(place.json(&["check", "d.img"])["check"], "clean");
+    let path = place.path().join("d.img");
+    let mut image = std::fs::read(&path).unwrap();
+    let needle = b"can be found";
+    let at = image.windows(needle.len()).position(|window| window == needle).unwrap();
+    image[at] ^= 1;
+    std::fs::write(&path, image).unwrap();
+    let output = place.run(&["check", "d.img"]);
+    assert_eq!(output.status.code(), Some(3));
+    let error = place.json(&["check", "d.img"]);
+    assert_eq!(error["error"]["code"], 3);
+}
+
+#[test]
+fn a_full_drive_says_so() {
+    let place = Place::new();
+    place.ok(&["device", "create", "d.img", "--size", "16MiB", "--zone-size", "1MiB"]);
+    place.ok(&["format", "d.img"]);
+    std::fs::write(place.path().join("value"), vec![7; 4 << 20]).unwrap();
+    let put = |key: &str| place.run(&["put", "d.img", key, "--file", "value"]).status.code();
+    let codes: Vec<_> = (0..20).map(|n| put(&n.to_string())).collect();
+    assert!(codes.contains(&Some(0)) && codes.contains(&Some(4)), "{codes:?}");
+    assert!(codes.iter().all(|code| matches!(code, Some(0 | 4))), "{codes:?}");
+    place.ok(&["get", "d.img", "0"]);
+}
+
+#[test]
+fn a_drive_that_was_not_formatted_and_a_missing_one_are_told_apart() {
+    let place = Place::new();
+    let error = place.fails(5, &["get", "d.img", "key"]);
+    assert!(error.contains("terrace device create"), "{error}");
+    place.ok(&["device", "create", "d.img"]);
+    let error = place.fails(1, &["get", "d.img", "key"]);
+    assert!(error.contains("format"), "{error}");
+}
