@@ -11,8 +11,8 @@
 //!
 //! # Failure
 //! A write to the journal that fails leaves unknown what is on the medium. The store then takes no
-//! more commits; files can still be read, and the catalog may include what was staged and not
-//! acknowledged.
+//! more commits, those that wait included; files can still be read, and the catalog may include
+//! what was staged and not acknowledged.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
@@ -108,9 +108,6 @@ impl Volume {
             }
             for ticket in &group.members {
                 state.queue.ended.insert(*ticket, written.clone());
-            }
-            if state.refusal.is_some() {
-                state.refuse_waiting();
             }
             self.changed.notify_all();
         }
@@ -370,14 +367,6 @@ impl State {
             if file.readers > 0 {
                 self.pinned.insert(id, file.size);
             }
-        }
-    }
-
-    /// Nobody will lead those who wait.
-    fn refuse_waiting(&mut self) {
-        let refusal = self.refusal.clone();
-        while let Some((ticket, _)) = self.queue.waiting.pop_first() {
-            self.queue.ended.insert(ticket, refusal.clone().map_or(Ok(()), Err));
         }
     }
 }

@@ -51,7 +51,11 @@ impl Reader {
         while at < end {
             let block = u32::try_from(at / BLOCK as u64).unwrap_or(u32::MAX);
             let Some(piece) = map.find(block) else {
-                return Err(self.out_of_range(start, end, format!("part that ends at {at}")));
+                return Err(self.out_of_range(
+                    start,
+                    end,
+                    format!("bytes without byte {at}, which was trimmed"),
+                ));
             };
             at = u64::from(piece.end()) * BLOCK as u64;
         }

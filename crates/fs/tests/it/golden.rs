@@ -21,11 +21,11 @@ use crate::journal_world::{make, open, shape};
 use crate::specimens;
 
 /// The bytes of a specimen; `fresh` is what today's code writes.
-fn golden(name: &str, fresh: &[u8]) -> Vec<u8> {
-    let dir = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
-    let path = dir.join(name);
+pub(crate) fn golden(name: &str, fresh: &[u8]) -> Vec<u8> {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
     if std::env::var_os("TERRACE_REGENERATE").is_some() {
-        std::fs::create_dir_all(&dir).expect("the specimens' directory");
+        let dir = path.parent().expect("the specimens' directory");
+        std::fs::create_dir_all(dir).expect("the specimens' directory");
         std::fs::write(&path, fresh).expect("a specimen");
     }
     std::fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))

@@ -5,5 +5,7 @@ mod conformance;
 mod crowd;
 mod cuts;
 mod damage;
+mod golden;
 mod opening;
+mod specimen;
 mod world;
