@@ -261,5 +261,10 @@ impl Store for Fs {
 impl Drop for Fs {
     fn drop(&mut self) {
         self.volume.space.stop_reclaim();
+        // Reclaim looks between two steps whether it is to end, so this waits for one at most. A
+        // panic must not become two.
+        if !std::thread::panicking() {
+            self.unmount();
+        }
     }
 }

@@ -37,7 +37,7 @@ use crate::medium::Medium;
 /// a disk takes about five seconds.
 const WAIT_MAX: Duration = Duration::from_secs(60);
 /// The longest that anybody waits for readers to let go of deleted files.
-const PIN_WAIT_MAX: Duration = Duration::from_millis(200);
+const PIN_WAIT_MAX: Duration = Duration::from_millis(100);
 /// How often a waiter looks again without being told.
 const WAIT_STEP: Duration = Duration::from_millis(50);
 
@@ -277,8 +277,8 @@ impl Allocator {
             state.waiters -= 1;
             return Ok(());
         }
-        let pinned = state.table.totals().pinned;
-        if pinned == 0 {
+        // Less than is needed would not help when it came free.
+        if state.table.totals().pinned < needed {
             return Err(state.no_space(rank, needed));
         }
         if waited < PIN_WAIT_MAX {

@@ -6,6 +6,7 @@ mod catalog;
 mod changes;
 mod conformance;
 mod crash;
+mod crowd;
 mod cuts;
 mod dir;
 mod drive;
