@@ -38,7 +38,7 @@ pub(crate) struct SegmentRecord {
 pub(crate) struct TableRecord {
     pub(crate) tag: u64,
     pub(crate) entries: u64,
-    pub(crate) deletes: u64,
+    pub(crate) tombstones: u64,
     pub(crate) first_sequence: SeqNo,
     pub(crate) last_sequence: SeqNo,
     pub(crate) smallest: Vec<u8>,
@@ -51,7 +51,7 @@ impl TableRecord {
         Self {
             tag,
             entries: properties.entries,
-            deletes: properties.deletes,
+            tombstones: properties.tombstones,
             first_sequence: properties.first_sequence,
             last_sequence: properties.last_sequence,
             smallest: properties.smallest.clone(),
@@ -76,7 +76,7 @@ impl TableRecord {
         let mut bytes = vec![VERSION, KIND_TABLE];
         bytes.put_u64(self.tag);
         bytes.put_u64(self.entries);
-        bytes.put_u64(self.deletes);
+        bytes.put_u64(self.tombstones);
         bytes.put_u64(self.first_sequence.0);
         bytes.put_u64(self.last_sequence.0);
         bytes.put_prefixed(&self.smallest);
@@ -100,7 +100,7 @@ impl TableRecord {
         let mut record = Self {
             tag: reader.u64("tag")?,
             entries: reader.u64("entries")?,
-            deletes: reader.u64("deletes")?,
+            tombstones: reader.u64("tombstones")?,
             first_sequence: read_sequence(reader)?,
             last_sequence: read_sequence(reader)?,
             smallest: read_key(reader)?.to_vec(),
@@ -286,7 +286,7 @@ mod tests {
         TableRecord {
             tag: 7,
             entries: 100,
-            deletes: 3,
+            tombstones: 3,
             first_sequence: SeqNo(11),
             last_sequence: SeqNo(99),
             smallest: b"\0\0\0\0aa".to_vec(),

@@ -2,8 +2,8 @@
 //!
 //! The job goes by steps and is dropped when the engine closes. Its tables, its inputs' end and the
 //! decider's new state are committed by one transaction. Where space is too short for all of a
-//! plan, the job ends at a boundary: what lies before it is committed and its inputs are trimmed,
-//! so that their space comes back; the decider then chooses anew.
+//! plan, the job is one instalment of it: what lies before its boundary is committed and its inputs
+//! are trimmed, so that their space comes back; the decider then chooses anew.
 
 use std::sync::Arc;
 

@@ -79,8 +79,9 @@ impl Engine {
         self.wait_until(errors, |state| state.waiting.is_empty())
     }
 
-    /// Merges what is in the range until every key of it is there once, and waits for it. What is
-    /// only in memory is flushed first.
+    /// Merges what is in the range until it is in one run, and waits for it. What is only in
+    /// memory is flushed first. Overwritten entries are gone then, except those that snapshots saw
+    /// when they were merged last.
     pub fn compact(&self, space: KeySpaceId, bounds: &Bounds) -> Result<(), Error> {
         let (start, end) = bounds.full_keys(space);
         self.compact_span(Span::new(start, end.unwrap_or_else(|| vec![0xff; 5])))

@@ -56,8 +56,8 @@ pub struct LevelStats {
     pub bytes: u64,
     /// About how many entries they hold.
     pub entries: u64,
-    /// How many of these are deletes.
-    pub deletes: u64,
+    /// How many of these are tombstones.
+    pub tombstones: u64,
     /// Bytes of tables written into the level.
     pub bytes_written: u64,
     /// Bytes of tables read out of the level to be merged.
@@ -160,7 +160,7 @@ impl Shared {
                 segments: segments().count() as u64,
                 bytes: segments().map(|segment| segment.size.0).sum(),
                 entries: segments().map(|segment| segment.entries).sum(),
-                deletes: segments().map(|segment| segment.deletes).sum(),
+                tombstones: segments().map(|segment| segment.tombstones).sum(),
                 bytes_written: counts.bytes_written.get(),
                 bytes_read: counts.bytes_read.get(),
                 bytes_relinked: counts.bytes_relinked.get(),

@@ -38,7 +38,7 @@ impl Segment {
             span: self.span.clone(),
             size: self.size,
             entries: share(record.entries),
-            deletes: share(record.deletes),
+            tombstones: share(record.tombstones),
         }
     }
 }

@@ -45,8 +45,7 @@ pub trait Compaction: Send + Sync + Debug {
     /// The next plan, or `None` when nothing is due.
     fn pick(&self, tree: &TreeView, state: &[u8], urgency: Urgency) -> Option<Choice>;
 
-    /// The next plan on the way to where all keys of `span` are in one run, each once; `None` when
-    /// they are.
+    /// The next plan on the way to where all keys of `span` are in one run; `None` when they are.
     fn push_down(&self, tree: &TreeView, state: &[u8], span: &Span) -> Option<Choice>;
 
     /// Whether writers should hold back.

@@ -9,10 +9,10 @@
 //!    other level, the first segment at or behind the level's pointer; the pointer moves behind
 //!    it and goes round (so that each key is compacted in turn).
 //! 3. They merge with what they overlap in the next level. If that is nothing, they move there by
-//!    metadata alone - unless they hold deletes that could be dropped instead.
+//!    metadata alone - unless they hold tombstones that could be dropped instead.
 //! 4. Outputs end at the table size, and where they would reach over more than ten tables of the
 //!    level behind theirs, so that no later compaction becomes too large.
-//! 5. When no level is too large: segments that are mostly deletes go down as well, so that the
+//! 5. When no level is too large: segments that are mostly tombstones go down as well, so that the
 //!    space of deleted data comes back though nothing new is written.
 //!
 //! Other layouts are drained: while a level behind level 0 has several runs, the oldest but one is
@@ -206,7 +206,7 @@ impl Leveled {
         let level = usize::from(to.level);
         let target = tree.runs(level).iter().find(|run| run.id == to.run);
         let met = target.map_or(&[][..], |run| run.overlapping(&hull));
-        let mostly_data = segments().all(|segment| segment.deletes * 4 <= segment.entries);
+        let mostly_data = segments().all(|segment| segment.tombstones * 4 <= segment.entries);
         if met.is_empty() && sources.len() == 1 && mostly_data {
             let from = sources[0].place;
             let moves = segments().map(|segment| Move { part: part(segment), from, to });
@@ -243,8 +243,9 @@ impl Leveled {
     }
 
     /// Step 5: a segment of whose entries at least one in `share` is a delete.
-    fn deletes_down(&self, tree: &TreeView, state: &Pointers, share: u64) -> Option<Choice> {
-        let due = |s: &SegmentView| s.deletes > 0 && s.deletes.saturating_mul(share) >= s.entries;
+    fn tombstones_down(&self, tree: &TreeView, state: &Pointers, share: u64) -> Option<Choice> {
+        let due =
+            |s: &SegmentView| s.tombstones > 0 && s.tombstones.saturating_mul(share) >= s.entries;
         let level0 = tree.runs(0);
         if let Some(seed) = level0.iter().rposition(|run| run.segments.iter().any(due)) {
             return self.level0(tree, state, seed);
@@ -282,9 +283,9 @@ impl Compaction for Leveled {
             level => self.round_robin(tree, &state, level),
         });
         match urgency {
-            Urgency::Shape => due.or_else(|| self.deletes_down(tree, &state, 2)),
+            Urgency::Shape => due.or_else(|| self.tombstones_down(tree, &state, 2)),
             Urgency::Space => due
-                .or_else(|| self.deletes_down(tree, &state, u64::MAX))
+                .or_else(|| self.tombstones_down(tree, &state, u64::MAX))
                 .or_else(|| self.level0_oldest(tree, &state))
                 .or_else(|| self.covering(tree, &state, None)),
         }

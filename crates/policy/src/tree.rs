@@ -92,8 +92,8 @@ pub struct SegmentView {
     pub size: ByteCount,
     /// About how many entries.
     pub entries: u64,
-    /// How many of these are deletes.
-    pub deletes: u64,
+    /// How many of these are tombstones.
+    pub tombstones: u64,
 }
 
 /// A sorted run.
@@ -194,7 +194,7 @@ mod tests {
             span: span(start, end),
             size: ByteCount(1),
             entries: 1,
-            deletes: 0,
+            tombstones: 0,
         };
         let run = RunView { id: RunId(1), segments: vec![segment("b", "d"), segment("f", "h")] };
         for (start, end, count) in

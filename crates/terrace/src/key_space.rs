@@ -53,7 +53,7 @@ impl KeySpace {
         Ok(self.inner.engine.scan(self.id, &bounds.into())?)
     }
 
-    /// Merges what is in the range until every key is there once, and waits for it.
+    /// Merges what is in the range until it is in one run, and waits for it.
     pub fn compact(&self, bounds: impl Into<Bounds>) -> Result<(), Error> {
         Ok(self.inner.engine.compact(self.id, &bounds.into())?)
     }

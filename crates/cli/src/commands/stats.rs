@@ -69,7 +69,7 @@ impl Answer {
 pub(crate) fn levels(out: &mut dyn Write, levels: &[LevelStats]) -> io::Result<()> {
     let mut table = Table::new();
     table.load_preset(presets::NOTHING);
-    table.set_header(["level", "runs", "tables", "size", "entries", "deletes"]);
+    table.set_header(["level", "runs", "tables", "size", "entries", "tombstones"]);
     for column in table.column_iter_mut() {
         column.set_cell_alignment(CellAlignment::Right);
     }
@@ -80,7 +80,7 @@ pub(crate) fn levels(out: &mut dyn Write, levels: &[LevelStats]) -> io::Result<(
             level.segments.to_string(),
             ByteCount(level.bytes).to_string(),
             HumanCount(level.entries).to_string(),
-            HumanCount(level.deletes).to_string(),
+            HumanCount(level.tombstones).to_string(),
         ]);
     }
     writeln!(out, "{table}")

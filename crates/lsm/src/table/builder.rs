@@ -122,7 +122,7 @@ impl TableBuilder {
         let first = properties.entries == 0;
         debug_assert!(first || full_key >= &properties.largest[..], "entries in order");
         properties.entries += 1;
-        properties.deletes += u64::from(trailer.kind() == Some(Kind::Delete));
+        properties.tombstones += u64::from(trailer.kind() == Some(Kind::Delete));
         properties.first_sequence = properties.first_sequence.min(trailer.sequence());
         properties.last_sequence = properties.last_sequence.max(trailer.sequence());
         properties.plain_bytes += (full_key.len() + key::TRAILER_BYTES + value_len) as u64;

@@ -127,7 +127,7 @@ impl From<DecodeError> for Either {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Properties {
     pub(crate) entries: u64,
-    pub(crate) deletes: u64,
+    pub(crate) tombstones: u64,
     pub(crate) first_sequence: SeqNo,
     pub(crate) last_sequence: SeqNo,
     pub(crate) smallest: Vec<u8>,
@@ -144,7 +144,7 @@ impl Properties {
             bytes.put_prefixed(value);
         };
         property(1, &self.entries.to_le_bytes());
-        property(2, &self.deletes.to_le_bytes());
+        property(2, &self.tombstones.to_le_bytes());
         property(3, &self.first_sequence.0.to_le_bytes());
         property(4, &self.last_sequence.0.to_le_bytes());
         property(5, &self.smallest);
@@ -167,7 +167,7 @@ impl Properties {
             let number = || Reader::new(value).u64("property");
             match id {
                 1 => properties.entries = number()?,
-                2 => properties.deletes = number()?,
+                2 => properties.tombstones = number()?,
                 3 => properties.first_sequence = SeqNo(number()?),
                 4 => properties.last_sequence = SeqNo(number()?),
                 5 => properties.smallest = value.to_vec(),
@@ -227,7 +227,7 @@ mod tests {
     fn properties_read_back_and_unknown_ones_are_skipped() {
         let properties = Properties {
             entries: 3,
-            deletes: 1,
+            tombstones: 1,
             first_sequence: SeqNo(5),
             last_sequence: SeqNo(9),
             smallest: b"\0\0\0\0a".to_vec(),

@@ -73,7 +73,7 @@ fn entry(space: u32, user_key: &[u8], sequence: u64, kind: Kind, value: &[u8]) -
     (internal_key(&full, Trailer::new(SeqNo(sequence), kind)), value.to_vec())
 }
 
-/// Several blocks, versions and deletes, two key spaces, empty and long keys and values.
+/// Several blocks, versions and tombstones, two key spaces, empty and long keys and values.
 fn entries() -> Vec<Entry> {
     let mut entries = vec![entry(0, b"", 50, Kind::Put, b"empty key")];
     for i in 0..24u32 {

@@ -1,5 +1,5 @@
 //! What is compacted. A tree is a line per run, newest first, and a segment is
-//! `start-end:bytes` or `start-end:bytes/deletes` of 100 entries; files are numbered as they come.
+//! `start-end:bytes` or `start-end:bytes/tombstones` of 100 entries; files are numbered as they come.
 
 use terrace_env::{ByteCount, FileId};
 use terrace_policy::{
@@ -26,13 +26,13 @@ fn tree(input: &str) -> TreeView {
 fn segment(word: &str, file: FileId) -> SegmentView {
     let (keys, size) = word.split_once(':').expect("keys:size");
     let (start, end) = keys.split_once('-').expect("start-end");
-    let (size, deletes) = size.split_once('/').unwrap_or((size, "0"));
+    let (size, tombstones) = size.split_once('/').unwrap_or((size, "0"));
     SegmentView {
         file,
         span: Span::new(start.as_bytes(), end.as_bytes()),
         size: ByteCount(size.parse().expect("a size")),
         entries: 100,
-        deletes: deletes.parse().expect("a number of deletes"),
+        tombstones: tombstones.parse().expect("a number"),
     }
 }
 
@@ -155,7 +155,8 @@ fn carry_out(tree: &mut TreeView, choice: Choice, next: &mut u64) {
             let span = taken.iter().map(|s| s.span.clone()).reduce(|a, b| a.hull(&b)).unwrap();
             *next += 1;
             let size = ByteCount(taken.iter().map(|s| s.size.0).sum());
-            let whole = SegmentView { file: FileId(*next), span, size, entries: 100, deletes: 0 };
+            let whole =
+                SegmentView { file: FileId(*next), span, size, entries: 100, tombstones: 0 };
             (merge.routes[0].to, vec![whole])
         }
     };
