@@ -30,8 +30,8 @@ pub(crate) struct ActiveLog {
     pub(crate) next: SeqNo,
     /// Whether it lives off space that is kept for flushes, and takes deletes only.
     pub(crate) urgent: bool,
-    /// Whether the memtable may take puts: there is space for its flush.
-    pub(crate) admitted: bool,
+    /// How large the memtable may grow with puts: there is space for the flush of that much.
+    pub(crate) admitted: usize,
     /// The space for the memtable's flush, where it could be set aside.
     pub(crate) hold: Option<Reservation>,
     /// Whether anything appended may not be durable yet.
@@ -42,7 +42,7 @@ impl ActiveLog {
     /// A log that goes on with `writer`.
     pub(crate) fn new(writer: Box<dyn FileWriter>, first: SeqNo, next: SeqNo) -> Self {
         let id = writer.id();
-        let (urgent, admitted, hold, unsynced) = (false, false, None, true);
+        let (urgent, admitted, hold, unsynced) = (false, 0, None, true);
         Self { writer: Some(writer), id, first, next, urgent, admitted, hold, unsynced }
     }
 
@@ -59,7 +59,7 @@ impl ActiveLog {
     /// Leaves the file to whoever deletes it.
     pub(crate) fn give_up(&mut self) {
         self.writer = None;
-        self.admitted = false;
+        self.admitted = 0;
     }
 
     pub(crate) fn append(&mut self, bytes: &[u8]) -> Result<(), Error> {

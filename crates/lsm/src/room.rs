@@ -4,8 +4,9 @@
 //! Runs as part of leading a group of writes.
 //!
 //! When space is short:
-//! - A memtable takes puts only once there is space for its flush. Where it cannot be set aside,
-//!   puts wait for the memtables before it, and are refused if even then there is not enough.
+//! - A memtable takes puts only as far as there is space for its flush. Where little can be set
+//!   aside, the memtable stays small; where nothing can, puts wait for the memtables before it, and
+//!   are refused if even then there is not enough.
 //! - Nobody waits for what may never come: who would have to wait while jobs find no space is
 //!   refused, or, with deletes, goes on in the memtable there is.
 //! - A log that finds no space for what it has taken is *given up*: its memtable is flushed, and only
@@ -15,7 +16,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use terrace_env::runner;
-use terrace_env::store::{Rank, Transaction};
+use terrace_env::store::{Rank, Reservation, Transaction};
 use terrace_policy::Backlog;
 
 use crate::Error;
@@ -33,6 +34,9 @@ const DELETES_FACTOR: usize = 2;
 /// How long who finds no space waits for a job to free some.
 const SPACE_WAIT_MAX: Duration = Duration::from_secs(2);
 
+/// The smallest memtable that puts are let into: below, flushes would cost more than they write.
+const ADMITTED_MIN: usize = 64 << 10;
+
 /// What a leader does next.
 enum Next {
     Go,
@@ -43,16 +47,16 @@ enum Next {
 }
 
 impl Shared {
-    /// Waits until a group may be written. `puts`: whether it is more than deletes.
+    /// Waits until a group may be written. `puts`: its bytes, if it is more than deletes.
     pub(crate) fn make_room(
         &self,
         log: &mut ActiveLog,
-        puts: bool,
+        puts: Option<usize>,
         urgent: bool,
     ) -> Result<(), Error> {
         let (mut slowed, mut stall) = (false, None);
         let result = loop {
-            let done = match self.next_step(log, puts, slowed) {
+            let done = match self.next_step(log, puts.is_some(), slowed) {
                 Ok(Next::Go) => break Ok(()),
                 Ok(Next::SlowDown) => {
                     slowed = true;
@@ -64,8 +68,8 @@ impl Shared {
                     stall.get_or_insert_with(runner::now);
                     Ok(())
                 }
-                Ok(Next::Rotate) => self.rotate(log, urgent && !puts),
-                Ok(Next::Admit) => self.admit(log),
+                Ok(Next::Rotate) => self.rotate(log, urgent && puts.is_none()),
+                Ok(Next::Admit) => self.admit(log, puts.unwrap_or(0)),
                 Err(error) => Err(error),
             };
             if done.is_err() {
@@ -89,7 +93,7 @@ impl Shared {
             Backlog::Slow if puts && !slowed => return Ok(Next::SlowDown),
             Backlog::Slow | Backlog::None => false,
         };
-        let full = filled >= size;
+        let full = filled >= if log.admitted > 0 { log.admitted.min(size) } else { size };
         let no_room = full && state.waiting.len() >= self.options.memtables_max;
         if must_wait || no_room {
             if !puts && filled < size * DELETES_FACTOR && !log.is_given_up() {
@@ -104,20 +108,20 @@ impl Shared {
         if full || log.is_given_up() || (log.urgent && puts) {
             return Ok(Next::Rotate);
         }
-        Ok(if puts && !log.admitted { Next::Admit } else { Next::Go })
+        Ok(if puts && log.admitted == 0 { Next::Admit } else { Next::Go })
     }
 
-    /// Sees to it that what the memtable takes can be flushed.
-    fn admit(&self, log: &mut ActiveLog) -> Result<(), Error> {
-        let size = self.options.memtable_size;
-        let worst = worst_case(&self.options.layout(), self.options.table_size, 0, size.0);
-        let refused = match self.store.reserve(Rank::Log, worst) {
-            Ok(reservation) => {
-                (log.hold, log.admitted) = (Some(reservation), true);
+    /// Sees to it that what the memtable takes, at least `bytes` more, can be flushed.
+    fn admit(&self, log: &mut ActiveLog, bytes: usize) -> Result<(), Error> {
+        let least = (self.view().active.bytes() + bytes).max(ADMITTED_MIN);
+        let most = (self.options.memtable_size.0 as usize).max(least);
+        let refused = match self.reserve_flush(Rank::Log, most, least) {
+            Ok((size, reservation)) => {
+                (log.hold, log.admitted) = (Some(reservation), size);
                 return Ok(());
             }
-            Err(error) if error.is_space() => Error::from(error),
-            Err(error) => return Err(error.into()),
+            Err(error) if error.is_space() => error,
+            Err(error) => return Err(error),
         };
         let mut state = self.state.lock();
         if !state.waiting.is_empty() {
@@ -130,12 +134,30 @@ impl Shared {
         }
         drop(state);
         // With no other memtable about, what is kept for flushes is for this one.
-        match self.store.reserve(Rank::Flush, worst) {
-            Ok(_) => log.admitted = true,
+        match self.reserve_flush(Rank::Flush, least, least) {
+            Ok((size, _)) => log.admitted = size,
             Err(error) if error.is_space() => return Err(refused),
-            Err(error) => return Err(error.into()),
+            Err(error) => return Err(error),
         }
         Ok(())
+    }
+
+    /// Sets space aside for the flush of a memtable of a size between these.
+    fn reserve_flush(
+        &self,
+        rank: Rank,
+        most: usize,
+        least: usize,
+    ) -> Result<(usize, Reservation), Error> {
+        let (layout, table_size) = (self.options.layout(), self.options.table_size);
+        let mut size = most;
+        loop {
+            match self.store.reserve(rank, worst_case(&layout, table_size, 0, size as u64)) {
+                Ok(reservation) => return Ok((size, reservation)),
+                Err(error) if error.is_space() && size > least => size = (size / 2).max(least),
+                Err(error) => return Err(error.into()),
+            }
+        }
     }
 
     /// Waits until a job has changed the tree since `tree`; `false` when none does.

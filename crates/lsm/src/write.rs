@@ -204,7 +204,8 @@ impl Shared {
         group: &mut [Pending],
         urgent: bool,
     ) -> Result<(), Error> {
-        let puts = group.iter().any(|pending| !pending.batch.only_deletes());
+        let bytes = group.iter().map(|pending| pending.batch.byte_size().0 as usize).sum();
+        let puts = group.iter().any(|pending| !pending.batch.only_deletes()).then_some(bytes);
         self.make_room(log, puts, urgent)?;
         match append(log, group) {
             Err(error) if error.is_space() => {

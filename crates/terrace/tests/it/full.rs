@@ -5,7 +5,7 @@ use std::time::Duration;
 use terrace::{ByteCount, Db, Error, FormatOptions, Options};
 use terrace_env::random::{Random, RngCore};
 use terrace_env::runner;
-use terrace_fs::DATA_ZONES_MIN;
+use terrace_fs::data_zones_min;
 
 use crate::devices::{Contents, contents, drive, options};
 
@@ -74,7 +74,7 @@ fn the_smallest_device_is_filled_and_emptied_too() {
         ..options()
     };
     runner::simulate(1, || {
-        let filled = cycles(DATA_ZONES_MIN + 2, 12, &small);
+        let filled = cycles(data_zones_min(256) + 2, 12, &small);
         // A few partly filled zones are all it has; how much it takes varies, but nothing is lost.
         let most = |counts: &[u32]| counts.iter().copied().max().unwrap_or(0);
         assert!(filled.iter().all(|&count| count > 0), "{filled:?}");
