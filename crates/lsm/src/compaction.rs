@@ -17,7 +17,7 @@ use crate::job::worst_case;
 use crate::merge::{self, Source};
 use crate::rewrite::{Below, Rewrite, Rewritten, TableSource};
 use crate::run_cursor::RunCursor;
-use crate::shared::{CompactionRequest, Retry, Shared};
+use crate::shared::{CompactionRequest, PanicGuard, Retry, Shared};
 use crate::table::Walk;
 use crate::version::{Run, Segment, Version};
 
@@ -32,6 +32,7 @@ enum Task {
 
 /// The actor.
 pub(crate) fn run(shared: &Arc<Shared>) {
+    let _guard = PanicGuard { shared, job: "a compaction" };
     let (mut retry, mut tries) = (Retry::new(), 0);
     while let Some(task) = next(shared) {
         let result = match &task {

@@ -15,6 +15,7 @@ use crate::options::{Durability, EngineOptions};
 use crate::scan::{Bounds, Scan, Snapshot};
 use crate::shared::{CompactionRequest, Shared};
 use crate::stats::Stats;
+use crate::verify::{self, Verified};
 use crate::{Error, compaction, flush};
 
 /// An open engine. All methods may be called from any actor.
@@ -107,6 +108,10 @@ impl Engine {
             if let Some(answer) = state.answered.remove(&ticket) {
                 return answer;
             }
+            // A compaction that failed answers nobody.
+            if state.failure.is_some() {
+                state.check_writable()?;
+            }
             self.shared.changed.wait(&mut state);
         }
     }
@@ -169,6 +174,12 @@ impl Engine {
     #[must_use]
     pub fn key_spaces(&self) -> Vec<(KeySpaceId, String)> {
         self.shared.state.lock().record.spaces.clone()
+    }
+
+    /// Reads every table and checks its checksums, its order and that it holds what its annotation
+    /// says. Ends at the first thing that is wrong.
+    pub fn verify(&self) -> Result<Verified, Error> {
+        verify::verify(&self.shared)
     }
 
     /// The engine's figures.

@@ -78,6 +78,9 @@ pub enum Error {
     /// The engine has been closed.
     #[error("the store has been closed")]
     Closed,
+    /// A job panicked: a bug.
+    #[error("a bug: the job panicked")]
+    Panicked,
     /// A job in the background failed, and nothing can be written any more; reads still work.
     #[error("the engine stopped taking writes after {job} failed: {cause}")]
     Stopped {

@@ -14,10 +14,11 @@ use crate::job::worst_case;
 use crate::memtable::{MemoryCursor, Memtable, NODE_BYTES};
 use crate::merge::{Merge, Source};
 use crate::rewrite::{Below, Rewrite, TableSource};
-use crate::shared::{Retry, Shared, Waiting};
+use crate::shared::{PanicGuard, Retry, Shared, Waiting};
 
 /// The actor.
 pub(crate) fn run(shared: &Arc<Shared>) {
+    let _guard = PanicGuard { shared, job: "a flush" };
     let mut retry = Retry::new();
     while let Some(waiting) = next(shared) {
         match shared.flush(&waiting) {

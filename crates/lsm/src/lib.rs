@@ -42,6 +42,7 @@ mod scan;
 mod shared;
 mod stats;
 mod table;
+mod verify;
 mod version;
 mod write;
 
@@ -53,3 +54,4 @@ pub use options::{Durability, EngineOptions};
 pub use scan::{Bounds, Scan, Snapshot};
 pub use stats::{LevelStats, Stats, WriteAmplification};
 pub use table::Compression;
+pub use verify::Verified;

@@ -256,6 +256,20 @@ impl Shared {
     }
 }
 
+/// Ends all writing if a job ends by a panic, so that nobody waits for it for ever.
+pub(crate) struct PanicGuard<'a> {
+    pub(crate) shared: &'a Shared,
+    pub(crate) job: &'static str,
+}
+
+impl Drop for PanicGuard<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.shared.fail(self.job, Error::Panicked);
+        }
+    }
+}
+
 /// Waits longer after each try that found no space.
 #[derive(Debug)]
 pub(crate) struct Retry(Duration);

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use terrace_env::Store;
 use terrace_fs::dir::{DirOptions, DirStore};
 use terrace_fs::{Access, FormatOptions, Fs, MountOptions};
-use terrace_lsm::{Bounds, Durability, Engine, KeySpaceId, Scan, Stats};
+use terrace_lsm::{Bounds, Durability, Engine, KeySpaceId, Scan, Stats, Verified};
 
 use terrace_zone::Device;
 
@@ -184,6 +184,13 @@ impl Db {
     /// Waits until nothing is left to be done in the background.
     pub fn settle(&self) -> Result<(), Error> {
         Ok(self.inner.engine.settle()?)
+    }
+
+    /// Reads every table and checks its checksums, its order and that it holds what is recorded of
+    /// it. Ends at the first thing that is wrong. What lies below - metadata, logs, zones - is
+    /// checked by [`Fs::check`](terrace_fs::Fs::check).
+    pub fn verify(&self) -> Result<Verified, Error> {
+        Ok(self.inner.engine.verify()?)
     }
 
     /// The figures.

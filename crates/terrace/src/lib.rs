@@ -40,5 +40,5 @@ pub use terrace_env::{ByteCount, Store};
 pub use terrace_fs::{FormatOptions, Fs};
 pub use terrace_lsm::{
     BATCH_BYTES_MAX, Bounds, Compression, Durability, KEY_BYTES_MAX, LevelStats, Scan, Stats,
-    VALUE_BYTES_MAX, WriteAmplification,
+    VALUE_BYTES_MAX, Verified, WriteAmplification,
 };

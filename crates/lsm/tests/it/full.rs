@@ -1,8 +1,9 @@
 //! A full store: puts are refused, reads and deletes go on, and space that is freed is used again.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use terrace_env::random::{Random, RngCore};
+use terrace_env::random::{Random, Rng, RngCore};
 use terrace_env::store::MemoryStore;
 use terrace_env::{ByteCount, runner, test_seeds};
 use terrace_lsm::{Durability, Engine, KeySpaceId};
@@ -58,6 +59,60 @@ fn a_full_store_is_filled_emptied_and_filled_again() {
             }
             assert!(filled.iter().all(|&count| count > 300), "seed {seed}: {filled:?}");
             assert_eq!(engine.stats().failure, None);
+        });
+    }
+}
+
+/// Puts and deletes its own keys for a while; returns what must be there, and how often it was
+/// refused.
+fn come_and_go(engine: &Engine, client: u8, random: &mut Random) -> (Contents, u32) {
+    let (mut held, mut refused) = (Contents::new(), 0);
+    for _ in 0..1500 {
+        let key = vec![client, random.random_range(0..200)];
+        let value = random.random_bool(0.7).then(|| {
+            let mut value = vec![0; random.random_range(0..2000)];
+            random.fill_bytes(&mut value);
+            value
+        });
+        let write = (SPACE, key.clone(), value.clone());
+        match engine.write(batch(&[write]), Durability::Buffered) {
+            Ok(()) => match value {
+                Some(value) => drop(held.insert((SPACE, key), value)),
+                None => drop(held.remove(&(SPACE, key))),
+            },
+            Err(error) => {
+                assert!(error.is_space(), "{error}");
+                refused += 1;
+                runner::sleep(Duration::from_millis(random.random_range(0..20)));
+            }
+        }
+    }
+    (held, refused)
+}
+
+#[test]
+fn a_crowd_on_a_full_store_keeps_what_it_was_promised() {
+    for seed in test_seeds(4) {
+        runner::simulate(seed, || {
+            let mut random = Random::seeded(seed);
+            let store = MemoryStore::new().with_capacity(ByteCount::kib(700), ByteCount::kib(40));
+            let engine = Arc::new(open(&store));
+            let clients: Vec<_> = (0..5u8)
+                .map(|client| {
+                    let (engine, mut random) = (Arc::clone(&engine), random.fork());
+                    runner::spawn("client", move || come_and_go(&engine, client, &mut random))
+                })
+                .collect();
+            let (mut held, mut refusals) = (Contents::new(), 0);
+            for client in clients {
+                let (of_client, refused) = client.join();
+                held.extend(of_client);
+                refusals += refused;
+            }
+            assert!(refusals > 0, "seed {seed}: the store was never full");
+            assert_eq!(contents(&engine), held, "seed {seed}");
+            assert!(engine.stats().failure.is_none());
+            assert!(engine.verify().unwrap().tables > 0);
         });
     }
 }

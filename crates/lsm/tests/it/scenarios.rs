@@ -204,6 +204,25 @@ fn the_engine_runs_on_real_threads_too() {
 }
 
 #[test]
+fn verifying_reads_everything_that_counts() {
+    runner::simulate(1, || {
+        let store = MemoryStore::new();
+        let engine = open(&store);
+        for i in 0..3000u32 {
+            put(&engine, &(i * 7919 % 1000).to_be_bytes(), &[i as u8; 50]);
+        }
+        engine.compact_all().unwrap();
+        let verified = engine.verify().unwrap();
+        let levels = engine.stats().levels;
+        assert_eq!(verified.entries, 1000);
+        assert_eq!(verified.tables, levels.iter().map(|level| level.segments).sum::<u64>());
+        assert_eq!(verified.bytes, levels.iter().map(|level| level.bytes).sum::<u64>());
+        store.fail_at(store.operations() + 3, terrace_env::store::Failure::Once);
+        assert!(engine.verify().is_err());
+    });
+}
+
+#[test]
 fn a_table_that_is_not_what_its_annotation_says_is_corruption() {
     runner::simulate(1, || {
         let store = MemoryStore::new();
