@@ -189,7 +189,8 @@ fn draw_cell(out: &mut dyn Write, cell: &Cell) -> io::Result<()> {
         let style = Share::Room.style();
         return write!(out, "{style}{}{style:#}", "·".repeat(WIDTH));
     }
-    for ((share, _), letters) in cell.shares.iter().zip(apportion(&cell.shares)) {
+    let letters = cell.shares.iter().zip(apportion(&cell.shares));
+    for ((share, _), letters) in letters.filter(|(_, letters)| *letters > 0) {
         let style = share.style();
         let letters: String = std::iter::repeat_n(share.letter(), letters).collect();
         write!(out, "{style}{letters}{style:#}")?;

@@ -38,7 +38,7 @@ pub(crate) enum Command {
     /// Make an emulated drive, or look at one
     #[command(subcommand)]
     Device(device::Device),
-    /// Make a store on a drive
+    /// Make a store on a drive, or in an empty directory
     Format(format::Format),
     /// Store a value under a key
     Put(put::Put),

@@ -1,4 +1,4 @@
-//! `terrace format IMAGE`
+//! `terrace format IMAGE`, or a directory
 
 use serde_json::json;
 use terrace_env::ZoneId;
@@ -9,7 +9,7 @@ use super::target::Target;
 use crate::failure::{Failure, Kind};
 use crate::output::Output;
 
-/// Make a store on a drive.
+/// Make a store on a drive, or in an empty directory.
 #[derive(clap::Args)]
 pub(crate) struct Format {
     #[command(flatten)]
@@ -21,6 +21,9 @@ pub(crate) struct Format {
 
 impl Format {
     pub(crate) fn run(&self, output: &Output) -> Result<(), Failure> {
+        if self.target.path().is_dir() {
+            return self.directory(output);
+        }
         let drive = self.target.drive(Access::ReadWrite)?;
         let zones = drive.report(ZoneId(0), drive.geometry().zones)?;
         let untouched = |state| matches!(state, ZoneState::Empty | ZoneState::NotWritePointer);
@@ -40,5 +43,20 @@ impl Format {
         output.result(&json!({ "zones": zones.len(), "capacity": capacity }), |out| {
             writeln!(out, "{image}: made a store on {} zones, {capacity}", zones.len())
         })
+    }
+
+    /// An empty directory becomes a store. One that holds something is left alone in any case:
+    /// whoever wants it empty has better tools.
+    fn directory(&self, output: &Output) -> Result<(), Failure> {
+        let path = self.target.path();
+        let mut entries = std::fs::read_dir(path).map_err(|error| Failure::path(path, &error))?;
+        let path = path.display();
+        if entries.next().is_some() {
+            let message = format!("{path}: expected an empty directory, found files in it");
+            return Err(Failure::new(Kind::Failed, message));
+        }
+        self.target.directory(Access::ReadWrite)?;
+        let json = json!({ "directory": path.to_string() });
+        output.result(&json, |out| writeln!(out, "{path}: made a store in the directory"))
     }
 }

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use terrace::{Db, Options, Store};
+use terrace_env::store::StoreError;
 use terrace_fs::dir::{DirOptions, DirStore};
 use terrace_fs::{Access, Fs, MountOptions};
 use terrace_zone::Emulator;
@@ -51,15 +52,27 @@ impl Target {
     /// Opens the files, wherever they are.
     pub(crate) fn store(&self, access: Access) -> Result<Arc<dyn Store>, Failure> {
         if self.image.is_dir() {
-            return Ok(DirStore::open(&self.image, DirOptions { access })?);
+            if access == Access::ReadWrite {
+                // For writing, an empty directory would become a store; only `format` does that.
+                self.directory(Access::ReadOnly)?;
+            }
+            return Ok(self.directory(access)?);
         }
         Ok(self.fs(access)?)
     }
 
+    /// Opens the files of a directory; for writing, an empty one becomes a store.
+    pub(crate) fn directory(&self, access: Access) -> Result<Arc<DirStore>, StoreError> {
+        DirStore::open(&self.image, DirOptions { access })
+    }
+
     /// Opens the store.
     pub(crate) fn db(&self, access: Access) -> Result<Db, Failure> {
-        let read_only = access == Access::ReadOnly;
-        Ok(Db::open(self.store(access)?, Options { read_only, ..Options::default() })?)
+        let options = Options { read_only: access == Access::ReadOnly, ..Options::default() };
+        if self.image.is_dir() {
+            return Ok(Db::open(self.store(access)?, options)?);
+        }
+        Ok(Db::open_fs(self.fs(access)?, options)?)
     }
 }
 

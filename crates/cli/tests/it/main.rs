@@ -1,6 +1,7 @@
 //! The program from outside: command lines in, output and exit codes out.
 
 mod device;
+mod directory;
 mod manual;
 mod program;
 mod store;
