@@ -18,9 +18,8 @@ use crate::workspace::Workspace;
 struct Recipe {
     name: &'static str,
     about: &'static str,
-    package: &'static str,
-    /// The tests to run: a part of their names.
-    tests: &'static str,
+    /// The tests to run: the crate, and a part of their names.
+    tests: &'static [(&'static str, &'static str)],
     /// How many times the seeds of an ordinary run make a round.
     factor: u64,
 }
@@ -29,23 +28,20 @@ const RECIPES: [Recipe; 3] = [
     Recipe {
         name: "cuts",
         about: "power cuts at every device write, of the file system and of the store",
-        package: "terrace-lab",
-        tests: "cuts",
+        tests: &[("terrace-fs", "cuts"), ("terrace-lsm", "crash"), ("terrace-lab", "cuts")],
         factor: 1,
     },
     Recipe {
         name: "flips",
         about: "bit flips and truncations anywhere on the medium",
-        package: "terrace-lab",
-        tests: "flips",
-        factor: 1,
+        tests: &[("terrace-fs", "flips"), ("terrace-lab", "flips")],
+        factor: 4,
     },
     Recipe {
         name: "fill",
         about: "filling the device, freeing, and going on; sustained overwrite",
-        package: "terrace-lab",
-        tests: "fill",
-        factor: 1,
+        tests: &[("terrace-fs", "full"), ("terrace-lsm", "full"), ("terrace", "full")],
+        factor: 4,
     },
 ];
 
@@ -85,8 +81,10 @@ pub(crate) fn run(workspace: &Workspace, arguments: &Arguments) -> anyhow::Resul
     // Round 0 is what every ordinary run has tried already.
     tally.next = arguments.round.unwrap_or(tally.next.max(1));
     eprintln!("soaking {}: {}", recipe.name, recipe.about);
-    let tests = Named { package: recipe.package, flags: &["--release"], word: recipe.tests };
-    tests.find(workspace)?;
+    let tests = recipe.tests.iter();
+    let tests: Vec<Named<'_>> =
+        tests.map(|(package, word)| Named { package, flags: &[], word }).collect();
+    tests.iter().try_for_each(|named| named.find(workspace))?;
     let budget = Duration::from_secs(60 * arguments.minutes);
     let start = Instant::now();
     loop {
@@ -96,7 +94,7 @@ pub(crate) fn run(workspace: &Workspace, arguments: &Arguments) -> anyhow::Resul
             ("TERRACE_TEST_ROUND", round.to_string()),
             ("TERRACE_TEST_SEEDS", recipe.factor.to_string()),
         ];
-        let result = tests.run(workspace, &set);
+        let result = tests.iter().try_for_each(|named| named.run(workspace, &set));
         tally.count(result.is_ok(), began.elapsed());
         write(&path, &tally)?;
         eprintln!("{} rounds passed so far, in {} s", tally.passed, tally.seconds);
