@@ -3,11 +3,16 @@
 //! It is itself a [`Device`], so that whatever writes - journal, superblock, files - goes through
 //! one count. Requests are counted when they are handed over, whether or not they succeed: a failed
 //! write may have moved its bytes all the same.
+//!
+//! A flush that fails may have lost what was reported complete, and nobody can tell what. From then
+//! on every flush fails: what was written before must never be taken for durable.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use terrace_env::store::IoCounts;
+use terrace_env::sync::Mutex;
 use terrace_env::{Cause, IoBuf, ZoneId};
 use terrace_zone::{Completion, Device, DeviceError, Geometry, Op, Request, Ticket, ZoneReport};
 
@@ -19,6 +24,16 @@ const CAUSES: usize = Cause::ALL.len();
 pub(crate) struct Medium {
     device: Arc<dyn Device>,
     counts: Counts,
+    flushes: Mutex<Flushes>,
+}
+
+/// What is to be known of flushes.
+#[derive(Default)]
+struct Flushes {
+    /// Under way, by ticket.
+    under_way: BTreeSet<u64>,
+    /// The first that failed.
+    failed: Option<DeviceError>,
 }
 
 #[derive(Default)]
@@ -35,7 +50,7 @@ struct Counts {
 impl Medium {
     /// Counts from zero.
     pub(crate) fn new(device: Arc<dyn Device>) -> Self {
-        Self { device, counts: Counts::default() }
+        Self { device, counts: Counts::default(), flushes: Mutex::default() }
     }
 
     /// What has been moved; journal rolls are not known here.
@@ -131,10 +146,24 @@ impl Device for Medium {
 
     fn submit(&self, request: Request) -> Ticket {
         self.counts.add(&request, self.geometry().logical_block);
-        self.device.submit(request)
+        let is_flush = matches!(request.op, Op::Flush);
+        let ticket = self.device.submit(request);
+        if is_flush {
+            self.flushes.lock().under_way.insert(ticket.0);
+        }
+        ticket
     }
 
     fn wait(&self, ticket: Ticket) -> Result<Completion, DeviceError> {
-        self.device.wait(ticket)
+        let number = ticket.0;
+        let result = self.device.wait(ticket);
+        let mut flushes = self.flushes.lock();
+        if !flushes.under_way.remove(&number) {
+            return result;
+        }
+        if let Err(error) = &result {
+            flushes.failed.get_or_insert_with(|| error.clone());
+        }
+        flushes.failed.clone().map_or(result, Err)
     }
 }

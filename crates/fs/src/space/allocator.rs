@@ -210,6 +210,7 @@ impl Allocator {
                         return Ok(region);
                     }
                     region.retire();
+                    drop(region);
                     state = self.state.lock();
                 }
                 Choice::Finish(zone) => {

@@ -11,6 +11,7 @@ mod cuts;
 mod dir;
 mod drive;
 mod failures;
+mod faults;
 mod flips;
 mod full;
 mod golden;
