@@ -9,8 +9,9 @@
 //!   are refused if even then there is not enough.
 //! - Nobody waits for what may never come: who would have to wait while jobs find no space is
 //!   refused, or, with deletes, goes on in the memtable there is.
-//! - A log that finds no space for what it has taken is *given up*: its memtable is flushed, and only
-//!   then another log begins, so that a power cut never leaves later writes without earlier ones.
+//! - A log that finds no space for what it has taken is *given up*: its memtable is flushed, and
+//!   only then another log begins, so that a power cut never leaves later writes without earlier
+//!   ones.
 
 use std::sync::Arc;
 use std::time::Duration;

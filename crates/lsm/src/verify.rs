@@ -1,7 +1,7 @@
 //! Reading everything and checking it, while the engine goes on working.
 //!
-//! What is verified is one version: what is written meanwhile is not in it. Checksums are checked by
-//! every read; what this adds is that every block *is* read, that entries are in order, and that
+//! What is verified is one version: what is written meanwhile is not in it. Checksums are checked
+//! by every read; what this adds is that every block *is* read, that entries are in order, and that
 //! each table has as many of them as its annotation says.
 
 use std::cmp::Ordering;

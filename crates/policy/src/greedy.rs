@@ -7,7 +7,7 @@ use std::cmp::Reverse;
 
 use crate::{RECLAIM_STREAM, Reclaim, ReclaimChoice, ReclaimView};
 
-/// See the [module](self).
+/// Takes the zone with the fewest live bytes.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Greedy;
 

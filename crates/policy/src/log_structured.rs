@@ -12,7 +12,7 @@ use std::cmp::Reverse;
 
 use crate::{PartZone, Placement, PlacementChoice, PlacementRequest, SpaceView};
 
-/// See the [module](self).
+/// Files of one stream and level together, in order of arrival.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LogStructured;
 
