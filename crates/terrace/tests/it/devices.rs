@@ -56,10 +56,11 @@ fn a_store_on_zones_keeps_everything_over_reopening() {
             let mut random = Random::seeded(seed);
             let mut db =
                 Db::create_device(device.clone(), &FormatOptions::default(), options()).unwrap();
-            let mut held = Contents::new();
+            let (mut held, mut resets) = (Contents::new(), 0);
             for _ in 0..4 {
                 churn(&db, &mut held, 5000, 8000, &mut random);
                 assert_eq!(contents(&db), held);
+                resets += db.stats().io.zones_reset;
                 db.close().unwrap();
                 db = Db::open_device(device.clone(), options()).unwrap();
                 assert_eq!(contents(&db), held);
@@ -67,7 +68,8 @@ fn a_store_on_zones_keeps_everything_over_reopening() {
             db.settle().unwrap();
             let stats = db.stats();
             assert!(stats.levels.len() > 2, "{:?}", stats.levels);
-            assert!(stats.io.zones_reset > 0, "{:?}", stats.io);
+            assert!(resets > 0, "{:?}", stats.io);
+            assert!(db.verify().unwrap().tables > 10);
             db.close().unwrap();
             let read_only = Options { read_only: true, ..options() };
             let db = Db::open_device(device, read_only).unwrap();
