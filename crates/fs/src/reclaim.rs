@@ -103,6 +103,11 @@ impl Reclaimer {
             outcome: Outcome::Done,
         };
         job.left = self.residents(volume, choice.victim);
+        if job.left.is_empty() {
+            // A transaction that takes the zone's last files away is staged and not yet durable.
+            // Trying again at once would find the same, until it is.
+            job.outcome = Outcome::NoRoom;
+        }
         while !stop() {
             match job.step() {
                 Ok(true) => {}
