@@ -1,4 +1,6 @@
-//! Power cuts at every request that changes the drive, under several clients of the file system.
+//! Power cuts at every request that changes the drive, under a crowd: several clients at once, so
+//! that commits meet in groups and files of many owners share zones; in second lives, and after a
+//! reformat. (`cuts` has one client that does everything there is to do.)
 //!
 //! | module | what it does |
 //! |---|---|
@@ -7,7 +9,7 @@
 //! | `scene` | a drive, its clients and their lives, cut points, recovery |
 //! | `cuts` | the tests |
 //!
-//! `TERRACE_TEST_SEED=N cargo test -p terrace-fs --test it crash` repeats one seed.
+//! `TERRACE_TEST_SEED=N cargo test -p terrace-fs --test it crowd_cuts` repeats one seed.
 
 mod client;
 mod cuts;

@@ -158,5 +158,9 @@ pub(super) fn inspect(
     if read_only && drive.io().written_bytes != written {
         return Err("a read-only mount wrote to the drive".to_owned());
     }
+    let report = Fs::check(drive.clone()).map_err(text)?;
+    if !report.is_clean() {
+        return Err(format!("check found: {:?}", report.problems));
+    }
     found
 }
