@@ -1,0 +1,98 @@
+//! Damage on the medium: a closed store, some of its bytes changed behind its back, opened again.
+//!
+//! Allowed are: everything reads back; the end of a log is cut as a torn tail, so that a prefix
+//! reads back; or the damage is reported as corruption, with region and offset. Wrong data and
+//! panics are not.
+
+use std::sync::Arc;
+
+use terrace_env::random::{Random, Rng, RngCore};
+use terrace_env::{Cause, Lba, ZoneId};
+use terrace_zone::{Device, Emulator, PowerCut, Snapshot};
+
+use super::history::Mismatch;
+use super::life::{Life, Setup};
+use super::trial::{TrialFailure, judge};
+
+/// What became of a damaged store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Outcome {
+    /// Everything reads back: the damage hit nothing that counts, or was repaired.
+    Whole,
+    /// A prefix reads back.
+    Cut,
+    /// The damage was reported.
+    Reported,
+}
+
+/// A way to damage a block.
+#[derive(Clone, Copy, Debug)]
+enum Damage {
+    /// One bit reads wrong.
+    FlipBit,
+    /// The block reads as zeros.
+    Zero,
+    /// The block holds what was written to another one.
+    Misdirect,
+}
+
+/// Damages one random written block of the store that `snapshot` holds, and reads it all. Must run
+/// inside a simulation. An `Err` says what went wrong, and where the damage was.
+pub fn damage(
+    setup: &Setup,
+    life: &Life,
+    snapshot: &Snapshot,
+    random: &mut Random,
+) -> Result<Outcome, String> {
+    let drive = Arc::new(snapshot.cut(PowerCut::KeepAll, random));
+    let kind = match random.random_range(0..10) {
+        0 => Damage::Zero,
+        1 => Damage::Misdirect,
+        _ => Damage::FlipBit,
+    };
+    let lba = random_block(&drive, random);
+    spoil(&drive, kind, lba, random);
+    let all = life.history.len();
+    match judge(&drive, setup, &life.history, 0, all) {
+        Ok(batches) if batches == all => Ok(Outcome::Whole),
+        Ok(_) => Ok(Outcome::Cut),
+        Err(TrialFailure::Store(error)) if error.is_corruption() => Ok(Outcome::Reported),
+        Err(TrialFailure::State(mismatch @ (Mismatch::Key { .. } | Mismatch::Prefix { .. }))) => {
+            Err(format!("{kind:?} of block {lba}: wrong data: {mismatch}"))
+        }
+        Err(failure) => Err(format!("{kind:?} of block {lba}: {failure}")),
+    }
+}
+
+fn spoil(drive: &Emulator, kind: Damage, lba: Lba, random: &mut Random) {
+    const SOUND: &str = "a medium in memory does not fail";
+    let misdirected = matches!(kind, Damage::Misdirect).then(|| {
+        let other = random_block(drive, random);
+        drive.read(other, 1, Cause::Recovery).expect(SOUND)
+    });
+    let change = |block: &mut [u8]| match (kind, &misdirected) {
+        (_, Some(other)) => block.copy_from_slice(other),
+        (Damage::Zero, _) => block.fill(0),
+        _ => {
+            let bit = random.random_range(0..block.len() * 8);
+            block[bit / 8] ^= 1 << (bit % 8);
+        }
+    };
+    drive.corrupt(lba, change).expect(SOUND);
+}
+
+/// A block below some zone's pointer.
+fn random_block(drive: &Emulator, random: &mut Random) -> Lba {
+    let geometry = drive.geometry().clone();
+    loop {
+        let zone = ZoneId(random.next_u32() % geometry.zones);
+        let report = drive.report(zone, 1).expect("a zone of this drive")[0];
+        let written = match report.state.has_pointer() {
+            true => report.write_pointer.0 - report.start.0,
+            false => report.capacity,
+        };
+        if written > 0 {
+            return Lba(report.start.0 + random.random_range(0..written));
+        }
+    }
+}

@@ -1,0 +1,286 @@
+//! One life of a store: from open to close, under a seeded workload, with a cut point taken before
+//! every request that changes the drive.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use terrace::{Batch, Bounds, Db, Durability, FormatOptions, Options, Stats};
+use terrace_env::random::{Random, Rng};
+use terrace_env::sync::Mutex;
+use terrace_env::{ByteCount, Cause, runner};
+use terrace_zone::emulator::{Event, RandomLatency};
+use terrace_zone::{Emulator, Geometry, Snapshot};
+
+use super::history::{Change, History, KEYS};
+
+/// What kind of store lives on what kind of drive.
+#[derive(Clone, Debug)]
+pub struct Setup {
+    /// The drive.
+    pub geometry: Geometry,
+    /// How it is formatted.
+    pub format: FormatOptions,
+    /// How the store is opened.
+    pub options: Options,
+}
+
+impl Setup {
+    /// A small drive and a store that flushes, compacts, reclaims and rolls its journal all the
+    /// time; which geometry, the seed decides.
+    #[must_use]
+    pub fn small(seed: u64) -> Self {
+        let options = Options {
+            memtable_size: ByteCount::kib(24),
+            table_size: ByteCount::kib(32),
+            level0_runs: 2,
+            level1_size: ByteCount::kib(64),
+            level_factor: 4,
+            cache_size: ByteCount::kib(64),
+            ..Options::default()
+        };
+        let mut geometry = Geometry::uniform(ByteCount::kib(128), 40);
+        match seed % 4 {
+            0 => {}
+            1 => geometry.zone_capacity = 29,
+            2 => geometry.conventional.push(0..2),
+            _ => {
+                geometry.zone_size = 35;
+                geometry.zone_capacity = 31;
+                geometry.last_zone_size = Some(7);
+                geometry.max_active = Some(14);
+                geometry.max_open = Some(12);
+            }
+        }
+        Self { geometry, format: FormatOptions::default(), options }
+    }
+}
+
+/// The drive at some moment, and what had been promised by then.
+#[derive(Debug)]
+pub struct CutPoint {
+    /// Counts the requests that change the drive.
+    pub number: u64,
+    /// The drive, with the request under way.
+    pub snapshot: Snapshot,
+    /// Batches whose durability had been acknowledged.
+    pub least: usize,
+    /// Batches that had been handed to the store.
+    pub most: usize,
+}
+
+/// How much of each kind of work a life did: a cut proves nothing about work that was never under
+/// way.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Activity {
+    /// Memtables flushed.
+    pub flushes: u64,
+    /// Compactions that merged.
+    pub compactions: u64,
+    /// Bytes moved by reclaim.
+    pub reclaimed_bytes: u64,
+    /// Zones reset.
+    pub zones_reset: u64,
+    /// Journal rolls.
+    pub journal_rolls: u64,
+}
+
+impl Activity {
+    fn of(stats: &Stats) -> Self {
+        Self {
+            flushes: stats.flushes,
+            compactions: stats.compactions,
+            reclaimed_bytes: stats.io.written(Cause::Reclaim).0,
+            zones_reset: stats.io.zones_reset,
+            journal_rolls: stats.io.journal_rolls,
+        }
+    }
+
+    /// Both together.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        Self {
+            flushes: self.flushes + other.flushes,
+            compactions: self.compactions + other.compactions,
+            reclaimed_bytes: self.reclaimed_bytes + other.reclaimed_bytes,
+            zones_reset: self.zones_reset + other.zones_reset,
+            journal_rolls: self.journal_rolls + other.journal_rolls,
+        }
+    }
+
+    /// Whether every kind of work was done at all.
+    #[must_use]
+    pub fn is_complete(&self) -> bool {
+        self.flushes > 0
+            && self.compactions > 0
+            && self.reclaimed_bytes > 0
+            && self.zones_reset > 0
+            && self.journal_rolls > 0
+    }
+}
+
+/// A life that has been lived.
+#[derive(Debug)]
+pub struct Life {
+    /// What was done in it.
+    pub activity: Activity,
+    /// All that was written, in earlier lives too.
+    pub history: History,
+    /// Where it can be cut.
+    pub cuts: Vec<CutPoint>,
+    /// The drive after the store was closed.
+    pub drive: Emulator,
+}
+
+/// What the workload has promised so far; read by the observer inside the drive.
+#[derive(Default)]
+struct Promises {
+    synced: AtomicUsize,
+    issued: AtomicUsize,
+}
+
+/// How a life begins.
+pub(super) struct Birth {
+    pub(super) drive: Emulator,
+    pub(super) history: History,
+    /// Batches that must survive from before.
+    pub(super) least: usize,
+    /// Whether the drive is formatted first.
+    pub(super) format: bool,
+    pub(super) life: u32,
+}
+
+/// Formats a new drive and writes `batches` batches to it. Must run inside a simulation.
+///
+/// # Panics
+/// When the store fails: nothing is cut yet, so nothing may fail.
+#[must_use]
+pub fn live(setup: &Setup, batches: usize, random: &mut Random) -> Life {
+    let drive = Emulator::in_memory(setup.geometry.clone(), random.random())
+        .unwrap_or_else(|error| panic!("the drive: {error}"));
+    let birth = Birth { drive, history: History::default(), least: 0, format: true, life: 0 };
+    live_on(setup, birth, batches, random)
+        .unwrap_or_else(|(error, _)| panic!("a life without a cut failed: {error}"))
+}
+
+/// Goes on living on a drive. On an error the history up to there comes back with it.
+pub(super) fn live_on(
+    setup: &Setup,
+    birth: Birth,
+    batches: usize,
+    random: &mut Random,
+) -> Result<Life, (terrace::Error, History)> {
+    let Birth { drive, mut history, least, format, life } = birth;
+    let promises = Arc::new(Promises::default());
+    promises.synced.store(least, Ordering::Relaxed);
+    promises.issued.store(history.len(), Ordering::Relaxed);
+    let cuts = Arc::new(Mutex::new(Vec::new()));
+    let latency =
+        RandomLatency::new(Duration::from_micros(5), Duration::from_micros(900), life.into());
+    drive.set_timing(Some(Box::new(latency)));
+    let drive = Arc::new(drive);
+    observe(&drive, &promises, &cuts, format);
+    let mut activity = Activity::default();
+    let outcome = (|| {
+        if format {
+            terrace::Fs::format(drive.clone(), &setup.format)?;
+            observe(&drive, &promises, &cuts, false);
+        }
+        let db = Db::open_device(drive.clone(), setup.options.clone())?;
+        promises.synced.store(history.len(), Ordering::Relaxed);
+        work(&db, &mut history, &promises, life, batches, random)?;
+        activity = Activity::of(&db.stats());
+        db.close()?;
+        promises.synced.store(history.len(), Ordering::Relaxed);
+        Ok(())
+    })();
+    drive.set_observer(None);
+    drive.set_timing(None);
+    let cuts = std::mem::take(&mut *cuts.lock());
+    match outcome {
+        Ok(()) => {
+            let drive = Arc::into_inner(drive).expect("a closed store lets go of its drive");
+            Ok(Life { activity, history, cuts, drive })
+        }
+        Err(error) => Err((error, history)),
+    }
+}
+
+/// Takes cut points from now on; while the drive is being formatted there is no store to recover.
+fn observe(
+    drive: &Emulator,
+    promises: &Arc<Promises>,
+    cuts: &Arc<Mutex<Vec<CutPoint>>>,
+    formatting: bool,
+) {
+    if formatting {
+        return;
+    }
+    let (promises, cuts) = (promises.clone(), cuts.clone());
+    drive.set_observer(Some(Arc::new(move |event: &Event<'_>| {
+        let point = CutPoint {
+            number: event.number,
+            snapshot: event.snapshot().expect("a medium in memory does not fail"),
+            least: promises.synced.load(Ordering::Relaxed),
+            most: promises.issued.load(Ordering::Relaxed),
+        };
+        cuts.lock().push(point);
+    })));
+}
+
+fn work(
+    db: &Db,
+    history: &mut History,
+    promises: &Arc<Promises>,
+    life: u32,
+    batches: usize,
+    random: &mut Random,
+) -> Result<(), terrace::Error> {
+    let other = db.create_key_space("other")?;
+    let reader = spawn_reader(db.clone(), random.fork());
+    for _ in 0..batches {
+        let mut batch = Batch::new();
+        let changes = history.draw(life, random);
+        for Change { space, key, value } in &changes {
+            match (space, value) {
+                (0, Some(value)) => batch.put(key, value),
+                (0, None) => batch.delete(key),
+                (_, Some(value)) => batch.put_in(&other, key, value),
+                (_, None) => batch.delete_in(&other, key),
+            };
+        }
+        promises.issued.store(history.len(), Ordering::Relaxed);
+        let synced = random.random_bool(0.3);
+        let durability = if synced { Durability::Synced } else { Durability::Buffered };
+        db.write_with(batch, durability)?;
+        if synced {
+            promises.synced.store(history.len(), Ordering::Relaxed);
+        }
+        match random.random_range(0..100) {
+            0 => db.flush()?,
+            1 => {
+                db.sync()?;
+                promises.synced.store(history.len(), Ordering::Relaxed);
+            }
+            2 if random.random_bool(0.3) => db.compact(..)?,
+            3..8 => runner::sleep(Duration::from_micros(random.random_range(1..3_000))),
+            _ => {}
+        }
+    }
+    reader.join()
+}
+
+/// Reads along, so that files are pinned and reads interleave with everything else.
+fn spawn_reader(db: Db, mut random: Random) -> runner::JoinHandle<Result<(), terrace::Error>> {
+    runner::spawn("reader", move || {
+        for _ in 0..20 {
+            runner::sleep(Duration::from_micros(random.random_range(1..5_000)));
+            let first = format!("key{:03}", random.random_range(0..KEYS));
+            db.get(first.as_bytes())?;
+            for entry in db.scan(Bounds::starting_at(first.as_bytes()))?.take(10) {
+                entry?;
+            }
+        }
+        Ok(())
+    })
+}

@@ -1,0 +1,131 @@
+//! One cut: the power goes at a cut point, the store is opened again, and what it holds is judged.
+
+use std::fmt;
+use std::sync::Arc;
+
+use terrace::{Db, Fs};
+use terrace_env::random::Random;
+use terrace_zone::{Emulator, PowerCut};
+
+use super::history::{History, Mismatch, State};
+use super::life::{Birth, CutPoint, Life, Setup, live_on};
+
+/// A store that came through a cut.
+#[derive(Debug)]
+pub struct Survivor {
+    /// Batches it still holds.
+    pub batches: usize,
+    /// Its next life, if it was to live on.
+    pub life: Option<Life>,
+}
+
+/// A cut that the store did not come through.
+#[derive(Debug)]
+pub enum TrialFailure {
+    /// It could not be opened, read or written.
+    Store(terrace::Error),
+    /// It holds what it must not hold, or lacks what it must.
+    State(Mismatch),
+    /// The file system's check found problems.
+    Check(String),
+}
+
+impl fmt::Display for TrialFailure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Store(error) => write!(f, "the store failed: {error}"),
+            Self::State(mismatch) => write!(f, "the wrong state: {mismatch}"),
+            Self::Check(problems) => write!(f, "check found: {problems}"),
+        }
+    }
+}
+
+impl From<terrace::Error> for TrialFailure {
+    fn from(error: terrace::Error) -> Self {
+        Self::Store(error)
+    }
+}
+
+/// Cuts the power at `point`, recovers and judges. With `more` batches, the recovery is recorded as
+/// a life of its own, which writes so many batches and can be cut again. Must run inside a
+/// simulation.
+pub fn recover(
+    setup: &Setup,
+    history: &History,
+    point: &CutPoint,
+    cut: PowerCut,
+    more: usize,
+    random: &mut Random,
+) -> Result<Survivor, TrialFailure> {
+    let drive = Arc::new(point.snapshot.cut(cut, random));
+    if more == 0 {
+        let batches = judge(&drive, setup, history, point.least, point.most)?;
+        check(&drive)?;
+        return Ok(Survivor { batches, life: None });
+    }
+    // What a read-only opening finds is what a real one must keep.
+    let mut history = history.clone();
+    let batches = peek(&drive, setup, &history, point.least, point.most)?;
+    history.truncate(batches);
+    let drive = Arc::into_inner(drive).expect("a closed store lets go of its drive");
+    let birth = Birth { drive, history, least: batches, format: false, life: 1 };
+    let life = live_on(setup, birth, more, random).map_err(|(error, _)| error)?;
+    let drive = Arc::new(life.drive);
+    let all = life.history.len();
+    judge(&drive, setup, &life.history, all, all)?;
+    check(&drive)?;
+    let drive = Arc::into_inner(drive).expect("a closed store lets go of its drive");
+    Ok(Survivor { batches, life: Some(Life { drive, ..life }) })
+}
+
+/// Opens the store, holds all it contains against the history, and closes it.
+pub(super) fn judge(
+    drive: &Arc<Emulator>,
+    setup: &Setup,
+    history: &History,
+    least: usize,
+    most: usize,
+) -> Result<usize, TrialFailure> {
+    let db = Db::open_device(drive.clone(), setup.options.clone())?;
+    let batches = history.check(&contents(&db)?, least, most).map_err(TrialFailure::State)?;
+    db.close()?;
+    Ok(batches)
+}
+
+/// The same without writing anything.
+fn peek(
+    drive: &Arc<Emulator>,
+    setup: &Setup,
+    history: &History,
+    least: usize,
+    most: usize,
+) -> Result<usize, TrialFailure> {
+    let read_only = Setup {
+        options: terrace::Options { read_only: true, ..setup.options.clone() },
+        ..setup.clone()
+    };
+    judge(drive, &read_only, history, least, most)
+}
+
+fn contents(db: &Db) -> Result<State, terrace::Error> {
+    let mut state = State::default();
+    for entry in db.scan(..)? {
+        let (key, value) = entry?;
+        state[0].insert(key.to_vec(), value.to_vec());
+    }
+    if let Some(other) = db.key_space("other") {
+        for entry in other.scan(..)? {
+            let (key, value) = entry?;
+            state[1].insert(key.to_vec(), value.to_vec());
+        }
+    }
+    Ok(state)
+}
+
+fn check(drive: &Arc<Emulator>) -> Result<(), TrialFailure> {
+    let report = Fs::check(drive.clone()).map_err(terrace::Error::from)?;
+    if report.is_clean() {
+        return Ok(());
+    }
+    Err(TrialFailure::Check(format!("{:?}", report.problems)))
+}
