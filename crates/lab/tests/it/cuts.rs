@@ -11,67 +11,78 @@ use terrace_zone::PowerCut;
 
 const BATCHES: usize = 600;
 
+/// How many trials were made, and what was under way meanwhile.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Tally {
+    trials: usize,
+    activity: Activity,
+}
+
 /// The cuts of one life: at every point, each way of losing what is volatile.
-fn cut_everywhere(setup: &Setup, life: &Life, random: &mut Random) -> usize {
+fn cut_everywhere(setup: &Setup, life: &Life, random: &mut Random) -> Result<usize, String> {
     let mut trials = 0;
     for point in &life.cuts {
         for cut in [PowerCut::DropUnflushed, PowerCut::Prefixes, PowerCut::Blocks] {
-            if let Err(failure) = recover(setup, &life.history, point, cut, 0, random) {
-                panic!("cut {cut:?} at request {}: {failure}", point.number);
-            }
+            recover(setup, &life.history, point, cut, 0, random)
+                .map_err(|failure| format!("cut {cut:?} at request {}: {failure}", point.number))?;
             trials += 1;
         }
     }
-    trials
+    Ok(trials)
 }
 
-/// Every kind of work must have been under way, in one life or another.
-fn expect_complete(activity: Activity) {
-    println!("{activity:?}");
-    assert!(activity.is_complete(), "a kind of work was never cut: {activity:?}");
+/// Cuts one life at every request.
+pub(crate) fn every_write(seed: u64) -> Result<Tally, String> {
+    let random = &mut Random::seeded(seed);
+    let setup = Setup::small(seed);
+    let life = live(&setup, BATCHES, random);
+    let trials = cut_everywhere(&setup, &life, random)?;
+    Ok(Tally { trials, activity: life.activity })
 }
 
-fn each_seed(default: u64, test: impl Fn(u64, &mut Random) -> usize) -> usize {
-    let mut trials = 0;
-    for seed in test_seeds(default) {
-        eprintln!("seed {seed}: TERRACE_TEST_SEED={seed} repeats it");
-        trials += runner::simulate(seed, || test(seed, &mut Random::seeded(seed)));
+/// Cuts a life at some requests, lets it live on, and cuts that life at every request.
+pub(crate) fn second_lives(seed: u64) -> Result<Tally, String> {
+    let random = &mut Random::seeded(seed);
+    let setup = Setup::small(seed);
+    let first = live(&setup, BATCHES / 2, random);
+    let mut tally = Tally { trials: 0, activity: first.activity };
+    for point in first.cuts.iter().step_by(31) {
+        let cut = PowerCut::any(random);
+        let at = |wrong: String| format!("first cut {cut:?} at {}: {wrong}", point.number);
+        let more = random.random_range(1..40);
+        let survivor = recover(&setup, &first.history, point, cut, more, random)
+            .map_err(|failure| at(failure.to_string()))?;
+        let second = survivor.life.expect("a life of its own");
+        tally.activity = tally.activity.and(second.activity);
+        tally.trials += cut_everywhere(&setup, &second, random).map_err(at)?;
     }
-    trials
+    Ok(tally)
+}
+
+/// Runs the seeds. Every kind of work must have been under way at some cut: one proves nothing
+/// about work that was never done.
+fn each_seed(default: u64, run: impl Fn(u64) -> Result<Tally, String>) {
+    let total = Cell::new(Tally::default());
+    for seed in test_seeds(default) {
+        let tally = runner::simulate(seed, || run(seed)).unwrap_or_else(|wrong| {
+            panic!("seed {seed} (TERRACE_TEST_SEED={seed} repeats it): {wrong}")
+        });
+        let Tally { trials, activity } = total.get();
+        let activity = activity.and(tally.activity);
+        total.set(Tally { trials: trials + tally.trials, activity });
+    }
+    let Tally { trials, activity } = total.get();
+    println!("{trials} cuts under {activity:?}");
+    assert!(trials > 1_000, "a run of only {trials} cuts proves little");
+    assert!(activity.is_complete(), "a kind of work was never cut: {activity:?}");
 }
 
 #[test]
 fn a_store_survives_a_power_cut_at_every_write() {
-    let activity = Cell::new(Activity::default());
-    let trials = each_seed(4, |seed, random| {
-        let setup = Setup::small(seed);
-        let life = live(&setup, BATCHES, random);
-        activity.set(activity.get().and(life.activity));
-        cut_everywhere(&setup, &life, random)
-    });
-    expect_complete(activity.get());
-    println!("{trials} cuts");
-    assert!(trials > 1_000, "a run of only {trials} cuts proves little");
+    each_seed(4, every_write);
 }
 
 #[test]
 fn a_store_survives_cuts_during_recovery_and_in_the_life_after_it() {
-    let trials = each_seed(4, |seed, random| {
-        let setup = Setup::small(seed);
-        let first = live(&setup, BATCHES / 2, random);
-        let mut trials = 0;
-        for point in first.cuts.iter().step_by(31) {
-            let cut = PowerCut::any(random);
-            let more = random.random_range(1..40);
-            let survivor = recover(&setup, &first.history, point, cut, more, random)
-                .unwrap_or_else(|failure| {
-                    panic!("cut {cut:?} at request {}: {failure}", point.number)
-                });
-            let second = survivor.life.expect("a life of its own");
-            trials += cut_everywhere(&setup, &second, random);
-        }
-        trials
-    });
-    println!("{trials} second cuts");
-    assert!(trials > 1_000, "a run of only {trials} cuts proves little");
+    each_seed(4, second_lives);
 }

@@ -1,4 +1,6 @@
 //! The store as a whole, on an emulated drive, against everything that can happen to it.
 
+#[cfg(feature = "canary")]
+mod canary;
 mod cuts;
 mod flips;

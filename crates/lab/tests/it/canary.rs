@@ -1,0 +1,40 @@
+//! Rules broken on purpose: the cuts must notice each.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use terrace_env::runner;
+use terrace_fs::canary::{self, Rule};
+
+use crate::cuts::{Tally, every_write, second_lives};
+
+/// More than any rule needs: a canary that lives that long is dead.
+const SEEDS_MAX: u64 = 12;
+
+fn is_noticed(rule: Rule, run: fn(u64) -> Result<Tally, String>) -> bool {
+    (0..SEEDS_MAX).any(|seed| {
+        canary::set(Some(rule));
+        let outcome = catch_unwind(AssertUnwindSafe(|| runner::simulate(seed, || run(seed))));
+        canary::set(None);
+        !matches!(outcome, Ok(Ok(_)))
+    })
+}
+
+#[test]
+fn the_canary_of_a_journal_that_acknowledges_early_is_noticed() {
+    assert!(is_noticed(Rule::JournalDurableBeforeAck, every_write));
+}
+
+#[test]
+fn the_canary_of_an_extent_pointed_at_a_volatile_copy_is_noticed() {
+    assert!(is_noticed(Rule::CopyDurableBeforeMove, every_write));
+}
+
+#[test]
+fn the_canary_of_a_recovered_log_without_a_journaled_end_is_noticed() {
+    assert!(is_noticed(Rule::LogEndJournaled, second_lives));
+}
+
+#[test]
+fn the_canary_of_a_zone_reset_under_a_reader_is_noticed() {
+    assert!(is_noticed(Rule::NoResetUnderReader, every_write));
+}
