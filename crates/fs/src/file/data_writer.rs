@@ -16,15 +16,14 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use terrace_env::checksum::{crc32c, crc32c_append};
 use terrace_env::store::{FileKind, FileWriter, StoreError};
 use terrace_env::{FileId, IoBuf};
 use terrace_zone::{Device, DeviceError};
 
-use super::open_file::Chunk;
-use super::{FileState, OpenFile};
+use super::OpenFile;
+use super::tail::{Chunk, Place, add_blocks};
 use crate::block::{BLOCK, BlockAddr};
-use crate::catalog::{Extent, ExtentMap, Record};
+use crate::catalog::{Extent, Record};
 use crate::space::{Ask, Region, Share};
 use crate::volume::Volume;
 
@@ -32,9 +31,6 @@ use crate::volume::Volume;
 const WRITE_BYTES: usize = 1 << 20;
 /// Writes under way at once: one on the medium, one waiting in the device's queue.
 const WRITES_MAX: usize = 2;
-/// An extent grows to this and no further, so that one checksum, one trim that makes it unknown, and
-/// one move of reclaim concern at most 8 MiB.
-const EXTENT_BLOCKS_MAX: u32 = 2048;
 /// Zones that may fail under one write before the writer gives up.
 const FAILURES_MAX: u32 = 8;
 
@@ -302,13 +298,6 @@ impl DataWriter {
     }
 }
 
-impl super::open_file::Tail {
-    fn note_synced(&mut self, size: u64) {
-        self.synced_extents = self.extents.len();
-        self.synced_size = size;
-    }
-}
-
 /// Whether another zone may still take what this one did not.
 pub(crate) fn is_zone_failure(error: &DeviceError) -> bool {
     matches!(
@@ -323,47 +312,6 @@ pub(crate) fn is_zone_failure(error: &DeviceError) -> bool {
 
 fn blocks_of(bytes: &[u8]) -> u32 {
     (bytes.len() / BLOCK) as u32
-}
-
-/// Blocks of a write, and where they lie.
-type Place = (BlockAddr, u32);
-
-/// Adds a completed write to the map, and returns the blocks that it replaces and that come free
-/// with that: those that the catalog knows come free with the next sync.
-fn add_blocks(state: &mut FileState, chunk: &Chunk, places: &[Place]) -> Vec<Extent> {
-    let (map, committed) = (Arc::clone(&state.map), state.committed);
-    let tail = state.tail();
-    let mut superseded = Vec::new();
-    if chunk.at < map.end() {
-        let synced: u32 = tail.extents[..tail.synced_extents].iter().map(|e| e.blocks).sum();
-        let known_to_catalog = if committed { synced } else { 0 };
-        superseded = map.without(chunk.at.max(known_to_catalog), u32::MAX).1;
-        tail.extents = map.without(chunk.at, u32::MAX).0.extents().collect();
-        tail.synced_extents = tail.synced_extents.min(tail.extents.len());
-    }
-    let mut bytes = &chunk.bytes[..];
-    for &(addr, blocks) in places {
-        let (part, rest) = bytes.split_at(blocks as usize * BLOCK);
-        bytes = rest;
-        let may_grow = !chunk.alone && tail.extents.len() > tail.synced_extents;
-        match tail.extents.last_mut().filter(|last| may_grow && follows(last, addr, blocks)) {
-            Some(last) => {
-                last.blocks += blocks;
-                last.crc = last.crc.map(|crc| crc32c_append(crc, part));
-            }
-            None => {
-                let (zone, start, crc) = (addr.zone, addr.block, Some(crc32c(part)));
-                tail.extents.push(Extent { zone, start, blocks, crc });
-            }
-        }
-    }
-    let map = ExtentMap::consecutive(0, &tail.extents).expect("a file of less than 16 TiB");
-    state.map = Arc::new(map);
-    superseded
-}
-
-fn follows(last: &Extent, addr: BlockAddr, blocks: u32) -> bool {
-    last.zone == addr.zone && last.end() == addr.block && last.blocks + blocks <= EXTENT_BLOCKS_MAX
 }
 
 impl FileWriter for DataWriter {

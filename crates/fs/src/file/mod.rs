@@ -12,11 +12,13 @@ mod open_file;
 mod pin;
 mod reader;
 mod source;
+mod tail;
 
 pub(crate) use data_writer::{DataWriter, is_zone_failure};
 pub(crate) use log_index::LogIndex;
 pub(crate) use log_writer::{LogEnd, LogWriter};
-pub(crate) use open_file::{Body, FileState, OpenFile, Tail};
+pub(crate) use open_file::{Body, FileState, OpenFile};
 pub(crate) use pin::Pin;
 pub(crate) use reader::Reader;
 pub(crate) use source::FileSource;
+pub(crate) use tail::Tail;

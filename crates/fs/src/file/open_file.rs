@@ -9,16 +9,15 @@
 //! One lock around the state, never held over a device call: a read takes a plan and the pin of the
 //! state it was made from, and carries it out without the lock.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 
 use terrace_env::store::{FileKind, StoreError};
 use terrace_env::sync::{Mutex, MutexGuard};
-use terrace_env::{Cause, FileId, IoBuf};
+use terrace_env::{Cause, FileId};
 use terrace_zone::{Completion, Device, Op, Request, Ticket};
 
 use super::log_writer::LogEnd;
-use super::{LogIndex, Pin};
+use super::{LogIndex, Pin, Tail};
 use crate::block::{BLOCK, BlockAddr, logical_per_block};
 use crate::catalog::{Extent, ExtentMap};
 use crate::medium::Medium;
@@ -66,39 +65,6 @@ pub(crate) enum Body {
     Growing(Tail),
     /// A log. The index of a sealed one is made when it is first read.
     Log { index: Option<LogIndex>, pending: Vec<u8> },
-}
-
-/// The bytes of a growing file that are not in its map yet, and what of it has been synced.
-#[derive(Default)]
-pub(crate) struct Tail {
-    /// The blocks in the map, in order.
-    pub(crate) extents: Vec<Extent>,
-    /// Writes under way, in file order.
-    pub(crate) in_flight: VecDeque<Chunk>,
-    /// The block of the file that the buffer starts with.
-    pub(crate) at: u32,
-    pub(crate) buffer: IoBuf,
-    /// How many of the extents, and bytes, were there at the last sync.
-    pub(crate) synced_extents: usize,
-    pub(crate) synced_size: u64,
-}
-
-/// A write under way. Its bytes are kept: they can be read, and written elsewhere if it fails.
-pub(crate) struct Chunk {
-    /// The block of the file that it starts with.
-    pub(crate) at: u32,
-    pub(crate) addr: BlockAddr,
-    pub(crate) bytes: Arc<IoBuf>,
-    /// Its blocks are an extent of their own.
-    pub(crate) alone: bool,
-    /// Taken by whoever waits for it.
-    pub(crate) ticket: Option<Ticket>,
-}
-
-impl Chunk {
-    pub(crate) fn blocks(&self) -> u32 {
-        (self.bytes.len() / BLOCK) as u32
-    }
 }
 
 /// Bytes of the medium and where they go.
@@ -268,39 +234,6 @@ impl OpenFile {
             done += taken;
         }
         Ok(())
-    }
-}
-
-impl Tail {
-    /// Of a file with these blocks and bytes that nobody has appended to since.
-    pub(crate) fn synced(map: &ExtentMap, size: u64) -> Self {
-        let extents: Vec<Extent> = map.extents().collect();
-        let (synced_extents, at) = (extents.len(), map.end());
-        Self { extents, at, synced_extents, synced_size: size, ..Self::default() }
-    }
-
-    /// The first byte that is not in the map yet.
-    fn first_in_memory(&self) -> u64 {
-        let block = self.in_flight.front().map_or(self.at, |chunk| chunk.at);
-        u64::from(block) * BLOCK as u64
-    }
-
-    /// Copies bytes that are in memory; `None` if the first one is not.
-    fn copy(&self, from: u64, into: &mut [u8]) -> Option<usize> {
-        let buffered = u64::from(self.at) * BLOCK as u64;
-        let (bytes, skip) = if from >= buffered {
-            (&self.buffer, from - buffered)
-        } else {
-            let chunk = self.in_flight.iter().find(|chunk| {
-                let start = u64::from(chunk.at) * BLOCK as u64;
-                (start..start + chunk.bytes.len() as u64).contains(&from)
-            })?;
-            (&*chunk.bytes, from - u64::from(chunk.at) * BLOCK as u64)
-        };
-        let bytes = &bytes[skip as usize..];
-        let len = bytes.len().min(into.len());
-        into[..len].copy_from_slice(&bytes[..len]);
-        Some(len)
     }
 }
 

@@ -5,14 +5,19 @@
 
 mod allocator;
 mod governor;
+mod journal_space;
 mod region;
 mod reservation;
+mod state;
+mod victims;
 mod zone_table;
 
-pub(crate) use allocator::{Allocator, Ask, Limits, Outcome};
+pub(crate) use allocator::Allocator;
 pub(crate) use governor::{
     COMPACTION_RESERVE, FLUSH_RESERVE, Governor, RECLAIM_RESERVE, journal_zones,
 };
 pub(crate) use region::Region;
 pub(crate) use reservation::Reserved;
+pub(crate) use state::{Ask, Limits};
+pub(crate) use victims::Outcome;
 pub(crate) use zone_table::{Condition, Share, Totals, Zone, ZoneTable};

@@ -153,8 +153,6 @@ pub(crate) struct Totals {
     /// Zones that take an active slot, those of journal and superblock apart.
     pub(crate) active: u32,
     /// Zones.
-    pub(crate) leased: u32,
-    /// Zones.
     pub(crate) journal: u32,
 }
 
@@ -286,7 +284,6 @@ impl ZoneTable {
         };
         tally(&mut totals.free_zones, free);
         tally(&mut totals.active, data && zone.active);
-        tally(&mut totals.leased, leased);
         tally(&mut totals.journal, zone.condition == Condition::Journal);
         index(&mut self.free, free, (!zone.active, id), put);
         index(&mut self.partly, zone.is_partly(), id, put);

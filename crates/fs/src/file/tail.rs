@@ -1,0 +1,129 @@
+//! The end of a growing file: what its map has, what is on its way there, and what is in memory.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use terrace_env::IoBuf;
+use terrace_env::checksum::{crc32c, crc32c_append};
+use terrace_zone::Ticket;
+
+use super::FileState;
+use crate::block::{BLOCK, BlockAddr};
+use crate::catalog::{Extent, ExtentMap};
+
+/// An extent grows to this and no further, so that one checksum, one trim that makes it unknown, and
+/// one move of reclaim concern at most 8 MiB.
+const EXTENT_BLOCKS_MAX: u32 = 2048;
+
+/// The bytes of a growing file that are not in its map yet, and what of it has been synced.
+#[derive(Default)]
+pub(crate) struct Tail {
+    /// The blocks in the map, in order.
+    pub(crate) extents: Vec<Extent>,
+    /// Writes under way, in file order.
+    pub(crate) in_flight: VecDeque<Chunk>,
+    /// The block of the file that the buffer starts with.
+    pub(crate) at: u32,
+    pub(crate) buffer: IoBuf,
+    /// How many of the extents, and bytes, were there at the last sync.
+    pub(crate) synced_extents: usize,
+    pub(crate) synced_size: u64,
+}
+
+/// A write under way. Its bytes are kept: they can be read, and written elsewhere if it fails.
+pub(crate) struct Chunk {
+    /// The block of the file that it starts with.
+    pub(crate) at: u32,
+    pub(crate) addr: BlockAddr,
+    pub(crate) bytes: Arc<IoBuf>,
+    /// Its blocks are an extent of their own.
+    pub(crate) alone: bool,
+    /// Taken by whoever waits for it.
+    pub(crate) ticket: Option<Ticket>,
+}
+
+impl Chunk {
+    pub(crate) fn blocks(&self) -> u32 {
+        (self.bytes.len() / BLOCK) as u32
+    }
+}
+
+impl Tail {
+    /// Of a file with these blocks and bytes that nobody has appended to since.
+    pub(crate) fn synced(map: &ExtentMap, size: u64) -> Self {
+        let extents: Vec<Extent> = map.extents().collect();
+        let (synced_extents, at) = (extents.len(), map.end());
+        Self { extents, at, synced_extents, synced_size: size, ..Self::default() }
+    }
+
+    /// The first byte that is not in the map yet.
+    pub(super) fn first_in_memory(&self) -> u64 {
+        let block = self.in_flight.front().map_or(self.at, |chunk| chunk.at);
+        u64::from(block) * BLOCK as u64
+    }
+
+    /// Copies bytes that are in memory; `None` if the first one is not.
+    pub(super) fn copy(&self, from: u64, into: &mut [u8]) -> Option<usize> {
+        let buffered = u64::from(self.at) * BLOCK as u64;
+        let (bytes, skip) = if from >= buffered {
+            (&self.buffer, from - buffered)
+        } else {
+            let chunk = self.in_flight.iter().find(|chunk| {
+                let start = u64::from(chunk.at) * BLOCK as u64;
+                (start..start + chunk.bytes.len() as u64).contains(&from)
+            })?;
+            (&*chunk.bytes, from - u64::from(chunk.at) * BLOCK as u64)
+        };
+        let bytes = &bytes[skip as usize..];
+        let len = bytes.len().min(into.len());
+        into[..len].copy_from_slice(&bytes[..len]);
+        Some(len)
+    }
+
+    /// Everything that is in the map has been synced.
+    pub(super) fn note_synced(&mut self, size: u64) {
+        self.synced_extents = self.extents.len();
+        self.synced_size = size;
+    }
+}
+
+/// Blocks of a write, and where they lie.
+pub(super) type Place = (BlockAddr, u32);
+
+/// Adds a completed write to the map, and returns the blocks that it replaces and that come free
+/// with that: those that the catalog knows come free with the next sync.
+pub(super) fn add_blocks(state: &mut FileState, chunk: &Chunk, places: &[Place]) -> Vec<Extent> {
+    let (map, committed) = (Arc::clone(&state.map), state.committed);
+    let tail = state.tail();
+    let mut superseded = Vec::new();
+    if chunk.at < map.end() {
+        let synced: u32 = tail.extents[..tail.synced_extents].iter().map(|e| e.blocks).sum();
+        let known_to_catalog = if committed { synced } else { 0 };
+        superseded = map.without(chunk.at.max(known_to_catalog), u32::MAX).1;
+        tail.extents = map.without(chunk.at, u32::MAX).0.extents().collect();
+        tail.synced_extents = tail.synced_extents.min(tail.extents.len());
+    }
+    let mut bytes = &chunk.bytes[..];
+    for &(addr, blocks) in places {
+        let (part, rest) = bytes.split_at(blocks as usize * BLOCK);
+        bytes = rest;
+        let may_grow = !chunk.alone && tail.extents.len() > tail.synced_extents;
+        match tail.extents.last_mut().filter(|last| may_grow && follows(last, addr, blocks)) {
+            Some(last) => {
+                last.blocks += blocks;
+                last.crc = last.crc.map(|crc| crc32c_append(crc, part));
+            }
+            None => {
+                let (zone, start, crc) = (addr.zone, addr.block, Some(crc32c(part)));
+                tail.extents.push(Extent { zone, start, blocks, crc });
+            }
+        }
+    }
+    let map = ExtentMap::consecutive(0, &tail.extents).expect("a file of less than 16 TiB");
+    state.map = Arc::new(map);
+    superseded
+}
+
+fn follows(last: &Extent, addr: BlockAddr, blocks: u32) -> bool {
+    last.zone == addr.zone && last.end() == addr.block && last.blocks + blocks <= EXTENT_BLOCKS_MAX
+}

@@ -1,0 +1,41 @@
+//! Zones for the journal. It never waits: what could free space needs the journal.
+
+use terrace_env::store::{Rank, StoreError};
+use terrace_env::{Cause, ZoneId};
+use terrace_zone::Device;
+
+use super::{Allocator, Condition};
+use crate::journal::JournalSpace;
+
+impl JournalSpace for Allocator {
+    fn take(&self) -> Result<ZoneId, StoreError> {
+        loop {
+            let mut state = self.state.lock();
+            let Some(zone) = state.table.next_free(true) else {
+                return Err(state.no_space(Rank::Journal, u64::from(self.zone_blocks())));
+            };
+            state.table.change(zone, |z| z.condition = Condition::Journal);
+            drop(state);
+            if self.prepare(zone, Cause::Journal) {
+                return Ok(zone);
+            }
+            self.retire(zone);
+        }
+    }
+
+    fn release(&self, zone: ZoneId) {
+        let active = match self.medium.report(zone, 1).as_deref() {
+            Ok([report]) => report.state.is_active(),
+            _ => true,
+        };
+        let mut state = self.state.lock();
+        state.table.change(zone, |z| {
+            z.condition = Condition::Free;
+            z.stale = true;
+            z.written = 0;
+            z.active = active;
+        });
+        state.deaths += 1;
+        self.changed.notify_all();
+    }
+}

@@ -1,0 +1,181 @@
+//! The space's state, and the choices made from it: pure, under the allocator's lock.
+
+use std::collections::BTreeMap;
+
+use terrace_env::store::{FileKind, PlacementHint, Rank, StoreError};
+use terrace_env::{ByteCount, Cause, ZoneId};
+use terrace_policy::{
+    PartZone, Placement, PlacementChoice, PlacementRequest, RECLAIM_STREAM, SpaceView,
+};
+
+use super::governor::ReservationId;
+use super::{Condition, Governor, Zone, ZoneTable};
+use crate::block::BLOCK;
+
+/// How many zones may be in use at once, journal and superblock apart.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Limits {
+    /// Zones that are leased.
+    pub(crate) leases: u32,
+    /// Zones that are partly written.
+    pub(crate) active: u32,
+}
+
+/// Who wants a region.
+#[derive(Clone, Debug)]
+pub(crate) struct Ask {
+    pub(crate) hint: PlacementHint,
+    pub(crate) kind: FileKind,
+    pub(crate) rank: Rank,
+    /// 0 without one.
+    pub(crate) reservation: ReservationId,
+    /// The fewest blocks that are of use.
+    pub(crate) least: u32,
+    pub(crate) cause: Cause,
+}
+/// What the allocator guards with its lock.
+pub(super) struct State {
+    pub(super) table: ZoneTable,
+    pub(super) governor: Governor,
+    pub(super) leases: BTreeMap<ZoneId, Lease>,
+    pub(super) next_lease: u64,
+    /// Writers that wait for space.
+    pub(super) waiters: u32,
+    /// How often something has died.
+    pub(super) deaths: u64,
+    /// The count of deaths when reclaim last found nothing worth doing.
+    pub(super) refused: Option<u64>,
+    pub(super) reclaim: ReclaimState,
+    /// A victim is being emptied.
+    pub(super) reclaiming: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ReclaimState {
+    /// Nobody reclaims: there is nothing to wait for.
+    Absent,
+    /// Somebody does, when there is something to do.
+    Present,
+}
+
+/// A zone that somebody writes to.
+pub(super) struct Lease {
+    pub(super) id: u64,
+    pub(super) in_flight: u32,
+    /// Logs keep theirs: a further one costs them a journal write.
+    pub(super) revocable: bool,
+}
+
+/// What to do for a writer that wants a region.
+pub(super) enum Choice {
+    Append(ZoneId),
+    Open(ZoneId),
+    Finish(ZoneId),
+    Revoke(ZoneId),
+    AwaitLease,
+    Full,
+}
+impl State {
+    /// What to do for a writer that wants a region.
+    pub(super) fn choose(&self, ask: &Ask, limits: Limits, placement: &dyn Placement) -> Choice {
+        if self.leases.len() as u64 >= u64::from(limits.leases) {
+            return self.revoke();
+        }
+        let own = |zone: &Zone| {
+            let strange = zone.stream == RECLAIM_STREAM && ask.rank > Rank::Reclaim;
+            let room = zone.room() >= ask.least;
+            room && !strange && (zone.holder == 0 || zone.holder == ask.reservation)
+        };
+        let partly: Vec<PartZone> = self
+            .table
+            .partly()
+            .filter(|(_, zone)| own(zone))
+            .map(|(id, zone)| PartZone {
+                zone: id,
+                room: ByteCount(u64::from(zone.room()) * BLOCK as u64),
+                level: zone.level,
+                stream: zone.stream,
+            })
+            .collect();
+        let allowed = self.governor.available_to(ask.reservation, ask.rank, &self.table);
+        let may_activate = self.table.totals().active < limits.active;
+        let next = if allowed > 0 { self.table.next_free(may_activate) } else { None };
+        let view = SpaceView { partly: &partly, free: if next.is_some() { allowed } else { 0 } };
+        let request = PlacementRequest { hint: &ask.hint, kind: ask.kind, rank: ask.rank };
+        match (placement.place(&view, &request), next) {
+            (Some(PlacementChoice::Append(zone)), _) if partly.iter().any(|z| z.zone == zone) => {
+                Choice::Append(zone)
+            }
+            (Some(PlacementChoice::OpenNew), Some(zone)) => Choice::Open(zone),
+            _ if allowed > 0 && next.is_none() => self.finish_fullest(),
+            _ => Choice::Full,
+        }
+    }
+
+    /// Frees an active slot.
+    fn finish_fullest(&self) -> Choice {
+        let unheld = self.table.partly().filter(|(_, zone)| zone.holder == 0);
+        match unheld.min_by_key(|(id, zone)| (zone.room(), *id)) {
+            Some((zone, _)) => Choice::Finish(zone),
+            None => self.revoke(),
+        }
+    }
+
+    /// Takes the lease of a writer that rests.
+    fn revoke(&self) -> Choice {
+        let resting = self.leases.iter().filter(|(_, held)| held.revocable && held.in_flight == 0);
+        let oldest = resting.min_by_key(|(_, held)| held.id);
+        oldest.map_or(Choice::AwaitLease, |(zone, _)| Choice::Revoke(*zone))
+    }
+
+    pub(super) fn lease(&mut self, zone: ZoneId, ask: &Ask) -> u64 {
+        let id = self.next_lease;
+        self.next_lease += 1;
+        let revocable = ask.kind != FileKind::Log;
+        self.leases.insert(zone, Lease { id, in_flight: 0, revocable });
+        self.table.change(zone, |z| {
+            z.condition = Condition::Leased;
+            z.active = true;
+            z.level = ask.hint.level;
+            z.stream = ask.hint.stream;
+        });
+        id
+    }
+
+    /// Charges a free zone that has just been leased to whom it is due.
+    pub(super) fn open(&mut self, zone: ZoneId, ask: &Ask) {
+        self.governor.taken(ask.reservation, zone, &mut self.table);
+    }
+
+    pub(super) fn end_lease(&mut self, zone: ZoneId) {
+        self.leases.remove(&zone);
+        if self.table.get(zone).room() == 0 {
+            self.governor.let_go(zone, &mut self.table);
+        }
+        self.table.change(zone, |z| {
+            if z.condition == Condition::Leased {
+                z.condition = Condition::Written;
+            }
+        });
+        self.deaths += 1;
+    }
+
+    pub(super) fn no_space(&self, rank: Rank, blocks: u64) -> StoreError {
+        let zones = self.governor.available(rank, &self.table);
+        let totals = self.table.totals();
+        let all =
+            if totals.free_zones == 0 { 0 } else { totals.free / u64::from(totals.free_zones) };
+        StoreError::NoSpace {
+            rank,
+            needed: bytes(blocks),
+            available: bytes(all * u64::from(zones)),
+        }
+    }
+
+    pub(super) fn busy(&self, blocks: u64) -> StoreError {
+        StoreError::Busy { needed: bytes(blocks), pinned: bytes(self.table.totals().pinned) }
+    }
+}
+fn bytes(blocks: u64) -> ByteCount {
+    ByteCount(blocks * BLOCK as u64)
+}

@@ -1,0 +1,144 @@
+//! What reclaim asks of the space: when to work, on which zone, and how it went.
+
+use std::collections::BTreeSet;
+
+use terrace_env::store::Rank;
+use terrace_env::{ByteCount, ZoneId};
+use terrace_policy::{CandidateZone, Reclaim, ReclaimChoice, ReclaimView};
+
+use super::state::{ReclaimState, State};
+use super::{Allocator, Condition};
+use crate::block::BLOCK;
+
+/// Reclaim starts unasked when the log may take fewer free zones than this share of all.
+const LOW_WATER_SHARE: u32 = 64;
+/// And when it may take fewer than this many: so much is written while a zone is emptied.
+const LOW_WATER_MAX: u32 = 8;
+/// A zone is emptied unasked if at least this share of it is dead: less would be copied again and
+/// again for little.
+const CHEAP_SHARE: u32 = 4;
+/// How the work on a victim ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    /// It is empty, or the work was interrupted.
+    Done,
+    /// There is no zone to copy to, or nothing to copy until a commit is durable.
+    NoRoom,
+    /// It cannot be emptied.
+    Failed,
+}
+impl Allocator {
+    /// Somebody reclaims from now on, so that it makes sense to wait.
+    pub(crate) fn start_reclaim(&self) {
+        self.state.lock().reclaim = ReclaimState::Present;
+    }
+
+    /// Nobody reclaims any more: ends the waits for it, and the reclaimer's own.
+    pub(crate) fn stop_reclaim(&self) {
+        self.state.lock().reclaim = ReclaimState::Absent;
+        self.changed.notify_all();
+        self.wanted.notify_all();
+    }
+
+    /// Waits until there is something to reclaim; `false` when reclaim is to end.
+    pub(crate) fn await_work(&self) -> bool {
+        let mut state = self.state.lock();
+        loop {
+            match state.reclaim {
+                ReclaimState::Absent => return false,
+                ReclaimState::Present if state.reclaim_is_due() => return true,
+                _ => self.wanted.wait(&mut state),
+            }
+        }
+    }
+
+    /// Whether reclaim is to end.
+    pub(crate) fn is_reclaim_stopped(&self) -> bool {
+        self.state.lock().reclaim == ReclaimState::Absent
+    }
+
+    /// Lets the policy choose a victim and keeps everybody else off it. `None` if there is none.
+    pub(crate) fn choose_victim(&self, policy: &dyn Reclaim) -> Option<ReclaimChoice> {
+        let mut state = self.state.lock();
+        let as_bytes = |blocks: u32| ByteCount(u64::from(blocks) * BLOCK as u64);
+        let candidates: Vec<CandidateZone> = state
+            .table
+            .candidates()
+            .take(ReclaimView::CANDIDATES_MAX)
+            .map(|(zone, entry)| CandidateZone {
+                zone,
+                capacity: as_bytes(entry.capacity),
+                live: as_bytes(entry.live),
+                gain: as_bytes(entry.dead()),
+            })
+            .collect();
+        let choice = policy.victim(&ReclaimView { candidates: &candidates });
+        let choice = choice.filter(|choice| candidates.iter().any(|z| z.zone == choice.victim));
+        match choice {
+            Some(choice) => {
+                state.table.change(choice.victim, |z| z.condition = Condition::Leased);
+                state.reclaiming = true;
+            }
+            None => state.refused = Some(state.deaths),
+        }
+        drop(state);
+        self.changed.notify_all();
+        choice
+    }
+
+    /// The zones that could be victims next.
+    pub(crate) fn candidates(&self) -> BTreeSet<ZoneId> {
+        let state = self.state.lock();
+        state.table.candidates().take(ReclaimView::CANDIDATES_MAX).map(|(zone, _)| zone).collect()
+    }
+
+    /// Ends the work on a victim. One that could not be read or moved is left alone until the next
+    /// mount; where only room was missing, nothing is tried again until something more has died.
+    pub(crate) fn end_victim(&self, victim: ZoneId, outcome: Outcome) {
+        let mut state = self.state.lock();
+        state.reclaiming = false;
+        state.table.change(victim, |z| {
+            if z.condition == Condition::Leased {
+                z.condition = Condition::Written;
+            }
+            z.stubborn |= outcome == Outcome::Failed;
+        });
+        state.deaths += 1;
+        if outcome == Outcome::NoRoom {
+            state.refused = Some(state.deaths);
+        }
+        self.changed.notify_all();
+    }
+}
+
+impl State {
+    /// Whether waiting for reclaim may give space.
+    pub(super) fn reclaim_helps(&self) -> bool {
+        match self.reclaim {
+            ReclaimState::Absent => false,
+            ReclaimState::Present => self.reclaiming || self.has_garbage(),
+        }
+    }
+
+    /// Whether there is a candidate that the policy has not refused already.
+    fn has_garbage(&self) -> bool {
+        self.table.totals().reclaimable > 0 && self.refused != Some(self.deaths)
+    }
+
+    /// Whether reclaim should work: somebody waits, or free zones run short and a zone is cheap.
+    fn reclaim_is_due(&self) -> bool {
+        if !self.has_garbage() {
+            return false;
+        }
+        if self.waiters > 0 {
+            return true;
+        }
+        let low = (self.table.len() / LOW_WATER_SHARE).clamp(1, LOW_WATER_MAX);
+        let cheap = self
+            .table
+            .candidates()
+            .next()
+            .is_some_and(|(_, zone)| zone.dead() >= zone.capacity / CHEAP_SHARE);
+        cheap && self.governor.available(Rank::Log, &self.table) < low
+    }
+}

@@ -1,0 +1,212 @@
+//! From a client's changes to a durable transaction.
+
+use std::sync::Arc;
+
+use terrace_env::FileId;
+use terrace_env::store::{Change, FileKind, StoreError, Transaction};
+
+use super::Volume;
+use super::effects::abandon;
+use crate::BLOCK;
+use crate::catalog::{Catalog, Extent, Record};
+use crate::file::OpenFile;
+use crate::space::Share;
+
+/// What a transaction does to files that are written.
+#[derive(Default)]
+struct Births {
+    sealed: Vec<(Arc<OpenFile>, Vec<Extent>)>,
+    /// Files that this transaction commits for the first time.
+    fresh: Vec<Arc<OpenFile>>,
+}
+
+impl Volume {
+    /// Applies a client's transaction.
+    pub(crate) fn commit(&self, transaction: &Transaction) -> Result<(), StoreError> {
+        let mut births = Births::default();
+        let mut records = Vec::with_capacity(transaction.changes().len());
+        let mut flush = false;
+        for change in transaction.changes() {
+            flush |= matches!(change, Change::Create { .. } | Change::Seal { .. });
+            match self.record(change, &mut births) {
+                Ok(record) => records.push(record),
+                Err(error) => {
+                    self.unmake(births);
+                    return Err(error);
+                }
+            }
+        }
+        let committed = self.commit_in_order(flush, |_| Ok(records), &births.sealed);
+        if committed.is_err() {
+            self.unmake(births);
+        }
+        committed
+    }
+
+    /// Applies records that the file system itself makes.
+    pub(crate) fn commit_records(
+        &self,
+        records: Vec<Record>,
+        flush: bool,
+    ) -> Result<(), StoreError> {
+        self.commit_in_order(flush, |_| Ok(records), &[])
+    }
+
+    /// Like [`commit_records`](Self::commit_records), with records made from the catalog as it is
+    /// when they are staged.
+    pub(crate) fn commit_made(
+        &self,
+        flush: bool,
+        make: impl FnOnce(&Catalog) -> Result<Vec<Record>, StoreError>,
+    ) -> Result<(), StoreError> {
+        self.commit_in_order(flush, make, &[])
+    }
+
+    fn commit_in_order(
+        &self,
+        flush: bool,
+        make: impl FnOnce(&Catalog) -> Result<Vec<Record>, StoreError>,
+        sealed: &[(Arc<OpenFile>, Vec<Extent>)],
+    ) -> Result<(), StoreError> {
+        let mut moved = Vec::new();
+        let mut turn = None;
+        let result = self.journal.commit_with(flush, |catalog| {
+            self.note_size(catalog);
+            let records = make(catalog)?;
+            for record in &records {
+                if let Record::Move { new, .. } = record {
+                    moved.extend_from_slice(new);
+                }
+            }
+            let mut turns = self.turns.lock();
+            turn = Some(turns.given);
+            turns.given += 1;
+            Ok(records)
+        });
+        let Some(turn) = turn else { return result.map(drop) };
+        let mut turns = self.turns.lock();
+        self.turned.wait_while(&mut turns, |turns| turns.done != turn);
+        drop(turns);
+        if let Ok(effects) = &result {
+            self.space.turn(&moved, Share::Unsealed, Share::Live);
+            self.carry_out(effects, sealed);
+        }
+        self.turns.lock().done += 1;
+        self.turned.notify_all();
+        result.map(drop)
+    }
+
+    /// What a change means for the catalog.
+    fn record(&self, change: &Change, births: &mut Births) -> Result<Record, StoreError> {
+        Ok(match change {
+            Change::Create { id, annotation } => {
+                let file = self.being_written(*id)?;
+                let annotation = Arc::new(annotation.clone());
+                let mut state = file.lock();
+                if state.committed {
+                    let (expected, got) = ("a file that is not committed", "a committed one");
+                    return Err(StoreError::WrongState { id: *id, expected, got });
+                }
+                state.committed = true;
+                let (size, extents) = state.durable_part();
+                let (kind, epoch) = (file.kind, state.epoch());
+                drop(state);
+                births.fresh.push(file);
+                Record::Create { id: *id, kind, size, extents, epoch, annotation }
+            }
+            Change::Seal { id, annotation } => {
+                let file = self.being_written(*id)?;
+                let annotation = Arc::new(annotation.clone());
+                let sealed = births.sealed.iter().any(|(other, _)| other.id == *id);
+                let mut state = file.lock();
+                if sealed || !state.finished {
+                    let (expected, got) = ("a finished file", "one that is being written");
+                    return Err(StoreError::WrongState { id: *id, expected, got });
+                }
+                let fresh = !std::mem::replace(&mut state.committed, true);
+                let extents: Vec<Extent> = state.map.extents().collect();
+                let (size, kind) = (state.size, file.kind);
+                let epoch = if fresh { state.epoch() } else { 0 };
+                drop(state);
+                if fresh {
+                    births.fresh.push(Arc::clone(&file));
+                }
+                births.sealed.push((file, extents.clone()));
+                Record::Seal { id: *id, kind, size, extents, epoch, annotation }
+            }
+            Change::Trim { id, start, end } => self.trim(*id, *start, *end, births)?,
+            Change::Delete { id } => Record::Delete { id: *id },
+            Change::Annotate { id, annotation } => {
+                Record::Annotate { id: *id, annotation: Arc::new(annotation.clone()) }
+            }
+            Change::Link { name, id } => Record::Link { name: name.as_str().into(), id: *id },
+            Change::Unlink { name } => {
+                Record::Unlink { name: name.as_str().into(), id: FileId::STORE }
+            }
+            Change::Rename { from, to } => Record::Rename {
+                from: from.as_str().into(),
+                to: to.as_str().into(),
+                id: FileId::STORE,
+                replaced: None,
+            },
+        })
+    }
+
+    fn being_written(&self, id: FileId) -> Result<Arc<OpenFile>, StoreError> {
+        if let Some(file) = self.unsealed(id) {
+            return Ok(file);
+        }
+        self.journal.read(|catalog| catalog.file(id).map(drop))?;
+        let (expected, got) = ("an unsealed file", "a sealed one");
+        Err(StoreError::WrongState { id, expected, got })
+    }
+
+    /// The whole blocks inside a range of bytes; the last block counts as whole if the range
+    /// reaches the file's end.
+    fn trim(
+        &self,
+        id: FileId,
+        start: u64,
+        end: u64,
+        births: &Births,
+    ) -> Result<Record, StoreError> {
+        let born = births.sealed.iter().find(|(file, _)| file.id == id);
+        let (kind, size) = match born {
+            Some((file, _)) => (file.kind, file.lock().size),
+            None => self.journal.read(|catalog| {
+                let file = catalog.file(id)?;
+                if !file.sealed {
+                    let (expected, got) = ("a sealed file", "an unsealed one");
+                    return Err(StoreError::WrongState { id, expected, got });
+                }
+                Ok((file.kind, file.size))
+            })?,
+        };
+        if start > end || end > size {
+            let valid = format!("{size} bytes");
+            return Err(StoreError::OutOfRange { id, start, end, valid });
+        }
+        if kind == FileKind::Log {
+            // Its bytes lie in frames, of which none may be missing: they go with the whole log.
+            return Ok(Record::Trim { id, from: 0, to: 0 });
+        }
+        let from = start.div_ceil(BLOCK as u64) as u32;
+        let to = if end == size { size.div_ceil(BLOCK as u64) } else { end / BLOCK as u64 } as u32;
+        // Also without a whole block: the file must be there when its turn comes.
+        Ok(Record::Trim { id, from, to: to.max(from) })
+    }
+
+    /// Forgets what a transaction that failed was going to do.
+    fn unmake(&self, births: Births) {
+        for file in births.fresh {
+            let mut state = file.lock();
+            state.committed = false;
+            let orphaned = !state.has_writer;
+            drop(state);
+            if orphaned {
+                self.files.lock().unsealed.remove(&file.id);
+                abandon(&file);
+            }
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! What a durable transaction gives back, and to whom.
+//!
+//! Blocks that somebody may still read are condemned to the pin of the state that is read; others
+//! are dead at once.
+
+use std::sync::Arc;
+
+use terrace_env::store::FileKind;
+
+use super::Volume;
+use crate::canary::{self, Rule};
+use crate::catalog::{Effects, Extent, ExtentMap, Freed};
+use crate::file::{Body, FileState, OpenFile};
+use crate::space::Share;
+
+impl Volume {
+    /// Carries out what a durable transaction gives back.
+    pub(super) fn carry_out(&self, effects: &Effects, sealed: &[(Arc<OpenFile>, Vec<Extent>)]) {
+        for (file, extents) in sealed {
+            self.space.turn(extents, Share::Unsealed, Share::Live);
+            self.seal(file);
+        }
+        for freed in &effects.freed {
+            let final_extents = sealed.iter().find(|(file, _)| file.id == freed.file);
+            let deleted = effects.deleted.iter().any(|(id, _)| *id == freed.file);
+            self.give_back(freed, final_extents.map(|(_, extents)| extents.as_slice()), deleted);
+        }
+        for (id, _) in &effects.deleted {
+            let mut files = self.files.lock();
+            let unsealed = files.unsealed.remove(id);
+            let open = unsealed.clone().or_else(|| files.sealed.get(id)?.upgrade());
+            drop(files);
+            let Some(file) = open else { continue };
+            let mut state = file.lock();
+            (state.deleted, state.committed) = (true, false);
+            let orphaned = unsealed.is_some() && !state.has_writer;
+            drop(state);
+            if orphaned {
+                abandon(&file);
+            }
+        }
+    }
+
+    /// Makes an open file a sealed one.
+    fn seal(&self, file: &Arc<OpenFile>) {
+        let mut files = self.files.lock();
+        files.unsealed.remove(&file.id);
+        files.sealed.insert(file.id, Arc::downgrade(file));
+        let map = self.journal.read(|c| c.get(file.id).map(|record| Arc::clone(&record.extents)));
+        let mut state = file.lock();
+        state.sealed = true;
+        state.lease = None;
+        if let Some(map) = map {
+            state.map = map;
+        }
+        if let Body::Growing(_) = state.body {
+            state.body = Body::Sealed;
+        }
+    }
+
+    /// Frees blocks, once nobody reads them any more.
+    fn give_back(&self, freed: &Freed, sealed_now: Option<&[Extent]>, deleted: bool) {
+        let mut files = self.files.lock();
+        let unsealed = files.unsealed.get(&freed.file).cloned();
+        if let Some(file) = &unsealed
+            && (file.kind == FileKind::Log || deleted)
+        {
+            // What it takes is known to the open file, and freed with it; the catalog may have
+            // blocks beside that the writer has replaced. A log's are leases, not blocks.
+            if deleted && file.kind != FileKind::Log {
+                let state = file.lock();
+                let (pin, replaced) = (Arc::clone(&state.pin), freed.map.difference(&state.map));
+                drop(state);
+                drop(files);
+                pin.condemn(&replaced, Share::Unsealed);
+            }
+            return;
+        }
+        let open = unsealed.clone().or_else(|| files.sealed.get(&freed.file)?.upgrade());
+        let share = |extent: &Extent| {
+            let live = match sealed_now {
+                Some(extents) => extents.iter().any(|whole| holds(whole, extent)),
+                None => unsealed.is_none(),
+            };
+            if live { Share::Live } else { Share::Unsealed }
+        };
+        let Some(file) = open.filter(|_| !canary::is_broken(Rule::NoResetUnderReader)) else {
+            files.sealed.remove(&freed.file);
+            drop(files);
+            for extent in &freed.extents {
+                self.space.free(std::slice::from_ref(extent), share(extent));
+            }
+            return;
+        };
+        let map = self.journal.read(|c| c.get(freed.file).map(|file| Arc::clone(&file.extents)));
+        let before = match map {
+            Some(map) if unsealed.is_none() && map.blocks() < freed.map.blocks() => {
+                let heir = succeed(&file, map);
+                files.sealed.insert(freed.file, Arc::downgrade(&heir));
+                Arc::clone(&file.lock().pin)
+            }
+            Some(map) => {
+                let mut state = file.lock();
+                if unsealed.is_none() {
+                    state.map = map;
+                }
+                let next = state.pin.succeed();
+                std::mem::replace(&mut state.pin, next)
+            }
+            None => Arc::clone(&file.lock().pin),
+        };
+        drop(files);
+        for extent in &freed.extents {
+            before.condemn(std::slice::from_ref(extent), share(extent));
+        }
+    }
+}
+
+/// Whether a piece of an extent lies in it.
+fn holds(whole: &Extent, piece: &Extent) -> bool {
+    whole.zone == piece.zone && whole.start <= piece.start && piece.end() <= whole.end()
+}
+
+/// Gives a file that was trimmed a new state for those who open it from now on: who has it open
+/// goes on reading what was trimmed. What is freed later waits for both.
+fn succeed(file: &OpenFile, map: Arc<ExtentMap>) -> Arc<OpenFile> {
+    let mut state = file.lock();
+    let quiet = FileState::quiet(state.size, map, state.pin.succeed(), Body::Sealed);
+    let heir = Arc::new(OpenFile::new(file.id, file.kind, FileState { sealed: true, ..quiet }));
+    state.heir = Some(Arc::clone(&heir));
+    heir
+}
+
+/// Frees all blocks of a file that was never sealed, once nobody reads it.
+pub(super) fn abandon(file: &OpenFile) {
+    let state = file.lock();
+    let extents: Vec<Extent> = state.map.extents().collect();
+    let pin = Arc::clone(&state.pin);
+    drop(state);
+    pin.condemn(&extents, Share::Unsealed);
+}

@@ -1,0 +1,226 @@
+//! What a mounted store shares between its handles: device, space, journal, and the open files.
+//!
+//! # Threads
+//! Locks are taken in the order registry, journal, file, space, and never over a device call.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
+
+use terrace_env::store::{FileInfo, FileKind, StoreError};
+use terrace_env::sync::{Condvar, Mutex};
+use terrace_env::{Cause, FileId, Uuid};
+use terrace_zone::Device;
+
+use super::effects::abandon;
+use crate::catalog::{Catalog, FileRecord};
+use crate::file::{Body, FileSource, FileState, LogIndex, OpenFile, Pin, Tail};
+use crate::frame::LogScan;
+use crate::journal::Journal;
+use crate::medium::Medium;
+use crate::space::{Allocator, Share};
+
+/// Bytes of a snapshot for one file, with names, a few extents and the engine's annotation.
+const FILE_BYTES: u64 = 256;
+/// Files more or fewer for which the journal's reserve is set anew.
+const FILES_NOTED: u64 = 1000;
+/// Files looked at while the journal is locked: well under a millisecond.
+const WALK_STEP: usize = 1000;
+
+/// See the [module](self).
+pub(crate) struct Volume {
+    pub(crate) uuid: Uuid,
+    pub(crate) medium: Arc<Medium>,
+    pub(crate) space: Arc<Allocator>,
+    pub(crate) journal: Journal,
+    pub(super) files: Mutex<Registry>,
+    pub(super) turns: Mutex<Turns>,
+    pub(super) turned: Condvar,
+    /// Files in the catalog when the journal's reserve was last set.
+    files_noted: AtomicU64,
+}
+
+/// Files that somebody has a handle of, or that are not sealed.
+#[derive(Default)]
+pub(super) struct Registry {
+    /// Their bytes are only known here: how far they are written, and what is in memory.
+    pub(super) unsealed: BTreeMap<FileId, Arc<OpenFile>>,
+    pub(super) sealed: BTreeMap<FileId, Weak<OpenFile>>,
+}
+
+/// Whose effects are to be carried out.
+#[derive(Default)]
+pub(super) struct Turns {
+    pub(super) given: u64,
+    pub(super) done: u64,
+}
+
+impl Volume {
+    /// A store of these parts, with its unsealed files.
+    pub(crate) fn new(
+        uuid: Uuid,
+        medium: Arc<Medium>,
+        space: Arc<Allocator>,
+        journal: Journal,
+        unsealed: Vec<Arc<OpenFile>>,
+    ) -> Self {
+        let unsealed = unsealed.into_iter().map(|file| (file.id, file)).collect();
+        let files = Mutex::new(Registry { unsealed, sealed: BTreeMap::new() });
+        let (turns, turned) = (Mutex::default(), Condvar::new());
+        let files_noted = AtomicU64::new(u64::MAX);
+        let volume = Self { uuid, medium, space, journal, files, turns, turned, files_noted };
+        volume.journal.read(|catalog| volume.note_size(catalog));
+        volume
+    }
+
+    /// Makes a file known that is about to be written.
+    pub(crate) fn register(&self, file: &Arc<OpenFile>) {
+        self.files.lock().unsealed.insert(file.id, Arc::clone(file));
+    }
+
+    /// An unsealed file.
+    pub(crate) fn unsealed(&self, id: FileId) -> Option<Arc<OpenFile>> {
+        self.files.lock().unsealed.get(&id).cloned()
+    }
+
+    /// All unsealed files.
+    pub(crate) fn all_unsealed(&self) -> Vec<Arc<OpenFile>> {
+        self.files.lock().unsealed.values().cloned().collect()
+    }
+
+    /// The state that all handles of a file share.
+    pub(crate) fn open(&self, id: FileId) -> Result<Arc<OpenFile>, StoreError> {
+        let (file, record) = {
+            // The registry stays locked from the look at the catalog until the file is in it: a
+            // transaction that changes the map afterwards finds the file and tells it.
+            let mut files = self.files.lock();
+            if let Some(file) = files.unsealed.get(&id) {
+                return Ok(Arc::clone(file));
+            }
+            let record = self.journal.read(|catalog| catalog.file(id).cloned())?;
+            let open = files.sealed.get(&id).and_then(Weak::upgrade);
+            let file = open.unwrap_or_else(|| {
+                let file = Arc::new(self.quiet_file(id, &record));
+                files.sealed.insert(id, Arc::downgrade(&file));
+                file
+            });
+            (file, record)
+        };
+        if record.kind == FileKind::Log {
+            self.index_log(&file, &record)?;
+        }
+        Ok(file)
+    }
+
+    fn quiet_file(&self, id: FileId, record: &FileRecord) -> OpenFile {
+        let body = match record.kind {
+            FileKind::Log => Body::Log { index: None, pending: Vec::new() },
+            FileKind::Table | FileKind::Client => Body::Sealed,
+        };
+        let (map, pin) = (Arc::clone(&record.extents), Pin::new(&self.space));
+        let mut state = FileState::quiet(record.size, map, pin, body);
+        state.sealed = true;
+        OpenFile::new(id, record.kind, state)
+    }
+
+    /// Reads a sealed log through, so that its bytes can be found.
+    fn index_log(&self, file: &OpenFile, record: &FileRecord) -> Result<(), StoreError> {
+        let (map, _pin) = {
+            let state = file.lock();
+            if !matches!(state.body, Body::Log { index: None, .. }) {
+                return Ok(());
+            }
+            (Arc::clone(&state.map), Arc::clone(&state.pin))
+        };
+        let source = FileSource::new(&self.medium, file.id, &map, Cause::Read);
+        let (index, _) = LogIndex::scan(LogScan::new(&source, self.uuid, file.id, record))?;
+        if let Body::Log { index: known, .. } = &mut file.lock().body {
+            known.get_or_insert(index);
+        }
+        Ok(())
+    }
+
+    /// Calls `look` for every file of the catalog; the journal is locked for a part of them at a
+    /// time, so that no commit waits for long.
+    pub(crate) fn for_each_file(&self, mut look: impl FnMut(FileId, &FileRecord)) {
+        let mut next = Some(FileId::STORE);
+        while let Some(first) = next {
+            next = self.journal.read(|catalog| {
+                let mut files = catalog.files_from(first);
+                files.by_ref().take(WALK_STEP).for_each(|(id, record)| look(id, record));
+                files.next().map(|(id, _)| id)
+            });
+        }
+    }
+
+    /// Tells of an unsealed file what only its writer knows.
+    pub(crate) fn refresh(&self, info: &mut FileInfo) {
+        if let Some(file) = self.unsealed(info.id) {
+            info.size = file.lock().size;
+        }
+    }
+
+    /// A reader is gone: forgets the file if it was the last.
+    pub(crate) fn reader_ended(&self, id: FileId) {
+        let mut files = self.files.lock();
+        if files.sealed.get(&id).is_some_and(|file| file.strong_count() == 0) {
+            files.sealed.remove(&id);
+        }
+    }
+
+    /// A writer is gone. A file that was never committed goes with it; another one keeps all that
+    /// was appended, unless writing has failed in the midst of it.
+    pub(crate) fn writer_ended(&self, file: &Arc<OpenFile>, failed: bool) {
+        let mut state = file.lock();
+        state.has_writer = false;
+        if state.sealed {
+            return;
+        }
+        state.finished = false;
+        let committed = state.committed;
+        drop(state);
+        if !committed {
+            self.files.lock().unsealed.remove(&file.id);
+            abandon(file);
+        } else if failed {
+            self.return_to_synced(file);
+        }
+    }
+
+    /// Forgets what was appended to an unsealed file and neither synced nor, in the case of a log,
+    /// written.
+    fn return_to_synced(&self, file: &OpenFile) {
+        let record = self.journal.read(|catalog| catalog.get(file.id).cloned());
+        let mut state = file.lock();
+        match (&mut state.body, record) {
+            (Body::Log { index: Some(index), pending }, _) => {
+                pending.clear();
+                state.size = index.size();
+            }
+            (Body::Growing(tail), Some(record)) => {
+                *tail = Tail::synced(&record.extents, record.size);
+                let lost = state.map.difference(&record.extents);
+                (state.size, state.map) = (record.size, record.extents);
+                let pin = Arc::clone(&state.pin);
+                drop(state);
+                pin.condemn(&lost, Share::Unsealed);
+            }
+            _ => {}
+        }
+    }
+
+    /// Keeps as many zones for the journal as a snapshot of the catalog may take.
+    pub(crate) fn note_size(&self, catalog: &Catalog) {
+        let files = catalog.len() as u64;
+        let noted = self.files_noted.load(Ordering::Relaxed);
+        if files.abs_diff(noted) >= FILES_NOTED || noted == u64::MAX {
+            self.files_noted.store(files, Ordering::Relaxed);
+            self.space.set_snapshot(files.saturating_mul(FILE_BYTES));
+        }
+    }
+}
+
+/// The shared device, as others take it.
+pub(crate) fn as_device(medium: &Arc<Medium>) -> Arc<dyn Device> {
+    Arc::clone(medium) as Arc<dyn Device>
+}
