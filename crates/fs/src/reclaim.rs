@@ -17,11 +17,12 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use terrace_env::checksum::{crc32c, crc32c_append};
 use terrace_env::store::{FileKind, PlacementHint, Rank, StoreError};
 use terrace_env::sync::Mutex;
-use terrace_env::{Cause, FileId, ZoneId};
+use terrace_env::{Cause, FileId, ZoneId, runner};
 use terrace_policy::{Reclaim, ReclaimChoice};
 use terrace_zone::Device;
 
@@ -36,6 +37,8 @@ use crate::volume::Volume;
 const COPY_BLOCKS: u32 = 256;
 /// Blocks copied before a transaction points at them: enough that the flush is small beside it.
 const STEP_BLOCKS: u32 = 4096;
+/// How long a victim is left alone whose last files are about to go: about a forced write.
+const COMMIT_WAIT: Duration = Duration::from_millis(1);
 /// Zones that may fail under one copy before reclaim gives up.
 const FAILURES_MAX: u32 = 8;
 
@@ -105,8 +108,9 @@ impl Reclaimer {
         job.left = self.residents(volume, choice.victim);
         if job.left.is_empty() {
             // A transaction that takes the zone's last files away is staged and not yet durable.
-            // Trying again at once would find the same, until it is.
-            job.outcome = Outcome::NoRoom;
+            // Trying again at once would find the same, and saying that there is no space would be
+            // wrong in a moment.
+            runner::sleep(COMMIT_WAIT);
         }
         while !stop() {
             match job.step() {

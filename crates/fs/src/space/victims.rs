@@ -22,7 +22,7 @@ const CHEAP_SHARE: u32 = 4;
 pub(crate) enum Outcome {
     /// It is empty, or the work was interrupted.
     Done,
-    /// There is no zone to copy to, or nothing to copy until a commit is durable.
+    /// There is no zone to copy to.
     NoRoom,
     /// It cannot be emptied.
     Failed,
