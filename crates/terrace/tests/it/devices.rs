@@ -125,3 +125,21 @@ fn a_store_in_a_directory_keeps_everything_over_reopening() {
         db.close().unwrap();
     }
 }
+
+#[test]
+fn the_same_seed_gives_the_same_history_down_to_the_drive() {
+    let history = |seed| {
+        runner::simulate(seed, || {
+            let device = drive(ByteCount::mib(1), 64, seed);
+            let format = FormatOptions::default();
+            let db = Db::create_device(device.clone(), &format, options()).unwrap();
+            churn(&db, &mut Contents::new(), 3000, 6000, &mut Random::seeded(seed));
+            db.settle().unwrap();
+            let stats = format!("{:?}", db.stats());
+            db.close().unwrap();
+            (runner::history(), stats, device.io())
+        })
+    };
+    assert_eq!(history(3), history(3));
+    assert_ne!(history(3).0, history(4).0);
+}

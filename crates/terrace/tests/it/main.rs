@@ -1,4 +1,5 @@
 //! The library's tests: everything joined, from keys down to emulated zones.
 
+mod cuts;
 mod devices;
 mod full;
