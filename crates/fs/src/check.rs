@@ -3,13 +3,13 @@
 //! | what | how |
 //! |---|---|
 //! | superblock and journal | found and replayed, as a mount does |
-//! | extents | within zones that hold data, below the write pointer where it means something, no block twice |
+//! | extents | within zones that hold data, below a pointer that means something, no block twice |
 //! | names | each name's file lists it, and each file's names lead to it |
 //! | bytes | each extent whose checksum is known is read and compared; others are read |
 //! | logs | every frame is verified; a sealed log has the length that is recorded |
 //!
-//! Everything that is wrong is listed, with the region and the byte offset in it. Only what makes it
-//! impossible to go on, such as a journal that cannot be replayed, ends the check early.
+//! Everything that is wrong is listed, with the region and the byte offset in it. Only what makes
+//! it impossible to go on, such as a journal that cannot be replayed, ends the check early.
 
 use std::collections::BTreeMap;
 use std::fmt;

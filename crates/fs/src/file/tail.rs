@@ -11,8 +11,8 @@ use super::FileState;
 use crate::block::{BLOCK, BlockAddr};
 use crate::catalog::{Extent, ExtentMap};
 
-/// An extent grows to this and no further, so that one checksum, one trim that makes it unknown, and
-/// one move of reclaim concern at most 8 MiB.
+/// An extent grows to this and no further, so that one checksum, one trim that makes it unknown,
+/// and one move of reclaim concern at most 8 MiB.
 const EXTENT_BLOCKS_MAX: u32 = 2048;
 
 /// The bytes of a growing file that are not in its map yet, and what of it has been synced.

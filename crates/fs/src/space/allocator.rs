@@ -10,8 +10,8 @@
 //!   longer; reclaim and the journal never wait.
 //!
 //! # Threads
-//! One lock around the counts, never held over a device call: a zone that is being reset or finished
-//! is leased meanwhile.
+//! One lock around the counts, never held over a device call: a zone that is being reset or
+//! finished is leased meanwhile.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -28,8 +28,8 @@ use terrace_env::store::Rank;
 use super::zone_table::{Zone, ZoneTable};
 use crate::BLOCK;
 
-/// Bytes that the journal may take beside three times its snapshot: what is written before a roll is
-/// due, and what is committed while it is on its way.
+/// Bytes that the journal may take beside three times its snapshot: what is written before a roll
+/// is due, and what is committed while it is on its way.
 const JOURNAL_BYTES: u64 = 512 << 10;
 /// Zones that the journal takes beside those that its bytes fill: the head's, which holds older
 /// frames too, the tail's, and one to go on in.

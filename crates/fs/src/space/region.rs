@@ -29,7 +29,7 @@ impl Region {
         self.zone
     }
 
-    /// Where the next claim starts and how many blocks are left; `None` if the lease was taken away.
+    /// Where the next claim starts and how many blocks are left; `None` if the lease was taken.
     pub(crate) fn rest(&self) -> Option<(BlockAddr, u32)> {
         self.space.rest(self.zone, self.lease)
     }
