@@ -1,13 +1,13 @@
 //! `terrace check IMAGE`
 //!
 //! First the file system below: every structure, every checksum, every invariant between them.
-//! Then the store: every key space is read from end to end, and with it every block of every table
-//! and log that counts.
+//! Then the store: every block of every table, the order of its entries, and that it holds what is
+//! recorded of it.
 
 use std::sync::Arc;
 
 use serde::Serialize;
-use terrace::{Bounds, Db, Options};
+use terrace::{Db, Options, Verified};
 use terrace_env::ByteCount;
 use terrace_fs::{Access, CheckReport, Fs};
 use terrace_zone::Device;
@@ -32,20 +32,18 @@ pub(crate) struct Checked {
     /// What was seen of the file system; a plain directory has none of ours.
     #[serde(flatten)]
     pub(crate) files: Option<CheckReport>,
-    /// Keys in all key spaces.
-    pub(crate) keys: u64,
-    /// Bytes of their values.
-    pub(crate) value_bytes: ByteCount,
+    /// What was read of the store's tables; nothing if the file system is corrupt.
+    pub(crate) tables: Option<Verified>,
 }
 
 impl Check {
     pub(crate) fn run(&self, output: &Output) -> Result<(), Failure> {
         let checked = if self.target.path().is_dir() {
-            read_all(&self.target.db(Access::ReadOnly)?, None)?
+            verify(&self.target.db(Access::ReadOnly)?, None)?
         } else {
             check(self.target.drive(Access::ReadOnly)?)?
         };
-        let Checked { files, keys, value_bytes, .. } = &checked;
+        let Checked { files, tables, .. } = &checked;
         let problems = files.as_ref().map_or(&[][..], |report| &report.problems);
         output.result(&checked, |out| {
             if let Some(report) = files {
@@ -55,8 +53,9 @@ impl Check {
             for problem in problems {
                 writeln!(out, "{problem}")?;
             }
-            if problems.is_empty() {
-                writeln!(out, "{keys} keys, {value_bytes} of values\nclean")?;
+            if let Some(Verified { tables, bytes, entries }) = tables {
+                let bytes = ByteCount(*bytes);
+                writeln!(out, "{entries} entries in {tables} tables, {bytes} verified\nclean")?;
             }
             Ok(())
         })?;
@@ -80,23 +79,13 @@ pub(crate) fn check(drive: Arc<dyn Device>) -> Result<Checked, Failure> {
         })?
     };
     if !report.is_clean() {
-        let value_bytes = ByteCount(0);
-        return Ok(Checked { check: "corrupt", files: Some(report), keys: 0, value_bytes });
+        return Ok(Checked { check: "corrupt", files: Some(report), tables: None });
     }
     let options = Options { read_only: true, ..Options::default() };
-    read_all(&Db::open_device(drive, options)?, Some(report))
+    verify(&Db::open_device(drive, options)?, Some(report))
 }
 
-/// Reads every key space from end to end.
-fn read_all(db: &Db, files: Option<CheckReport>) -> Result<Checked, Failure> {
-    let (mut keys, mut value_bytes) = (0, 0);
-    for name in db.key_spaces() {
-        let Some(space) = db.key_space(&name) else { continue };
-        let mut scan = space.scan(Bounds::all())?;
-        while scan.advance()? {
-            keys += 1;
-            value_bytes += scan.value().len() as u64;
-        }
-    }
-    Ok(Checked { check: "clean", files, keys, value_bytes: ByteCount(value_bytes) })
+fn verify(db: &Db, files: Option<CheckReport>) -> Result<Checked, Failure> {
+    let tables = Some(db.verify()?);
+    Ok(Checked { check: "clean", files, tables })
 }
