@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use terrace_env::store::{FileKind, FileWriter, StoreError};
 use terrace_env::{FileId, IoBuf};
-use terrace_zone::{Device, DeviceError};
+use terrace_zone::{Completion, Device, DeviceError};
 
 use super::OpenFile;
 use super::tail::{Chunk, Place, add_blocks};
@@ -44,6 +44,8 @@ pub(crate) struct DataWriter {
     region: Option<Arc<Region>>,
     /// The regions of the writes under way.
     regions: VecDeque<Arc<Region>>,
+    /// Buffers of completed writes, to be used again: fresh memory costs more than copying.
+    spare: Vec<IoBuf>,
     /// What ended writing.
     failed: Option<StoreError>,
 }
@@ -56,8 +58,8 @@ impl DataWriter {
         ask: Ask,
         meter: Option<Arc<AtomicU64>>,
     ) -> Self {
-        let (region, regions, failed) = (None, VecDeque::new(), None);
-        Self { volume, file, ask, meter, region, regions, failed }
+        let (region, regions, spare) = (None, VecDeque::new(), Vec::new());
+        Self { volume, file, ask, meter, region, regions, spare, failed: None }
     }
 
     /// Writing goes on as long as nothing has failed for good and the file exists.
@@ -103,7 +105,9 @@ impl DataWriter {
                 data.truncate(len);
                 data
             };
-            let bytes = Arc::new(data.clone());
+            let mut bytes = self.spare.pop().unwrap_or_default();
+            bytes.extend(&data);
+            let bytes = Arc::new(bytes);
             let at = tail.at;
             tail.in_flight.push_back(Chunk { at, addr, bytes, alone, ticket: None });
             tail.at += blocks;
@@ -149,20 +153,36 @@ impl DataWriter {
                 self.give_back(&[(chunk.addr, chunk.blocks())]);
                 None
             }
-            Ok(_) => Some(vec![(chunk.addr, chunk.blocks())]),
+            Ok(completion) => {
+                if let Completion::Written { data, .. } = completion {
+                    self.keep(data);
+                }
+                Some(vec![(chunk.addr, chunk.blocks())])
+            }
             Err(error) => Some(self.write_elsewhere(&region, &chunk, error)?),
         };
         let mut state = self.file.lock();
         state.tail().in_flight.pop_front();
         let Some(places) = places else { return Ok(()) };
         let superseded = add_blocks(&mut state, &chunk, &places);
+        let before = Arc::clone(&state.pin);
         if !superseded.is_empty() {
-            let next = state.pin.succeed();
-            let before = std::mem::replace(&mut state.pin, next);
-            drop(state);
-            before.condemn(&superseded, Share::Unsealed);
+            state.pin = before.succeed();
+        }
+        drop(state);
+        before.condemn(&superseded, Share::Unsealed);
+        if let Some(bytes) = Arc::into_inner(chunk.bytes) {
+            self.keep(bytes);
         }
         Ok(())
+    }
+
+    /// Keeps a buffer for the next write.
+    fn keep(&mut self, mut buffer: IoBuf) {
+        if self.spare.len() <= WRITES_MAX {
+            buffer.clear();
+            self.spare.push(buffer);
+        }
     }
 
     /// Writes the bytes of a failed write to other zones, and says where they are.
@@ -343,7 +363,7 @@ impl FileWriter for DataWriter {
             let mut state = self.file.lock();
             let tail = state.tail();
             if tail.buffer.is_empty() {
-                tail.buffer = IoBuf::with_capacity(WRITE_BYTES.min(now.len().next_power_of_two()));
+                tail.buffer = self.spare.pop().unwrap_or_default();
             }
             tail.buffer.extend(now);
             state.size += now.len() as u64;

@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use terrace_env::store::{FileWriter, StoreError};
 use terrace_env::{FileId, IoBuf};
-use terrace_zone::Device;
+use terrace_zone::{Completion, Device};
 
 use super::data_writer::is_zone_failure;
 use super::{Body, FileState, LogIndex, OpenFile};
@@ -55,6 +55,8 @@ pub(crate) struct LogWriter {
     region: Option<Region>,
     end: LogEnd,
     payload_max: usize,
+    /// The buffer of the last write, to be used again.
+    spare: IoBuf,
     failed: Option<StoreError>,
 }
 
@@ -68,7 +70,8 @@ impl LogWriter {
         end: LogEnd,
     ) -> Self {
         let payload_max = payload_room(volume.space.zone_blocks()).min(PAYLOAD_MAX);
-        Self { volume, file, ask, meter, region: None, end, payload_max, failed: None }
+        let (spare, failed) = (IoBuf::default(), None);
+        Self { volume, file, ask, meter, region: None, end, payload_max, spare, failed }
     }
 
     /// Writing goes on as long as nothing has failed for good and the file exists.
@@ -80,50 +83,36 @@ impl LogWriter {
         }
     }
 
-    fn check_open(&self) -> Result<(), StoreError> {
-        self.check_alive()?;
-        if self.file.lock().finished {
-            let (expected, got) = ("a log that is being written", "a finished one");
-            return Err(StoreError::WrongState { id: self.file.id, expected, got });
-        }
-        Ok(())
-    }
-
-    fn pending(&self) -> usize {
-        match &self.file.lock().body {
-            Body::Log { pending, .. } => pending.len(),
-            _ => 0,
-        }
-    }
-
     /// Writes everything that has gathered.
     fn write_out(&mut self, forced: bool) -> Result<(), StoreError> {
         let mut failures = 0;
         loop {
-            let payload = {
-                let state = self.file.lock();
-                let Body::Log { pending, .. } = &state.body else { return Ok(()) };
-                if pending.is_empty() {
-                    return Ok(());
-                }
-                let len = pending.len().min(self.payload_max);
-                (pending[..len].to_vec(), len < pending.len())
+            let gathered = match &self.file.lock().body {
+                Body::Log { pending, .. } => pending.len(),
+                _ => 0,
             };
-            let (payload, continues) = payload;
-            let addr = self.place(blocks_for(payload.len()))?;
+            if gathered == 0 {
+                return Ok(());
+            }
+            let len = gathered.min(self.payload_max);
+            let continues = len < gathered;
+            let addr = self.place(blocks_for(len))?;
             let mut cursor = self.end.cursor;
-            let head = FrameHead { synced: self.end.synced, kind: LOG_FRAME, continues };
-            let mut data = IoBuf::with_capacity(blocks_for(payload.len()) as usize * crate::BLOCK);
-            encode_frame(&self.binding(), &mut cursor, head, &payload, &mut data);
+            let data = self.encode(len, continues, &mut cursor);
             let ticket = self.volume.medium.submit_blocks(addr, data, forced, self.ask.cause);
             let result = self.volume.medium.wait(ticket);
             if let Some(region) = &self.region {
                 region.settle();
             }
             match result {
-                Ok(_) => self.note_written(addr, payload.len(), cursor, continues, forced),
+                Ok(completion) => {
+                    if let Completion::Written { data, .. } = completion {
+                        self.spare = data;
+                    }
+                    self.note_written(addr, len, cursor, continues, forced);
+                }
                 Err(error) => {
-                    let blocks = blocks_for(payload.len());
+                    let blocks = blocks_for(len);
                     let BlockAddr { zone, block: start } = addr;
                     let dead = Extent { zone, start, blocks, crc: None };
                     self.volume.space.free(&[dead], Share::Unsealed);
@@ -138,6 +127,18 @@ impl LogWriter {
                 }
             }
         }
+    }
+
+    /// The frame for the first `len` bytes that have gathered.
+    fn encode(&mut self, len: usize, continues: bool, cursor: &mut Cursor) -> IoBuf {
+        let mut data = std::mem::take(&mut self.spare);
+        data.clear();
+        let (binding, synced) = (self.binding(), self.end.synced);
+        let head = FrameHead { synced, kind: LOG_FRAME, continues };
+        if let Body::Log { pending, .. } = &self.file.lock().body {
+            encode_frame(&binding, cursor, head, &pending[..len], &mut data);
+        }
+        data
     }
 
     fn binding(&self) -> Binding {
@@ -245,6 +246,14 @@ fn with_frame(map: &ExtentMap, addr: BlockAddr, blocks: u32) -> ExtentMap {
 }
 
 impl FileState {
+    /// The bytes of a log that have gathered and are not written.
+    fn pending(&mut self) -> Option<&mut Vec<u8>> {
+        match &mut self.body {
+            Body::Log { pending, .. } => Some(pending),
+            _ => None,
+        }
+    }
+
     /// An empty log.
     pub(crate) fn empty_log(pin: Arc<super::Pin>) -> Self {
         let body = Body::Log { index: Some(LogIndex::default()), pending: Vec::new() };
@@ -262,16 +271,23 @@ impl FileWriter for LogWriter {
     }
 
     fn append(&mut self, bytes: &[u8]) -> Result<(), StoreError> {
-        self.check_open()?;
-        let pending = self.pending();
-        if pending > 0 && pending + bytes.len() > self.payload_max {
-            self.write_out(false)?;
-        }
+        self.check_alive()?;
+        let max = self.payload_max;
         let mut state = self.file.lock();
-        if let Body::Log { pending, .. } = &mut state.body {
+        if state.finished {
+            let (expected, got) = ("a log that is being written", "a finished one");
+            return Err(StoreError::WrongState { id: self.file.id, expected, got });
+        }
+        if state.pending().is_some_and(|p| !p.is_empty() && p.len() + bytes.len() > max) {
+            drop(state);
+            self.write_out(false)?;
+            state = self.file.lock();
+        }
+        if let Some(pending) = state.pending() {
             pending.extend_from_slice(bytes);
         }
         state.size += bytes.len() as u64;
+        drop(state);
         if let Some(meter) = &self.meter {
             let used = bytes.len() as u64;
             let _ = meter.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| {

@@ -32,6 +32,9 @@ impl Pin {
 
     /// Frees these blocks, which count as `share`, when the last reader of this state is gone.
     pub(crate) fn condemn(&self, extents: &[Extent], share: Share) {
+        if extents.is_empty() {
+            return;
+        }
         self.space.turn(extents, share, Share::Pinned);
         self.fate.lock().condemned.extend_from_slice(extents);
     }
