@@ -63,6 +63,12 @@ impl Fs {
         reclaimer.run_once(&self.volume, || false)
     }
 
+    /// Extents that reclaim has found damaged since the mount, and left where they are.
+    #[must_use]
+    pub fn damaged_extents(&self) -> u64 {
+        self.reclaimer.as_ref().map_or(0, |reclaimer| reclaimer.mismatches())
+    }
+
     fn writable(&self, what: &'static str) -> Result<(), StoreError> {
         match self.access {
             Access::ReadWrite => Ok(()),

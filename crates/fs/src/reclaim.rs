@@ -80,6 +80,11 @@ impl Reclaimer {
         Self { policy, residents, mismatches }
     }
 
+    /// Extents that did not have their checksum when they were to be copied.
+    pub(crate) fn mismatches(&self) -> u64 {
+        self.mismatches.load(Ordering::Relaxed)
+    }
+
     /// The background actor: reclaims when space is short, until the store is unmounted.
     pub(crate) fn run(&self, volume: &Volume) {
         while volume.space.await_work() {

@@ -216,10 +216,12 @@ impl Allocator {
     /// Ends all writing to a zone for as long as the store is mounted: a zone that has failed once
     /// is not given a second chance to fail.
     pub(super) fn retire(&self, zone: ZoneId) {
-        let offline = match self.medium.report(zone, 1).as_deref() {
-            Ok([report]) => report.state == ZoneState::Offline,
-            _ => true,
+        let (offline, active) = match self.medium.report(zone, 1).as_deref() {
+            Ok([report]) => (report.state == ZoneState::Offline, report.state.is_active()),
+            _ => (true, false),
         };
+        // If it cannot be finished either, it goes on taking an active slot.
+        let active = active && self.medium.finish(zone, Cause::Recovery).is_err();
         let mut state = self.state.lock();
         state.leases.remove(&zone);
         let State { table, governor, .. } = &mut *state;
@@ -227,6 +229,7 @@ impl Allocator {
         table.change(zone, |z| {
             z.written = z.capacity;
             z.condition = if offline { Condition::Offline } else { Condition::ReadOnly };
+            z.active = active;
         });
         self.changed.notify_all();
     }

@@ -299,14 +299,16 @@ fn index<K: Ord>(set: &mut BTreeSet<K>, belongs: bool, key: K, put: bool) {
     }
 }
 
-/// Makes a written zone of which nothing is used free, and ends the slot of a full one.
+/// Makes a written zone of which nothing is used free, and ends the slot of a full one. What the
+/// device says of free and failed zones counts instead.
 fn settle(zone: &mut Zone) {
     if zone.condition == Condition::Written && zone.used() == 0 {
         let empty = Zone::empty(Condition::Free, zone.capacity);
         let active = zone.active && zone.room() > 0;
         *zone = Zone { stale: zone.stale || zone.written > 0, active, ..empty };
     }
-    if zone.condition != Condition::Free && zone.written == zone.capacity {
+    let counted = matches!(zone.condition, Condition::Free | Condition::ReadOnly);
+    if !counted && zone.written == zone.capacity {
         zone.active = false;
     }
 }

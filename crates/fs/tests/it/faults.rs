@@ -220,6 +220,7 @@ fn a_copy_that_does_not_verify_never_takes_the_place_of_its_extent() {
         assert!(rounds < 50, "reclaim tries the damaged zone again and again");
     }
     assert_eq!(extents(&drive, victim), before);
+    assert_eq!(fs.damaged_extents(), 1);
     assert!(rounds > 1, "other zones are reclaimed all the same");
     drop(fs);
     let report = Fs::check(Arc::clone(&drive) as Arc<dyn Device>).expect("a check");

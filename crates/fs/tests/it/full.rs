@@ -6,7 +6,7 @@ use terrace_env::random::{Random, Rng};
 use terrace_env::store::{
     CreateOptions, FileKind, PlacementHint, Rank, Reservation, Store, StoreError, Transaction,
 };
-use terrace_env::{ByteCount, Cause, FileId, runner};
+use terrace_env::{ByteCount, Cause, FileId, runner, test_seeds};
 use terrace_fs::Fs;
 use terrace_zone::Geometry;
 
@@ -134,7 +134,7 @@ fn the_smallest_drive_is_filled_and_freed_without_a_leak() {
 
 #[test]
 fn a_job_never_runs_out_within_its_reservation() {
-    for seed in terrace_env::test_seeds(20) {
+    for seed in test_seeds(20) {
         runner::simulate(seed, || {
             let mut random = Random::seeded(seed);
             let geometry =
@@ -198,9 +198,9 @@ fn a_store_that_readers_pin_says_that_it_is_busy_and_heals_when_they_let_go() {
 
 #[test]
 fn overwriting_at_three_quarters_live_goes_on_for_five_times_the_capacity() {
-    let times = std::env::var("TERRACE_TEST_OVERWRITE").map_or(5, |times| {
-        times.parse().expect("TERRACE_TEST_OVERWRITE: a number of times the capacity")
-    });
+    // TERRACE_TEST_SEEDS=4 makes it twenty times.
+    let seeds = test_seeds(1);
+    let times = 5 * (seeds.end - seeds.start);
     runner::simulate(3, || {
         let drive = formatted(Geometry::uniform(ByteCount::kib(512), 128), 3);
         let fs = mount(&drive);
