@@ -9,8 +9,9 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
+use arc_swap::ArcSwap;
 use terrace_env::store::{FileInfo, FileKind, Rank, Store, Transaction};
-use terrace_env::sync::{Condvar, Mutex, RwLock};
+use terrace_env::sync::{Condvar, Mutex};
 use terrace_env::{FileId, MemoryGauge, SeqNo};
 use terrace_policy::{Compaction, Place};
 
@@ -85,7 +86,7 @@ impl Shared {
             tables,
             memory,
             counters: Counters::new(),
-            view: RwLock::new(Arc::new(view)),
+            view: ArcSwap::from_pointee(view),
             visible: AtomicU64::new(found.next.0 - 1),
             spaces_end: AtomicU32::new(found.record.next_space),
             state: Mutex::new(State::new(found.record, waiting, backlog)),

@@ -85,7 +85,7 @@ impl Shared {
 
     /// What to do next; has waited already if it is to wait.
     fn next_step(&self, log: &ActiveLog, puts: bool, slowed: bool) -> Result<Next, Error> {
-        let filled = self.view().active.bytes();
+        let filled = self.glance().active.bytes();
         let size = self.options.memtable_size.0 as usize;
         let mut state = self.state.lock();
         state.check_writable()?;
@@ -114,7 +114,7 @@ impl Shared {
 
     /// Sees to it that what the memtable takes, at least `bytes` more, can be flushed.
     fn admit(&self, log: &mut ActiveLog, bytes: usize) -> Result<(), Error> {
-        let least = (self.view().active.bytes() + bytes).max(ADMITTED_MIN);
+        let least = (self.glance().active.bytes() + bytes).max(ADMITTED_MIN);
         let most = (self.options.memtable_size.0 as usize).max(least);
         let refused = match self.reserve_flush(Rank::Log, most, least) {
             Ok((size, reservation)) => {
@@ -179,7 +179,7 @@ impl Shared {
 
     /// Changes to a new memtable and log, unless the memtable is empty.
     pub(crate) fn rotate_if_filled(&self, log: &mut ActiveLog) -> Result<(), Error> {
-        if self.view().active.is_empty() { Ok(()) } else { self.rotate(log, false) }
+        if self.glance().active.is_empty() { Ok(()) } else { self.rotate(log, false) }
     }
 
     /// Changes to a new memtable and log. The old log is sealed and the new one created by one
@@ -196,7 +196,7 @@ impl Shared {
             }
             other => other?,
         };
-        let empty = self.view().active.is_empty();
+        let empty = self.glance().active.is_empty();
         let mut transaction = Transaction::new();
         if empty {
             transaction.delete(log.id());
@@ -262,7 +262,7 @@ impl Shared {
         let hold = log.hold.take().map(Arc::new);
         let waiting = Waiting { memtable: Arc::clone(&old), log: log.id(), hold };
         let mut state = self.state.lock();
-        self.change_view(|view| {
+        self.change_view(&state, |view| {
             view.active = Arc::new(Memtable::new(&self.memory));
             view.waiting.insert(0, old);
         });

@@ -283,7 +283,7 @@ impl Shared {
         user_key: &[u8],
         at: Option<SeqNo>,
     ) -> Result<Option<Bytes>, Error> {
-        let view = self.view();
+        let view = self.glance();
         let sequence = at.unwrap_or_else(|| self.visible());
         self.counters.gets.add(1);
         cost::charge_get();

@@ -1,8 +1,9 @@
 //! What the engine's actors share: the current view for readers, the state that jobs and writers
 //! wait on, and the one way by which the tree changes.
 //!
-//! Locks: `state` before `view`; neither is held over a call to the store or a wait on anything but
-//! its own condition. The engine's transactions on the tree and on its own record go one after the
+//! Readers take the view without a lock: it is an immutable value behind an atomic pointer, and is
+//! replaced as a whole under `state`. `state` is not held over a call to the store or a wait on anything but its
+//! own condition. The engine's transactions on the tree and on its own record go one after the
 //! other, by the role `commits`, so that each starts from what the one before it left.
 
 use std::collections::{BTreeMap, VecDeque};
@@ -10,8 +11,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
+use arc_swap::{ArcSwap, Guard};
 use terrace_env::store::{Reservation, Store, Transaction};
-use terrace_env::sync::{Condvar, Mutex, MutexGuard, RwLock};
+use terrace_env::sync::{Condvar, Mutex, MutexGuard};
 use terrace_env::{FileId, MemoryGauge, SeqNo};
 use terrace_policy::{Backlog, Compaction, Span};
 
@@ -135,7 +137,7 @@ pub(crate) struct Shared {
     pub(crate) tables: TableSpace,
     pub(crate) memory: MemoryGauge,
     pub(crate) counters: Counters,
-    pub(crate) view: RwLock<Arc<View>>,
+    pub(crate) view: ArcSwap<View>,
     /// The newest sequence that readers see.
     pub(crate) visible: AtomicU64,
     /// Ids of key spaces below this exist.
@@ -149,9 +151,15 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    /// What readers see now.
+    /// What readers see now, to be kept.
     pub(crate) fn view(&self) -> Arc<View> {
-        Arc::clone(&self.view.read())
+        self.view.load_full()
+    }
+
+    /// What readers see now, for one look: costs no count in memory that all readers share. To be
+    /// kept for long, [`view`](Self::view) is the cheaper one.
+    pub(crate) fn glance(&self) -> Guard<Arc<View>> {
+        self.view.load()
     }
 
     /// The newest sequence that readers see. To be read after the view: what the view lacks is then
@@ -160,12 +168,11 @@ impl Shared {
         SeqNo(self.visible.load(Ordering::Acquire))
     }
 
-    /// Changes what readers see; `state` is held by the caller.
-    pub(crate) fn change_view(&self, change: impl FnOnce(&mut View)) {
-        let mut view = self.view.write();
-        let mut next = View::clone(&view);
+    /// Changes what readers see. The guard of `state` is the proof that one does so at a time.
+    pub(crate) fn change_view(&self, _: &MutexGuard<'_, State>, change: impl FnOnce(&mut View)) {
+        let mut next = View::clone(&self.view.load());
         change(&mut next);
-        *view = Arc::new(next);
+        self.view.store(Arc::new(next));
     }
 
     /// Commits a change of the tree and lets readers see it. `decider_state` replaces the decider's
@@ -204,7 +211,7 @@ impl Shared {
         state.backlog = backlog;
         state.tree_changes += 1;
         state.no_space = None;
-        self.change_view(|view| {
+        self.change_view(&state, |view| {
             view.version = version;
             if let Some(flushed) = flushed {
                 view.waiting.retain(|table| !Arc::ptr_eq(table, &flushed.memtable));

@@ -1,4 +1,4 @@
-//! The engine's tests, over the in-memory store and on the simulated runner.
+//! The engine's tests, over the in-memory store; on the simulated runner but for `threads`.
 
 mod crash;
 mod determinism;
@@ -7,3 +7,4 @@ mod full;
 mod model;
 mod operations;
 mod scenarios;
+mod threads;
