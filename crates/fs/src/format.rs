@@ -66,9 +66,10 @@ impl Fs {
         let zones = reports.iter().filter(usable).count() as u32;
         let in_conventional = !geometry.conventional.is_empty();
         check_limits(&geometry, zones, in_conventional)?;
-        make_room(&medium, &reports)?;
+        // First of all: it reads what an older store left, to start above its generations.
         let area = SuperblockArea::choose(as_device(&medium))?;
         let of_superblock = area.zones();
+        make_room(&medium, &reports, &of_superblock)?;
         let table = reports
             .iter()
             .map(|report| {
@@ -100,8 +101,12 @@ impl Fs {
 
 /// Empties what an older owner left partly written, if it takes active slots that the first writes
 /// need.
-fn make_room(medium: &Medium, reports: &[ZoneReport]) -> Result<(), StoreError> {
-    let active = reports.iter().filter(|report| report.state.is_active());
+fn make_room(
+    medium: &Medium,
+    reports: &[ZoneReport],
+    cleared: &[ZoneId],
+) -> Result<(), StoreError> {
+    let active = reports.iter().filter(|r| r.state.is_active() && !cleared.contains(&r.zone));
     let taken = active.clone().count() as u32;
     let least = OPEN_ZONES_MIN + 1;
     if medium.geometry().max_active.is_none_or(|limit| taken + least <= limit) {

@@ -13,6 +13,7 @@ mod drive;
 mod failures;
 mod faults;
 mod flips;
+mod format;
 mod full;
 mod golden;
 mod groups;

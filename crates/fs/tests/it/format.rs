@@ -1,0 +1,66 @@
+//! Making stores: what is refused, and what an older store leaves behind.
+
+use std::sync::Arc;
+
+use terrace_env::ByteCount;
+use terrace_env::store::StoreError;
+use terrace_fs::superblock::SuperblockArea;
+use terrace_fs::{FormatOptions, Fs, OPEN_ZONES_MIN, data_zones_min};
+use terrace_zone::{Device, Emulator, Geometry};
+
+use crate::drive::{fewest, format, formatted, mount};
+use crate::readers::table;
+
+fn refusal(geometry: Geometry) -> String {
+    let drive = Arc::new(Emulator::in_memory(geometry, 1).expect("a possible shape"));
+    match Fs::format(drive as Arc<dyn Device>, &FormatOptions::default()) {
+        Err(StoreError::Invalid(what)) => what,
+        other => panic!("expected a refusal, found {other:?}"),
+    }
+}
+
+#[test]
+fn a_drive_with_too_few_zones_is_refused_with_the_number_that_it_takes() {
+    let zones = data_zones_min(256) + 2;
+    let what = refusal(Geometry::uniform(ByteCount::mib(1), zones - 1));
+    assert!(what.contains(&format!("at least {zones} ")), "{what}");
+    assert!(what.contains(&format!("found {}", zones - 1)), "{what}");
+}
+
+#[test]
+fn small_zones_take_more_of_them() {
+    assert!(data_zones_min(16) > data_zones_min(256));
+}
+
+#[test]
+fn a_drive_that_allows_too_few_open_zones_is_refused_with_the_number_that_it_takes() {
+    let least = OPEN_ZONES_MIN + 1;
+    let what = refusal(Geometry { max_open: Some(least - 1), ..fewest() });
+    assert!(what.contains(&format!("{least} open zones")), "{what}");
+    let limits = Geometry { max_open: Some(2), max_active: Some(least - 1), ..fewest() };
+    assert!(refusal(limits).contains("open zones"));
+}
+
+/// An older store's superblock can stand behind the new one, where a write was torn: it must not be
+/// taken for a newer one.
+#[test]
+fn a_store_starts_above_the_generations_of_the_one_before_it() {
+    let drive = formatted(fewest(), 1);
+    let generation = || {
+        let (_, superblock) =
+            SuperblockArea::find(Arc::clone(&drive) as Arc<dyn Device>).expect("a superblock");
+        superblock.generation
+    };
+    let fs = mount(&drive);
+    for _ in 0..5 {
+        fs.roll_journal().expect("a roll");
+        table(&fs).expect("room");
+    }
+    fs.unmount();
+    drop(fs);
+    let older = generation();
+    assert!(older > 4, "{older}");
+    // As many zones are active as the drive allows, so format has to empty some.
+    format(&drive, 2);
+    assert!(generation() > older, "{} after {older}", generation());
+}
