@@ -1,9 +1,9 @@
 //! The crash simulator: a store on an emulated drive, its power cut at every write.
 //!
-//! 1. [`life`](life::live) runs a seeded workload once, in a simulation, and takes a snapshot of
+//! 1. [`live`] runs a seeded workload once, in a simulation, and takes a snapshot of
 //!    the drive before every request that changes it, together with what had been acknowledged by
 //!    then ([`CutPoint`]).
-//! 2. [`trial`] cuts the power at such a point, opens the store again and holds what it finds
+//! 2. [`recover`] cuts the power at such a point, opens the store again and holds what it finds
 //!    against the [`History`]: everything acknowledged as synced is there, what is there is a
 //!    prefix of what was written, and the file system's check is clean.
 //! 3. A trial may live on: it records its own recovery, writes more, and is cut again.
