@@ -10,10 +10,13 @@ use terrace_policy::{Compaction, Span};
 
 use crate::annotation::SPACE_NAME_BYTES_MAX;
 use crate::batch::Batch;
+use crate::bounds::Bounds;
+use crate::cursor::Cursor;
 use crate::key::KeySpaceId;
 use crate::options::{Durability, EngineOptions};
-use crate::scan::{Bounds, Scan, Snapshot};
+use crate::scan::Scan;
 use crate::shared::{CompactionRequest, Shared};
+use crate::snapshot::Snapshot;
 use crate::stats::Stats;
 use crate::verify::{self, Verified};
 use crate::{Error, compaction, flush};
@@ -59,6 +62,11 @@ impl Engine {
     /// What is in the range, in order.
     pub fn scan(&self, space: KeySpaceId, bounds: &Bounds) -> Result<Scan, Error> {
         self.shared.scan(space, bounds, None)
+    }
+
+    /// Walks what is in the range, in both directions.
+    pub fn cursor(&self, space: KeySpaceId, bounds: &Bounds) -> Result<Cursor, Error> {
+        self.shared.cursor(space, bounds, None)
     }
 
     /// What is visible now, for later.

@@ -3,7 +3,8 @@
 //! | question | answered in |
 //! |---|---|
 //! | how is a write made durable and visible | `write`, `room`, `log`, `memtable` |
-//! | how is a key found | `scan`, `version`, `table` |
+//! | how is a key found | `snapshot`, `version`, `table` |
+//! | how are keys gone through in order | `scan`, `cursor`, `merge` |
 //! | how do memtables become tables, and tables other tables | `flush`, `compaction`, `rewrite` |
 //! | how does the tree change | `edit`, `shared` |
 //! | how is it found again | `recovery`, `annotation` |
@@ -15,10 +16,12 @@
 
 mod annotation;
 mod batch;
+mod bounds;
 mod cache;
 mod compaction;
 mod cost;
 mod counters;
+mod cursor;
 mod edit;
 mod engine;
 mod error;
@@ -40,6 +43,7 @@ mod room;
 mod run_cursor;
 mod scan;
 mod shared;
+mod snapshot;
 mod stats;
 mod table;
 mod verify;
@@ -47,11 +51,14 @@ mod version;
 mod write;
 
 pub use batch::{BATCH_BYTES_MAX, Batch};
+pub use bounds::Bounds;
+pub use cursor::Cursor;
 pub use engine::Engine;
 pub use error::Error;
 pub use key::{KEY_BYTES_MAX, KeySpaceId, Kind, VALUE_BYTES_MAX};
 pub use options::{Durability, EngineOptions};
-pub use scan::{Bounds, Scan, Snapshot};
+pub use scan::Scan;
+pub use snapshot::Snapshot;
 pub use stats::{LevelStats, Stats, WriteAmplification};
 pub use table::Compression;
 pub use verify::Verified;

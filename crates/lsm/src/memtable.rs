@@ -26,6 +26,10 @@ use crate::key::{self, KeySpaceId, Kind, SPACE_BYTES, Trailer};
 pub(crate) const NODE_BYTES: usize = 128;
 /// The most entries a cursor copies out at a time.
 const CURSOR_ENTRIES_MAX: usize = 64;
+/// How many it copies out at first, and how many times more at each refill: a seek for one entry
+/// stays cheap.
+const FILL_FIRST: usize = 4;
+const FILL_GROWTH: usize = 4;
 
 /// Where an entry stands, without its memory.
 #[derive(Clone, Copy)]
@@ -39,6 +43,14 @@ struct Place<'a> {
 impl<'a> Place<'a> {
     fn new(space: KeySpaceId, user_key: &'a [u8], trailer: Trailer) -> Self {
         Self { space: space.0, prefix: prefix_of(user_key), user_key, trailer }
+    }
+
+    /// Where an internal key stands.
+    fn of(internal_key: &'a [u8]) -> Self {
+        let (full_key, trailer) = key::split(internal_key);
+        let (space, user_key) =
+            full_key.split_first_chunk::<SPACE_BYTES>().expect("a full key has a key space");
+        Self::new(KeySpaceId(u32::from_be_bytes(*space)), user_key, trailer)
     }
 
     fn order(&self, other: &Place<'_>) -> Ordering {
@@ -231,8 +243,8 @@ impl Memtable {
     }
 }
 
-/// Walks a memtable in order. Holds copies of the next few entries (which share the batches'
-/// memory), so that it needs no guard on the list between steps.
+/// Walks a memtable in order, forward and backward. Holds copies of the next few entries (which
+/// share the batches' memory), so that it needs no guard on the list between steps.
 #[derive(Debug)]
 pub(crate) struct MemoryCursor {
     table: Arc<Memtable>,
@@ -249,18 +261,20 @@ impl MemoryCursor {
 
     /// Moves to the first entry at or behind `target`, an internal key.
     pub(crate) fn seek(&mut self, target: &[u8]) {
-        let (full_key, trailer) = key::split(target);
-        let (space, user_key) =
-            full_key.split_first_chunk::<SPACE_BYTES>().expect("a full key has a key space");
-        let space = KeySpaceId(u32::from_be_bytes(*space));
-        self.nodes.clear();
-        let probe = Place::new(space, user_key, trailer);
-        self.fill(Bound::Included(&probe as &dyn Placed), 4);
+        self.fill(Bound::Included(&Place::of(target) as &dyn Placed), FILL_FIRST);
+    }
+
+    /// Moves to the last entry before `target`, an internal key.
+    pub(crate) fn seek_before(&mut self, target: &[u8]) {
+        self.fill_back(Bound::Excluded(&Place::of(target) as &dyn Placed), FILL_FIRST);
     }
 
     pub(crate) fn seek_to_first(&mut self) {
-        self.nodes.clear();
-        self.fill(Bound::Unbounded, 4);
+        self.fill(Bound::Unbounded, FILL_FIRST);
+    }
+
+    pub(crate) fn seek_to_last(&mut self) {
+        self.fill_back(Bound::Unbounded, FILL_FIRST);
     }
 
     pub(crate) fn next(&mut self) {
@@ -269,8 +283,21 @@ impl MemoryCursor {
             return self.load_key();
         }
         let Some(last) = self.nodes.pop() else { return };
-        let count = ((self.nodes.len() + 1) * 4).min(CURSOR_ENTRIES_MAX);
+        let count = ((self.nodes.len() + 1) * FILL_GROWTH).min(CURSOR_ENTRIES_MAX);
         self.fill(Bound::Excluded(&last as &dyn Placed), count);
+    }
+
+    pub(crate) fn prev(&mut self) {
+        if self.nodes.is_empty() {
+            return;
+        }
+        if self.at > 0 {
+            self.at -= 1;
+            return self.load_key();
+        }
+        let count = (self.nodes.len() * FILL_GROWTH).min(CURSOR_ENTRIES_MAX);
+        let first = self.nodes.swap_remove(0);
+        self.fill_back(Bound::Excluded(&first as &dyn Placed), count);
     }
 
     /// The internal key it stands on, or `None` at the end.
@@ -293,6 +320,16 @@ impl MemoryCursor {
         let first = self.table.nodes.lower_bound(from);
         let rest = std::iter::successors(first, |entry| entry.next());
         self.nodes.extend(rest.take(count).map(|entry| (*entry).clone()));
+        self.load_key();
+    }
+
+    fn fill_back(&mut self, before: Bound<&(dyn Placed + '_)>, count: usize) {
+        self.nodes.clear();
+        let last = self.table.nodes.upper_bound(before);
+        let rest = std::iter::successors(last, |entry| entry.prev());
+        self.nodes.extend(rest.take(count).map(|entry| (*entry).clone()));
+        self.nodes.reverse();
+        self.at = self.nodes.len().saturating_sub(1);
         self.load_key();
     }
 
@@ -371,6 +408,14 @@ mod tests {
         }
         assert_eq!(cursor.key(), None);
         cursor.next();
+        assert_eq!(cursor.key(), None);
+        cursor.seek_before(&key::seek_key(SPACE, &keys[700], SeqNo::MAX));
+        for key in keys[..700].iter().rev() {
+            assert_eq!(&key::split(cursor.key().unwrap()).0[SPACE_BYTES..], key);
+            cursor.prev();
+        }
+        assert_eq!(cursor.key(), None);
+        cursor.prev();
         assert_eq!(cursor.key(), None);
     }
 }

@@ -1,8 +1,11 @@
-//! Merges sorted sources into one order: memtables and runs, each entry once.
+//! Merges sorted sources into one order: memtables and runs, each entry once, forward or backward.
 //!
 //! A binary heap of the sources by the internal key they stand on. Internal keys are unique in a
 //! store; should two be equal all the same, the earlier source goes first, so that the order is
 //! always the same.
+//!
+//! A merge goes into the direction of its last seek. To turn, seek again: sources that are not at
+//! the root stand on the wrong side of it.
 
 use std::cmp::Ordering;
 
@@ -37,10 +40,28 @@ impl Source {
         Ok(())
     }
 
-    fn next(&mut self) -> Result<(), Error> {
+    fn seek_before(&mut self, target: &[u8]) -> Result<(), Error> {
         match self {
-            Self::Memory(cursor) => cursor.next(),
-            Self::Run(cursor) => return cursor.next(),
+            Self::Memory(cursor) => cursor.seek_before(target),
+            Self::Run(cursor) => return cursor.seek_before(target),
+        }
+        Ok(())
+    }
+
+    fn seek_to_last(&mut self) -> Result<(), Error> {
+        match self {
+            Self::Memory(cursor) => cursor.seek_to_last(),
+            Self::Run(cursor) => return cursor.seek_to_last(),
+        }
+        Ok(())
+    }
+
+    fn step(&mut self, direction: Direction) -> Result<(), Error> {
+        match (self, direction) {
+            (Self::Memory(cursor), Direction::Forward) => cursor.next(),
+            (Self::Memory(cursor), Direction::Backward) => cursor.prev(),
+            (Self::Run(cursor), Direction::Forward) => return cursor.next(),
+            (Self::Run(cursor), Direction::Backward) => return cursor.prev(),
         }
         Ok(())
     }
@@ -53,11 +74,20 @@ impl Source {
     }
 }
 
+/// Where a walk goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Direction {
+    Forward,
+    Backward,
+}
+
 /// Walks several sources in one order.
 #[derive(Debug)]
 pub(crate) struct Merge {
     sources: Vec<Source>,
-    /// The sources that are not at their end, as a heap: the smallest key at the root.
+    direction: Direction,
+    /// The sources that are not at their end, as a heap: the key that comes first in the direction
+    /// at the root.
     heap: Vec<usize>,
 }
 
@@ -65,28 +95,50 @@ impl Merge {
     /// A merge that stands nowhere until it seeks.
     pub(crate) fn new(sources: Vec<Source>) -> Self {
         let heap = Vec::with_capacity(sources.len());
-        Self { sources, heap }
+        Self { sources, direction: Direction::Forward, heap }
     }
 
-    /// Moves to the first entry at or behind `target`, an internal key.
+    /// Moves to the first entry at or behind `target`, an internal key, to go forward.
     pub(crate) fn seek(&mut self, target: &[u8]) -> Result<(), Error> {
-        self.heap.clear();
-        self.sources.iter_mut().try_for_each(|source| source.seek(target))?;
-        self.build();
-        Ok(())
+        self.start(Direction::Forward, |source| source.seek(target))
     }
 
+    /// Moves to the first entry, to go forward.
     pub(crate) fn seek_to_first(&mut self) -> Result<(), Error> {
-        self.heap.clear();
-        self.sources.iter_mut().try_for_each(Source::seek_to_first)?;
-        self.build();
-        Ok(())
+        self.start(Direction::Forward, Source::seek_to_first)
     }
 
-    /// Moves to the next entry. After an error it stands at the end.
+    /// Moves to the last entry before `target`, an internal key, to go backward.
+    pub(crate) fn seek_before(&mut self, target: &[u8]) -> Result<(), Error> {
+        self.start(Direction::Backward, |source| source.seek_before(target))
+    }
+
+    /// Moves to the last entry, to go backward.
+    pub(crate) fn seek_to_last(&mut self) -> Result<(), Error> {
+        self.start(Direction::Backward, Source::seek_to_last)
+    }
+
+    /// Moves to the next entry. After an error it stands nowhere.
+    ///
+    /// # Panics
+    /// In debug builds, when it goes backward.
     pub(crate) fn next(&mut self) -> Result<(), Error> {
+        debug_assert!(self.direction == Direction::Forward, "a merge that goes forward");
+        self.step()
+    }
+
+    /// Moves to the entry before. After an error it stands nowhere.
+    ///
+    /// # Panics
+    /// In debug builds, when it goes forward.
+    pub(crate) fn prev(&mut self) -> Result<(), Error> {
+        debug_assert!(self.direction == Direction::Backward, "a merge that goes backward");
+        self.step()
+    }
+
+    fn step(&mut self) -> Result<(), Error> {
         let Some(&top) = self.heap.first() else { return Ok(()) };
-        if let Err(error) = self.sources[top].next() {
+        if let Err(error) = self.sources[top].step(self.direction) {
             self.heap.clear();
             return Err(error);
         }
@@ -124,12 +176,20 @@ impl Merge {
         }
     }
 
-    fn build(&mut self) {
+    fn start(
+        &mut self,
+        direction: Direction,
+        seek: impl FnMut(&mut Source) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        self.heap.clear();
+        self.direction = direction;
+        self.sources.iter_mut().try_for_each(seek)?;
         let sources = &self.sources;
         self.heap.extend((0..sources.len()).filter(|&source| sources[source].key().is_some()));
         for at in (0..self.heap.len() / 2).rev() {
             self.sift_down(at);
         }
+        Ok(())
     }
 
     fn sift_down(&mut self, mut at: usize) {
@@ -154,7 +214,9 @@ impl Merge {
             (Some(left), Some(right)) => key::compare(left, right),
             (left, right) => left.is_none().cmp(&right.is_none()),
         };
-        order.then(left.cmp(&right)) == Ordering::Less
+        let order = order.then(left.cmp(&right));
+        order
+            == if self.direction == Direction::Forward { Ordering::Less } else { Ordering::Greater }
     }
 }
 
@@ -196,6 +258,15 @@ mod tests {
                 seen.push((full_key[4], std::cmp::Reverse(trailer.sequence().0)));
                 merge.next().unwrap();
             }
+            assert_eq!(seen, all);
+            merge.seek_to_last().unwrap();
+            let mut seen = Vec::new();
+            while let Some(found) = merge.key() {
+                let (full_key, trailer) = key::split(found);
+                seen.push((full_key[4], std::cmp::Reverse(trailer.sequence().0)));
+                merge.prev().unwrap();
+            }
+            seen.reverse();
             assert_eq!(seen, all);
         }
     }

@@ -1,4 +1,5 @@
-//! Walks a sorted run: its segments one behind the other, each only within its range.
+//! Walks a sorted run, forward and backward: its segments one behind the other, each only within
+//! its range.
 
 use std::sync::Arc;
 
@@ -47,11 +48,43 @@ impl RunCursor {
         self.settle()
     }
 
+    /// Moves to the last entry before `target`, an internal key.
+    pub(crate) fn seek_before(&mut self, target: &[u8]) -> Result<(), Error> {
+        let (full_key, _) = key::split(target);
+        let segments = &self.run.segments;
+        let behind = segments.partition_point(|segment| &segment.span.start[..] <= full_key);
+        let Some(at) = behind.checked_sub(1) else {
+            self.cursor = None;
+            return Ok(());
+        };
+        if &segments[at].span.end[..] <= full_key {
+            self.start_at_end(at)?;
+        } else {
+            self.open(at)?;
+            if let Some(cursor) = &mut self.cursor {
+                cursor.seek_before(target)?;
+            }
+        }
+        self.settle_back()
+    }
+
+    pub(crate) fn seek_to_last(&mut self) -> Result<(), Error> {
+        self.start_at_end(self.run.segments.len() - 1)?;
+        self.settle_back()
+    }
+
     pub(crate) fn next(&mut self) -> Result<(), Error> {
         if let Some(cursor) = &mut self.cursor {
             cursor.next()?;
         }
         self.settle()
+    }
+
+    pub(crate) fn prev(&mut self) -> Result<(), Error> {
+        if let Some(cursor) = &mut self.cursor {
+            cursor.prev()?;
+        }
+        self.settle_back()
     }
 
     /// The internal key it stands on, or `None` at the end.
@@ -79,6 +112,30 @@ impl RunCursor {
                 return Ok(());
             }
             self.start(self.at + 1)?;
+        }
+        Ok(())
+    }
+
+    /// Goes back to the segment before while this one has no entry left within its range.
+    fn settle_back(&mut self) -> Result<(), Error> {
+        while let Some(cursor) = &self.cursor {
+            let start = &self.run.segments[self.at].span.start;
+            if cursor.key().is_some_and(|found| key::split(found).0 >= &start[..]) {
+                return Ok(());
+            }
+            match self.at.checked_sub(1) {
+                Some(before) => self.start_at_end(before)?,
+                None => self.cursor = None,
+            }
+        }
+        Ok(())
+    }
+
+    /// Stands on the last entry of a segment.
+    fn start_at_end(&mut self, at: usize) -> Result<(), Error> {
+        self.open(at)?;
+        if let (Some(cursor), Some(segment)) = (&mut self.cursor, segments_at(&self.run, at)) {
+            cursor.seek_before(&key::internal_key(&segment.span.end, Trailer::NEWEST))?;
         }
         Ok(())
     }

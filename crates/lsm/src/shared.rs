@@ -2,9 +2,10 @@
 //! wait on, and the one way by which the tree changes.
 //!
 //! Readers take the view without a lock: it is an immutable value behind an atomic pointer, and is
-//! replaced as a whole under `state`. `state` is not held over a call to the store or a wait on anything but its
-//! own condition. The engine's transactions on the tree and on its own record go one after the
-//! other, by the role `commits`, so that each starts from what the one before it left.
+//! replaced as a whole under `state`. `state` is not held over a call to the store or a wait on
+//! anything but its own condition. The engine's transactions on the tree and on its own record go
+//! one after the other, by the role `commits`, so that each starts from what the one before it
+//! left.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;

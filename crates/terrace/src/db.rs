@@ -7,7 +7,7 @@ use bytes::Bytes;
 use terrace_env::Store;
 use terrace_fs::dir::{DirOptions, DirStore};
 use terrace_fs::{Access, FormatOptions, Fs, MountOptions};
-use terrace_lsm::{Bounds, Durability, Engine, KeySpaceId, Scan, Stats, Verified};
+use terrace_lsm::{Bounds, Cursor, Durability, Engine, KeySpaceId, Scan, Stats, Verified};
 
 use terrace_zone::Device;
 
@@ -119,9 +119,34 @@ impl Db {
 
     /// The keys and values in the range, in order, as they are now, whatever is written meanwhile.
     ///
-    /// A scan pins what it reads: kept for long, it keeps space from being freed.
+    /// `scan.rev()` gives them backward. A scan pins what it reads: kept for long, it keeps space
+    /// from being freed.
     pub fn scan(&self, bounds: impl Into<Bounds>) -> Result<Scan, Error> {
         self.default.scan(bounds)
+    }
+
+    /// Walks the keys in the range in both directions, as they are now, whatever is written
+    /// meanwhile. It pins what it reads, as a scan does.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use terrace::{Db, MemoryStore, Options};
+    /// # fn main() -> Result<(), terrace::Error> {
+    /// let db = Db::open(Arc::new(MemoryStore::new()), Options::default())?;
+    /// for key in [b"a", b"c", b"e"] {
+    ///     db.put(key, b"")?;
+    /// }
+    /// let mut cursor = db.cursor(..)?;
+    /// assert!(cursor.seek(b"b")?);
+    /// assert_eq!(cursor.key(), b"c");
+    /// assert!(cursor.prev()?);
+    /// assert_eq!(cursor.key(), b"a");
+    /// assert!(!cursor.prev()?);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn cursor(&self, bounds: impl Into<Bounds>) -> Result<Cursor, Error> {
+        self.default.cursor(bounds)
     }
 
     /// Applies a batch as a whole, with the durability of the [`Options`].

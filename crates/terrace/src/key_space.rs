@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use terrace_lsm::{Bounds, KeySpaceId, Scan};
+use terrace_lsm::{Bounds, Cursor, KeySpaceId, Scan};
 
 use crate::db::Inner;
 use crate::{Batch, Error};
@@ -51,6 +51,11 @@ impl KeySpace {
     /// The keys and values in the range, in order, as they are now.
     pub fn scan(&self, bounds: impl Into<Bounds>) -> Result<Scan, Error> {
         Ok(self.inner.engine.scan(self.id, &bounds.into())?)
+    }
+
+    /// Walks the keys in the range in both directions, as they are now.
+    pub fn cursor(&self, bounds: impl Into<Bounds>) -> Result<Cursor, Error> {
+        Ok(self.inner.engine.cursor(self.id, &bounds.into())?)
     }
 
     /// Merges what is in the range until it is in one run, and waits for it.

@@ -1,7 +1,7 @@
 //! What was there at one moment.
 
 use bytes::Bytes;
-use terrace_lsm::{Bounds, KeySpaceId, Scan};
+use terrace_lsm::{Bounds, Cursor, KeySpaceId, Scan};
 
 use crate::{Error, KeySpace};
 
@@ -29,5 +29,15 @@ impl Snapshot {
     /// What was in the range of a key space, in order.
     pub fn scan_in(&self, space: &KeySpace, bounds: impl Into<Bounds>) -> Result<Scan, Error> {
         Ok(self.0.scan(space.id(), &bounds.into())?)
+    }
+
+    /// Walks what was in the range of the default key space, in both directions.
+    pub fn cursor(&self, bounds: impl Into<Bounds>) -> Result<Cursor, Error> {
+        Ok(self.0.cursor(KeySpaceId::DEFAULT, &bounds.into())?)
+    }
+
+    /// Walks what was in the range of a key space, in both directions.
+    pub fn cursor_in(&self, space: &KeySpace, bounds: impl Into<Bounds>) -> Result<Cursor, Error> {
+        Ok(self.0.cursor(space.id(), &bounds.into())?)
     }
 }

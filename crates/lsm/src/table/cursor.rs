@@ -1,4 +1,4 @@
-//! Walks a table's entries in order, reading ahead.
+//! Walks a table's entries in order, forward and backward, reading ahead.
 //!
 //! A scan begins with single blocks and reads further ahead the longer it goes on; a job reads a
 //! large stretch at once. What is read ahead is not put into the block cache: a long scan would
@@ -50,7 +50,7 @@ impl TableCursor {
             Walk::Scan => 0,
             Walk::Job(_) => JOB_AHEAD,
         };
-        let ahead = ReadAhead { bytes: Bytes::new(), offset: 0, size };
+        let ahead = ReadAhead { bytes: Bytes::new(), offset: 0, end: 0, size };
         Self { table, walk, index, data: None, valid: false, ahead }
     }
 
@@ -75,10 +75,44 @@ impl TableCursor {
         Ok(())
     }
 
+    /// Moves to the last entry before `target`, an internal key.
+    pub(crate) fn seek_before(&mut self, target: &[u8]) -> Result<(), Error> {
+        self.valid = false;
+        self.index.seek(target)?;
+        if self.index.key().is_none() {
+            return self.seek_to_last();
+        }
+        // What lies in the blocks before this one is before their separators, and so before the
+        // target.
+        if self.load_block()? {
+            self.data_mut().seek_before(target)?;
+            self.settle_back()?;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn seek_to_last(&mut self) -> Result<(), Error> {
+        self.valid = false;
+        self.index.seek_to_last()?;
+        if self.load_block()? {
+            self.data_mut().seek_to_last()?;
+            self.settle_back()?;
+        }
+        Ok(())
+    }
+
     pub(crate) fn next(&mut self) -> Result<(), Error> {
         if self.valid {
             self.data_mut().next()?;
             self.settle()?;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn prev(&mut self) -> Result<(), Error> {
+        if self.valid {
+            self.data_mut().prev()?;
+            self.settle_back()?;
         }
         Ok(())
     }
@@ -106,21 +140,37 @@ impl TableCursor {
 
     /// Goes on to the next block while this one has no entry left.
     fn settle(&mut self) -> Result<(), Error> {
-        self.valid = false;
-        loop {
-            let data = self.data.as_ref().expect("a cursor with a block");
-            if let Some(key) = data.key() {
-                let offset = data.block_offset();
-                self.table.kind_of(key, offset)?;
-                self.valid = true;
-                return Ok(());
-            }
+        while !self.check()? {
             self.index.next()?;
             if !self.load_block()? {
                 return Ok(());
             }
             self.data_mut().seek_to_first()?;
         }
+        Ok(())
+    }
+
+    /// Goes back to the block before while this one has no entry left.
+    fn settle_back(&mut self) -> Result<(), Error> {
+        while !self.check()? {
+            self.index.prev()?;
+            if !self.load_block()? {
+                return Ok(());
+            }
+            self.data_mut().seek_to_last()?;
+        }
+        Ok(())
+    }
+
+    /// Whether it stands on an entry of its block, and a sound one.
+    fn check(&mut self) -> Result<bool, Error> {
+        self.valid = false;
+        let data = self.data.as_ref().expect("a cursor with a block");
+        if let Some(key) = data.key() {
+            self.table.kind_of(key, data.block_offset())?;
+            self.valid = true;
+        }
+        Ok(self.valid)
     }
 
     /// Loads the block that the index stands on; `false` at the end.
@@ -156,8 +206,10 @@ impl TableCursor {
 #[derive(Debug)]
 struct ReadAhead {
     bytes: Bytes,
-    /// Where `bytes` begins in the table.
+    /// The stretch of the table that was read last or found in the cache; `bytes`, where there are
+    /// any, are what is in it.
     offset: u64,
+    end: u64,
     /// How much the next read takes, at least.
     size: usize,
 }
@@ -169,17 +221,21 @@ impl ReadAhead {
         (end <= self.bytes.len()).then(|| self.bytes.slice(start..end))
     }
 
-    /// A block was found in the cache: the walk goes on behind it.
+    /// A block was found in the cache: the walk goes on behind it, or before it.
     fn passed(&mut self, handle: Handle) {
         self.bytes = Bytes::new();
-        self.offset = handle.offset + u64::from(handle.size);
+        (self.offset, self.end) = (handle.offset, handle.offset + u64::from(handle.size));
     }
 
     fn fill(&mut self, table: &Table, handle: Handle, walk: Walk) -> Result<Bytes, Error> {
+        let handle_end = handle.offset + u64::from(handle.size);
+        // A stretch may begin or end within a block, which is then read again.
+        let last = self.offset..=self.end;
+        let goes_on = 0 < handle.offset && last.contains(&handle.offset) && self.end < handle_end;
+        let goes_back = handle.offset < self.offset && last.contains(&handle_end);
         let cause = match walk {
             Walk::Scan => {
-                let goes_on = handle.offset == self.offset + self.bytes.len() as u64;
-                self.size = match (goes_on && handle.offset > 0, self.size) {
+                self.size = match (goes_on || goes_back, self.size) {
                     (false, _) => 0,
                     (true, 0) => SCAN_AHEAD_FIRST,
                     (true, size) => (size * 2).min(SCAN_AHEAD_MAX),
@@ -188,10 +244,16 @@ impl ReadAhead {
             }
             Walk::Job(cause) => cause,
         };
-        let left = usize::try_from(table.data_end() - handle.offset).unwrap_or(usize::MAX);
-        let size = self.size.min(left).max(handle.size as usize);
-        self.bytes = table.read(handle.offset, size, cause)?;
-        self.offset = handle.offset;
-        Ok(self.bytes.slice(..handle.size as usize))
+        let size = self.size.max(handle.size as usize) as u64;
+        let (offset, end) = if goes_back {
+            (handle_end.saturating_sub(size), handle_end)
+        } else {
+            (handle.offset, handle_end.max(table.data_end().min(handle.offset + size)))
+        };
+        let stretch = usize::try_from(end - offset).expect("a stretch within its bounds");
+        self.bytes = table.read(offset, stretch, cause)?;
+        (self.offset, self.end) = (offset, end);
+        let start = (handle.offset - offset) as usize;
+        Ok(self.bytes.slice(start..start + handle.size as usize))
     }
 }

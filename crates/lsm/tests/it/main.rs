@@ -8,3 +8,4 @@ mod model;
 mod operations;
 mod scenarios;
 mod threads;
+mod walks;

@@ -1,13 +1,21 @@
 //! Random operations of every kind against the model.
 
+use std::collections::BTreeMap;
+
 use terrace_env::random::{Random, Rng, RngCore};
 use terrace_env::store::{CrashMode, MemoryStore};
 use terrace_env::{runner, test_seeds};
 use terrace_lsm::{Bounds, Durability, Engine, KeySpaceId, Snapshot};
 
 use crate::model::{self, Contents, Model, Write, batch, contents, open};
+use crate::walks::{Held, Walk, check_both_ends};
 
 const KEYS: u64 = 150;
+
+/// Keys that are prefixes of each other, and the empty key, are among them.
+fn key_of(number: u64) -> Vec<u8> {
+    format!("{number:b}").repeat((number % 3) as usize).into_bytes()
+}
 
 /// A run of random operations.
 pub(crate) struct Run {
@@ -17,6 +25,8 @@ pub(crate) struct Run {
     random: Random,
     spaces: Vec<KeySpaceId>,
     snapshots: Vec<(Snapshot, Contents)>,
+    /// Cursors that live on while everything changes.
+    walks: Vec<Walk>,
 }
 
 impl Run {
@@ -25,15 +35,21 @@ impl Run {
         let engine = open(&store);
         let spaces = vec![KeySpaceId::DEFAULT, engine.create_key_space("users").unwrap()];
         let random = Random::seeded(seed);
-        Self { store, engine, model: Model::default(), random, spaces, snapshots: Vec::new() }
+        Self {
+            store,
+            engine,
+            model: Model::default(),
+            random,
+            spaces,
+            snapshots: Vec::new(),
+            walks: Vec::new(),
+        }
     }
 
     fn key(&mut self) -> (KeySpaceId, Vec<u8>) {
         let space = self.spaces[self.random.random_range(0..self.spaces.len())];
         let number = self.random.random_range(0..KEYS);
-        // Keys that are prefixes of each other, and the empty key, are among them.
-        let key = format!("{number:b}").repeat((number % 3) as usize);
-        (space, key.into_bytes())
+        (space, key_of(number))
     }
 
     fn write(&mut self) -> Write {
@@ -72,7 +88,8 @@ impl Run {
         assert_eq!(found.as_deref(), expected.map(|value| &value[..]));
     }
 
-    fn check_range(&mut self) {
+    /// A range by chance, and what it holds in `contents`.
+    fn range(&mut self, contents: Option<&Contents>) -> (KeySpaceId, Bounds, Held) {
         let (space, key) = self.key();
         let (_, other) = self.key();
         type Inside = fn(&[u8], &[u8], &[u8]) -> bool;
@@ -82,14 +99,48 @@ impl Run {
             2 => (Bounds::starting_at(&key).until(&other), |k, from, to| from <= k && k < to),
             _ => (Bounds::from(key.clone()..=other.clone()), |k, from, to| from <= k && k <= to),
         };
-        let held = self.model.now.iter();
-        let expected: Vec<_> = held
+        let held = contents.unwrap_or(&self.model.now).iter();
+        let held = held
             .filter(|((of, k), _)| *of == space && inside(k, &key, &other))
             .map(|((_, k), value)| (k.clone(), value.clone()))
             .collect();
+        (space, bounds, held)
+    }
+
+    fn check_range(&mut self) {
+        let (space, bounds, held) = self.range(None);
         let scan = self.engine.scan(space, &bounds).unwrap().map(Result::unwrap);
         let found: Vec<_> = scan.map(|(key, value)| (key.to_vec(), value.to_vec())).collect();
+        let expected: Vec<_> = held.clone().into_iter().collect();
         assert_eq!(found, expected, "{bounds:?}");
+        let scan = self.engine.scan(space, &bounds).unwrap();
+        check_both_ends(scan, &held, &mut self.random);
+    }
+
+    /// Begins a walk, now or in a snapshot.
+    fn begin_walk(&mut self) {
+        if self.walks.len() > 3 {
+            self.walks.remove(0);
+        }
+        let then = self.snapshots.pop();
+        let (space, bounds, held) = self.range(then.as_ref().map(|(_, contents)| contents));
+        let cursor = match &then {
+            Some((snapshot, _)) => snapshot.cursor(space, &bounds),
+            None => self.engine.cursor(space, &bounds),
+        };
+        self.walks.push(Walk::new(cursor.unwrap(), held));
+        self.snapshots.extend(then);
+    }
+
+    fn go_on_with_walks(&mut self) {
+        let mut walks = std::mem::take(&mut self.walks);
+        for walk in &mut walks {
+            for _ in 0..self.random.random_range(1..12) {
+                let (_, sought) = self.key();
+                walk.step(&mut self.random, &sought);
+            }
+        }
+        self.walks = walks;
     }
 
     fn check_snapshot(&mut self) {
@@ -114,6 +165,7 @@ impl Run {
     /// A power cut, or a clean end, and another start.
     fn reopen(&mut self) {
         self.snapshots.clear();
+        self.walks.clear();
         let mode = match self.random.random_range(0..4) {
             0 => {
                 self.engine.close().unwrap();
@@ -135,7 +187,9 @@ impl Run {
         match self.random.random_range(0..1000) {
             0..700 => self.write_some(),
             700..900 => self.check_get(),
-            900..950 => self.check_range(),
+            900..920 => self.check_range(),
+            920..925 => self.begin_walk(),
+            925..950 => self.go_on_with_walks(),
             950..960 => self.take_snapshot(),
             960..975 => self.check_snapshot(),
             975..980 => self.engine.flush().unwrap(),
@@ -158,10 +212,12 @@ impl Run {
         }
     }
 
-    fn write_everything_again(&mut self) {
-        let held = self.model.now.clone().into_iter();
+    /// Writes every key there is, so that every entry from before has one above it to merge with.
+    fn write_every_key(&mut self) {
+        let keys = self.spaces.iter().flat_map(|&space| (0..KEYS).map(move |n| (space, key_of(n))));
+        let writes: BTreeMap<_, _> = keys.map(|place| (place, b"new".to_vec())).collect();
         let writes: Vec<Write> =
-            held.map(|((space, key), value)| (space, key, Some(value))).collect();
+            writes.into_iter().map(|((space, key), value)| (space, key, Some(value))).collect();
         self.engine.write(batch(&writes), Durability::Buffered).unwrap();
         self.model.write(writes);
     }
@@ -182,7 +238,8 @@ fn random_operations_agree_with_an_ordered_map() {
             run.check();
             // What only snapshots kept goes with the next merge of its range.
             run.snapshots.clear();
-            run.write_everything_again();
+            run.walks.clear();
+            run.write_every_key();
             run.engine.compact_all().unwrap();
             run.check();
             let levels = run.engine.stats().levels;

@@ -1,0 +1,79 @@
+//! Ranges of keys, as clients give them. Pure; no state.
+
+use std::ops::Bound;
+
+use crate::key::{self, KeySpaceId};
+
+/// The keys that a scan, a cursor or a compaction covers, within one key space.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Bounds {
+    start: Bound<Vec<u8>>,
+    end: Bound<Vec<u8>>,
+}
+
+impl Bounds {
+    /// All keys.
+    #[must_use]
+    pub fn all() -> Self {
+        Self { start: Bound::Unbounded, end: Bound::Unbounded }
+    }
+
+    /// The keys that begin with `prefix`.
+    #[must_use]
+    pub fn prefix(prefix: &[u8]) -> Self {
+        let end = key::prefix_end(prefix).map_or(Bound::Unbounded, Bound::Excluded);
+        Self { start: Bound::Included(prefix.to_vec()), end }
+    }
+
+    /// The keys from `key` on.
+    #[must_use]
+    pub fn starting_at(key: &[u8]) -> Self {
+        Self { start: Bound::Included(key.to_vec()), end: Bound::Unbounded }
+    }
+
+    /// The same, up to and without `key`.
+    #[must_use]
+    pub fn until(mut self, key: &[u8]) -> Self {
+        self.end = Bound::Excluded(key.to_vec());
+        self
+    }
+
+    /// As full keys: the first in the range, and the first behind it (`None`: no key is).
+    pub(crate) fn full_keys(&self, space: KeySpaceId) -> (Vec<u8>, Option<Vec<u8>>) {
+        let full = |user_key: &[u8]| key::full_key(space, user_key);
+        let start = match &self.start {
+            Bound::Included(key) => full(key),
+            Bound::Excluded(key) => key::successor(&full(key)),
+            Bound::Unbounded => full(&[]),
+        };
+        let end = match &self.end {
+            Bound::Included(key) => Some(key::successor(&full(key))),
+            Bound::Excluded(key) => Some(full(key)),
+            Bound::Unbounded => space.0.checked_add(1).map(|next| {
+                let next = KeySpaceId(next);
+                key::full_key(next, &[])
+            }),
+        };
+        (start, end)
+    }
+}
+
+impl From<std::ops::RangeFull> for Bounds {
+    fn from(_: std::ops::RangeFull) -> Self {
+        Self::all()
+    }
+}
+
+macro_rules! bounds_from {
+    ($($range:ident),*) => {$(
+        impl<K: AsRef<[u8]>> From<std::ops::$range<K>> for Bounds {
+            fn from(range: std::ops::$range<K>) -> Self {
+                use std::ops::RangeBounds;
+                let owned = |bound: Bound<&K>| bound.map(|key| key.as_ref().to_vec());
+                Self { start: owned(range.start_bound()), end: owned(range.end_bound()) }
+            }
+        }
+    )*};
+}
+
+bounds_from!(Range, RangeFrom, RangeTo, RangeInclusive, RangeToInclusive);

@@ -1,0 +1,262 @@
+//! Walks the keys of a consistent view, in both directions.
+//!
+//! A cursor sees what was visible when it was made, whatever is written meanwhile. It pins the
+//! memtables and files it may read, so a cursor that is kept for long keeps space from being freed.
+//!
+//! Of each key the newest visible version decides, and nothing is seen of a deleted key:
+//! - Forward, versions come newest first. The first visible one decides, the rest is passed over;
+//!   the cursor's entry is the merge's.
+//! - Backward, versions come oldest first. The last visible one decides, which is known when the
+//!   next smaller key comes up; so the merge stands there already, and the cursor keeps the value.
+//!
+//! To turn, the merge seeks to the cursor's key from the other side.
+
+use bytes::Bytes;
+use std::sync::Arc;
+use terrace_env::SeqNo;
+
+use crate::Error;
+use crate::bounds::Bounds;
+use crate::cost;
+use crate::key::{self, KeySpaceId, Kind, SPACE_BYTES, Trailer};
+use crate::memtable::MemoryCursor;
+use crate::merge::{Merge, Source};
+use crate::run_cursor::RunCursor;
+use crate::shared::View;
+use crate::table::Walk;
+
+/// How many entries are gone through between two charges of processor time.
+const CHARGE_ENTRIES: u32 = 64;
+
+/// Walks the keys of a range, in both directions, as they were when it was made.
+///
+/// It stands on a key, or nowhere: at first, beyond either end, and after an error. Nowhere lies
+/// between the last key and the first: [`next`](Self::next) leads from there to the first,
+/// [`prev`](Self::prev) to the last.
+pub struct Cursor {
+    merge: Merge,
+    /// Sees entries up to this.
+    sequence: SeqNo,
+    space: KeySpaceId,
+    /// The first full key that it may stand on, and the first behind the last (`None`: no key is).
+    start: Vec<u8>,
+    end: Option<Vec<u8>>,
+    standing: Standing,
+    /// The full key that it stands on.
+    full_key: Vec<u8>,
+    /// The value, when it went backward.
+    value: Bytes,
+    uncharged: u32,
+}
+
+/// Where a cursor stands, and how it came there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Standing {
+    Nowhere,
+    /// On the merge's entry.
+    Forward,
+    /// On a key behind the merge's entry.
+    Backward,
+}
+
+impl Cursor {
+    pub(crate) fn new(view: &View, sequence: SeqNo, space: KeySpaceId, bounds: &Bounds) -> Self {
+        let memory = |table| Source::Memory(MemoryCursor::new(Arc::clone(table)));
+        let run = |run: &Arc<_>| Source::Run(Box::new(RunCursor::new(Arc::clone(run), Walk::Scan)));
+        let memtables = view.memtables().filter(|table| !table.is_empty()).map(memory);
+        let runs = view.version.places().map(|(_, one)| run(one));
+        let (start, end) = bounds.full_keys(space);
+        Self {
+            merge: Merge::new(memtables.chain(runs).collect()),
+            sequence,
+            space,
+            start,
+            end,
+            standing: Standing::Nowhere,
+            full_key: Vec::new(),
+            value: Bytes::new(),
+            uncharged: 0,
+        }
+    }
+
+    /// Moves to the first key of the range; `false` if there is none.
+    pub fn seek_to_first(&mut self) -> Result<bool, Error> {
+        self.start_forward(&self.start.clone())
+    }
+
+    /// Moves to the last key of the range; `false` if there is none.
+    pub fn seek_to_last(&mut self) -> Result<bool, Error> {
+        self.start_backward(self.end.clone())
+    }
+
+    /// Moves to the first key of the range that is not before `user_key`; `false` if there is none.
+    pub fn seek(&mut self, user_key: &[u8]) -> Result<bool, Error> {
+        let sought = key::full_key(self.space, user_key).max(self.start.clone());
+        self.start_forward(&sought)
+    }
+
+    /// Moves to the last key of the range that is not behind `user_key`; `false` if there is none.
+    pub fn seek_back(&mut self, user_key: &[u8]) -> Result<bool, Error> {
+        let behind = key::successor(&key::full_key(self.space, user_key));
+        let end = match &self.end {
+            Some(end) if *end < behind => end.clone(),
+            _ => behind,
+        };
+        self.start_backward(Some(end))
+    }
+
+    /// Moves to the next key; `false` beyond the last.
+    #[expect(clippy::should_implement_trait, reason = "one of two directions, and may fail")]
+    pub fn next(&mut self) -> Result<bool, Error> {
+        match self.standing {
+            Standing::Nowhere => self.seek_to_first(),
+            Standing::Backward => self.start_forward(&key::successor(&self.full_key)),
+            Standing::Forward => {
+                self.standing = Standing::Nowhere;
+                self.merge.next()?;
+                self.find_forward(true)
+            }
+        }
+    }
+
+    /// Moves to the key before; `false` beyond the first.
+    pub fn prev(&mut self) -> Result<bool, Error> {
+        match self.standing {
+            Standing::Nowhere => self.seek_to_last(),
+            Standing::Forward => self.start_backward(Some(self.full_key.clone())),
+            Standing::Backward => {
+                self.standing = Standing::Nowhere;
+                self.find_backward()
+            }
+        }
+    }
+
+    /// Whether it stands on a key.
+    #[must_use]
+    pub fn is_on_key(&self) -> bool {
+        self.standing != Standing::Nowhere
+    }
+
+    /// The key it stands on.
+    ///
+    /// # Panics
+    /// When it stands nowhere.
+    #[must_use]
+    pub fn key(&self) -> &[u8] {
+        assert!(self.is_on_key(), "the cursor stands on no key");
+        &self.full_key[SPACE_BYTES..]
+    }
+
+    /// The value it stands on; shares the memory of the block that it lies in.
+    ///
+    /// # Panics
+    /// When it stands nowhere.
+    #[must_use]
+    pub fn value(&self) -> Bytes {
+        match self.standing {
+            Standing::Forward => self.merge.value(),
+            Standing::Backward => self.value.clone(),
+            Standing::Nowhere => panic!("the cursor stands on no key"),
+        }
+    }
+
+    /// From now on ends before the key that `other` stands on.
+    pub(crate) fn end_at(&mut self, other: &Self) {
+        self.end.get_or_insert_default().clone_from(&other.full_key);
+    }
+
+    /// From now on begins behind the key that `other` stands on.
+    pub(crate) fn start_behind(&mut self, other: &Self) {
+        self.start.clone_from(&other.full_key);
+        self.start.push(0);
+    }
+
+    /// Moves to the first visible key at or behind a full key.
+    fn start_forward(&mut self, from: &[u8]) -> Result<bool, Error> {
+        self.standing = Standing::Nowhere;
+        self.merge.seek(&key::internal_key(from, Trailer::NEWEST))?;
+        self.find_forward(false)
+    }
+
+    /// Moves to the last visible key before a full key, or of all.
+    fn start_backward(&mut self, before: Option<Vec<u8>>) -> Result<bool, Error> {
+        self.standing = Standing::Nowhere;
+        match before {
+            Some(before) => self.merge.seek_before(&key::internal_key(&before, Trailer::NEWEST))?,
+            None => self.merge.seek_to_last()?,
+        }
+        self.find_backward()
+    }
+
+    /// Goes on to a visible key; `decided`: `full_key` is done with.
+    fn find_forward(&mut self, mut decided: bool) -> Result<bool, Error> {
+        while let Some(found) = self.merge.key() {
+            let (full_key, trailer) = key::split(found);
+            if self.end.as_ref().is_some_and(|end| full_key >= &end[..]) {
+                break;
+            }
+            self.uncharged += 1;
+            let same = decided && full_key == self.full_key;
+            if !same && trailer.sequence() <= self.sequence {
+                self.full_key.clear();
+                self.full_key.extend_from_slice(full_key);
+                decided = true;
+                if trailer.kind() == Some(Kind::Put) {
+                    return Ok(self.arrive(Standing::Forward));
+                }
+            }
+            self.merge.next()?;
+        }
+        Ok(self.arrive(Standing::Nowhere))
+    }
+
+    /// Goes back to a visible key.
+    fn find_backward(&mut self) -> Result<bool, Error> {
+        // The newest version so far of the key in `full_key`, once one is visible.
+        let mut newest: Option<Trailer> = None;
+        let is_put =
+            |version: Option<Trailer>| version.is_some_and(|v| v.kind() == Some(Kind::Put));
+        while let Some(found) = self.merge.key() {
+            let (full_key, trailer) = key::split(found);
+            if full_key < &self.start[..] {
+                break;
+            }
+            if newest.is_some() && full_key != self.full_key {
+                if is_put(newest) {
+                    break;
+                }
+                newest = None;
+            }
+            self.uncharged += 1;
+            if trailer.sequence() <= self.sequence {
+                if newest.is_none() {
+                    self.full_key.clear();
+                    self.full_key.extend_from_slice(full_key);
+                }
+                newest = Some(trailer);
+                if is_put(newest) {
+                    self.value = self.merge.value();
+                }
+            }
+            self.merge.prev()?;
+        }
+        Ok(self.arrive(if is_put(newest) { Standing::Backward } else { Standing::Nowhere }))
+    }
+
+    fn arrive(&mut self, standing: Standing) -> bool {
+        self.standing = standing;
+        if standing != Standing::Backward {
+            self.value = Bytes::new();
+        }
+        if standing == Standing::Nowhere || self.uncharged >= CHARGE_ENTRIES {
+            cost::charge_scan(std::mem::take(&mut self.uncharged));
+        }
+        self.is_on_key()
+    }
+}
+
+impl std::fmt::Debug for Cursor {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Cursor({:?}, at {})", self.standing, self.full_key.escape_ascii())
+    }
+}

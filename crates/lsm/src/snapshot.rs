@@ -1,0 +1,129 @@
+//! Reading: of what is visible now, or was at one moment.
+//!
+//! A snapshot is a sequence that jobs know of: they keep the entries that it sees. A read takes the
+//! view first and the sequence afterwards: what the view lacks is then newer than the sequence.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use terrace_env::SeqNo;
+
+use crate::Error;
+use crate::bounds::Bounds;
+use crate::cost;
+use crate::cursor::Cursor;
+use crate::key::{self, KeySpaceId};
+use crate::scan::Scan;
+use crate::shared::Shared;
+
+/// What was visible at one moment, for as long as it lives. Holds no files and no memory: jobs
+/// keep the entries that it sees.
+pub struct Snapshot {
+    shared: Arc<Shared>,
+    sequence: SeqNo,
+}
+
+impl Snapshot {
+    pub(crate) fn new(shared: &Arc<Shared>) -> Self {
+        let mut state = shared.state.lock();
+        let sequence = shared.visible();
+        *state.snapshots.entry(sequence).or_default() += 1;
+        drop(state);
+        Self { shared: Arc::clone(shared), sequence }
+    }
+
+    /// The newest write that it sees.
+    #[must_use]
+    pub fn sequence(&self) -> SeqNo {
+        self.sequence
+    }
+
+    /// What was under the key.
+    pub fn get(&self, space: KeySpaceId, user_key: &[u8]) -> Result<Option<Bytes>, Error> {
+        self.shared.get(space, user_key, Some(self.sequence))
+    }
+
+    /// What was in the range, in order.
+    pub fn scan(&self, space: KeySpaceId, bounds: &Bounds) -> Result<Scan, Error> {
+        self.shared.scan(space, bounds, Some(self.sequence))
+    }
+
+    /// Walks what was in the range, in both directions.
+    pub fn cursor(&self, space: KeySpaceId, bounds: &Bounds) -> Result<Cursor, Error> {
+        self.shared.cursor(space, bounds, Some(self.sequence))
+    }
+}
+
+impl Clone for Snapshot {
+    fn clone(&self) -> Self {
+        let mut state = self.shared.state.lock();
+        *state.snapshots.entry(self.sequence).or_default() += 1;
+        drop(state);
+        Self { shared: Arc::clone(&self.shared), sequence: self.sequence }
+    }
+}
+
+impl Drop for Snapshot {
+    fn drop(&mut self) {
+        let mut state = self.shared.state.lock();
+        if let Some(count) = state.snapshots.get_mut(&self.sequence) {
+            *count -= 1;
+            if *count == 0 {
+                state.snapshots.remove(&self.sequence);
+            }
+        }
+    }
+}
+
+impl std::fmt::Debug for Snapshot {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Snapshot({})", self.sequence)
+    }
+}
+
+impl Shared {
+    pub(crate) fn get(
+        &self,
+        space: KeySpaceId,
+        user_key: &[u8],
+        at: Option<SeqNo>,
+    ) -> Result<Option<Bytes>, Error> {
+        let view = self.glance();
+        let sequence = at.unwrap_or_else(|| self.visible());
+        self.counters.gets.add(1);
+        cost::charge_get();
+        for memtable in view.memtables() {
+            if let Some(found) = memtable.get(space, user_key, sequence) {
+                return Ok(found.value());
+            }
+        }
+        let seek_key = key::seek_key(space, user_key, sequence);
+        let (found, searched) = view.version.get(&seek_key)?;
+        self.counters.tables_searched.add(u64::from(searched));
+        Ok(found.and_then(crate::memtable::Found::value))
+    }
+
+    pub(crate) fn scan(
+        &self,
+        space: KeySpaceId,
+        bounds: &Bounds,
+        at: Option<SeqNo>,
+    ) -> Result<Scan, Error> {
+        let view = self.view();
+        let sequence = at.unwrap_or_else(|| self.visible());
+        self.counters.scans.add(1);
+        Ok(Scan::new(view, sequence, space, bounds))
+    }
+
+    pub(crate) fn cursor(
+        &self,
+        space: KeySpaceId,
+        bounds: &Bounds,
+        at: Option<SeqNo>,
+    ) -> Result<Cursor, Error> {
+        let view = self.glance();
+        let sequence = at.unwrap_or_else(|| self.visible());
+        self.counters.scans.add(1);
+        Ok(Cursor::new(&view, sequence, space, bounds))
+    }
+}
