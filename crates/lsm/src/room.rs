@@ -137,10 +137,19 @@ impl Shared {
         // With no other memtable about, what is kept for flushes is for this one.
         match self.reserve_flush(Rank::Flush, least, least) {
             Ok((size, _)) => log.admitted = size,
-            Err(error) if error.is_space() => return Err(refused),
+            Err(error) if error.is_space() => return self.win_space(log, refused),
             Err(error) => return Err(error),
         }
         Ok(())
+    }
+
+    /// Lets the jobs fetch the space that deletes have made, the newest of them included; the
+    /// refusal when they find none.
+    fn win_space(&self, log: &mut ActiveLog, refused: Error) -> Result<(), Error> {
+        let mut tree = self.state.lock().tree_changes;
+        self.rotate_if_filled(log)?;
+        self.note_no_space(&refused);
+        if self.wait_for_space(&mut tree) { Ok(()) } else { Err(refused) }
     }
 
     /// Sets space aside for the flush of a memtable of a size between these.

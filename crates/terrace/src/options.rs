@@ -80,7 +80,28 @@ impl Default for Options {
     }
 }
 
+/// A store has room for so many memtables of the size that [`Options::fitting`] chooses: its log,
+/// the flushes that are due and the compactions that follow take a handful of them at once.
+const MEMTABLES_IN_STORE: u64 = 64;
+/// Smaller memtables than this save nothing worth having.
+const MEMTABLE_SIZE_MIN: ByteCount = ByteCount::kib(64);
+
 impl Options {
+    /// The defaults, with memtables and tables cut down to what a store of `capacity` has room to
+    /// work with. From 4 GiB on they are the defaults.
+    #[must_use]
+    pub fn fitting(capacity: ByteCount) -> Self {
+        let full = Self::default();
+        let memtable_size =
+            ByteCount(capacity.0 / MEMTABLES_IN_STORE).clamp(MEMTABLE_SIZE_MIN, full.memtable_size);
+        Self {
+            memtable_size,
+            table_size: full.table_size.min(memtable_size),
+            level1_size: full.level1_size.min(ByteCount(4 * memtable_size.0)),
+            ..full
+        }
+    }
+
     pub(crate) fn engine(&self) -> EngineOptions {
         EngineOptions {
             read_only: self.read_only,
@@ -105,5 +126,18 @@ impl Options {
             table_size: self.table_size.max(ByteCount(1)),
             ..LeveledOptions::default()
         }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_large_store_gets_the_defaults_and_a_small_one_less() {
+        assert_eq!(Options::fitting(ByteCount::gib(4)), Options::default());
+        let small = Options::fitting(ByteCount::mib(64));
+        assert_eq!((small.memtable_size, small.table_size), (ByteCount::mib(1), ByteCount::mib(1)));
+        assert_eq!(Options::fitting(ByteCount(0)).memtable_size, MEMTABLE_SIZE_MIN);
     }
 }

@@ -68,11 +68,15 @@ impl Target {
 
     /// Opens the store.
     pub(crate) fn db(&self, access: Access) -> Result<Db, Failure> {
-        let options = Options { read_only: access == Access::ReadOnly, ..Options::default() };
+        let read_only = access == Access::ReadOnly;
         if self.image.is_dir() {
-            return Ok(Db::open(self.store(access)?, options)?);
+            let store = self.store(access)?;
+            let fitting = Options::fitting(store.space().capacity);
+            return Ok(Db::open(store, Options { read_only, ..fitting })?);
         }
-        Ok(Db::open_fs(self.fs(access)?, options)?)
+        let fs = self.fs(access)?;
+        let fitting = Options::fitting(fs.space().capacity);
+        Ok(Db::open_fs(fs, Options { read_only, ..fitting })?)
     }
 }
 

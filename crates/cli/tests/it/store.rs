@@ -150,7 +150,7 @@ fn damage_is_found_and_has_its_own_exit_code() {
 }
 
 #[test]
-fn a_full_drive_says_so_and_still_takes_reads_and_deletes() {
+fn a_full_drive_says_so_and_takes_puts_again_once_something_is_deleted() {
     let place = formatted();
     std::fs::write(place.path().join("value"), vec![7; 8 << 20]).unwrap();
     let put = |key: &str| place.run(&["put", "d.img", key, "--file", "value"]).status.code();
@@ -161,6 +161,7 @@ fn a_full_drive_says_so_and_still_takes_reads_and_deletes() {
     for key in &keys[..full] {
         place.ok(&["delete", "d.img", key]);
     }
+    assert_eq!(put("again"), Some(0));
     assert_eq!(place.json(&["check", "d.img"])["check"], "clean");
 }
 

@@ -54,7 +54,7 @@ fn small() -> Options {
 
 fn random_writes(random: &mut Random) -> Writes {
     let write = |random: &mut Random| {
-        let key = random.random_range(0..1500u32).to_be_bytes().to_vec();
+        let key = random.random_range(0..3000u32).to_be_bytes().to_vec();
         let value = random.random_bool(0.75).then(|| {
             let mut value = vec![0; random.random_range(0..3000)];
             random.fill_bytes(&mut value);

@@ -76,8 +76,6 @@ fn the_smallest_device_is_filled_and_emptied_too() {
     runner::simulate(1, || {
         let filled = cycles(data_zones_min(256) + 2, 12, &small);
         // A few partly filled zones are all it has; how much it takes varies, but nothing is lost.
-        let most = |counts: &[u32]| counts.iter().copied().max().unwrap_or(0);
-        assert!(filled.iter().all(|&count| count > 0), "{filled:?}");
-        assert!(most(&filled[8..]) > most(&filled) * 6 / 10, "{filled:?}");
+        assert!(filled.iter().all(|&count| count > filled[0] * 4 / 10), "{filled:?}");
     });
 }
