@@ -6,8 +6,8 @@
 
 use std::fmt;
 
-use terrace_env::{Lba, ZoneId};
-use terrace_zone::{Geometry, ZoneReport};
+use terrace_env::{Cause, Lba, ZoneId};
+use terrace_zone::{Device, Geometry, Op, ZoneReport};
 
 /// Bytes in a block of the file system.
 pub const BLOCK: usize = 4096;
@@ -60,4 +60,14 @@ pub fn pointer(geometry: &Geometry, report: &ZoneReport) -> Option<u32> {
     let per_block = logical_per_block(geometry);
     let whole = written.is_multiple_of(per_block);
     whole.then(|| u32::try_from(written / per_block).ok()).flatten()
+}
+
+/// Finishes a zone that is not written any more, if it is partly written: it would keep an active
+/// slot from one that is. If that fails, the slot stays taken, and the device says so when it
+/// matters.
+pub(crate) fn end_writing(device: &dyn Device, zone: ZoneId, cause: Cause) {
+    let report = device.report(zone, 1);
+    if report.is_ok_and(|report| report.iter().any(|zone| zone.state.is_active())) {
+        device.control(Op::Finish(zone), cause).ok();
+    }
 }

@@ -20,7 +20,7 @@ use terrace_policy::{Greedy, LogStructured, Placement, Reclaim};
 use terrace_zone::{Device, Geometry, ZoneReport, ZoneState, ZoneType};
 
 use crate::Fs;
-use crate::block::{BLOCK, pointer, zone_blocks};
+use crate::block::{BLOCK, end_writing, pointer, zone_blocks};
 use crate::canary::{self, Rule};
 use crate::catalog::{Catalog, Extent, FileRecord, Record};
 use crate::file::{Body, FileSource, FileState, LogEnd, LogIndex, OpenFile, Pin, Tail};
@@ -263,14 +263,7 @@ fn tidy_zones(medium: &Medium, space: &Allocator, journal: &Journal, torn: &[Zon
     let of_journal = journal.zones();
     let left = of_journal.split_last().map_or(&[][..], |(_, left)| left);
     for zone in left.iter().chain(torn.iter().filter(|zone| space.is_written(**zone))) {
-        let active = match medium.report(*zone, 1).as_deref() {
-            Ok([report]) => report.state.is_active(),
-            _ => false,
-        };
-        if active {
-            // If it fails, the slot stays taken, and the device says so when it matters.
-            medium.finish(*zone, Cause::Recovery).ok();
-        }
+        end_writing(medium, *zone, Cause::Recovery);
     }
 }
 

@@ -103,9 +103,17 @@ impl FileState {
 
     /// What a transaction that commits the unsealed file records of it: its length and blocks as
     /// of the last sync; for a log, where it may be written.
-    pub(crate) fn durable_part(&self) -> (u64, Vec<Extent>) {
-        match &self.body {
-            Body::Growing(tail) => (tail.synced_size, tail.extents[..tail.synced_extents].to_vec()),
+    pub(crate) fn durable_part(&mut self) -> (u64, Vec<Extent>) {
+        let written = self.size.min(u64::from(self.map.end()) * BLOCK as u64);
+        match &mut self.body {
+            Body::Growing(tail) => {
+                if tail.synced_blocks() * (BLOCK as u64) < tail.synced_size {
+                    // The block that was partial at the sync has been written again, as a part of
+                    // more. All that is in the map is complete, and the commit flushes it.
+                    tail.note_synced(written);
+                }
+                (tail.synced_size, tail.extents[..tail.synced_extents].to_vec())
+            }
             Body::Sealed => (self.size, self.map.extents().collect()),
             Body::Log { .. } => {
                 let in_lease = |extent: &Extent| {

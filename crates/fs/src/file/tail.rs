@@ -80,6 +80,11 @@ impl Tail {
         Some(len)
     }
 
+    /// The blocks of the extents that were there at the last sync, and still are.
+    pub(super) fn synced_blocks(&self) -> u64 {
+        self.extents[..self.synced_extents].iter().map(|extent| u64::from(extent.blocks)).sum()
+    }
+
     /// Everything that is in the map has been synced.
     pub(super) fn note_synced(&mut self, size: u64) {
         self.synced_extents = self.extents.len();

@@ -11,7 +11,9 @@ pub trait JournalSpace: Send + Sync + 'static {
     /// reclaim: the journal is the first in rank and has a reserve.
     fn take(&self) -> Result<ZoneId, StoreError>;
 
-    /// A zone that the journal does not need any more, not even after a power cut. Also called for
-    /// a zone that was taken and could not be used.
+    /// A zone that the journal does not need any more, not even after a power cut.
     fn release(&self, zone: ZoneId);
+
+    /// A zone that was taken and could not be written. It is not given to the journal again.
+    fn give_up(&self, zone: ZoneId);
 }

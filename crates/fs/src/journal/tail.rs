@@ -169,7 +169,7 @@ impl Tail {
                 Ok(()) => {}
                 // Nothing refers to the new zone yet, so another one will do.
                 Err(Moved::Continue(_)) if tries < TRIES => {
-                    self.space.release(zone);
+                    self.space.give_up(zone);
                     tries += 1;
                 }
                 Err(Moved::Continue(error) | Moved::Link(error)) => return Err(error),

@@ -11,7 +11,7 @@ impl JournalSpace for Allocator {
     fn take(&self) -> Result<ZoneId, StoreError> {
         loop {
             let mut state = self.state.lock();
-            let Some(zone) = state.table.next_free(true) else {
+            let Some(zone) = state.table.next_free(true, 1) else {
                 return Err(state.no_space(Rank::Journal, u64::from(self.zone_blocks())));
             };
             state.table.change(zone, |z| z.condition = Condition::Journal);
@@ -37,5 +37,9 @@ impl JournalSpace for Allocator {
         });
         state.deaths += 1;
         self.changed.notify_all();
+    }
+
+    fn give_up(&self, zone: ZoneId) {
+        self.retire(zone);
     }
 }

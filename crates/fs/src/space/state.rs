@@ -99,7 +99,8 @@ impl State {
             .collect();
         let allowed = self.governor.available_to(ask.reservation, ask.rank, &self.table);
         let may_activate = self.table.totals().active < limits.active;
-        let next = if allowed > 0 { self.table.next_free(may_activate) } else { None };
+        let next = |activate| self.table.next_free(activate, ask.least).filter(|_| allowed > 0);
+        let (next, with_slot) = (next(may_activate), next(true));
         let view = SpaceView { partly: &partly, free: if next.is_some() { allowed } else { 0 } };
         let request = PlacementRequest { hint: &ask.hint, kind: ask.kind, rank: ask.rank };
         match (placement.place(&view, &request), next) {
@@ -107,7 +108,7 @@ impl State {
                 Choice::Append(zone)
             }
             (Some(PlacementChoice::OpenNew), Some(zone)) => Choice::Open(zone),
-            _ if allowed > 0 && next.is_none() => self.finish_fullest(),
+            _ if next.is_none() && with_slot.is_some() => self.finish_fullest(),
             _ => Choice::Full,
         }
     }

@@ -201,11 +201,12 @@ impl ZoneTable {
         &self.totals
     }
 
-    /// The free zone to take next. Where the device has no active slot left, only one that has a
-    /// slot already.
-    pub(crate) fn next_free(&self, may_activate: bool) -> Option<ZoneId> {
-        let (fresh, zone) = *self.free.first()?;
-        (may_activate || !fresh).then_some(zone)
+    /// The free zone of at least `least` blocks to take next. Where the device has no active slot
+    /// left, only one that has a slot already.
+    pub(crate) fn next_free(&self, may_activate: bool, least: u32) -> Option<ZoneId> {
+        let mut allowed = self.free.iter().take_while(|(fresh, _)| may_activate || !fresh);
+        let fitting = allowed.find(|(_, zone)| self.get(*zone).capacity >= least);
+        fitting.map(|(_, zone)| *zone)
     }
 
     /// Partly written zones that nobody writes to, by address.
@@ -349,10 +350,19 @@ mod tests {
         let mut table = table(4);
         write(&mut table, 2, 10);
         table.remove(ZoneId(2), Share::Live, 10);
-        assert_eq!(table.next_free(false), Some(ZoneId(2)));
+        assert_eq!(table.next_free(false, 1), Some(ZoneId(2)));
         table.change(ZoneId(2), |z| z.condition = Condition::Leased);
-        assert_eq!(table.next_free(false), None);
-        assert_eq!(table.next_free(true), Some(ZoneId(0)));
+        assert_eq!(table.next_free(false, 1), None);
+        assert_eq!(table.next_free(true, 1), Some(ZoneId(0)));
+    }
+
+    #[test]
+    fn a_free_zone_that_is_too_short_is_passed_over() {
+        let mut table = table(3);
+        table.change(ZoneId(0), |z| z.capacity = 4);
+        assert_eq!(table.next_free(true, 4), Some(ZoneId(0)));
+        assert_eq!(table.next_free(true, 5), Some(ZoneId(1)));
+        assert_eq!(table.next_free(true, 17), None);
     }
 
     #[test]

@@ -17,7 +17,7 @@ use terrace_env::{Cause, IoBuf, ZoneId};
 use terrace_zone::{Device, DeviceError, Op, ZoneReport, ZoneState, ZoneType};
 
 use super::{Placement, Superblock};
-use crate::{BLOCK, BlockAddr, logical_per_block, zone_blocks};
+use crate::block::{BLOCK, BlockAddr, end_writing, logical_per_block, zone_blocks};
 
 /// How many zones of each type are looked at for superblocks.
 const CANDIDATES: usize = 8;
@@ -173,6 +173,7 @@ impl SuperblockArea {
             // The zone takes no more; what it holds stays until the other zone has a newer one.
             self.next = (active, None);
         }
+        end_writing(&*self.device, zone, Cause::Superblock);
         let zone = zones[1 - active];
         self.device
             .control(Op::Reset(zone), Cause::Superblock)
@@ -259,10 +260,13 @@ fn look_into(device: &dyn Device, report: &ZoneReport) -> Result<Seen, StoreErro
     let blocks = read(device, zone, first, written - first)?;
     let mut seen = Seen { zone, newest: None, broken: 0, next: crate::pointer(geometry, report) };
     for block in &blocks {
-        // One of an older generation stands there from the zone's earlier life: the write that was
-        // to replace it never reached the medium.
-        let newest = seen.newest.as_ref().map(|newest| newest.generation);
-        let superblock = superblock_in(block, zone).filter(|it| Some(it.generation) > newest);
+        // One of an older generation, or of another store, stands there from the zone's earlier
+        // life: the write that was to replace it never reached the medium.
+        let follows = |it: &Superblock| {
+            let before = seen.newest.as_ref();
+            before.is_none_or(|last| last.uuid == it.uuid && last.generation < it.generation)
+        };
+        let superblock = superblock_in(block, zone).filter(follows);
         if superblock.is_some() {
             seen.newest = superblock;
             seen.broken = 0;

@@ -45,6 +45,10 @@ impl JournalSpace for Zones {
     fn release(&self, zone: ZoneId) {
         assert!(self.free.lock().insert(zone), "zone {zone} was released twice");
     }
+
+    fn give_up(&self, zone: ZoneId) {
+        assert!(!self.free.lock().contains(&zone), "zone {zone} was not taken");
+    }
 }
 
 /// Makes an empty store; the seed decides its identity.

@@ -20,6 +20,7 @@ mod groups;
 mod journal;
 mod journal_cuts;
 mod journal_world;
+mod limits;
 mod logs;
 mod readers;
 mod rolls;

@@ -8,6 +8,7 @@ use terrace_env::test_seeds;
 use terrace_fs::journal::replay;
 use terrace_fs::superblock::{Placement, SuperblockArea};
 use terrace_fs::{BLOCK, BlockAddr};
+use terrace_zone::emulator::{FaultPlan, RequestKind};
 use terrace_zone::{Device, Emulator, PowerCut, ZoneState};
 
 use crate::changes::Changes;
@@ -55,6 +56,21 @@ fn a_superblock_zone_that_fails_is_left_for_the_other() {
     emulator.set_zone_condition(first, ZoneState::ReadOnly).expect("a zone that fails");
     superblock.options = b"newer".to_vec();
     area.write(&mut superblock).expect("a write to the other zone");
+    let (_, found) = SuperblockArea::find(Arc::clone(&device)).expect("a superblock");
+    assert_eq!(found.options, b"newer");
+}
+
+#[test]
+fn a_superblock_zone_that_is_left_half_full_keeps_no_active_slot() {
+    let (emulator, device) = drive(0);
+    make(&device, 0);
+    let (mut area, mut superblock) =
+        SuperblockArea::find(Arc::clone(&device)).expect("a superblock");
+    emulator.set_faults(Some(FaultPlan::new(1).fail(RequestKind::Write, 0)));
+    superblock.options = b"newer".to_vec();
+    area.write(&mut superblock).expect("a write to the other zone");
+    let reports = area.zones().into_iter().map(|zone| device.report(zone, 1).expect("a report")[0]);
+    assert_eq!(reports.filter(|report| report.state.is_active()).count(), 1);
     let (_, found) = SuperblockArea::find(Arc::clone(&device)).expect("a superblock");
     assert_eq!(found.options, b"newer");
 }

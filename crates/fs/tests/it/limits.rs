@@ -1,0 +1,151 @@
+//! Drives with as few active zones as a store needs, and zones that are short or fail.
+
+use std::sync::Arc;
+
+use terrace_env::random::Random;
+use terrace_env::store::{
+    CreateOptions, FileKind, FileWriter, PlacementHint, Rank, Store, StoreError, Transaction,
+};
+use terrace_env::sync::Mutex;
+use terrace_env::{ByteCount, Cause, FileId, IoBuf, ZoneId};
+use terrace_fs::{Access, Fs, MountOptions, OPEN_ZONES_MIN, ZoneUse, data_zones_min};
+use terrace_zone::emulator::{FaultPlan, RequestKind};
+use terrace_zone::{Device, Emulator, Geometry, PowerCut};
+
+use crate::cuts::facts::{note, pattern};
+use crate::drive::{format, formatted};
+
+/// As few active zones as a store needs, and enough zones for some to fail.
+fn tight() -> Geometry {
+    Geometry {
+        max_open: Some(OPEN_ZONES_MIN + 1),
+        max_active: Some(OPEN_ZONES_MIN + 1),
+        ..Geometry::uniform(ByteCount::kib(256), data_zones_min(64) + 20)
+    }
+}
+
+fn mount(drive: &Arc<Emulator>) -> Result<Arc<Fs>, StoreError> {
+    let options =
+        MountOptions { access: Access::ReadWrite, background: false, ..MountOptions::default() };
+    Fs::mount(Arc::clone(drive) as Arc<dyn Device>, &options)
+}
+
+fn create(fs: &Fs, kind: FileKind, stream: u16) -> Result<Box<dyn FileWriter>, StoreError> {
+    let hint = PlacementHint { stream, ..PlacementHint::default() };
+    let (rank, cause) = (Rank::Log, Cause::Client);
+    fs.create(&CreateOptions { kind, hint, rank, reservation: None, cause })
+}
+
+fn table(fs: &Fs, stream: u16, len: usize) -> Result<FileId, StoreError> {
+    let mut writer = create(fs, FileKind::Table, stream)?;
+    writer.append(&pattern(writer.id().0, 0, len))?;
+    writer.finish()?;
+    let mut transaction = Transaction::new();
+    transaction.seal(writer.id(), note("a table"));
+    fs.commit(transaction)?;
+    Ok(writer.id())
+}
+
+fn verify(fs: &Fs, id: FileId) {
+    let reader = fs.open(id).expect("a file");
+    let mut bytes = vec![0; reader.len() as usize];
+    reader.read_at(0, &mut bytes, Cause::Read).expect("its bytes");
+    assert!(bytes == pattern(id.0, 0, bytes.len()), "file {id}");
+}
+
+#[test]
+fn a_clients_file_is_committed_whose_synced_block_was_written_again() {
+    let drive = formatted(tight(), 1);
+    let fs = mount(&drive).expect("a mount");
+    let mut writer = create(&fs, FileKind::Client, 0).expect("a file");
+    let id = writer.id();
+    writer.append(&pattern(id.0, 0, 100)).expect("an append");
+    writer.sync().expect("a sync");
+    // More than the buffer holds: the block that was partial goes to the drive with the rest.
+    writer.append(&pattern(id.0, 100, 2_500_000)).expect("an append");
+    let mut transaction = Transaction::new();
+    transaction.create(id, note("a client's file"));
+    fs.commit(transaction).expect("a commit");
+    drop((writer, fs));
+    drive.power_cut(PowerCut::DropUnflushed, &mut Random::seeded(1)).expect("a drive in memory");
+    drive.power_on();
+    let fs = mount(&drive).expect("a mount");
+    assert!(fs.info(id).expect("the file").size >= 100);
+    verify(&fs, id);
+    let mut writer = fs.reopen(id).expect("a writer");
+    writer.append(b"more").expect("an append");
+    writer.sync().expect("a sync");
+    drop(writer);
+    assert_eq!(fs.audit(), Vec::<String>::new());
+}
+
+#[test]
+fn a_log_passes_over_a_free_zone_that_is_shorter_than_its_frame() {
+    let geometry =
+        Geometry { last_zone_size: Some(16), ..Geometry::uniform(ByteCount::mib(1), 32) };
+    let drive = Arc::new(Emulator::in_memory(geometry.clone(), 1).expect("a possible shape"));
+    // An older owner has left two zones partly written. They have active slots, and are taken
+    // first: one by the journal, the short one by the log.
+    for zone in [5, 31] {
+        let start = geometry.zone_start(ZoneId(zone));
+        drive.write(start, IoBuf::zeroed(4096), false, Cause::Client).expect("a write");
+    }
+    format(&drive, 1);
+    let fs = mount(&drive).expect("a mount");
+    let mut log = create(&fs, FileKind::Log, 0).expect("a log");
+    let mut transaction = Transaction::new();
+    transaction.create(log.id(), note("a log"));
+    fs.commit(transaction).expect("a commit");
+    log.append(&pattern(log.id().0, 0, 200_000)).expect("an append");
+    log.sync().expect("a sync");
+    verify(&fs, log.id());
+    assert_eq!(fs.audit(), Vec::<String>::new());
+}
+
+#[test]
+fn the_journal_tries_another_zone_than_the_one_that_failed() {
+    let drive = formatted(Geometry::uniform(ByteCount::kib(64), 40), 1);
+    let fs = mount(&drive).expect("a mount");
+    let zones = fs.zones().expect("a report");
+    let next = zones.iter().find(|zone| zone.used_for == ZoneUse::Free).expect("a free zone").zone;
+    let failing =
+        (0..3).fold(FaultPlan::new(1), |plan, nth| plan.fail_in(next, RequestKind::Write, nth));
+    drive.set_faults(Some(failing));
+    for round in 0..40 {
+        let mut transaction = Transaction::new();
+        transaction.annotate(FileId::STORE, note(&"x".repeat(3000)));
+        fs.commit(transaction).unwrap_or_else(|error| panic!("commit {round}: {error}"));
+    }
+    let used = fs.zones().expect("a report")[next.0 as usize].used_for;
+    assert_eq!(used, ZoneUse::Retired);
+}
+
+#[test]
+fn a_cut_while_the_journal_changes_zones_leaves_slots_enough_to_mount() {
+    let drive = formatted(tight(), 1);
+    let fs = mount(&drive).expect("a mount");
+    for stream in 0..4 {
+        table(&fs, stream, 5_000).expect("a table in a zone of its own");
+    }
+    let moments = Arc::new(Mutex::new(Vec::new()));
+    let kept = Arc::clone(&moments);
+    drive.set_observer(Some(Arc::new(move |event| {
+        kept.lock().push(event.snapshot().expect("a medium in memory"));
+    })));
+    for _ in 0..90 {
+        let mut transaction = Transaction::new();
+        transaction.annotate(FileId::STORE, note(&"x".repeat(6000)));
+        fs.commit(transaction).expect("a commit");
+    }
+    drive.set_observer(None);
+    let moments = std::mem::take(&mut *moments.lock());
+    for (number, snapshot) in moments.iter().enumerate() {
+        let mut random = Random::seeded(number as u64);
+        for cut in PowerCut::ALL {
+            let drive = Arc::new(snapshot.cut(cut, &mut random));
+            let fs = mount(&drive).unwrap_or_else(|e| panic!("{cut:?} at {number}: {e}"));
+            table(&fs, 5, 5_000).unwrap_or_else(|e| panic!("{cut:?} at {number}: {e}"));
+            assert_eq!(fs.audit(), Vec::<String>::new());
+        }
+    }
+}
