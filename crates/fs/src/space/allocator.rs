@@ -6,6 +6,8 @@
 //! - Leases are limited by the device's open zones, partly written zones by its active zones. When
 //!   leases run short, that of a resting writer is taken away; when active zones do, another
 //!   stream's zone is filled up if the placement says so, else the fullest is finished.
+//! - Once the journal has failed, no zone is given out any more: whether what it wrote last is on
+//!   the medium is unknown, and so is whether what that would free is free.
 //! - Whoever finds no space waits for reclaim as long as reclaim can give back anything, and no
 //!   longer; reclaim and the journal never wait.
 //!
@@ -68,6 +70,7 @@ impl Allocator {
             refused: None,
             reclaim: ReclaimState::Absent,
             reclaiming: false,
+            stopped: None,
         };
         let (state, changed, wanted) = (Mutex::new(state), Condvar::new(), Condvar::new());
         Self { medium, placement, limits, zone_blocks, state, changed, wanted }
@@ -110,6 +113,7 @@ impl Allocator {
         let started = runner::now();
         let mut state = self.state.lock();
         loop {
+            state.check_running()?;
             match state.choose(ask, self.limits, &*self.placement) {
                 Choice::Append(zone) => {
                     let lease = state.lease(zone, ask);
@@ -150,6 +154,15 @@ impl Allocator {
         }
     }
 
+    /// The journal has failed: nothing is given out any more, and nobody waits.
+    pub(crate) fn stop(&self, error: &StoreError) {
+        let mut state = self.state.lock();
+        state.stopped.get_or_insert_with(|| error.clone());
+        state.reclaim = ReclaimState::Absent;
+        self.changed.notify_all();
+        self.wanted.notify_all();
+    }
+
     /// Keeps enough zones for a journal whose snapshot has this many bytes.
     pub(crate) fn set_snapshot(&self, bytes: u64) {
         let zones = journal_zones(bytes, self.zone_blocks);
@@ -166,6 +179,7 @@ impl Allocator {
         let zones = Governor::zones_for(bytes.0.div_ceil(BLOCK as u64), self.zone_blocks);
         let mut state = self.state.lock();
         loop {
+            state.check_running()?;
             let State { table, governor, .. } = &mut *state;
             if let Some(id) = governor.grant(rank, zones, self.zone_blocks, table) {
                 drop(state);

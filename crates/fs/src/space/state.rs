@@ -48,6 +48,8 @@ pub(super) struct State {
     pub(super) reclaim: ReclaimState,
     /// A victim is being emptied.
     pub(super) reclaiming: bool,
+    /// Why the store takes no commits any more.
+    pub(super) stopped: Option<StoreError>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,6 +78,12 @@ pub(super) enum Choice {
     Full,
 }
 impl State {
+    /// After a commit of unknown outcome, a transaction that nobody acknowledged may be on the
+    /// medium, and what it names must not be overwritten.
+    pub(super) fn check_running(&self) -> Result<(), StoreError> {
+        self.stopped.clone().map_or(Ok(()), Err)
+    }
+
     /// What to do for a writer that wants a region.
     pub(super) fn choose(&self, ask: &Ask, limits: Limits, placement: &dyn Placement) -> Choice {
         if self.leases.len() as u64 >= u64::from(limits.leases) {

@@ -83,6 +83,10 @@ impl Volume {
             turns.given += 1;
             Ok(records)
         });
+        if let Err(error @ StoreError::Stopped(_)) = &result {
+            // Before anything is freed that this transaction names.
+            self.space.stop(error);
+        }
         let Some(turn) = turn else { return result.map(drop) };
         let mut turns = self.turns.lock();
         self.turned.wait_while(&mut turns, |turns| turns.done != turn);

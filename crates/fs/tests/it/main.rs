@@ -25,4 +25,5 @@ mod logs;
 mod readers;
 mod rolls;
 mod specimens;
+mod stopped;
 mod superblocks;
