@@ -64,12 +64,14 @@ pub(crate) fn run(shared: &Arc<Shared>) {
 fn next(shared: &Shared) -> Option<Task> {
     let mut state = shared.state.lock();
     loop {
-        if state.must_stop() {
+        if state.closing {
             return None;
         }
         let tree = state.tree_changes;
         let spaceless = state.no_space.is_some() && state.spaceless_at != Some(tree);
-        let task = if let Some(request) = state.requests.front() {
+        let task = if state.failure.is_some() {
+            None
+        } else if let Some(request) = state.requests.front() {
             Some(Task::Request(request.clone()))
         } else if spaceless {
             Some(Task::Pick { urgency: Urgency::Space, tree })
@@ -115,17 +117,19 @@ impl Shared {
 
     fn answer(&self, request: &CompactionRequest, result: Result<(), Error>) {
         let mut state = self.state.lock();
+        let waiting = state.requests.len();
         state.requests.retain(|waiting| waiting.ticket != request.ticket);
-        state.answered.insert(request.ticket, result);
+        // Who was told of a failure has gone.
+        if state.requests.len() < waiting {
+            state.answered.insert(request.ticket, result);
+        }
         self.changed.notify_all();
     }
 
     fn end_requests(&self) {
         let mut state = self.state.lock();
         let error = state.check_writable().err().unwrap_or(Error::Closed);
-        while let Some(request) = state.requests.pop_front() {
-            state.answered.insert(request.ticket, Err(error.clone()));
-        }
+        state.end_requests(&error);
         self.changed.notify_all();
     }
 

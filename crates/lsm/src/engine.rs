@@ -116,10 +116,6 @@ impl Engine {
             if let Some(answer) = state.answered.remove(&ticket) {
                 return answer;
             }
-            // A compaction that failed answers nobody.
-            if state.failure.is_some() {
-                state.check_writable()?;
-            }
             self.shared.changed.wait(&mut state);
         }
     }
@@ -151,6 +147,18 @@ impl Engine {
             self.shared.changed.wait(&mut state);
         }
         Ok(())
+    }
+
+    /// Goes on after a failure that stopped all writing ([`Error::Stopped`]), once its reason is
+    /// gone: everything that was written goes to tables, and the jobs begin anew what they had not
+    /// finished. When it returns `Ok`, everything written so far is durable; a write that was
+    /// refused by the failure is there as a whole or not at all. If the engine has not stopped,
+    /// nothing happens. Otherwise it stays stopped, or is short of space, as the error says.
+    pub fn resume(&self) -> Result<(), Error> {
+        if self.shared.options.read_only {
+            return Err(Error::ReadOnly("work to resume"));
+        }
+        self.shared.resume()
     }
 
     /// The key space of this name; a new one if there is none.

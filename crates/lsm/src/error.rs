@@ -81,7 +81,8 @@ pub enum Error {
     /// A job panicked: a bug.
     #[error("a bug: the job panicked")]
     Panicked,
-    /// A job in the background failed, and nothing can be written any more; reads still work.
+    /// A job in the background failed, and nothing is written until the engine is asked to
+    /// [resume](crate::Engine::resume); reads still work.
     #[error("the engine stopped taking writes after {job} failed: {cause}")]
     Stopped {
         /// The job.
@@ -104,6 +105,15 @@ impl Error {
         match self {
             Self::Corruption { .. } | Self::Store(StoreError::Corruption { .. }) => true,
             Self::Stopped { cause, .. } => cause.is_corruption(),
+            _ => false,
+        }
+    }
+
+    /// Whether a job panicked.
+    pub(crate) fn is_panic(&self) -> bool {
+        match self {
+            Self::Panicked => true,
+            Self::Stopped { cause, .. } => cause.is_panic(),
             _ => false,
         }
     }

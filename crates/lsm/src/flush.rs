@@ -36,10 +36,12 @@ pub(crate) fn run(shared: &Arc<Shared>) {
 fn next(shared: &Shared) -> Option<Waiting> {
     let mut state = shared.state.lock();
     loop {
-        if state.must_stop() {
+        if state.closing {
             return None;
         }
-        if let Some(waiting) = state.waiting.front() {
+        if let Some(waiting) = state.waiting.front()
+            && state.failure.is_none()
+        {
             return Some(waiting.clone());
         }
         shared.changed.wait(&mut state);

@@ -8,6 +8,7 @@
 //! | how do memtables become tables, and tables other tables | `flush`, `compaction`, `rewrite` |
 //! | how does the tree change | `edit`, `shared` |
 //! | how is it found again | `recovery`, `annotation` |
+//! | how does it go on after a failure | `resume` |
 //!
 //! What is on the medium is described in `docs/format/` (`keys`, `batch`, `table`, `annotation`).
 //! Which tables are merged is decided by `terrace_policy`.
@@ -36,6 +37,7 @@ mod memtable;
 mod merge;
 mod options;
 mod recovery;
+mod resume;
 mod retention;
 mod rewrite;
 mod role;

@@ -227,7 +227,7 @@ impl Shared {
     }
 
     /// Begins a log after one was given up, once everything before is in tables.
-    fn begin_again(&self, log: &mut ActiveLog, urgent: bool) -> Result<(), Error> {
+    pub(crate) fn begin_again(&self, log: &mut ActiveLog, urgent: bool) -> Result<(), Error> {
         self.wait_for_flushes()?;
         let writer = log::create(&*self.store, rank(urgent))?;
         let mut transaction = Transaction::new();

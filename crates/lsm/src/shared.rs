@@ -69,7 +69,8 @@ pub(crate) struct CompactionRequest {
 /// What jobs and writers wait on.
 #[derive(Debug)]
 pub(crate) struct State {
-    /// What a job broke on; nothing is written any more.
+    /// What a job or the log broke on; nothing is written until somebody asks to
+    /// [resume](crate::Engine::resume).
     pub(crate) failure: Option<Error>,
     pub(crate) closing: bool,
     /// Somebody found no space, and nobody has found any since.
@@ -124,7 +125,14 @@ impl State {
         }
     }
 
-    /// Whether jobs should end.
+    /// Answers everybody who waits for a compaction.
+    pub(crate) fn end_requests(&mut self, error: &Error) {
+        while let Some(request) = self.requests.pop_front() {
+            self.answered.insert(request.ticket, Err(error.clone()));
+        }
+    }
+
+    /// Whether jobs should drop what they are at.
     pub(crate) fn must_stop(&self) -> bool {
         self.closing || self.failure.is_some()
     }
@@ -242,14 +250,16 @@ impl Shared {
         if own { state.record.state.clone() } else { Vec::new() }
     }
 
-    /// Ends all writing, for good.
+    /// Ends all writing, until somebody asks to go on.
     pub(crate) fn fail(&self, job: &'static str, error: Error) {
         let mut state = self.state.lock();
         if state.failure.is_none() {
-            state.failure = Some(match error {
+            let failure = match error {
                 stopped @ Error::Stopped { .. } => stopped,
                 cause => Error::Stopped { job, cause: Arc::new(cause) },
-            });
+            };
+            state.failure = Some(failure.clone());
+            state.end_requests(&failure);
         }
         self.changed.notify_all();
     }

@@ -51,6 +51,22 @@ pub(crate) struct WriteQueue {
     moved: Condvar,
 }
 
+impl WriteQueue {
+    /// Waits until nobody leads, and leads: nothing is written until [`end_lead`](Self::end_lead).
+    pub(crate) fn take_lead(&self) {
+        let mut queue = self.queue.lock();
+        while queue.led {
+            self.moved.wait(&mut queue);
+        }
+        queue.led = true;
+    }
+
+    pub(crate) fn end_lead(&self) {
+        self.queue.lock().led = false;
+        self.moved.notify_all();
+    }
+}
+
 impl Shared {
     /// Writes a batch; it is in the log and visible when this returns.
     pub(crate) fn write(&self, batch: Batch, durability: Durability) -> Result<(), Error> {
@@ -190,7 +206,7 @@ impl Shared {
     }
 
     /// Draws the consequence of an error of the log.
-    fn note(&self, error: Error) {
+    pub(crate) fn note(&self, error: Error) {
         match error {
             Error::Closed | Error::Stopped { .. } => {}
             error if error.is_space() => self.note_no_space(&error),

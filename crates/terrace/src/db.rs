@@ -211,6 +211,18 @@ impl Db {
         Ok(self.inner.engine.settle()?)
     }
 
+    /// Goes on after a failure that stopped all writing, once its reason is gone. While stopped,
+    /// reads work, writes return the failure, and [`stats`](Self::stats) names it.
+    ///
+    /// When it returns `Ok`, everything written so far is durable; a write that was refused by the
+    /// failure is there as a whole or not at all. If nothing has failed, nothing happens. If the
+    /// reason is not gone, or lies in the file system, which then has to be mounted again, the
+    /// store stays stopped. An error that [`is_space`](Error::is_space) says that it goes on, and
+    /// that writes wait for space.
+    pub fn resume(&self) -> Result<(), Error> {
+        Ok(self.inner.engine.resume()?)
+    }
+
     /// Reads every table and checks its checksums, its order and that it holds what is recorded of
     /// it. Ends at the first thing that is wrong. What lies below - metadata, logs, zones - is
     /// checked by [`Fs::check`](terrace_fs::Fs::check).

@@ -72,6 +72,72 @@ fn a_failure_stops_writes_and_loses_nothing() {
     assert!(failures * 3 >= count - 1, "only {failures} of {count} runs met a failure");
 }
 
+/// Goes on after the failure; whether it was met.
+fn go_on(seed: u64, nth: u64, failure: Failure) -> bool {
+    let store = MemoryStore::new();
+    store.fail_at(nth, failure);
+    let mut model = Model::default();
+    let Ok(engine) = try_open(&store) else { return false };
+    let Some(error) = write_until_failure(&engine, &mut model, 400) else {
+        engine.resume().expect("nothing to be done");
+        return false;
+    };
+    if failure == Failure::Sticky {
+        let again = engine.resume().expect_err("a store that goes on failing");
+        assert!(!error.is_space() && !again.is_space(), "{error}; {again}");
+        let refused = engine.compact_all().unwrap_err();
+        assert!(matches!(refused, Error::Stopped { .. }), "{refused}");
+        return true;
+    }
+    engine.resume().unwrap_or_else(|again| panic!("{again} after {error}"));
+    assert!(engine.stats().failure.is_none());
+    // Whatever became of the write that failed, it is all or nothing from here on.
+    model.recovered(contents(&engine));
+    let mut random = Random::seeded(seed);
+    for mode in [CrashMode::DropUnsynced, CrashMode::KeepUnsynced] {
+        let survivor = try_open(&store.crash(mode, &mut random)).expect("an engine");
+        assert_eq!(contents(&survivor), model.now, "{mode:?}");
+    }
+    assert!(write_until_failure(&engine, &mut model, 100).is_none());
+    engine.compact_all().unwrap();
+    assert_eq!(contents(&engine), model.now);
+    true
+}
+
+#[test]
+fn an_engine_goes_on_after_a_failure_and_what_was_written_is_durable() {
+    let seeds = test_seeds(60);
+    let (count, mut failures) = (seeds.end - seeds.start, 0);
+    for seed in seeds {
+        let failure = if seed % 4 == 0 { Failure::Sticky } else { Failure::Once };
+        let failed = runner::simulate(seed, || go_on(seed, seed * 41 % 700, failure));
+        failures += u64::from(failed);
+    }
+    assert!(failures * 3 >= count - 1, "only {failures} of {count} runs met a failure");
+}
+
+#[test]
+fn who_waits_for_a_compaction_is_told_of_its_failure_and_may_ask_again() {
+    let mut told: u64 = 0;
+    for nth in 0..30 {
+        runner::simulate(nth, || {
+            let store = model::slow_store(nth);
+            let engine = model::open(&store);
+            let mut model = Model::default();
+            assert!(write_until_failure(&engine, &mut model, 120).is_none());
+            store.fail_at(store.operations() + nth, Failure::Once);
+            if let Err(error) = engine.compact_all() {
+                assert!(!error.is_space() && engine.stats().failure.is_some(), "{error}");
+                told += u64::from(matches!(error, Error::Stopped { .. }));
+                engine.resume().unwrap();
+                engine.compact_all().unwrap();
+            }
+            assert_eq!(contents(&engine), model.now);
+        });
+    }
+    assert!(told > 10, "only {told} failures were met");
+}
+
 #[test]
 fn a_failed_read_is_told_and_stops_nothing() {
     runner::simulate(1, || {

@@ -1,0 +1,58 @@
+//! Going on after a failure.
+//!
+//! A failure stops all writing and every job, and stays until somebody asks to go on: what failed
+//! may fail again, and what it left is known only in part. To go on, whoever is asked
+//! 1. takes the lead of the writes, so that none comes between,
+//! 2. takes the failure back, so that the jobs begin anew what they had not committed,
+//! 3. gives up the log, of whose end nothing is known any more: everything in memory goes to
+//!    tables, and with it what was written and never synced, and
+//! 4. begins a log, with sequences behind all that the old one may hold.
+//!
+//! If any of it fails, the engine has stopped again. After a panic it stays stopped: what is in
+//! memory cannot be trusted then.
+
+use crate::Error;
+use crate::log::ActiveLog;
+use crate::shared::Shared;
+
+impl Shared {
+    /// Goes on after a failure, if there was one; everything written so far is durable then.
+    pub(crate) fn resume(&self) -> Result<(), Error> {
+        self.writes.take_lead();
+        let resumed = self.resume_leading();
+        self.writes.end_lead();
+        resumed
+    }
+
+    fn resume_leading(&self) -> Result<(), Error> {
+        let Some(mut log) = self.log.lock().take() else { return Err(Error::Closed) };
+        let resumed = self
+            .take_back_failure()
+            .and_then(|was_stopped| if was_stopped { self.replace_log(&mut log) } else { Ok(()) });
+        *self.log.lock() = Some(log);
+        resumed
+    }
+
+    /// Lets the jobs go on; `false` if nothing had stopped them.
+    fn take_back_failure(&self) -> Result<bool, Error> {
+        let mut state = self.state.lock();
+        if state.closing {
+            return Err(Error::Closed);
+        }
+        match state.failure.take() {
+            None => return Ok(false),
+            Some(failure) if failure.is_panic() => {
+                state.failure = Some(failure.clone());
+                return Err(failure);
+            }
+            Some(_) => {}
+        }
+        self.changed.notify_all();
+        Ok(true)
+    }
+
+    fn replace_log(&self, log: &mut ActiveLog) -> Result<(), Error> {
+        self.give_up_log(log);
+        self.begin_again(log, false).inspect_err(|error| self.note(error.clone()))
+    }
+}
