@@ -13,6 +13,7 @@ use terrace_policy::{Choice, Input, Merge, Move, Part, Place, Plan, Span, Urgenc
 
 use crate::Error;
 use crate::edit::Edit;
+use crate::event::Job;
 use crate::job::worst_case;
 use crate::merge::{self, Source};
 use crate::rewrite::{Below, Rewrite, Rewritten, TableSource};
@@ -136,7 +137,10 @@ impl Shared {
     fn carry_out_choice(&self, version: &Version, choice: Choice) -> Result<(), Error> {
         match choice.plan {
             Plan::Relink(moves) => self.relink(version, &moves, choice.state),
-            Plan::Merge(plan) => self.merge(version, plan, choice.state),
+            Plan::Merge(plan) => {
+                let job = describe(&plan);
+                self.tell_of_job(job, || self.merge(version, plan, choice.state))
+            }
         }
     }
 
@@ -157,7 +161,13 @@ impl Shared {
         Ok(())
     }
 
-    fn merge(&self, version: &Version, plan: Merge, state: Vec<u8>) -> Result<(), Error> {
+    /// Returns what it wrote; `None` if the engine closes first.
+    fn merge(
+        &self,
+        version: &Version,
+        plan: Merge,
+        state: Vec<u8>,
+    ) -> Result<Option<ByteCount>, Error> {
         let mut sources = Vec::new();
         let (mut entries, mut plain) = (0, 0);
         for input in &plan.inputs {
@@ -181,8 +191,8 @@ impl Shared {
         let snapshots = self.state.lock().snapshots.keys().copied().collect();
         let (below, routes) = (below(version, &plan), plan.routes);
         let job = Rewrite::new(merge::Merge::new(sources), snapshots, below, routes, source);
-        let Some(done) = self.carry_out(job)? else { return Ok(()) };
-        self.commit_merge(version, &plan.inputs, done, state)
+        let Some(done) = self.carry_out(job)? else { return Ok(None) };
+        self.commit_merge(version, &plan.inputs, done, state).map(Some)
     }
 
     /// Where the tables go. Where space is short, the job gets what can be set aside, and goes only
@@ -220,7 +230,7 @@ impl Shared {
         inputs: &[Input],
         done: Rewritten,
         state: Vec<u8>,
-    ) -> Result<(), Error> {
+    ) -> Result<ByteCount, Error> {
         let mut edit = Edit::default();
         let mut read = Vec::new();
         for (place, part) in inputs.iter().flat_map(|i| i.parts.iter().map(|p| (i.place, p))) {
@@ -234,14 +244,22 @@ impl Shared {
             }
         }
         let state = done.boundary.is_none().then_some(state);
-        self.commit_outputs(done.outputs, edit, state, None)?;
+        let written = self.commit_outputs(done.outputs, edit, state, None)?;
         for (place, bytes) in read {
             self.counters.levels[usize::from(place.level)].bytes_read.add(bytes);
         }
         self.counters.entries_dropped.add(done.counts.dropped);
         self.counters.compactions.add(1);
-        Ok(())
+        Ok(written)
     }
+}
+
+/// What listeners are told of a plan.
+fn describe(plan: &Merge) -> Job {
+    let from = plan.inputs.iter().map(|input| input.place.level).min().unwrap_or(0);
+    let to = plan.routes.iter().map(|route| route.to.level).max().unwrap_or(0);
+    let inputs = plan.inputs.iter().map(|input| input.parts.len()).sum();
+    Job::Compaction { from, to, inputs }
 }
 
 /// The part of a plan as a segment of its own.

@@ -12,6 +12,7 @@ use crate::annotation::SPACE_NAME_BYTES_MAX;
 use crate::batch::Batch;
 use crate::bounds::Bounds;
 use crate::cursor::Cursor;
+use crate::event::Listener;
 use crate::key::KeySpaceId;
 use crate::options::{Durability, EngineOptions};
 use crate::scan::Scan;
@@ -147,6 +148,11 @@ impl Engine {
             self.shared.changed.wait(&mut state);
         }
         Ok(())
+    }
+
+    /// From now on tells the listener what happens in the background.
+    pub fn listen(&self, listener: Arc<dyn Listener>) {
+        self.shared.listeners.add(listener);
     }
 
     /// Goes on after a failure that stopped all writing ([`Error::Stopped`]), once its reason is

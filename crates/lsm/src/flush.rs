@@ -10,6 +10,7 @@ use terrace_policy::{Cut, Place, Route, RunId};
 use crate::Error;
 use crate::annotation::FLUSH_STREAM;
 use crate::edit::Edit;
+use crate::event::Job;
 use crate::job::worst_case;
 use crate::memtable::{MemoryCursor, Memtable, NODE_BYTES};
 use crate::merge::{Merge, Source};
@@ -21,7 +22,8 @@ pub(crate) fn run(shared: &Arc<Shared>) {
     let _guard = PanicGuard { shared, job: "a flush" };
     let mut retry = Retry::new();
     while let Some(waiting) = next(shared) {
-        match shared.flush(&waiting) {
+        let memory = ByteCount(waiting.memtable.bytes() as u64);
+        match shared.tell_of_job(Job::Flush { memory }, || shared.flush(&waiting)) {
             Ok(()) => retry = Retry::new(),
             Err(error) if error.is_space() => {
                 shared.note_no_space(&error);
@@ -49,7 +51,8 @@ fn next(shared: &Shared) -> Option<Waiting> {
 }
 
 impl Shared {
-    fn flush(&self, waiting: &Waiting) -> Result<(), Error> {
+    /// Returns what it wrote; `None` if the engine closes first.
+    fn flush(&self, waiting: &Waiting) -> Result<Option<ByteCount>, Error> {
         let memtable = &waiting.memtable;
         let snapshots = self.state.lock().snapshots.keys().copied().collect();
         // A memtable's newest sequence grows from memtable to memtable: it is the run's age.
@@ -60,11 +63,11 @@ impl Shared {
         let merge = Merge::new(vec![Source::Memory(MemoryCursor::new(Arc::clone(memtable)))]);
         let source = self.flush_source(waiting)?;
         let job = Rewrite::new(merge, snapshots, Below::Unknown, routes, source);
-        let Some(done) = self.carry_out(job)? else { return Ok(()) };
-        self.commit_outputs(done.outputs, Edit::default(), None, Some(waiting))?;
+        let Some(done) = self.carry_out(job)? else { return Ok(None) };
+        let written = self.commit_outputs(done.outputs, Edit::default(), None, Some(waiting))?;
         self.counters.entries_dropped.add(done.counts.dropped);
         self.counters.flushes.add(1);
-        Ok(())
+        Ok(Some(written))
     }
 
     /// Where the tables go. When the worst case cannot be set aside, what there is may still be

@@ -44,14 +44,14 @@ impl Shared {
         Ok(Some(job.into_rewritten()))
     }
 
-    /// Commits what a job has written as a part of `edit`.
+    /// Commits what a job has written as a part of `edit`; returns how much that is.
     pub(crate) fn commit_outputs(
         &self,
         outputs: Vec<Output>,
         mut edit: Edit,
         decider_state: Option<Vec<u8>>,
         flushed: Option<&Waiting>,
-    ) -> Result<(), Error> {
+    ) -> Result<ByteCount, Error> {
         let mut written: Vec<(Place, u64)> = Vec::new();
         let mut unsealed: Vec<BuiltTable> = Vec::new();
         for Output { place, stream, built } in outputs {
@@ -63,9 +63,10 @@ impl Shared {
         }
         self.commit(edit, decider_state, flushed)?;
         drop(unsealed);
+        let total = written.iter().map(|(_, bytes)| bytes).sum();
         for (place, bytes) in written {
             self.counters.levels[usize::from(place.level)].bytes_written.add(bytes);
         }
-        Ok(())
+        Ok(ByteCount(total))
     }
 }

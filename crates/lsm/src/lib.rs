@@ -9,6 +9,7 @@
 //! | how does the tree change | `edit`, `shared` |
 //! | how is it found again | `recovery`, `annotation` |
 //! | how does it go on after a failure | `resume` |
+//! | who is told of what happens | `event` |
 //!
 //! What is on the medium is described in `docs/format/` (`keys`, `batch`, `table`, `annotation`).
 //! Which tables are merged is decided by `terrace_policy`.
@@ -26,6 +27,7 @@ mod cursor;
 mod edit;
 mod engine;
 mod error;
+mod event;
 mod flush;
 #[cfg(test)]
 mod golden;
@@ -57,6 +59,7 @@ pub use bounds::Bounds;
 pub use cursor::Cursor;
 pub use engine::Engine;
 pub use error::Error;
+pub use event::{Event, Job, Listener};
 pub use key::{KEY_BYTES_MAX, KeySpaceId, Kind, VALUE_BYTES_MAX};
 pub use options::{Durability, EngineOptions};
 pub use scan::Scan;

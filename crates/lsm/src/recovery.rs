@@ -19,6 +19,7 @@ use crate::Error;
 use crate::annotation::{LogRecord, StoreRecord, TableRecord};
 use crate::cache::BlockCache;
 use crate::counters::Counters;
+use crate::event::Listeners;
 use crate::handle::{TableHandle, TableSpace};
 use crate::log::{self, ActiveLog};
 use crate::memtable::Memtable;
@@ -86,6 +87,7 @@ impl Shared {
             tables,
             memory,
             counters: Counters::new(),
+            listeners: Listeners::default(),
             view: ArcSwap::from_pointee(view),
             visible: AtomicU64::new(found.next.0 - 1),
             spaces_end: AtomicU32::new(found.record.next_space),

@@ -12,6 +12,7 @@
 //! memory cannot be trusted then.
 
 use crate::Error;
+use crate::event::Event;
 use crate::log::ActiveLog;
 use crate::shared::Shared;
 
@@ -53,6 +54,8 @@ impl Shared {
 
     fn replace_log(&self, log: &mut ActiveLog) -> Result<(), Error> {
         self.give_up_log(log);
-        self.begin_again(log, false).inspect_err(|error| self.note(error.clone()))
+        self.begin_again(log, false).inspect_err(|error| self.note(error.clone()))?;
+        self.listeners.tell(|| Event::Resumed);
+        Ok(())
     }
 }

@@ -22,6 +22,7 @@ use terrace_policy::Backlog;
 
 use crate::Error;
 use crate::annotation::LogRecord;
+use crate::event::Event;
 use crate::job::worst_case;
 use crate::log::{self, ActiveLog};
 use crate::memtable::Memtable;
@@ -78,7 +79,9 @@ impl Shared {
             }
         };
         if let Some(start) = stall {
-            self.counters.stalled(runner::now().since(start));
+            let time = runner::now().since(start);
+            self.counters.stalled(time);
+            self.listeners.tell(|| Event::Stalled { time });
         }
         result
     }

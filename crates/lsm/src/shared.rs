@@ -22,6 +22,7 @@ use crate::Error;
 use crate::annotation::StoreRecord;
 use crate::counters::Counters;
 use crate::edit::Edit;
+use crate::event::{Event, Listeners};
 use crate::handle::TableSpace;
 use crate::log::ActiveLog;
 use crate::memtable::Memtable;
@@ -146,6 +147,7 @@ pub(crate) struct Shared {
     pub(crate) tables: TableSpace,
     pub(crate) memory: MemoryGauge,
     pub(crate) counters: Counters,
+    pub(crate) listeners: Listeners,
     pub(crate) view: ArcSwap<View>,
     /// The newest sequence that readers see.
     pub(crate) visible: AtomicU64,
@@ -253,7 +255,8 @@ impl Shared {
     /// Ends all writing, until somebody asks to go on.
     pub(crate) fn fail(&self, job: &'static str, error: Error) {
         let mut state = self.state.lock();
-        if state.failure.is_none() {
+        let first = state.failure.is_none();
+        if first {
             let failure = match error {
                 stopped @ Error::Stopped { .. } => stopped,
                 cause => Error::Stopped { job, cause: Arc::new(cause) },
@@ -261,7 +264,12 @@ impl Shared {
             state.failure = Some(failure.clone());
             state.end_requests(&failure);
         }
+        let failure = state.failure.clone().filter(|_| first);
+        drop(state);
         self.changed.notify_all();
+        if let Some(error) = failure {
+            self.listeners.tell(|| Event::Stopped { error });
+        }
     }
 
     /// Notes that there is no space, for writers to be told and jobs to do something about it.

@@ -7,7 +7,9 @@ use bytes::Bytes;
 use terrace_env::Store;
 use terrace_fs::dir::{DirOptions, DirStore};
 use terrace_fs::{Access, FormatOptions, Fs, MountOptions};
-use terrace_lsm::{Bounds, Cursor, Durability, Engine, KeySpaceId, Scan, Stats, Verified};
+use terrace_lsm::{
+    Bounds, Cursor, Durability, Engine, KeySpaceId, Listener, Scan, Stats, Verified,
+};
 
 use terrace_zone::Device;
 
@@ -209,6 +211,12 @@ impl Db {
     /// Waits until nothing is left to be done in the background.
     pub fn settle(&self) -> Result<(), Error> {
         Ok(self.inner.engine.settle()?)
+    }
+
+    /// From now on tells the listener what happens in the background: jobs that begin and end,
+    /// writers that wait, failures.
+    pub fn listen(&self, listener: Arc<dyn Listener>) {
+        self.inner.engine.listen(listener);
     }
 
     /// Goes on after a failure that stopped all writing, once its reason is gone. While stopped,

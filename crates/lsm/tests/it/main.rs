@@ -2,6 +2,7 @@
 
 mod crash;
 mod determinism;
+mod events;
 mod faults;
 mod full;
 mod model;

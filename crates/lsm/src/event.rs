@@ -1,0 +1,117 @@
+//! What happens in the background, for those who want to know: the notices of jobs, stalls and
+//! failures.
+//!
+//! Listeners are told by the actor that does the thing, between its steps and with no lock held:
+//! what they take is taken from it. Nothing is built or told while nobody listens.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use terrace_env::sync::Mutex;
+use terrace_env::{ByteCount, runner};
+
+use crate::Error;
+use crate::shared::Shared;
+
+/// A job in the background.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Job {
+    /// Writes a memtable into tables of level 0.
+    Flush {
+        /// The memory that it takes.
+        memory: ByteCount,
+    },
+    /// Merges tables. What only moves tables by metadata is done at once and not told.
+    Compaction {
+        /// The level of the newest input.
+        from: u8,
+        /// The level of the oldest output.
+        to: u8,
+        /// How many ranges of tables go in.
+        inputs: usize,
+    },
+}
+
+/// Something that happened.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum Event {
+    /// A job began.
+    Began {
+        /// Which.
+        job: Job,
+    },
+    /// The job that began last of its kind ended.
+    Ended {
+        /// Which.
+        job: Job,
+        /// The tables that it wrote; `None` if it came to nothing, and will be begun again: it
+        /// failed, found no space, or the engine closes.
+        written: Option<ByteCount>,
+        /// How long it took.
+        time: Duration,
+    },
+    /// Writers had to wait for the jobs.
+    Stalled {
+        /// How long.
+        time: Duration,
+    },
+    /// A failure has stopped all writing.
+    Stopped {
+        /// What writers are told from now on.
+        error: Error,
+    },
+    /// Writing goes on after a failure.
+    Resumed,
+}
+
+/// Somebody who wants to know what happens.
+pub trait Listener: Send + Sync {
+    /// Told of something that happened. It should return soon, because the job waits for it; it
+    /// must not panic, and must not call what waits for jobs: to write, flush, compact or close.
+    fn notice(&self, event: &Event);
+}
+
+/// Those who listen.
+#[derive(Default)]
+pub(crate) struct Listeners(Mutex<Vec<Arc<dyn Listener>>>);
+
+impl Listeners {
+    pub(crate) fn add(&self, listener: Arc<dyn Listener>) {
+        self.0.lock().push(listener);
+    }
+
+    /// Tells them; the caller holds no lock.
+    pub(crate) fn tell(&self, event: impl FnOnce() -> Event) {
+        let listeners = self.0.lock().clone();
+        if !listeners.is_empty() {
+            let event = event();
+            listeners.iter().for_each(|listener| listener.notice(&event));
+        }
+    }
+}
+
+impl fmt::Debug for Listeners {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} listeners", self.0.lock().len())
+    }
+}
+
+impl Shared {
+    /// Does a job's work, which returns what it wrote, and tells of its begin and its end.
+    pub(crate) fn tell_of_job(
+        &self,
+        job: Job,
+        work: impl FnOnce() -> Result<Option<ByteCount>, Error>,
+    ) -> Result<(), Error> {
+        self.listeners.tell(|| Event::Began { job });
+        let start = runner::now();
+        let result = work();
+        let written = result.as_ref().ok().copied().flatten();
+        let time = runner::now().since(start);
+        self.listeners.tell(|| Event::Ended { job, written, time });
+        result.map(|_| ())
+    }
+}

@@ -1,0 +1,90 @@
+//! What listeners are told.
+
+use std::sync::Arc;
+
+use terrace_env::runner;
+use terrace_env::store::{Failure, MemoryStore};
+use terrace_env::sync::Mutex;
+use terrace_lsm::{Durability, Engine, Event, Job, KeySpaceId, Listener};
+
+use crate::model::{self, Write, batch};
+
+#[derive(Default)]
+struct Heard(Mutex<Vec<Event>>);
+
+impl Listener for Heard {
+    fn notice(&self, event: &Event) {
+        self.0.lock().push(event.clone());
+    }
+}
+
+fn listen(engine: &Engine) -> Arc<Heard> {
+    let heard = Arc::new(Heard::default());
+    engine.listen(Arc::clone(&heard) as Arc<dyn Listener>);
+    heard
+}
+
+fn write(engine: &Engine, number: u64) -> Result<(), terrace_lsm::Error> {
+    let key = (number * 7919 % 500).to_be_bytes().to_vec();
+    let writes: [Write; 1] = [(KeySpaceId::DEFAULT, key, Some(vec![number as u8; 200]))];
+    engine.write(batch(&writes), Durability::Buffered)
+}
+
+#[test]
+fn every_job_is_told_when_it_begins_and_when_it_ends_and_the_figures_agree() {
+    runner::simulate(3, || {
+        let engine = model::open(&model::slow_store(3));
+        let heard = listen(&engine);
+        (0..3000).for_each(|number| write(&engine, number).unwrap());
+        engine.compact_all().unwrap();
+        let (mut flushing, mut compacting, mut stalls) = (None, None, 0);
+        let (mut flushes, mut compactions, mut bytes) = (0, 0, 0);
+        for event in heard.0.lock().iter() {
+            let is_flush = |job: &Job| matches!(job, Job::Flush { .. });
+            match event {
+                Event::Began { job } => {
+                    let slot = if is_flush(job) { &mut flushing } else { &mut compacting };
+                    assert_eq!(slot.replace(*job), None, "two at a time");
+                }
+                Event::Ended { job, written, .. } => {
+                    let slot = if is_flush(job) { &mut flushing } else { &mut compacting };
+                    assert_eq!(slot.take(), Some(*job));
+                    let count = if is_flush(job) { &mut flushes } else { &mut compactions };
+                    *count += 1;
+                    bytes += written.expect("nothing fails").0;
+                }
+                Event::Stalled { .. } => stalls += 1,
+                other => panic!("{other:?}"),
+            }
+        }
+        let stats = engine.stats();
+        assert_eq!((flushing, compacting), (None, None));
+        assert_eq!((flushes, compactions), (stats.flushes, stats.compactions));
+        assert_eq!(stalls, stats.stalls);
+        assert!(flushes > 10 && compactions > 5, "{stats:?}");
+        let written: u64 = stats.levels.iter().map(|level| level.bytes_written).sum();
+        assert_eq!(bytes, written);
+    });
+}
+
+#[test]
+fn a_failure_and_its_end_are_told_once() {
+    runner::simulate(1, || {
+        let store = MemoryStore::new();
+        let engine = model::open(&store);
+        let heard = listen(&engine);
+        store.fail_at(store.operations() + 100, Failure::Once);
+        let mut number = 0;
+        while engine.stats().failure.is_none() {
+            let _ = write(&engine, number);
+            number += 1;
+        }
+        engine.flush().unwrap_err();
+        engine.resume().unwrap();
+        engine.resume().unwrap();
+        let heard = heard.0.lock();
+        let told = |wanted: fn(&Event) -> bool| heard.iter().filter(|event| wanted(event)).count();
+        assert_eq!(told(|event| matches!(event, Event::Stopped { .. })), 1);
+        assert_eq!(told(|event| matches!(event, Event::Resumed)), 1);
+    });
+}
