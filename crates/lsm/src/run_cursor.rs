@@ -175,3 +175,79 @@ impl RunCursor {
 fn segments_at(run: &Run, at: usize) -> Option<&crate::version::Segment> {
     run.segments.get(at)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::annotation::{TableRecord, table_hint};
+    use crate::cache::BlockCache;
+    use crate::handle::{TableHandle, TableSpace};
+    use crate::key::{KeySpaceId, Kind};
+    use crate::table::{Compression, TableBuilder, TableLayout};
+    use crate::version::Segment;
+    use terrace_env::store::{CreateOptions, FileKind, MemoryStore, Rank, Store, Transaction};
+    use terrace_env::{ByteCount, MemoryGauge, SeqNo};
+    use terrace_policy::{RunId, Span};
+
+    fn full(number: u8) -> Vec<u8> {
+        key::full_key(KeySpaceId(0), &[number])
+    }
+
+    /// A table of the keys of `numbers`, each in two versions.
+    fn table(store: &MemoryStore, numbers: std::ops::Range<u8>) -> Arc<TableHandle> {
+        let cause = Cause::Flush;
+        let (kind, rank, hint) = (FileKind::Table, Rank::Flush, table_hint(0, 0, None));
+        let options = CreateOptions { kind, hint, rank, reservation: None, cause };
+        let block_size = ByteCount(128);
+        let layout = TableLayout { block_size, compression: Compression::None, filter_bits: 0 };
+        let mut builder = TableBuilder::new(store.create(&options).unwrap(), layout);
+        for number in numbers {
+            for sequence in [2, 1] {
+                let trailer = Trailer::new(SeqNo(sequence), Kind::Put);
+                builder.add(&key::internal_key(&full(number), trailer), &[number]).unwrap();
+            }
+        }
+        let built = builder.finish().unwrap();
+        let (id, record) = (built.writer.id(), TableRecord::new(built.tag, &built.properties));
+        let mut transaction = Transaction::new();
+        transaction.seal(id, record.annotation(0, built.size));
+        store.commit(transaction).unwrap();
+        let cache = Arc::new(BlockCache::new(ByteCount::mib(1), block_size));
+        let space = TableSpace { cache, gauge: MemoryGauge::new("test") };
+        TableHandle::new(store, id, record, 0, &space).unwrap()
+    }
+
+    #[test]
+    fn only_what_lies_in_the_segments_is_seen_from_either_side() {
+        let store = MemoryStore::new();
+        let (left, right) = (table(&store, 0..60), table(&store, 60..120));
+        let ranges = [(&left, 5, 10), (&left, 20, 30), (&left, 58, 60), (&right, 70, 100)];
+        let segments = ranges.map(|(table, start, end)| Segment {
+            table: Arc::clone(table),
+            span: Span::new(full(start), full(end)),
+            size: ByteCount(1),
+        });
+        let run = Arc::new(Run { id: RunId(1), segments: segments.to_vec() });
+        let held: Vec<u8> = ranges.iter().flat_map(|&(_, start, end)| start..end).collect();
+        let mut cursor = RunCursor::new(run, Walk::Scan);
+        let number = |cursor: &RunCursor| cursor.key().map(|found| key::split(found).0[4]);
+        for sought in 0..=120 {
+            let target = key::internal_key(&full(sought), Trailer::NEWEST);
+            let split = held.partition_point(|&number| number < sought);
+            cursor.seek(&target).unwrap();
+            for expected in held[split..].iter().flat_map(|&number| [number; 2]) {
+                assert_eq!(number(&cursor), Some(expected), "forward from {sought}");
+                cursor.next().unwrap();
+            }
+            assert_eq!(number(&cursor), None);
+            cursor.seek_before(&target).unwrap();
+            for expected in held[..split].iter().rev().flat_map(|&number| [number; 2]) {
+                assert_eq!(number(&cursor), Some(expected), "backward from {sought}");
+                cursor.prev().unwrap();
+            }
+            assert_eq!(number(&cursor), None);
+        }
+        cursor.seek_to_last().unwrap();
+        assert_eq!(number(&cursor), held.last().copied());
+    }
+}
