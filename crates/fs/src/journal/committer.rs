@@ -48,6 +48,8 @@ struct State {
     leader: Option<Box<Leader>>,
     roll_wanted: bool,
     rolls: u64,
+    /// Payload bytes of the last complete snapshot.
+    snapshot: u64,
     zones: Vec<ZoneId>,
     refusal: Option<StoreError>,
 }
@@ -73,6 +75,7 @@ impl Journal {
         epoch: u32,
     ) -> Self {
         let next_file = AtomicU64::new(catalog.next_file().0);
+        let snapshot = leader.as_ref().map_or(0, |leader| leader.snapshot);
         let state = State {
             catalog,
             gathering: Vec::new(),
@@ -82,6 +85,7 @@ impl Journal {
             leader,
             roll_wanted: false,
             rolls: 0,
+            snapshot,
             zones,
             refusal,
         };
@@ -112,6 +116,11 @@ impl Journal {
     /// The zones that the journal takes up now.
     pub fn zones(&self) -> Vec<ZoneId> {
         self.state.lock().zones.clone()
+    }
+
+    /// The bytes of the last complete snapshot.
+    pub(crate) fn snapshot_bytes(&self) -> u64 {
+        self.state.lock().snapshot
     }
 
     /// How many rolls were completed since the mount.
@@ -212,6 +221,7 @@ impl Journal {
                     Err(error) => state.stop(&error),
                 }
             }
+            state.snapshot = leader.snapshot;
             state.zones = leader.tail.zones().collect();
             state.leader = Some(leader);
             self.changed.notify_all();

@@ -28,17 +28,18 @@ use terrace_env::store::Rank;
 use super::zone_table::{Zone, ZoneTable};
 use crate::BLOCK;
 
-/// Bytes that the journal may take beside three times its snapshot: what is written before a roll
-/// is due, and what is committed while it is on its way.
+/// Bytes that the journal may take at least: a roll is due at half of them, and the rest is for the
+/// snapshot and for what is committed while it is written.
 const JOURNAL_BYTES: u64 = 512 << 10;
 /// Zones that the journal takes beside those that its bytes fill: the head's, which holds older
 /// frames too, the tail's, and one to go on in.
 const JOURNAL_SPARE: u32 = 3;
 
 /// Zones that the journal may come to take, with a snapshot of this many bytes: the chain before a
-/// roll, at most two snapshots' worth, and the new snapshot.
+/// roll, at most two snapshots' worth, the new snapshot, and as much again for what is committed
+/// while it is written.
 pub(crate) fn journal_zones(snapshot: u64, zone_blocks: u32) -> u32 {
-    let bytes = JOURNAL_BYTES.saturating_add(snapshot.saturating_mul(3));
+    let bytes = JOURNAL_BYTES.max(snapshot.saturating_mul(4));
     let zones = bytes.div_ceil(u64::from(zone_blocks.max(1)) * BLOCK as u64);
     u32::try_from(zones).unwrap_or(u32::MAX).saturating_add(JOURNAL_SPARE)
 }

@@ -68,10 +68,10 @@ impl Volume {
         make: impl FnOnce(&Catalog) -> Result<Vec<Record>, StoreError>,
         sealed: &[(Arc<OpenFile>, Vec<Extent>)],
     ) -> Result<(), StoreError> {
+        self.note_size();
         let mut moved = Vec::new();
         let mut turn = None;
         let result = self.journal.commit_with(flush, |catalog| {
-            self.note_size(catalog);
             let records = make(catalog)?;
             for record in &records {
                 if let Record::Move { new, .. } = record {

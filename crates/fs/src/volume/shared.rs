@@ -13,17 +13,15 @@ use terrace_env::{Cause, FileId, Uuid};
 use terrace_zone::Device;
 
 use super::effects::abandon;
-use crate::catalog::{Catalog, FileRecord};
+use crate::catalog::FileRecord;
 use crate::file::{Body, FileSource, FileState, LogIndex, OpenFile, Pin, Tail};
 use crate::frame::LogScan;
 use crate::journal::Journal;
 use crate::medium::Medium;
 use crate::space::{Allocator, Share};
 
-/// Bytes of a snapshot for one file, with names, a few extents and the engine's annotation.
-const FILE_BYTES: u64 = 256;
-/// Files more or fewer for which the journal's reserve is set anew.
-const FILES_NOTED: u64 = 1000;
+/// Bytes of a snapshot more or fewer for which the journal's reserve is set anew.
+const NOTED_STEP: u64 = 16 << 10;
 /// Files looked at while the journal is locked: well under a millisecond.
 const WALK_STEP: usize = 1000;
 
@@ -36,8 +34,8 @@ pub(crate) struct Volume {
     pub(super) files: Mutex<Registry>,
     pub(super) turns: Mutex<Turns>,
     pub(super) turned: Condvar,
-    /// Files in the catalog when the journal's reserve was last set.
-    files_noted: AtomicU64,
+    /// Bytes of a snapshot for which the journal's reserve was last set.
+    noted: AtomicU64,
 }
 
 /// Files that somebody has a handle of, or that are not sealed.
@@ -67,9 +65,9 @@ impl Volume {
         let unsealed = unsealed.into_iter().map(|file| (file.id, file)).collect();
         let files = Mutex::new(Registry { unsealed, sealed: BTreeMap::new() });
         let (turns, turned) = (Mutex::default(), Condvar::new());
-        let files_noted = AtomicU64::new(u64::MAX);
-        let volume = Self { uuid, medium, space, journal, files, turns, turned, files_noted };
-        volume.journal.read(|catalog| volume.note_size(catalog));
+        let noted = AtomicU64::new(u64::MAX);
+        let volume = Self { uuid, medium, space, journal, files, turns, turned, noted };
+        volume.note_size();
         volume
     }
 
@@ -209,13 +207,13 @@ impl Volume {
         }
     }
 
-    /// Keeps as many zones for the journal as a snapshot of the catalog may take.
-    pub(crate) fn note_size(&self, catalog: &Catalog) {
-        let files = catalog.len() as u64;
-        let noted = self.files_noted.load(Ordering::Relaxed);
-        if files.abs_diff(noted) >= FILES_NOTED || noted == u64::MAX {
-            self.files_noted.store(files, Ordering::Relaxed);
-            self.space.set_snapshot(files.saturating_mul(FILE_BYTES));
+    /// Keeps as many zones for the journal as it may take, going by its last snapshot.
+    pub(super) fn note_size(&self) {
+        let bytes = self.journal.snapshot_bytes();
+        let noted = self.noted.load(Ordering::Relaxed);
+        if bytes.abs_diff(noted) >= NOTED_STEP || noted == u64::MAX {
+            self.noted.store(bytes, Ordering::Relaxed);
+            self.space.set_snapshot(bytes);
         }
     }
 }

@@ -149,3 +149,45 @@ fn a_cut_while_the_journal_changes_zones_leaves_slots_enough_to_mount() {
         }
     }
 }
+
+#[test]
+fn a_full_store_keeps_room_for_a_snapshot_of_large_annotations() {
+    let drive = formatted(Geometry::uniform(ByteCount::kib(64), 200), 1);
+    let fs = mount(&drive).expect("a mount");
+    let annotate = |id: FileId, text: &str| {
+        let mut transaction = Transaction::new();
+        transaction.annotate(id, note(&text.repeat(20_000)));
+        fs.commit(transaction)
+    };
+    let first: Vec<FileId> = (0..60).map(|_| table(&fs, 0, 100).expect("a table")).collect();
+    for id in &first {
+        annotate(*id, "a").expect("room enough");
+    }
+    while let Ok(id) = table(&fs, 0, 60_000) {
+        verify(&fs, id);
+    }
+    for round in 0..400 {
+        let id = first[round % first.len()];
+        annotate(id, "b").unwrap_or_else(|error| panic!("round {round}: {error}"));
+    }
+    drop(fs);
+    mount(&drive).expect("a mount");
+}
+
+#[test]
+fn a_store_full_of_tiny_files_can_be_emptied_again() {
+    let drive = formatted(Geometry::uniform(ByteCount::kib(64), 100), 1);
+    let fs = mount(&drive).expect("a mount");
+    let mut files = Vec::new();
+    while let Ok(id) = table(&fs, 0, 100) {
+        files.push(id);
+    }
+    assert!(files.len() > 500, "full with only {} files", files.len());
+    for id in files {
+        let mut transaction = Transaction::new();
+        transaction.delete(id);
+        fs.commit(transaction).expect("a delete");
+    }
+    let space = fs.space();
+    assert_eq!((space.live.0, space.free), (0, space.capacity));
+}
