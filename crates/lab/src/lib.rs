@@ -1,5 +1,7 @@
 //! Layer 4: what tells whether the store is any good.
 //!
-//! [`crash`] is the crash simulator. Workloads, experiments and reports follow.
+//! [`crash`] is the crash simulator, [mod@bench] the measuring instrument. Experiments and reports
+//! follow.
 
+pub mod bench;
 pub mod crash;

@@ -1,0 +1,143 @@
+//! What comes of a mix.
+
+use std::time::Duration;
+
+use hdrhistogram::Histogram;
+use serde::Serialize;
+use terrace::{Stats, WriteAmplification};
+
+use super::meter::Spent;
+use super::mix::Mix;
+use super::plan::Size;
+use super::reference::Reference;
+
+/// Significant digits of latencies: 0.1 % of each.
+const DIGITS: u8 = 3;
+
+/// A histogram of nanoseconds.
+pub(super) fn histogram() -> Histogram<u64> {
+    Histogram::new(DIGITS).expect("a number of digits that the library has")
+}
+
+/// Latencies, in microseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Latency {
+    /// Half of the operations were quicker.
+    pub p50: f64,
+    /// One in a hundred took longer.
+    pub p99: f64,
+    /// One in a thousand took longer.
+    pub p999: f64,
+    /// The longest.
+    pub max: f64,
+}
+
+impl Latency {
+    pub(super) fn of(histogram: &Histogram<u64>) -> Self {
+        let micros = |nanos: u64| nanos as f64 / 1000.0;
+        let at = |quantile| micros(histogram.value_at_quantile(quantile));
+        Self { p50: at(0.5), p99: at(0.99), p999: at(0.999), max: micros(histogram.max()) }
+    }
+}
+
+/// The same, with the work that was left in the background done.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Settled {
+    /// Seconds on the wall, from the start.
+    pub seconds: f64,
+    /// Processor microseconds per operation, from the start.
+    pub processor_micros: f64,
+    /// Bytes written to the medium per byte of keys and values, by cause.
+    pub write_amplification: WriteAmplification,
+    /// Bytes of the medium that hold anything, live or dead, over the bytes of the entries that are
+    /// in the store.
+    pub space_amplification: f64,
+    /// What other engines take, where that was measured for the same work.
+    pub reference: Option<Reference>,
+}
+
+/// What comes of a mix.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Measurement {
+    /// The mix.
+    pub mix: Mix,
+    /// Operations carried out.
+    pub operations: u64,
+    /// Writes by the thread beside, in mixes that have one.
+    pub writes_beside: Option<u64>,
+    /// Seconds on the wall.
+    pub seconds: f64,
+    /// Operations a second, on the wall.
+    pub operations_per_second: f64,
+    /// Processor microseconds per operation, of all threads, user and system.
+    pub processor_micros: f64,
+    /// What other engines take, where that was measured for the same work.
+    pub reference: Option<Reference>,
+    /// Latencies, where operations are timed one by one.
+    pub latency: Option<Latency>,
+    /// After the background work, of mixes that write.
+    pub settled: Option<Settled>,
+}
+
+impl Measurement {
+    pub(super) fn new(mix: Mix, operations: u64, spent: Spent, latency: Option<Latency>) -> Self {
+        let seconds = spent.wall.as_secs_f64();
+        Self {
+            mix,
+            operations,
+            writes_beside: None,
+            seconds,
+            operations_per_second: if seconds > 0.0 { operations as f64 / seconds } else { 0.0 },
+            processor_micros: per_operation(spent.processor, operations),
+            reference: None,
+            latency,
+            settled: None,
+        }
+    }
+
+    /// Adds what it came to with the background work done. `before` and `after`: the store's
+    /// figures; `held`: bytes of keys and values that are in the store.
+    pub(super) fn settle(&mut self, spent: Spent, before: &Stats, after: &Stats, held: u64) {
+        let mut io = after.io.clone();
+        for (written, before) in io.written_bytes.iter_mut().zip(before.io.written_bytes) {
+            *written -= before;
+        }
+        let used = after.space.live.0 + after.space.dead.0 + after.space.pinned.0;
+        self.settled = Some(Settled {
+            seconds: spent.wall.as_secs_f64(),
+            processor_micros: per_operation(spent.processor, self.operations),
+            write_amplification: WriteAmplification::of(after.user_bytes - before.user_bytes, &io),
+            space_amplification: if held == 0 { 0.0 } else { used as f64 / held as f64 },
+            reference: None,
+        });
+    }
+
+    /// Puts beside it what others take.
+    pub(super) fn compare(&mut self, size: Size) {
+        self.reference = Reference::of(size, self.mix, false);
+        if let Some(settled) = &mut self.settled {
+            settled.reference = Reference::of(size, self.mix, true);
+        }
+    }
+}
+
+fn per_operation(time: Duration, operations: u64) -> f64 {
+    time.as_secs_f64() * 1e6 / operations.max(1) as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_measurement_is_per_operation_and_in_microseconds() {
+        let spent = Spent { wall: Duration::from_secs(2), processor: Duration::from_secs(3) };
+        let mut latencies = histogram();
+        (1..=1000u64).for_each(|micros| latencies.record(micros * 1000).unwrap());
+        let latency = Latency::of(&latencies);
+        let found = Measurement::new(Mix::ReadRandom, 1000, spent, Some(latency));
+        assert_eq!((found.operations_per_second, found.processor_micros), (500.0, 3000.0));
+        assert!((latency.p50 - 500.0).abs() < 1.0 && (latency.p99 - 990.0).abs() < 2.0);
+        assert!((latency.max - 1000.0).abs() < 2.0, "{latency:?}");
+    }
+}

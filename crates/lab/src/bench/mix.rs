@@ -1,0 +1,143 @@
+//! What is done to the store.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Serialize, Serializer};
+
+/// A fixed mix of operations. In the order in which they are usually run: reads come after
+/// what they read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Mix {
+    /// All entries in order into an empty store.
+    FillSeq,
+    /// All entries in random order into an empty store, each once.
+    FillRandom,
+    /// Half as many writes as there are entries, each of a random one.
+    Overwrite,
+    /// Reads of random entries.
+    ReadRandom,
+    /// Reads of keys that are not there and lie between those that are.
+    ReadMissing,
+    /// All entries in order.
+    ReadSeq,
+    /// From a random entry on, fifty entries in order.
+    SeekRandom,
+    /// Reads of random entries while another thread overwrites as fast as it can.
+    ReadWhileWriting,
+    /// Deletes of half of the entries, in random order.
+    DeleteRandom,
+    /// As `FillRandom`, by two threads at once.
+    FillRandomTwo,
+    /// Synced writes of random entries into an empty store.
+    FillSync,
+}
+
+impl Mix {
+    /// All of them.
+    pub const ALL: [Self; 11] = [
+        Self::FillSeq,
+        Self::FillRandom,
+        Self::Overwrite,
+        Self::ReadRandom,
+        Self::ReadMissing,
+        Self::ReadSeq,
+        Self::SeekRandom,
+        Self::ReadWhileWriting,
+        Self::DeleteRandom,
+        Self::FillRandomTwo,
+        Self::FillSync,
+    ];
+
+    /// Its name on the command line and in results.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::FillSeq => "fillseq",
+            Self::FillRandom => "fillrandom",
+            Self::Overwrite => "overwrite",
+            Self::ReadRandom => "readrandom",
+            Self::ReadMissing => "readmissing",
+            Self::ReadSeq => "readseq",
+            Self::SeekRandom => "seekrandom",
+            Self::ReadWhileWriting => "readwhilewriting",
+            Self::DeleteRandom => "deleterandom",
+            Self::FillRandomTwo => "fillrandom2",
+            Self::FillSync => "fillsync",
+        }
+    }
+
+    /// What one of its operations is, for people.
+    #[must_use]
+    pub fn meaning(self) -> &'static str {
+        match self {
+            Self::FillSeq => "fillseq",
+            Self::FillRandom => "fillrandom",
+            Self::Overwrite => "overwrite (half)",
+            Self::ReadRandom => "readrandom",
+            Self::ReadMissing => "readmissing",
+            Self::ReadSeq => "full scan, per key",
+            Self::SeekRandom => "seek + 50",
+            Self::ReadWhileWriting => "read while writing",
+            Self::DeleteRandom => "deleterandom (half)",
+            Self::FillRandomTwo => "two writers",
+            Self::FillSync => "sync writes",
+        }
+    }
+
+    /// Whether it begins with an empty store.
+    #[must_use]
+    pub fn begins_empty(self) -> bool {
+        matches!(self, Self::FillSeq | Self::FillRandom | Self::FillRandomTwo | Self::FillSync)
+    }
+
+    /// Whether it leaves work in the background.
+    #[must_use]
+    pub fn writes(self) -> bool {
+        self.begins_empty()
+            || matches!(self, Self::Overwrite | Self::ReadWhileWriting | Self::DeleteRandom)
+    }
+}
+
+impl fmt::Display for Mix {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl Serialize for Mix {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
+    }
+}
+
+/// There is no mix of this name.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("expected one of {}, found `{name}`", Mix::ALL.map(Mix::name).join(", "))]
+pub struct UnknownMix {
+    /// What was asked for.
+    pub name: String,
+}
+
+impl FromStr for Mix {
+    type Err = UnknownMix;
+
+    fn from_str(name: &str) -> Result<Self, Self::Err> {
+        let found = Self::ALL.into_iter().find(|mix| mix.name() == name);
+        found.ok_or_else(|| UnknownMix { name: name.to_owned() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_mix_is_found_by_its_name() {
+        for mix in Mix::ALL {
+            assert_eq!(mix.name().parse(), Ok(mix));
+        }
+        let error = "readfast".parse::<Mix>().unwrap_err().to_string();
+        assert!(error.contains("readseq") && error.contains("`readfast`"), "{error}");
+    }
+}

@@ -1,0 +1,42 @@
+//! The measuring instrument: fixed mixes of operations on a store, in real time.
+//!
+//! | part | what it does |
+//! |---|---|
+//! | [`Mix`] | what is done: the names are those of LevelDB's and RocksDB's `db_bench` |
+//! | [`Entries`] | keys and values by number; any value can be told from a wrong one |
+//! | [`Ledger`] | what the store must hold: which entries, and which of their values |
+//! | [`Order`] | every number once, in an order that looks random |
+//! | [`Place`] | where the store is: memory, a drive's image, a directory |
+//! | `client` | one thread's operations, timed one by one, every answer verified |
+//! | `meter` | wall-clock and processor time of the whole process |
+//! | [`Bench`] | carries mixes out, [`Measurement`] is what comes of one |
+//! | [`Reference`] | what other engines take for the same work |
+//!
+//! Figures are of the machine it runs on; those that can be compared are the processor time per
+//! operation, over all threads of the process, with the work of making and verifying the values in
+//! it (a copy and a comparison of each value). It does not simulate: on the simulated runner there
+//! is no processor time to measure.
+
+mod client;
+mod entries;
+mod error;
+mod ledger;
+mod measurement;
+mod meter;
+mod mix;
+mod order;
+mod place;
+mod plan;
+mod reference;
+mod series;
+
+pub use entries::{Entries, KEY_SIZE_MIN, VALUE_SIZE_MAX, VALUE_SIZE_MIN, Wrong};
+pub use error::{BenchError, Defect};
+pub use ledger::Ledger;
+pub use measurement::{Latency, Measurement, Settled};
+pub use mix::{Mix, UnknownMix};
+pub use order::Order;
+pub use place::Place;
+pub use plan::{Plan, Size};
+pub use reference::Reference;
+pub use series::{Bench, Watch};

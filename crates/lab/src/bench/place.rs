@@ -1,0 +1,91 @@
+//! Where a store is made for a measurement. Nothing is left behind.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use tempfile::TempDir;
+use terrace::{Db, FormatOptions, Options};
+use terrace_env::ByteCount;
+use terrace_env::random::Random;
+use terrace_zone::{Device, Emulator, Geometry};
+
+use super::error::BenchError;
+
+/// How much larger a drive is than the entries: no mix more than doubles them, and what is written
+/// and not yet merged needs room as well.
+const DRIVE_FACTOR: u64 = 4;
+/// Zones on top of that: superblock, journal, logs, reserves.
+const ZONES_BESIDE: u64 = 64;
+
+/// Where the store is.
+#[derive(Clone, Debug)]
+pub enum Place {
+    /// An emulated drive in the memory of the process.
+    Memory {
+        /// The size of its zones.
+        zone_size: ByteCount,
+    },
+    /// An emulated drive in a sparse file in this directory. The file loses its name at once.
+    Image {
+        /// The size of its zones.
+        zone_size: ByteCount,
+        /// The directory.
+        dir: PathBuf,
+    },
+    /// Plain files, in a directory of their own in this directory.
+    Directory {
+        /// The directory.
+        dir: PathBuf,
+    },
+}
+
+/// A store, and what it lies in.
+pub(super) struct Home {
+    pub(super) db: Db,
+    _dir: Option<TempDir>,
+}
+
+impl Place {
+    /// Makes an empty store for so many bytes of entries, and for the logs of the options.
+    pub(super) fn make(&self, bytes: u64, options: &Options) -> Result<Home, BenchError> {
+        let seed = 1;
+        match self {
+            Self::Memory { zone_size } => {
+                let drive = Emulator::in_memory(geometry(*zone_size, bytes, options)?, seed)?;
+                Ok(Home { db: format(drive, options)?, _dir: None })
+            }
+            Self::Image { zone_size, dir } => {
+                let place = temporary(dir)?;
+                let geometry = geometry(*zone_size, bytes, options)?;
+                let uuid = Random::seeded(seed).uuid();
+                let drive = Emulator::create_image(place.path().join("drive.img"), geometry, uuid)?;
+                Ok(Home { db: format(drive, options)?, _dir: None })
+            }
+            Self::Directory { dir } => {
+                let place = temporary(dir)?;
+                let db = Db::open_directory(place.path(), options.clone())?;
+                Ok(Home { db, _dir: Some(place) })
+            }
+        }
+    }
+}
+
+fn temporary(dir: &PathBuf) -> Result<TempDir, BenchError> {
+    let made = tempfile::Builder::new().prefix("terrace-bench-").tempdir_in(dir);
+    made.map_err(|source| BenchError::Host { path: dir.clone(), source })
+}
+
+fn geometry(zone: ByteCount, bytes: u64, options: &Options) -> Result<Geometry, BenchError> {
+    // Each memtable has a log, and its flush sets aside as much again.
+    let memtables = (options.memtables_max as u64 + 2) * options.memtable_size.0 * 2;
+    let size = bytes.saturating_mul(DRIVE_FACTOR).saturating_add(memtables);
+    let zones = size.div_ceil(zone.0.max(1)).saturating_add(ZONES_BESIDE);
+    let geometry = Geometry::uniform(zone, u32::try_from(zones).unwrap_or(u32::MAX));
+    geometry.validate()?;
+    Ok(geometry)
+}
+
+fn format(drive: Emulator, options: &Options) -> Result<Db, BenchError> {
+    let drive: Arc<dyn Device> = Arc::new(drive);
+    Ok(Db::create_device(drive, &FormatOptions::default(), options.clone())?)
+}

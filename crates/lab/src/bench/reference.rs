@@ -1,0 +1,86 @@
+//! What other engines take for the same work, to stand beside what is measured.
+//!
+//! Measured once and kept as it was found: RocksDB 11.8, fjall 3.1 and LevelDB (main branch of late
+//! 2026, release build) on a shared machine of two virtual cores and 24 GiB, files in a directory
+//! in memory; keys of 16 bytes, no compression, memtables of 64 MiB, a cache of 256 MiB, filters of
+//! 10 bits, blocks of 4 KiB, a log that is not synced, two background threads. Each figure is the
+//! median of interleaved runs: processor microseconds per operation, user and system, over all
+//! threads. Differences below a tenth count as equal. LevelDB reads through mapped memory and
+//! skips checksums; nobody who verifies what he reads can match its scans.
+//!
+//! Another machine has other figures: the ratios are what carries over, and only roughly.
+
+use serde::Serialize;
+
+use super::mix::Mix;
+use super::plan::Size;
+
+/// What other engines take for one operation, in processor microseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Reference {
+    /// RocksDB 11.8.
+    pub rocksdb: f64,
+    /// fjall 3.1.
+    pub fjall: f64,
+    /// LevelDB.
+    pub leveldb: f64,
+}
+
+impl Size {
+    /// Small entries of the reference: what code costs.
+    pub const SMALL: Self = Self { entries: 5_000_000, key_size: 16, value_size: 128 };
+    /// Larger ones: what bytes cost.
+    pub const LARGE: Self = Self { entries: 1_500_000, key_size: 16, value_size: 1024 };
+}
+
+impl Reference {
+    /// The sizes at which others were measured.
+    pub const SIZES: [Size; 2] = [Size::SMALL, Size::LARGE];
+
+    /// What others take for a mix at this size, with the work done that is left in the background
+    /// or without; `None` where nobody measured.
+    #[must_use]
+    pub fn of(size: Size, mix: Mix, settled: bool) -> Option<Self> {
+        let at = Self::SIZES.iter().position(|measured| *measured == size)?;
+        let [rocksdb, fjall, leveldb] = figures(mix, settled)?[at];
+        Some(Self { rocksdb, fjall, leveldb })
+    }
+}
+
+type Engines = [f64; 3];
+
+/// By size, in the order of [`Reference::SIZES`].
+fn figures(mix: Mix, settled: bool) -> Option<[Engines; 2]> {
+    Some(match (mix, settled) {
+        (Mix::FillSeq, false) => [[3.3, 2.6, 2.1], [5.5, 4.3, 4.0]],
+        (Mix::FillRandom, false) => [[7.6, 7.5, 7.9], [12.2, 11.9, 11.9]],
+        (Mix::FillRandom, true) => [[7.6, 8.0, 8.2], [14.8, 16.1, 16.0]],
+        (Mix::Overwrite, false) => [[8.5, 10.6, 10.0], [11.2, 14.3, 9.1]],
+        (Mix::Overwrite, true) => [[9.6, 10.7, 10.6], [17.1, 21.1, 16.9]],
+        (Mix::ReadRandom, false) => [[9.6, 7.2, 7.3], [7.9, 7.0, 10.9]],
+        (Mix::ReadMissing, false) => [[1.75, 1.13, 1.63], [1.13, 0.70, 4.1]],
+        (Mix::ReadSeq, false) => [[0.45, 0.45, 0.09], [1.54, 1.22, 0.22]],
+        (Mix::SeekRandom, false) => [[49.7, 51.5, 9.6], [99.7, 80.4, 20.8]],
+        (Mix::ReadWhileWriting, false) => [[30.5, 26.5, 17.5], [13.8, 13.2, 11.7]],
+        (Mix::FillRandomTwo, false) => [[8.3, 7.3, 8.0], [10.6, 9.2, 8.4]],
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_same_work_is_compared() {
+        for size in Reference::SIZES {
+            assert!(Reference::of(size, Mix::FillSeq, false).is_some());
+            let other = Size { entries: size.entries - 1, ..size };
+            assert_eq!(Reference::of(other, Mix::FillSeq, false), None);
+            assert_eq!(Reference::of(size, Mix::FillSeq, true), None);
+            assert_eq!(Reference::of(size, Mix::DeleteRandom, false), None);
+        }
+        let scan = Reference::of(Size::LARGE, Mix::ReadSeq, false).unwrap();
+        assert_eq!((scan.rocksdb, scan.fjall, scan.leveldb), (1.54, 1.22, 0.22));
+    }
+}
