@@ -7,6 +7,7 @@ use std::fmt;
 use std::path::Path;
 
 use terrace_env::store::StoreError;
+use terrace_lab::bench::BenchError;
 use terrace_zone::DeviceError;
 
 /// The kinds of failure that a script may want to tell apart.
@@ -129,6 +130,18 @@ impl From<terrace::Error> for Failure {
         match error {
             terrace::Error::Engine(error) => error.into(),
             terrace::Error::Store(error) => error.into(),
+        }
+    }
+}
+
+impl From<BenchError> for Failure {
+    fn from(error: BenchError) -> Self {
+        match error {
+            BenchError::Store(error) => error.into(),
+            BenchError::Device(error) => error.into(),
+            BenchError::Geometry(error) => Self::new(Kind::Usage, error.to_string()),
+            BenchError::Host { path, source } => Self::path(&path, &source),
+            BenchError::Mismatch { .. } => Self::new(Kind::Corruption, error.to_string()),
         }
     }
 }

@@ -3,8 +3,8 @@
 use clap::{Parser, Subcommand};
 
 use super::{
-    check, completions, delete, demo, device, export, files, format, get, import, man, put, scan,
-    stats, zones,
+    bench, check, completions, delete, demo, device, export, files, format, get, import, man, put,
+    scan, stats, zones,
 };
 use crate::failure::Failure;
 use crate::output::Output;
@@ -61,6 +61,8 @@ pub(crate) enum Command {
     Stats(stats::Figures),
     /// Verify every checksum and every invariant
     Check(check::Check),
+    /// Measure what operations cost on this machine
+    Bench(bench::Bench),
     /// Print completions for a shell
     Completions(completions::Completions),
     /// Write the manual pages
@@ -84,6 +86,7 @@ impl Command {
             Self::Zones(command) => command.run(output),
             Self::Stats(command) => command.run(output),
             Self::Check(command) => command.run(output),
+            Self::Bench(command) => command.run(output),
             Self::Completions(command) => command.run(),
             Self::Man(command) => command.run(output),
         }

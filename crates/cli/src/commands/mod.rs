@@ -1,6 +1,7 @@
 //! The subcommands, each in a file of its own: its arguments, what it does, and how it answers.
 
 mod arguments;
+mod bench;
 mod check;
 mod completions;
 mod delete;

@@ -1,5 +1,6 @@
 //! The program from outside: command lines in, output and exit codes out.
 
+mod bench;
 mod device;
 mod directory;
 mod manual;

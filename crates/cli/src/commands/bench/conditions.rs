@@ -1,0 +1,52 @@
+//! What was measured under.
+
+use clap::ValueEnum;
+use serde::Serialize;
+use terrace::Compression;
+use terrace_env::ByteCount;
+
+/// What the store is on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Medium {
+    /// An emulated drive in memory
+    Memory,
+    /// An emulated drive in a sparse file
+    Image,
+    /// Plain files
+    Directory,
+}
+
+/// How blocks are compressed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Compress {
+    /// Not at all
+    None,
+    /// By LZ4
+    Lz4,
+}
+
+/// What was measured under.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct Conditions {
+    pub(super) on: Medium,
+    pub(super) count: u64,
+    pub(super) key_size: ByteCount,
+    pub(super) value_size: ByteCount,
+    pub(super) seed: u64,
+    pub(super) memtable_size: ByteCount,
+    pub(super) cache_size: ByteCount,
+    pub(super) compression: Compress,
+    /// Whether the program was built with assertions, which cost more than what is measured.
+    pub(super) debug_assertions: bool,
+}
+
+impl From<Compress> for Compression {
+    fn from(compress: Compress) -> Self {
+        match compress {
+            Compress::None => Self::None,
+            Compress::Lz4 => Self::Lz4,
+        }
+    }
+}

@@ -1,0 +1,198 @@
+//! The figures as tables that can be pasted into a Markdown page, or as one JSON object.
+
+use std::fmt::{self, Display, Formatter};
+
+use comfy_table::{CellAlignment, Table, presets};
+use indicatif::HumanCount;
+use serde::Serialize;
+use terrace_env::ByteCount;
+use terrace_lab::bench::{Latency, Measurement, Reference};
+
+use super::conditions::Conditions;
+
+/// What was measured, size by size.
+#[derive(Serialize)]
+pub(super) struct Report {
+    pub(super) runs: Vec<Run>,
+}
+
+/// What was measured at one size.
+#[derive(Serialize)]
+pub(super) struct Run {
+    pub(super) conditions: Conditions,
+    pub(super) measurements: Vec<Measurement>,
+    /// The most memory that the process held, where the system says; a drive in memory is part of
+    /// it.
+    pub(super) peak_memory: Option<ByteCount>,
+}
+
+const HEADER: [&str; 8] =
+    ["work", "cpu us/op", "ops/s", "p50 us", "p99 us", "p99.9 us", "max us", "seconds"];
+const REFERENCE_HEADER: [&str; 6] =
+    ["processor us/op", "Terrace", "RocksDB", "ratio", "fjall", "LevelDB"];
+
+impl Display for Run {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let Conditions { on, count, key_size, value_size, memtable_size, cache_size, .. } =
+            &self.conditions;
+        writeln!(
+            f,
+            "{} entries, keys {key_size}, values {value_size}; memtable {memtable_size}, \
+             cache {cache_size}, compression {:?}; on {on:?}\n",
+            HumanCount(*count),
+            self.conditions.compression
+        )?;
+        let mut table = begin(&HEADER);
+        for measurement in &self.measurements {
+            rows(&mut table, measurement);
+        }
+        writeln!(f, "{table}\n")?;
+        self.write_reference(f)?;
+        self.write_amplification(f)?;
+        match self.peak_memory {
+            Some(peak) => writeln!(f, "peak memory of the process {peak}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Run {
+    /// What others take for the same work, where that is known.
+    fn write_reference(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let mut table = begin(&REFERENCE_HEADER);
+        let mut add = |work: String, own: f64, reference: Option<Reference>| {
+            let Some(Reference { rocksdb, fjall, leveldb }) = reference else { return };
+            let ratio = format!("{:.2}", own / rocksdb);
+            let [own, rocksdb, fjall, leveldb] = [own, rocksdb, fjall, leveldb].map(figure);
+            table.add_row([work, own, rocksdb, ratio, fjall, leveldb]);
+        };
+        for measurement in &self.measurements {
+            let meaning = measurement.mix.meaning();
+            add(meaning.to_owned(), measurement.processor_micros, measurement.reference);
+            if let Some(settled) = &measurement.settled {
+                add(with_settle(meaning), settled.processor_micros, settled.reference);
+            }
+        }
+        if table.row_count() == 0 {
+            return Ok(());
+        }
+        writeln!(
+            f,
+            "Beside what others took on another machine of two cores; the ratio is to RocksDB:\n"
+        )?;
+        writeln!(f, "{table}\n")
+    }
+
+    fn write_amplification(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        for measurement in &self.measurements {
+            let mix = measurement.mix;
+            if let Some(writes) = measurement.writes_beside {
+                writeln!(f, "{mix}: {} writes beside the reads", HumanCount(writes))?;
+            }
+            let Some(settled) = &measurement.settled else { continue };
+            let (wa, space) = (&settled.write_amplification, settled.space_amplification);
+            writeln!(
+                f,
+                "{mix}: write amplification {:.2} (log {:.2}, flush {:.2}, compaction {:.2}, \
+                 reclaim {:.2}, metadata {:.2}), space {space:.2}",
+                wa.total, wa.log, wa.flush, wa.compaction, wa.reclaim, wa.metadata
+            )?;
+        }
+        Ok(())
+    }
+}
+
+/// A table whose first column is words and the rest figures.
+fn begin(header: &[&str]) -> Table {
+    let mut table = Table::new();
+    table.load_preset(presets::ASCII_MARKDOWN).set_header(header);
+    for column in table.column_iter_mut().skip(1) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    table
+}
+
+fn with_settle(meaning: &str) -> String {
+    format!("{meaning} + settle")
+}
+
+fn rows(table: &mut Table, measurement: &Measurement) {
+    let meaning = measurement.mix.meaning();
+    let rate = HumanCount(measurement.operations_per_second as u64).to_string();
+    let mut row = vec![meaning.to_owned(), figure(measurement.processor_micros), rate];
+    row.extend(latencies(measurement.latency));
+    row.push(figure(measurement.seconds));
+    table.add_row(row);
+    if let Some(settled) = &measurement.settled {
+        let mut row = vec![with_settle(meaning), figure(settled.processor_micros)];
+        row.resize(HEADER.len() - 1, String::new());
+        row.push(figure(settled.seconds));
+        table.add_row(row);
+    }
+}
+
+fn latencies(latency: Option<Latency>) -> [String; 4] {
+    latency.map_or_else(Default::default, |latency| {
+        [latency.p50, latency.p99, latency.p999, latency.max].map(figure)
+    })
+}
+
+/// Three digits, or all before the point.
+fn figure(value: f64) -> String {
+    let decimals = match value {
+        _ if value >= 100.0 => 0,
+        _ if value >= 10.0 => 1,
+        _ => 2,
+    };
+    format!("{value:.decimals$}")
+}
+
+#[cfg(test)]
+mod tests {
+    use terrace_lab::bench::Mix;
+
+    use super::*;
+    use crate::commands::bench::conditions::{Compress, Medium};
+
+    fn run(reference: Option<Reference>) -> Run {
+        let conditions = Conditions {
+            on: Medium::Memory,
+            count: 1000,
+            key_size: ByteCount(16),
+            value_size: ByteCount(128),
+            seed: 1,
+            memtable_size: ByteCount::mib(64),
+            cache_size: ByteCount::mib(256),
+            compression: Compress::None,
+            debug_assertions: false,
+        };
+        let measurement = Measurement {
+            mix: Mix::ReadRandom,
+            operations: 1000,
+            writes_beside: None,
+            seconds: 1.0,
+            operations_per_second: 1000.0,
+            processor_micros: 4.5,
+            reference,
+            latency: None,
+            settled: None,
+        };
+        Run { conditions, measurements: vec![measurement], peak_memory: None }
+    }
+
+    #[test]
+    fn what_others_took_stands_beside_with_the_ratio() {
+        let reference = Reference { rocksdb: 9.0, fjall: 7.2, leveldb: 7.34 };
+        let text = run(Some(reference)).to_string();
+        let line = text.lines().rfind(|line| line.contains("readrandom")).unwrap();
+        let cells: Vec<_> = line.split('|').map(str::trim).collect();
+        assert_eq!(cells, ["", "readrandom", "4.50", "9.00", "0.50", "7.20", "7.34", ""]);
+        assert!(!run(None).to_string().contains("RocksDB"));
+    }
+
+    #[test]
+    fn figures_have_three_digits() {
+        let figures = [0.0, 0.456, 7.6, 12.34, 310.4, 22_000.0].map(figure);
+        assert_eq!(figures, ["0.00", "0.46", "7.60", "12.3", "310", "22000"]);
+    }
+}
