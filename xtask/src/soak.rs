@@ -24,7 +24,7 @@ struct Recipe {
     factor: u64,
 }
 
-const RECIPES: [Recipe; 3] = [
+const RECIPES: [Recipe; 4] = [
     Recipe {
         name: "cuts",
         about: "power cuts at every device write, of the file system and of the store",
@@ -35,6 +35,12 @@ const RECIPES: [Recipe; 3] = [
         name: "flips",
         about: "bit flips and truncations anywhere on the medium",
         tests: &[("terrace-fs", "flips"), ("terrace-lab", "flips")],
+        factor: 4,
+    },
+    Recipe {
+        name: "model",
+        about: "operations of every kind against ordered maps, under any options on any drive",
+        tests: &[("terrace-lsm", "operations"), ("terrace-lab", "model")],
         factor: 4,
     },
     Recipe {

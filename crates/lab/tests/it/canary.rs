@@ -1,4 +1,4 @@
-//! Rules broken on purpose: the cuts must notice each.
+//! Rules broken on purpose: the cuts must notice each, and so must the model suite.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -6,9 +6,12 @@ use terrace_env::runner;
 use terrace_fs::canary::{self, Rule};
 
 use crate::cuts::{Tally, every_write, second_lives};
+use crate::model;
 
 /// More than any rule needs: a canary that lives that long is dead.
 const SEEDS_MAX: u64 = 12;
+/// The same for scripts, each of which is cut a few times instead of everywhere.
+const SCRIPTS_MAX: u64 = 300;
 
 fn is_noticed(rule: Rule, run: fn(u64) -> Result<Tally, String>) -> bool {
     (0..SEEDS_MAX).any(|seed| {
@@ -37,4 +40,18 @@ fn the_canary_of_a_recovered_log_without_a_journaled_end_is_noticed() {
 #[test]
 fn the_canary_of_a_zone_reset_under_a_reader_is_noticed() {
     assert!(is_noticed(Rule::NoResetUnderReader, every_write));
+}
+
+#[test]
+fn the_canaries_of_what_is_acknowledged_are_noticed_by_scripts_too() {
+    for rule in [Rule::JournalDurableBeforeAck, Rule::CopyDurableBeforeMove, Rule::LogEndJournaled]
+    {
+        let noticed = (0..SCRIPTS_MAX).any(|seed| {
+            canary::set(Some(rule));
+            let outcome = model::of_seed(seed);
+            canary::set(None);
+            outcome.is_err()
+        });
+        assert!(noticed, "{rule:?}");
+    }
 }

@@ -4,3 +4,4 @@
 mod canary;
 mod cuts;
 mod flips;
+mod model;

@@ -1,0 +1,170 @@
+//! What a store must hold, as plain ordered maps, and every state it may come back with after a
+//! power cut.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use terrace_env::random::{Random, RngCore};
+
+use super::operation::{Change, KeyRange};
+
+/// What a key space holds.
+pub(super) type Held = BTreeMap<Vec<u8>, Vec<u8>>;
+/// What all key spaces hold.
+pub(super) type Spaces = Vec<Arc<Held>>;
+
+/// What a store must hold.
+#[derive(Clone, Debug)]
+pub(super) struct Contents {
+    /// Now.
+    pub(super) now: Spaces,
+    /// What is there after any power cut, before the batches in `unsynced`.
+    durable: Spaces,
+    /// Batches that a power cut may take back, in order.
+    unsynced: Vec<Vec<Change>>,
+}
+
+impl Contents {
+    pub(super) fn new() -> Self {
+        let empty: Spaces = vec![Arc::default()];
+        Self { now: empty.clone(), durable: empty, unsynced: Vec::new() }
+    }
+
+    /// The key space that a number means.
+    pub(super) fn space(&self, number: u8) -> usize {
+        usize::from(number) % self.now.len()
+    }
+
+    /// Makes a key space, which no power cut takes back.
+    pub(super) fn create_space(&mut self) {
+        self.now.push(Arc::default());
+        self.durable.push(Arc::default());
+    }
+
+    pub(super) fn write(&mut self, changes: &[Change]) {
+        apply(&mut self.now, changes);
+        // A number means another key space once there are more of them.
+        let spaces = self.now.len() as u8;
+        self.unsynced.push(changes.iter().map(|change| change.in_one_of(spaces)).collect());
+    }
+
+    /// Everything written so far is durable.
+    pub(super) fn synced(&mut self) {
+        self.durable.clone_from(&self.now);
+        self.unsynced.clear();
+    }
+
+    /// Checks that `found` is what some prefix of the writes leaves, with all that are durable, and
+    /// goes on from there.
+    pub(super) fn recovered(&mut self, found: Spaces) -> Result<(), String> {
+        let mut state = self.durable.clone();
+        let mut kept = 0;
+        while state != found {
+            let Some(changes) = self.unsynced.get(kept) else {
+                return Err(self.difference(&found));
+            };
+            apply(&mut state, changes);
+            kept += 1;
+        }
+        // What came back stays: it is in a log that was found, or in a table.
+        *self = Self { now: found.clone(), durable: found, unsynced: Vec::new() };
+        Ok(())
+    }
+
+    fn difference(&self, found: &Spaces) -> String {
+        let count = |spaces: &Spaces| spaces.iter().map(|space| space.len()).sum::<usize>();
+        let differs = |(number, (durable, found)): (usize, (&Arc<Held>, &Arc<Held>))| {
+            let key = durable
+                .keys()
+                .chain(found.keys())
+                .find(|key| durable.get(*key) != found.get(*key))?;
+            Some(format!("{} of space {number}", key.escape_ascii()))
+        };
+        let first = self.durable.iter().zip(found).enumerate().find_map(differs);
+        format!(
+            "no prefix of {} unsynced batches leaves the {} keys that were found; {} are durable, \
+             of which the first that differs is {first:?}",
+            self.unsynced.len(),
+            count(found),
+            count(&self.durable),
+        )
+    }
+}
+
+/// What a range of a key space holds.
+pub(super) fn within(held: &Held, range: KeyRange) -> Held {
+    let inside = held.iter().filter(|(key, _)| range.contains(key));
+    inside.map(|(key, value)| (key.clone(), value.clone())).collect()
+}
+
+/// The value that a put writes.
+pub(super) fn value(size: u32, tag: u32) -> Vec<u8> {
+    let mut value = format!("{tag} ").into_bytes();
+    let text = value.len();
+    if tag.is_multiple_of(2) {
+        value.resize(size as usize, b'.');
+    } else {
+        value.resize((size as usize).max(text), 0);
+        Random::seeded(tag.into()).fill_bytes(&mut value[text..]);
+        value.truncate(size as usize);
+    }
+    value
+}
+
+fn apply(spaces: &mut Spaces, changes: &[Change]) {
+    for change in changes {
+        match *change {
+            Change::Put { space, key, size, tag } => {
+                let at = usize::from(space) % spaces.len();
+                Arc::make_mut(&mut spaces[at]).insert(key.bytes(), value(size, tag));
+            }
+            Change::Delete { space, key } => {
+                let at = usize::from(space) % spaces.len();
+                Arc::make_mut(&mut spaces[at]).remove(&key.bytes());
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::operation::KeyNumber;
+    use super::*;
+
+    fn put(key: u16, tag: u32) -> Vec<Change> {
+        vec![Change::Put { space: 0, key: KeyNumber(key), size: 9, tag }]
+    }
+
+    #[test]
+    fn only_prefixes_with_all_that_is_durable_may_come_back() {
+        let mut contents = Contents::new();
+        contents.write(&put(1, 1));
+        contents.synced();
+        let durable = contents.now.clone();
+        contents.write(&put(2, 2));
+        contents.write(&put(3, 3));
+        for (changes, good) in [
+            (vec![], true),
+            (put(2, 2), true),
+            ([put(2, 2), put(3, 3)].concat(), true),
+            (put(3, 3), false),
+            (put(2, 3), false),
+        ] {
+            let mut found = durable.clone();
+            apply(&mut found, &changes);
+            assert_eq!(contents.clone().recovered(found).is_ok(), good, "{changes:?}");
+        }
+        assert!(contents.recovered(vec![Arc::default()]).is_err(), "a lost durable write");
+    }
+
+    #[test]
+    fn values_have_their_size_and_differ_by_their_tag() {
+        for size in [0, 1, 5, 1000] {
+            assert_eq!(
+                (value(size, 7).len(), value(size, 8).len()),
+                (size as usize, size as usize)
+            );
+        }
+        assert_ne!(value(10, 7), value(10, 9));
+    }
+}

@@ -1,0 +1,200 @@
+//! What a script is made of. Operations name keys, key spaces and snapshots by numbers that always
+//! mean something, so that any list of them can be played, also with some left out.
+
+use std::time::Duration;
+
+use terrace::Bounds;
+use terrace_zone::PowerCut;
+
+/// How many keys there are in each key space.
+pub(super) const KEYS: u16 = 150;
+
+/// A key by its number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KeyNumber(pub u16);
+
+impl KeyNumber {
+    /// Keys that are prefixes of each other, the empty key, long ones and ones that end in 0xff are
+    /// among them.
+    pub(super) fn bytes(self) -> Vec<u8> {
+        let number = self.0 % KEYS;
+        match number % 5 {
+            0 => format!("{number:b}").into_bytes(),
+            1 => format!("key{number:05}").into_bytes(),
+            2 => vec![0xff; usize::from(number / 5)],
+            3 => [b"shared prefix/".repeat(3), number.to_be_bytes().to_vec()].concat(),
+            _ => number.to_le_bytes()[..usize::from(number % 3)].to_vec(),
+        }
+    }
+}
+
+/// A range of keys.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KeyRange {
+    /// All.
+    All,
+    /// Those that begin with a key.
+    Prefix(KeyNumber),
+    /// From a key up to, and without, another.
+    Between(KeyNumber, KeyNumber),
+    /// From a key up to, and with, another.
+    Through(KeyNumber, KeyNumber),
+}
+
+impl KeyRange {
+    pub(super) fn bounds(self) -> Bounds {
+        match self {
+            Self::All => Bounds::all(),
+            Self::Prefix(key) => Bounds::prefix(&key.bytes()),
+            Self::Between(from, to) => Bounds::from(from.bytes()..to.bytes()),
+            Self::Through(from, to) => Bounds::from(from.bytes()..=to.bytes()),
+        }
+    }
+
+    pub(super) fn contains(self, key: &[u8]) -> bool {
+        match self {
+            Self::All => true,
+            Self::Prefix(prefix) => key.starts_with(&prefix.bytes()),
+            Self::Between(from, to) => from.bytes()[..] <= *key && *key < to.bytes()[..],
+            Self::Through(from, to) => from.bytes()[..] <= *key && *key <= to.bytes()[..],
+        }
+    }
+}
+
+/// One change of a batch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// Writes a value of `size` bytes that depends on `tag`.
+    Put {
+        /// The key space.
+        space: u8,
+        /// The key.
+        key: KeyNumber,
+        /// The value's size.
+        size: u32,
+        /// What it is made of; compressible when even.
+        tag: u32,
+    },
+    /// Deletes a key.
+    Delete {
+        /// The key space.
+        space: u8,
+        /// The key.
+        key: KeyNumber,
+    },
+}
+
+impl Change {
+    /// The same change with its key space's number below `spaces`.
+    pub(super) fn in_one_of(&self, spaces: u8) -> Self {
+        match *self {
+            Self::Put { space, key, size, tag } => {
+                Self::Put { space: space % spaces, key, size, tag }
+            }
+            Self::Delete { space, key } => Self::Delete { space: space % spaces, key },
+        }
+    }
+}
+
+/// One step of a walk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// To the next key.
+    Next,
+    /// To the previous key.
+    Prev,
+    /// To the first key.
+    First,
+    /// To the last key.
+    Last,
+    /// To the first key at or behind one.
+    Seek(KeyNumber),
+    /// To the last key at or before one.
+    SeekBack(KeyNumber),
+}
+
+/// What is done to a store.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Operation {
+    /// A batch.
+    Write {
+        /// Its changes, in order.
+        changes: Vec<Change>,
+        /// Whether it waits for the medium.
+        synced: bool,
+    },
+    /// Reads a key, now or in the snapshot of that number.
+    Get {
+        /// The key space.
+        space: u8,
+        /// The key.
+        key: KeyNumber,
+        /// The snapshot.
+        at: Option<u8>,
+    },
+    /// Reads a range from one end or the other.
+    Scan {
+        /// The key space.
+        space: u8,
+        /// What is read.
+        range: KeyRange,
+        /// From the last key to the first.
+        backward: bool,
+        /// The most entries read.
+        limit: u16,
+        /// The snapshot.
+        at: Option<u8>,
+    },
+    /// Takes a cursor that lives on, now or in a snapshot.
+    OpenCursor {
+        /// The key space.
+        space: u8,
+        /// What it covers.
+        range: KeyRange,
+        /// The snapshot.
+        at: Option<u8>,
+    },
+    /// Moves the cursor of that number.
+    Walk {
+        /// The cursor.
+        cursor: u8,
+        /// The steps.
+        steps: Vec<Step>,
+    },
+    /// Takes a snapshot.
+    TakeSnapshot,
+    /// Lets the snapshot of that number go.
+    DropSnapshot(u8),
+    /// Makes a key space.
+    CreateSpace,
+    /// Flushes.
+    Flush,
+    /// Compacts a range of a key space.
+    Compact {
+        /// The key space.
+        space: u8,
+        /// The range.
+        range: KeyRange,
+    },
+    /// Compacts everything.
+    CompactAll,
+    /// Waits until nothing is left to be done.
+    Settle,
+    /// Makes all that was written durable.
+    Sync,
+    /// Lets time pass.
+    Rest(Duration),
+    /// Closes the store and opens it by the setting's options of that number.
+    Reopen(u8),
+    /// Cuts the power, with or without syncing first, and opens as by `Reopen`.
+    Cut {
+        /// What is lost.
+        cut: PowerCut,
+        /// Whether everything is durable before.
+        synced: bool,
+        /// The options.
+        options: u8,
+    },
+    /// Has every table read and checked.
+    Verify,
+}

@@ -1,0 +1,428 @@
+//! Playing a script: each operation is done on the store and on the model, and what comes back is
+//! compared at once.
+//!
+//! A write or a job that is refused for want of space is allowed and changes nothing; anything else
+//! that goes wrong is a failure. After every opening, and at the end, all key spaces are compared
+//! whole; while it is closed, the file system's check must be clean.
+
+use std::fmt;
+use std::ops::Bound::{Excluded, Included, Unbounded};
+use std::sync::Arc;
+
+use terrace::{Batch, Cursor, Db, Durability, Fs, KeySpace, Options, Scan, Snapshot};
+use terrace_env::random::{Random, RngCore};
+use terrace_env::runner;
+use terrace_zone::{Device, Emulator, PowerCut};
+
+use super::contents::{Contents, Held, Spaces, value, within};
+use super::operation::{Change, KeyRange, Operation, Step};
+use super::setting::Setting;
+
+/// Snapshots and cursors that are kept at once.
+const KEPT_MAX: usize = 4;
+
+/// A script that did not agree with the model.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// The operation's place in the script; its length for the end.
+    pub at: usize,
+    /// What was expected and what was found.
+    pub what: String,
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "operation {}: {}", self.at, self.what)
+    }
+}
+
+/// What a script did, for telling whether it could have found anything.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Memtables flushed.
+    pub flushes: u64,
+    /// Compactions that merged.
+    pub compactions: u64,
+    /// Openings.
+    pub openings: u64,
+    /// Reads that were compared.
+    pub reads: u64,
+    /// Writes refused for want of space.
+    pub refused: u64,
+}
+
+impl Tally {
+    /// Both together.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        Self {
+            flushes: self.flushes + other.flushes,
+            compactions: self.compactions + other.compactions,
+            openings: self.openings + other.openings,
+            reads: self.reads + other.reads,
+            refused: self.refused + other.refused,
+        }
+    }
+}
+
+/// Plays a script on a new drive. Must run inside a simulation, whose outcome it then is.
+pub fn play(script: &[Operation], setting: &Setting, seed: u64) -> Result<Tally, Failure> {
+    let at = |at: usize| move |what: String| Failure { at, what };
+    let mut player = Player::new(setting, seed).map_err(at(0))?;
+    for (number, operation) in script.iter().enumerate() {
+        player.perform(operation).map_err(at(number))?;
+    }
+    player.end().map_err(at(script.len()))
+}
+
+type Entry = (Vec<u8>, Vec<u8>);
+
+/// A cursor, what it must see, and where it must stand.
+struct Walk {
+    cursor: Cursor,
+    held: Held,
+    at: Option<Vec<u8>>,
+}
+
+struct Player<'a> {
+    setting: &'a Setting,
+    random: Random,
+    drive: Arc<Emulator>,
+    /// `None` only while it is opened again.
+    db: Option<Db>,
+    spaces: Vec<KeySpace>,
+    contents: Contents,
+    snapshots: Vec<(Snapshot, Spaces)>,
+    walks: Vec<Walk>,
+    tally: Tally,
+}
+
+fn same<T: PartialEq + fmt::Debug>(found: &T, expected: &T, what: &str) -> Result<(), String> {
+    if found == expected {
+        return Ok(());
+    }
+    let brief = |value: &T| {
+        let mut text = format!("{value:?}");
+        text.truncate(text.floor_char_boundary(300));
+        text
+    };
+    Err(format!("{what}: expected {}, found {}", brief(expected), brief(found)))
+}
+
+/// Whether something was done; `false` if it was refused for want of space.
+fn unless_full(outcome: Result<(), terrace::Error>, what: &str) -> Result<bool, String> {
+    match outcome {
+        Ok(()) => Ok(true),
+        Err(error) if error.is_space() => Ok(false),
+        Err(error) => Err(format!("{what}: {error}")),
+    }
+}
+
+/// The first entries of a scan, from one end or the other.
+fn take(scan: Scan, backward: bool, limit: usize) -> Result<Vec<Entry>, String> {
+    let entry = |found: Result<(bytes::Bytes, bytes::Bytes), terrace_lsm::Error>| {
+        let (key, value) = found.map_err(|error| format!("a scan: {error}"))?;
+        Ok((key.to_vec(), value.to_vec()))
+    };
+    if backward {
+        scan.rev().take(limit).map(entry).collect()
+    } else {
+        scan.take(limit).map(entry).collect()
+    }
+}
+
+impl<'a> Player<'a> {
+    fn new(setting: &'a Setting, seed: u64) -> Result<Self, String> {
+        let mut random = Random::seeded(seed);
+        let drive = Emulator::in_memory(setting.geometry.clone(), random.next_u64())
+            .map_err(|error| error.to_string())?;
+        drive.set_timing(setting.timing(random.next_u64()));
+        let drive = Arc::new(drive);
+        let device: Arc<dyn Device> = drive.clone();
+        Fs::format(device, &setting.format).map_err(|error| format!("format: {error}"))?;
+        let mut player = Self {
+            setting,
+            random,
+            drive,
+            db: None,
+            spaces: Vec::new(),
+            contents: Contents::new(),
+            snapshots: Vec::new(),
+            walks: Vec::new(),
+            tally: Tally::default(),
+        };
+        player.open(0)?;
+        Ok(player)
+    }
+
+    fn db(&self) -> &Db {
+        self.db.as_ref().expect("an open store")
+    }
+
+    fn options(&self, number: u8) -> &Options {
+        &self.setting.options[usize::from(number) % self.setting.options.len()]
+    }
+
+    /// Opens the store and checks that what it holds is what it may hold.
+    fn open(&mut self, options: u8) -> Result<(), String> {
+        let options = self.options(options).clone();
+        let db = Db::open_device(self.drive.clone(), options)
+            .map_err(|error| format!("opening: {error}"))?;
+        let handle = |name: &String| db.key_space(name).ok_or(format!("no key space {name}"));
+        self.spaces = db.key_spaces().iter().map(handle).collect::<Result<_, _>>()?;
+        same(&self.spaces.len(), &self.contents.now.len(), "key spaces")?;
+        self.db = Some(db);
+        let found = self.read_everything()?;
+        self.tally.openings += 1;
+        self.contents.recovered(found)
+    }
+
+    fn read_everything(&self) -> Result<Spaces, String> {
+        let read = |space: &KeySpace| {
+            let scan = space.scan(..).map_err(|error| format!("a scan: {error}"))?;
+            Ok(Arc::new(take(scan, false, usize::MAX)?.into_iter().collect()))
+        };
+        self.spaces.iter().map(read).collect()
+    }
+
+    /// Lets go of the store and all that reads it.
+    fn let_go(&mut self) -> Option<Db> {
+        self.snapshots.clear();
+        self.walks.clear();
+        self.spaces.clear();
+        let db = self.db.take()?;
+        let stats = db.stats();
+        self.tally.flushes += stats.flushes;
+        self.tally.compactions += stats.compactions;
+        Some(db)
+    }
+
+    fn close(&mut self) -> Result<(), String> {
+        if let Some(db) = self.let_go() {
+            db.close().map_err(|error| format!("closing: {error}"))?;
+        }
+        self.contents.synced();
+        self.check_drive()
+    }
+
+    fn check_drive(&self) -> Result<(), String> {
+        let report = Fs::check(self.drive.clone()).map_err(|error| format!("check: {error}"))?;
+        if report.is_clean() { Ok(()) } else { Err(format!("check: {:?}", report.problems)) }
+    }
+
+    fn cut(&mut self, cut: PowerCut, synced: bool, options: u8) -> Result<(), String> {
+        if synced {
+            self.sync()?;
+        }
+        self.drive.power_cut(cut, &mut self.random).map_err(|error| error.to_string())?;
+        drop(self.let_go());
+        self.drive.power_on();
+        self.check_drive()?;
+        self.open(options)
+    }
+
+    fn sync(&mut self) -> Result<(), String> {
+        self.db().sync().map_err(|error| format!("sync: {error}"))?;
+        self.contents.synced();
+        Ok(())
+    }
+
+    fn end(mut self) -> Result<Tally, String> {
+        let found = self.read_everything()?;
+        same(&found, &self.contents.now, "the end")?;
+        self.close()?;
+        Ok(self.tally)
+    }
+
+    fn perform(&mut self, operation: &Operation) -> Result<(), String> {
+        match operation {
+            Operation::Write { changes, synced } => self.write(changes, *synced),
+            Operation::Get { space, key, at } => self.get(*space, &key.bytes(), *at),
+            Operation::Scan { space, range, backward, limit, at } => {
+                self.scan(*space, *range, *backward, usize::from(*limit), *at)
+            }
+            Operation::OpenCursor { space, range, at } => self.open_cursor(*space, *range, *at),
+            Operation::Walk { cursor, steps } => self.walk(*cursor, steps),
+            Operation::TakeSnapshot => {
+                self.make_room(|player| player.snapshots.len(), |p| drop(p.snapshots.remove(0)));
+                let snapshot = self.db().snapshot();
+                self.snapshots.push((snapshot, self.contents.now.clone()));
+                Ok(())
+            }
+            Operation::DropSnapshot(number) => {
+                if let Some(at) = self.snapshot(Some(*number)) {
+                    self.snapshots.remove(at);
+                }
+                Ok(())
+            }
+            Operation::CreateSpace => self.create_space(),
+            Operation::Flush => unless_full(self.db().flush(), "flush").map(drop),
+            Operation::Compact { space, range } => {
+                let space = &self.spaces[self.contents.space(*space)];
+                unless_full(space.compact(range.bounds()), "compact").map(drop)
+            }
+            Operation::CompactAll => unless_full(self.db().compact_all(), "compact").map(drop),
+            Operation::Settle => unless_full(self.db().settle(), "settle").map(drop),
+            Operation::Sync => self.sync(),
+            Operation::Rest(time) => {
+                runner::sleep(*time);
+                Ok(())
+            }
+            Operation::Reopen(options) => {
+                self.close()?;
+                self.open(*options)
+            }
+            Operation::Cut { cut, synced, options } => self.cut(*cut, *synced, *options),
+            Operation::Verify => {
+                self.db().verify().map(drop).map_err(|error| format!("verify: {error}"))
+            }
+        }
+    }
+
+    /// Lets the oldest of something go when there are too many.
+    fn make_room(&mut self, count: impl Fn(&Self) -> usize, pop: impl FnOnce(&mut Self)) {
+        if count(self) >= KEPT_MAX {
+            pop(self);
+        }
+    }
+
+    fn write(&mut self, changes: &[Change], synced: bool) -> Result<(), String> {
+        let mut batch = Batch::new();
+        for change in changes {
+            match *change {
+                Change::Put { space, key, size, tag } => {
+                    let space = &self.spaces[self.contents.space(space)];
+                    batch.put_in(space, &key.bytes(), &value(size, tag));
+                }
+                Change::Delete { space, key } => {
+                    batch.delete_in(&self.spaces[self.contents.space(space)], &key.bytes());
+                }
+            }
+        }
+        let durability = if synced { Durability::Synced } else { Durability::Buffered };
+        if unless_full(self.db().write_with(batch, durability), "write")? {
+            self.contents.write(changes);
+            if synced {
+                self.contents.synced();
+            }
+        } else {
+            self.tally.refused += 1;
+        }
+        Ok(())
+    }
+
+    /// The place of the snapshot that a number means, if there is any.
+    fn snapshot(&self, number: Option<u8>) -> Option<usize> {
+        number.filter(|_| !self.snapshots.is_empty()).map(|n| usize::from(n) % self.snapshots.len())
+    }
+
+    /// What a key space held, now or in a snapshot; a snapshot may be older than the key space.
+    fn held(&self, space: usize, at: Option<usize>) -> Arc<Held> {
+        let spaces = at.map_or(&self.contents.now, |at| &self.snapshots[at].1);
+        spaces.get(space).cloned().unwrap_or_default()
+    }
+
+    fn get(&mut self, space: u8, key: &[u8], at: Option<u8>) -> Result<(), String> {
+        let (space, at) = (self.contents.space(space), self.snapshot(at));
+        let found = match at {
+            Some(at) => self.snapshots[at].0.get_in(&self.spaces[space], key),
+            None => self.spaces[space].get(key),
+        };
+        let found = found.map_err(|error| format!("get: {error}"))?.map(|value| value.to_vec());
+        self.tally.reads += 1;
+        same(&found, &self.held(space, at).get(key).cloned(), "get")
+    }
+
+    fn scan(
+        &mut self,
+        space: u8,
+        range: KeyRange,
+        backward: bool,
+        limit: usize,
+        at: Option<u8>,
+    ) -> Result<(), String> {
+        let (space, at) = (self.contents.space(space), self.snapshot(at));
+        let scan = match at {
+            Some(at) => self.snapshots[at].0.scan_in(&self.spaces[space], range.bounds()),
+            None => self.spaces[space].scan(range.bounds()),
+        };
+        let found = take(scan.map_err(|error| format!("scan: {error}"))?, backward, limit)?;
+        let held = within(&self.held(space, at), range).into_iter();
+        let expected: Vec<_> =
+            if backward { held.rev().take(limit).collect() } else { held.take(limit).collect() };
+        self.tally.reads += 1;
+        same(&found, &expected, "scan")
+    }
+
+    fn open_cursor(&mut self, space: u8, range: KeyRange, at: Option<u8>) -> Result<(), String> {
+        self.make_room(|player| player.walks.len(), |player| drop(player.walks.remove(0)));
+        let (space, at) = (self.contents.space(space), self.snapshot(at));
+        let cursor = match at {
+            Some(at) => self.snapshots[at].0.cursor_in(&self.spaces[space], range.bounds()),
+            None => self.spaces[space].cursor(range.bounds()),
+        };
+        let cursor = cursor.map_err(|error| format!("cursor: {error}"))?;
+        let held = within(&self.held(space, at), range);
+        self.walks.push(Walk { cursor, held, at: None });
+        Ok(())
+    }
+
+    fn walk(&mut self, cursor: u8, steps: &[Step]) -> Result<(), String> {
+        let count = self.walks.len();
+        let Some(walk) = self.walks.get_mut(usize::from(cursor) % count.max(1)) else {
+            return Ok(());
+        };
+        for step in steps {
+            self.tally.reads += 1;
+            walk.step(*step)?;
+        }
+        Ok(())
+    }
+
+    fn create_space(&mut self) -> Result<(), String> {
+        if self.spaces.len() >= KEPT_MAX {
+            return Ok(());
+        }
+        let name = format!("space {}", self.spaces.len());
+        match self.db().create_key_space(&name) {
+            Ok(space) => {
+                self.spaces.push(space);
+                self.contents.create_space();
+                Ok(())
+            }
+            Err(error) if error.is_space() => Ok(()),
+            Err(error) => Err(format!("create key space: {error}")),
+        }
+    }
+}
+
+impl Walk {
+    fn step(&mut self, step: Step) -> Result<(), String> {
+        let (first, last) = (|| self.held.iter().next(), || self.held.iter().next_back());
+        let (moved, expected) = match step {
+            Step::Next => {
+                let from = |at: &Vec<u8>| self.held.range((Excluded(at.clone()), Unbounded)).next();
+                (self.cursor.next(), self.at.as_ref().map_or_else(first, from))
+            }
+            Step::Prev => {
+                let to = |at: &Vec<u8>| self.held.range(..at.clone()).next_back();
+                (self.cursor.prev(), self.at.as_ref().map_or_else(last, to))
+            }
+            Step::First => (self.cursor.seek_to_first(), first()),
+            Step::Last => (self.cursor.seek_to_last(), last()),
+            Step::Seek(key) => {
+                (self.cursor.seek(&key.bytes()), self.held.range(key.bytes()..).next())
+            }
+            Step::SeekBack(key) => {
+                let to = (Unbounded, Included(key.bytes()));
+                (self.cursor.seek_back(&key.bytes()), self.held.range(to).next_back())
+            }
+        };
+        let moved = moved.map_err(|error| format!("{step:?}: {error}"))?;
+        let found = moved.then(|| (self.cursor.key().to_vec(), self.cursor.value().to_vec()));
+        let expected = expected.map(|(key, value)| (key.clone(), value.clone()));
+        same(&found, &expected, &format!("{step:?} from {:?}", self.at))?;
+        self.at = expected.map(|(key, _)| key);
+        Ok(())
+    }
+}

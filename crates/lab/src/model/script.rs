@@ -1,0 +1,155 @@
+//! Drawing scripts.
+
+use std::time::Duration;
+
+use terrace_env::random::{Random, Rng};
+use terrace_zone::PowerCut;
+
+use super::operation::{Change, KEYS, KeyNumber, KeyRange, Operation, Step};
+
+/// What a script may hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Everything. What a power cut leaves depends on the setting.
+    Everything,
+    /// Only what must read back the same under every setting: before a power cut all is synced.
+    Determined,
+}
+
+/// Draws a script of `length` operations.
+#[must_use]
+pub fn script(seed: u64, length: usize, kind: Kind) -> Vec<Operation> {
+    let mut draw = Draw { random: Random::seeded(seed), kind, next_tag: 0 };
+    (0..length).map(|_| draw.operation()).collect()
+}
+
+struct Draw {
+    random: Random,
+    kind: Kind,
+    next_tag: u32,
+}
+
+impl Draw {
+    fn number(&mut self) -> u8 {
+        self.random.random_range(0..4)
+    }
+
+    fn key(&mut self) -> KeyNumber {
+        KeyNumber(self.random.random_range(0..KEYS))
+    }
+
+    fn range(&mut self) -> KeyRange {
+        match self.random.random_range(0..4) {
+            0 => KeyRange::All,
+            1 => KeyRange::Prefix(self.key()),
+            2 => KeyRange::Between(self.key(), self.key()),
+            _ => KeyRange::Through(self.key(), self.key()),
+        }
+    }
+
+    /// A snapshot now and then.
+    fn at(&mut self) -> Option<u8> {
+        self.random.random_bool(0.3).then(|| self.number())
+    }
+
+    fn change(&mut self) -> Change {
+        let (space, key) = (self.number(), self.key());
+        if self.random.random_bool(0.25) {
+            return Change::Delete { space, key };
+        }
+        self.next_tag += 1;
+        let size = match self.random.random_range(0..40) {
+            0..2 => 0,
+            2 => self.random.random_range(4_000..20_000),
+            3..6 => self.random.random_range(500..4_000),
+            _ => self.random.random_range(1..200),
+        };
+        Change::Put { space, key, size, tag: self.next_tag }
+    }
+
+    fn write(&mut self) -> Operation {
+        let count = if self.random.random_bool(0.6) { 1 } else { self.random.random_range(0..25) };
+        let changes = (0..count).map(|_| self.change()).collect();
+        Operation::Write { changes, synced: self.random.random_bool(0.2) }
+    }
+
+    fn step(&mut self) -> Step {
+        // Walks go on in a direction for a while, and turn at times.
+        match self.random.random_range(0..20) {
+            0..9 => Step::Next,
+            9..16 => Step::Prev,
+            16 => Step::First,
+            17 => Step::Last,
+            18 => Step::Seek(self.key()),
+            _ => Step::SeekBack(self.key()),
+        }
+    }
+
+    fn cut(&mut self) -> Operation {
+        let cut = PowerCut::any(&mut self.random);
+        let synced = self.kind == Kind::Determined || self.random.random_bool(0.2);
+        Operation::Cut { cut, synced, options: self.number() }
+    }
+
+    fn operation(&mut self) -> Operation {
+        match self.random.random_range(0..1000) {
+            0..600 => self.write(),
+            600..780 => Operation::Get { space: self.number(), key: self.key(), at: self.at() },
+            780..830 => Operation::Scan {
+                space: self.number(),
+                range: self.range(),
+                backward: self.random.random(),
+                limit: self.random.random_range(0..200),
+                at: self.at(),
+            },
+            830..845 => {
+                let (space, range, at) = (self.number(), self.range(), self.at());
+                Operation::OpenCursor { space, range, at }
+            }
+            845..890 => {
+                let count = self.random.random_range(1..15);
+                let steps = (0..count).map(|_| self.step()).collect();
+                Operation::Walk { cursor: self.number(), steps }
+            }
+            890..910 => Operation::TakeSnapshot,
+            910..920 => Operation::DropSnapshot(self.number()),
+            920..925 => Operation::CreateSpace,
+            925..940 => Operation::Flush,
+            940..948 => Operation::Compact { space: self.number(), range: self.range() },
+            948..951 => Operation::CompactAll,
+            951..958 => Operation::Settle,
+            958..966 => Operation::Sync,
+            966..974 => Operation::Rest(Duration::from_micros(self.random.random_range(1..5_000))),
+            974..984 => Operation::Reopen(self.number()),
+            984..996 => self.cut(),
+            _ => Operation::Verify,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_same_seed_draws_the_same_script_and_another_seed_another() {
+        assert_eq!(script(1, 300, Kind::Everything), script(1, 300, Kind::Everything));
+        assert_ne!(script(1, 300, Kind::Everything), script(2, 300, Kind::Everything));
+    }
+
+    #[test]
+    fn every_kind_of_operation_is_drawn() {
+        let drawn = script(1, 5_000, Kind::Determined);
+        let kinds: std::collections::BTreeSet<String> = drawn
+            .iter()
+            .map(|operation| {
+                let name = format!("{operation:?}");
+                name.split([' ', '(']).next().unwrap_or_default().to_owned()
+            })
+            .collect();
+        assert_eq!(kinds.len(), 17, "{kinds:?}");
+        let unsynced =
+            |operation: &Operation| matches!(operation, Operation::Cut { synced: false, .. });
+        assert!(!drawn.iter().any(unsynced));
+    }
+}

@@ -1,0 +1,177 @@
+//! What a script is played on: a drive, and the options that the store is opened with.
+
+use std::time::Duration;
+
+use terrace::{ByteCount, FormatOptions, Options};
+use terrace_env::random::{Random, Rng};
+use terrace_zone::Geometry;
+use terrace_zone::emulator::{RandomLatency, Timing};
+
+use terrace::Compression;
+
+/// A drive, and the options that a store on it is opened with.
+#[derive(Clone, Debug)]
+pub struct Setting {
+    /// The drive.
+    pub geometry: Geometry,
+    /// How it is formatted.
+    pub format: FormatOptions,
+    /// How the store is opened; operations that open it again choose by number.
+    pub options: Vec<Options>,
+    /// The longest a request takes; none: requests complete at once.
+    pub latency_max: Option<Duration>,
+}
+
+/// How many fixed settings the metamorphic run has.
+pub const METAMORPHIC_SETTINGS: usize = 16;
+
+/// Options under which a few hundred writes make a tree of several levels.
+fn tight() -> Options {
+    Options {
+        memtable_size: ByteCount::kib(24),
+        table_size: ByteCount::kib(12),
+        block_size: ByteCount(512),
+        level0_runs: 2,
+        level1_size: ByteCount::kib(48),
+        level_factor: 3,
+        cache_size: ByteCount::kib(64),
+        ..Options::default()
+    }
+}
+
+/// Zones of 96 KiB that hold the smallest store, shrunk and shortened as [`any_geometry`] does.
+const SMALLEST: u32 = 24;
+
+fn plain() -> Geometry {
+    Geometry::uniform(ByteCount::kib(256), 64)
+}
+
+impl Setting {
+    fn of(geometry: Geometry, options: Vec<Options>) -> Self {
+        let latency_max = Some(Duration::from_micros(400));
+        Self { geometry, format: FormatOptions::default(), options, latency_max }
+    }
+
+    pub(super) fn timing(&self, seed: u64) -> Option<Box<dyn Timing>> {
+        let latency = |max| RandomLatency::new(Duration::from_micros(2), max, seed);
+        self.latency_max.map(|max| Box::new(latency(max)) as Box<dyn Timing>)
+    }
+
+    /// The fixed setting of this number: each stands for something that must not be seen from
+    /// outside.
+    ///
+    /// # Panics
+    /// When there is none of this number.
+    #[must_use]
+    pub fn metamorphic(number: usize) -> Self {
+        let (mut geometry, mut options) = (plain(), vec![tight()]);
+        let first = &mut options[0];
+        let mut latency_max = Some(Duration::from_micros(400));
+        match number {
+            // The default options: everything stays in memtables and logs.
+            0 => *first = Options::default(),
+            1 => {}
+            2 => first.compression = Compression::Lz4,
+            3 => first.filter_bits = 0,
+            4 => first.block_size = ByteCount(1),
+            5 => (first.block_size, first.filter_bits) = (ByteCount::kib(64), 3),
+            6 => first.memtable_size = ByteCount::kib(1),
+            7 => first.memtables_max = 1,
+            8 => (first.table_size, first.level_factor) = (ByteCount::kib(1), 2),
+            9 => first.level0_runs = 9,
+            10 => first.cache_size = ByteCount(0),
+            // Zones that are no power of two and not writable to their end, and few slots.
+            11 => {
+                (geometry.zone_size, geometry.zone_capacity) = (61, 53);
+                (geometry.max_active, geometry.max_open) = (Some(14), Some(12));
+                geometry.zones = 80;
+            }
+            12 => geometry.conventional.push(0..2),
+            // 512-byte blocks; zones larger than all that is written.
+            13 => {
+                (geometry.logical_block, geometry.physical_block) = (512, 4096);
+                (geometry.zone_size, geometry.zone_capacity) = (8 << 9, 8 << 9);
+                geometry.zones = 24;
+            }
+            14 => latency_max = None,
+            // Another form at each opening.
+            15 => {
+                options.push(Options { compression: Compression::Lz4, ..tight() });
+                options.push(Options { level0_runs: 5, table_size: ByteCount::kib(40), ..tight() });
+                options.push(Options::default());
+            }
+            _ => panic!("settings 0 to {}, not {number}", METAMORPHIC_SETTINGS - 1),
+        }
+        Self { latency_max, ..Self::of(geometry, options) }
+    }
+
+    /// A setting by chance: odd shapes, small drives and strange options among them.
+    #[must_use]
+    pub fn any(seed: u64) -> Self {
+        let random = &mut Random::seeded(seed);
+        let options = (0..random.random_range(1..4)).map(|_| any_options(random)).collect();
+        Self::of(any_geometry(random), options)
+    }
+}
+
+fn any_options(random: &mut Random) -> Options {
+    let bytes = |random: &mut Random, from: u64, to: u64| {
+        ByteCount(from << random.random_range(0..=(to / from).ilog2()))
+    };
+    Options {
+        memtable_size: bytes(random, 4 << 10, 128 << 10),
+        memtables_max: random.random_range(1..4),
+        table_size: bytes(random, 2 << 10, 128 << 10),
+        block_size: bytes(random, 128, 16 << 10),
+        compression: if random.random() { Compression::Lz4 } else { Compression::None },
+        filter_bits: random.random_range(0..16),
+        cache_size: bytes(random, 4 << 10, 4 << 20),
+        level0_runs: random.random_range(1..6),
+        level1_size: bytes(random, 8 << 10, 256 << 10),
+        level_factor: random.random_range(2..11),
+        ..Options::default()
+    }
+}
+
+fn any_geometry(random: &mut Random) -> Geometry {
+    let mut geometry = match random.random_range(0..5) {
+        0 => Geometry::uniform(ByteCount::mib(2), 24),
+        1 => Geometry::uniform(ByteCount::kib(96), random.random_range(60..200)),
+        // The fewest zones that a store can live with, and few more: it will be full at times.
+        2 => Geometry::uniform(ByteCount::kib(96), SMALLEST + random.random_range(0..4)),
+        _ => Geometry::uniform(ByteCount::kib(256), random.random_range(30..64)),
+    };
+    if random.random_bool(0.3) {
+        geometry.zone_capacity -= random.random_range(1..geometry.zone_capacity / 4);
+    }
+    if random.random_bool(0.2) {
+        geometry.zone_size += random.random_range(1..9);
+    }
+    if random.random_bool(0.3) {
+        geometry.conventional.push(0..random.random_range(1..4));
+    }
+    if random.random_bool(0.2) {
+        geometry.last_zone_size = Some(random.random_range(1..geometry.zone_size));
+    }
+    if random.random_bool(0.4) {
+        // The fewest that a store can live with, and more.
+        let open = terrace_fs::OPEN_ZONES_MIN + 1 + random.random_range(0..4);
+        (geometry.max_open, geometry.max_active) = (Some(open), Some(open));
+    }
+    geometry
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_setting_has_a_possible_drive() {
+        for number in 0..METAMORPHIC_SETTINGS {
+            Setting::metamorphic(number).geometry.validate().unwrap();
+        }
+        for seed in 0..500 {
+            Setting::any(seed).geometry.validate().unwrap();
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! Scripts of all operations against ordered maps.
+//!
+//! `TERRACE_TEST_SEED=N cargo test -p terrace-lab --test it model` repeats one seed, and shrinks it
+//! if it fails.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use terrace_env::{runner, test_seeds};
+use terrace_lab::model::{
+    Failure, Kind, METAMORPHIC_SETTINGS, Operation, Setting, Tally, play, script, shrink,
+};
+
+/// How often a failing script is played again to make it small.
+const SHRINK_TRIES: usize = 400;
+/// Operations of a script that is played once.
+const LENGTH: usize = 300;
+
+/// Plays a script; a panic is a failure too.
+fn outcome(script: &[Operation], setting: &Setting, seed: u64) -> Result<Tally, Failure> {
+    let simulated = || runner::simulate(seed, || play(script, setting, seed));
+    catch_unwind(AssertUnwindSafe(simulated)).unwrap_or_else(|panic| {
+        let text = panic.downcast_ref::<String>().cloned();
+        let what = text.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()));
+        Err(Failure { at: 0, what: what.unwrap_or_else(|| "a panic".to_owned()) })
+    })
+}
+
+/// Plays a script and, if it fails, tells the shortest one that does.
+fn must_agree(script: Vec<Operation>, setting: &Setting, seed: u64, which: &str) -> Tally {
+    outcome(&script, setting, seed).unwrap_or_else(|failure| {
+        let fails = |script: &[Operation]| outcome(script, setting, seed).is_err();
+        let small = shrink(script, SHRINK_TRIES, fails);
+        let shorter = outcome(&small, setting, seed).err();
+        let lines: Vec<String> =
+            small.iter().map(|operation| format!("    {operation:?}")).collect();
+        panic!(
+            "seed {seed} (TERRACE_TEST_SEED={seed} repeats it){which}: {failure}\n  shrunk to \
+             {shorter:?}:\n{}\n  on {setting:?}",
+            lines.join("\n"),
+        );
+    })
+}
+
+/// Plays a seed's script on the seed's drive.
+#[cfg(feature = "canary")]
+pub(crate) fn of_seed(seed: u64) -> Result<Tally, Failure> {
+    outcome(&script(seed, LENGTH, Kind::Everything), &Setting::any(seed), seed)
+}
+
+#[test]
+fn any_operations_on_any_drive_under_any_options_agree_with_ordered_maps() {
+    let mut tally = Tally::default();
+    for seed in test_seeds(3_000) {
+        let script = script(seed, LENGTH, Kind::Everything);
+        tally = tally.and(must_agree(script, &Setting::any(seed), seed, ""));
+    }
+    println!("{tally:?}");
+    if test_seeds(2).count() > 1 {
+        let Tally { flushes, compactions, openings, reads, refused } = tally;
+        let all = [flushes, compactions, openings, reads, refused];
+        assert!(all.iter().all(|&count| count > 1_000), "something was hardly done: {tally:?}");
+    }
+}
+
+#[test]
+fn one_list_of_operations_reads_back_the_same_under_sixteen_settings() {
+    for seed in test_seeds(12) {
+        let script = script(seed, 700, Kind::Determined);
+        for number in 0..METAMORPHIC_SETTINGS {
+            let setting = Setting::metamorphic(number);
+            let which = format!(" under setting {number}");
+            let tally = must_agree(script.clone(), &setting, seed, &which);
+            assert_eq!(
+                tally.refused, 0,
+                "setting {number}: a drive that is too small proves little"
+            );
+        }
+    }
+}
