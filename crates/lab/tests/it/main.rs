@@ -4,4 +4,5 @@
 mod canary;
 mod cuts;
 mod flips;
+mod linearizability;
 mod model;
