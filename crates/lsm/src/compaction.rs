@@ -183,11 +183,10 @@ impl Shared {
             let walk = Walk::Job(Cause::Compaction);
             sources.push(Source::Run(Box::new(RunCursor::new(run, walk))));
         }
-        let layout = self.options.layout();
         let table_size = plan.routes.iter().map(|route| route.cut.size).min();
         let table_size = table_size.unwrap_or(ByteCount(1));
-        let worst = worst_case(&layout, table_size, entries, plain);
-        let source = self.compaction_source(worst, table_size)?;
+        let worst = worst_case(self.options.filter_bits, table_size, entries, plain);
+        let source = self.compaction_source(version.last_level(), worst, table_size)?;
         let snapshots = self.state.lock().snapshots.keys().copied().collect();
         let (below, routes) = (below(version, &plan), plan.routes);
         let job = Rewrite::new(merge::Merge::new(sources), snapshots, below, routes, source);
@@ -199,6 +198,7 @@ impl Shared {
     /// as far as that reaches.
     fn compaction_source(
         &self,
+        last_level: u8,
         worst: ByteCount,
         table_size: ByteCount,
     ) -> Result<TableSource, Error> {
@@ -215,7 +215,8 @@ impl Shared {
         let budget = if whole { u64::MAX } else { (wanted.0 - wanted.0 / 8).max(1) };
         Ok(TableSource {
             store: Arc::clone(&self.store),
-            layout: self.options.layout(),
+            options: self.options.clone(),
+            last_level,
             rank: Rank::Compaction,
             cause: Cause::Compaction,
             reservation: Some(Arc::new(reservation)),

@@ -73,7 +73,6 @@ impl Shared {
     /// Where the tables go. When the worst case cannot be set aside, what there is may still be
     /// enough: a flush that runs out of space is begun again later.
     fn flush_source(&self, waiting: &Waiting) -> Result<TableSource, Error> {
-        let layout = self.options.layout();
         let reservation = match &waiting.hold {
             Some(hold) => Some(Arc::clone(hold)),
             None => match self.store.reserve(Rank::Flush, self.flush_worst(&waiting.memtable)) {
@@ -84,7 +83,8 @@ impl Shared {
         };
         Ok(TableSource {
             store: Arc::clone(&self.store),
-            layout,
+            options: self.options.clone(),
+            last_level: self.view().version.last_level(),
             rank: Rank::Flush,
             cause: Cause::Flush,
             reservation,
@@ -95,6 +95,6 @@ impl Shared {
     fn flush_worst(&self, memtable: &Memtable) -> ByteCount {
         let entries = memtable.entries();
         let plain = (memtable.bytes() as u64).saturating_sub(entries * (NODE_BYTES as u64 - 16));
-        worst_case(&self.options.layout(), self.options.table_size, entries, plain)
+        worst_case(self.options.filter_bits, self.options.table_size, entries, plain)
     }
 }

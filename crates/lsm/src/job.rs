@@ -9,7 +9,7 @@ use crate::annotation::TableRecord;
 use crate::edit::{Edit, NewTable};
 use crate::rewrite::{Output, Progress, Rewrite, Rewritten};
 use crate::shared::{Shared, Waiting};
-use crate::table::{BuiltTable, TableLayout};
+use crate::table::BuiltTable;
 
 /// What a table's tail, and its last block's rest of the store's block, take at most, filter and
 /// index aside.
@@ -18,7 +18,7 @@ const TABLE_TAIL_BYTES: u64 = 16 << 10;
 /// The most bytes that tables of these entries can take. `plain` counts keys with trailers and
 /// values.
 pub(crate) fn worst_case(
-    layout: &TableLayout,
+    filter_bits: u8,
     table_size: ByteCount,
     entries: u64,
     plain: u64,
@@ -26,7 +26,7 @@ pub(crate) fn worst_case(
     // Per entry three varints, of one byte each below 128; longer ones come with longer values.
     // A restart point per 16 entries, the filter's bits, and per block a frame and an index entry:
     // a fiftieth is twice what they take at 4 KiB.
-    let per_entry = 4 + u64::from(layout.filter_bits).div_ceil(8);
+    let per_entry = 4 + u64::from(filter_bits).div_ceil(8);
     let blocks = plain + entries * per_entry;
     let blocks = blocks + blocks / 50 + blocks / 256;
     let tables = blocks / table_size.0.max(1) + 2;

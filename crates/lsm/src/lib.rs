@@ -65,5 +65,5 @@ pub use options::{Durability, EngineOptions};
 pub use scan::Scan;
 pub use snapshot::Snapshot;
 pub use stats::{LevelStats, Stats, WriteAmplification};
-pub use table::Compression;
+pub use table::{Compression, LevelCompression};
 pub use verify::Verified;

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use terrace_env::ByteCount;
 
-use crate::table::{Compression, TableLayout};
+use crate::table::{LevelCompression, TableLayout};
 
 /// When a write is safe from a power cut.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -30,8 +30,8 @@ pub struct EngineOptions {
     pub table_size: ByteCount,
     /// The size of a data block.
     pub block_size: ByteCount,
-    /// How new blocks are compressed.
-    pub compression: Compression,
+    /// How the tables of each level are compressed.
+    pub compression: LevelCompression,
     /// Bits per key of new filters; 0 for none.
     pub filter_bits: u8,
     /// The size of the block cache.
@@ -39,9 +39,10 @@ pub struct EngineOptions {
 }
 
 impl EngineOptions {
-    pub(crate) fn layout(&self) -> TableLayout {
-        let (block_size, compression) = (self.block_size, self.compression);
-        TableLayout { block_size, compression, filter_bits: self.filter_bits }
+    /// How a table of `level` is laid out, where `last` is the last level that holds anything.
+    pub(crate) fn layout(&self, level: u8, last: u8) -> TableLayout {
+        let compression = self.compression.of(level, last);
+        TableLayout { block_size: self.block_size, compression, filter_bits: self.filter_bits }
     }
 }
 
@@ -53,7 +54,7 @@ impl Default for EngineOptions {
             memtables_max: 2,
             table_size: ByteCount::mib(16),
             block_size: ByteCount::kib(4),
-            compression: Compression::None,
+            compression: LevelCompression::default(),
             filter_bits: 10,
             cache_size: ByteCount::mib(32),
         }

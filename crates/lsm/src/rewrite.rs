@@ -20,8 +20,9 @@ use crate::annotation::table_hint;
 use crate::cost;
 use crate::key;
 use crate::merge::Merge;
+use crate::options::EngineOptions;
 use crate::retention::{Retention, Verdict};
-use crate::table::{BuiltTable, TableBuilder, TableLayout};
+use crate::table::{BuiltTable, TableBuilder};
 
 /// How many bytes of entries a step goes through: some milliseconds of work.
 const STEP_BYTES: usize = 256 << 10;
@@ -29,7 +30,9 @@ const STEP_BYTES: usize = 256 << 10;
 /// Where the tables of a job come from.
 pub(crate) struct TableSource {
     pub(crate) store: Arc<dyn Store>,
-    pub(crate) layout: TableLayout,
+    pub(crate) options: EngineOptions,
+    /// The last level that holds anything.
+    pub(crate) last_level: u8,
     pub(crate) rank: Rank,
     pub(crate) cause: Cause,
     /// The job's worst case; without it the job takes what its rank may, and fails if that is not
@@ -48,7 +51,8 @@ impl TableSource {
             reservation: self.reservation.as_deref(),
             cause: self.cause,
         })?;
-        Ok(TableBuilder::new(writer, self.layout))
+        let layout = self.options.layout(route.to.level, self.last_level);
+        Ok(TableBuilder::new(writer, layout))
     }
 }
 

@@ -162,10 +162,10 @@ impl Shared {
         most: usize,
         least: usize,
     ) -> Result<(usize, Reservation), Error> {
-        let (layout, table_size) = (self.options.layout(), self.options.table_size);
+        let (filter_bits, table_size) = (self.options.filter_bits, self.options.table_size);
         let mut size = most;
         loop {
-            match self.store.reserve(rank, worst_case(&layout, table_size, 0, size as u64)) {
+            match self.store.reserve(rank, worst_case(filter_bits, table_size, 0, size as u64)) {
                 Ok(reservation) => return Ok((size, reservation)),
                 Err(error) if error.is_space() && size > least => size = (size / 2).max(least),
                 Err(error) => return Err(error.into()),

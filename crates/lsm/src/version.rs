@@ -112,6 +112,11 @@ impl Version {
         self.levels.get(usize::from(place.level))?.iter().find(|run| run.id == place.run)
     }
 
+    /// The last level that holds anything; 0 when none does.
+    pub(crate) fn last_level(&self) -> u8 {
+        self.levels.len().saturating_sub(1) as u8
+    }
+
     /// What the decider sees.
     pub(crate) fn view(&self) -> TreeView {
         let run = |run: &Arc<Run>| RunView {

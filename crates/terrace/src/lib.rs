@@ -40,5 +40,6 @@ pub use terrace_env::{ByteCount, Store};
 pub use terrace_fs::{FormatOptions, Fs};
 pub use terrace_lsm::{
     BATCH_BYTES_MAX, Bounds, Compression, Cursor, Durability, Event, Job, KEY_BYTES_MAX,
-    LevelStats, Listener, Scan, Stats, VALUE_BYTES_MAX, Verified, WriteAmplification,
+    LevelCompression, LevelStats, Listener, Scan, Stats, VALUE_BYTES_MAX, Verified,
+    WriteAmplification,
 };

@@ -6,10 +6,11 @@
 use terrace_env::store::FileWriter;
 use terrace_env::{ByteCount, FileId, SeqNo};
 
-use super::block::BlockBuilder;
+use super::block_builder::BlockBuilder;
+use super::compression::Compression;
 use super::filter;
-use super::footer::{FOOTER_BYTES, Footer, Properties};
-use super::frame::{Compression, Handle, TableName};
+use super::footer::{FOOTER_BYTES, Features, Footer, Properties};
+use super::frame::{Handle, TableName};
 use crate::Error;
 use crate::key::{self, Kind, Trailer};
 
@@ -49,6 +50,7 @@ pub(crate) struct TableBuilder {
     /// The block that is closed and not yet in the index, and its last key.
     closed: Option<(Handle, Vec<u8>)>,
     hashes: Vec<u64>,
+    features: Features,
     properties: Properties,
 }
 
@@ -64,6 +66,7 @@ impl TableBuilder {
             index: BlockBuilder::new(1),
             closed: None,
             hashes: Vec::new(),
+            features: Features::default(),
             properties: Properties { first_sequence: SeqNo::MAX, ..Properties::default() },
         }
     }
@@ -106,7 +109,8 @@ impl TableBuilder {
         let index = self.write_block(index, self.layout.compression)?;
         let properties = self.write_block(self.properties.encode(), Compression::None)?;
         let length = self.offset + FOOTER_BYTES as u64;
-        let footer = Footer { tag: self.name.tag, index, filter, properties, length };
+        let (features, tag) = (self.features, self.name.tag);
+        let footer = Footer { features, tag, index_levels: 1, index, filter, properties, length };
         self.writer.append(&footer.encode())?;
         self.writer.finish()?;
         Ok(BuiltTable {
@@ -155,7 +159,9 @@ impl TableBuilder {
         compression: Compression,
     ) -> Result<Handle, Error> {
         let offset = self.offset;
-        self.name.seal(&mut contents, compression, offset);
+        if self.name.seal(&mut contents, compression, offset) == Compression::Zstd {
+            self.features.add(Features::ZSTD);
+        }
         self.writer.append(&contents)?;
         self.offset += contents.len() as u64;
         let size = u32::try_from(contents.len()).expect("a block below its limit");

@@ -9,7 +9,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 use terrace_env::Cause;
 
-use super::block::{Block, BlockCursor};
+use super::block::Block;
+use super::block_cursor::BlockCursor;
 use super::frame::Handle;
 use super::reader::Table;
 use crate::Error;

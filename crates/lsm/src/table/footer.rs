@@ -13,11 +13,31 @@ pub(crate) const FOOTER_BYTES: usize = 80;
 
 const MAGIC: &[u8; 8] = b"TerTable";
 const VERSION: u32 = 1;
+const INDEX_LEVELS_MAX: u32 = 1;
+
+/// What a reader must understand, a bit each.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Features(u32);
+
+impl Features {
+    /// There are blocks compressed by Zstandard.
+    pub(crate) const ZSTD: Self = Self(1);
+    /// Those that this version understands.
+    const KNOWN: Self = Self::ZSTD;
+
+    /// Adds those of `other`.
+    pub(crate) fn add(&mut self, other: Self) {
+        self.0 |= other.0;
+    }
+}
 
 /// A table's last bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Footer {
+    pub(crate) features: Features,
     pub(crate) tag: u64,
+    /// 1: the index names the data blocks; 2: it names partitions, which name data blocks.
+    pub(crate) index_levels: u32,
     pub(crate) index: Handle,
     pub(crate) filter: Option<Handle>,
     pub(crate) properties: Handle,
@@ -31,11 +51,11 @@ impl Footer {
         let mut bytes = Vec::with_capacity(FOOTER_BYTES);
         bytes.put(MAGIC);
         bytes.put_u32(VERSION);
-        bytes.put_u32(0);
+        bytes.put_u32(self.features.0);
         bytes.put_u64(self.tag);
         bytes.put_u64(self.index.offset);
         bytes.put_u32(self.index.size);
-        bytes.put_u32(1);
+        bytes.put_u32(self.index_levels);
         bytes.put_u64(filter.offset);
         bytes.put_u32(filter.size);
         bytes.put_u32(self.properties.size);
@@ -65,17 +85,24 @@ impl Footer {
         if reader.bytes("magic", 8).map_err(wrong)? != MAGIC {
             return corrupt("magic TerTable".into(), format!("{:?}", bytes.get(..8)));
         }
-        for (field, supported) in [("version", VERSION), ("features", 0)] {
-            let got = reader.u32(field).map_err(wrong)?;
-            if got > supported {
+        let version = reader.u32("version").map_err(wrong)?;
+        let features = reader.u32("features").map_err(wrong)?;
+        for (field, supported, got, known) in [
+            ("version", VERSION, version, version <= VERSION),
+            ("features", Features::KNOWN.0, features, features & !Features::KNOWN.0 == 0),
+        ] {
+            if !known {
                 let (supported, got) = (u64::from(supported), u64::from(got));
                 return Err(Error::Unsupported { region: region(), field, supported, got });
             }
         }
-        let footer = Self::fields(&mut reader, region()).map_err(|either| match either {
-            Either::Bytes(error) => wrong(error),
-            Either::Other(error) => error,
-        })?;
+        let footer =
+            Self::fields(&mut reader, Features(features), region()).map_err(
+                |either| match either {
+                    Either::Bytes(error) => wrong(error),
+                    Either::Other(error) => error,
+                },
+            )?;
         if footer.length != length {
             return corrupt(format!("a file of {} bytes", footer.length), length.to_string());
         }
@@ -89,13 +116,14 @@ impl Footer {
         Ok(footer)
     }
 
-    fn fields(reader: &mut Reader<'_>, region: String) -> Result<Self, Either> {
+    fn fields(reader: &mut Reader<'_>, features: Features, region: String) -> Result<Self, Either> {
         let tag = reader.u64("tag")?;
         let index = Handle { offset: reader.u64("index offset")?, size: reader.u32("index size")? };
-        let levels = reader.u32("index levels")?;
-        if levels != 1 {
-            let (field, got) = ("index levels", u64::from(levels));
-            return Err(Either::Other(Error::Unsupported { region, field, supported: 1, got }));
+        let index_levels = reader.u32("index levels")?;
+        if !(1..=INDEX_LEVELS_MAX).contains(&index_levels) {
+            let (field, got) = ("index levels", u64::from(index_levels));
+            let supported = u64::from(INDEX_LEVELS_MAX);
+            return Err(Either::Other(Error::Unsupported { region, field, supported, got }));
         }
         let filter = Handle { offset: reader.u64("filter offset")?, size: reader.u32("size")? };
         let properties_size = reader.u32("properties size")?;
@@ -107,7 +135,7 @@ impl Footer {
         }
         reader.finish("footer")?;
         let filter = (filter.size > 0).then_some(filter);
-        Ok(Self { tag, index, filter, properties, length })
+        Ok(Self { features, tag, index_levels, index, filter, properties, length })
     }
 }
 
@@ -190,7 +218,9 @@ mod tests {
 
     fn footer() -> Footer {
         Footer {
+            features: Features::ZSTD,
             tag: 42,
+            index_levels: 1,
             index: Handle { offset: 100, size: 50 },
             filter: Some(Handle { offset: 10, size: 90 }),
             properties: Handle { offset: 150, size: 20 },
@@ -214,13 +244,18 @@ mod tests {
     }
 
     #[test]
-    fn a_newer_version_is_told_apart_from_damage() {
-        let mut bytes = footer().encode();
-        bytes[8] = 2;
-        let crc = crc32c(&bytes[..76]);
-        bytes[76..].copy_from_slice(&crc.to_le_bytes());
-        let error = Footer::decode(FileId(1), 250, &bytes).unwrap_err();
-        assert!(matches!(error, Error::Unsupported { field: "version", got: 2, .. }), "{error}");
+    fn what_is_newer_is_told_apart_from_damage() {
+        for (at, value, expected) in
+            [(8, 2, "version"), (15, 128, "features"), (36, 3, "index levels")]
+        {
+            let mut bytes = footer().encode();
+            bytes[at] = value;
+            let crc = crc32c(&bytes[..76]);
+            bytes[76..].copy_from_slice(&crc.to_le_bytes());
+            let error = Footer::decode(FileId(1), 250, &bytes).unwrap_err();
+            let field = matches!(error, Error::Unsupported { field, .. } if field == expected);
+            assert!(field, "{error}");
+        }
     }
 
     #[test]

@@ -5,31 +5,15 @@
 //! never verifies.
 
 use bytes::Bytes;
-use serde::{Deserialize, Serialize};
 use terrace_env::FileId;
 use terrace_env::checksum::{crc32c, crc32c_append};
 use terrace_env::codec::{DecodeError, Reader, Writer};
 
+use super::compression::Compression;
 use crate::Error;
 
 /// The bytes behind a block's contents.
 pub(crate) const FRAME_BYTES: usize = 5;
-/// The largest block before compression: one entry of the largest key and value fits.
-const CONTENTS_BYTES_MAX: usize = 128 << 20;
-/// What an LZ4 block begins with: its length before compression.
-const LZ4_HEADER_BYTES: usize = 4;
-
-/// How the blocks of new tables are compressed. Tables of any kind can be read.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Compression {
-    /// As they are.
-    #[default]
-    None,
-    /// LZ4: some 500 MB a second to write, 2 GB a second to read, per core.
-    Lz4,
-}
-
 /// Where a block lies in its table, frame included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Handle {
@@ -82,18 +66,22 @@ impl TableName {
         crc32c_append(crc32c(&place), framed)
     }
 
-    /// Turns a block's contents into what is stored at `offset`.
-    pub(crate) fn seal(&self, contents: &mut Vec<u8>, compression: Compression, offset: u64) {
-        let mut number = 0;
-        if compression == Compression::Lz4
-            && let Some(compressed) = compress(contents)
-        {
+    /// Turns a block's contents into what is stored at `offset`; returns how they are compressed.
+    pub(crate) fn seal(
+        &self,
+        contents: &mut Vec<u8>,
+        compression: Compression,
+        offset: u64,
+    ) -> Compression {
+        let mut used = Compression::None;
+        if let Some(compressed) = compression.compress(contents) {
             *contents = compressed;
-            number = 1;
+            used = compression;
         }
-        contents.push(number);
+        contents.push(used.number());
         let crc = self.checksum(offset, contents);
         contents.extend_from_slice(&crc.to_le_bytes());
+        used
     }
 
     /// Checks what is stored at `offset` and gives back the block's contents.
@@ -111,41 +99,14 @@ impl TableName {
         let Some((&compression, contents)) = framed.split_last() else {
             return corrupt("a block of at least 5 bytes".into(), stored.len().to_string());
         };
-        match compression {
-            0 => Ok(stored.slice(..contents.len())),
-            1 => decompress(contents).or_else(|got| corrupt("a whole LZ4 block".into(), got)),
-            other => corrupt("compression 0 or 1".into(), other.to_string()),
-        }
+        let Some(codec) = Compression::of_number(compression) else {
+            let (field, supported) = ("compression", u64::from(Compression::Zstd.number()));
+            let (region, got) = (self.region(part), u64::from(compression));
+            return Err(Error::Unsupported { region, field, supported, got });
+        };
+        let whole = |got| corrupt(format!("a whole {codec:?} block"), got);
+        codec.decompress(&stored.slice(..contents.len())).or_else(whole)
     }
-}
-
-/// `None` when it saves less than an eighth.
-fn compress(contents: &[u8]) -> Option<Vec<u8>> {
-    let bound = lz4_flex::block::get_maximum_output_size(contents.len());
-    let mut compressed = vec![0; LZ4_HEADER_BYTES + bound];
-    let length = u32::try_from(contents.len()).expect("a block below its limit");
-    compressed[..LZ4_HEADER_BYTES].copy_from_slice(&length.to_le_bytes());
-    let size =
-        lz4_flex::block::compress_into(contents, &mut compressed[LZ4_HEADER_BYTES..]).ok()?;
-    compressed.truncate(LZ4_HEADER_BYTES + size);
-    (compressed.len() <= contents.len() - contents.len() / 8).then_some(compressed)
-}
-
-fn decompress(contents: &[u8]) -> Result<Bytes, String> {
-    let Some((length, compressed)) = contents.split_first_chunk::<LZ4_HEADER_BYTES>() else {
-        return Err(format!("{} bytes", contents.len()));
-    };
-    let length = u32::from_le_bytes(*length) as usize;
-    if length > CONTENTS_BYTES_MAX {
-        return Err(format!("a length of {length}"));
-    }
-    let mut plain = vec![0; length];
-    let size =
-        lz4_flex::block::decompress_into(compressed, &mut plain).map_err(|e| e.to_string())?;
-    if size != length {
-        return Err(format!("{size} bytes for a length of {length}"));
-    }
-    Ok(plain.into())
 }
 
 #[cfg(test)]
@@ -157,12 +118,27 @@ mod tests {
     #[test]
     fn blocks_read_back_compressed_or_not() {
         let text = b"so much of the same, so much of the same, so much of the same".repeat(20);
-        for compression in [Compression::None, Compression::Lz4] {
+        for compression in [Compression::None, Compression::Lz4, Compression::Zstd] {
             let mut stored = text.clone();
-            NAME.seal(&mut stored, compression, 77);
-            assert_eq!(stored.len() < text.len(), compression == Compression::Lz4);
+            assert_eq!(NAME.seal(&mut stored, compression, 77), compression);
+            assert_eq!(stored.len() < text.len(), compression != Compression::None);
             assert_eq!(NAME.open("data", 77, &stored.into()).unwrap(), text);
         }
+    }
+
+    #[test]
+    fn a_compression_of_the_future_is_told_apart_from_damage() {
+        let mut stored = b"contents".to_vec();
+        NAME.seal(&mut stored, Compression::None, 77);
+        stored.truncate(8);
+        stored.push(3);
+        let crc = NAME.checksum(77, &stored);
+        stored.extend_from_slice(&crc.to_le_bytes());
+        let error = NAME.open("data", 77, &stored.into()).unwrap_err();
+        assert!(
+            matches!(error, Error::Unsupported { field: "compression", got: 3, .. }),
+            "{error}"
+        );
     }
 
     #[test]
@@ -176,15 +152,5 @@ mod tests {
         for len in 0..stored.len() {
             assert!(NAME.open("data", 77, &stored.slice(..len)).is_err());
         }
-    }
-
-    #[test]
-    fn what_does_not_get_smaller_is_stored_as_it_is() {
-        let mut noise: Vec<u8> = (0..100u32)
-            .map(|i| (i.wrapping_mul(i).wrapping_mul(2_654_435_761) >> 24) as u8)
-            .collect();
-        let plain = noise.clone();
-        NAME.seal(&mut noise, Compression::Lz4, 0);
-        assert_eq!(noise[..plain.len()], plain);
     }
 }

@@ -1,7 +1,10 @@
 //! Tables: immutable files of sorted entries. The layout is `docs/format/table.md`.
 
 mod block;
+mod block_builder;
+mod block_cursor;
 mod builder;
+mod compression;
 mod cursor;
 mod filter;
 mod footer;
@@ -10,7 +13,7 @@ mod reader;
 #[cfg(test)]
 mod specimens;
 
-pub use frame::Compression;
+pub use compression::{Compression, LevelCompression};
 
 pub(crate) use builder::{BuiltTable, TableBuilder, TableLayout};
 pub(crate) use cursor::{TableCursor, Walk};

@@ -9,7 +9,8 @@ use bytes::Bytes;
 use terrace_env::store::FileReader;
 use terrace_env::{ByteCount, Cause, MemoryGauge, MemoryLease};
 
-use super::block::{Block, BlockCursor};
+use super::block::Block;
+use super::block_cursor::BlockCursor;
 use super::filter::Filter;
 use super::footer::{FOOTER_BYTES, Footer, Properties};
 use super::frame::{Handle, TableName};

@@ -10,7 +10,7 @@ use terrace_env::{ByteCount, Cause, FileId, MemoryGauge, SeqNo};
 use super::{Compression, Table, TableBuilder, TableCursor, TableLayout, Walk, hash};
 use crate::Error;
 use crate::cache::BlockCache;
-use crate::golden::{damaged, specimen};
+use crate::golden::{damaged, readable_specimen, specimen};
 use crate::key::{self, KeySpaceId, Kind, Trailer, full_key, internal_key};
 use crate::memtable::Found;
 
@@ -152,16 +152,26 @@ fn newest() -> Vec<Option<Found>> {
     entries.iter().map(|(key, _)| of(key)).collect()
 }
 
-const SPECIMENS: [(&str, Compression, u8); 3] = [
+const SPECIMENS: [(&str, Compression, u8); 4] = [
     ("table-plain.bin", Compression::None, 10),
     ("table-lz4.bin", Compression::Lz4, 10),
+    ("table-zstd.bin", Compression::Zstd, 10),
     ("table-no-filter.bin", Compression::None, 0),
 ];
+
+fn kept(name: &str, compression: Compression, filter_bits: u8) -> Vec<u8> {
+    let written = build(&entries(), compression, filter_bits);
+    if compression == Compression::Zstd {
+        readable_specimen(name, &written)
+    } else {
+        specimen(name, &written)
+    }
+}
 
 #[test]
 fn tables_are_written_as_ever_and_read_back() {
     for (name, compression, filter_bits) in SPECIMENS {
-        let kept = specimen(name, &build(&entries(), compression, filter_bits));
+        let kept = kept(name, compression, filter_bits);
         for walk in [Walk::Scan, Walk::Job(Cause::Compaction)] {
             assert_eq!(read(&kept, walk).unwrap(), (entries(), newest()), "{name}");
         }
@@ -171,7 +181,7 @@ fn tables_are_written_as_ever_and_read_back() {
 #[test]
 fn every_flipped_bit_and_every_truncation_is_told() {
     for (name, compression, filter_bits) in SPECIMENS {
-        let kept = specimen(name, &build(&entries(), compression, filter_bits));
+        let kept = kept(name, compression, filter_bits);
         for (what, bytes) in damaged(&kept) {
             let error = match read(&bytes, Walk::Scan) {
                 Err(error) => error,

@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use terrace_env::ByteCount;
 use terrace_env::store::{Latency, MemoryStore, Store};
-use terrace_lsm::{Batch, Bounds, Compression, Engine, EngineOptions, Error, KeySpaceId};
+use terrace_lsm::{
+    Batch, Bounds, Compression, Engine, EngineOptions, Error, KeySpaceId, LevelCompression,
+};
 use terrace_policy::{Leveled, LeveledOptions};
 
 /// One write: a value, or `None` for a delete.
@@ -110,7 +112,7 @@ pub(crate) fn options() -> EngineOptions {
         memtables_max: 2,
         table_size: ByteCount::kib(6),
         block_size: ByteCount(512),
-        compression: Compression::Lz4,
+        compression: LevelCompression { upper: Compression::Lz4, last: Compression::Zstd },
         cache_size: ByteCount::mib(1),
         ..EngineOptions::default()
     }

@@ -22,7 +22,7 @@ pub(crate) fn options() -> Options {
         level1_size: ByteCount::mib(1),
         level_factor: 4,
         cache_size: ByteCount::mib(1),
-        compression: Compression::Lz4,
+        compression: Compression::Lz4.into(),
         ..Options::default()
     }
 }

@@ -2,7 +2,7 @@
 
 use clap::ValueEnum;
 use serde::Serialize;
-use terrace::Compression;
+use terrace::{Compression, LevelCompression};
 use terrace_env::ByteCount;
 
 /// What the store is on.
@@ -25,6 +25,10 @@ pub(super) enum Compress {
     None,
     /// By LZ4
     Lz4,
+    /// By Zstandard
+    Zstd,
+    /// By LZ4, the last level by Zstandard
+    Mixed,
 }
 
 /// What was measured under.
@@ -42,11 +46,13 @@ pub(super) struct Conditions {
     pub(super) debug_assertions: bool,
 }
 
-impl From<Compress> for Compression {
+impl From<Compress> for LevelCompression {
     fn from(compress: Compress) -> Self {
         match compress {
-            Compress::None => Self::None,
-            Compress::Lz4 => Self::Lz4,
+            Compress::None => Compression::None.into(),
+            Compress::Lz4 => Compression::Lz4.into(),
+            Compress::Zstd => Compression::Zstd.into(),
+            Compress::Mixed => Self { upper: Compression::Lz4, last: Compression::Zstd },
         }
     }
 }

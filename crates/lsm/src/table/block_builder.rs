@@ -1,0 +1,73 @@
+//! Writes sorted blocks: entries with shared key prefixes and restart points, for data and index.
+//! The layout is `docs/format/table.md`.
+
+use terrace_env::codec::Writer;
+
+/// Collects entries in order.
+#[derive(Debug)]
+pub(crate) struct BlockBuilder {
+    bytes: Vec<u8>,
+    restarts: Vec<u32>,
+    restart_interval: usize,
+    since_restart: usize,
+    last_key: Vec<u8>,
+}
+
+impl BlockBuilder {
+    /// A builder that shares nothing with the key before at every `restart_interval`th entry.
+    pub(crate) fn new(restart_interval: usize) -> Self {
+        assert!(restart_interval > 0, "a restart at every 0th entry");
+        Self {
+            bytes: Vec::new(),
+            restarts: Vec::new(),
+            restart_interval,
+            since_restart: 0,
+            last_key: Vec::new(),
+        }
+    }
+
+    pub(crate) fn add(&mut self, key: &[u8], value: &[u8]) {
+        let shared = if self.restarts.is_empty() || self.since_restart == self.restart_interval {
+            self.restarts.push(u32::try_from(self.bytes.len()).expect("a block below its limit"));
+            self.since_restart = 0;
+            0
+        } else {
+            self.last_key.iter().zip(key).take_while(|(a, b)| a == b).count()
+        };
+        self.since_restart += 1;
+        self.bytes.put_varint(shared as u64);
+        self.bytes.put_varint((key.len() - shared) as u64);
+        self.bytes.put_varint(value.len() as u64);
+        self.bytes.put(&key[shared..]);
+        self.bytes.put(value);
+        self.last_key.truncate(shared);
+        self.last_key.extend_from_slice(&key[shared..]);
+    }
+
+    /// The size it would have if it were finished now.
+    pub(crate) fn size(&self) -> usize {
+        self.bytes.len() + (self.restarts.len() + 1) * 4
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.restarts.is_empty()
+    }
+
+    /// The last key added.
+    pub(crate) fn last_key(&self) -> &[u8] {
+        &self.last_key
+    }
+
+    /// The finished contents; the builder begins anew.
+    pub(crate) fn finish(&mut self) -> Vec<u8> {
+        let mut contents = std::mem::take(&mut self.bytes);
+        for restart in &self.restarts {
+            contents.put_u32(*restart);
+        }
+        contents.put_u32(u32::try_from(self.restarts.len()).expect("a block below its limit"));
+        self.restarts.clear();
+        self.since_restart = 0;
+        self.last_key.clear();
+        contents
+    }
+}
