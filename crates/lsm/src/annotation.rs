@@ -6,7 +6,7 @@
 use terrace_env::codec::{DecodeError, Reader, Writer};
 use terrace_env::store::{Annotation, KeyRange, Lifetime, PlacementHint};
 use terrace_env::{ByteCount, FileId, SeqNo};
-use terrace_policy::{Place, RunId, Span};
+use terrace_policy::{LEVELS_MAX, Place, RunId, Span};
 
 use crate::Error;
 use crate::key::{KEY_BYTES_MAX, KeySpaceId, SPACE_BYTES};
@@ -17,8 +17,6 @@ const KIND_TABLE: u8 = 1;
 const KIND_LOG: u8 = 2;
 const KIND_STORE: u8 = 3;
 
-/// The levels a tree can have; a bound for what is read, beyond every decider's.
-pub(crate) const LEVELS_MAX: usize = 64;
 /// The stream of write-ahead logs, and of tables that a flush writes.
 pub(crate) const LOG_STREAM: u16 = 1;
 pub(crate) const FLUSH_STREAM: u16 = 2;

@@ -8,19 +8,20 @@
 use std::sync::Arc;
 
 use terrace_env::store::Rank;
-use terrace_env::{ByteCount, Cause};
-use terrace_policy::{Choice, Input, Merge, Move, Part, Place, Plan, Span, Urgency};
+use terrace_env::{ByteCount, Cause, runner};
+use terrace_policy::{Choice, Input, Merge, Move, Place, Plan, Urgency};
 
 use crate::Error;
 use crate::edit::Edit;
 use crate::event::Job;
+use crate::inputs::{self, find};
 use crate::job::worst_case;
 use crate::merge::{self, Source};
-use crate::rewrite::{Below, Rewrite, Rewritten, TableSource};
+use crate::rewrite::{Rewrite, Rewritten, TableSource};
 use crate::run_cursor::RunCursor;
 use crate::shared::{CompactionRequest, PanicGuard, Retry, Shared};
 use crate::table::Walk;
-use crate::version::{Run, Segment, Version};
+use crate::version::{Run, Version};
 
 /// How often a client's request is tried again before the client is told that there is no space.
 const REQUEST_TRIES: u32 = 5;
@@ -40,7 +41,11 @@ pub(crate) fn run(shared: &Arc<Shared>) {
             Task::Request(request) => shared.push_down(request),
             Task::Pick { urgency, tree } => shared.keep_shape(*urgency, *tree),
         };
-        shared.state.lock().compacting = false;
+        {
+            let mut state = shared.state.lock();
+            state.compacting = false;
+            state.throttle.compaction_ends(runner::now());
+        }
         shared.changed.notify_all();
         match result {
             Ok(()) => (retry, tries) = (Retry::new(), 0),
@@ -83,6 +88,10 @@ fn next(shared: &Shared) -> Option<Task> {
         };
         if task.is_some() {
             state.compacting = true;
+            // What a client asks for is no burden that writers bring.
+            if matches!(task, Some(Task::Pick { .. })) {
+                state.throttle.compaction_begins(runner::now());
+            }
             return task;
         }
         shared.changed.wait(&mut state);
@@ -135,6 +144,7 @@ impl Shared {
     }
 
     fn carry_out_choice(&self, version: &Version, choice: Choice) -> Result<(), Error> {
+        self.check_plan(version, &choice.plan)?;
         match choice.plan {
             Plan::Relink(moves) => self.relink(version, &moves, choice.state),
             Plan::Merge(plan) => {
@@ -144,28 +154,37 @@ impl Shared {
         }
     }
 
+    /// A decider's bug must not make the tree wrong.
+    fn check_plan(&self, version: &Version, plan: &Plan) -> Result<(), Error> {
+        match inputs::defect(version, plan) {
+            None => Ok(()),
+            Some(defect) => Err(Error::IllegalPlan { decider: self.decider.name(), defect }),
+        }
+    }
+
     fn relink(&self, version: &Version, moves: &[Move], state: Vec<u8>) -> Result<(), Error> {
         let mut edit = Edit::default();
         let mut bytes = Vec::new();
         for one in moves {
-            let segment = find(version, one.from, &one.part)?;
-            bytes.push((one.to, segment.size.0));
-            edit.take(one.from, &one.part);
-            edit.relink(one.to, segment);
+            bytes.extend(edit.carry(version, one)?);
         }
         self.commit(edit, Some(state), None)?;
-        for (place, bytes) in bytes {
-            self.counters.levels[usize::from(place.level)].bytes_relinked.add(bytes);
-        }
+        self.count_relinked(bytes);
         self.counters.relinks.add(1);
         Ok(())
+    }
+
+    fn count_relinked(&self, relinked: Vec<(Place, ByteCount)>) {
+        for (place, bytes) in relinked {
+            self.counters.levels[usize::from(place.level)].bytes_relinked.add(bytes.0);
+        }
     }
 
     /// Returns what it wrote; `None` if the engine closes first.
     fn merge(
         &self,
         version: &Version,
-        plan: Merge,
+        mut plan: Merge,
         state: Vec<u8>,
     ) -> Result<Option<ByteCount>, Error> {
         let mut sources = Vec::new();
@@ -188,10 +207,12 @@ impl Shared {
         let worst = worst_case(self.options.filter_bits, table_size, entries, plain);
         let source = self.compaction_source(version.last_level(), worst, table_size)?;
         let snapshots = self.state.lock().snapshots.keys().copied().collect();
-        let (below, routes) = (below(version, &plan), plan.routes);
+        inputs::add_barriers(version, &mut plan);
+        let below = inputs::below(version, &plan);
+        let Merge { inputs, routes, moves } = plan;
         let job = Rewrite::new(merge::Merge::new(sources), snapshots, below, routes, source);
         let Some(done) = self.carry_out(job)? else { return Ok(None) };
-        self.commit_merge(version, &plan.inputs, done, state).map(Some)
+        self.commit_merge(version, &inputs, &moves, done, state).map(Some)
     }
 
     /// Where the tables go. Where space is short, the job gets what can be set aside, and goes only
@@ -229,6 +250,7 @@ impl Shared {
         &self,
         version: &Version,
         inputs: &[Input],
+        moves: &[Move],
         done: Rewritten,
         state: Vec<u8>,
     ) -> Result<ByteCount, Error> {
@@ -244,8 +266,19 @@ impl Shared {
                 edit.take(place, &taken);
             }
         }
+        let mut relinked = Vec::new();
+        for one in moves {
+            let mut one = one.clone();
+            if let Some(boundary) = &done.boundary {
+                one.part.span.end = one.part.span.end.min(Arc::clone(boundary));
+            }
+            if !one.part.span.is_empty() {
+                relinked.extend(edit.carry(version, &one)?);
+            }
+        }
         let state = done.boundary.is_none().then_some(state);
         let written = self.commit_outputs(done.outputs, edit, state, None)?;
+        self.count_relinked(relinked);
         for (place, bytes) in read {
             self.counters.levels[usize::from(place.level)].bytes_read.add(bytes);
         }
@@ -261,44 +294,4 @@ fn describe(plan: &Merge) -> Job {
     let to = plan.routes.iter().map(|route| route.to.level).max().unwrap_or(0);
     let inputs = plan.inputs.iter().map(|input| input.parts.len()).sum();
     Job::Compaction { from, to, inputs }
-}
-
-/// The part of a plan as a segment of its own.
-fn find(version: &Version, place: Place, part: &Part) -> Result<Segment, Error> {
-    let run = version.run(place);
-    let segments = run.iter().flat_map(|run| &run.segments);
-    let mut same = segments.filter(|segment| segment.table.id() == part.file);
-    let within = |segment: &&Segment| {
-        segment.span.start <= part.span.start && part.span.end <= segment.span.end
-    };
-    let segment = same.find(within).unwrap_or_else(|| {
-        panic!("a plan takes {part:?} out of {place}, where it is not: a decider's bug")
-    });
-    let (table, span) = (Arc::clone(&segment.table), part.span.clone());
-    let size = if span == segment.span {
-        segment.size
-    } else {
-        table.table(Cause::Compaction)?.size_of(&span.start, &span.end)?
-    };
-    Ok(Segment { table, span, size })
-}
-
-/// What lies below the newest input and is not an input.
-fn below(version: &Version, plan: &Merge) -> Below {
-    let newest = plan.inputs.first().map(|input| input.place);
-    let older = version.places().skip_while(|(place, _)| Some(*place) != newest);
-    let left = |(place, run): (Place, &Arc<Run>)| {
-        let input = plan.inputs.iter().find(|input| input.place == place);
-        let parts = input.map_or(&[][..], |input| &input.parts);
-        let mut spans = Vec::new();
-        for segment in &run.segments {
-            let mut rest: Vec<Span> = vec![segment.span.clone()];
-            for part in parts.iter().filter(|part| part.file == segment.table.id()) {
-                rest = rest.iter().flat_map(|span| span.without(&part.span)).collect();
-            }
-            spans.extend(rest);
-        }
-        (spans, 0)
-    };
-    Below::Runs(older.map(left).filter(|(spans, _)| !spans.is_empty()).collect())
 }

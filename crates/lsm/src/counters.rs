@@ -4,7 +4,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use crate::annotation::LEVELS_MAX;
+use terrace_policy::LEVELS_MAX;
 
 /// A count that only grows.
 #[derive(Debug, Default)]
@@ -18,6 +18,24 @@ impl Count {
     pub(crate) fn get(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
     }
+}
+
+/// The largest of some numbers.
+#[derive(Debug, Default)]
+pub(crate) struct Longest(AtomicU64);
+
+impl Longest {
+    pub(crate) fn meet(&self, n: u64) {
+        self.0.fetch_max(n, Ordering::Relaxed);
+    }
+
+    pub(crate) fn get(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+fn nanos(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
 /// Counts of one level.
@@ -46,6 +64,9 @@ pub(crate) struct Counters {
     pub(crate) entries_dropped: Count,
     pub(crate) stalls: Count,
     pub(crate) stall_nanos: Count,
+    pub(crate) stall_nanos_max: Longest,
+    pub(crate) delays: Count,
+    pub(crate) delay_nanos: Count,
     pub(crate) levels: Vec<LevelCounts>,
 }
 
@@ -65,12 +86,21 @@ impl Counters {
             entries_dropped: count(),
             stalls: count(),
             stall_nanos: count(),
+            stall_nanos_max: Longest::default(),
+            delays: count(),
+            delay_nanos: count(),
             levels: (0..LEVELS_MAX).map(|_| LevelCounts::default()).collect(),
         }
     }
 
     pub(crate) fn stalled(&self, time: Duration) {
         self.stalls.add(1);
-        self.stall_nanos.add(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
+        self.stall_nanos.add(nanos(time));
+        self.stall_nanos_max.meet(nanos(time));
+    }
+
+    pub(crate) fn delayed(&self, time: Duration) {
+        self.delays.add(1);
+        self.delay_nanos.add(nanos(time));
     }
 }

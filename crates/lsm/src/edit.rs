@@ -10,11 +10,12 @@ use std::sync::Arc;
 
 use terrace_env::store::{Store, Transaction};
 use terrace_env::{ByteCount, Cause, FileId};
-use terrace_policy::{Key, Part, Place, Span};
+use terrace_policy::{Key, Move, Part, Place, Span};
 
 use crate::Error;
 use crate::annotation::{SegmentRecord, TableRecord};
 use crate::handle::{TableHandle, TableSpace};
+use crate::inputs;
 use crate::version::{Segment, Version};
 
 /// A table that the change seals.
@@ -51,8 +52,23 @@ impl Edit {
     }
 
     /// Puts a range of a table that was taken out of another run into this one.
-    pub(crate) fn relink(&mut self, place: Place, segment: Segment) {
+    fn relink(&mut self, place: Place, segment: Segment) {
         self.relinked.push((place, segment));
+    }
+
+    /// Does what a plan says of a part that it does not read; returns where the part goes, if it
+    /// stays, and its size.
+    pub(crate) fn carry(
+        &mut self,
+        version: &Version,
+        one: &Move,
+    ) -> Result<Option<(Place, ByteCount)>, Error> {
+        let segment = inputs::find(version, one.from, &one.part)?;
+        self.take(one.from, &one.part);
+        let Some(to) = one.to else { return Ok(None) };
+        let size = segment.size;
+        self.relink(to, segment);
+        Ok(Some((to, size)))
     }
 
     /// Puts a new table into a run.

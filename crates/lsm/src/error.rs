@@ -81,6 +81,15 @@ pub enum Error {
     /// A job panicked: a bug.
     #[error("a bug: the job panicked")]
     Panicked,
+    /// What the decider wants to be done would make the tree wrong: a bug, or one of an own
+    /// decider. It is not done.
+    #[error("an illegal plan of the decider {decider}: {defect}")]
+    IllegalPlan {
+        /// The decider.
+        decider: &'static str,
+        /// What is wrong with it.
+        defect: String,
+    },
     /// A job in the background failed, and nothing is written until the engine is asked to
     /// [resume](crate::Engine::resume); reads still work.
     #[error("the engine stopped taking writes after {job} failed: {cause}")]

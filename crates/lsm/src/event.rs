@@ -53,7 +53,7 @@ pub enum Event {
         /// How long it took.
         time: Duration,
     },
-    /// Writers had to wait for the jobs.
+    /// Writers had to wait for a flush, or for space.
     Stalled {
         /// How long.
         time: Duration,

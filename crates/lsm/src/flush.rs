@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use terrace_env::store::Rank;
-use terrace_env::{ByteCount, Cause};
+use terrace_env::{ByteCount, Cause, runner};
 use terrace_policy::{Cut, Place, Route, RunId};
 
 use crate::Error;
@@ -53,12 +53,11 @@ fn next(shared: &Shared) -> Option<Waiting> {
 impl Shared {
     /// Returns what it wrote; `None` if the engine closes first.
     fn flush(&self, waiting: &Waiting) -> Result<Option<ByteCount>, Error> {
-        let memtable = &waiting.memtable;
+        let (memtable, start) = (&waiting.memtable, runner::now());
         let snapshots = self.state.lock().snapshots.keys().copied().collect();
         // A memtable's newest sequence grows from memtable to memtable: it is the run's age.
         let to = Place { level: 0, run: RunId(memtable.end().0) };
-        let (size, overlap_max) = (self.options.table_size, ByteCount(u64::MAX));
-        let cut = Cut { size, obstacles: Vec::new(), overlap_max };
+        let cut = Cut::at(self.options.table_size);
         let routes = vec![Route { end: None, to, stream: FLUSH_STREAM, cut }];
         let merge = Merge::new(vec![Source::Memory(MemoryCursor::new(Arc::clone(memtable)))]);
         let source = self.flush_source(waiting)?;
@@ -67,6 +66,8 @@ impl Shared {
         let written = self.commit_outputs(done.outputs, Edit::default(), None, Some(waiting))?;
         self.counters.entries_dropped.add(done.counts.dropped);
         self.counters.flushes.add(1);
+        let now = runner::now();
+        self.state.lock().throttle.flushed(now, now.since(start));
         Ok(Some(written))
     }
 

@@ -2,10 +2,11 @@
 //!
 //! | question | answered in |
 //! |---|---|
-//! | how is a write made durable and visible | `write`, `room`, `log`, `memtable` |
+//! | how is a write made durable and visible | `write`, `room`, `throttle`, `log`, `memtable` |
 //! | how is a key found | `snapshot`, `version`, `table` |
 //! | how are keys gone through in order | `scan`, `cursor`, `merge` |
-//! | how do memtables become tables, and tables other tables | `flush`, `compaction`, `rewrite` |
+//! | how do memtables become tables | `flush`, `rewrite` |
+//! | how do tables become other tables | `compaction`, `inputs`, `rewrite` |
 //! | how does the tree change | `edit`, `shared` |
 //! | how is it found again | `recovery`, `annotation` |
 //! | how does it go on after a failure | `resume` |
@@ -32,6 +33,7 @@ mod flush;
 #[cfg(test)]
 mod golden;
 mod handle;
+mod inputs;
 mod job;
 mod key;
 mod log;
@@ -50,6 +52,7 @@ mod shared;
 mod snapshot;
 mod stats;
 mod table;
+mod throttle;
 mod verify;
 mod version;
 mod write;

@@ -78,7 +78,7 @@ impl Shared {
             })
             .collect();
         let memtables = waiting.iter().rev().map(|one| Arc::clone(&one.memtable)).collect();
-        let backlog = decider.backlog(&found.version.view());
+        let pressure = decider.pressure(&found.version.view());
         let view = View { active, waiting: memtables, version: Arc::new(found.version) };
         Ok(Self {
             store,
@@ -91,7 +91,7 @@ impl Shared {
             view: ArcSwap::from_pointee(view),
             visible: AtomicU64::new(found.next.0 - 1),
             spaces_end: AtomicU32::new(found.record.next_space),
-            state: Mutex::new(State::new(found.record, waiting, backlog)),
+            state: Mutex::new(State::new(found.record, waiting, pressure)),
             changed: Condvar::default(),
             commits: Role::default(),
             writes: WriteQueue::default(),

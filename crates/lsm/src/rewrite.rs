@@ -107,7 +107,8 @@ pub(crate) struct Rewrite {
     below: Below,
     routes: Vec<Route>,
     route: usize,
-    /// Within the route: the obstacles passed, and their size since the table began.
+    /// Within the route: the cuts and obstacles passed, and their size since the table began.
+    cut: usize,
     obstacle: usize,
     overlap: u64,
     source: TableSource,
@@ -145,6 +146,7 @@ impl Rewrite {
             below,
             routes,
             route: 0,
+            cut: 0,
             obstacle: 0,
             overlap: 0,
             source,
@@ -235,7 +237,7 @@ impl Rewrite {
         while self.beyond_route() {
             self.end_table()?;
             self.route += 1;
-            self.obstacle = 0;
+            (self.cut, self.obstacle) = (0, 0);
         }
         Ok(())
     }
@@ -244,6 +246,8 @@ impl Rewrite {
     fn must_cut(&mut self) -> bool {
         let (full_key, _) = key::split(self.merge.key().expect("a merge on an entry"));
         let cut = &self.routes[self.route].cut;
+        let passed = cut.keys[self.cut..].partition_point(|key| &key[..] <= full_key);
+        self.cut += passed;
         while let Some(obstacle) = cut.obstacles.get(self.obstacle) {
             if full_key < &obstacle.end[..] {
                 break;
@@ -256,7 +260,7 @@ impl Rewrite {
             self.overlap = 0;
             return false;
         };
-        builder.estimated_size() >= cut.size || self.overlap > cut.overlap_max.0
+        passed > 0 || builder.estimated_size() >= cut.size || self.overlap > cut.overlap_max.0
     }
 
     fn end_table(&mut self) -> Result<(), Error> {

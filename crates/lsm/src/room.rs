@@ -1,5 +1,5 @@
-//! Making room for writes: the gentle slowdown, the wait for a flush or a compaction, and the
-//! change to a new memtable and log.
+//! Making room for writes: the gentle slowdown, the wait for a flush, and the change to a new
+//! memtable and log.
 //!
 //! Runs as part of leading a group of writes.
 //!
@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use terrace_env::runner;
 use terrace_env::store::{Rank, Reservation, Transaction};
-use terrace_policy::Backlog;
+use terrace_policy::Pressure;
 
 use crate::Error;
 use crate::annotation::LogRecord;
@@ -28,13 +28,13 @@ use crate::log::{self, ActiveLog};
 use crate::memtable::Memtable;
 use crate::shared::{Shared, Waiting};
 
-/// How long a group waits when compaction has fallen behind a little: LevelDB's figure. It costs
-/// each group a little instead of one of them a lot.
-const SLOWDOWN: Duration = Duration::from_millis(1);
 /// How many times its size a memtable may grow with deletes while space is short.
 const DELETES_FACTOR: usize = 2;
 /// How long who finds no space waits for a job to free some.
 const SPACE_WAIT_MAX: Duration = Duration::from_secs(2);
+
+/// Who has waited for long enough and sees progress looks again after this.
+const WAIT_MIN: Duration = Duration::from_millis(1);
 
 /// The smallest memtable that puts are let into: below, flushes would cost more than they write.
 const ADMITTED_MIN: usize = 64 << 10;
@@ -42,36 +42,37 @@ const ADMITTED_MIN: usize = 64 << 10;
 /// What a leader does next.
 enum Next {
     Go,
-    SlowDown,
+    SlowDown(Duration),
     Waited,
     Rotate,
     Admit,
 }
 
 impl Shared {
-    /// Waits until a group may be written. `puts`: its bytes, if it is more than deletes.
+    /// Waits until a group of so many bytes may be written. `puts`: whether it is more than
+    /// deletes.
     pub(crate) fn make_room(
         &self,
         log: &mut ActiveLog,
-        puts: Option<usize>,
+        bytes: usize,
+        puts: bool,
         urgent: bool,
     ) -> Result<(), Error> {
-        let (mut slowed, mut stall) = (false, None);
+        let (mut admitted, mut stall) = (false, None);
         let result = loop {
-            let done = match self.next_step(log, puts.is_some(), slowed) {
+            let done = match self.next_step(log, puts, bytes, &mut admitted) {
                 Ok(Next::Go) => break Ok(()),
-                Ok(Next::SlowDown) => {
-                    slowed = true;
-                    stall.get_or_insert_with(runner::now);
-                    runner::sleep(SLOWDOWN);
+                Ok(Next::SlowDown(delay)) => {
+                    self.counters.delayed(delay);
+                    runner::sleep(delay);
                     Ok(())
                 }
                 Ok(Next::Waited) => {
                     stall.get_or_insert_with(runner::now);
                     Ok(())
                 }
-                Ok(Next::Rotate) => self.rotate(log, urgent && puts.is_none()),
-                Ok(Next::Admit) => self.admit(log, puts.unwrap_or(0)),
+                Ok(Next::Rotate) => self.rotate(log, urgent && !puts),
+                Ok(Next::Admit) => self.admit(log, bytes),
                 Err(error) => Err(error),
             };
             if done.is_err() {
@@ -87,19 +88,29 @@ impl Shared {
     }
 
     /// What to do next; has waited already if it is to wait.
-    fn next_step(&self, log: &ActiveLog, puts: bool, slowed: bool) -> Result<Next, Error> {
+    fn next_step(
+        &self,
+        log: &ActiveLog,
+        puts: bool,
+        bytes: usize,
+        admitted: &mut bool,
+    ) -> Result<Next, Error> {
         let filled = self.glance().active.bytes();
         let size = self.options.memtable_size.0 as usize;
         let mut state = self.state.lock();
         state.check_writable()?;
-        let must_wait = match state.backlog {
-            Backlog::Stop => puts,
-            Backlog::Slow if puts && !slowed => return Ok(Next::SlowDown),
-            Backlog::Slow | Backlog::None => false,
-        };
+        if !std::mem::replace(admitted, true) {
+            let memtables = state.waiting.len() as f64 + filled as f64 / size.max(1) as f64;
+            let fill = Pressure(memtables / (self.options.memtables_max as f64 + 1.0));
+            let (now, pressure) = (runner::now(), state.pressure);
+            let delay = state.throttle.admit(now, bytes as u64, pressure, fill);
+            // Deletes are what gives space.
+            if let Some(delay) = delay.filter(|_| puts || state.no_space.is_none()) {
+                return Ok(Next::SlowDown(delay));
+            }
+        }
         let full = filled >= if log.admitted > 0 { log.admitted.min(size) } else { size };
-        let no_room = full && state.waiting.len() >= self.options.memtables_max;
-        if must_wait || no_room {
+        if full && state.waiting.len() >= self.options.memtables_max {
             if !puts && filled < size * DELETES_FACTOR && !log.is_given_up() {
                 return Ok(Next::Go);
             }
@@ -259,7 +270,7 @@ impl Shared {
             {
                 return Err(error.clone());
             }
-            let rest = SPACE_WAIT_MAX.saturating_sub(waited).max(SLOWDOWN);
+            let rest = SPACE_WAIT_MAX.saturating_sub(waited).max(WAIT_MIN);
             let _ = self.changed.wait_for(&mut state, rest);
         }
         Ok(())

@@ -16,7 +16,7 @@ use arc_swap::{ArcSwap, Guard};
 use terrace_env::store::{Reservation, Store, Transaction};
 use terrace_env::sync::{Condvar, Mutex, MutexGuard};
 use terrace_env::{FileId, MemoryGauge, SeqNo};
-use terrace_policy::{Backlog, Compaction, Span};
+use terrace_policy::{Compaction, Pressure, Span};
 
 use crate::Error;
 use crate::annotation::StoreRecord;
@@ -28,6 +28,7 @@ use crate::log::ActiveLog;
 use crate::memtable::Memtable;
 use crate::options::EngineOptions;
 use crate::role::Role;
+use crate::throttle::Throttle;
 use crate::version::Version;
 use crate::write::WriteQueue;
 
@@ -83,7 +84,9 @@ pub(crate) struct State {
     /// Sequences that snapshots hold, and how many of them.
     pub(crate) snapshots: BTreeMap<SeqNo, usize>,
     pub(crate) record: StoreRecord,
-    pub(crate) backlog: Backlog,
+    /// How far the tree is behind.
+    pub(crate) pressure: Pressure,
+    pub(crate) throttle: Throttle,
     /// How often the tree has changed, and at which change the decider had nothing more to do.
     pub(crate) tree_changes: u64,
     pub(crate) settled_at: Option<u64>,
@@ -97,7 +100,7 @@ pub(crate) struct State {
 }
 
 impl State {
-    pub(crate) fn new(record: StoreRecord, waiting: VecDeque<Waiting>, backlog: Backlog) -> Self {
+    pub(crate) fn new(record: StoreRecord, waiting: VecDeque<Waiting>, pressure: Pressure) -> Self {
         Self {
             failure: None,
             closing: false,
@@ -106,7 +109,8 @@ impl State {
             waiting,
             snapshots: BTreeMap::new(),
             record,
-            backlog,
+            pressure,
+            throttle: Throttle::default(),
             tree_changes: 0,
             settled_at: None,
             spaceless_at: None,
@@ -211,7 +215,7 @@ impl Shared {
         }
         self.store.commit(transaction)?;
         let version = Arc::new(edit.version(kept, &*self.store, &self.tables)?);
-        let backlog = self.decider.backlog(&version.view());
+        let pressure = self.decider.pressure(&version.view());
         let mut state = self.state.lock();
         if let Some(record) = record {
             state.record = record;
@@ -219,7 +223,7 @@ impl Shared {
         if let Some(flushed) = flushed {
             state.waiting.retain(|waiting| waiting.log != flushed.log);
         }
-        state.backlog = backlog;
+        state.pressure = pressure;
         state.tree_changes += 1;
         state.no_space = None;
         self.change_view(&state, |view| {

@@ -107,10 +107,16 @@ pub struct Stats {
     pub relinks: u64,
     /// Overwritten and deleted entries that jobs dropped.
     pub entries_dropped: u64,
-    /// Groups that had to wait for a flush or a compaction, or were slowed down.
+    /// Groups that had to wait for a flush or for space.
     pub stalls: u64,
     /// How long, in nanoseconds, all together.
     pub stall_nanos: u64,
+    /// The longest of these waits.
+    pub stall_nanos_max: u64,
+    /// Groups that were held back a little, so that compaction keeps up.
+    pub delays: u64,
+    /// How long, in nanoseconds, all together.
+    pub delay_nanos: u64,
     /// The newest write.
     pub sequence: u64,
     /// What the engine stopped on, if it did.
@@ -145,6 +151,9 @@ impl Shared {
             entries_dropped: counters.entries_dropped.get(),
             stalls: counters.stalls.get(),
             stall_nanos: counters.stall_nanos.get(),
+            stall_nanos_max: counters.stall_nanos_max.get(),
+            delays: counters.delays.get(),
+            delay_nanos: counters.delay_nanos.get(),
             sequence: self.visible().0,
             failure,
         }

@@ -221,13 +221,13 @@ impl Shared {
         urgent: bool,
     ) -> Result<(), Error> {
         let bytes = group.iter().map(|pending| pending.batch.byte_size().0 as usize).sum();
-        let puts = group.iter().any(|pending| !pending.batch.only_deletes()).then_some(bytes);
-        self.make_room(log, puts, urgent)?;
+        let puts = group.iter().any(|pending| !pending.batch.only_deletes());
+        self.make_room(log, bytes, puts, urgent)?;
         match append(log, group) {
             Err(error) if error.is_space() => {
                 self.note_no_space(&error);
                 self.give_up_log(log);
-                self.make_room(log, puts, urgent)?;
+                self.make_room(log, bytes, puts, urgent)?;
                 append(log, group)
             }
             other => other,

@@ -14,15 +14,28 @@ pub enum Urgency {
     Space,
 }
 
-/// How far the tree is from its shape, as writers are concerned.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Backlog {
-    /// Nothing to worry about.
-    None,
-    /// Writers should slow down a little.
-    Slow,
-    /// Writers must wait for a compaction.
-    Stop,
+/// How far the tree is behind with its shape, as writers are concerned: 0 in shape, growing as
+/// debt grows. Writers are held back in proportion to what is above [`START`](Self::START), never
+/// stopped.
+#[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd)]
+pub struct Pressure(pub f64);
+
+impl Pressure {
+    /// From here on writers are held back: early, so that it can be gentle.
+    pub const START: Self = Self(0.5);
+    /// Here they write as fast as compaction has been taking it; at 1, half as fast.
+    pub const MATCH: Self = Self(0.75);
+
+    /// What `debt` means where writers are to be held back from `start` on, and `limit` is as much
+    /// as there should ever be.
+    #[must_use]
+    pub fn of(debt: f64, start: f64, limit: f64) -> Self {
+        let start = start.max(f64::MIN_POSITIVE);
+        if debt < start {
+            return Self(0.5 * (debt / start).max(0.0));
+        }
+        Self(0.5 + 0.5 * (debt - start) / (limit - start).max(1.0))
+    }
 }
 
 /// A plan, and the decider's state once it is carried out.
@@ -48,6 +61,6 @@ pub trait Compaction: Send + Sync + Debug {
     /// The next plan on the way to where all keys of `span` are in one run; `None` when they are.
     fn push_down(&self, tree: &TreeView, state: &[u8], span: &Span) -> Option<Choice>;
 
-    /// Whether writers should hold back.
-    fn backlog(&self, tree: &TreeView) -> Backlog;
+    /// How far the tree is behind.
+    fn pressure(&self, tree: &TreeView) -> Pressure;
 }

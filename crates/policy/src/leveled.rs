@@ -24,7 +24,7 @@
 use terrace_env::ByteCount;
 use terrace_env::codec::{DecodeError, Reader, Writer};
 
-use crate::compaction::{Backlog, Choice, Compaction, Urgency};
+use crate::compaction::{Choice, Compaction, Pressure, Urgency};
 use crate::plan::{Cut, Input, Merge, Move, Obstacle, Part, Place, Plan, Route};
 use crate::tree::{RunId, SegmentView, Span, TreeView};
 
@@ -38,9 +38,10 @@ const STATE_VERSION: u8 = 1;
 pub struct LeveledOptions {
     /// How many runs in level 0 start a compaction.
     pub level0_runs: usize,
-    /// How many slow writers down.
+    /// From how many on writers are held back.
     pub level0_slow: usize,
-    /// How many stop them.
+    /// How many there should be at most: at that many, writers write half as fast as compaction
+    /// can take it.
     pub level0_stop: usize,
     /// The target size of level 1.
     pub level1_size: ByteCount,
@@ -104,14 +105,17 @@ impl Leveled {
         self.options.level1_size.0 as f64 * grown
     }
 
-    /// The level that is furthest above its target.
-    fn fullest(&self, tree: &TreeView) -> Option<usize> {
-        let score = |level: usize| match level {
+    fn score(&self, tree: &TreeView, level: usize) -> f64 {
+        match level {
             0 => tree.runs(0).len() as f64 / self.options.level0_runs as f64,
             _ => tree.levels.get(level).map_or(0.0, |l| l.size().0 as f64) / self.target(level),
-        };
+        }
+    }
+
+    /// The level that is furthest above its target.
+    fn fullest(&self, tree: &TreeView) -> Option<usize> {
         let mut best = None;
-        for (level, score) in (0..self.last()).map(|level| (level, score(level))) {
+        for (level, score) in (0..self.last()).map(|level| (level, self.score(tree, level))) {
             if score >= 1.0 && best.is_none_or(|(_, highest)| score > highest) {
                 best = Some((level, score));
             }
@@ -209,7 +213,7 @@ impl Leveled {
         let mostly_data = segments().all(|segment| segment.tombstones * 4 <= segment.entries);
         if met.is_empty() && sources.len() == 1 && mostly_data {
             let from = sources[0].place;
-            let moves = segments().map(|segment| Move { part: part(segment), from, to });
+            let moves = segments().map(|segment| Move { part: part(segment), from, to: Some(to) });
             return Choice { plan: Plan::Relink(moves.collect()), state };
         }
         let mut inputs: Vec<Input> = sources
@@ -226,7 +230,7 @@ impl Leveled {
         let cut = self.cut(tree, level, &hull);
         let stream = LEVEL_STREAM_FIRST + u16::from(to.level);
         let routes = vec![Route { end: None, to, stream, cut }];
-        Choice { plan: Plan::Merge(Merge { inputs, routes }), state }
+        Choice { plan: Plan::Merge(Merge { inputs, routes, moves: Vec::new() }), state }
     }
 
     /// Step 4.
@@ -239,7 +243,7 @@ impl Leveled {
         obstacles.sort_by(|a, b| a.end.cmp(&b.end));
         let size = self.options.table_size;
         let overlap_max = ByteCount(size.0 * u64::from(self.options.overlap_tables));
-        Cut { size, obstacles, overlap_max }
+        Cut { size, keys: Vec::new(), obstacles, overlap_max }
     }
 
     /// Step 5: a segment of whose entries at least one in `share` is a delete.
@@ -304,12 +308,17 @@ impl Compaction for Leveled {
         }
     }
 
-    fn backlog(&self, tree: &TreeView) -> Backlog {
-        match tree.runs(0).len() {
-            runs if runs >= self.options.level0_stop => Backlog::Stop,
-            runs if runs >= self.options.level0_slow => Backlog::Slow,
-            _ => Backlog::None,
-        }
+    fn pressure(&self, tree: &TreeView) -> Pressure {
+        let runs = tree.runs(0).len() as f64;
+        let (slow, stop) = (self.options.level0_slow as f64, self.options.level0_stop as f64);
+        let level0 = Pressure::of(runs, slow, stop);
+        // Levels behind are as far over their targets as level 0 is over its limit while writers
+        // write as fast as compaction can take it. A level that is further over than that - a
+        // store opened with smaller levels - is no reason to go slower.
+        let unit = self.options.level0_runs as f64;
+        let scores = (1..self.last()).map(|level| self.score(tree, level));
+        let deeper = Pressure::of(scores.fold(0.0, f64::max), slow / unit, stop / unit);
+        Pressure(level0.0.max(deeper.0.min(Pressure::MATCH.0)))
     }
 }
 

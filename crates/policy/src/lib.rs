@@ -11,6 +11,7 @@
 
 mod compaction;
 mod greedy;
+mod legality;
 mod leveled;
 mod log_structured;
 mod placement;
@@ -18,11 +19,12 @@ mod plan;
 mod reclaim;
 mod tree;
 
-pub use compaction::{Backlog, Choice, Compaction, Urgency};
+pub use compaction::{Choice, Compaction, Pressure, Urgency};
 pub use greedy::Greedy;
+pub use legality::Illegal;
 pub use leveled::{LEVEL_STREAM_FIRST, Leveled, LeveledOptions};
 pub use log_structured::LogStructured;
 pub use placement::{PartZone, Placement, PlacementChoice, PlacementRequest, SpaceView};
 pub use plan::{Cut, Input, Merge, Move, Obstacle, Part, Place, Plan, Route};
 pub use reclaim::{CandidateZone, RECLAIM_STREAM, Reclaim, ReclaimChoice, ReclaimView};
-pub use tree::{Key, LevelView, RunId, RunView, SegmentView, Span, TreeView};
+pub use tree::{Key, LEVELS_MAX, LevelView, RunId, RunView, SegmentView, Span, TreeView};

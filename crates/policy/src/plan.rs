@@ -1,8 +1,14 @@
 //! What a compaction does, decided before the first byte is read.
 //!
 //! A merge takes *parts* (tables, or ranges of tables) out of the tree and routes the merged keys:
-//! consecutive ranges, each with its destination. A relink moves parts to another place in the tree
-//! by metadata alone. Whoever carries out a plan does so without thinking.
+//! consecutive ranges, each with its destination. A move takes a part to another place in the tree,
+//! or out of it, by metadata alone; moves stand alone or go along with a merge. Parts may come from
+//! any levels and runs, and go to any: several runs of several levels in one plan.
+//!
+//! A plan must keep the order of age: of two entries of one key, the newer stays the one that is
+//! found first. [`Plan::check`](Plan::check) tells what breaks it; whoever carries out a plan
+//! checks it first and then does so without thinking. A large merge may be carried out in
+//! *instalments*, front to back, each of them committed by itself.
 
 use std::fmt;
 
@@ -17,6 +23,12 @@ pub struct Part {
     pub file: FileId,
     /// What is taken of it: all or a part of one of its segments.
     pub span: Span,
+}
+
+impl fmt::Display for Part {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "file {} {:?}", self.file, self.span)
+    }
 }
 
 /// A place in the tree.
@@ -58,10 +70,22 @@ pub struct Obstacle {
 pub struct Cut {
     /// When they have grown to this.
     pub size: ByteCount,
+    /// Before each of these, in key order: no output has keys on both sides of one. They also end
+    /// where they would reach over something else in the run they go to.
+    pub keys: Vec<Key>,
     /// In key order.
     pub obstacles: Vec<Obstacle>,
     /// When they reach over obstacles of more than this.
     pub overlap_max: ByteCount,
+}
+
+impl Cut {
+    /// Outputs that end at a size, and nowhere before.
+    #[must_use]
+    pub fn at(size: ByteCount) -> Self {
+        let overlap_max = ByteCount(u64::MAX);
+        Self { size, keys: Vec::new(), obstacles: Vec::new(), overlap_max }
+    }
 }
 
 /// Where a range of the merged keys goes.
@@ -84,6 +108,8 @@ pub struct Merge {
     pub inputs: Vec<Input>,
     /// Where it goes; the last route has no end.
     pub routes: Vec<Route>,
+    /// What changes its place along with it, unread.
+    pub moves: Vec<Move>,
 }
 
 /// A part that moves by metadata alone.
@@ -93,8 +119,8 @@ pub struct Move {
     pub part: Part,
     /// Where it is.
     pub from: Place,
-    /// Where it goes.
-    pub to: Place,
+    /// Where it goes. `None`: nowhere, because nobody can see anything of it any more.
+    pub to: Option<Place>,
 }
 
 /// What a compaction does.

@@ -9,6 +9,9 @@ use std::sync::Arc;
 
 use terrace_env::{ByteCount, FileId};
 
+/// How many levels a tree can have.
+pub const LEVELS_MAX: usize = 64;
+
 /// A full key: key space and user key, ordered by memcmp.
 pub type Key = Arc<[u8]>;
 

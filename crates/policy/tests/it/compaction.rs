@@ -3,8 +3,8 @@
 
 use terrace_env::{ByteCount, FileId};
 use terrace_policy::{
-    Backlog, Choice, Compaction, Leveled, LeveledOptions, Part, Plan, RunId, RunView, SegmentView,
-    Span, TreeView, Urgency,
+    Choice, Compaction, Leveled, LeveledOptions, Move, Part, Plan, Pressure, RunId, RunView,
+    SegmentView, Span, TreeView, Urgency,
 };
 
 use crate::golden::{check, field, number};
@@ -78,9 +78,17 @@ fn pointers(state: &[u8]) -> String {
     text
 }
 
+fn part(part: &Part) -> String {
+    format!(" file {} {:?}", part.file, part.span)
+}
+
+fn relink(one: &Move) -> String {
+    let to = one.to.map_or("nowhere".into(), |to| to.to_string());
+    format!("relink{} from {} to {to}\n", part(&one.part), one.from)
+}
+
 fn describe(choice: Option<Choice>) -> String {
     let Some(choice) = choice else { return "nothing".into() };
-    let part = |part: &Part| format!(" file {} {:?}", part.file, part.span);
     let mut text = String::new();
     match &choice.plan {
         Plan::Merge(merge) => {
@@ -102,7 +110,7 @@ fn describe(choice: Option<Choice>) -> String {
         }
         Plan::Relink(moves) => {
             for one in moves {
-                text += &format!("relink{} from {} to {}\n", part(&one.part), one.from, one.to);
+                text += &relink(one);
             }
         }
     }
@@ -118,12 +126,13 @@ fn decide(input: &str) -> String {
         return describe(leveled().push_down(&tree, &state, &span));
     }
     let urgency = if first.contains("space") { Urgency::Space } else { Urgency::Shape };
-    let backlog = match leveled().backlog(&tree) {
-        Backlog::None => "",
-        Backlog::Slow => "\nwriters slow down",
-        Backlog::Stop => "\nwriters wait",
+    let pressure = leveled().pressure(&tree);
+    let held = if pressure >= Pressure::START {
+        format!("\nwriters are held back, pressure {:.2}", pressure.0)
+    } else {
+        String::new()
     };
-    describe(leveled().pick(&tree, &state, urgency)) + backlog
+    describe(leveled().pick(&tree, &state, urgency)) + &held
 }
 
 #[test]
@@ -133,6 +142,7 @@ fn leveled_keeps_its_shape() {
 
 /// Carries a plan out on the view alone: outputs are one segment per route.
 fn carry_out(tree: &mut TreeView, choice: Choice, next: &mut u64) {
+    choice.plan.check(tree).expect("a legal plan");
     let mut take = |part: &Part| {
         for level in &mut tree.levels {
             for run in &mut level.runs {
@@ -146,9 +156,10 @@ fn carry_out(tree: &mut TreeView, choice: Choice, next: &mut u64) {
         panic!("{part:?} is not in the tree");
     };
     let (to, moved) = match choice.plan {
-        Plan::Relink(moves) => {
-            (moves[0].to, moves.iter().map(|one| take(&one.part)).collect::<Vec<_>>())
-        }
+        Plan::Relink(moves) => (
+            moves[0].to.expect("a move to a place"),
+            moves.iter().map(|one| take(&one.part)).collect::<Vec<_>>(),
+        ),
         Plan::Merge(merge) => {
             let parts = merge.inputs.iter().flat_map(|input| &input.parts);
             let taken: Vec<SegmentView> = parts.map(&mut take).collect();

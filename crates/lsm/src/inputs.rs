@@ -1,0 +1,112 @@
+//! What the parts of a plan are in a version: the segments they name, and what stays in the tree
+//! around them.
+
+use std::sync::Arc;
+
+use terrace_env::{ByteCount, Cause};
+use terrace_policy::{Key, Merge, Part, Place, Plan, Span};
+
+use crate::Error;
+use crate::rewrite::Below;
+use crate::version::{Run, Segment, Version};
+
+/// Why a plan may not be carried out on this version, if it may not.
+pub(crate) fn defect(version: &Version, plan: &Plan) -> Option<String> {
+    if let Err(illegal) = plan.check(&version.view()) {
+        return Some(illegal.to_string());
+    }
+    let moves = match plan {
+        Plan::Merge(merge) => &merge.moves,
+        Plan::Relink(moves) => moves,
+    };
+    let dropped = moves.iter().filter(|one| one.to.is_none());
+    dropped.filter(|one| !is_invisible(version, one.from, &one.part)).map(visible).next()
+}
+
+fn visible(one: &terrace_policy::Move) -> String {
+    format!("{}: {} would be dropped, but is visible", one.from, one.part)
+}
+
+/// Whether nobody can see anything of a part, now or with any snapshot: it holds nothing but
+/// deletes, and nothing older is left that they hide.
+fn is_invisible(version: &Version, from: Place, part: &Part) -> bool {
+    let mut segments = version.segments();
+    let of_part = segments.find(|(place, s)| *place == from && s.table.id() == part.file);
+    let Some((_, segment)) = of_part else { return false };
+    let record = segment.table.record();
+    let mut older = version.places().skip_while(|(place, _)| *place != from).skip(1);
+    let hides =
+        older.any(|(_, run)| run.segments.iter().any(|other| other.span.overlaps(&part.span)));
+    record.entries == record.tombstones && !hides
+}
+
+/// The part of a plan as a segment of its own.
+pub(crate) fn find(version: &Version, place: Place, part: &Part) -> Result<Segment, Error> {
+    let run = version.run(place);
+    let segments = run.iter().flat_map(|run| &run.segments);
+    let mut same = segments.filter(|segment| segment.table.id() == part.file);
+    let within = |segment: &&Segment| {
+        segment.span.start <= part.span.start && part.span.end <= segment.span.end
+    };
+    let segment = same.find(within).unwrap_or_else(|| {
+        panic!("a plan that was checked takes {part:?} out of {place}, where it is not")
+    });
+    let (table, span) = (Arc::clone(&segment.table), part.span.clone());
+    let size = if span == segment.span {
+        segment.size
+    } else {
+        ByteCount(table.table(Cause::Compaction)?.size_of(&span.start, &span.end)?.0.max(1))
+    };
+    Ok(Segment { table, span, size })
+}
+
+/// What a run holds that a merge leaves there.
+fn left(run: &Run, place: Place, merge: &Merge) -> Vec<Span> {
+    let inputs = merge.inputs.iter().filter(|input| input.place == place);
+    let moves = merge.moves.iter().filter(|one| one.from == place).map(|one| &one.part);
+    let taken: Vec<&Part> = inputs.flat_map(|input| &input.parts).chain(moves).collect();
+    let mut spans = Vec::new();
+    for segment in &run.segments {
+        let mut rest: Vec<Span> = vec![segment.span.clone()];
+        for part in taken.iter().filter(|part| part.file == segment.table.id()) {
+            rest = rest.iter().flat_map(|span| span.without(&part.span)).collect();
+        }
+        spans.extend(rest);
+    }
+    spans
+}
+
+/// What lies below the newest input and is not an input. What only changes its place counts as
+/// well.
+pub(crate) fn below(version: &Version, merge: &Merge) -> Below {
+    let newest = merge.inputs.first().map(|input| input.place);
+    let older = version.places().skip_while(|(place, _)| Some(*place) != newest);
+    let mut runs: Vec<Vec<Span>> = older
+        .map(|(place, run)| left(run, place, merge))
+        .filter(|spans| !spans.is_empty())
+        .collect();
+    runs.extend(merge.moves.iter().map(|one| vec![one.part.span.clone()]));
+    Below::Runs(runs.into_iter().map(|spans| (spans, 0)).collect())
+}
+
+/// Cuts a merge's outputs where they would reach over what their run keeps, or gets by a move.
+pub(crate) fn add_barriers(version: &Version, merge: &mut Merge) {
+    let mut start: Option<Key> = None;
+    for at in 0..merge.routes.len() {
+        let to = merge.routes[at].to;
+        let kept = version.run(to).map_or(Vec::new(), |run| left(run, to, merge));
+        let moved = merge.moves.iter().filter(|one| one.to == Some(to));
+        let barriers = kept.into_iter().chain(moved.map(|one| one.part.span.clone()));
+        let route = &mut merge.routes[at];
+        let within = |key: &Key| {
+            start.as_ref().is_none_or(|start| start < key)
+                && route.end.as_ref().is_none_or(|end| key < end)
+        };
+        let mut keys: Vec<Key> = barriers.map(|span| span.start).filter(within).collect();
+        keys.append(&mut route.cut.keys);
+        keys.sort_unstable();
+        keys.dedup();
+        route.cut.keys = keys;
+        start = route.end.clone();
+    }
+}
