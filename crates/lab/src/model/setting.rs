@@ -7,7 +7,7 @@ use terrace_env::random::{Random, Rng};
 use terrace_zone::Geometry;
 use terrace_zone::emulator::{RandomLatency, Timing};
 
-use terrace::Compression;
+use terrace::{Compression, LevelCompression};
 
 /// A drive, and the options that a store on it is opened with.
 #[derive(Clone, Debug)]
@@ -71,7 +71,7 @@ impl Setting {
             // The default options: everything stays in memtables and logs.
             0 => *first = Options::default(),
             1 => {}
-            2 => first.compression = Compression::Lz4,
+            2 => first.compression = Compression::Lz4.into(),
             3 => first.filter_bits = 0,
             4 => first.block_size = ByteCount(1),
             5 => (first.block_size, first.filter_bits) = (ByteCount::kib(64), 3),
@@ -96,7 +96,7 @@ impl Setting {
             14 => latency_max = None,
             // Another form at each opening.
             15 => {
-                options.push(Options { compression: Compression::Lz4, ..tight() });
+                options.push(Options { compression: Compression::Zstd.into(), ..tight() });
                 options.push(Options { level0_runs: 5, table_size: ByteCount::kib(40), ..tight() });
                 options.push(Options::default());
             }
@@ -114,6 +114,10 @@ impl Setting {
     }
 }
 
+fn any_codec(random: &mut Random) -> Compression {
+    [Compression::None, Compression::Lz4, Compression::Zstd][random.random_range(0..3)]
+}
+
 fn any_options(random: &mut Random) -> Options {
     let bytes = |random: &mut Random, from: u64, to: u64| {
         ByteCount(from << random.random_range(0..=(to / from).ilog2()))
@@ -123,7 +127,7 @@ fn any_options(random: &mut Random) -> Options {
         memtables_max: random.random_range(1..4),
         table_size: bytes(random, 2 << 10, 128 << 10),
         block_size: bytes(random, 128, 16 << 10),
-        compression: if random.random() { Compression::Lz4 } else { Compression::None },
+        compression: LevelCompression { upper: any_codec(random), last: any_codec(random) },
         filter_bits: random.random_range(0..16),
         cache_size: bytes(random, 4 << 10, 4 << 20),
         level0_runs: random.random_range(1..6),
