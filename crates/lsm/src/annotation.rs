@@ -9,13 +9,20 @@ use terrace_env::{ByteCount, FileId, SeqNo};
 use terrace_policy::{LEVELS_MAX, Place, RunId, Span};
 
 use crate::Error;
-use crate::key::{KEY_BYTES_MAX, KeySpaceId, SPACE_BYTES};
+use crate::key::{BOUND_BYTES_MAX, KeySpaceId, SPACE_BYTES, successor};
+use crate::ranges::RangeSummary;
 use crate::table::Properties;
 
+/// The version of every kind, and of tables with range tombstones and stores that use a feature.
 const VERSION: u8 = 1;
+const VERSION_RANGES: u8 = 2;
 const KIND_TABLE: u8 = 1;
 const KIND_LOG: u8 = 2;
 const KIND_STORE: u8 = 3;
+
+/// Feature bit of a store: its logs may hold range deletes.
+pub(crate) const FEATURE_RANGE_DELETES: u32 = 1;
+const FEATURES: u32 = FEATURE_RANGE_DELETES;
 
 /// The stream of write-ahead logs, and of tables that a flush writes.
 pub(crate) const LOG_STREAM: u16 = 1;
@@ -41,6 +48,8 @@ pub(crate) struct TableRecord {
     pub(crate) last_sequence: SeqNo,
     pub(crate) smallest: Vec<u8>,
     pub(crate) largest: Vec<u8>,
+    /// What range tombstones it has, if any.
+    pub(crate) ranges: Option<RangeSummary>,
     pub(crate) segments: Vec<SegmentRecord>,
 }
 
@@ -54,7 +63,19 @@ impl TableRecord {
             last_sequence: properties.last_sequence,
             smallest: properties.smallest.clone(),
             largest: properties.largest.clone(),
+            ranges: properties.ranges.as_ref().map(|(_, summary)| summary.clone()),
             segments: Vec::new(),
+        }
+    }
+
+    /// From the first to the last key that it says anything of.
+    pub(crate) fn span(&self) -> Span {
+        let entries = Span::new(&self.smallest[..], successor(&self.largest));
+        match &self.ranges {
+            // Without an entry, the smallest key is where the ranges start.
+            Some(ranges) if self.entries == 0 => ranges.span.clone(),
+            Some(ranges) => entries.hull(&ranges.span),
+            None => entries,
         }
     }
 
@@ -62,7 +83,10 @@ impl TableRecord {
     pub(crate) fn annotation(&self, stream: u16, size: ByteCount) -> Annotation {
         let level = self.segments.first().map_or(0, |segment| segment.place.level);
         let kept: u64 = self.segments.iter().map(|segment| segment.size.0).sum();
-        let keys = KeyRange { first: self.smallest.clone(), last: self.largest.clone() };
+        let span = self.span();
+        let ranges = self.ranges.as_ref().map(|ranges| ranges.span.end.to_vec());
+        let last = ranges.map_or_else(|| self.largest.clone(), |end| end.max(self.largest.clone()));
+        let keys = KeyRange { first: span.start.to_vec(), last };
         Annotation {
             hint: table_hint(level, stream, Some(keys)),
             dead: ByteCount(size.0.saturating_sub(kept)),
@@ -71,7 +95,8 @@ impl TableRecord {
     }
 
     fn encode(&self) -> Vec<u8> {
-        let mut bytes = vec![VERSION, KIND_TABLE];
+        let version = if self.ranges.is_some() { VERSION_RANGES } else { VERSION };
+        let mut bytes = vec![version, KIND_TABLE];
         bytes.put_u64(self.tag);
         bytes.put_u64(self.entries);
         bytes.put_u64(self.tombstones);
@@ -79,6 +104,11 @@ impl TableRecord {
         bytes.put_u64(self.last_sequence.0);
         bytes.put_prefixed(&self.smallest);
         bytes.put_prefixed(&self.largest);
+        if let Some(RangeSummary { count, span }) = &self.ranges {
+            bytes.put_u64(*count);
+            bytes.put_prefixed(&span.start);
+            bytes.put_prefixed(&span.end);
+        }
         bytes.put_u32(u32::try_from(self.segments.len()).expect("segments of one table"));
         for segment in &self.segments {
             bytes.put_u8(segment.place.level);
@@ -91,10 +121,10 @@ impl TableRecord {
     }
 
     pub(crate) fn decode(file: FileId, opaque: &[u8]) -> Result<Self, Error> {
-        decode(file, "table", KIND_TABLE, opaque, Self::read)
+        decode(file, "table", KIND_TABLE, VERSION_RANGES, opaque, Self::read)
     }
 
-    fn read(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
+    fn read(reader: &mut Reader<'_>, version: u8) -> Result<Self, DecodeError> {
         let mut record = Self {
             tag: reader.u64("tag")?,
             entries: reader.u64("entries")?,
@@ -103,8 +133,17 @@ impl TableRecord {
             last_sequence: read_sequence(reader)?,
             smallest: read_key(reader)?.to_vec(),
             largest: read_key(reader)?.to_vec(),
+            ranges: None,
             segments: Vec::new(),
         };
+        if version == VERSION_RANGES {
+            let count = reader.u64("range tombstones")?;
+            let span = Span::new(read_key(reader)?, read_key(reader)?);
+            if count == 0 || span.is_empty() {
+                return Err(reader.wrong("range tombstones", 0, "at least 1", count));
+            }
+            record.ranges = Some(RangeSummary { count, span });
+        }
         let count = reader.u32("segments")?;
         if count == 0 {
             return Err(reader.wrong("segments", 4, "at least 1", 0));
@@ -157,28 +196,38 @@ impl LogRecord {
     }
 
     pub(crate) fn decode(file: FileId, opaque: &[u8]) -> Result<Self, Error> {
-        decode(file, "log", KIND_LOG, opaque, |reader| Ok(Self { first: read_sequence(reader)? }))
+        let read = |reader: &mut Reader<'_>, _| Ok(Self { first: read_sequence(reader)? });
+        decode(file, "log", KIND_LOG, VERSION, opaque, read)
     }
 }
 
 /// The store's own annotation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct StoreRecord {
+    /// Incompatible ones, as bits.
+    pub(crate) features: u32,
     pub(crate) next_space: u32,
     /// In the order of their ids.
     pub(crate) spaces: Vec<(KeySpaceId, String)>,
     pub(crate) decider: String,
     pub(crate) state: Vec<u8>,
+    /// Key spaces that do not exist any more, and whose entries may not be hidden yet.
+    pub(crate) dropped: Vec<KeySpaceId>,
 }
 
 impl StoreRecord {
     pub(crate) fn new() -> Self {
         let spaces = vec![(KeySpaceId::DEFAULT, "default".to_owned())];
-        Self { next_space: 1, spaces, decider: String::new(), state: Vec::new() }
+        let (decider, state) = (String::new(), Vec::new());
+        Self { features: 0, next_space: 1, spaces, decider, state, dropped: Vec::new() }
     }
 
     pub(crate) fn annotation(&self) -> Annotation {
-        let mut opaque = vec![VERSION, KIND_STORE];
+        let plain = self.features == 0 && self.dropped.is_empty();
+        let mut opaque = vec![if plain { VERSION } else { VERSION_RANGES }, KIND_STORE];
+        if !plain {
+            opaque.put_u32(self.features);
+        }
         opaque.put_u32(self.next_space);
         opaque.put_u32(u32::try_from(self.spaces.len()).expect("key spaces have 32-bit ids"));
         for (id, name) in &self.spaces {
@@ -187,14 +236,26 @@ impl StoreRecord {
         }
         opaque.put_prefixed(self.decider.as_bytes());
         opaque.put_prefixed(&self.state);
+        if !plain {
+            opaque.put_u32(u32::try_from(self.dropped.len()).expect("ids have 32 bits"));
+            self.dropped.iter().for_each(|id| opaque.put_u32(id.0));
+        }
         Annotation { opaque, ..Annotation::default() }
     }
 
     pub(crate) fn decode(opaque: &[u8]) -> Result<Self, Error> {
-        decode(FileId::STORE, "store", KIND_STORE, opaque, Self::read)
+        if let &[VERSION_RANGES, KIND_STORE, a, b, c, d, ..] = opaque
+            && u32::from_le_bytes([a, b, c, d]) & !FEATURES != 0
+        {
+            let (region, field) = ("annotation of the store".to_owned(), "features");
+            let got = u64::from(u32::from_le_bytes([a, b, c, d]));
+            return Err(Error::Unsupported { region, field, supported: u64::from(FEATURES), got });
+        }
+        decode(FileId::STORE, "store", KIND_STORE, VERSION_RANGES, opaque, Self::read)
     }
 
-    fn read(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
+    fn read(reader: &mut Reader<'_>, version: u8) -> Result<Self, DecodeError> {
+        let features = if version == VERSION { 0 } else { reader.u32("features")? };
         let next_space = reader.u32("next key space")?;
         let count = reader.u32("key spaces")?;
         let mut spaces: Vec<(KeySpaceId, String)> = Vec::new();
@@ -211,7 +272,18 @@ impl StoreRecord {
         }
         let decider = read_text(reader, "decider")?;
         let state = reader.prefixed("decider state")?.to_vec();
-        Ok(Self { next_space, spaces, decider, state })
+        let count = if version == VERSION { 0 } else { reader.u32("dropped key spaces")? };
+        let mut dropped: Vec<KeySpaceId> = Vec::new();
+        for _ in 0..count {
+            let id = KeySpaceId(reader.u32("dropped key space")?);
+            let exists = spaces.iter().any(|(space, _)| *space == id);
+            if id.0 >= next_space || exists || dropped.last().is_some_and(|last| *last >= id) {
+                let expected = "growing ids of no key space";
+                return Err(reader.wrong("dropped key space", 4, expected, u64::from(id.0)));
+            }
+            dropped.push(id);
+        }
+        Ok(Self { features, next_space, spaces, decider, state, dropped })
     }
 }
 
@@ -219,32 +291,34 @@ fn decode<T>(
     file: FileId,
     what: &str,
     kind: u8,
+    supported: u8,
     opaque: &[u8],
-    read: impl FnOnce(&mut Reader<'_>) -> Result<T, DecodeError>,
+    read: impl FnOnce(&mut Reader<'_>, u8) -> Result<T, DecodeError>,
 ) -> Result<T, Error> {
     let region = || format!("annotation of {what} {file}");
     let mut reader = Reader::new(opaque);
     let mut checked = || {
         let version = reader.u8("version")?;
         let got = reader.u8("kind")?;
-        if got != kind && version == VERSION {
+        if got != kind && (VERSION..=supported).contains(&version) {
             return Err(reader.wrong("kind", 1, "the kind of its file", u64::from(got)));
         }
         Ok(version)
     };
     let version = checked().map_err(|error| Error::decode(region(), 0, &error))?;
-    if version != VERSION {
-        let (supported, got) = (u64::from(VERSION), u64::from(version));
+    if !(VERSION..=supported).contains(&version) {
+        let (supported, got) = (u64::from(supported), u64::from(version));
         return Err(Error::Unsupported { region: region(), field: "version", supported, got });
     }
-    let record = read(&mut reader).and_then(|record| reader.finish("annotation").map(|()| record));
+    let record = read(&mut reader, version);
+    let record = record.and_then(|record| reader.finish("annotation").map(|()| record));
     record.map_err(|error| Error::decode(region(), 0, &error))
 }
 
 fn read_key<'a>(reader: &mut Reader<'a>) -> Result<&'a [u8], DecodeError> {
     let key = reader.prefixed("full key")?;
     // An exclusive end may be one byte longer than the longest key.
-    if !(SPACE_BYTES..=SPACE_BYTES + KEY_BYTES_MAX + 1).contains(&key.len()) {
+    if !(SPACE_BYTES..=SPACE_BYTES + BOUND_BYTES_MAX).contains(&key.len()) {
         let got = key.len() as u64;
         return Err(reader.wrong("full key", key.len(), "4 to 65,540 bytes", got));
     }
@@ -289,6 +363,7 @@ mod tests {
             last_sequence: SeqNo(99),
             smallest: b"\0\0\0\0aa".to_vec(),
             largest: b"\0\0\0\0zz".to_vec(),
+            ranges: None,
             segments: vec![
                 segment(1, 5, "\0\0\0\0b", "\0\0\0\0d"),
                 segment(2, 1, "\0\0\0\0d", "\0\0\0\0x"),
@@ -329,6 +404,16 @@ mod tests {
         let bytes = specimen("annotation-store.bin", &store().annotation().opaque);
         assert_eq!(StoreRecord::decode(&bytes).unwrap(), store());
         survives(&bytes, StoreRecord::decode, |record| record.annotation().opaque);
+        let span = Span::new(*b"\0\0\0\0a", *b"\0\0\0\0m");
+        let ranged = TableRecord { ranges: Some(RangeSummary { count: 3, span }), ..table() };
+        let bytes = specimen("annotation-table-ranges.bin", &ranged.encode());
+        assert_eq!(TableRecord::decode(FileId(7), &bytes).unwrap(), ranged);
+        survives(&bytes, |b| TableRecord::decode(FileId(7), b), TableRecord::encode);
+        let dropped = vec![KeySpaceId(1), KeySpaceId(2)];
+        let used = StoreRecord { features: FEATURE_RANGE_DELETES, dropped, ..store() };
+        let bytes = specimen("annotation-store-features.bin", &used.annotation().opaque);
+        assert_eq!(StoreRecord::decode(&bytes).unwrap(), used);
+        survives(&bytes, StoreRecord::decode, |record| record.annotation().opaque);
         let log = LogRecord { first: SeqNo(77) };
         let bytes = specimen("annotation-log.bin", &log.annotation().opaque);
         survives(&bytes, |b| LogRecord::decode(FileId(1), b), |log| log.annotation().opaque);
@@ -342,10 +427,19 @@ mod tests {
     }
 
     #[test]
+    fn an_unknown_feature_is_told_apart_from_damage() {
+        let used = StoreRecord { features: FEATURES, ..store() };
+        let mut bytes = used.annotation().opaque;
+        bytes[3] = 1;
+        let error = StoreRecord::decode(&bytes).unwrap_err();
+        assert!(matches!(error, Error::Unsupported { field: "features", .. }), "{error}");
+    }
+
+    #[test]
     fn a_newer_version_is_told_apart_from_damage() {
         let mut bytes = table().encode();
-        bytes[0] = 2;
+        bytes[0] = 3;
         let error = TableRecord::decode(FileId(7), &bytes).unwrap_err();
-        assert!(matches!(error, Error::Unsupported { got: 2, .. }), "{error}");
+        assert!(matches!(error, Error::Unsupported { got: 3, .. }), "{error}");
     }
 }

@@ -9,15 +9,17 @@ use bytes::Bytes;
 use terrace_env::codec::{DecodeError, Reader, Writer};
 use terrace_env::{ByteCount, SeqNo};
 
-use crate::Error;
-use crate::key::{KEY_BYTES_MAX, KeySpaceId, Kind, VALUE_BYTES_MAX, check_sizes};
+use crate::key::{BOUND_BYTES_MAX, KEY_BYTES_MAX, KeySpaceId, Kind, VALUE_BYTES_MAX, check_sizes};
+use crate::{Bounds, Error};
 
 /// The largest batch: it holds the largest value, and is one append.
 pub const BATCH_BYTES_MAX: usize = 128 << 20;
 /// The bytes before the first entry.
 pub(crate) const HEADER_BYTES: usize = 20;
 
+/// The version of a batch without range deletes, and of one with some.
 const VERSION: u8 = 1;
+const VERSION_RANGES: u8 = 2;
 
 /// Writes that are applied together or not at all, in order: of two writes of one key, the later
 /// counts.
@@ -26,6 +28,7 @@ pub struct Batch {
     bytes: Vec<u8>,
     count: u32,
     puts: u32,
+    ranges: u32,
     /// The largest id of a key space written to.
     space_max: u32,
     payload: u64,
@@ -37,7 +40,7 @@ impl Batch {
     #[must_use]
     pub fn new() -> Self {
         let bytes = vec![0; HEADER_BYTES];
-        Self { bytes, count: 0, puts: 0, space_max: 0, payload: 0, defect: None }
+        Self { bytes, count: 0, puts: 0, ranges: 0, space_max: 0, payload: 0, defect: None }
     }
 
     /// Writes `value` under `key`. A key or value that is too long makes the batch fail when it is
@@ -60,6 +63,25 @@ impl Batch {
             self.bytes.reserve(key.len() + 8);
             self.put_key(Kind::Delete, space, key);
             self.payload += key.len() as u64;
+        }
+        self
+    }
+
+    /// Removes what is in the range: one entry, however much that is. A later write of the batch
+    /// may put something there again.
+    pub fn delete_range(&mut self, space: KeySpaceId, bounds: &Bounds) -> &mut Self {
+        let (start, end) = bounds.user_keys();
+        if end.as_ref().is_some_and(|end| *end <= start) {
+            return self;
+        }
+        // No range ends before the empty key: it stands for the end of the key space.
+        let end = end.unwrap_or_default();
+        if self.accepts_range(&start, &end) {
+            self.put_key(Kind::RangeDelete, space, &start);
+            self.bytes.put_varint(end.len() as u64);
+            self.bytes.put(&end);
+            self.payload += (start.len() + end.len()) as u64;
+            self.ranges += 1;
         }
         self
     }
@@ -91,16 +113,28 @@ impl Batch {
     /// Forgets all writes and keeps the memory.
     pub fn clear(&mut self) {
         self.bytes.truncate(HEADER_BYTES);
-        (self.count, self.puts, self.space_max) = (0, 0, 0);
+        (self.count, self.puts, self.ranges, self.space_max) = (0, 0, 0, 0);
         (self.payload, self.defect) = (0, None);
     }
 
     fn accepts(&mut self, key: &[u8], value: &[u8]) -> bool {
+        let sized = || check_sizes(key, value);
+        self.accepts_bytes(key.len() + value.len(), sized)
+    }
+
+    fn accepts_range(&mut self, start: &[u8], end: &[u8]) -> bool {
+        let got = start.len().max(end.len());
+        let error = Error::KeyTooLong { max: KEY_BYTES_MAX, got };
+        let sized = || if got > BOUND_BYTES_MAX { Err(error) } else { Ok(()) };
+        self.accepts_bytes(start.len() + end.len(), sized)
+    }
+
+    fn accepts_bytes(&mut self, bytes: usize, sized: impl FnOnce() -> Result<(), Error>) -> bool {
         if self.defect.is_some() {
             return false;
         }
-        let grown = self.bytes.len() + key.len() + value.len();
-        self.defect = check_sizes(key, value).err().or_else(|| {
+        let grown = self.bytes.len() + bytes;
+        self.defect = sized().err().or_else(|| {
             let (max, got) = (ByteCount(BATCH_BYTES_MAX as u64), ByteCount(grown as u64));
             (grown + 32 > BATCH_BYTES_MAX).then_some(Error::BatchTooLarge { max, got })
         });
@@ -126,6 +160,11 @@ impl Batch {
         self.puts == 0
     }
 
+    /// Whether a range is deleted.
+    pub(crate) fn has_ranges(&self) -> bool {
+        self.ranges > 0
+    }
+
     /// The largest id of a key space written to.
     pub(crate) fn space_max(&self) -> KeySpaceId {
         KeySpaceId(self.space_max)
@@ -137,7 +176,7 @@ impl Batch {
         self.bytes[0..4].copy_from_slice(&length.to_le_bytes());
         self.bytes[4..8].copy_from_slice(&self.count.to_le_bytes());
         self.bytes[8..16].copy_from_slice(&first.0.to_le_bytes());
-        self.bytes[16] = VERSION;
+        self.bytes[16] = if self.has_ranges() { VERSION_RANGES } else { VERSION };
     }
 
     /// The bytes for the log, once they are stamped.
@@ -164,7 +203,7 @@ pub(crate) struct Entry {
     pub(crate) kind: Kind,
     pub(crate) space: KeySpaceId,
     pub(crate) key: Range<usize>,
-    /// Behind the key; empty for a delete.
+    /// Behind the key; empty for a delete. The end of a range; empty at the key space's end.
     pub(crate) value: Range<usize>,
 }
 
@@ -196,15 +235,19 @@ impl FrozenBatch {
             return Err(reader.wrong("first sequence", 8, "at most 56 bits", first));
         }
         let version = reader.u8("batch version")?;
-        if version != VERSION {
-            return Err(reader.wrong("batch version", 1, "1", u64::from(version)));
+        if !(VERSION..=VERSION_RANGES).contains(&version) {
+            return Err(reader.wrong("batch version", 1, "1 or 2", u64::from(version)));
         }
         let zero = u64::from(reader.u8("batch flags")?) | u64::from(reader.u16("zero")?) << 8;
         if zero != 0 {
             return Err(reader.wrong("batch flags", 3, "0", zero));
         }
         for _ in 0..count {
-            read_entry(&mut reader)?;
+            let entry = read_entry(&mut reader)?;
+            if entry.kind == Kind::RangeDelete && version < VERSION_RANGES {
+                let (expected, got) = ("no range delete in version 1", entry.kind as u64);
+                return Err(reader.wrong("entry kind", 0, expected, got));
+            }
         }
         reader.finish("entries")?;
         Ok(Self { bytes, first: SeqNo(first), count })
@@ -247,12 +290,33 @@ fn read_entry(reader: &mut Reader<'_>) -> Result<Entry, DecodeError> {
     let Ok(space) = u32::try_from(space) else {
         return Err(reader.wrong("key space", 1, "at most 32 bits", space));
     };
+    if kind == Kind::RangeDelete {
+        return read_range_delete(reader, KeySpaceId(space));
+    }
     let key = read_range(reader, "key length", "at most 65,535", KEY_BYTES_MAX)?;
     let value = match kind {
-        Kind::Delete => key.end..key.end,
         Kind::Put => read_range(reader, "value length", "at most 64 MiB", VALUE_BYTES_MAX)?,
+        Kind::Delete | Kind::RangeDelete => key.end..key.end,
     };
     Ok(Entry { kind, space: KeySpaceId(space), key, value })
+}
+
+fn read_range_delete(reader: &mut Reader<'_>, space: KeySpaceId) -> Result<Entry, DecodeError> {
+    let mut bound = |field| {
+        let start = reader.clone();
+        let range = read_range(reader, field, "at most 65,536", BOUND_BYTES_MAX)?;
+        let skipped = range.start - start.offset();
+        let bytes = start.clone().bytes(field, skipped + range.len())?;
+        Ok((range, &bytes[skipped..]))
+    };
+    let ((key, first), (value, end)) = (bound("start length")?, bound("end length")?);
+    if !end.is_empty() && end <= first {
+        return Err(reader.wrong("range end", end.len(), "a key behind the start", 0));
+    }
+    if space.0 == u32::MAX {
+        return Err(reader.wrong("key space", 0, "an id below the largest", u64::from(space.0)));
+    }
+    Ok(Entry { kind: Kind::RangeDelete, space, key, value })
 }
 
 fn read_range(
@@ -319,6 +383,55 @@ mod tests {
         assert!(FrozenBatch::decode([&whole[..], &[0]].concat().into()).is_err());
     }
 
+    fn ranges() -> FrozenBatch {
+        let mut batch = Batch::new();
+        batch
+            .put(KeySpaceId(0), b"apple", b"red")
+            .delete_range(KeySpaceId(0), &Bounds::from(b"a"..b"c"))
+            .delete_range(KeySpaceId(7), &Bounds::all())
+            .delete_range(KeySpaceId(7), &Bounds::from(b"x"..b"x"))
+            .delete_range(KeySpaceId(300), &Bounds::from(b"k".to_vec()..=b"k".to_vec()))
+            .put(KeySpaceId(0), b"b", b"");
+        batch.freeze(SeqNo(1000))
+    }
+
+    #[test]
+    fn a_range_is_one_entry_and_an_empty_range_is_none() {
+        let frozen = FrozenBatch::decode(ranges().bytes().clone()).unwrap();
+        let bytes = frozen.bytes();
+        let read: Vec<_> = frozen
+            .entries()
+            .map(|(s, e)| (s.0, e.kind, e.space.0, &bytes[e.key], &bytes[e.value]))
+            .collect();
+        let expected = [
+            (1000, Kind::Put, 0, &b"apple"[..], &b"red"[..]),
+            (1001, Kind::RangeDelete, 0, b"a", b"c"),
+            (1002, Kind::RangeDelete, 7, b"", b""),
+            (1003, Kind::RangeDelete, 300, b"k", b"k\0"),
+            (1004, Kind::Put, 0, b"b", b""),
+        ];
+        assert_eq!(read, expected);
+        let mut deletes = Batch::new();
+        deletes.delete_range(KeySpaceId(0), &Bounds::all());
+        assert!(deletes.only_deletes() && deletes.has_ranges());
+        deletes.clear();
+        assert!(!deletes.has_ranges());
+    }
+
+    #[test]
+    fn a_batch_with_ranges_is_of_a_version_of_its_own_and_no_damage_makes_it_panic() {
+        let whole = specimen("batch-ranges.bin", ranges().bytes());
+        for (what, bytes) in damaged(&whole) {
+            if let Ok(batch) = FrozenBatch::decode(bytes.into()) {
+                assert!(what.starts_with("bit"), "{what}");
+                assert_eq!(batch.entries().count(), batch.count() as usize);
+            }
+        }
+        let mut older = whole;
+        older[16] = 1;
+        assert!(FrozenBatch::decode(older.into()).is_err());
+    }
+
     #[test]
     fn sizes_beyond_the_limits_are_told_when_the_batch_is_written() {
         let mut batch = Batch::new();
@@ -327,6 +440,12 @@ mod tests {
         batch.clear();
         batch.put(KeySpaceId(0), b"k", &vec![0; VALUE_BYTES_MAX + 1]);
         assert!(matches!(batch.defect(), Err(Error::ValueTooLong { .. })));
+        batch.clear();
+        let longest = vec![0; KEY_BYTES_MAX];
+        batch.delete_range(KeySpaceId(0), &Bounds::from(longest.clone()..=longest));
+        assert!(batch.defect().is_ok());
+        batch.delete_range(KeySpaceId(0), &Bounds::starting_at(&vec![0; KEY_BYTES_MAX + 2]));
+        assert!(matches!(batch.defect(), Err(Error::KeyTooLong { got: 65_537, .. })));
         batch.clear();
         batch.put(KeySpaceId(0), b"k", b"v");
         assert!(batch.defect().is_ok());

@@ -38,23 +38,29 @@ impl Bounds {
         self
     }
 
-    /// As full keys: the first in the range, and the first behind it (`None`: no key is).
-    pub(crate) fn full_keys(&self, space: KeySpaceId) -> (Vec<u8>, Option<Vec<u8>>) {
-        let full = |user_key: &[u8]| key::full_key(space, user_key);
+    /// The first user key in the range, and the first behind it (`None`: no key is).
+    pub(crate) fn user_keys(&self) -> (Vec<u8>, Option<Vec<u8>>) {
         let start = match &self.start {
-            Bound::Included(key) => full(key),
-            Bound::Excluded(key) => key::successor(&full(key)),
-            Bound::Unbounded => full(&[]),
+            Bound::Included(key) => key.clone(),
+            Bound::Excluded(key) => key::successor(key),
+            Bound::Unbounded => Vec::new(),
         };
         let end = match &self.end {
-            Bound::Included(key) => Some(key::successor(&full(key))),
-            Bound::Excluded(key) => Some(full(key)),
-            Bound::Unbounded => space.0.checked_add(1).map(|next| {
-                let next = KeySpaceId(next);
-                key::full_key(next, &[])
-            }),
+            Bound::Included(key) => Some(key::successor(key)),
+            Bound::Excluded(key) => Some(key.clone()),
+            Bound::Unbounded => None,
         };
         (start, end)
+    }
+
+    /// As full keys: the first in the range, and the first behind it (`None`: no key is).
+    pub(crate) fn full_keys(&self, space: KeySpaceId) -> (Vec<u8>, Option<Vec<u8>>) {
+        let (start, end) = self.user_keys();
+        let end = match end {
+            Some(end) => Some(key::full_key(space, &end)),
+            None => key::space_end(space),
+        };
+        (key::full_key(space, &start), end)
     }
 }
 

@@ -15,8 +15,9 @@ use crate::Error;
 use crate::edit::Edit;
 use crate::event::Job;
 use crate::inputs::{self, find};
-use crate::job::worst_case;
+use crate::job::{with_ranges, worst_case};
 use crate::merge::{self, Source};
+use crate::ranges::{Fragment, JobRanges, RangeTombstone};
 use crate::rewrite::{Rewrite, Rewritten, TableSource};
 use crate::run_cursor::RunCursor;
 use crate::shared::{CompactionRequest, PanicGuard, Retry, Shared};
@@ -188,6 +189,7 @@ impl Shared {
         state: Vec<u8>,
     ) -> Result<Option<ByteCount>, Error> {
         let mut sources = Vec::new();
+        let mut tombstones = Vec::new();
         let (mut entries, mut plain) = (0, 0);
         for input in &plan.inputs {
             let mut segments = Vec::new();
@@ -196,21 +198,28 @@ impl Shared {
                 let table = segment.table.table(Cause::Compaction)?;
                 entries += table.properties().entries;
                 plain += table.properties().plain_bytes;
+                for Fragment { span, sequences } in segment.ranges(Cause::Compaction)? {
+                    let of = |sequence| RangeTombstone { span: span.clone(), sequence };
+                    tombstones.extend(sequences.into_iter().map(of));
+                }
                 segments.push(segment);
             }
-            let run = Arc::new(Run { id: input.place.run, segments });
+            let run = Arc::new(Run::new(input.place.run, segments));
             let walk = Walk::Job(Cause::Compaction);
             sources.push(Source::Run(Box::new(RunCursor::new(run, walk))));
         }
         let table_size = plan.routes.iter().map(|route| route.cut.size).min();
         let table_size = table_size.unwrap_or(ByteCount(1));
-        let worst = worst_case(self.options.filter_bits, table_size, entries, plain);
-        let source = self.compaction_source(version.last_level(), worst, table_size)?;
-        let snapshots = self.state.lock().snapshots.keys().copied().collect();
+        let snapshots: Vec<_> = self.state.lock().snapshots.keys().copied().collect();
         inputs::add_barriers(version, &mut plan);
         let below = inputs::below(version, &plan);
         let Merge { inputs, routes, moves } = plan;
-        let job = Rewrite::new(merge::Merge::new(sources), snapshots, below, routes, source);
+        let ranges = JobRanges::new(&tombstones, &snapshots, below.spans());
+        let worst = worst_case(self.options.filter_bits, table_size, entries, plain);
+        let worst = with_ranges(worst, &ranges, table_size, &routes);
+        let source = self.compaction_source(version.last_level(), worst, table_size)?;
+        let merge = merge::Merge::new(sources);
+        let job = Rewrite::new(merge, snapshots, ranges, below, routes, source);
         let Some(done) = self.carry_out(job)? else { return Ok(None) };
         self.commit_merge(version, &inputs, &moves, done, state).map(Some)
     }

@@ -21,12 +21,16 @@ use crate::cost;
 use crate::key::{self, KeySpaceId, Kind, SPACE_BYTES, Trailer};
 use crate::memtable::MemoryCursor;
 use crate::merge::{Merge, Source};
+use crate::ranges::Coverage;
 use crate::run_cursor::RunCursor;
 use crate::shared::View;
 use crate::table::Walk;
 
 /// How many entries are gone through between two charges of processor time.
 const CHARGE_ENTRIES: u32 = 64;
+/// After how many hidden entries in a row the sources leap to the end of what hides them: a leap
+/// costs each of them a search, as much as some ten steps.
+const LEAP_AFTER: u32 = 8;
 
 /// Walks the keys of a range, in both directions, as they were when it was made.
 ///
@@ -35,6 +39,10 @@ const CHARGE_ENTRIES: u32 = 64;
 /// [`prev`](Self::prev) to the last.
 pub struct Cursor {
     merge: Merge,
+    /// The range tombstones that may hide something, if there are any.
+    coverage: Option<Box<Coverage>>,
+    /// How many hidden entries it has come over in a row.
+    hidden: u32,
     /// Sees entries up to this.
     sequence: SeqNo,
     space: KeySpaceId,
@@ -65,9 +73,13 @@ impl Cursor {
         let run = |run: &Arc<_>| Source::Run(Box::new(RunCursor::new(Arc::clone(run), Walk::Scan)));
         let memtables = view.memtables().filter(|table| !table.is_empty()).map(memory);
         let runs = view.version.places().map(|(_, one)| run(one));
+        let all_runs = view.version.places().map(|(_, run)| run);
+        let coverage = Coverage::of(view.memtables(), all_runs, sequence);
         let (start, end) = bounds.full_keys(space);
         Self {
             merge: Merge::new(memtables.chain(runs).collect()),
+            coverage,
+            hidden: 0,
             sequence,
             space,
             start,
@@ -201,8 +213,16 @@ impl Cursor {
                 self.full_key.clear();
                 self.full_key.extend_from_slice(full_key);
                 decided = true;
-                if trailer.kind() == Some(Kind::Put) {
+                let hidden = match &mut self.coverage {
+                    Some(coverage) => coverage.hides(full_key, trailer.sequence())?,
+                    None => false,
+                };
+                if trailer.kind() == Some(Kind::Put) && !hidden {
+                    self.hidden = 0;
                     return Ok(self.arrive(Standing::Forward));
+                }
+                if hidden && self.leap_forward()? {
+                    continue;
                 }
             }
             self.merge.next()?;
@@ -228,7 +248,13 @@ impl Cursor {
                 newest = None;
             }
             self.uncharged += 1;
-            if trailer.sequence() <= self.sequence {
+            let visible = trailer.sequence() <= self.sequence;
+            let hidden = match &mut self.coverage {
+                Some(coverage) if visible => coverage.hides(full_key, trailer.sequence())?,
+                _ => false,
+            };
+            if visible && !hidden {
+                self.hidden = 0;
                 if newest.is_none() {
                     self.full_key.clear();
                     self.full_key.extend_from_slice(full_key);
@@ -238,9 +264,36 @@ impl Cursor {
                     self.value = self.merge.value();
                 }
             }
-            self.merge.prev()?;
+            if !(hidden && newest.is_none() && self.leap_backward()?) {
+                self.merge.prev()?;
+            }
         }
         Ok(self.arrive(if is_put(newest) { Standing::Backward } else { Standing::Nowhere }))
+    }
+
+    /// Where many entries in a row were hidden, goes on to behind what hides them, in the sources
+    /// in which everything on the way is older. Whether the merge was moved.
+    fn leap_forward(&mut self) -> Result<bool, Error> {
+        self.hidden += 1;
+        let around = self.coverage.as_ref().and_then(|coverage| coverage.around());
+        let Some((cover, _, until)) = around.filter(|_| self.hidden >= LEAP_AFTER) else {
+            return Ok(false);
+        };
+        self.hidden = 0;
+        self.merge.leap(cover, until)?;
+        Ok(true)
+    }
+
+    /// The same backward.
+    fn leap_backward(&mut self) -> Result<bool, Error> {
+        self.hidden += 1;
+        let around = self.coverage.as_ref().and_then(|coverage| coverage.around());
+        let Some((cover, from, _)) = around.filter(|_| self.hidden >= LEAP_AFTER) else {
+            return Ok(false);
+        };
+        self.hidden = 0;
+        self.merge.leap_back(cover, from)?;
+        Ok(true)
     }
 
     fn arrive(&mut self, standing: Standing) -> bool {

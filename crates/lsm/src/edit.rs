@@ -25,15 +25,13 @@ pub(crate) struct NewTable {
     pub(crate) size: ByteCount,
     pub(crate) stream: u16,
     pub(crate) place: Place,
-    /// Without segments: the table has one, of all its keys.
+    /// Without segments: the table has one, of all its keys and ranges.
     pub(crate) record: TableRecord,
 }
 
 impl NewTable {
     fn segment(&self) -> SegmentRecord {
-        let end = crate::key::successor(&self.record.largest);
-        let span = Span::new(&self.record.smallest[..], end);
-        SegmentRecord { place: self.place, size: self.size, span }
+        SegmentRecord { place: self.place, size: self.size, span: self.record.span() }
     }
 }
 

@@ -14,6 +14,7 @@ use crate::event::Job;
 use crate::job::worst_case;
 use crate::memtable::{MemoryCursor, Memtable, NODE_BYTES};
 use crate::merge::{Merge, Source};
+use crate::ranges::JobRanges;
 use crate::rewrite::{Below, Rewrite, TableSource};
 use crate::shared::{PanicGuard, Retry, Shared, Waiting};
 
@@ -54,14 +55,16 @@ impl Shared {
     /// Returns what it wrote; `None` if the engine closes first.
     fn flush(&self, waiting: &Waiting) -> Result<Option<ByteCount>, Error> {
         let (memtable, start) = (&waiting.memtable, runner::now());
-        let snapshots = self.state.lock().snapshots.keys().copied().collect();
+        let snapshots: Vec<_> = self.state.lock().snapshots.keys().copied().collect();
+        let tombstones: Vec<_> = memtable.ranges().iter().cloned().collect();
+        let ranges = JobRanges::new(&tombstones, &snapshots, None);
         // A memtable's newest sequence grows from memtable to memtable: it is the run's age.
         let to = Place { level: 0, run: RunId(memtable.end().0) };
         let cut = Cut::at(self.options.table_size);
         let routes = vec![Route { end: None, to, stream: FLUSH_STREAM, cut }];
         let merge = Merge::new(vec![Source::Memory(MemoryCursor::new(Arc::clone(memtable)))]);
         let source = self.flush_source(waiting)?;
-        let job = Rewrite::new(merge, snapshots, Below::Unknown, routes, source);
+        let job = Rewrite::new(merge, snapshots, ranges, Below::Unknown, routes, source);
         let Some(done) = self.carry_out(job)? else { return Ok(None) };
         let written = self.commit_outputs(done.outputs, Edit::default(), None, Some(waiting))?;
         self.counters.entries_dropped.add(done.counts.dropped);

@@ -85,7 +85,8 @@ impl TableHandle {
         let same = record.tag == table.name().tag
             && record.entries == properties.entries
             && record.smallest == properties.smallest
-            && record.largest == properties.largest;
+            && record.largest == properties.largest
+            && record.ranges.as_ref() == properties.ranges.as_ref().map(|(_, summary)| summary);
         if same {
             return Ok(());
         }

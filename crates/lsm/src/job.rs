@@ -2,11 +2,12 @@
 //! [`Rewrite`] to its end and committing it.
 
 use terrace_env::ByteCount;
-use terrace_policy::Place;
+use terrace_policy::{Place, Route};
 
 use crate::Error;
 use crate::annotation::TableRecord;
 use crate::edit::{Edit, NewTable};
+use crate::ranges::JobRanges;
 use crate::rewrite::{Output, Progress, Rewrite, Rewritten};
 use crate::shared::{Shared, Waiting};
 use crate::table::BuiltTable;
@@ -31,6 +32,28 @@ pub(crate) fn worst_case(
     let blocks = blocks + blocks / 50 + blocks / 256;
     let tables = blocks / table_size.0.max(1) + 2;
     ByteCount(blocks + tables * TABLE_TAIL_BYTES)
+}
+
+/// The most bytes that a job's tables can take, with its range tombstones: each table may begin
+/// with a piece of one that lies across its start, and where they lie over obstacles there are more
+/// tables.
+pub(crate) fn with_ranges(
+    worst: ByteCount,
+    ranges: &JobRanges,
+    table_size: ByteCount,
+    routes: &[Route],
+) -> ByteCount {
+    if ranges.is_done() {
+        return worst;
+    }
+    let (bytes, largest) = ranges.bytes();
+    let cuts = |route: &Route| {
+        let over: u64 = route.cut.obstacles.iter().map(|obstacle| obstacle.size.0).sum();
+        1 + route.cut.keys.len() as u64 + over / route.cut.overlap_max.0.max(1)
+    };
+    let cuts: u64 = routes.iter().map(cuts).sum();
+    let tables = (worst.0 + bytes) / table_size.0.max(1) + 2 + cuts;
+    ByteCount(worst.0 + bytes + bytes / 50 + tables * (largest + TABLE_TAIL_BYTES))
 }
 
 impl Shared {

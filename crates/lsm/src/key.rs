@@ -35,6 +35,9 @@ impl fmt::Display for KeySpaceId {
     }
 }
 
+/// The longest bound of a range: the key right behind the longest one is one byte longer.
+pub(crate) const BOUND_BYTES_MAX: usize = KEY_BYTES_MAX + 1;
+
 /// What an entry says about its key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
@@ -43,6 +46,9 @@ pub enum Kind {
     Delete = 0,
     /// The value is under the key.
     Put = 1,
+    /// There is nothing from the key on up to another one. Stands in batches; where entries are in
+    /// the order of their keys, ranges are kept beside them.
+    RangeDelete = 2,
 }
 
 impl Kind {
@@ -52,6 +58,7 @@ impl Kind {
         match number {
             0 => Some(Self::Delete),
             1 => Some(Self::Put),
+            2 => Some(Self::RangeDelete),
             _ => None,
         }
     }
@@ -115,6 +122,11 @@ pub(crate) fn full_key(space: KeySpaceId, user_key: &[u8]) -> Vec<u8> {
     key
 }
 
+/// The first full key behind all of a key space, or `None` if no key is.
+pub(crate) fn space_end(space: KeySpaceId) -> Option<Vec<u8>> {
+    space.0.checked_add(1).map(|next| full_key(KeySpaceId(next), &[]))
+}
+
 /// The internal key to seek for what is visible of a key at `sequence`.
 pub(crate) fn seek_key(space: KeySpaceId, user_key: &[u8], sequence: SeqNo) -> Vec<u8> {
     let mut key = full_key(space, user_key);
@@ -163,7 +175,7 @@ pub(crate) fn compare(left: &[u8], right: &[u8]) -> Ordering {
     left_key.cmp(right_key).then(left_trailer.cmp(&right_trailer))
 }
 
-/// Checks that bytes from a medium have the shape of an internal key of a known kind.
+/// Checks that bytes from a medium have the shape of an internal key of a single key's entry.
 pub(crate) fn check(internal_key: &[u8]) -> Result<(), KeyDefect> {
     let len = internal_key.len();
     let longest = SPACE_BYTES + KEY_BYTES_MAX + TRAILER_BYTES;
@@ -171,10 +183,10 @@ pub(crate) fn check(internal_key: &[u8]) -> Result<(), KeyDefect> {
         return Err(KeyDefect::Length(len));
     }
     let (_, trailer) = split(internal_key);
-    if trailer.kind().is_none() {
-        return Err(KeyDefect::Kind(trailer.kind_number()));
+    match trailer.kind() {
+        Some(Kind::Put | Kind::Delete) => Ok(()),
+        Some(Kind::RangeDelete) | None => Err(KeyDefect::Kind(trailer.kind_number())),
     }
-    Ok(())
 }
 
 /// What is wrong with an internal key.

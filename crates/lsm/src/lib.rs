@@ -40,6 +40,7 @@ mod log;
 mod memtable;
 mod merge;
 mod options;
+mod ranges;
 mod recovery;
 mod resume;
 mod retention;

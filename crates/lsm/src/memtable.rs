@@ -21,6 +21,7 @@ use terrace_env::{MemoryGauge, MemoryLease, SeqNo};
 
 use crate::batch::FrozenBatch;
 use crate::key::{self, KeySpaceId, Kind, SPACE_BYTES, Trailer};
+use crate::ranges::{MemoryRanges, RangeTombstone};
 
 /// What a skip list node takes besides the batch's bytes: the entry, the tower and the allocator.
 pub(crate) const NODE_BYTES: usize = 128;
@@ -177,6 +178,7 @@ impl Found {
 #[derive(Debug)]
 pub(crate) struct Memtable {
     nodes: SkipSet<Node>,
+    ranges: MemoryRanges,
     bytes: AtomicUsize,
     /// The sequence behind the newest entry's; 0 while there is none.
     end: AtomicU64,
@@ -186,13 +188,19 @@ pub(crate) struct Memtable {
 impl Memtable {
     pub(crate) fn new(gauge: &MemoryGauge) -> Self {
         let (bytes, end) = (AtomicUsize::new(0), AtomicU64::new(0));
-        Self { nodes: SkipSet::new(), bytes, end, lease: Mutex::new(gauge.lease(0)) }
+        let (nodes, ranges) = (SkipSet::new(), MemoryRanges::default());
+        Self { nodes, ranges, bytes, end, lease: Mutex::new(gauge.lease(0)) }
     }
 
     /// Adds a batch's entries. One caller at a time, batches in order.
     pub(crate) fn insert(&self, batch: &FrozenBatch) {
         debug_assert!(batch.first().0 >= self.end.load(Atomic::Relaxed), "batches in order");
+        let mut range_bytes = 0;
         for (sequence, entry) in batch.entries() {
+            if entry.kind == Kind::RangeDelete {
+                range_bytes += self.ranges.insert(RangeTombstone::of(batch, sequence, &entry));
+                continue;
+            }
             let record = batch.bytes().slice(entry.key.start..entry.value.end);
             let user_key = &record[..entry.key.len()];
             self.nodes.insert(Node {
@@ -204,7 +212,7 @@ impl Memtable {
                 record,
             });
         }
-        let grown = batch.bytes().len() + batch.count() as usize * NODE_BYTES;
+        let grown = batch.bytes().len() + batch.count() as usize * NODE_BYTES + range_bytes;
         let bytes = self.bytes.fetch_add(grown, Atomic::Relaxed) + grown;
         self.end.store(batch.end().0, Atomic::Release);
         self.lease.lock().resize(bytes);
@@ -220,7 +228,11 @@ impl Memtable {
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.nodes.is_empty()
+        self.nodes.is_empty() && self.ranges.is_empty()
+    }
+
+    pub(crate) fn ranges(&self) -> &MemoryRanges {
+        &self.ranges
     }
 
     /// The sequence behind the newest entry's.
@@ -231,14 +243,18 @@ impl Memtable {
     /// The newest entry of a key that is visible at `sequence`.
     pub(crate) fn get(&self, space: KeySpaceId, user_key: &[u8], sequence: SeqNo) -> Option<Found> {
         let probe = Place::new(space, user_key, Trailer::seek(sequence));
-        let found = self.nodes.lower_bound(Bound::Included(&probe as &dyn Placed))?;
-        let node: &Node = &found;
-        if node.space != space.0 || node.user_key() != user_key {
-            return None;
+        let found = self.nodes.lower_bound(Bound::Included(&probe as &dyn Placed));
+        let found = found.filter(|node| node.space == space.0 && node.user_key() == user_key);
+        if let Some(cover) = self.ranges.cover(|| key::full_key(space, user_key), sequence)
+            && found.as_ref().is_none_or(|node| node.trailer.sequence() < cover)
+        {
+            return Some(Found::Deleted);
         }
+        let found = found?;
+        let node: &Node = &found;
         Some(match node.trailer.kind() {
             Some(Kind::Put) => Found::Value(node.value()),
-            Some(Kind::Delete) | None => Found::Deleted,
+            Some(Kind::Delete | Kind::RangeDelete) | None => Found::Deleted,
         })
     }
 }
@@ -257,6 +273,11 @@ impl MemoryCursor {
     /// A cursor that stands nowhere until it seeks.
     pub(crate) fn new(table: Arc<Memtable>) -> Self {
         Self { table, nodes: Vec::new(), at: 0, key: Vec::new() }
+    }
+
+    /// Whether every entry of the memtable is older than a range tombstone.
+    pub(crate) fn is_older(&self, cover: SeqNo) -> bool {
+        self.table.end() <= cover
     }
 
     /// Moves to the first entry at or behind `target`, an internal key.

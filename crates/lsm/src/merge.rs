@@ -10,9 +10,10 @@
 use std::cmp::Ordering;
 
 use bytes::Bytes;
+use terrace_env::SeqNo;
 
 use crate::Error;
-use crate::key;
+use crate::key::{self, Trailer};
 use crate::memtable::MemoryCursor;
 use crate::run_cursor::RunCursor;
 
@@ -62,6 +63,30 @@ impl Source {
             (Self::Memory(cursor), Direction::Backward) => cursor.prev(),
             (Self::Run(cursor), Direction::Forward) => return cursor.next(),
             (Self::Run(cursor), Direction::Backward) => return cursor.prev(),
+        }
+        Ok(())
+    }
+
+    /// See [`RunCursor::leap`].
+    fn leap(&mut self, cover: SeqNo, until: &[u8]) -> Result<(), Error> {
+        match self {
+            Self::Memory(cursor) if cursor.is_older(cover) => {
+                cursor.seek(&key::internal_key(until, Trailer::NEWEST));
+            }
+            Self::Memory(_) => {}
+            Self::Run(cursor) => return cursor.leap(cover, until),
+        }
+        Ok(())
+    }
+
+    /// See [`RunCursor::leap_back`].
+    fn leap_back(&mut self, cover: SeqNo, from: &[u8]) -> Result<(), Error> {
+        match self {
+            Self::Memory(cursor) if cursor.is_older(cover) => {
+                cursor.seek_before(&key::internal_key(from, Trailer::NEWEST));
+            }
+            Self::Memory(_) => {}
+            Self::Run(cursor) => return cursor.leap_back(cover, from),
         }
         Ok(())
     }
@@ -136,6 +161,35 @@ impl Merge {
         self.step()
     }
 
+    /// Goes on to `until`, a full key, in the sources in which everything up to there is older than
+    /// `cover`, as far as they can tell: a range tombstone hides it.
+    pub(crate) fn leap(&mut self, cover: SeqNo, until: &[u8]) -> Result<(), Error> {
+        debug_assert!(self.direction == Direction::Forward, "a merge that goes forward");
+        self.leap_each(|source| match source.key() {
+            Some(key) if key::split(key).0 < until => source.leap(cover, until),
+            _ => Ok(()),
+        })
+    }
+
+    /// Goes back to before `from`, in the same sources.
+    pub(crate) fn leap_back(&mut self, cover: SeqNo, from: &[u8]) -> Result<(), Error> {
+        debug_assert!(self.direction == Direction::Backward, "a merge that goes backward");
+        self.leap_each(|source| match source.key() {
+            Some(key) if key::split(key).0 >= from => source.leap_back(cover, from),
+            _ => Ok(()),
+        })
+    }
+
+    fn leap_each(
+        &mut self,
+        leap: impl FnMut(&mut Source) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        self.heap.clear();
+        self.sources.iter_mut().try_for_each(leap)?;
+        self.fill_heap();
+        Ok(())
+    }
+
     fn step(&mut self) -> Result<(), Error> {
         let Some(&top) = self.heap.first() else { return Ok(()) };
         if let Err(error) = self.sources[top].step(self.direction) {
@@ -184,12 +238,16 @@ impl Merge {
         self.heap.clear();
         self.direction = direction;
         self.sources.iter_mut().try_for_each(seek)?;
+        self.fill_heap();
+        Ok(())
+    }
+
+    fn fill_heap(&mut self) {
         let sources = &self.sources;
         self.heap.extend((0..sources.len()).filter(|&source| sources[source].key().is_some()));
         for at in (0..self.heap.len() / 2).rev() {
             self.sift_down(at);
         }
-        Ok(())
     }
 
     fn sift_down(&mut self, mut at: usize) {
@@ -227,8 +285,8 @@ mod tests {
     use crate::key::KeySpaceId;
     use crate::memtable::Memtable;
     use std::sync::Arc;
+    use terrace_env::MemoryGauge;
     use terrace_env::random::{Random, Rng};
-    use terrace_env::{MemoryGauge, SeqNo};
 
     #[test]
     fn any_number_of_sources_comes_out_in_order() {

@@ -21,11 +21,14 @@ use crate::cost;
 use crate::key;
 use crate::merge::Merge;
 use crate::options::EngineOptions;
+use crate::ranges::JobRanges;
 use crate::retention::{Retention, Verdict};
 use crate::table::{BuiltTable, TableBuilder};
 
 /// How many bytes of entries a step goes through: some milliseconds of work.
 const STEP_BYTES: usize = 256 << 10;
+/// After how many hidden entries in a row the inputs leap to the end of what hides them.
+const LEAP_AFTER: u32 = 16;
 
 /// Where the tables of a job come from.
 pub(crate) struct TableSource {
@@ -73,6 +76,12 @@ pub(crate) enum Below {
 }
 
 impl Below {
+    /// What is there, in any order; `None`: anything.
+    pub(crate) fn spans(&self) -> Option<Vec<Span>> {
+        let Self::Runs(runs) = self else { return None };
+        Some(runs.iter().flat_map(|(spans, _)| spans.iter().cloned()).collect())
+    }
+
     /// Whether anything older of the key may be there. Keys come in order.
     fn may_hold(&mut self, full_key: &[u8]) -> bool {
         let Self::Runs(runs) = self else { return true };
@@ -92,6 +101,14 @@ pub(crate) enum Progress {
     Done,
 }
 
+/// What a table that is being written comes to.
+enum Passed {
+    Cut,
+    Obstacle(ByteCount),
+    /// Where a range tombstone starts.
+    Start,
+}
+
 /// What a job has gone through.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct RewriteCounts {
@@ -104,6 +121,9 @@ pub(crate) struct Rewrite {
     merge: Merge,
     started: bool,
     retention: Retention,
+    ranges: JobRanges,
+    /// How many entries in a row were hidden by range tombstones.
+    hidden: u32,
     below: Below,
     routes: Vec<Route>,
     route: usize,
@@ -134,6 +154,7 @@ impl Rewrite {
     pub(crate) fn new(
         merge: Merge,
         snapshots: Vec<SeqNo>,
+        ranges: JobRanges,
         below: Below,
         routes: Vec<Route>,
         source: TableSource,
@@ -143,6 +164,8 @@ impl Rewrite {
             merge,
             started: false,
             retention: Retention::new(snapshots),
+            ranges,
+            hidden: 0,
             below,
             routes,
             route: 0,
@@ -167,23 +190,32 @@ impl Rewrite {
         let (mut bytes, mut entries) = (0, 0);
         while bytes < STEP_BYTES {
             let Some(found) = self.merge.key() else {
-                self.end_table()?;
+                self.end_all()?;
                 self.count(entries, bytes);
                 return Ok(Progress::Done);
             };
             let (full_key, trailer) = key::split(found);
             bytes += found.len() + self.merge.value_slice().len();
             entries += 1;
+            if self.ranges.hides(full_key, trailer.sequence()) {
+                self.counts.dropped += 1;
+                self.pass_hidden()?;
+                continue;
+            }
             let below = &mut self.below;
             let verdict = self.retention.judge(full_key, trailer, |key| below.may_hold(key));
             match verdict {
                 Verdict::Keep { first } if first && self.must_end() => {
+                    self.follow_route()?;
                     self.boundary = self.merge.key().map(|key| key::split(key).0.into());
-                    self.end_table()?;
+                    self.end_table(self.boundary.clone())?;
                     self.count(entries, bytes);
                     return Ok(Progress::Done);
                 }
-                Verdict::Keep { first } => self.write(first)?,
+                Verdict::Keep { first } => {
+                    self.hidden = 0;
+                    self.write(first)?;
+                }
                 Verdict::Drop => self.counts.dropped += 1,
             }
             self.merge.next()?;
@@ -205,45 +237,90 @@ impl Rewrite {
 
     /// Whether the job has written as much as it may.
     fn must_end(&self) -> bool {
-        let current = self.builder.as_ref().map_or(0, |builder| builder.estimated_size().0);
-        self.written + current >= self.source.budget.0
+        self.written + self.filled() >= self.source.budget.0
+    }
+
+    /// About the bytes of the table that is being written.
+    fn filled(&self) -> u64 {
+        let entries = self.builder.as_ref().map_or(0, |builder| builder.estimated_size().0);
+        entries + self.ranges.pending_bytes()
+    }
+
+    /// Goes on behind an entry that is hidden; where many were, as far as all older ones are.
+    fn pass_hidden(&mut self) -> Result<(), Error> {
+        self.hidden += 1;
+        if self.hidden >= LEAP_AFTER {
+            self.hidden = 0;
+            let (full_key, _) = key::split(self.merge.key().expect("a merge on an entry"));
+            if let Some((cover, until)) = self.ranges.hides_from_all(full_key) {
+                self.merge.leap(cover, &until)?;
+                return Ok(());
+            }
+        }
+        self.merge.next()
     }
 
     /// Writes the entry that the merge stands on.
     fn write(&mut self, first_of_key: bool) -> Result<(), Error> {
         if first_of_key {
             self.follow_route()?;
-            if self.must_cut() {
-                self.end_table()?;
-            }
+            self.pass_cuts()?;
         }
+        let key = self.merge.key().expect("a merge that stands on an entry");
         let builder = match &mut self.builder {
             Some(builder) => builder,
             None => self.builder.insert(self.source.begin(&self.routes[self.route])?),
         };
-        let key = self.merge.key().expect("a merge that stands on an entry");
         builder.add(key, self.merge.value_slice())
     }
 
-    /// Whether the key that the merge stands on is beyond the route.
-    fn beyond_route(&self) -> bool {
-        let key = self.merge.key().expect("a merge that stands on an entry");
-        let end = self.routes[self.route].end.as_ref();
-        end.is_some_and(|end| &end[..] <= key::split(key).0)
+    /// The full key that the merge stands on; `None` where no range tombstone needs it.
+    fn current_key(&self) -> Option<Key> {
+        if self.ranges.is_done() {
+            return None;
+        }
+        self.merge.key().map(|key| key::split(key).0.into())
     }
 
     /// Goes over to the route that the key belongs to.
     fn follow_route(&mut self) -> Result<(), Error> {
-        while self.beyond_route() {
-            self.end_table()?;
-            self.route += 1;
-            (self.cut, self.obstacle) = (0, 0);
+        while let Some(end) = &self.routes[self.route].end {
+            let (full_key, _) = key::split(self.merge.key().expect("a merge on an entry"));
+            if full_key < &end[..] {
+                break;
+            }
+            self.end_route()?;
         }
         Ok(())
     }
 
-    /// Whether the table must end before the key that the merge stands on.
-    fn must_cut(&mut self) -> bool {
+    /// Ends what goes to a route, which is not the last one.
+    fn end_route(&mut self) -> Result<(), Error> {
+        let end = self.routes[self.route].end.clone();
+        self.pass_ranges(end.as_ref())?;
+        self.end_table(end)?;
+        self.route += 1;
+        (self.cut, self.obstacle) = (0, 0);
+        Ok(())
+    }
+
+    /// Ends what goes to this route and to all behind.
+    fn end_all(&mut self) -> Result<(), Error> {
+        while !self.ranges.is_done() && self.route + 1 < self.routes.len() {
+            self.end_route()?;
+        }
+        self.pass_ranges(None)?;
+        self.end_table(None)
+    }
+
+    /// Ends the table if it must not go on before the key that the merge stands on.
+    fn pass_cuts(&mut self) -> Result<(), Error> {
+        if !self.ranges.is_done() {
+            let here = self.current_key();
+            self.pass_ranges(here.as_ref())?;
+            let full = self.filled() >= self.routes[self.route].cut.size.0;
+            return if full { self.end_table(here) } else { Ok(()) };
+        }
         let (full_key, _) = key::split(self.merge.key().expect("a merge on an entry"));
         let cut = &self.routes[self.route].cut;
         let passed = cut.keys[self.cut..].partition_point(|key| &key[..] <= full_key);
@@ -258,13 +335,62 @@ impl Rewrite {
         let Some(builder) = &self.builder else {
             // What lies before a table is none of its business.
             self.overlap = 0;
-            return false;
+            return Ok(());
         };
-        passed > 0 || builder.estimated_size() >= cut.size || self.overlap > cut.overlap_max.0
+        let full = builder.estimated_size() >= cut.size || self.overlap > cut.overlap_max.0;
+        if passed > 0 || full { self.end_table(None) } else { Ok(()) }
     }
 
-    fn end_table(&mut self) -> Result<(), Error> {
+    /// The same where range tombstones are about, which reach over cuts and obstacles without an
+    /// entry and fill tables of their own. `to`: the place that the job has come to; `None`: the
+    /// end.
+    fn pass_ranges(&mut self, to: Option<&Key>) -> Result<(), Error> {
+        loop {
+            let cut = &self.routes[self.route].cut;
+            let key = cut.keys.get(self.cut).map(|key| (key, Passed::Cut));
+            let obstacle = cut.obstacles.get(self.obstacle);
+            let obstacle = obstacle.map(|one| (&one.end, Passed::Obstacle(one.size)));
+            let start = self.ranges.next_start().map(|start| (start, Passed::Start));
+            let next = [key, obstacle, start].into_iter().flatten().min_by_key(|(key, _)| *key);
+            let Some((at, passed)) = next.filter(|(at, _)| to.is_none_or(|to| *at <= to)) else {
+                return Ok(());
+            };
+            let (at, size, overlap_max) = (at.clone(), cut.size, cut.overlap_max);
+            match passed {
+                Passed::Cut => {
+                    self.cut += 1;
+                    self.end_table(Some(at))?;
+                }
+                Passed::Obstacle(size) => {
+                    self.obstacle += 1;
+                    let open = self.builder.is_some() || self.ranges.begin_before(&at);
+                    self.overlap = if open { self.overlap + size.0 } else { 0 };
+                    if self.overlap > overlap_max.0 {
+                        self.end_table(Some(at))?;
+                    }
+                }
+                Passed::Start => {
+                    if self.filled() >= size.0 {
+                        self.end_table(Some(at))?;
+                    }
+                    self.ranges.count_next();
+                }
+            }
+        }
+    }
+
+    /// Ends the table, if there is one. `end`: where the next one begins at the earliest, which
+    /// takes the range tombstones from there on; `None`: none is left behind.
+    fn end_table(&mut self, end: Option<Key>) -> Result<(), Error> {
         self.overlap = 0;
+        let ranges = self.ranges.take_until(end.as_deref());
+        if !ranges.is_empty() {
+            let builder = match &mut self.builder {
+                Some(builder) => builder,
+                None => self.builder.insert(self.source.begin(&self.routes[self.route])?),
+            };
+            builder.add_ranges(ranges);
+        }
         if let Some(builder) = self.builder.take() {
             let route = &self.routes[self.route];
             let built = builder.finish()?;

@@ -4,12 +4,12 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use terrace_env::Cause;
+use terrace_env::{Cause, SeqNo};
 
 use crate::Error;
 use crate::key::{self, Trailer};
 use crate::table::{TableCursor, Walk};
-use crate::version::Run;
+use crate::version::{Run, Segment};
 
 /// Walks a run.
 #[derive(Debug)]
@@ -83,6 +83,48 @@ impl RunCursor {
     pub(crate) fn prev(&mut self) -> Result<(), Error> {
         if let Some(cursor) = &mut self.cursor {
             cursor.prev()?;
+        }
+        self.settle_back()
+    }
+
+    /// Goes on to the first entry at or behind `until`, a full key, as far as there is nothing
+    /// newer than `cover` on the way. Tables that lie before it are not even opened.
+    pub(crate) fn leap(&mut self, cover: SeqNo, until: &[u8]) -> Result<(), Error> {
+        let segments = &self.run.segments;
+        let older = |segment: &Segment| segment.table.record().last_sequence < cover;
+        let passed = |segment: &&Segment| older(segment) && &segment.span.end[..] <= until;
+        let at = self.at + segments[self.at..].iter().take_while(passed).count();
+        match segments.get(at) {
+            Some(segment) if older(segment) && &segment.span.start[..] < until => {
+                self.open(at)?;
+                if let Some(cursor) = &mut self.cursor {
+                    cursor.seek(&key::internal_key(until, Trailer::NEWEST))?;
+                }
+            }
+            _ if at > self.at => self.start(at)?,
+            _ => {}
+        }
+        self.settle()
+    }
+
+    /// Goes back to the last entry before `from`, a full key, as far as there is nothing newer than
+    /// `cover` on the way.
+    pub(crate) fn leap_back(&mut self, cover: SeqNo, from: &[u8]) -> Result<(), Error> {
+        let segments = &self.run.segments;
+        let older = |segment: &Segment| segment.table.record().last_sequence < cover;
+        let passed = |segment: &&Segment| older(segment) && from <= &segment.span.start[..];
+        let passed = segments[..=self.at].iter().rev().take_while(passed).count();
+        let Some(at) = self.at.checked_sub(passed) else {
+            self.cursor = None;
+            return Ok(());
+        };
+        if older(&segments[at]) && from < &segments[at].span.end[..] {
+            self.open(at)?;
+            if let Some(cursor) = &mut self.cursor {
+                cursor.seek_before(&key::internal_key(from, Trailer::NEWEST))?;
+            }
+        } else if passed > 0 {
+            self.start_at_end(at)?;
         }
         self.settle_back()
     }
@@ -172,7 +214,7 @@ impl RunCursor {
     }
 }
 
-fn segments_at(run: &Run, at: usize) -> Option<&crate::version::Segment> {
+fn segments_at(run: &Run, at: usize) -> Option<&Segment> {
     run.segments.get(at)
 }
 
@@ -184,9 +226,8 @@ mod tests {
     use crate::handle::{TableHandle, TableSpace};
     use crate::key::{KeySpaceId, Kind};
     use crate::table::{Compression, TableBuilder, TableLayout};
-    use crate::version::Segment;
     use terrace_env::store::{CreateOptions, FileKind, MemoryStore, Rank, Store, Transaction};
-    use terrace_env::{ByteCount, MemoryGauge, SeqNo};
+    use terrace_env::{ByteCount, MemoryGauge};
     use terrace_policy::{RunId, Span};
 
     fn full(number: u8) -> Vec<u8> {
@@ -227,7 +268,7 @@ mod tests {
             span: Span::new(full(start), full(end)),
             size: ByteCount(1),
         });
-        let run = Arc::new(Run { id: RunId(1), segments: segments.to_vec() });
+        let run = Arc::new(Run::new(RunId(1), segments.to_vec()));
         let held: Vec<u8> = ranges.iter().flat_map(|&(_, start, end)| start..end).collect();
         let mut cursor = RunCursor::new(run, Walk::Scan);
         let number = |cursor: &RunCursor| cursor.key().map(|found| key::split(found).0[4]);

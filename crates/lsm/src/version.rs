@@ -9,13 +9,14 @@
 
 use std::sync::Arc;
 
-use terrace_env::{ByteCount, Cause};
+use terrace_env::{ByteCount, Cause, SeqNo};
 use terrace_policy::{LevelView, Place, RunId, RunView, SegmentView, Span, TreeView};
 
 use crate::Error;
 use crate::handle::TableHandle;
 use crate::key;
 use crate::memtable::Found;
+use crate::ranges::{Fragment, Stretch};
 use crate::table::hash;
 
 /// A range of a table that counts.
@@ -27,18 +28,32 @@ pub(crate) struct Segment {
 }
 
 impl Segment {
+    /// Whether its table has range tombstones.
+    pub(crate) fn has_ranges(&self) -> bool {
+        self.table.record().ranges.is_some()
+    }
+
+    /// The range tombstones that count, cut to its span. Opens the table if it has any.
+    pub(crate) fn ranges(&self, cause: Cause) -> Result<Vec<Fragment>, Error> {
+        if !self.has_ranges() {
+            return Ok(Vec::new());
+        }
+        Ok(self.table.table(cause)?.ranges().within(&self.span).collect())
+    }
+
     fn view(&self) -> SegmentView {
         let (record, whole) = (self.table.record(), self.table.size().0.max(1));
         let share = |count: u64| {
             let part = u128::from(count) * u128::from(self.size.0.min(whole)) / u128::from(whole);
             part as u64
         };
+        let ranges = record.ranges.as_ref().map_or(0, |ranges| share(ranges.count).max(1));
         SegmentView {
             file: self.table.id(),
             span: self.span.clone(),
             size: self.size,
-            entries: share(record.entries),
-            tombstones: share(record.tombstones),
+            entries: share(record.entries) + ranges,
+            tombstones: share(record.tombstones) + ranges,
         }
     }
 }
@@ -48,9 +63,38 @@ impl Segment {
 pub(crate) struct Run {
     pub(crate) id: RunId,
     pub(crate) segments: Vec<Segment>,
+    has_ranges: bool,
 }
 
 impl Run {
+    /// A run of segments in key order.
+    pub(crate) fn new(id: RunId, segments: Vec<Segment>) -> Self {
+        let has_ranges = segments.iter().any(Segment::has_ranges);
+        Self { id, segments, has_ranges }
+    }
+
+    /// Whether any of its tables has range tombstones.
+    pub(crate) fn has_ranges(&self) -> bool {
+        self.has_ranges
+    }
+
+    /// What its range tombstones mean for a key and for those around it, as far as its segment or
+    /// the gap between two goes.
+    pub(crate) fn ranges_at(&self, full_key: &[u8], at: SeqNo) -> Result<Stretch, Error> {
+        let next = self.segments.partition_point(|segment| &segment.span.end[..] <= full_key);
+        let Some(segment) = self.segment_of(full_key) else {
+            let from = next.checked_sub(1).map(|before| self.segments[before].span.end.clone());
+            let until = self.segments.get(next).map(|behind| behind.span.start.clone());
+            return Ok(Stretch { cover: None, from, until });
+        };
+        let Span { start, end } = segment.span.clone();
+        let within = Stretch { cover: None, from: Some(start), until: Some(end) };
+        if !segment.has_ranges() {
+            return Ok(within);
+        }
+        Ok(segment.table.table(Cause::Read)?.ranges().at(full_key, at).and(within))
+    }
+
     /// The only segment that may hold the key.
     fn segment_of(&self, full_key: &[u8]) -> Option<&Segment> {
         let at = self.segments.partition_point(|segment| &segment.span.end[..] <= full_key);
@@ -77,7 +121,9 @@ impl Version {
             let runs = &mut levels[level];
             match runs.iter_mut().find(|run| run.id == place.run) {
                 Some(run) => run.segments.push(segment),
-                None => runs.push(Run { id: place.run, segments: vec![segment] }),
+                None => {
+                    runs.push(Run { id: place.run, segments: vec![segment], has_ranges: false })
+                }
             }
         }
         let mut version = Self::default();
@@ -86,6 +132,7 @@ impl Version {
             for run in &mut runs {
                 run.segments.sort_by(|a, b| a.span.start.cmp(&b.span.start));
                 check_run(level, run)?;
+                run.has_ranges = run.segments.iter().any(Segment::has_ranges);
             }
             version.levels.push(runs.into_iter().map(Arc::new).collect());
         }
@@ -130,17 +177,21 @@ impl Version {
     /// The newest entry at or behind `seek_key`, an internal key, that is of the same full key.
     /// Also tells how many tables had to be searched.
     pub(crate) fn get(&self, seek_key: &[u8]) -> Result<(Option<Found>, u32), Error> {
-        let (full_key, _) = key::split(seek_key);
+        let (full_key, trailer) = key::split(seek_key);
         let (mut key_hash, mut searched) = (None, 0);
         for (_, run) in self.places() {
             let Some(segment) = run.segment_of(full_key) else { continue };
             let table = segment.table.table(Cause::Read)?;
-            if !table.may_hold(*key_hash.get_or_insert_with(|| hash(full_key))) {
-                continue;
+            let cover = table.ranges().cover(full_key, trailer.sequence());
+            if table.may_hold(*key_hash.get_or_insert_with(|| hash(full_key))) {
+                searched += 1;
+                if let Some(found) = table.get(seek_key, cover)? {
+                    return Ok((Some(found), searched));
+                }
             }
-            searched += 1;
-            if let Some(found) = table.get(seek_key)? {
-                return Ok((Some(found), searched));
+            // What is older than the tombstone is hidden, and nothing further down is newer.
+            if cover.is_some() {
+                return Ok((Some(Found::Deleted), searched));
             }
         }
         Ok((None, searched))

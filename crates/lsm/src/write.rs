@@ -14,6 +14,7 @@ use std::sync::atomic::Ordering;
 use terrace_env::SeqNo;
 use terrace_env::sync::{Condvar, Mutex};
 
+use crate::annotation::FEATURE_RANGE_DELETES;
 use crate::batch::Batch;
 use crate::log::ActiveLog;
 use crate::shared::Shared;
@@ -78,10 +79,22 @@ impl Shared {
         if space.0 >= self.spaces_end.load(Ordering::Acquire) {
             return Err(Error::UnknownKeySpace(space));
         }
+        if batch.has_ranges() {
+            self.announce(FEATURE_RANGE_DELETES)?;
+        }
         if batch.is_empty() && durability == Durability::Buffered {
             return Ok(());
         }
         self.submit(batch, durability, false)
+    }
+
+    /// Sees to it that who does not understand a feature does not open the store any more.
+    fn announce(&self, feature: u32) -> Result<(), Error> {
+        let features = self.state.lock().record.features;
+        if features & feature == feature {
+            return Ok(());
+        }
+        self.commit_record(|record| record.features |= feature)
     }
 
     /// Hands the active memtable over to the flush, if there is anything in it.

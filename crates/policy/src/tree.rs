@@ -93,9 +93,9 @@ pub struct SegmentView {
     pub span: Span,
     /// About how many bytes of the table that is.
     pub size: ByteCount,
-    /// About how many entries.
+    /// About how many entries, range tombstones among them.
     pub entries: u64,
-    /// How many of these are tombstones.
+    /// How many of these are tombstones, of a key or of a range.
     pub tombstones: u64,
 }
 

@@ -1,7 +1,7 @@
 //! Writes that are applied together.
 
 use terrace_env::ByteCount;
-use terrace_lsm::KeySpaceId;
+use terrace_lsm::{Bounds, KeySpaceId};
 
 use crate::KeySpace;
 
@@ -38,6 +38,19 @@ impl Batch {
     /// Removes what is under `key` of a key space.
     pub fn delete_in(&mut self, space: &KeySpace, key: &[u8]) -> &mut Self {
         self.0.delete(space.id(), key);
+        self
+    }
+
+    /// Removes what is in the range of the default key space, as a single write: what the batch has
+    /// put there before is removed as well, what it puts there later stays.
+    pub fn delete_range(&mut self, bounds: impl Into<Bounds>) -> &mut Self {
+        self.0.delete_range(KeySpaceId::DEFAULT, &bounds.into());
+        self
+    }
+
+    /// Removes what is in the range of a key space, as a single write.
+    pub fn delete_range_in(&mut self, space: &KeySpace, bounds: impl Into<Bounds>) -> &mut Self {
+        self.0.delete_range(space.id(), &bounds.into());
         self
     }
 

@@ -114,6 +114,29 @@ impl Db {
         self.default.delete(key)
     }
 
+    /// Removes everything in the range, by one write, however much it is: it is gone at once, and
+    /// its space comes back in the background, where whole tables lie in the range almost without
+    /// reading or writing anything. Snapshots go on seeing it, and keep its space.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use terrace::{Bounds, Db, MemoryStore, Options};
+    /// # fn main() -> Result<(), terrace::Error> {
+    /// let db = Db::open(Arc::new(MemoryStore::new()), Options::default())?;
+    /// for key in [b"log/1", b"log/2", b"log/3"] {
+    ///     db.put(key, b"")?;
+    /// }
+    /// db.delete_range(b"log/1".as_slice()..b"log/3")?;
+    /// assert_eq!(db.scan(..)?.count(), 1);
+    /// db.delete_range(Bounds::prefix(b"log/"))?;
+    /// assert_eq!(db.scan(..)?.count(), 0);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn delete_range(&self, bounds: impl Into<Bounds>) -> Result<(), Error> {
+        self.default.delete_range(bounds)
+    }
+
     /// The value under `key`.
     pub fn get(&self, key: &[u8]) -> Result<Option<Bytes>, Error> {
         self.default.get(key)

@@ -43,6 +43,13 @@ impl KeySpace {
         self.inner.write(batch, None)
     }
 
+    /// Removes everything in the range, by one write; see [`Db::delete_range`](crate::Db).
+    pub fn delete_range(&self, bounds: impl Into<Bounds>) -> Result<(), Error> {
+        let mut batch = Batch::new();
+        batch.delete_range_in(self, bounds);
+        self.inner.write(batch, None)
+    }
+
     /// The value under `key`.
     pub fn get(&self, key: &[u8]) -> Result<Option<Bytes>, Error> {
         Ok(self.inner.engine.get(self.id, key)?)

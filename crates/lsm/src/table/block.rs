@@ -32,10 +32,11 @@ impl Block {
             Err(Error::corruption(table.region("block"), offset, expected, got))
         };
         let Some((rest, restarts)) = contents.split_last_chunk::<4>() else {
-            return corrupt("at least 8 bytes of contents", contents.len());
+            return corrupt("at least 4 bytes of contents", contents.len());
         };
         let restarts = u32::from_le_bytes(*restarts) as usize;
-        if restarts == 0 || restarts > rest.len() / 4 {
+        let empty = restarts == 0 && rest.is_empty();
+        if !empty && (restarts == 0 || restarts > rest.len() / 4) {
             return corrupt("1 or more restart points that fit the block", restarts);
         }
         let entries_end = rest.len() - restarts * 4;

@@ -68,6 +68,9 @@ impl BlockCursor {
 
     /// Moves to the first entry at or behind `target`, an internal key.
     pub(crate) fn seek(&mut self, target: &[u8]) -> Result<(), Error> {
+        if self.block.restarts == 0 {
+            return Ok(());
+        }
         // The last restart point whose key is before the target, or the first of all.
         let (mut low, mut high) = (0, self.block.restarts);
         while high - low > 1 {
@@ -89,6 +92,9 @@ impl BlockCursor {
     }
 
     pub(crate) fn seek_to_last(&mut self) -> Result<(), Error> {
+        if self.block.restarts == 0 {
+            return Ok(());
+        }
         self.pass(self.block.restarts - 1, self.block.entries_end)?;
         self.step_back();
         Ok(())

@@ -11,8 +11,10 @@ use super::compression::Compression;
 use super::filter;
 use super::footer::{FOOTER_BYTES, Features, Footer, Properties};
 use super::frame::{Handle, TableName};
+use super::range_block;
 use crate::Error;
 use crate::key::{self, Kind, Trailer};
+use crate::ranges::{Fragment, Fragments};
 
 /// A data block shares nothing with the key before at every so many entries: 16 costs a search 8
 /// entries on average and a block some 5 % (LevelDB's and RocksDB's choice).
@@ -51,6 +53,7 @@ pub(crate) struct TableBuilder {
     closed: Option<(Handle, Vec<u8>)>,
     hashes: Vec<u64>,
     features: Features,
+    ranges: Vec<Fragment>,
     properties: Properties,
 }
 
@@ -67,6 +70,7 @@ impl TableBuilder {
             closed: None,
             hashes: Vec::new(),
             features: Features::default(),
+            ranges: Vec::new(),
             properties: Properties { first_sequence: SeqNo::MAX, ..Properties::default() },
         }
     }
@@ -85,6 +89,19 @@ impl TableBuilder {
         Ok(())
     }
 
+    /// Adds range tombstones behind all others.
+    pub(crate) fn add_ranges(&mut self, fragments: Vec<Fragment>) {
+        for fragment in &fragments {
+            let properties = &mut self.properties;
+            let newest = fragment.sequences.iter().max().copied().unwrap_or_default();
+            let oldest = fragment.sequences.iter().min().copied().unwrap_or_default();
+            properties.first_sequence = properties.first_sequence.min(oldest);
+            properties.last_sequence = properties.last_sequence.max(newest);
+            properties.plain_bytes += fragment.bytes() as u64;
+        }
+        self.ranges.extend(fragments);
+    }
+
     /// About the size of the file if it were finished now.
     pub(crate) fn estimated_size(&self) -> ByteCount {
         let filter = self.hashes.len() as u64 * u64::from(self.layout.filter_bits) / 8;
@@ -94,7 +111,8 @@ impl TableBuilder {
 
     /// Writes what is left and ends the file; it can then be sealed.
     pub(crate) fn finish(mut self) -> Result<BuiltTable, Error> {
-        assert!(self.properties.entries > 0, "a table without an entry");
+        let ranges = Fragments::new(std::mem::take(&mut self.ranges));
+        assert!(self.properties.entries > 0 || !ranges.is_empty(), "a table of nothing");
         self.close_block()?;
         if let Some((handle, last)) = self.closed.take() {
             self.add_to_index(&last, handle);
@@ -107,6 +125,7 @@ impl TableBuilder {
         };
         let index = self.index.finish();
         let index = self.write_block(index, self.layout.compression)?;
+        self.write_ranges(&ranges)?;
         let properties = self.write_block(self.properties.encode(), Compression::None)?;
         let length = self.offset + FOOTER_BYTES as u64;
         let (features, tag) = (self.features, self.name.tag);
@@ -119,6 +138,18 @@ impl TableBuilder {
             size: ByteCount(length),
             properties: self.properties,
         })
+    }
+
+    fn write_ranges(&mut self, ranges: &Fragments) -> Result<(), Error> {
+        let Some(summary) = ranges.summary() else { return Ok(()) };
+        if self.properties.entries == 0 {
+            self.properties.smallest = summary.span.start.to_vec();
+            self.properties.largest = summary.span.start.to_vec();
+        }
+        let handle = self.write_block(range_block::encode(ranges), self.layout.compression)?;
+        self.properties.ranges = Some((handle, summary));
+        self.features.add(Features::RANGES);
+        Ok(())
     }
 
     fn count(&mut self, full_key: &[u8], trailer: Trailer, value_len: usize) {

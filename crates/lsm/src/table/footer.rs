@@ -4,9 +4,11 @@
 use terrace_env::checksum::crc32c;
 use terrace_env::codec::{DecodeError, Reader, Writer};
 use terrace_env::{FileId, SeqNo};
+use terrace_policy::Span;
 
 use super::frame::{FRAME_BYTES, Handle};
 use crate::Error;
+use crate::ranges::RangeSummary;
 
 /// The size of a footer.
 pub(crate) const FOOTER_BYTES: usize = 80;
@@ -22,8 +24,15 @@ pub(crate) struct Features(u32);
 impl Features {
     /// There are blocks compressed by Zstandard.
     pub(crate) const ZSTD: Self = Self(1);
+    /// It holds range tombstones; the properties tell where.
+    pub(crate) const RANGES: Self = Self(2);
     /// Those that this version understands.
-    const KNOWN: Self = Self::ZSTD;
+    const KNOWN: Self = Self(Self::ZSTD.0 | Self::RANGES.0);
+
+    /// Whether it has those of `other`.
+    pub(crate) fn has(self, other: Self) -> bool {
+        self.0 & other.0 == other.0
+    }
 
     /// Adds those of `other`.
     pub(crate) fn add(&mut self, other: Self) {
@@ -162,6 +171,8 @@ pub(crate) struct Properties {
     pub(crate) largest: Vec<u8>,
     /// Keys and values, before compression.
     pub(crate) plain_bytes: u64,
+    /// Where its range tombstones lie, if it has any.
+    pub(crate) ranges: Option<(Handle, RangeSummary)>,
 }
 
 impl Properties {
@@ -178,13 +189,23 @@ impl Properties {
         property(5, &self.smallest);
         property(6, &self.largest);
         property(7, &self.plain_bytes.to_le_bytes());
+        if let Some((handle, summary)) = &self.ranges {
+            let mut place = handle.offset.to_le_bytes().to_vec();
+            place.put_u32(handle.size);
+            property(8, &place);
+            let mut known = summary.count.to_le_bytes().to_vec();
+            known.put_prefixed(&summary.span.start);
+            known.put_prefixed(&summary.span.end);
+            property(9, &known);
+        }
         bytes
     }
 
     pub(crate) fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
         let mut reader = Reader::new(bytes);
         let mut properties = Self::default();
-        let (mut last, mut seen) = (0, 0u8);
+        let (mut last, mut seen) = (0, 0u16);
+        let mut range_block = None;
         while !reader.is_empty() {
             let id = reader.u16("property id")?;
             if id <= last {
@@ -201,15 +222,36 @@ impl Properties {
                 5 => properties.smallest = value.to_vec(),
                 6 => properties.largest = value.to_vec(),
                 7 => properties.plain_bytes = number()?,
+                8 => range_block = Some(read_handle(value)?),
+                9 => {
+                    let summary = read_summary(value)?;
+                    properties.ranges = range_block.map(|handle| (handle, summary));
+                }
                 _ => continue,
             }
             seen |= 1 << id;
         }
-        if seen != 0b1111_1110 {
-            return Err(reader.wrong("properties", 0, "properties 1 to 7", u64::from(seen)));
+        if seen != 0b1111_1110 && seen != 0b11_1111_1110 {
+            let expected = "properties 1 to 7, or 1 to 9";
+            return Err(reader.wrong("properties", 0, expected, u64::from(seen)));
         }
         Ok(properties)
     }
+}
+
+fn read_handle(value: &[u8]) -> Result<Handle, DecodeError> {
+    let mut reader = Reader::new(value);
+    let handle = Handle { offset: reader.u64("range block")?, size: reader.u32("range block")? };
+    reader.finish("range block")?;
+    Ok(handle)
+}
+
+fn read_summary(value: &[u8]) -> Result<RangeSummary, DecodeError> {
+    let mut reader = Reader::new(value);
+    let count = reader.u64("range tombstones")?;
+    let span = Span::new(reader.prefixed("first start")?, reader.prefixed("last end")?);
+    reader.finish("range tombstones")?;
+    Ok(RangeSummary { count, span })
 }
 
 #[cfg(test)]
@@ -268,13 +310,22 @@ mod tests {
             smallest: b"\0\0\0\0a".to_vec(),
             largest: b"\0\0\0\0z".to_vec(),
             plain_bytes: 77,
+            ranges: None,
         };
         let mut bytes = properties.encode();
-        bytes.put_u16(8);
+        bytes.put_u16(80);
         bytes.put_prefixed(b"from the future");
         assert_eq!(Properties::decode(&bytes).as_ref(), Ok(&properties));
         for len in 0..properties.encode().len() {
             assert!(Properties::decode(&bytes[..len]).is_err(), "{len}");
+        }
+        let summary = RangeSummary { count: 5, span: Span::new(*b"\0\0\0\0b", *b"\0\0\0\0x") };
+        let ranges = Some((Handle { offset: 9, size: 99 }, summary));
+        let properties = Properties { ranges, ..properties };
+        let bytes = properties.encode();
+        assert_eq!(Properties::decode(&bytes).as_ref(), Ok(&properties));
+        for len in 0..bytes.len() {
+            assert_ne!(Properties::decode(&bytes[..len]).as_ref(), Ok(&properties), "{len}");
         }
     }
 }

@@ -30,6 +30,15 @@ impl Handle {
         bytes
     }
 
+    /// The handle, if the block lies before `limit`.
+    pub(crate) fn before(self, limit: u64) -> Result<Self, DecodeError> {
+        let end = self.offset.checked_add(u64::from(self.size));
+        if end.is_some_and(|end| end <= limit) && self.size as usize > FRAME_BYTES {
+            return Ok(self);
+        }
+        Err(Reader::new(&[]).wrong("block", 0, "a block before the properties", self.offset))
+    }
+
     /// Reads a handle of a block that must end by `limit`.
     pub(crate) fn decode(bytes: &[u8], limit: u64) -> Result<Self, DecodeError> {
         let mut reader = Reader::new(bytes);

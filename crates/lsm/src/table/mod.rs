@@ -9,6 +9,9 @@ mod cursor;
 mod filter;
 mod footer;
 mod frame;
+mod range_block;
+#[cfg(test)]
+mod range_specimens;
 mod reader;
 #[cfg(test)]
 mod specimens;

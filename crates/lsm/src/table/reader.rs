@@ -7,17 +7,19 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use terrace_env::store::FileReader;
-use terrace_env::{ByteCount, Cause, MemoryGauge, MemoryLease};
+use terrace_env::{ByteCount, Cause, MemoryGauge, MemoryLease, SeqNo};
 
 use super::block::Block;
 use super::block_cursor::BlockCursor;
 use super::filter::Filter;
-use super::footer::{FOOTER_BYTES, Footer, Properties};
+use super::footer::{FOOTER_BYTES, Features, Footer, Properties};
 use super::frame::{Handle, TableName};
+use super::range_block;
 use crate::Error;
 use crate::cache::BlockCache;
 use crate::key::{self, Kind};
 use crate::memtable::Found;
+use crate::ranges::Fragments;
 
 /// An open table.
 pub(crate) struct Table {
@@ -26,6 +28,7 @@ pub(crate) struct Table {
     index: Block,
     filter: Option<Filter>,
     properties: Properties,
+    ranges: Fragments,
     data_end: u64,
     cache: Arc<BlockCache>,
     _memory: MemoryLease,
@@ -57,11 +60,30 @@ impl Table {
         let properties = part("properties", footer.properties)?;
         let properties = Properties::decode(&properties)
             .map_err(|e| Error::decode(name.region("properties"), footer.properties.offset, &e))?;
+        let ranges = match &properties.ranges {
+            None => Fragments::default(),
+            Some((handle, _)) => {
+                let limit = footer.properties.offset;
+                let handle = handle.before(limit).map_err(|error| {
+                    Error::decode(name.region("properties"), footer.properties.offset, &error)
+                })?;
+                range_block::decode(&part("range block", handle)?)
+                    .map_err(|e| Error::decode(name.region("range block"), handle.offset, &e))?
+            }
+        };
+        if footer.features.has(Features::RANGES) == ranges.is_empty()
+            || properties.ranges.as_ref().map(|(_, summary)| summary) != ranges.summary().as_ref()
+        {
+            let expected = format!("{:?}", properties.ranges);
+            let (region, at) = (name.region("range block"), footer.properties.offset);
+            return Err(Error::corruption(region, at, expected, format!("{:?}", ranges.summary())));
+        }
         let blocks = [footer.filter, Some(footer.index), Some(footer.properties)];
         let data_end = blocks.iter().flatten().map(|handle| handle.offset).min().unwrap_or(0);
-        let memory = index.contents().len() + filter.as_ref().map_or(0, Filter::bytes);
+        let memory =
+            index.contents().len() + filter.as_ref().map_or(0, Filter::bytes) + ranges.bytes();
         let memory = gauge.lease(memory);
-        Ok(Self { file, name, index, filter, properties, data_end, cache, _memory: memory })
+        Ok(Self { file, name, index, filter, properties, ranges, data_end, cache, _memory: memory })
     }
 
     pub(crate) fn name(&self) -> TableName {
@@ -72,13 +94,22 @@ impl Table {
         &self.properties
     }
 
+    pub(crate) fn ranges(&self) -> &Fragments {
+        &self.ranges
+    }
+
     /// Whether the key of this [`hash`](super::hash) may be in the table; `false` is certain.
     pub(crate) fn may_hold(&self, hash: u64) -> bool {
         self.filter.as_ref().is_none_or(|filter| filter.may_hold(hash))
     }
 
-    /// The first entry at or behind `seek_key`, if it is of the same full key.
-    pub(crate) fn get(&self, seek_key: &[u8]) -> Result<Option<Found>, Error> {
+    /// The first entry at or behind `seek_key`, if it is of the same full key. `cover`: the newest
+    /// range tombstone over the key.
+    pub(crate) fn get(
+        &self,
+        seek_key: &[u8],
+        cover: Option<SeqNo>,
+    ) -> Result<Option<Found>, Error> {
         let mut index = BlockCursor::new(self.index.clone());
         index.seek(seek_key)?;
         let mut data: Option<BlockCursor> = None;
@@ -98,13 +129,15 @@ impl Table {
                 index.next()?;
                 continue;
             };
-            let (full_key, _) = key::split(found);
+            let (full_key, trailer) = key::split(found);
             if full_key != key::split(seek_key).0 {
                 return Ok(None);
             }
-            return Ok(Some(match self.kind_of(found, cursor.block_offset())? {
-                Kind::Put => Found::Value(cursor.value()),
-                Kind::Delete => Found::Deleted,
+            let kind = self.kind_of(found, cursor.block_offset())?;
+            let hidden = cover.is_some_and(|cover| trailer.sequence() < cover);
+            return Ok(Some(match kind {
+                Kind::Put if !hidden => Found::Value(cursor.value()),
+                Kind::Put | Kind::Delete | Kind::RangeDelete => Found::Deleted,
             }));
         }
         Ok(None)

@@ -13,6 +13,7 @@ use crate::cache::BlockCache;
 use crate::golden::{damaged, readable_specimen, specimen};
 use crate::key::{self, KeySpaceId, Kind, Trailer, full_key, internal_key};
 use crate::memtable::Found;
+use crate::ranges::Fragment;
 
 const FILE: FileId = FileId(77);
 
@@ -66,7 +67,7 @@ impl FileReader for File {
     }
 }
 
-type Entry = (Vec<u8>, Vec<u8>);
+pub(super) type Entry = (Vec<u8>, Vec<u8>);
 
 fn entry(space: u32, user_key: &[u8], sequence: u64, kind: Kind, value: &[u8]) -> Entry {
     let full = full_key(KeySpaceId(space), user_key);
@@ -74,7 +75,7 @@ fn entry(space: u32, user_key: &[u8], sequence: u64, kind: Kind, value: &[u8]) -
 }
 
 /// Several blocks, versions and tombstones, two key spaces, empty and long keys and values.
-fn entries() -> Vec<Entry> {
+pub(super) fn entries() -> Vec<Entry> {
     let mut entries = vec![entry(0, b"", 50, Kind::Put, b"empty key")];
     for i in 0..24u32 {
         let user_key = format!("user{:04}/name", i * 3);
@@ -95,12 +96,22 @@ fn entries() -> Vec<Entry> {
 }
 
 fn build(entries: &[Entry], compression: Compression, filter_bits: u8) -> Vec<u8> {
+    build_with(entries, Vec::new(), compression, filter_bits)
+}
+
+pub(super) fn build_with(
+    entries: &[Entry],
+    ranges: Vec<Fragment>,
+    compression: Compression,
+    filter_bits: u8,
+) -> Vec<u8> {
     let file = File::default();
     let layout = TableLayout { block_size: ByteCount(256), compression, filter_bits };
     let mut builder = TableBuilder::new(Box::new(file.clone()), layout);
     for (key, value) in entries {
         builder.add(key, value).unwrap();
     }
+    builder.add_ranges(ranges);
     let estimate = builder.estimated_size();
     let built = builder.finish().unwrap();
     assert_eq!(built.properties.entries, entries.len() as u64);
@@ -110,7 +121,7 @@ fn build(entries: &[Entry], compression: Compression, filter_bits: u8) -> Vec<u8
     bytes
 }
 
-fn open(bytes: &[u8]) -> Result<Arc<Table>, Error> {
+pub(super) fn open(bytes: &[u8]) -> Result<Arc<Table>, Error> {
     let file = File(Arc::new(Mutex::new(bytes.to_vec())));
     let cache = BlockCache::new(ByteCount::mib(1), ByteCount(256));
     let gauge = MemoryGauge::new("test");
@@ -118,7 +129,7 @@ fn open(bytes: &[u8]) -> Result<Arc<Table>, Error> {
 }
 
 /// All entries by a walk, and the first of each key by search.
-fn read(bytes: &[u8], walk: Walk) -> Result<(Vec<Entry>, Vec<Option<Found>>), Error> {
+pub(super) fn read(bytes: &[u8], walk: Walk) -> Result<(Vec<Entry>, Vec<Option<Found>>), Error> {
     let table = open(bytes)?;
     let mut cursor = TableCursor::new(Arc::clone(&table), walk);
     cursor.seek_to_first()?;
@@ -131,7 +142,7 @@ fn read(bytes: &[u8], walk: Walk) -> Result<(Vec<Entry>, Vec<Option<Found>>), Er
     for (key, _) in entries() {
         let (full, _) = key::split(&key);
         let may_hold = table.may_hold(hash(full));
-        let got = table.get(&internal_key(full, Trailer::seek(SeqNo::MAX)))?;
+        let got = table.get(&internal_key(full, Trailer::seek(SeqNo::MAX)), None)?;
         assert!(may_hold || got.is_none(), "a filter that denies a key that is there");
         found.push(got);
     }
@@ -139,7 +150,7 @@ fn read(bytes: &[u8], walk: Walk) -> Result<(Vec<Entry>, Vec<Option<Found>>), Er
 }
 
 /// What searches must find: the newest entry of each key.
-fn newest() -> Vec<Option<Found>> {
+pub(super) fn newest() -> Vec<Option<Found>> {
     let entries = entries();
     let of = |key: &[u8]| {
         let (full, _) = key::split(key);

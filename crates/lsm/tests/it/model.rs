@@ -14,6 +14,23 @@ use terrace_policy::{Leveled, LeveledOptions};
 
 /// One write: a value, or `None` for a delete.
 pub(crate) type Write = (KeySpaceId, Vec<u8>, Option<Vec<u8>>);
+
+/// One entry of a batch.
+#[derive(Clone, Debug)]
+pub(crate) enum Change {
+    /// Of one key.
+    Key(Write),
+    /// A delete of a range: its key space, its first key, and the first behind it, or `None` for
+    /// all the rest.
+    Range(KeySpaceId, Vec<u8>, Option<Vec<u8>>),
+}
+
+impl From<Write> for Change {
+    fn from(write: Write) -> Self {
+        Self::Key(write)
+    }
+}
+
 /// The contents of all key spaces.
 pub(crate) type Contents = BTreeMap<(KeySpaceId, Vec<u8>), Vec<u8>>;
 
@@ -25,23 +42,31 @@ pub(crate) struct Model {
     /// What it holds for certain after a power cut, before the writes in `unsynced`.
     durable: Contents,
     /// Batches that a power cut may take back, in order.
-    unsynced: Vec<Vec<Write>>,
+    unsynced: Vec<Vec<Change>>,
 }
 
-fn apply(contents: &mut Contents, writes: &[Write]) {
-    for (space, key, value) in writes {
-        match value {
-            Some(value) => contents.insert((*space, key.clone()), value.clone()),
-            None => contents.remove(&(*space, key.clone())),
-        };
+fn apply(contents: &mut Contents, changes: &[Change]) {
+    for change in changes {
+        match change {
+            Change::Key((space, key, Some(value))) => {
+                contents.insert((*space, key.clone()), value.clone());
+            }
+            Change::Key((space, key, None)) => {
+                contents.remove(&(*space, key.clone()));
+            }
+            Change::Range(space, start, end) => contents.retain(|(of, key), _| {
+                of != space || key < start || end.as_ref().is_some_and(|end| key >= end)
+            }),
+        }
     }
 }
 
 impl Model {
     /// A batch was written.
-    pub(crate) fn write(&mut self, writes: Vec<Write>) {
-        apply(&mut self.now, &writes);
-        self.unsynced.push(writes);
+    pub(crate) fn write<W: Into<Change>>(&mut self, writes: Vec<W>) {
+        let changes: Vec<Change> = writes.into_iter().map(Into::into).collect();
+        apply(&mut self.now, &changes);
+        self.unsynced.push(changes);
     }
 
     /// Everything written so far is durable.
@@ -82,12 +107,18 @@ impl Model {
 }
 
 /// A batch of these writes.
-pub(crate) fn batch(writes: &[Write]) -> Batch {
+pub(crate) fn batch<W: Clone + Into<Change>>(writes: &[W]) -> Batch {
     let mut batch = Batch::new();
-    for (space, key, value) in writes {
-        match value {
-            Some(value) => batch.put(*space, key, value),
-            None => batch.delete(*space, key),
+    for change in writes.iter().cloned().map(Into::into) {
+        match change {
+            Change::Key((space, key, Some(value))) => batch.put(space, &key, &value),
+            Change::Key((space, key, None)) => batch.delete(space, &key),
+            Change::Range(space, start, Some(end)) => {
+                batch.delete_range(space, &Bounds::from(start..end))
+            }
+            Change::Range(space, start, None) => {
+                batch.delete_range(space, &Bounds::starting_at(&start))
+            }
         };
     }
     batch

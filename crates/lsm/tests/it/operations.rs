@@ -7,7 +7,7 @@ use terrace_env::store::{CrashMode, MemoryStore};
 use terrace_env::{runner, test_seeds};
 use terrace_lsm::{Bounds, Durability, Engine, KeySpaceId, Snapshot};
 
-use crate::model::{self, Contents, Model, Write, batch, contents, open};
+use crate::model::{self, Change, Contents, Model, Write, batch, contents, open};
 use crate::walks::{Held, Walk, check_both_ends};
 
 const KEYS: u64 = 150;
@@ -23,6 +23,8 @@ pub(crate) struct Run {
     pub(crate) engine: Engine,
     pub(crate) model: Model,
     random: Random,
+    /// The share of range deletes among the writes.
+    ranges: f64,
     spaces: Vec<KeySpaceId>,
     snapshots: Vec<(Snapshot, Contents)>,
     /// Cursors that live on while everything changes.
@@ -34,12 +36,14 @@ impl Run {
         let store = model::slow_store(seed);
         let engine = open(&store);
         let spaces = vec![KeySpaceId::DEFAULT, engine.create_key_space("users").unwrap()];
-        let random = Random::seeded(seed);
+        let mut random = Random::seeded(seed);
+        let ranges = [0.0, 0.002, 0.02, 0.1, 0.4][random.random_range(0..5)];
         Self {
             store,
             engine,
             model: Model::default(),
             random,
+            ranges,
             spaces,
             snapshots: Vec::new(),
             walks: Vec::new(),
@@ -50,6 +54,24 @@ impl Run {
         let space = self.spaces[self.random.random_range(0..self.spaces.len())];
         let number = self.random.random_range(0..KEYS);
         (space, key_of(number))
+    }
+
+    fn change(&mut self) -> Change {
+        if !self.random.random_bool(self.ranges) {
+            return Change::Key(self.write());
+        }
+        let (space, key) = self.key();
+        match self.random.random_range(0..20) {
+            0 => Change::Range(space, key, None),
+            1..6 => Change::Range(space, key, Some(self.key().1)),
+            // Mostly a few keys: what is never deleted is compacted, too.
+            _ => {
+                let mut end = key.clone();
+                end.truncate(self.random.random_range(0..=key.len()));
+                end.push(self.random.random_range(b'0'..=b'2'));
+                Change::Range(space, key, Some(end))
+            }
+        }
     }
 
     fn write(&mut self) -> Write {
@@ -71,7 +93,7 @@ impl Run {
 
     pub(crate) fn write_some(&mut self) {
         let count = if self.random.random_bool(0.7) { 1 } else { self.random.random_range(0..20) };
-        let writes: Vec<Write> = (0..count).map(|_| self.write()).collect();
+        let writes: Vec<Change> = (0..count).map(|_| self.change()).collect();
         let synced = self.random.random_bool(0.2);
         let durability = if synced { Durability::Synced } else { Durability::Buffered };
         self.engine.write(batch(&writes), durability).unwrap();
@@ -252,7 +274,7 @@ fn random_operations_agree_with_an_ordered_map() {
 #[test]
 fn writes_reach_every_part_of_the_tree() {
     runner::simulate(1, || {
-        let mut run = Run::new(1);
+        let mut run = Run { ranges: 0.001, ..Run::new(1) };
         let mut deepest = 0;
         for _ in 0..4000 {
             run.write_some();

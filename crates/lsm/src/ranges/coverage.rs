@@ -1,0 +1,71 @@
+//! What range tombstones hide from a reader who goes from key to key.
+//!
+//! The keys around the last one asked for, as far as the same is true of all of them in all places,
+//! are kept: as long as the reader stays among them, asking costs a comparison. A place without
+//! range tombstones is not among the places asked.
+
+use std::sync::Arc;
+
+use terrace_env::SeqNo;
+use terrace_policy::Key;
+
+use super::{Skyline, Stretch};
+use crate::Error;
+use crate::memtable::Memtable;
+use crate::version::Run;
+
+/// Where range tombstones are.
+#[derive(Debug)]
+enum Place {
+    Memory(Skyline),
+    Run(Arc<Run>),
+}
+
+/// The range tombstones that a reader of one sequence sees.
+#[derive(Debug)]
+pub(crate) struct Coverage {
+    places: Vec<Place>,
+    sequence: SeqNo,
+    /// What was found out last; of no keys at first.
+    around: Option<Stretch>,
+}
+
+impl Coverage {
+    /// `None` when there are no range tombstones in any of these.
+    pub(crate) fn of<'a>(
+        memtables: impl Iterator<Item = &'a Arc<Memtable>>,
+        runs: impl Iterator<Item = &'a Arc<Run>>,
+        sequence: SeqNo,
+    ) -> Option<Box<Self>> {
+        let memory = memtables.filter(|memtable| !memtable.ranges().is_empty());
+        let memory = memory.map(|memtable| memtable.ranges().at(sequence));
+        let memory = memory.filter(|skyline| !skyline.is_empty()).map(Place::Memory);
+        let runs = runs.filter(|run| run.has_ranges()).map(|run| Place::Run(Arc::clone(run)));
+        let places: Vec<_> = memory.chain(runs).collect();
+        (!places.is_empty()).then(|| Box::new(Self { places, sequence, around: None }))
+    }
+
+    /// Whether an entry of a key is hidden.
+    pub(crate) fn hides(&mut self, full_key: &[u8], sequence: SeqNo) -> Result<bool, Error> {
+        if !self.around.as_ref().is_some_and(|around| around.contains(full_key)) {
+            self.around = None;
+            let mut around = Stretch::default();
+            for place in &self.places {
+                around = around.and(match place {
+                    Place::Memory(skyline) => skyline.at(full_key),
+                    Place::Run(run) => run.ranges_at(full_key, self.sequence)?,
+                });
+            }
+            self.around = Some(around);
+        }
+        let cover = self.around.as_ref().and_then(|around| around.cover);
+        Ok(cover.is_some_and(|cover| sequence < cover))
+    }
+
+    /// Where the last entry asked for was hidden: the newest tombstone, the first key that it
+    /// hides, and the first behind.
+    pub(crate) fn around(&self) -> Option<(SeqNo, &Key, &Key)> {
+        let around = self.around.as_ref()?;
+        Some((around.cover?, around.from.as_ref()?, around.until.as_ref()?))
+    }
+}

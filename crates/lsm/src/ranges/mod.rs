@@ -1,0 +1,31 @@
+//! Range deletes: what hides a whole range of keys at once.
+//!
+//! | question | answered in |
+//! |---|---|
+//! | what is a range tombstone | `tombstone` |
+//! | where are the newest ones, while they are in memory | `memory`, `skyline` |
+//! | what form do they have in tables | `fragments` |
+//! | what do they hide from a reader who walks | `coverage` |
+//! | what do flushes and compactions do with them | `job` |
+//!
+//! An entry is hidden from a reader by a range tombstone over its key that is newer than it and not
+//! newer than the reader's sequence. A range tombstone is an entry of every key that it covers: of
+//! two places in the tree, the newer one has the newer entries *and tombstones* of every key. So a
+//! point read can end at the first place that knows anything of its key.
+//!
+//! Who has no range tombstones pays for none: memtables, runs and tables say so without a look
+//! inside.
+
+mod coverage;
+mod fragments;
+mod job;
+mod memory;
+mod skyline;
+mod tombstone;
+
+pub(crate) use coverage::Coverage;
+pub(crate) use fragments::{Fragment, Fragments};
+pub(crate) use job::JobRanges;
+pub(crate) use memory::MemoryRanges;
+pub(crate) use skyline::Skyline;
+pub(crate) use tombstone::{RangeSummary, RangeTombstone, Stretch};

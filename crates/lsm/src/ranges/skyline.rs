@@ -1,0 +1,187 @@
+//! The newest range tombstone over every key, as an immutable value.
+//!
+//! Tombstones come in the order of their sequences, so a new one hides all others where it lies: it
+//! is *painted* over them, and what is seen is a row of stretches with one sequence each. However
+//! many tombstones lie one above the other, as when a queue is cut off at its front again and
+//! again, the row stays short.
+//!
+//! The row is a treap whose nodes are shared with the rows before: painting copies the path to the
+//! two ends of the range, so that every moment can be kept for the readers that see it. Weights are
+//! derived from sequences: the same writes give the same tree.
+
+use std::sync::Arc;
+
+use terrace_env::SeqNo;
+use terrace_policy::{Key, Span};
+
+use super::{RangeTombstone, Stretch};
+
+type Link = Option<Arc<Node>>;
+
+#[derive(Debug)]
+struct Node {
+    span: Span,
+    sequence: SeqNo,
+    /// Not below its children's.
+    weight: u64,
+    left: Link,
+    right: Link,
+}
+
+impl Node {
+    fn with(&self, left: Link, right: Link) -> Link {
+        let Self { span, sequence, weight, .. } = self;
+        let (span, sequence, weight) = (span.clone(), *sequence, *weight);
+        Some(Arc::new(Self { span, sequence, weight, left, right }))
+    }
+
+    fn leaf(span: Span, sequence: SeqNo, weight: u64) -> Link {
+        Some(Arc::new(Self { span, sequence, weight, left: None, right: None }))
+    }
+}
+
+/// What is seen of the range tombstones at one moment.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Skyline {
+    root: Link,
+}
+
+impl Skyline {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.root.is_none()
+    }
+
+    /// With a tombstone that is newer than all in it.
+    pub(crate) fn painted(&self, tombstone: &RangeTombstone) -> Self {
+        let RangeTombstone { span, sequence } = tombstone;
+        let (left, rest) = split(&self.root, &span.start, scramble(sequence.0 * 3));
+        let (_, right) = split(&rest, &span.end, scramble(sequence.0 * 3 + 1));
+        let new = Node::leaf(span.clone(), *sequence, scramble(sequence.0 * 3 + 2));
+        Self { root: merge(&merge(&left, &new), &right) }
+    }
+
+    /// What is true of a key and of those around it.
+    pub(crate) fn at(&self, full_key: &[u8]) -> Stretch {
+        let (mut from, mut until) = (None, None);
+        let mut link = &self.root;
+        while let Some(node) = link {
+            if full_key < &node.span.start[..] {
+                until = Some(&node.span.start);
+                link = &node.left;
+            } else if full_key >= &node.span.end[..] {
+                from = Some(&node.span.end);
+                link = &node.right;
+            } else {
+                let Span { start, end } = node.span.clone();
+                return Stretch { cover: Some(node.sequence), from: Some(start), until: Some(end) };
+            }
+        }
+        Stretch { cover: None, from: from.cloned(), until: until.cloned() }
+    }
+
+    /// The sequence of the newest tombstone over a key.
+    pub(crate) fn cover(&self, full_key: &[u8]) -> Option<SeqNo> {
+        let mut link = &self.root;
+        while let Some(node) = link {
+            if full_key < &node.span.start[..] {
+                link = &node.left;
+            } else if full_key >= &node.span.end[..] {
+                link = &node.right;
+            } else {
+                return Some(node.sequence);
+            }
+        }
+        None
+    }
+}
+
+/// What lies before a key, and what does not. The stretch that the key lies in is cut in two; the
+/// part behind gets a weight of its own, for pieces of equal weight would make a list of the tree.
+fn split(link: &Link, key: &Key, weight: u64) -> (Link, Link) {
+    let Some(node) = link else { return (None, None) };
+    if node.span.end <= *key {
+        let (left, right) = split(&node.right, key, weight);
+        return (node.with(node.left.clone(), left), right);
+    }
+    if node.span.start >= *key {
+        let (left, right) = split(&node.left, key, weight);
+        return (left, node.with(right, node.right.clone()));
+    }
+    let before = Span { start: node.span.start.clone(), end: key.clone() };
+    let behind = Span { start: key.clone(), end: node.span.end.clone() };
+    let before = Node::leaf(before, node.sequence, node.weight);
+    let behind = Node::leaf(behind, node.sequence, weight);
+    (merge(&node.left, &before), merge(&behind, &node.right))
+}
+
+/// Both rows, of which the first lies before the second.
+fn merge(left: &Link, right: &Link) -> Link {
+    match (left, right) {
+        (None, link) | (link, None) => link.clone(),
+        (Some(first), Some(second)) if first.weight >= second.weight => {
+            first.with(first.left.clone(), merge(&first.right, right))
+        }
+        (Some(_), Some(second)) => second.with(merge(left, &second.left), second.right.clone()),
+    }
+}
+
+/// A number that looks drawn by chance (the finalizer of SplitMix64).
+fn scramble(number: u64) -> u64 {
+    let mixed = (number ^ (number >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    mixed ^ (mixed >> 31)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use terrace_env::random::{Random, Rng};
+
+    fn tombstone(start: u16, end: u16, sequence: u64) -> RangeTombstone {
+        let span = Span::new(start.to_be_bytes(), end.to_be_bytes());
+        RangeTombstone { span, sequence: SeqNo(sequence) }
+    }
+
+    fn depth(link: &Link) -> usize {
+        link.as_ref().map_or(0, |node| 1 + depth(&node.left).max(depth(&node.right)))
+    }
+
+    #[test]
+    fn every_moment_shows_the_newest_tombstone_over_every_key() {
+        for seed in 0..400 {
+            let mut random = Random::seeded(seed);
+            let mut moments = vec![(Skyline::default(), [None; 40])];
+            for sequence in 1..random.random_range(2..40) {
+                let start = random.random_range(0..39);
+                let end = random.random_range(start + 1..40);
+                let (skyline, mut covers) = moments.last().cloned().expect("a moment");
+                covers[usize::from(start)..usize::from(end)].fill(Some(SeqNo(sequence)));
+                let painted = skyline.painted(&tombstone(start, end, sequence));
+                moments.push((painted, covers));
+            }
+            for (skyline, covers) in &moments {
+                for key in 0..40u16 {
+                    let stretch = skyline.at(&key.to_be_bytes());
+                    let cover = covers[usize::from(key)];
+                    assert_eq!((stretch.cover, skyline.cover(&key.to_be_bytes())), (cover, cover));
+                    assert!(stretch.contains(&key.to_be_bytes()));
+                    let same = (0..40u16).filter(|k| stretch.contains(&k.to_be_bytes()));
+                    assert!(same.into_iter().all(|k| covers[usize::from(k)] == cover), "{seed}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_tree_stays_flat_and_the_row_short() {
+        let mut cut_off = Skyline::default();
+        let mut pieces = Skyline::default().painted(&tombstone(0, 60_000, 1));
+        for sequence in 2..20_000u64 {
+            cut_off = cut_off.painted(&tombstone(0, sequence as u16, sequence));
+            let start = (sequence * 3) as u16;
+            pieces = pieces.painted(&tombstone(start, start + 1, sequence));
+        }
+        assert_eq!(depth(&cut_off.root), 1);
+        assert!(depth(&pieces.root) < 80, "{}", depth(&pieces.root));
+    }
+}

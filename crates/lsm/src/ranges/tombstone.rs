@@ -1,0 +1,68 @@
+//! A range tombstone, and what a look at one key's surroundings tells.
+
+use terrace_env::SeqNo;
+use terrace_policy::{Key, Span};
+
+use crate::batch::{Entry, FrozenBatch};
+use crate::key;
+
+/// Hides every older entry of a range of full keys.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct RangeTombstone {
+    pub(crate) span: Span,
+    pub(crate) sequence: SeqNo,
+}
+
+impl RangeTombstone {
+    /// A range delete of a batch.
+    pub(crate) fn of(batch: &FrozenBatch, sequence: SeqNo, entry: &Entry) -> Self {
+        let bytes = batch.bytes();
+        let start = key::full_key(entry.space, &bytes[entry.key.clone()]);
+        let end = match &bytes[entry.value.clone()] {
+            [] => key::space_end(entry.space).expect("no key space has the largest id"),
+            end => key::full_key(entry.space, end),
+        };
+        Self { span: Span::new(start, end), sequence }
+    }
+
+    /// About the bytes that it takes.
+    pub(crate) fn bytes(&self) -> usize {
+        self.span.start.len() + self.span.end.len() + size_of::<Self>()
+    }
+}
+
+/// What is known of a table's range tombstones without a look at them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct RangeSummary {
+    /// How many there are, counted once per fragment.
+    pub(crate) count: u64,
+    /// From the start of the first to the end of the last.
+    pub(crate) span: Span,
+}
+
+/// The keys around one, as far as the same is true of all of them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Stretch {
+    /// The newest range tombstone over them.
+    pub(crate) cover: Option<SeqNo>,
+    /// The first of them; `None`: all that come before belong to them.
+    pub(crate) from: Option<Key>,
+    /// The first key behind them; `None`: all that come behind belong to them.
+    pub(crate) until: Option<Key>,
+}
+
+impl Stretch {
+    pub(crate) fn contains(&self, full_key: &[u8]) -> bool {
+        self.from.as_ref().is_none_or(|from| &from[..] <= full_key)
+            && self.until.as_ref().is_none_or(|until| full_key < &until[..])
+    }
+
+    /// The keys of both, and the newer of their tombstones.
+    pub(crate) fn and(self, other: Self) -> Self {
+        let until = match (self.until, other.until) {
+            (Some(one), Some(two)) => Some(one.min(two)),
+            (one, two) => one.or(two),
+        };
+        Self { cover: self.cover.max(other.cover), from: self.from.max(other.from), until }
+    }
+}
