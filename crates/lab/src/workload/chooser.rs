@@ -1,0 +1,152 @@
+//! Which record an operation is on.
+
+use std::fmt;
+use std::str::FromStr;
+
+use terrace_env::random::{Random, Rng};
+
+use super::zipfian::{ScrambledZipfian, Zipfian};
+
+/// A way to choose among the records there are, with YCSB's names.
+#[derive(Clone, Debug)]
+pub enum Chooser {
+    /// One after the other, and again from the first.
+    Sequential {
+        /// The next.
+        next: u64,
+    },
+    /// Each as often as any other.
+    Uniform,
+    /// By Zipf's distribution, the popular ones scattered: YCSB's `zipfian`.
+    Zipfian(ScrambledZipfian),
+    /// By Zipf's distribution, the newest the most popular.
+    Latest(Zipfian),
+    /// Most operations on few records; uniform among these, and among the others.
+    Hotspot {
+        /// The share of the records that is hot; they are the oldest.
+        records: f64,
+        /// The share of the operations on them.
+        operations: f64,
+    },
+}
+
+impl Chooser {
+    /// The names there are.
+    pub const NAMES: [&str; 5] = ["sequential", "uniform", "zipfian", "latest", "hotspot"];
+
+    /// YCSB's hot spot: four of five operations on a fifth of the records.
+    #[must_use]
+    pub fn hotspot() -> Self {
+        Self::Hotspot { records: 0.2, operations: 0.8 }
+    }
+
+    /// Its name.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Sequential { .. } => "sequential",
+            Self::Uniform => "uniform",
+            Self::Zipfian(_) => "zipfian",
+            Self::Latest(_) => "latest",
+            Self::Hotspot { .. } => "hotspot",
+        }
+    }
+
+    /// Chooses one of the records `0..records`.
+    ///
+    /// # Panics
+    /// When there are none.
+    pub fn choose(&mut self, records: u64, random: &mut Random) -> u64 {
+        assert!(records > 0, "a choice out of nothing");
+        match self {
+            Self::Sequential { next } => {
+                let chosen = *next % records;
+                *next = chosen + 1;
+                chosen
+            }
+            Self::Uniform => random.random_range(0..records),
+            Self::Zipfian(zipfian) => zipfian.draw(records, random),
+            Self::Latest(zipfian) => {
+                zipfian.grow(records);
+                // Drawn over what there was when it grew last: never less than there is.
+                records - 1 - zipfian.draw(random).min(records - 1)
+            }
+            Self::Hotspot { records: share, operations } => {
+                let hot = ((records as f64 * *share) as u64).clamp(1, records);
+                if hot == records || random.random_bool(*operations) {
+                    random.random_range(0..hot)
+                } else {
+                    random.random_range(hot..records)
+                }
+            }
+        }
+    }
+}
+
+impl fmt::Display for Chooser {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// There is no chooser of this name.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("expected one of {}, found `{name}`", Chooser::NAMES.join(", "))]
+pub struct UnknownChooser {
+    /// What was asked for.
+    pub name: String,
+}
+
+impl FromStr for Chooser {
+    type Err = UnknownChooser;
+
+    fn from_str(name: &str) -> Result<Self, Self::Err> {
+        match name {
+            "sequential" => Ok(Self::Sequential { next: 0 }),
+            "uniform" => Ok(Self::Uniform),
+            "zipfian" => Ok(Self::Zipfian(ScrambledZipfian::new())),
+            "latest" => Ok(Self::Latest(Zipfian::new(1, Zipfian::THETA))),
+            "hotspot" => Ok(Self::hotspot()),
+            _ => Err(UnknownChooser { name: name.to_owned() }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_chooser_stays_within_the_records_also_while_they_grow() {
+        let mut random = Random::seeded(1);
+        for name in Chooser::NAMES {
+            let mut chooser: Chooser = name.parse().unwrap();
+            assert_eq!(chooser.name(), name);
+            for records in 1..2_000 {
+                assert!(chooser.choose(records, &mut random) < records, "{name} of {records}");
+            }
+        }
+        let error = "zipf".parse::<Chooser>().unwrap_err().to_string();
+        assert!(error.contains("hotspot, found `zipf`"), "{error}");
+    }
+
+    #[test]
+    fn latest_prefers_the_newest_and_hotspot_the_hot() {
+        let mut random = Random::seeded(1);
+        let mut share = |name: &str, wanted: std::ops::Range<u64>| {
+            let mut chooser: Chooser = name.parse().unwrap();
+            let chosen = (0..20_000).map(|_| chooser.choose(1_000, &mut random));
+            chosen.filter(|record| wanted.contains(record)).count() as f64 / 20_000.0
+        };
+        assert!(share("latest", 990..1_000) > 0.35);
+        assert!((0.78..0.82).contains(&share("hotspot", 0..200)));
+        assert!((0.18..0.22).contains(&share("uniform", 0..200)));
+    }
+
+    #[test]
+    fn sequential_goes_round() {
+        let (mut chooser, mut random) = (Chooser::Sequential { next: 0 }, Random::seeded(1));
+        let chosen: Vec<u64> = (0..7).map(|_| chooser.choose(3, &mut random)).collect();
+        assert_eq!(chosen, [0, 1, 2, 0, 1, 2, 0]);
+    }
+}

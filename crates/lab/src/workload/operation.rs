@@ -1,0 +1,176 @@
+//! Operations in their proportions.
+
+use terrace_env::random::{Random, Rng};
+
+use super::chooser::Chooser;
+use super::sizes::Sizes;
+
+/// What is done to which record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Operation {
+    /// Reads a record.
+    Read(u64),
+    /// Writes a record that is there, with a value of so many bytes.
+    Update(u64, u32),
+    /// Writes the next record, with a value of so many bytes.
+    Insert(u64, u32),
+    /// Reads so many records in key order from one on.
+    Scan(u64, u32),
+    /// Reads a record and writes it, with a value of so many bytes.
+    ReadModifyWrite(u64, u32),
+    /// Deletes a record.
+    Delete(u64),
+}
+
+/// How often each operation comes, in parts of the sum of all.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Proportions {
+    /// Reads.
+    pub read: f64,
+    /// Updates.
+    pub update: f64,
+    /// Inserts.
+    pub insert: f64,
+    /// Scans.
+    pub scan: f64,
+    /// Reads that are followed by a write of the same record.
+    pub read_modify_write: f64,
+    /// Deletes.
+    pub delete: f64,
+}
+
+/// A sequence of operations.
+#[derive(Clone, Debug)]
+pub struct Workload {
+    proportions: Proportions,
+    chooser: Chooser,
+    values: Sizes,
+    scans: Sizes,
+    /// Records so far: inserts go on from here.
+    records: u64,
+    random: Random,
+}
+
+impl Workload {
+    /// On a store of so many records.
+    ///
+    /// # Panics
+    /// When no operation has a part, or there is nothing to begin with and no insert.
+    #[must_use]
+    pub fn new(
+        proportions: Proportions,
+        chooser: Chooser,
+        values: Sizes,
+        records: u64,
+        seed: u64,
+    ) -> Self {
+        let Proportions { read, update, insert, scan, read_modify_write, delete } = proportions;
+        let parts = [read, update, insert, scan, read_modify_write, delete];
+        let positive = parts.iter().all(|part| *part >= 0.0) && parts.iter().sum::<f64>() > 0.0;
+        assert!(positive, "proportions without an operation: {proportions:?}");
+        assert!(records > 0 || insert > 0.0, "nothing to work on");
+        let (scans, random) = (Sizes::Uniform(1, 100), Random::seeded(seed));
+        Self { proportions, chooser, values, scans, records, random }
+    }
+
+    /// The same with scans of other lengths; YCSB's are 1 to 100.
+    #[must_use]
+    pub fn with_scans(self, scans: Sizes) -> Self {
+        Self { scans, ..self }
+    }
+
+    /// Records so far.
+    #[must_use]
+    pub fn records(&self) -> u64 {
+        self.records
+    }
+
+    /// The next operation.
+    pub fn next_operation(&mut self) -> Operation {
+        let Proportions { read, update, insert, scan, read_modify_write, delete } =
+            self.proportions;
+        let parts = [read, update, insert, scan, read_modify_write, delete];
+        let mut rest = self.random.random::<f64>() * parts.iter().sum::<f64>();
+        let drawn = parts.iter().position(|part| {
+            rest -= part;
+            rest < 0.0
+        });
+        // Without any record there is only one thing to do.
+        if self.records == 0 {
+            return self.insert();
+        }
+        match drawn {
+            Some(1) => Operation::Update(self.record(), self.values.draw(&mut self.random)),
+            Some(2) => self.insert(),
+            Some(3) => Operation::Scan(self.record(), self.scans.draw(&mut self.random)),
+            Some(4) => {
+                Operation::ReadModifyWrite(self.record(), self.values.draw(&mut self.random))
+            }
+            Some(5) => Operation::Delete(self.record()),
+            // The first, or none by rounding.
+            _ => Operation::Read(self.record()),
+        }
+    }
+
+    fn record(&mut self) -> u64 {
+        self.chooser.choose(self.records, &mut self.random)
+    }
+
+    fn insert(&mut self) -> Operation {
+        self.records += 1;
+        Operation::Insert(self.records - 1, self.values.draw(&mut self.random))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn share(operations: &[Operation], wanted: impl Fn(&Operation) -> bool) -> f64 {
+        operations.iter().filter(|one| wanted(one)).count() as f64 / operations.len() as f64
+    }
+
+    #[test]
+    fn operations_come_in_their_proportions_and_inserts_count_up() {
+        let proportions = Proportions {
+            read: 4.0,
+            update: 2.0,
+            insert: 1.0,
+            scan: 1.0,
+            read_modify_write: 1.0,
+            delete: 1.0,
+        };
+        let mut workload =
+            Workload::new(proportions, Chooser::Uniform, Sizes::Constant(100), 500, 1);
+        let drawn: Vec<Operation> = (0..50_000).map(|_| workload.next_operation()).collect();
+        let near = |share: f64, expected: f64| (share - expected).abs() < 0.01;
+        assert!(near(share(&drawn, |one| matches!(one, Operation::Read(_))), 0.4));
+        assert!(near(share(&drawn, |one| matches!(one, Operation::Update(_, 100))), 0.2));
+        assert!(near(share(&drawn, |one| matches!(one, Operation::Delete(_))), 0.1));
+        assert!(near(share(&drawn, |one| matches!(one, Operation::Scan(_, 1..=100))), 0.1));
+        let inserted = drawn.iter().filter_map(|one| match one {
+            Operation::Insert(record, _) => Some(*record),
+            _ => None,
+        });
+        assert!(inserted.eq(500..workload.records()));
+    }
+
+    #[test]
+    fn an_empty_store_is_begun_with_an_insert() {
+        let half = Proportions { read: 1.0, insert: 1.0, ..Proportions::default() };
+        let mut workload = Workload::new(half, Chooser::Uniform, Sizes::Constant(1), 0, 3);
+        assert_eq!(workload.next_operation(), Operation::Insert(0, 1));
+    }
+
+    #[test]
+    fn the_same_seed_gives_the_same_sequence() {
+        let half = Proportions { read: 1.0, insert: 1.0, ..Proportions::default() };
+        let sequence = |seed| {
+            let values = Sizes::Uniform(1, 1_000);
+            let mut one = Workload::new(half, Chooser::hotspot(), values, 10, seed);
+            (0..1_000).map(|_| one.next_operation()).collect::<Vec<_>>()
+        };
+        assert_eq!(sequence(1), sequence(1));
+        assert_ne!(sequence(1), sequence(2));
+    }
+}

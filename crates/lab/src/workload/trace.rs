@@ -1,0 +1,161 @@
+//! Sequences of operations as text, to be written down and carried out again. The format is
+//! `docs/format/trace.md`: a header line, then an operation a line.
+
+use std::io::{self, BufRead, Write};
+
+use super::operation::Operation;
+
+/// The first line; the number is the format's version.
+const HEADER: &str = "terrace-trace 1";
+
+/// Reads a trace, line by line.
+#[derive(Debug)]
+pub struct Trace<R> {
+    lines: io::Lines<R>,
+    line: u64,
+}
+
+/// A trace that cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum TraceError {
+    /// The file cannot be read.
+    #[error("line {line}: {source}")]
+    Io {
+        /// The line, from 1.
+        line: u64,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// A line is not what it must be.
+    #[error("line {line}: expected {expected}, found `{got}`")]
+    Line {
+        /// The line, from 1.
+        line: u64,
+        /// What it must be.
+        expected: &'static str,
+        /// What it is.
+        got: String,
+    },
+}
+
+impl<R: BufRead> Trace<R> {
+    /// Reads the header.
+    pub fn new(reader: R) -> Result<Self, TraceError> {
+        let mut trace = Self { lines: reader.lines(), line: 0 };
+        let got = trace.next_line()?.unwrap_or_default();
+        if got == HEADER {
+            return Ok(trace);
+        }
+        Err(TraceError::Line { line: 1, expected: "the header `terrace-trace 1`", got })
+    }
+
+    /// The next line that is neither empty nor a comment.
+    fn next_line(&mut self) -> Result<Option<String>, TraceError> {
+        loop {
+            self.line += 1;
+            let line = self.line;
+            match self.lines.next() {
+                None => return Ok(None),
+                Some(Err(source)) => return Err(TraceError::Io { line, source }),
+                Some(Ok(text)) if text.is_empty() || text.starts_with('#') => {}
+                Some(Ok(text)) => return Ok(Some(text)),
+            }
+        }
+    }
+
+    /// The next operation; `None` at the end.
+    pub fn next_operation(&mut self) -> Result<Option<Operation>, TraceError> {
+        let Some(text) = self.next_line()? else { return Ok(None) };
+        let expected = "`read N`, `update N SIZE`, `insert N SIZE`, `scan N LENGTH`, \
+                        `modify N SIZE` or `delete N`";
+        let wrong = |got| TraceError::Line { line: self.line, expected, got };
+        parse(&text).map(Some).ok_or(text).map_err(wrong)
+    }
+}
+
+fn parse(text: &str) -> Option<Operation> {
+    let mut words = text.split(' ');
+    let (name, record) = (words.next()?, words.next()?.parse().ok()?);
+    let mut number = || words.next()?.parse().ok();
+    let operation = match name {
+        "read" => Operation::Read(record),
+        "update" => Operation::Update(record, number()?),
+        "insert" => Operation::Insert(record, number()?),
+        "scan" => Operation::Scan(record, number()?),
+        "modify" => Operation::ReadModifyWrite(record, number()?),
+        "delete" => Operation::Delete(record),
+        _ => return None,
+    };
+    words.next().is_none().then_some(operation)
+}
+
+/// Writes operations down.
+pub fn write_trace(
+    operations: impl IntoIterator<Item = Operation>,
+    into: &mut impl Write,
+) -> io::Result<()> {
+    writeln!(into, "{HEADER}")?;
+    for operation in operations {
+        match operation {
+            Operation::Read(record) => writeln!(into, "read {record}"),
+            Operation::Update(record, size) => writeln!(into, "update {record} {size}"),
+            Operation::Insert(record, size) => writeln!(into, "insert {record} {size}"),
+            Operation::Scan(record, length) => writeln!(into, "scan {record} {length}"),
+            Operation::ReadModifyWrite(record, size) => writeln!(into, "modify {record} {size}"),
+            Operation::Delete(record) => writeln!(into, "delete {record}"),
+        }?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Sizes, Ycsb};
+    use super::*;
+
+    fn read(text: &str) -> Result<Vec<Operation>, TraceError> {
+        let mut trace = Trace::new(text.as_bytes())?;
+        let mut found = Vec::new();
+        while let Some(operation) = trace.next_operation()? {
+            found.push(operation);
+        }
+        Ok(found)
+    }
+
+    #[test]
+    fn what_is_written_down_reads_back() {
+        let mut written: Vec<Operation> = Ycsb::ALL
+            .into_iter()
+            .flat_map(|ycsb| {
+                let mut workload = ycsb.workload(Sizes::Uniform(0, 9_000), 50, 1);
+                (0..100).map(move |_| workload.next_operation())
+            })
+            .collect();
+        written.push(Operation::Delete(u64::MAX));
+        let mut text = Vec::new();
+        write_trace(written.iter().copied(), &mut text).unwrap();
+        assert_eq!(read(std::str::from_utf8(&text).unwrap()).unwrap(), written);
+    }
+
+    #[test]
+    fn comments_and_empty_lines_are_passed_over() {
+        let text = "# of Tuesday\n\nterrace-trace 1\nread 7\n# a pause\n\ndelete 8\n";
+        assert_eq!(read(text).unwrap(), [Operation::Read(7), Operation::Delete(8)]);
+    }
+
+    #[test]
+    fn a_wrong_line_is_told_with_its_number() {
+        for (text, line) in [
+            ("", 1),
+            ("terrace-trace 2\n", 1),
+            ("terrace-trace 1\nread\n", 2),
+            ("terrace-trace 1\nread 1\nread 1 2\n", 3),
+            ("terrace-trace 1\nscan 1 -1\n", 2),
+            ("terrace-trace 1\nupdate 1 99999999999\n", 2),
+            ("terrace-trace 1\ntouch 1\n", 2),
+        ] {
+            let error = read(text).unwrap_err();
+            assert!(matches!(error, TraceError::Line { line: at, .. } if at == line), "{error}");
+        }
+    }
+}

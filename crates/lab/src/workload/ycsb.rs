@@ -1,0 +1,127 @@
+//! The core workloads of the Yahoo! Cloud Serving Benchmark (Cooper and others, "Benchmarking cloud
+//! serving systems with YCSB", SoCC 2010; the files `workloads/workloada` to `workloadf` of its
+//! distribution).
+
+use std::fmt;
+use std::str::FromStr;
+
+use super::chooser::Chooser;
+use super::operation::{Proportions, Workload};
+use super::sizes::Sizes;
+use super::zipfian::{ScrambledZipfian, Zipfian};
+
+/// A core workload.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Ycsb {
+    /// Inserts only: what the others begin with.
+    Load,
+    /// *Update heavy*: half reads, half updates.
+    A,
+    /// *Read mostly*: 95 % reads, 5 % updates.
+    B,
+    /// *Read only*.
+    C,
+    /// *Read latest*: 95 % reads, mostly of the newest records, 5 % inserts.
+    D,
+    /// *Short ranges*: 95 % scans of 1 to 100 records, 5 % inserts.
+    E,
+    /// *Read-modify-write*: half reads, half reads followed by a write.
+    F,
+}
+
+impl Ycsb {
+    /// All of them.
+    pub const ALL: [Self; 7] = [Self::Load, Self::A, Self::B, Self::C, Self::D, Self::E, Self::F];
+
+    /// Its name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Load => "ycsb-load",
+            Self::A => "ycsb-a",
+            Self::B => "ycsb-b",
+            Self::C => "ycsb-c",
+            Self::D => "ycsb-d",
+            Self::E => "ycsb-e",
+            Self::F => "ycsb-f",
+        }
+    }
+
+    /// Its operations.
+    #[must_use]
+    pub fn proportions(self) -> Proportions {
+        let none = Proportions::default();
+        match self {
+            Self::Load => Proportions { insert: 1.0, ..none },
+            Self::A => Proportions { read: 0.5, update: 0.5, ..none },
+            Self::B => Proportions { read: 0.95, update: 0.05, ..none },
+            Self::C => Proportions { read: 1.0, ..none },
+            Self::D => Proportions { read: 0.95, insert: 0.05, ..none },
+            Self::E => Proportions { scan: 0.95, insert: 0.05, ..none },
+            Self::F => Proportions { read: 0.5, read_modify_write: 0.5, ..none },
+        }
+    }
+
+    /// Its choice of records.
+    #[must_use]
+    pub fn chooser(self) -> Chooser {
+        match self {
+            Self::Load => Chooser::Uniform,
+            Self::D => Chooser::Latest(Zipfian::new(1, Zipfian::THETA)),
+            _ => Chooser::Zipfian(ScrambledZipfian::new()),
+        }
+    }
+
+    /// The workload on a store of so many records; `Load` begins with none.
+    #[must_use]
+    pub fn workload(self, values: Sizes, records: u64, seed: u64) -> Workload {
+        let records = if self == Self::Load { 0 } else { records };
+        Workload::new(self.proportions(), self.chooser(), values, records, seed)
+    }
+}
+
+impl fmt::Display for Ycsb {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// There is no workload of this name.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("expected one of {}, found `{name}`", Ycsb::ALL.map(Ycsb::name).join(", "))]
+pub struct UnknownWorkload {
+    /// What was asked for.
+    pub name: String,
+}
+
+impl FromStr for Ycsb {
+    type Err = UnknownWorkload;
+
+    fn from_str(name: &str) -> Result<Self, Self::Err> {
+        let found = Self::ALL.into_iter().find(|one| one.name() == name);
+        found.ok_or_else(|| UnknownWorkload { name: name.to_owned() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Operation;
+    use super::*;
+
+    #[test]
+    fn every_workload_is_found_by_its_name_and_can_be_drawn() {
+        for ycsb in Ycsb::ALL {
+            assert_eq!(ycsb.name().parse(), Ok(ycsb));
+            let mut workload = ycsb.workload(Sizes::Constant(1_000), 100, 1);
+            assert!((0..1_000).all(|_| match workload.next_operation() {
+                Operation::Scan(_, length) => ycsb == Ycsb::E && (1..=100).contains(&length),
+                Operation::Insert(..) => matches!(ycsb, Ycsb::Load | Ycsb::D | Ycsb::E),
+                Operation::Update(..) => matches!(ycsb, Ycsb::A | Ycsb::B),
+                Operation::ReadModifyWrite(..) => ycsb == Ycsb::F,
+                Operation::Read(_) => !matches!(ycsb, Ycsb::Load | Ycsb::E),
+                Operation::Delete(_) => false,
+            }));
+        }
+        assert!("ycsb-g".parse::<Ycsb>().unwrap_err().to_string().contains("ycsb-f, found"));
+    }
+}
