@@ -102,6 +102,9 @@ fn next(shared: &Shared) -> Option<Task> {
 impl Shared {
     fn keep_shape(&self, urgency: Urgency, tree: u64) -> Result<(), Error> {
         let version = self.view().version.clone();
+        if self.drop_covered(&version)? {
+            return Ok(());
+        }
         match self.decider.pick(&version.view(), &self.decider_state(), urgency) {
             Some(choice) => self.carry_out_choice(&version, choice),
             None => {
@@ -117,6 +120,9 @@ impl Shared {
 
     fn push_down(&self, request: &CompactionRequest) -> Result<(), Error> {
         let version = self.view().version.clone();
+        if self.drop_covered(&version)? {
+            return Ok(());
+        }
         match self.decider.push_down(&version.view(), &self.decider_state(), &request.span) {
             Some(choice) => self.carry_out_choice(&version, choice),
             None => {

@@ -7,6 +7,7 @@
 //! | how are keys gone through in order | `scan`, `cursor`, `merge` |
 //! | how do memtables become tables | `flush`, `rewrite` |
 //! | how do tables become other tables | `compaction`, `inputs`, `rewrite` |
+//! | how do ranges of keys go at once | `ranges`, `covered` |
 //! | how does the tree change | `edit`, `shared` |
 //! | how is it found again | `recovery`, `annotation` |
 //! | how does it go on after a failure | `resume` |
@@ -24,6 +25,7 @@ mod cache;
 mod compaction;
 mod cost;
 mod counters;
+mod covered;
 mod cursor;
 mod edit;
 mod engine;

@@ -83,6 +83,8 @@ pub(crate) struct State {
     pub(crate) waiting: VecDeque<Waiting>,
     /// Sequences that snapshots hold, and how many of them.
     pub(crate) snapshots: BTreeMap<SeqNo, usize>,
+    /// Nothing but snapshots sees some tables, which can go when these end.
+    pub(crate) snapshots_keep_tables: bool,
     pub(crate) record: StoreRecord,
     /// How far the tree is behind.
     pub(crate) pressure: Pressure,
@@ -108,6 +110,7 @@ impl State {
             space_errors: 0,
             waiting,
             snapshots: BTreeMap::new(),
+            snapshots_keep_tables: false,
             record,
             pressure,
             throttle: Throttle::default(),

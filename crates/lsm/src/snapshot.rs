@@ -70,6 +70,11 @@ impl Drop for Snapshot {
             *count -= 1;
             if *count == 0 {
                 state.snapshots.remove(&self.sequence);
+                let oldest = state.snapshots.keys().next().is_none_or(|next| *next > self.sequence);
+                if oldest && std::mem::take(&mut state.snapshots_keep_tables) {
+                    state.settled_at = None;
+                    self.shared.changed.notify_all();
+                }
             }
         }
     }

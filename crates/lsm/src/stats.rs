@@ -107,6 +107,10 @@ pub struct Stats {
     pub relinks: u64,
     /// Overwritten and deleted entries that jobs dropped.
     pub entries_dropped: u64,
+    /// Tables, or ranges of tables, that went unread because a range delete covered them.
+    pub segments_dropped: u64,
+    /// Bytes of them.
+    pub bytes_dropped: u64,
     /// Groups that had to wait for a flush or for space.
     pub stalls: u64,
     /// How long, in nanoseconds, all together.
@@ -149,6 +153,8 @@ impl Shared {
             compactions: counters.compactions.get(),
             relinks: counters.relinks.get(),
             entries_dropped: counters.entries_dropped.get(),
+            segments_dropped: counters.segments_dropped.get(),
+            bytes_dropped: counters.bytes_dropped.get(),
             stalls: counters.stalls.get(),
             stall_nanos: counters.stall_nanos.get(),
             stall_nanos_max: counters.stall_nanos_max.get(),

@@ -138,6 +138,19 @@ impl Fragments {
     }
 }
 
+/// Ranges of any order as the fewest ranges, in order.
+pub(crate) fn unite(mut spans: Vec<Span>) -> Vec<Span> {
+    spans.sort_by(|a, b| a.start.cmp(&b.start));
+    let mut united: Vec<Span> = Vec::new();
+    for span in spans {
+        match united.last_mut() {
+            Some(last) if span.start <= last.end => last.end = span.end.max(last.end.clone()),
+            _ => united.push(span),
+        }
+    }
+    united
+}
+
 /// Of the open tombstones the newest that each group of readers sees, newest first.
 fn newest_seen(open: &BTreeSet<SeqNo>, snapshots: &[SeqNo]) -> Vec<SeqNo> {
     let mut kept = Vec::new();

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use terrace_env::SeqNo;
 use terrace_policy::{Key, Span};
 
-use super::{Fragment, Fragments, RangeTombstone};
+use super::{Fragment, Fragments, RangeTombstone, unite};
 
 /// The range tombstones of a job.
 #[derive(Debug, Default)]
@@ -42,7 +42,7 @@ impl JobRanges {
         }
         let covers = Fragments::of(tombstones, snapshots).into_vec();
         let kept = match below {
-            Some(below) => what_is_needed(&covers, snapshots, &united(below)),
+            Some(below) => what_is_needed(&covers, snapshots, &unite(below)),
             None => covers.clone(),
         };
         let snapshots = snapshots.to_vec();
@@ -137,19 +137,6 @@ impl JobRanges {
         self.counted = self.next;
         taken
     }
-}
-
-/// Ranges of any order as the fewest ranges, in order.
-fn united(mut spans: Vec<Span>) -> Vec<Span> {
-    spans.sort_by(|a, b| a.start.cmp(&b.start));
-    let mut united: Vec<Span> = Vec::new();
-    for span in spans {
-        match united.last_mut() {
-            Some(last) if span.start <= last.end => last.end = span.end.max(last.end.clone()),
-            _ => united.push(span),
-        }
-    }
-    united
 }
 
 /// The fragments without the tombstones of the oldest stripe, where there is nothing below.

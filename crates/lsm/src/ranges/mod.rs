@@ -24,7 +24,7 @@ mod skyline;
 mod tombstone;
 
 pub(crate) use coverage::Coverage;
-pub(crate) use fragments::{Fragment, Fragments};
+pub(crate) use fragments::{Fragment, Fragments, unite};
 pub(crate) use job::JobRanges;
 pub(crate) use memory::MemoryRanges;
 pub(crate) use skyline::Skyline;

@@ -7,6 +7,7 @@ mod faults;
 mod full;
 mod model;
 mod operations;
+mod ranges;
 mod scenarios;
 mod threads;
 mod walks;

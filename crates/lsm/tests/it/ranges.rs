@@ -1,0 +1,201 @@
+//! Range deletes: single behaviours.
+
+use std::sync::Arc;
+
+use terrace_env::store::{CrashMode, MemoryStore};
+use terrace_env::{Cause, runner};
+use terrace_lsm::{Batch, Bounds, Durability, Engine, KeySpaceId, Stats};
+
+use crate::model::{contents, open};
+
+const SPACE: KeySpaceId = KeySpaceId::DEFAULT;
+
+fn key(number: u32) -> [u8; 4] {
+    number.to_be_bytes()
+}
+
+fn put(engine: &Engine, numbers: impl Iterator<Item = u32>) {
+    for number in numbers {
+        let mut batch = Batch::new();
+        batch.put(SPACE, &key(number), &[number as u8; 100]);
+        engine.write(batch, Durability::Buffered).unwrap();
+    }
+}
+
+fn delete_range(engine: &Engine, bounds: impl Into<Bounds>) {
+    let mut batch = Batch::new();
+    batch.delete_range(SPACE, &bounds.into());
+    engine.write(batch, Durability::Buffered).unwrap();
+}
+
+fn count(engine: &Engine) -> usize {
+    engine.scan(SPACE, &Bounds::all()).unwrap().map(Result::unwrap).count()
+}
+
+/// An engine with these many keys in tables, several levels deep.
+fn loaded(keys: u32) -> Engine {
+    let engine = open(&MemoryStore::new());
+    put(&engine, (0..keys).map(|number| number * 7919 % keys));
+    engine.flush().unwrap();
+    engine.settle().unwrap();
+    assert!(engine.stats().levels.len() > 2);
+    engine
+}
+
+fn in_tables(stats: &Stats) -> (u64, u64) {
+    let bytes = stats.levels.iter().map(|level| level.bytes).sum();
+    (bytes, stats.levels.iter().map(|level| level.entries).sum())
+}
+
+/// What compactions have read and written.
+fn moved(stats: &Stats) -> u64 {
+    stats.io.written(Cause::Compaction).0 + stats.levels.iter().map(|l| l.bytes_read).sum::<u64>()
+}
+
+#[test]
+fn what_a_range_delete_covers_goes_without_being_read() {
+    runner::simulate(1, || {
+        let engine = loaded(3000);
+        let before = engine.stats();
+        let (bytes, _) = in_tables(&before);
+        delete_range(&engine, key(10)..key(2990));
+        engine.flush().unwrap();
+        engine.settle().unwrap();
+        let after = engine.stats();
+        let (left, _) = in_tables(&after);
+        assert!(left * 10 < bytes, "{left} of {bytes} are left");
+        assert!(after.bytes_dropped * 10 > bytes * 7, "{} of {bytes}", after.bytes_dropped);
+        let read = moved(&after) - moved(&before);
+        assert!(read * 4 < bytes, "{read} of {bytes} were moved");
+        assert_eq!(count(&engine), 20);
+        delete_range(&engine, ..);
+        engine.flush().unwrap();
+        engine.settle().unwrap();
+        // The tombstones went as well: there is nothing left that they hide.
+        assert_eq!(in_tables(&engine.stats()), (0, 0));
+        engine.verify().unwrap();
+    });
+}
+
+#[test]
+fn a_snapshot_keeps_what_it_sees_and_its_end_lets_it_go() {
+    runner::simulate(1, || {
+        let engine = loaded(2000);
+        let (bytes, _) = in_tables(&engine.stats());
+        let snapshot = engine.snapshot();
+        delete_range(&engine, ..);
+        engine.flush().unwrap();
+        engine.settle().unwrap();
+        let seen = || snapshot.scan(SPACE, &Bounds::all()).unwrap().map(Result::unwrap).count();
+        assert_eq!((seen(), count(&engine)), (2000, 0));
+        engine.compact_all().unwrap();
+        assert_eq!((seen(), count(&engine)), (2000, 0));
+        assert!(in_tables(&engine.stats()).0 * 10 > bytes * 9);
+        drop(snapshot);
+        engine.settle().unwrap();
+        assert_eq!(in_tables(&engine.stats()), (0, 0));
+    });
+}
+
+#[test]
+fn a_batch_is_applied_in_its_order() {
+    runner::simulate(1, || {
+        let store = MemoryStore::new();
+        let engine = open(&store);
+        let mut batch = Batch::new();
+        batch.put(SPACE, b"a", b"before").put(SPACE, b"z", b"outside");
+        batch.delete_range(SPACE, &Bounds::from(b"a".to_vec()..=b"m".to_vec()));
+        batch.put(SPACE, b"b", b"behind");
+        engine.write(batch, Durability::Synced).unwrap();
+        let check = |engine: &Engine| {
+            let found: Vec<_> = contents(engine).into_values().collect();
+            assert_eq!(found, [b"behind".to_vec(), b"outside".to_vec()]);
+            assert_eq!(engine.get(SPACE, b"a").unwrap(), None);
+        };
+        check(&engine);
+        let mut random = terrace_env::random::Random::seeded(1);
+        let again = open(&store.crash(CrashMode::DropUnsynced, &mut random));
+        check(&again);
+        again.flush().unwrap();
+        check(&again);
+        again.compact_all().unwrap();
+        check(&again);
+    });
+}
+
+#[test]
+fn a_scan_leaps_over_what_is_hidden() {
+    runner::simulate(1, || {
+        let engine = loaded(4000);
+        delete_range(&engine, key(5)..key(3995));
+        // In memory the tombstone hides what lies in tables, in both directions.
+        let blocks = |rev: bool| {
+            let before = engine.store().io().read(Cause::Read).0;
+            let mut scan = engine.scan(SPACE, &Bounds::all()).unwrap();
+            let found = if rev { scan.by_ref().rev().count() } else { scan.by_ref().count() };
+            assert_eq!(found, 10);
+            engine.store().io().read(Cause::Read).0 - before
+        };
+        let (bytes, _) = in_tables(&engine.stats());
+        for rev in [false, true] {
+            let read = blocks(rev);
+            assert!(read * 5 < bytes, "{read} of {bytes} were read");
+        }
+    });
+}
+
+#[test]
+fn ranges_alone_make_tables_and_are_found_again() {
+    runner::simulate(1, || {
+        let store = MemoryStore::new();
+        let engine = open(&store);
+        put(&engine, 0..300);
+        engine.flush().unwrap();
+        let snapshot = engine.snapshot();
+        for number in 0..100 {
+            delete_range(&engine, key(number * 3)..key(number * 3 + 2));
+            if number % 10 == 0 {
+                engine.flush().unwrap();
+            }
+        }
+        engine.flush().unwrap();
+        engine.compact_all().unwrap();
+        engine.verify().unwrap();
+        assert_eq!(count(&engine), 100);
+        assert_eq!(snapshot.scan(SPACE, &Bounds::all()).unwrap().count(), 300);
+        drop(snapshot);
+        engine.close().unwrap();
+        drop(engine);
+        let engine = open(&store);
+        assert_eq!(count(&engine), 100);
+        assert!((0..300).all(|n| engine.get(SPACE, &key(n)).unwrap().is_some() == (n % 3 == 2)));
+    });
+}
+
+#[test]
+fn readers_on_threads_see_ranges_come_and_go_as_a_whole() {
+    let engine = Arc::new(open(&MemoryStore::new()));
+    let fill = |round: u8| {
+        let mut batch = Batch::new();
+        batch.delete_range(SPACE, &Bounds::all());
+        for number in 0..50 {
+            batch.put(SPACE, &key(number), &[round; 60]);
+        }
+        engine.write(batch, Durability::Buffered).unwrap();
+    };
+    fill(0);
+    let reader = {
+        let engine = Arc::clone(&engine);
+        runner::spawn("reader", move || {
+            for _ in 0..2000 {
+                let scan = engine.scan(SPACE, &Bounds::all()).unwrap().map(Result::unwrap);
+                let rounds: Vec<u8> = scan.map(|(_, value)| value[0]).collect();
+                assert_eq!(rounds, vec![rounds[0]; 50]);
+                assert!(engine.get(SPACE, &key(7)).unwrap().is_some());
+            }
+        })
+    };
+    (0..1000u32).for_each(|round| fill(round as u8));
+    reader.join();
+    assert!(engine.stats().flushes > 5);
+}
