@@ -9,6 +9,7 @@
 //! | [`superblock`] | where everything starts |
 //! | [`journal`] | the endless log of those records |
 //! | [`dir`] | the same store over a plain directory |
+//! | [`inspect`] | what is on the medium, damaged or not, without a mount |
 //!
 //! fs does not know keys, or levels beyond the typed annotation.
 
@@ -21,6 +22,7 @@ mod file;
 mod format;
 pub mod frame;
 mod fs;
+pub mod inspect;
 pub mod journal;
 mod medium;
 mod mount;

@@ -12,6 +12,7 @@
 //! | how is it found again | `recovery`, `annotation` |
 //! | how does it go on after a failure | `resume` |
 //! | who is told of what happens | `event` |
+//! | what is in a file, whole or damaged | [`inspect`] |
 //!
 //! What is on the medium is described in `docs/format/` (`keys`, `batch`, `table`, `annotation`).
 //! Which tables are merged is decided by `terrace_policy`.
@@ -36,6 +37,7 @@ mod flush;
 mod golden;
 mod handle;
 mod inputs;
+pub mod inspect;
 mod job;
 mod key;
 mod log;

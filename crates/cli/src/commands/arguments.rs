@@ -3,8 +3,8 @@
 use clap::{Parser, Subcommand};
 
 use super::{
-    bench, check, completions, delete, demo, device, export, files, format, get, import, man, put,
-    scan, stats, zones,
+    bench, check, completions, delete, demo, device, dump, export, files, format, get, import, man,
+    put, scan, stats, zones,
 };
 use crate::failure::Failure;
 use crate::output::Output;
@@ -63,6 +63,8 @@ pub(crate) enum Command {
     Check(check::Check),
     /// Measure what operations cost on this machine
     Bench(bench::Bench),
+    /// Take apart what is on the medium: tables, logs, the journal, the superblock
+    Dump(dump::Dump),
     /// Print completions for a shell
     Completions(completions::Completions),
     /// Write the manual pages
@@ -87,6 +89,7 @@ impl Command {
             Self::Stats(command) => command.run(output),
             Self::Check(command) => command.run(output),
             Self::Bench(command) => command.run(output),
+            Self::Dump(command) => command.run(output),
             Self::Completions(command) => command.run(),
             Self::Man(command) => command.run(output),
         }

@@ -28,7 +28,8 @@ impl Key {
     }
 }
 
-fn parse_hex(text: &[u8]) -> Result<Vec<u8>, Failure> {
+/// The bytes that hexadecimal digits stand for.
+pub(crate) fn parse_hex(text: &[u8]) -> Result<Vec<u8>, Failure> {
     let digit = |letter: u8| char::from(letter).to_digit(16).map(|digit| digit as u8);
     let bytes = text.chunks(2).map(|pair| match pair {
         [high, low] => Some(digit(*high)? << 4 | digit(*low)?),

@@ -7,6 +7,7 @@ mod completions;
 mod delete;
 mod demo;
 mod device;
+mod dump;
 mod entry;
 mod export;
 mod files;

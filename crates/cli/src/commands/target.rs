@@ -6,6 +6,7 @@ use std::sync::Arc;
 use terrace::{Db, Options, Store};
 use terrace_env::store::StoreError;
 use terrace_fs::dir::{DirOptions, DirStore};
+use terrace_fs::inspect::Inspector;
 use terrace_fs::{Access, Fs, MountOptions};
 use terrace_zone::Emulator;
 
@@ -64,6 +65,14 @@ impl Target {
     /// Opens the files of a directory; for writing, an empty one becomes a store.
     pub(crate) fn directory(&self, access: Access) -> Result<Arc<DirStore>, StoreError> {
         DirStore::open(&self.image, DirOptions { access })
+    }
+
+    /// Looks at the store without mounting it.
+    pub(crate) fn inspector(&self) -> Result<Inspector, Failure> {
+        if self.image.is_dir() {
+            return Ok(Inspector::directory(&self.image)?);
+        }
+        Ok(Inspector::device(self.drive(Access::ReadOnly)?)?)
     }
 
     /// Opens the store.

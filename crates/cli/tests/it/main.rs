@@ -3,6 +3,7 @@
 mod bench;
 mod device;
 mod directory;
+mod dump;
 mod manual;
 mod program;
 mod store;

@@ -167,6 +167,15 @@ impl Catalog {
         next
     }
 
+    /// The files of one chunk by itself, and the range of ids that it covers.
+    pub(crate) fn of_chunk(chunk: &[u8]) -> Result<(Self, FileId, FileId), DecodeError> {
+        let from = FileId(Reader::new(chunk).u64("chunk start")?);
+        let mut alone = Self { pending_from: Some(from), ..Self::default() };
+        alone.absorb_chunk(chunk)?;
+        let upto = alone.pending_from.unwrap_or_default();
+        Ok((alone, from, upto))
+    }
+
     /// Adds a chunk of the snapshot that is being replayed.
     pub(crate) fn absorb_chunk(&mut self, chunk: &[u8]) -> Result<(), DecodeError> {
         let mut from = Reader::new(chunk);

@@ -39,6 +39,7 @@
 mod commit;
 mod data_writer;
 mod files;
+mod inspect;
 mod journal;
 mod log_index;
 mod log_writer;
@@ -54,6 +55,7 @@ mod store;
 mod volume;
 
 pub use files::{FileHandle, Files, Room};
+pub(crate) use inspect::{FilePart, file_source, journal_source, superblock_block};
 pub use memory_files::MemoryFiles;
 pub use os_files::OsFiles;
 pub use store::{DirOptions, DirStore};

@@ -70,7 +70,7 @@ impl Assembler {
 
 /// Reads the appends of one run of a log.
 pub struct AppendScan<'a> {
-    scanner: Scanner<'a>,
+    scanner: Scanner<&'a dyn BlockSource>,
     end: (u32, Cursor),
     known_end: u32,
     done: bool,

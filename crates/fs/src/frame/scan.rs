@@ -21,8 +21,8 @@ use crate::BLOCK;
 const READ_AHEAD: u32 = 64;
 
 /// Reads a log's frames in order, and tells a torn tail from damage.
-pub struct Scanner<'a> {
-    source: &'a dyn BlockSource,
+pub struct Scanner<S> {
+    source: S,
     binding: Binding,
     cursor: Cursor,
     block: u32,
@@ -51,17 +51,11 @@ enum Found {
     Nothing,
 }
 
-impl<'a> Scanner<'a> {
+impl<S: BlockSource> Scanner<S> {
     /// Starts at `block`, where the frame that `cursor` describes is expected. Frames that start
     /// before `known_end` are known to have been acknowledged.
     #[must_use]
-    pub fn new(
-        source: &'a dyn BlockSource,
-        binding: Binding,
-        block: u32,
-        cursor: Cursor,
-        known_end: u32,
-    ) -> Self {
+    pub fn new(source: S, binding: Binding, block: u32, cursor: Cursor, known_end: u32) -> Self {
         let (limit, window) = (source.blocks(), Window::default());
         Self { source, binding, cursor, block, known_end, limit, window }
     }
@@ -110,6 +104,57 @@ impl<'a> Scanner<'a> {
                 Ok(None)
             }
         }
+    }
+
+    /// The blocks that it reads.
+    #[must_use]
+    pub fn source(&self) -> &S {
+        &self.source
+    }
+
+    /// For looking at what is damaged: after an error, goes on at the next frame of the same
+    /// binding that verifies, whatever is missing before it; `false` if there is none. The blocks
+    /// are read one frame at a time, so that one that cannot be read does not hide the others.
+    pub fn skip_damage(&mut self, error: &StoreError) -> bool {
+        // What was read ahead may have failed, and the frame itself be sound.
+        let is_here = !matches!(error, StoreError::Corruption { .. });
+        let mut block = if is_here { self.block } else { self.block.saturating_add(1) };
+        while block < self.limit {
+            if block >= self.source.written_end(block) {
+                block = self.source.extent_end(block).max(block + 1);
+                continue;
+            }
+            if let Some(cursor) = self.verified_at(block) {
+                (self.block, self.cursor) = (block, cursor);
+                return true;
+            }
+            block += 1;
+        }
+        false
+    }
+
+    /// The cursor of a frame that verifies at a block, not older than the one expected.
+    fn verified_at(&mut self, block: u32) -> Option<Cursor> {
+        let binding = self.binding;
+        let room = self.source.extent_end(block).min(self.limit).checked_sub(block)?;
+        let header = RawHeader::read(self.load_alone(block, 1)?)?;
+        if !header.claims(&binding) || header.sequence < self.cursor.sequence {
+            return None;
+        }
+        let blocks = blocks_for(header.len as usize);
+        if blocks > room {
+            return None;
+        }
+        let verifies = header.verifies(&binding, self.load_alone(block, blocks)?);
+        verifies.then_some(Cursor { sequence: header.sequence, chain: header.chain })
+    }
+
+    /// Makes the window hold these blocks and no others.
+    fn load_alone(&mut self, block: u32, count: u32) -> Option<&[u8]> {
+        let end = self.source.written_end(block);
+        let bytes = self.source.read(block, count.min(end.saturating_sub(block))).ok()?;
+        self.window = Window { first: block, bytes };
+        Some(&self.window.bytes)
     }
 
     /// The error that what stands at the current block is damaged.

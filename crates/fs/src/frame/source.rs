@@ -1,5 +1,7 @@
 //! What a scan reads from: the blocks of a log, wherever they lie.
 
+use std::sync::Arc;
+
 use terrace_env::IoBuf;
 use terrace_env::store::StoreError;
 
@@ -27,6 +29,38 @@ pub trait BlockSource {
     /// The structure that a block belongs to, and the byte offset of the block in it, for errors.
     fn place(&self, block: u32) -> (String, u64);
 }
+
+macro_rules! by_reference {
+    ($($pointer:ty),*) => {$(
+        impl<T: BlockSource + ?Sized> BlockSource for $pointer {
+            fn blocks(&self) -> u32 {
+                (**self).blocks()
+            }
+
+            fn extent_end(&self, block: u32) -> u32 {
+                (**self).extent_end(block)
+            }
+
+            fn written_end(&self, block: u32) -> u32 {
+                (**self).written_end(block)
+            }
+
+            fn atomic(&self) -> usize {
+                (**self).atomic()
+            }
+
+            fn read(&self, block: u32, count: u32) -> Result<IoBuf, StoreError> {
+                (**self).read(block, count)
+            }
+
+            fn place(&self, block: u32) -> (String, u64) {
+                (**self).place(block)
+            }
+        }
+    )*};
+}
+
+by_reference!(&T, Box<T>, Arc<T>);
 
 /// A source in memory: one extent.
 #[derive(Clone, Debug)]

@@ -4,6 +4,7 @@
 //! below the snapshot's cursor: the chunk that is still to come holds the rest. A further `Head`
 //! belongs to a later snapshot, whose chunks are passed over.
 
+use terrace_env::FileId;
 use terrace_env::codec::Reader;
 
 use super::payload::{End, Head, kind};
@@ -21,6 +22,17 @@ pub(crate) struct Application {
 }
 
 impl Application {
+    /// A catalog that is read off a journal whose head is lost.
+    pub(crate) fn headless() -> Self {
+        let catalog = Catalog::begin_snapshot(FileId::STORE, 0);
+        Self { catalog, started: true, snapshot: 0 }
+    }
+
+    /// What has been read so far, complete or not.
+    pub(crate) fn into_catalog(self) -> Catalog {
+        self.catalog
+    }
+
     /// Applies one append of the given type.
     pub(crate) fn apply(
         &mut self,

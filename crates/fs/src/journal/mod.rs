@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`Journal`] | commits transactions in groups, and rolls |
 //! | [`replay()`] | reads what is there |
+//! | [`JournalWalk`] | goes through it, damaged or not, for people |
 //! | [`format()`] | starts an empty one |
 //! | [`JournalSpace`] | where its zones come from |
 //!
@@ -21,11 +22,14 @@ mod source;
 mod space;
 mod start;
 mod tail;
+mod walk;
 
 pub(crate) use apply::Application;
 pub use committer::Journal;
 pub(crate) use payload::kind;
 pub use replay::{Replayed, replay};
 pub(crate) use roll::{Step, chunk, head, is_due};
+pub(crate) use source::ZoneSource;
 pub use space::JournalSpace;
 pub use start::format;
+pub use walk::{FrameSeen, JournalAppend, JournalContent, JournalWalk};

@@ -13,13 +13,13 @@ pub(crate) mod kind {
     /// Records of one or more transactions.
     pub(crate) const TRANSACTIONS: u8 = 2;
     /// A part of a snapshot.
-    pub(in crate::journal) const CHUNK: u8 = 3;
+    pub(crate) const CHUNK: u8 = 3;
     /// A snapshot is complete: [`End`](super::End).
-    pub(in crate::journal) const END: u8 = 4;
+    pub(crate) const END: u8 = 4;
     /// The journal goes on in another zone: [`Link`](super::Link).
-    pub(in crate::journal) const LINK: u8 = 5;
+    pub(crate) const LINK: u8 = 5;
     /// The first frame in a zone: [`Continue`](super::Continue).
-    pub(in crate::journal) const CONTINUE: u8 = 6;
+    pub(crate) const CONTINUE: u8 = 6;
 }
 
 /// The start of a snapshot: the counters as they were.

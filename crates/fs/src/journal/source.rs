@@ -8,7 +8,7 @@ use crate::frame::BlockSource;
 use crate::{BLOCK, BlockAddr, logical_per_block, pointer, zone_blocks};
 
 /// A zone of the journal.
-pub(super) struct ZoneSource<'a> {
+pub(crate) struct ZoneSource<'a> {
     device: &'a dyn Device,
     zone: ZoneId,
     blocks: u32,
@@ -17,7 +17,7 @@ pub(super) struct ZoneSource<'a> {
 }
 
 impl<'a> ZoneSource<'a> {
-    pub(super) fn new(device: &'a dyn Device, zone: ZoneId) -> Result<Self, StoreError> {
+    pub(crate) fn new(device: &'a dyn Device, zone: ZoneId) -> Result<Self, StoreError> {
         let geometry = device.geometry();
         let what = || format!("journal, zone {zone}");
         if zone.0 >= geometry.zones {

@@ -239,15 +239,32 @@ fn look(device: &dyn Device) -> Result<Vec<Seen>, StoreError> {
     Ok(all)
 }
 
-fn look_into(device: &dyn Device, report: &ZoneReport) -> Result<Seen, StoreError> {
+/// Every block that is looked at for superblocks and is marked as one, sound or not.
+pub(crate) fn survey(device: &dyn Device) -> Result<Vec<(BlockAddr, IoBuf)>, StoreError> {
+    let mut marked = Vec::new();
+    for wanted in [ZoneType::Conventional, ZoneType::Sequential] {
+        for report in candidates(device, wanted)? {
+            if report.state != ZoneState::Offline {
+                let (first, blocks) = newest_blocks(device, &report)?;
+                let zone = report.zone;
+                let placed = (first..).zip(blocks);
+                let placed = placed.map(|(block, bytes)| (BlockAddr { zone, block }, bytes));
+                marked.extend(placed.filter(|(_, bytes)| Superblock::is_marked(bytes)));
+            }
+        }
+    }
+    Ok(marked)
+}
+
+/// The blocks of a zone that may be superblocks of now, from which block on.
+fn newest_blocks(
+    device: &dyn Device,
+    report: &ZoneReport,
+) -> Result<(u32, Vec<IoBuf>), StoreError> {
     let (zone, geometry) = (report.zone, device.geometry());
     let capacity = zone_blocks(geometry, zone);
     if report.zone_type == ZoneType::Conventional {
-        let slots = read(device, zone, 0, capacity.min(2))?;
-        let newest = slots.iter().filter_map(|block| superblock_in(block, zone));
-        let newest = newest.max_by_key(|superblock| superblock.generation);
-        let broken = slots.iter().filter(|block| is_broken(block, zone)).count() as u32;
-        return Ok(Seen { zone, newest, broken, next: None });
+        return Ok((0, read(device, zone, 0, capacity.min(2))?));
     }
     let written = if report.state.has_pointer() {
         let logical = report.write_pointer.0.saturating_sub(report.start.0);
@@ -257,7 +274,19 @@ fn look_into(device: &dyn Device, report: &ZoneReport) -> Result<Seen, StoreErro
         written_prefix(device, zone, capacity)?
     };
     let first = written.saturating_sub(TAIL);
-    let blocks = read(device, zone, first, written - first)?;
+    Ok((first, read(device, zone, first, written - first)?))
+}
+
+fn look_into(device: &dyn Device, report: &ZoneReport) -> Result<Seen, StoreError> {
+    let (zone, geometry) = (report.zone, device.geometry());
+    let (_, blocks) = newest_blocks(device, report)?;
+    if report.zone_type == ZoneType::Conventional {
+        let slots = blocks;
+        let newest = slots.iter().filter_map(|block| superblock_in(block, zone));
+        let newest = newest.max_by_key(|superblock| superblock.generation);
+        let broken = slots.iter().filter(|block| is_broken(block, zone)).count() as u32;
+        return Ok(Seen { zone, newest, broken, next: None });
+    }
     let mut seen = Seen { zone, newest: None, broken: 0, next: crate::pointer(geometry, report) };
     for block in &blocks {
         // One of an older generation, or of another store, stands there from the zone's earlier

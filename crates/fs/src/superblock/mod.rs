@@ -8,4 +8,5 @@ mod area;
 mod codec;
 
 pub use area::SuperblockArea;
+pub(crate) use area::survey;
 pub use codec::{Features, JournalHead, Placement, SPLICES_MAX, Shape, Splice, Superblock};

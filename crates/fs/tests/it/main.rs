@@ -17,6 +17,7 @@ mod format;
 mod full;
 mod golden;
 mod groups;
+mod inspect;
 mod journal;
 mod journal_cuts;
 mod journal_world;

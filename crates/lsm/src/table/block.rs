@@ -48,6 +48,11 @@ impl Block {
         &self.contents
     }
 
+    /// How many restart points there are.
+    pub(super) fn restarts(&self) -> usize {
+        self.restarts
+    }
+
     fn corrupt(&self, error: &DecodeError) -> Error {
         Error::decode(self.table.region("block entry"), self.offset, error)
     }

@@ -9,6 +9,8 @@ use bytes::Bytes;
 use terrace_env::codec::Writer;
 use xxhash_rust::xxh3::xxh3_64;
 
+use super::inspect::FilterFigures;
+
 const KIND_BLOCKED_BLOOM: u8 = 1;
 const LINE_BYTES: usize = 64;
 const HEADER_BYTES: usize = 8;
@@ -87,6 +89,11 @@ impl Filter {
     /// The memory it takes.
     pub(crate) fn bytes(&self) -> usize {
         self.block.len()
+    }
+
+    /// How it is made, for people.
+    pub(super) fn figures(&self) -> FilterFigures {
+        FilterFigures { lines: self.lines, probes: self.probes }
     }
 }
 

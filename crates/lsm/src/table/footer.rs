@@ -162,15 +162,21 @@ impl From<DecodeError> for Either {
 
 /// What is known of all entries of a table.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Properties {
-    pub(crate) entries: u64,
-    pub(crate) tombstones: u64,
-    pub(crate) first_sequence: SeqNo,
-    pub(crate) last_sequence: SeqNo,
-    pub(crate) smallest: Vec<u8>,
-    pub(crate) largest: Vec<u8>,
-    /// Keys and values, before compression.
-    pub(crate) plain_bytes: u64,
+pub struct Properties {
+    /// How many there are.
+    pub entries: u64,
+    /// How many of them are tombstones.
+    pub tombstones: u64,
+    /// The smallest sequence.
+    pub first_sequence: SeqNo,
+    /// The largest sequence.
+    pub last_sequence: SeqNo,
+    /// The smallest full key: key space (4 bytes, big-endian) and user key.
+    pub smallest: Vec<u8>,
+    /// The largest full key.
+    pub largest: Vec<u8>,
+    /// Bytes of keys and values, before compression.
+    pub plain_bytes: u64,
     /// Where its range tombstones lie, if it has any.
     pub(crate) ranges: Option<(Handle, RangeSummary)>,
 }

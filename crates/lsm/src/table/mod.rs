@@ -9,6 +9,7 @@ mod cursor;
 mod filter;
 mod footer;
 mod frame;
+mod inspect;
 mod range_block;
 #[cfg(test)]
 mod range_specimens;
@@ -17,9 +18,12 @@ mod reader;
 mod specimens;
 
 pub use compression::{Compression, LevelCompression};
+pub use footer::Properties;
+pub use inspect::{
+    BlockEntries, DataBlock, FilterFigures, IndexEntry, IndexWalk, Part, RangeRecord, TableFile,
+};
 
 pub(crate) use builder::{BuiltTable, TableBuilder, TableLayout};
 pub(crate) use cursor::{TableCursor, Walk};
 pub(crate) use filter::hash;
-pub(crate) use footer::Properties;
 pub(crate) use reader::Table;

@@ -220,7 +220,13 @@ impl fmt::Debug for Table {
     }
 }
 
-fn read(file: &dyn FileReader, offset: u64, size: usize, cause: Cause) -> Result<Bytes, Error> {
+/// Stored bytes of a file, as they are.
+pub(super) fn read(
+    file: &dyn FileReader,
+    offset: u64,
+    size: usize,
+    cause: Cause,
+) -> Result<Bytes, Error> {
     let mut bytes = vec![0; size];
     file.read_at(offset, &mut bytes, cause)?;
     Ok(bytes.into())

@@ -7,7 +7,7 @@ use terrace_env::store::{FileReader, FileWriter, StoreError};
 use terrace_env::sync::Mutex;
 use terrace_env::{ByteCount, Cause, FileId, MemoryGauge, SeqNo};
 
-use super::{Compression, Table, TableBuilder, TableCursor, TableLayout, Walk, hash};
+use super::{Compression, Table, TableBuilder, TableCursor, TableFile, TableLayout, Walk, hash};
 use crate::Error;
 use crate::cache::BlockCache;
 use crate::golden::{damaged, readable_specimen, specimen};
@@ -231,4 +231,65 @@ fn a_range_of_a_table_has_about_its_share_of_the_bytes() {
     let quarter = table.size_of(&bound(1000), &bound(2000)).unwrap().0;
     assert!(quarter * 4 > whole * 9 / 10 && quarter * 4 < whole * 11 / 10, "{quarter} {whole}");
     assert_eq!(table.size_of(&bound(9000), &bound(9999)).unwrap(), ByteCount(0));
+}
+
+/// What an inspection finds: entries that it could read, and errors.
+fn inspect(bytes: &[u8]) -> (Vec<Entry>, Vec<Error>) {
+    let file: Arc<dyn FileReader> = Arc::new(File(Arc::new(Mutex::new(bytes.to_vec()))));
+    let (mut found, mut errors) = (Vec::new(), Vec::new());
+    let table = match TableFile::open(file) {
+        Ok(table) => table,
+        Err(error) => return (found, vec![error]),
+    };
+    errors.extend(table.read_properties().err());
+    errors.extend(table.read_filter().err());
+    let index = match table.walk_index() {
+        Ok(index) => index,
+        Err(error) => {
+            errors.push(error);
+            return (found, errors);
+        }
+    };
+    for entry in index {
+        match entry.and_then(|entry| table.read_block(entry.block)) {
+            Err(error) => errors.push(error),
+            Ok(block) => {
+                for entry in block.entries() {
+                    match entry {
+                        Err(error) => errors.push(error),
+                        Ok(entry) => {
+                            let full = full_key(entry.key.space, &entry.key.user_key);
+                            let kind = Kind::of(entry.kind).unwrap();
+                            let key = internal_key(&full, Trailer::new(entry.sequence, kind));
+                            found.push((key, entry.value.to_vec()));
+                        }
+                    }
+                }
+            }
+        }
+    }
+    (found, errors)
+}
+
+#[test]
+fn an_inspection_tells_of_every_flipped_bit_and_passes_over_one_block_at_most() {
+    let all = entries();
+    let largest = 256 / 12;
+    for (name, compression, filter_bits) in SPECIMENS {
+        let kept = specimen(name, &build(&all, compression, filter_bits));
+        let (found, errors) = inspect(&kept);
+        assert_eq!((found, errors.len()), (all.clone(), 0), "{name}");
+        let mut passed_over = 0;
+        for (what, bytes) in damaged(&kept) {
+            let (found, errors) = inspect(&bytes);
+            assert_eq!(errors.len(), 1, "{name}, {what}: {errors:?}");
+            let mut left = all.iter();
+            let in_order = found.iter().all(|entry| left.any(|other| other == entry));
+            assert!(in_order, "{name}, {what}: another entry");
+            let lost = all.len() - found.len();
+            assert!(lost <= largest || found.is_empty(), "{name}, {what}: {lost} entries");
+            passed_over += usize::from(lost > 0 && !found.is_empty());
+        }
+        assert!(passed_over > 1000, "{name}: {passed_over} flips in data blocks");
+    }
 }

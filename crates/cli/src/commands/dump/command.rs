@@ -1,0 +1,162 @@
+//! The arguments, and what can be dumped.
+
+use std::io::{self, Write};
+
+use comfy_table::{CellAlignment, Table, presets};
+use serde_json::json;
+use terrace_env::store::{FileInfo, FileKind};
+use terrace_env::{ByteCount, FileId};
+use terrace_fs::inspect::Inspector;
+use terrace_lsm::inspect::Role;
+
+use super::filter::KeyFilter;
+use super::place::{annotation_object, kind_name, role_text};
+use super::report::Report;
+use super::{journal, log, superblock, table};
+use crate::commands::target::Target;
+use crate::failure::{Failure, Kind};
+use crate::output::Output;
+
+/// Take apart what is on the medium: tables, logs, the journal, the superblock.
+#[derive(clap::Args)]
+pub(crate) struct Dump {
+    #[command(flatten)]
+    target: Target,
+    /// The id of a file, `journal` or `superblock`; without it, what there is is listed
+    what: Option<String>,
+    #[command(flatten)]
+    detail: Detail,
+    #[command(flatten)]
+    filter: KeyFilter,
+}
+
+/// How much is shown of a table or a log.
+#[derive(clap::Args)]
+pub(crate) struct Detail {
+    /// Show every data block of a table
+    #[arg(long)]
+    pub(crate) blocks: bool,
+    /// Show every entry
+    #[arg(long)]
+    pub(crate) entries: bool,
+    /// Show the values of entries, not only their sizes
+    #[arg(long, requires = "entries")]
+    pub(crate) values: bool,
+}
+
+impl Dump {
+    pub(crate) fn run(&self, output: &Output) -> Result<(), Failure> {
+        let store = self.target.inspector()?;
+        let mut report = Report::new(output);
+        match self.what.as_deref() {
+            Some("superblock") => superblock::dump(&mut report, &store)?,
+            Some("journal") => journal::dump(&mut report, &store)?,
+            Some(file) => self.file(&mut report, &store, file)?,
+            None => {
+                list(&mut report, &store)?;
+                damage(&mut report, &store)?;
+            }
+        }
+        report.finish()
+    }
+
+    fn file(&self, report: &mut Report<'_>, store: &Inspector, file: &str) -> Result<(), Failure> {
+        let id = file.parse().ok().map(FileId);
+        let Some(info) = id.and_then(|id| store.list().find(|info| info.id == id)) else {
+            damage(report, store)?;
+            let message = format!(
+                "expected the id of a file, `journal` or `superblock`, found `{file}`; without it, \
+                 `dump` lists what there is"
+            );
+            return Err(Failure::new(Kind::NotFound, message));
+        };
+        let of_store = store.list().find(|info| info.id == FileId::STORE);
+        let role = of_store.and_then(|info| role_of(&info).ok().flatten());
+        let wanted = self.filter.range(role.as_ref())?;
+        match info.kind {
+            FileKind::Table => {
+                table::dump(report, &info, store.open(info.id)?, &self.detail, &wanted)
+            }
+            FileKind::Log => log::dump(report, store, &info, &self.detail, &wanted),
+            FileKind::Client => {
+                let message = format!("file {}: expected a table or a log; see `fs cat`", info.id);
+                Err(Failure::new(Kind::Failed, message))
+            }
+        }
+    }
+}
+
+/// Tells what is wrong with the journal: then files may be missing.
+fn damage(report: &mut Report<'_>, store: &Inspector) -> Result<(), Failure> {
+    store.damage().iter().try_for_each(|error| report.damage("superblock or journal", error))
+}
+
+fn role_of(info: &FileInfo) -> Result<Option<Role>, terrace_lsm::Error> {
+    Role::of(info.id, info.kind, &info.annotation)
+}
+
+/// What can be dumped.
+fn list(report: &mut Report<'_>, store: &Inspector) -> Result<(), Failure> {
+    if report.is_json() {
+        return store.list().try_for_each(|info| {
+            let object = json!({
+                "part": "file",
+                "id": info.id,
+                "kind": if info.id == FileId::STORE { "store" } else { kind_name(info.kind) },
+                "sealed": info.sealed,
+                "size": info.size,
+                "annotation": annotation_object(&info.annotation),
+            });
+            report.part(|| object, |_| Ok(()))
+        });
+    }
+    report.part(|| json!({}), |out| list_text(out, store))
+}
+
+fn list_text(out: &mut dyn Write, store: &Inspector) -> io::Result<()> {
+    let mut table = Table::new();
+    table.load_preset(presets::NOTHING);
+    table.set_header(["what", "kind", "state", "size", "level", "what it says"]);
+    for column in [0, 3, 4] {
+        if let Some(column) = table.column_mut(column) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    for what in ["superblock", "journal"] {
+        table.add_row([what, "-", "-", "-", "-", ""]);
+    }
+    let mut of_store = Vec::new();
+    for info in store.list() {
+        let said = role_of(&info);
+        if info.id == FileId::STORE {
+            of_store = said.ok().flatten().map(|role| role_text(&role)).unwrap_or_default();
+            continue;
+        }
+        let level = info.annotation.hint.level;
+        table.add_row([
+            info.id.to_string(),
+            kind_name(info.kind).to_owned(),
+            if info.sealed { "sealed" } else { "open" }.to_owned(),
+            // Only its frames say how long a log is that is still open.
+            if info.sealed { ByteCount(info.size).to_string() } else { "-".to_owned() },
+            level.map_or("-".to_owned(), |level| level.to_string()),
+            said.map_or_else(|error| error.to_string(), |role| summary(role.as_ref())),
+        ]);
+    }
+    of_store.iter().try_for_each(|line| writeln!(out, "{line}"))?;
+    writeln!(out, "{table}")
+}
+
+fn summary(role: Option<&Role>) -> String {
+    match role {
+        Some(Role::Table { entries, first_sequence, last_sequence, segments, .. }) => {
+            let segments = segments.len();
+            format!(
+                "{entries} entries, sequences {first_sequence} to {last_sequence}, {segments} \
+                 segments"
+            )
+        }
+        Some(role) => role_text(role).join("; "),
+        None => String::new(),
+    }
+}

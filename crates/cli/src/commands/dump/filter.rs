@@ -1,0 +1,137 @@
+//! Which keys of a table or a log are dumped.
+
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStrExt;
+
+use terrace_lsm::KeySpaceId;
+use terrace_lsm::inspect::{FullKey, Role};
+
+use crate::commands::entry::parse_hex;
+use crate::failure::{Failure, Kind};
+
+/// Keys, as one types them.
+#[derive(clap::Args)]
+pub(crate) struct KeyFilter {
+    /// Only entries of this key
+    #[arg(long, conflicts_with_all = ["from", "to", "prefix"])]
+    key: Option<OsString>,
+    /// Only entries from this key on
+    #[arg(long)]
+    from: Option<OsString>,
+    /// Only entries before this key
+    #[arg(long)]
+    to: Option<OsString>,
+    /// Only entries whose keys begin like this
+    #[arg(long, conflicts_with_all = ["from", "to"])]
+    prefix: Option<OsString>,
+    /// The keys above are given as hexadecimal digits
+    #[arg(long)]
+    hex: bool,
+    /// Only this key space, by name or id; for keys, `default` unless another is given
+    #[arg(long)]
+    space: Option<String>,
+}
+
+/// The range of keys that is asked for.
+#[derive(Debug)]
+pub(crate) enum Wanted {
+    All,
+    /// From the first key up to, and without, the second (`None`: to the key space's end).
+    Range(KeySpaceId, Vec<u8>, Option<Vec<u8>>),
+}
+
+impl KeyFilter {
+    /// The range; names of key spaces are looked up in the store's own annotation.
+    pub(crate) fn range(&self, store: Option<&Role>) -> Result<Wanted, Failure> {
+        let bytes = |text: &Option<OsString>| {
+            let text = text.as_ref().map(|text| text.as_bytes());
+            text.map(|text| if self.hex { parse_hex(text) } else { Ok(text.to_vec()) }).transpose()
+        };
+        let (key, prefix) = (bytes(&self.key)?, bytes(&self.prefix)?);
+        let (from, to) = (bytes(&self.from)?, bytes(&self.to)?);
+        let none = key.is_none() && prefix.is_none() && from.is_none() && to.is_none();
+        if none && self.space.is_none() {
+            return Ok(Wanted::All);
+        }
+        let space = self.space(store)?;
+        Ok(match (key, prefix) {
+            (Some(key), _) => {
+                let end = [&key[..], &[0]].concat();
+                Wanted::Range(space, key, Some(end))
+            }
+            (None, Some(prefix)) => {
+                let kept = prefix.iter().rposition(|&byte| byte != 0xff);
+                let end = kept.map(|kept| {
+                    let mut end = prefix[..=kept].to_vec();
+                    end[kept] += 1;
+                    end
+                });
+                Wanted::Range(space, prefix, end)
+            }
+            (None, None) => Wanted::Range(space, from.unwrap_or_default(), to),
+        })
+    }
+
+    fn space(&self, store: Option<&Role>) -> Result<KeySpaceId, Failure> {
+        let Some(name) = &self.space else { return Ok(KeySpaceId::DEFAULT) };
+        if let Some(Role::Store { spaces, .. }) = store
+            && let Some((id, _)) = spaces.iter().find(|(_, other)| other == name)
+        {
+            return Ok(*id);
+        }
+        let not_found = format!("expected a key space named `{name}`, or its id, found none");
+        name.parse().map(KeySpaceId).map_err(|_| Failure::new(Kind::NotFound, not_found))
+    }
+}
+
+impl Wanted {
+    /// Whether the key is asked for.
+    pub(crate) fn holds(&self, key: &FullKey) -> bool {
+        match self {
+            Self::All => true,
+            Self::Range(space, start, end) => {
+                let user_key = &key.user_key[..];
+                let before_end = end.as_ref().is_none_or(|end| user_key < &end[..]);
+                key.space == *space && user_key >= &start[..] && before_end
+            }
+        }
+    }
+
+    /// Whether a block may hold such keys, whose keys lie behind `before` (`None`: it is the first)
+    /// and not behind `upto`.
+    pub(crate) fn may_be_in(&self, before: Option<&FullKey>, upto: &FullKey) -> bool {
+        let Self::Range(space, start, end) = self else { return true };
+        let is_before = (upto.space, &upto.user_key[..]) < (*space, &start[..]);
+        let is_behind = before.is_some_and(|before| match end {
+            Some(end) => (before.space, &before.user_key[..]) >= (*space, &end[..]),
+            None => before.space > *space,
+        });
+        !is_before && !is_behind
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(text: &str) -> FullKey {
+        FullKey { space: KeySpaceId(0), user_key: text.as_bytes().to_vec().into() }
+    }
+
+    #[test]
+    fn blocks_are_passed_over_only_if_no_key_in_them_is_asked_for() {
+        let wanted = Wanted::Range(KeySpaceId(0), b"d".to_vec(), Some(b"g".to_vec()));
+        for (before, upto, expected) in [
+            (None, "c", false),
+            (None, "d", true),
+            (Some("c"), "z", true),
+            (Some("f"), "z", true),
+            (Some("g"), "z", false),
+        ] {
+            let before = before.map(key);
+            assert_eq!(wanted.may_be_in(before.as_ref(), &key(upto)), expected, "{upto}");
+        }
+        let (inside, outside) = (key("f"), key("g"));
+        assert!(wanted.holds(&inside) && !wanted.holds(&outside));
+    }
+}

@@ -1,0 +1,119 @@
+//! A write-ahead log: appends with their frames, batches, entries.
+
+use serde_json::{Value, json};
+use terrace_env::store::FileInfo;
+use terrace_fs::inspect::{Inspector, LogAppend};
+use terrace_lsm::inspect::{BatchRecord, Batches, Role};
+
+use super::command::Detail;
+use super::filter::Wanted;
+use super::place::{frame_object, frame_text, role_object, role_text};
+use super::report::{Report, entry_line, entry_object};
+use crate::failure::Failure;
+
+/// Dumps a log.
+pub(crate) fn dump(
+    report: &mut Report<'_>,
+    store: &Inspector,
+    info: &FileInfo,
+    detail: &Detail,
+    wanted: &Wanted,
+) -> Result<(), Failure> {
+    let (id, state) = (info.id, if info.sealed { "sealed" } else { "open" });
+    report.part(
+        || json!({ "part": "file", "id": id, "kind": "log", "sealed": info.sealed }),
+        |out| writeln!(out, "log {id}: {state}"),
+    )?;
+    match Role::of(id, info.kind, &info.annotation) {
+        Ok(Some(role)) => report.part(
+            || json!({ "part": "annotation", "annotation": role_object(&role) }),
+            |out| role_text(&role).iter().try_for_each(|line| writeln!(out, "  {line}")),
+        )?,
+        Ok(None) => {}
+        Err(error) => report.damage("annotation", &error)?,
+    }
+    let mut walk = store.log(id)?;
+    let (mut appends, mut batches, mut entries) = (0u64, 0u64, 0u64);
+    for append in walk.by_ref() {
+        let append = match append {
+            Ok(append) => append,
+            Err(error) => {
+                report.damage("frame", &error)?;
+                continue;
+            }
+        };
+        appends += 1;
+        frames(report, &append)?;
+        for batch in Batches::new(id, append.offset, append.payload.into()) {
+            match batch {
+                Ok(batch) => {
+                    batches += 1;
+                    entries += dump_batch(report, &batch, detail, wanted)?;
+                }
+                Err(error) => report.damage("batch", &error)?,
+            }
+        }
+    }
+    let end = walk.end().map(|(region, offset)| format!("in {region} at offset {offset}"));
+    report.part(
+        || {
+            json!({
+                "part": "sums", "appends": appends, "batches": batches, "entries": entries,
+                "end": end,
+            })
+        },
+        |out| {
+            if let Some(end) = &end {
+                writeln!(out, "\nthe log ends {end}")?;
+            }
+            writeln!(out, "{appends} appends, {batches} batches, {entries} entries")
+        },
+    )
+}
+
+fn frames(report: &mut Report<'_>, append: &LogAppend) -> Result<(), Failure> {
+    report.part(
+        || {
+            let frames = append.frames.iter().map(frame_object).collect::<Value>();
+            let bytes = append.payload.len();
+            json!({ "part": "append", "offset": append.offset, "bytes": bytes, "frames": frames })
+        },
+        |out| {
+            writeln!(out)?;
+            append.frames.iter().try_for_each(|frame| writeln!(out, "{}", frame_text(frame)))
+        },
+    )
+}
+
+/// Returns how many entries were asked for.
+fn dump_batch(
+    report: &mut Report<'_>,
+    batch: &BatchRecord,
+    detail: &Detail,
+    wanted: &Wanted,
+) -> Result<u64, Failure> {
+    let (first, count, size) = (batch.first_sequence(), batch.count(), batch.size());
+    let offset = batch.offset;
+    report.part(
+        || {
+            json!({
+                "part": "batch", "offset": offset, "size": size, "first_sequence": first,
+                "entries": count,
+            })
+        },
+        |out| {
+            writeln!(out, "  batch at byte {offset}: {size} bytes, {count} entries from {first} on")
+        },
+    )?;
+    let mut entries = 0;
+    for entry in batch.entries().filter(|entry| wanted.holds(&entry.key)) {
+        entries += 1;
+        if detail.entries {
+            report.part(
+                || entry_object(&entry, detail.values).into(),
+                |out| entry_line(out, &entry, detail.values),
+            )?;
+        }
+    }
+    Ok(entries)
+}

@@ -1,0 +1,152 @@
+//! Files, extents and roles in words and in JSON.
+
+use serde_json::{Map, Value, json};
+use terrace_env::ByteCount;
+use terrace_env::store::{Annotation, FileKind};
+use terrace_fs::catalog::Extent;
+use terrace_fs::inspect::FrameSeen;
+use terrace_lsm::inspect::{Role, SegmentRole};
+
+use super::report::{insert_key, key_text};
+use crate::escape;
+
+/// A kind in words.
+pub(crate) fn kind_name(kind: FileKind) -> &'static str {
+    match kind {
+        FileKind::Table => "table",
+        FileKind::Log => "log",
+        FileKind::Client => "client",
+    }
+}
+
+/// Where a frame stands, and what it is.
+pub(crate) fn frame_text(frame: &FrameSeen) -> String {
+    let FrameSeen { region, offset, blocks, sequence, synced, epoch, payload, .. } = frame;
+    let goes_on = if frame.continues { ", goes on in the next" } else { "" };
+    format!(
+        "frame {sequence} in {region} at offset {offset}: {blocks} blocks, {payload} bytes, epoch \
+         {epoch}, synced {synced}{goes_on}"
+    )
+}
+
+/// The same as an object.
+pub(crate) fn frame_object(frame: &FrameSeen) -> Value {
+    json!({
+        "region": frame.region,
+        "offset": frame.offset,
+        "blocks": frame.blocks,
+        "sequence": frame.sequence,
+        "synced": frame.synced,
+        "epoch": frame.epoch,
+        "type": frame.kind,
+        "payload": frame.payload,
+        "continues": frame.continues,
+    })
+}
+
+/// Extents in words.
+pub(crate) fn extents_text(extents: &[Extent]) -> String {
+    let one =
+        |extent: &Extent| format!("zone {} blocks {}..{}", extent.zone, extent.start, extent.end());
+    match extents {
+        [] => "no extents".into(),
+        many => many.iter().map(one).collect::<Vec<_>>().join(", "),
+    }
+}
+
+/// The same as objects.
+pub(crate) fn extents_object(extents: &[Extent]) -> Value {
+    let one = |extent: &Extent| {
+        json!({
+            "zone": extent.zone,
+            "first": extent.start,
+            "blocks": extent.blocks,
+            "crc32c": extent.crc,
+        })
+    };
+    extents.iter().map(one).collect()
+}
+
+/// An annotation in words.
+pub(crate) fn annotation_text(annotation: &Annotation) -> String {
+    let hint = &annotation.hint;
+    let level = hint.level.map_or("no level".to_owned(), |level| format!("level {level}"));
+    let (stream, opaque) = (hint.stream, annotation.opaque.len());
+    let lifetime = format!("{:?}", hint.lifetime).to_lowercase();
+    let dead = annotation.dead;
+    format!("{level}, stream {stream}, lifetime {lifetime}, {dead} dead, {opaque} bytes opaque")
+}
+
+/// The same as an object.
+pub(crate) fn annotation_object(annotation: &Annotation) -> Value {
+    let hint = &annotation.hint;
+    json!({
+        "level": hint.level,
+        "stream": hint.stream,
+        "lifetime": hint.lifetime,
+        "dead": annotation.dead,
+        "opaque_hex": escape::hex(&annotation.opaque),
+    })
+}
+
+/// A segment in words.
+pub(crate) fn segment_text(segment: &SegmentRole) -> String {
+    let SegmentRole { level, run, size, start, end } = segment;
+    let (start, end) = (key_text(start), key_text(end));
+    format!("level {level} run {run}: {start} up to, without, {end}, about {size}")
+}
+
+fn segment_object(segment: &SegmentRole) -> Value {
+    let mut object = Map::new();
+    object.insert("level".into(), segment.level.into());
+    object.insert("run".into(), segment.run.into());
+    object.insert("size".into(), segment.size.0.into());
+    insert_key(&mut object, "start", &segment.start);
+    insert_key(&mut object, "end", &segment.end);
+    object.into()
+}
+
+/// What the engine's annotation says, in lines.
+pub(crate) fn role_text(role: &Role) -> Vec<String> {
+    match role {
+        Role::Table { segments, .. } => segments.iter().map(segment_text).collect(),
+        Role::Log { first_sequence } => vec![format!("nothing older than {first_sequence}")],
+        Role::Store { next_space, spaces, decider, state } => {
+            let spaces = spaces.iter().map(|(id, name)| format!("{id} \"{name}\""));
+            let spaces = spaces.collect::<Vec<_>>().join(", ");
+            let state = ByteCount(state.len() as u64);
+            vec![
+                format!("key spaces: {spaces}; the next gets id {next_space}"),
+                format!("decider: {decider}, with {state} of state"),
+            ]
+        }
+        other => vec![format!("{other:?}")],
+    }
+}
+
+/// The same as an object.
+pub(crate) fn role_object(role: &Role) -> Value {
+    match role {
+        Role::Table { tag, entries, tombstones, first_sequence, last_sequence, segments } => {
+            json!({
+                "tag": tag,
+                "entries": entries,
+                "tombstones": tombstones,
+                "first_sequence": first_sequence,
+                "last_sequence": last_sequence,
+                "segments": segments.iter().map(segment_object).collect::<Value>(),
+            })
+        }
+        Role::Log { first_sequence } => json!({ "first_sequence": first_sequence }),
+        Role::Store { next_space, spaces, decider, state } => {
+            let spaces = spaces.iter().map(|(id, name)| json!({ "id": id.0, "name": name }));
+            json!({
+                "next_space": next_space,
+                "key_spaces": spaces.collect::<Value>(),
+                "decider": decider,
+                "decider_state_hex": escape::hex(state),
+            })
+        }
+        other => Value::from(format!("{other:?}")),
+    }
+}

@@ -1,0 +1,288 @@
+//! A table: footer, properties, filter, index, blocks, entries.
+
+use std::io::{self, Write};
+use std::sync::Arc;
+
+use serde_json::{Map, Value, json};
+use terrace_env::ByteCount;
+use terrace_env::store::{FileInfo, FileReader};
+use terrace_lsm::inspect::{
+    DataBlock, FullKey, IndexEntry, Part, Properties, Role, TableFile, compression_name,
+};
+
+use super::command::Detail;
+use super::filter::Wanted;
+use super::place::{role_object, role_text};
+use super::report::{Report, entry_line, entry_object, insert_key, key_text};
+use crate::failure::Failure;
+
+/// Dumps a table.
+pub(crate) fn dump(
+    report: &mut Report<'_>,
+    info: &FileInfo,
+    file: Arc<dyn FileReader>,
+    detail: &Detail,
+    wanted: &Wanted,
+) -> Result<(), Failure> {
+    let level = info.annotation.hint.level.map_or("-".to_owned(), |level| level.to_string());
+    let (id, size) = (info.id, info.size);
+    report.part(
+        || json!({ "part": "file", "id": id, "kind": "table", "size": size }),
+        |out| writeln!(out, "table {id}: {} in level {level}", ByteCount(size)),
+    )?;
+    match Role::of(id, info.kind, &info.annotation) {
+        Ok(Some(role)) => report.part(
+            || json!({ "part": "annotation", "annotation": role_object(&role) }),
+            |out| {
+                let lines = role_text(&role);
+                lines.iter().try_for_each(|line| writeln!(out, "  segment     {line}"))
+            },
+        )?,
+        Ok(None) => {}
+        Err(error) => report.damage("annotation", &error)?,
+    }
+    let table = match TableFile::open(file) {
+        Ok(table) => table,
+        // Without it nothing else can be found.
+        Err(error) => return report.damage("footer", &error),
+    };
+    footer(report, &table)?;
+    match table.read_properties() {
+        Ok(found) => properties(report, table.properties(), &found)?,
+        Err(error) => report.damage("properties", &error)?,
+    }
+    ranges(report, &table)?;
+    filter(report, &table)?;
+    Blocks { table: &table, detail, wanted, blocks: 0, sound: 0, entries: 0 }.walk(report)
+}
+
+fn place(part: Part) -> String {
+    format!("at {}, {} bytes", part.offset, part.size)
+}
+
+fn footer(report: &mut Report<'_>, table: &TableFile) -> Result<(), Failure> {
+    let (part, tag, length) = (table.footer(), table.tag(), table.length());
+    report.part(
+        || {
+            json!({
+                "part": "footer", "offset": part.offset, "size": part.size, "tag": tag,
+                "length": length,
+            })
+        },
+        |out| writeln!(out, "  footer      {}: tag {tag}, file of {length} bytes", place(part)),
+    )
+}
+
+fn properties(report: &mut Report<'_>, part: Part, found: &Properties) -> Result<(), Failure> {
+    let (smallest, largest) = (FullKey::of(&found.smallest), FullKey::of(&found.largest));
+    let object = || {
+        let mut object = Map::new();
+        object.insert("part".into(), "properties".into());
+        object.insert("offset".into(), part.offset.into());
+        object.insert("size".into(), part.size.into());
+        object.insert("entries".into(), found.entries.into());
+        object.insert("tombstones".into(), found.tombstones.into());
+        object.insert("first_sequence".into(), found.first_sequence.0.into());
+        object.insert("last_sequence".into(), found.last_sequence.0.into());
+        object.insert("plain_bytes".into(), found.plain_bytes.into());
+        insert_key(&mut object, "smallest", &smallest);
+        insert_key(&mut object, "largest", &largest);
+        Value::from(object)
+    };
+    report.part(object, |out| {
+        let Properties { entries, tombstones, first_sequence, last_sequence, .. } = found;
+        let plain = ByteCount(found.plain_bytes);
+        writeln!(
+            out,
+            "  properties  {}: {entries} entries, {tombstones} of them tombstones, sequences \
+             {first_sequence} to {last_sequence}, {plain} before compression",
+            place(part)
+        )?;
+        writeln!(out, "  keys        {} to {}", key_text(&smallest), key_text(&largest))
+    })
+}
+
+fn ranges(report: &mut Report<'_>, table: &TableFile) -> Result<(), Failure> {
+    // What is wrong with the properties has been told.
+    if table.read_properties().is_err() {
+        return Ok(());
+    }
+    let ranges = match table.read_ranges() {
+        Ok(ranges) => ranges,
+        Err(error) => return report.damage("range tombstones", &error),
+    };
+    ranges.iter().try_for_each(|range| {
+        let sequences = || range.sequences.iter().map(|sequence| sequence.0);
+        report.part(
+            || {
+                let mut object = Map::new();
+                object.insert("part".into(), "range tombstones".into());
+                insert_key(&mut object, "start", &range.start);
+                insert_key(&mut object, "end", &range.end);
+                object.insert("sequences".into(), sequences().collect::<Vec<_>>().into());
+                object.into()
+            },
+            |out| {
+                let (start, end) = (key_text(&range.start), key_text(&range.end));
+                let sequences: Vec<String> = sequences().map(|one| one.to_string()).collect();
+                let sequences = sequences.join(", ");
+                writeln!(out, "  deleted     {start} up to, without, {end}, at {sequences}")
+            },
+        )
+    })
+}
+
+fn filter(report: &mut Report<'_>, table: &TableFile) -> Result<(), Failure> {
+    let Some(part) = table.filter() else {
+        return report.part(
+            || json!({ "part": "filter", "size": 0 }),
+            |out| writeln!(out, "  filter      none"),
+        );
+    };
+    let figures = match table.read_filter() {
+        Ok(figures) => figures,
+        Err(error) => return report.damage("filter", &error),
+    };
+    let (lines, probes) = (figures.map(|it| it.lines), figures.map(|it| it.probes));
+    report.part(
+        || {
+            json!({
+                "part": "filter", "offset": part.offset, "size": part.size, "lines": lines,
+                "probes": probes,
+            })
+        },
+        |out| match (lines, probes) {
+            (Some(lines), Some(probes)) => writeln!(
+                out,
+                "  filter      {}: {lines} lines of 64 bytes, {probes} probes a key",
+                place(part)
+            ),
+            _ => writeln!(out, "  filter      {}: of an unknown kind", place(part)),
+        },
+    )
+}
+
+/// The data blocks, as the index leads to them.
+struct Blocks<'a> {
+    table: &'a TableFile,
+    detail: &'a Detail,
+    wanted: &'a Wanted,
+    blocks: u64,
+    sound: u64,
+    entries: u64,
+}
+
+impl Blocks<'_> {
+    fn walk(mut self, report: &mut Report<'_>) -> Result<(), Failure> {
+        let part = self.table.index();
+        let index = match self.table.walk_index() {
+            Ok(index) => index,
+            // Blocks do not say where they end: without the index they cannot be told apart.
+            Err(error) => return report.damage("index", &error),
+        };
+        let (compression, plain) = (compression_text(index.compression()), index.plain_size());
+        report.part(
+            || {
+                json!({
+                    "part": "index", "offset": part.offset, "size": part.size,
+                    "compression": compression, "plain_size": plain,
+                })
+            },
+            |out| {
+                let place = place(part);
+                writeln!(out, "  index       {place}: {compression}, {plain} bytes before")
+            },
+        )?;
+        let mut before: Option<FullKey> = None;
+        for entry in index {
+            let entry = match entry {
+                Ok(entry) => entry,
+                Err(error) => {
+                    report.damage("index entry", &error)?;
+                    break;
+                }
+            };
+            self.blocks += 1;
+            if self.wanted.may_be_in(before.as_ref(), &entry.separator) {
+                self.block(report, &entry)?;
+            }
+            before = Some(entry.separator);
+        }
+        let Self { blocks, sound, entries, .. } = self;
+        report.part(
+            || json!({ "part": "sums", "blocks": blocks, "read": sound, "entries": entries }),
+            |out| writeln!(out, "  sums        {blocks} blocks, {sound} read, {entries} entries"),
+        )
+    }
+
+    fn block(&mut self, report: &mut Report<'_>, entry: &IndexEntry) -> Result<(), Failure> {
+        let number = self.blocks - 1;
+        let block = match self.table.read_block(entry.block) {
+            Ok(block) => block,
+            Err(error) => {
+                return report.missing(&format!("block {number} ({})", place(entry.block)), &error);
+            }
+        };
+        self.sound += 1;
+        if self.detail.blocks {
+            // What does not decode is told below, where all entries are gone through.
+            let count = block.entries().filter(Result::is_ok).count();
+            report.part(
+                || block_object(number, &block, entry, count),
+                |out| block_line(out, number, &block, entry, count),
+            )?;
+        }
+        for found in block.entries() {
+            match found {
+                Ok(found) if !self.wanted.holds(&found.key) => {}
+                Ok(found) => {
+                    self.entries += 1;
+                    if self.detail.entries {
+                        let values = self.detail.values;
+                        report.part(
+                            || entry_object(&found, values).into(),
+                            |out| entry_line(out, &found, values),
+                        )?;
+                    }
+                }
+                Err(error) => report.damage(&format!("entry of block {number}"), &error)?,
+            }
+        }
+        Ok(())
+    }
+}
+
+fn compression_text(number: u8) -> String {
+    compression_name(number).map_or_else(|| format!("compression {number}"), str::to_owned)
+}
+
+fn block_object(number: u64, block: &DataBlock, entry: &IndexEntry, entries: usize) -> Value {
+    let mut object = Map::new();
+    object.insert("part".into(), "block".into());
+    object.insert("number".into(), number.into());
+    object.insert("offset".into(), block.at.offset.into());
+    object.insert("size".into(), block.at.size.into());
+    object.insert("compression".into(), compression_text(block.compression).into());
+    object.insert("plain_size".into(), block.plain_size.into());
+    object.insert("entries".into(), entries.into());
+    object.insert("restarts".into(), block.restarts().into());
+    insert_key(&mut object, "upto", &entry.separator);
+    object.into()
+}
+
+fn block_line(
+    out: &mut dyn Write,
+    number: u64,
+    block: &DataBlock,
+    entry: &IndexEntry,
+    entries: usize,
+) -> io::Result<()> {
+    let (compression, plain) = (compression_text(block.compression), block.plain_size);
+    let (restarts, upto) = (block.restarts(), key_text(&entry.separator));
+    writeln!(
+        out,
+        "block {number} {}: {compression}, {plain} bytes before, {entries} entries, {restarts} \
+         restarts, up to {upto}",
+        place(block.at)
+    )
+}

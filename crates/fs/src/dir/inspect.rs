@@ -1,0 +1,103 @@
+//! The parts of a directory's store, for looking at it without opening it.
+
+use std::sync::Arc;
+
+use terrace_env::codec::Reader as FieldReader;
+use terrace_env::store::{FileReader, StoreError};
+use terrace_env::{Cause, FileId, IoBuf};
+
+use super::source::FileSource;
+use super::{FileHandle, Files, names};
+use crate::catalog::FileRecord;
+use crate::frame::BlockSource;
+use crate::superblock::Superblock;
+use crate::{Access, BLOCK};
+
+/// The bytes that should be the superblock, and the name of their file.
+pub(crate) fn superblock_block(files: &dyn Files) -> Result<(IoBuf, &'static str), StoreError> {
+    let (file, size) = open(files, names::CURRENT)?;
+    let mut block = IoBuf::zeroed(BLOCK.min(usize::try_from(size).unwrap_or(BLOCK)));
+    let read = file.read_at(0, &mut block);
+    read.map_err(|error| StoreError::io(format!("reading {}", names::CURRENT), error))?;
+    block.resize(BLOCK);
+    Ok((block, names::CURRENT))
+}
+
+/// The journal that a superblock names, and the block before which its snapshot ends.
+pub(crate) fn journal_source(
+    files: &dyn Files,
+    superblock: &Superblock,
+) -> Result<(Box<dyn BlockSource>, u32), StoreError> {
+    let name = names::journal(superblock.generation);
+    let (file, _) = open(files, &name)?;
+    let end = FieldReader::new(&superblock.options).u32("snapshot end").unwrap_or(0);
+    Ok((Box::new(FileSource::new(&file, name, None)?), end))
+}
+
+/// The blocks of a log.
+pub(crate) fn file_source(
+    files: &dyn Files,
+    id: FileId,
+    record: &FileRecord,
+) -> Result<Box<dyn BlockSource>, StoreError> {
+    let name = names::file(id, record.kind);
+    let (file, _) = open(files, &name)?;
+    let blocks = record.sealed.then(|| record.extents.end());
+    Ok(Box::new(FileSource::new(&file, name, blocks)?))
+}
+
+fn open(files: &dyn Files, name: &str) -> Result<(Arc<dyn FileHandle>, u64), StoreError> {
+    let wrap = |error| StoreError::io(format!("opening {}/{name}", files.describe()), error);
+    let file = match files.open(name, Access::ReadOnly) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            let (expected, got) = ("a file".into(), "no such file".into());
+            let region = format!("{}/{name}", files.describe());
+            return Err(StoreError::Corruption { region, offset: 0, expected, got });
+        }
+        other => other.map_err(wrap)?,
+    };
+    let size = file.size().map_err(wrap)?;
+    Ok((file, size))
+}
+
+/// A file of the directory, read as it is.
+pub(crate) struct FilePart {
+    file: Arc<dyn FileHandle>,
+    id: FileId,
+    name: String,
+    size: u64,
+}
+
+impl FilePart {
+    /// The file of a record.
+    pub(crate) fn open(
+        files: &dyn Files,
+        id: FileId,
+        record: &FileRecord,
+    ) -> Result<Self, StoreError> {
+        let name = names::file(id, record.kind);
+        let (file, _) = open(files, &name)?;
+        Ok(Self { file, id, name, size: record.size })
+    }
+}
+
+impl FileReader for FilePart {
+    fn id(&self) -> FileId {
+        self.id
+    }
+
+    fn len(&self) -> u64 {
+        self.size
+    }
+
+    fn read_at(&self, offset: u64, into: &mut [u8], _: Cause) -> Result<(), StoreError> {
+        self.file.read_at(offset, into).map_err(|error| {
+            if error.kind() == std::io::ErrorKind::UnexpectedEof {
+                let (region, expected) = (self.name.clone(), format!("{} bytes", into.len()));
+                let got = "the end of the file".to_owned();
+                return StoreError::Corruption { region, offset, expected, got };
+            }
+            StoreError::io(format!("reading {}", self.name), error)
+        })
+    }
+}

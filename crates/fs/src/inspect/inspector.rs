@@ -1,0 +1,236 @@
+//! [`Inspector`]: a store that is looked at, and not mounted.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use terrace_env::codec::{DecodeError, Reader};
+use terrace_env::store::{FileInfo, FileKind, FileReader, StoreError};
+use terrace_env::{Cause, FileId};
+use terrace_zone::Device;
+
+use super::extents::Extents;
+use super::{JournalWalk, LogWalk};
+use crate::catalog::{Catalog, FileRecord};
+use crate::dir::{self, Files, OsFiles};
+use crate::file::FileSource;
+use crate::frame::BlockSource;
+use crate::journal::{Application, ZoneSource, kind};
+use crate::medium::Medium;
+use crate::superblock::{Superblock, SuperblockArea, survey};
+use crate::volume::as_device;
+use crate::{Access, BLOCK};
+
+/// A block that is, or should be, a superblock.
+#[derive(Clone, Debug)]
+pub struct SuperblockSeen {
+    /// The zone, or the file.
+    pub region: String,
+    /// The byte of it where the block begins.
+    pub offset: u64,
+    /// What it says, or why it says nothing.
+    pub superblock: Result<Superblock, DecodeError>,
+    /// Whether this is the one that counts.
+    pub is_in_force: bool,
+}
+
+/// A store on a device or in a directory, to be looked at. Writes nothing; what is looked at must
+/// not be written meanwhile.
+pub struct Inspector {
+    place: Place,
+    superblocks: Vec<SuperblockSeen>,
+    damage: Vec<StoreError>,
+    catalog: Catalog,
+}
+
+enum Place {
+    Zones(Arc<Medium>),
+    Files(Arc<dyn Files>),
+}
+
+impl Inspector {
+    /// Looks at a device. An error only if it cannot be asked at all; whatever is wrong with the
+    /// store is [`damage`](Self::damage).
+    pub fn device(device: Arc<dyn Device>) -> Result<Self, StoreError> {
+        let medium = Arc::new(Medium::new(device));
+        let found = survey(&*medium)?;
+        let seen = found.into_iter().map(|(at, block)| SuperblockSeen {
+            region: format!("superblock in zone {}", at.zone),
+            offset: u64::from(at.block) * BLOCK as u64,
+            superblock: Superblock::decode(&block),
+            is_in_force: false,
+        });
+        let seen = seen.collect();
+        // Whether there are more broken blocks than a power cut leaves.
+        let damage = SuperblockArea::find(as_device(&medium)).err();
+        Ok(Self::look(Place::Zones(medium), seen, damage))
+    }
+
+    /// Looks at a directory.
+    pub fn directory(path: impl AsRef<Path>) -> Result<Self, StoreError> {
+        Self::files(Arc::new(OsFiles::open(path.as_ref(), Access::ReadOnly)?))
+    }
+
+    /// Looks at files that need not be a directory's.
+    pub fn files(files: Arc<dyn Files>) -> Result<Self, StoreError> {
+        let (block, name) = dir::superblock_block(&*files)?;
+        let superblock = Superblock::decode(&block);
+        let damage = superblock.as_ref().err().map(|error| StoreError::Corruption {
+            region: name.into(),
+            offset: 0,
+            expected: "a superblock".into(),
+            got: error.to_string(),
+        });
+        let seen =
+            SuperblockSeen { region: name.into(), offset: 0, superblock, is_in_force: false };
+        Ok(Self::look(Place::Files(files), vec![seen], damage))
+    }
+
+    fn look(place: Place, mut seen: Vec<SuperblockSeen>, damage: Option<StoreError>) -> Self {
+        let newest = seen.iter_mut().filter(|seen| seen.superblock.is_ok());
+        let generation =
+            |seen: &&mut SuperblockSeen| seen.superblock.as_ref().map_or(0, |it| it.generation);
+        if let Some(newest) = newest.max_by_key(generation) {
+            newest.is_in_force = true;
+        }
+        let damage = damage.into_iter().collect();
+        let catalog = Catalog::new();
+        let mut inspector = Self { place, superblocks: seen, damage, catalog };
+        inspector.replay();
+        inspector
+    }
+
+    /// Reads the catalog, as far as the journal verifies.
+    fn replay(&mut self) {
+        let Some(superblock) = self.superblock() else { return };
+        if let Err(error) = superblock.features.check(false) {
+            self.damage.push(error);
+            return;
+        }
+        let (mut application, mut damage) = (None, Vec::new());
+        match self.journal() {
+            Err(error) => damage.push(error),
+            Ok(walk) => {
+                for append in walk {
+                    let append = match append {
+                        Ok(append) => append,
+                        Err(error) => {
+                            damage.push(error);
+                            continue;
+                        }
+                    };
+                    if matches!(append.kind, kind::LINK | kind::CONTINUE) {
+                        continue;
+                    }
+                    let application = application.get_or_insert_with(|| match append.kind {
+                        kind::HEAD => Application::default(),
+                        _ => Application::headless(),
+                    });
+                    let (bytes, mut reader) =
+                        (append.payload.len() as u64, Reader::new(&append.payload));
+                    if let Err((expected, got)) = application.apply(append.kind, bytes, &mut reader)
+                    {
+                        let place = append.frames.into_iter().next();
+                        let (region, offset) =
+                            place.map(|frame| (frame.region, frame.offset)).unwrap_or_default();
+                        let expected = expected.into();
+                        damage.push(StoreError::Corruption { region, offset, expected, got });
+                    }
+                }
+            }
+        }
+        self.damage.extend(damage);
+        self.catalog = application.map(Application::into_catalog).unwrap_or_default();
+    }
+
+    /// What a mount would end with an error at: the superblock's place, and the journal. If there
+    /// is any, files may be missing, or be as they once were.
+    #[must_use]
+    pub fn damage(&self) -> &[StoreError] {
+        &self.damage
+    }
+
+    /// The blocks where superblocks may stand and that are marked as one.
+    #[must_use]
+    pub fn superblocks(&self) -> &[SuperblockSeen] {
+        &self.superblocks
+    }
+
+    /// The superblock in force, if any verifies.
+    #[must_use]
+    pub fn superblock(&self) -> Option<&Superblock> {
+        self.superblocks.iter().find(|seen| seen.is_in_force)?.superblock.as_ref().ok()
+    }
+
+    /// The store's own annotation, and all files that the journal names, by id. Of an unsealed log
+    /// the size is what the last recovery found.
+    pub fn list(&self) -> impl Iterator<Item = FileInfo> + '_ {
+        let store = self.catalog.info(FileId::STORE);
+        store.into_iter().chain(self.catalog.files().map(|(id, record)| record.info(id)))
+    }
+
+    /// What the journal says of a file.
+    pub fn record(&self, id: FileId) -> Result<&FileRecord, StoreError> {
+        self.catalog.file(id)
+    }
+
+    /// Goes through the journal, from the superblock's head on.
+    pub fn journal(&self) -> Result<JournalWalk<'_>, StoreError> {
+        let Some(superblock) = self.superblock() else { return Err(self.nothing()) };
+        match &self.place {
+            Place::Zones(medium) => {
+                let open = |zone| -> Result<Box<dyn BlockSource + '_>, StoreError> {
+                    Ok(Box::new(ZoneSource::new(&**medium, zone)?))
+                };
+                Ok(JournalWalk::new(superblock, 0, Box::new(open)))
+            }
+            Place::Files(files) => {
+                let (_, known_end) = dir::journal_source(&**files, superblock)?;
+                let open = |_| Ok(dir::journal_source(&**files, superblock)?.0 as Box<_>);
+                Ok(JournalWalk::new(superblock, known_end, Box::new(open)))
+            }
+        }
+    }
+
+    /// Goes through a write-ahead file.
+    pub fn log(&self, id: FileId) -> Result<LogWalk, StoreError> {
+        let record = self.record(id)?;
+        let Some(superblock) = self.superblock() else { return Err(self.nothing()) };
+        if record.kind != FileKind::Log {
+            return Err(StoreError::Invalid(format!("file {id}: expected a log")));
+        }
+        let source: Box<dyn BlockSource> = match &self.place {
+            Place::Zones(medium) => {
+                Box::new(FileSource::new(medium, id, &record.extents, Cause::Recovery))
+            }
+            Place::Files(files) => dir::file_source(&**files, id, record)?,
+        };
+        Ok(LogWalk::new(source, superblock.uuid, id, record))
+    }
+
+    /// Opens a file that is no log.
+    pub fn open(&self, id: FileId) -> Result<Arc<dyn FileReader>, StoreError> {
+        let record = self.record(id)?;
+        if record.kind == FileKind::Log {
+            return Err(StoreError::Invalid(format!("file {id}: expected a file without frames")));
+        }
+        Ok(match &self.place {
+            Place::Zones(medium) => Arc::new(Extents {
+                medium: Arc::clone(medium),
+                id,
+                map: Arc::clone(&record.extents),
+                size: record.size,
+            }),
+            Place::Files(files) => Arc::new(dir::FilePart::open(&**files, id, record)?),
+        })
+    }
+
+    /// The error that there is no superblock.
+    fn nothing(&self) -> StoreError {
+        self.damage.first().cloned().unwrap_or_else(|| StoreError::Corruption {
+            region: "superblock".into(),
+            offset: 0,
+            expected: "one that verifies".into(),
+            got: "none".into(),
+        })
+    }
+}

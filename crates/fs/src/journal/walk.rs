@@ -1,0 +1,319 @@
+//! Going through a journal for people: every frame that verifies, also behind what does not.
+//!
+//! Follows links and splices as a replay does, and reads with the same scanner. Where a replay ends
+//! with an error, a walk gives the error and goes on at the next frame of the same epoch in the
+//! zone, or at the next splice. What is missing in between is missing: nothing is guessed.
+
+use std::sync::Arc;
+
+use terrace_env::codec::{DecodeError, Reader};
+use terrace_env::store::{Annotation, StoreError};
+use terrace_env::{FileId, ZoneId};
+
+use super::payload::{Continue, End, Head, Link, kind};
+use crate::BlockAddr;
+use crate::catalog::{Catalog, FileRecord, Record};
+use crate::frame::{Append, Assembler, Binding, BlockSource, Cursor, Frame, Scanner};
+use crate::superblock::{Features, Splice, Superblock};
+
+/// Opens the blocks of a zone.
+type Open<'a> = dyn Fn(ZoneId) -> Result<Box<dyn BlockSource + 'a>, StoreError> + 'a;
+
+/// A frame that verified.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FrameSeen {
+    /// The structure and zone, or file, that it lies in.
+    pub region: String,
+    /// The byte of that where it begins.
+    pub offset: u64,
+    /// How many blocks it takes.
+    pub blocks: u32,
+    /// Its sequence.
+    pub sequence: u64,
+    /// All frames with a smaller sequence were durable when it was written.
+    pub synced: u64,
+    /// The epoch it was written in.
+    pub epoch: u32,
+    /// What its payload is; see `docs/format/journal.md`.
+    pub kind: u8,
+    /// Bytes of payload.
+    pub payload: usize,
+    /// Whether the payload goes on in the next frame.
+    pub continues: bool,
+}
+
+impl FrameSeen {
+    pub(crate) fn new(frame: &Frame, epoch: u32, place: (String, u64)) -> Self {
+        let (region, offset) = place;
+        Self {
+            region,
+            offset,
+            blocks: frame.blocks,
+            sequence: frame.sequence,
+            synced: frame.synced,
+            epoch,
+            kind: frame.kind,
+            payload: frame.payload.len(),
+            continues: frame.continues,
+        }
+    }
+}
+
+/// What an append to the journal says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum JournalContent {
+    /// A snapshot starts: the counters as they were.
+    Head {
+        /// The features of the store.
+        features: Features,
+        /// The smallest file id that no transaction had named.
+        next_file: FileId,
+        /// The smallest epoch that no mount had used.
+        next_epoch: u32,
+    },
+    /// The records of the transactions that were committed together.
+    Transactions(Vec<Record>),
+    /// A part of a snapshot.
+    Chunk {
+        /// The first id it covers.
+        from: FileId,
+        /// The first id it does not cover.
+        upto: FileId,
+        /// The store's own annotation, in the first chunk.
+        store: Option<Arc<Annotation>>,
+        /// The files, by id.
+        files: Vec<(FileId, FileRecord)>,
+    },
+    /// A snapshot is complete.
+    End {
+        /// How many files there were.
+        files: u64,
+    },
+    /// The journal goes on in another zone.
+    Link {
+        /// Where.
+        to: BlockAddr,
+    },
+    /// The first frame in a zone.
+    Continue {
+        /// Where the journal comes from.
+        from: BlockAddr,
+        /// The checksum of the last frame there.
+        chain: u32,
+    },
+}
+
+/// One append, whole.
+#[derive(Clone, Debug)]
+pub struct JournalAppend {
+    /// Its frames, one or more.
+    pub frames: Vec<FrameSeen>,
+    /// What it says, as far as it decodes.
+    pub content: Option<JournalContent>,
+    /// Why no more of it decodes.
+    pub defect: Option<StoreError>,
+    pub(crate) kind: u8,
+    pub(crate) payload: Vec<u8>,
+}
+
+/// The appends of a journal, in order. An error is damage that the walk went on behind.
+pub struct JournalWalk<'a> {
+    open: Box<Open<'a>>,
+    binding: Binding,
+    splices: std::iter::Peekable<std::vec::IntoIter<Splice>>,
+    /// `None` at the end.
+    scanner: Option<Scanner<Box<dyn BlockSource + 'a>>>,
+    first: Option<(BlockAddr, Cursor, u32)>,
+    assembler: Assembler,
+    frames: Vec<FrameSeen>,
+    end: Option<(String, u64, u64)>,
+}
+
+impl<'a> JournalWalk<'a> {
+    /// Starts at the superblock's head. Frames that start before `known_end` of the head's zone are
+    /// known to have been acknowledged.
+    pub(crate) fn new(superblock: &Superblock, known_end: u32, open: Box<Open<'a>>) -> Self {
+        let head = superblock.head;
+        let cursor = Cursor { sequence: head.sequence, chain: head.chain };
+        let behind = superblock.splices.iter().filter(|splice| splice.sequence > head.sequence);
+        Self {
+            open,
+            binding: Binding { uuid: superblock.uuid, owner: 0, epoch: head.epoch },
+            splices: behind.copied().collect::<Vec<_>>().into_iter().peekable(),
+            scanner: None,
+            first: Some((head.at, cursor, known_end.max(head.at.block.saturating_add(1)))),
+            assembler: Assembler::default(),
+            frames: Vec::new(),
+            end: None,
+        }
+    }
+
+    /// Where the journal ends, once the walk is over: the region, the byte in it, and the sequence
+    /// that the next frame would have.
+    #[must_use]
+    pub fn end(&self) -> Option<&(String, u64, u64)> {
+        self.end.as_ref()
+    }
+
+    fn go_to(&mut self, at: BlockAddr, cursor: Cursor, known_end: u32) -> Result<(), StoreError> {
+        self.scanner = None;
+        let source = (self.open)(at.zone)?;
+        self.scanner = Some(Scanner::new(source, self.binding, at.block, cursor, known_end));
+        Ok(())
+    }
+
+    fn jump(&mut self, splice: Splice) -> Result<(), StoreError> {
+        self.binding.epoch = splice.epoch;
+        (self.assembler, self.frames) = (Assembler::default(), Vec::new());
+        let cursor = self.binding.start(splice.sequence);
+        self.go_to(splice.at, cursor, splice.at.block.saturating_add(1))
+    }
+
+    fn step(&mut self) -> Result<Option<JournalAppend>, StoreError> {
+        if let Some((at, cursor, known_end)) = self.first.take() {
+            self.go_to(at, cursor, known_end)?;
+        }
+        while let Some(scanner) = &mut self.scanner {
+            let sequence = scanner.cursor().sequence;
+            if let Some(splice) = self.splices.next_if(|splice| splice.sequence <= sequence) {
+                self.jump(splice)?;
+                continue;
+            }
+            match scanner.next_frame() {
+                Ok(Some(frame)) => {
+                    let place = scanner.source().place(frame.block);
+                    self.frames.push(FrameSeen::new(&frame, self.binding.epoch, place));
+                    if let Some(append) = self.take(frame)? {
+                        return Ok(Some(append));
+                    }
+                }
+                Ok(None) => self.ended()?,
+                Err(error) => self.behind(error)?,
+            }
+        }
+        Ok(None)
+    }
+
+    /// Goes on behind damage, which is the error; or, if a further look finds none, just goes on.
+    fn behind(&mut self, error: StoreError) -> Result<(), StoreError> {
+        let Some(scanner) = &mut self.scanner else { return Err(error) };
+        let block = scanner.block();
+        let found = scanner.skip_damage(&error);
+        if found && scanner.block() == block {
+            return Ok(());
+        }
+        (self.assembler, self.frames) = (Assembler::default(), Vec::new());
+        if !found {
+            match self.splices.next() {
+                Some(splice) => self.jump(splice)?,
+                None => self.scanner = None,
+            }
+        }
+        Err(error)
+    }
+
+    /// No further frame stands in this zone.
+    fn ended(&mut self) -> Result<(), StoreError> {
+        let Some(scanner) = &self.scanner else { return Ok(()) };
+        let (region, offset) = scanner.source().place(scanner.block());
+        let sequence = scanner.cursor().sequence;
+        let Some(splice) = self.splices.next() else {
+            self.end = Some((region, offset, sequence));
+            self.scanner = None;
+            return Ok(());
+        };
+        self.jump(splice)?;
+        let expected = format!("frames up to {}, where the journal goes on", splice.sequence);
+        let got = format!("no frame {sequence}");
+        Err(StoreError::Corruption { region, offset, expected, got })
+    }
+
+    /// Takes a frame; returns the append that it completes.
+    fn take(&mut self, frame: Frame) -> Result<Option<JournalAppend>, StoreError> {
+        if matches!(frame.kind, kind::LINK | kind::CONTINUE) {
+            let frames = self.frames.pop().into_iter().collect();
+            let append = read(frames, frame.kind, frame.payload);
+            if let Some(JournalContent::Link { to }) = &append.content
+                && let Some(scanner) = &self.scanner
+            {
+                let (to, cursor) = (*to, scanner.cursor());
+                self.go_to(to, cursor, to.block.saturating_add(1))?;
+            }
+            return Ok(Some(append));
+        }
+        match self.assembler.push(frame) {
+            Ok(None) => Ok(None),
+            Ok(Some(Append { kind, payload, .. })) => {
+                Ok(Some(read(std::mem::take(&mut self.frames), kind, payload)))
+            }
+            Err(frame) => {
+                self.assembler = Assembler::default();
+                let seen = std::mem::take(&mut self.frames).pop();
+                let (region, offset) =
+                    seen.map(|seen| (seen.region, seen.offset)).unwrap_or_default();
+                let expected = "the next part of an append".into();
+                let got = format!("frame {} of type {}", frame.sequence, frame.kind);
+                Err(StoreError::Corruption { region, offset, expected, got })
+            }
+        }
+    }
+}
+
+impl Iterator for JournalWalk<'_> {
+    type Item = Result<JournalAppend, StoreError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.step().transpose()
+    }
+}
+
+fn read(frames: Vec<FrameSeen>, kind: u8, payload: Vec<u8>) -> JournalAppend {
+    let (content, error) = decode(kind, &payload);
+    let place = frames.first().map(|frame| (frame.region.clone(), frame.offset));
+    let defect = error.map(|error| {
+        let (region, offset) = place.unwrap_or_default();
+        let expected = "a payload that decodes".into();
+        StoreError::Corruption { region, offset, expected, got: error.to_string() }
+    });
+    JournalAppend { frames, content, defect, kind, payload }
+}
+
+fn decode(of_kind: u8, payload: &[u8]) -> (Option<JournalContent>, Option<DecodeError>) {
+    let decoded = match of_kind {
+        kind::HEAD => Head::decode(payload).map(|head| {
+            let Head { features, next_file, next_epoch } = head;
+            JournalContent::Head { features, next_file, next_epoch }
+        }),
+        kind::TRANSACTIONS => return decode_records(payload),
+        kind::CHUNK => Catalog::of_chunk(payload).map(|(catalog, from, upto)| {
+            let store = (from == FileId::STORE).then(|| Arc::clone(catalog.store_annotation()));
+            let files = catalog.files().map(|(id, record)| (id, record.clone())).collect();
+            JournalContent::Chunk { from, upto, store, files }
+        }),
+        kind::END => End::decode(payload).map(|end| JournalContent::End { files: end.files }),
+        kind::LINK => Link::decode(payload).map(|link| JournalContent::Link { to: link.to }),
+        kind::CONTINUE => Continue::decode(payload)
+            .map(|it| JournalContent::Continue { from: it.from, chain: it.chain }),
+        other => {
+            let reader = Reader::new(payload);
+            Err(reader.wrong("frame type", 0, "1 to 6", u64::from(other)))
+        }
+    };
+    match decoded {
+        Ok(content) => (Some(content), None),
+        Err(error) => (None, Some(error)),
+    }
+}
+
+/// The records up to the first that does not decode.
+fn decode_records(payload: &[u8]) -> (Option<JournalContent>, Option<DecodeError>) {
+    let (mut records, mut reader) = (Vec::new(), Reader::new(payload));
+    while !reader.is_empty() {
+        match Record::decode(&mut reader) {
+            Ok(record) => records.push(record),
+            Err(error) => return (Some(JournalContent::Transactions(records)), Some(error)),
+        }
+    }
+    (Some(JournalContent::Transactions(records)), None)
+}

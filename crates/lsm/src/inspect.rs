@@ -1,0 +1,313 @@
+//! What is in the engine's files, for people: typed records of tables, logs and annotations, whole
+//! or damaged, without an engine.
+//!
+//! | part | of what |
+//! |---|---|
+//! | [`TableFile`] | a table: footer, properties, filter, index, data blocks, entries |
+//! | [`Batches`] | what one append to a log carries |
+//! | [`Role`] | an annotation: which file stands where in the tree |
+//!
+//! Everything reads with the decoders that the engine itself uses, so that what is shown here is
+//! what the engine would see. Nothing is written, nothing panics whatever the bytes are, and each
+//! part that does not verify is an error of its own: the caller goes on behind it.
+
+use bytes::Bytes;
+use terrace_env::store::{Annotation, FileKind};
+use terrace_env::{ByteCount, FileId, SeqNo};
+
+use crate::annotation::{LogRecord, StoreRecord, TableRecord};
+use crate::batch::{FrozenBatch, HEADER_BYTES};
+use crate::key::SPACE_BYTES;
+use crate::{Error, KeySpaceId};
+
+pub use crate::table::{
+    BlockEntries, DataBlock, FilterFigures, IndexEntry, IndexWalk, Part, Properties, RangeRecord,
+    TableFile,
+};
+
+/// A key space and a key in it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct FullKey {
+    /// The key space.
+    pub space: KeySpaceId,
+    /// The user key.
+    pub user_key: Bytes,
+}
+
+impl FullKey {
+    /// Takes a full key apart; what is missing of the key space counts as zeros.
+    #[must_use]
+    pub fn of(full_key: &[u8]) -> Self {
+        let (space, user_key) = full_key.split_at(SPACE_BYTES.min(full_key.len()));
+        let mut id = [0; SPACE_BYTES];
+        id[..space.len()].copy_from_slice(space);
+        let space = KeySpaceId(u32::from_be_bytes(id));
+        Self { space, user_key: Bytes::copy_from_slice(user_key) }
+    }
+}
+
+/// One entry of a table or a log.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// Its key.
+    pub key: FullKey,
+    /// Its place in the order of writes.
+    pub sequence: SeqNo,
+    /// The number of its kind; see [`kind_name`].
+    pub kind: u8,
+    /// Its value; empty for a delete, and the first key behind the range for a range delete, of
+    /// which none is behind if it is empty.
+    pub value: Bytes,
+}
+
+/// What a kind is called in `docs/format/keys.md`; `None` for a number that is not in use.
+#[must_use]
+pub fn kind_name(number: u8) -> Option<&'static str> {
+    Some(match number {
+        0 => "delete",
+        1 => "put",
+        2 => "range delete",
+        3 => "put with expiry",
+        4 => "indirect value",
+        5 => "single delete",
+        _ => return None,
+    })
+}
+
+/// What a compression is called in `docs/format/table.md`; `None` for a number that is not in use.
+#[must_use]
+pub fn compression_name(number: u8) -> Option<&'static str> {
+    Some(match number {
+        0 => "none",
+        1 => "lz4",
+        2 => "zstd",
+        _ => return None,
+    })
+}
+
+/// A batch of a log.
+#[derive(Clone, Debug)]
+pub struct BatchRecord {
+    /// The byte of the log, as the engine counts them, where it begins.
+    pub offset: u64,
+    batch: FrozenBatch,
+}
+
+impl BatchRecord {
+    /// Its bytes, header included.
+    #[must_use]
+    pub fn size(&self) -> usize {
+        self.batch.bytes().len()
+    }
+
+    /// The sequence of its first entry.
+    #[must_use]
+    pub fn first_sequence(&self) -> SeqNo {
+        self.batch.first()
+    }
+
+    /// How many entries it has.
+    #[must_use]
+    pub fn count(&self) -> u32 {
+        self.batch.count()
+    }
+
+    /// Its entries, in order.
+    pub fn entries(&self) -> impl Iterator<Item = Entry> + '_ {
+        let bytes = self.batch.bytes();
+        self.batch.entries().map(move |(sequence, entry)| Entry {
+            key: FullKey { space: entry.space, user_key: bytes.slice(entry.key) },
+            sequence,
+            kind: entry.kind as u8,
+            value: bytes.slice(entry.value),
+        })
+    }
+}
+
+/// The batches that one append to a log carries. A batch that does not decode is passed over if its
+/// length can be believed, and ends the walk otherwise.
+#[derive(Clone, Debug)]
+pub struct Batches {
+    region: String,
+    rest: Bytes,
+    offset: u64,
+}
+
+impl Batches {
+    /// Takes the payload of an append to a log that begins at byte `offset` of it.
+    #[must_use]
+    pub fn new(log: FileId, offset: u64, payload: Bytes) -> Self {
+        Self { region: format!("log {log}"), rest: payload, offset }
+    }
+}
+
+impl Iterator for Batches {
+    type Item = Result<BatchRecord, Error>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.rest.is_empty() {
+            return None;
+        }
+        let offset = self.offset;
+        let length = FrozenBatch::length_of(&self.rest).unwrap_or(0);
+        if !(HEADER_BYTES..=self.rest.len()).contains(&length) {
+            let expected = format!("a batch of {HEADER_BYTES} to {} bytes", self.rest.len());
+            self.rest = Bytes::new();
+            return Some(Err(Error::corruption(&self.region, offset, expected, length)));
+        }
+        let bytes = self.rest.split_to(length);
+        self.offset += length as u64;
+        let decoded = FrozenBatch::decode(bytes);
+        let batch = decoded.map_err(|error| Error::decode(&self.region, offset, &error));
+        Some(batch.map(|batch| BatchRecord { offset, batch }))
+    }
+}
+
+/// A range of a table that counts, and where in the tree it does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SegmentRole {
+    /// The level; 0 is the newest.
+    pub level: u8,
+    /// The run's age rank within the level: the larger, the newer.
+    pub run: u64,
+    /// About how many bytes of the table that is.
+    pub size: ByteCount,
+    /// The first key in the range.
+    pub start: FullKey,
+    /// The first key behind it.
+    pub end: FullKey,
+}
+
+/// What the engine's part of an annotation says of its file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Role {
+    /// A table of the tree.
+    Table {
+        /// The file id under which it was written.
+        tag: u64,
+        /// Entries.
+        entries: u64,
+        /// Of these, tombstones.
+        tombstones: u64,
+        /// The smallest sequence.
+        first_sequence: SeqNo,
+        /// The largest sequence.
+        last_sequence: SeqNo,
+        /// What of it counts.
+        segments: Vec<SegmentRole>,
+    },
+    /// A write-ahead log.
+    Log {
+        /// Nothing in it is older.
+        first_sequence: SeqNo,
+    },
+    /// The store itself.
+    Store {
+        /// The id that the next key space gets.
+        next_space: u32,
+        /// The key spaces, by id.
+        spaces: Vec<(KeySpaceId, String)>,
+        /// The compaction decider.
+        decider: String,
+        /// The decider's own state.
+        state: Vec<u8>,
+    },
+}
+
+impl Role {
+    /// Reads the annotation of a file; `None` if it has no role in the tree.
+    pub fn of(
+        file: FileId,
+        kind: FileKind,
+        annotation: &Annotation,
+    ) -> Result<Option<Self>, Error> {
+        let opaque = &annotation.opaque;
+        if opaque.is_empty() {
+            return Ok(None);
+        }
+        if file == FileId::STORE {
+            return StoreRecord::decode(opaque).map(|record| Some(record.into()));
+        }
+        match kind {
+            FileKind::Table => TableRecord::decode(file, opaque).map(|record| Some(record.into())),
+            FileKind::Log => LogRecord::decode(file, opaque)
+                .map(|record| Some(Self::Log { first_sequence: record.first })),
+            FileKind::Client => Ok(None),
+        }
+    }
+}
+
+impl From<StoreRecord> for Role {
+    fn from(record: StoreRecord) -> Self {
+        let StoreRecord { next_space, spaces, decider, state, .. } = record;
+        Self::Store { next_space, spaces, decider, state }
+    }
+}
+
+impl From<TableRecord> for Role {
+    fn from(record: TableRecord) -> Self {
+        let segments = record.segments.iter().map(|segment| SegmentRole {
+            level: segment.place.level,
+            run: segment.place.run.0,
+            size: segment.size,
+            start: FullKey::of(&segment.span.start),
+            end: FullKey::of(&segment.span.end),
+        });
+        Self::Table {
+            tag: record.tag,
+            entries: record.entries,
+            tombstones: record.tombstones,
+            first_sequence: record.first_sequence,
+            last_sequence: record.last_sequence,
+            segments: segments.collect(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::batch::Batch;
+
+    fn batch(first: u64, key: &[u8]) -> Vec<u8> {
+        let mut batch = Batch::new();
+        batch.put(KeySpaceId(3), key, b"value").delete(KeySpaceId(0), b"gone");
+        batch.freeze(SeqNo(first)).bytes().to_vec()
+    }
+
+    #[test]
+    fn a_batch_that_does_not_decode_is_passed_over_and_the_next_is_read() {
+        let batches = [batch(1, b"one"), batch(3, b"two"), batch(5, b"three")];
+        let whole = batches.concat();
+        let read = |bytes: &[u8]| -> Vec<Option<u64>> {
+            let batches = Batches::new(FileId(9), 0, Bytes::copy_from_slice(bytes));
+            batches.map(|batch| batch.ok().map(|batch| batch.first_sequence().0)).collect()
+        };
+        assert_eq!(read(&whole), [Some(1), Some(3), Some(5)]);
+        let mut bytes = whole.clone();
+        bytes[batches[0].len() + 16] = 9;
+        assert_eq!(read(&bytes), [Some(1), None, Some(5)]);
+        for bit in 0..whole.len() * 8 {
+            let mut bytes = whole.clone();
+            bytes[bit / 8] ^= 1 << (bit % 8);
+            assert!(!read(&bytes).is_empty());
+        }
+    }
+
+    #[test]
+    fn entries_of_a_batch_have_their_keys_kinds_and_sequences() {
+        let mut batches = Batches::new(FileId(9), 100, batch(7, b"key").into());
+        let found = batches.next().unwrap().unwrap();
+        assert_eq!((found.offset, found.count()), (100, 2));
+        let entries: Vec<Entry> = found.entries().collect();
+        let key = |space, user_key: &'static [u8]| FullKey {
+            space: KeySpaceId(space),
+            user_key: Bytes::from_static(user_key),
+        };
+        assert_eq!((&entries[0].key, entries[0].sequence.0), (&key(3, b"key"), 7));
+        assert_eq!(kind_name(entries[0].kind), Some("put"));
+        assert_eq!((&entries[1].key, entries[1].sequence.0), (&key(0, b"gone"), 8));
+        assert_eq!(kind_name(entries[1].kind), Some("delete"));
+    }
+}

@@ -1,0 +1,332 @@
+//! A table taken apart: each part by itself, so that a damaged one does not hide the others.
+//!
+//! Built on the reader's own parts, and on nothing that an open engine has: no cache, no tree. One
+//! block is in memory at a time, beside the index. Immutable.
+//!
+//! It repairs nothing: what does not verify is an error, and the caller goes on with the next part.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use terrace_env::store::FileReader;
+use terrace_env::{Cause, SeqNo};
+
+use super::block::Block;
+use super::block_cursor::BlockCursor;
+use super::filter::Filter;
+use super::footer::{FOOTER_BYTES, Footer, Properties};
+use super::frame::{FRAME_BYTES, Handle, TableName};
+use super::range_block;
+use super::reader::read;
+use crate::Error;
+use crate::inspect::{Entry, FullKey};
+use crate::key;
+use crate::ranges::Fragment;
+
+/// On whose behalf the bytes are read.
+const CAUSE: Cause = Cause::Recovery;
+
+/// Where a part of a table lies, frame included.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// The byte of the file.
+    pub offset: u64,
+    /// Bytes.
+    pub size: u32,
+}
+
+impl From<Handle> for Part {
+    fn from(handle: Handle) -> Self {
+        Self { offset: handle.offset, size: handle.size }
+    }
+}
+
+/// A table's file whose footer verified.
+pub struct TableFile {
+    file: Arc<dyn FileReader>,
+    name: TableName,
+    footer: Footer,
+}
+
+impl TableFile {
+    /// Reads the footer. Without one nothing of a table can be found.
+    pub fn open(file: Arc<dyn FileReader>) -> Result<Self, Error> {
+        let (id, length) = (file.id(), file.len());
+        let Some(start) = length.checked_sub(FOOTER_BYTES as u64) else {
+            let expected = format!("at least {FOOTER_BYTES} bytes");
+            return Err(Error::corruption(format!("table {id}"), 0, expected, length));
+        };
+        let footer = Footer::decode(id, length, &read(&*file, start, FOOTER_BYTES, CAUSE)?)?;
+        let name = TableName { file: id, tag: footer.tag };
+        Ok(Self { file, name, footer })
+    }
+
+    /// The file id under which the table was written.
+    #[must_use]
+    pub fn tag(&self) -> u64 {
+        self.footer.tag
+    }
+
+    /// The bytes of the file.
+    #[must_use]
+    pub fn length(&self) -> u64 {
+        self.footer.length
+    }
+
+    /// Where the footer lies.
+    #[must_use]
+    pub fn footer(&self) -> Part {
+        let offset = self.footer.length - FOOTER_BYTES as u64;
+        Part { offset, size: FOOTER_BYTES as u32 }
+    }
+
+    /// Where the index block lies.
+    #[must_use]
+    pub fn index(&self) -> Part {
+        self.footer.index.into()
+    }
+
+    /// Where the filter block lies, if there is one.
+    #[must_use]
+    pub fn filter(&self) -> Option<Part> {
+        self.footer.filter.map(Part::from)
+    }
+
+    /// Where the properties block lies.
+    #[must_use]
+    pub fn properties(&self) -> Part {
+        self.footer.properties.into()
+    }
+
+    /// What the properties block says.
+    pub fn read_properties(&self) -> Result<Properties, Error> {
+        let at = self.footer.properties;
+        let contents = self.contents("properties", at)?.0;
+        Properties::decode(&contents)
+            .map_err(|error| Error::decode(self.name.region("properties"), at.offset, &error))
+    }
+
+    /// How the filter is made; `None` without one, or with one of an unknown kind.
+    pub fn read_filter(&self) -> Result<Option<FilterFigures>, Error> {
+        let Some(at) = self.footer.filter else { return Ok(None) };
+        let filter = Filter::new(self.contents("filter", at)?.0);
+        Ok(filter.map(|filter| filter.figures()))
+    }
+
+    /// The range tombstones, cut into ranges in key order; none if the table has none.
+    pub fn read_ranges(&self) -> Result<Vec<RangeRecord>, Error> {
+        let properties = self.read_properties()?;
+        let Some((handle, _)) = properties.ranges else { return Ok(Vec::new()) };
+        let at = self.footer.properties.offset;
+        let handle = handle
+            .before(at)
+            .map_err(|error| Error::decode(self.name.region("properties"), at, &error))?;
+        let contents = self.contents("range block", handle)?.0;
+        let ranges = range_block::decode(&contents).map_err(|error| {
+            Error::decode(self.name.region("range block"), handle.offset, &error)
+        })?;
+        let record = |fragment: &Fragment| RangeRecord {
+            start: FullKey::of(&fragment.span.start),
+            end: FullKey::of(&fragment.span.end),
+            sequences: fragment.sequences.clone(),
+        };
+        Ok(ranges.iter().map(record).collect())
+    }
+
+    /// The index's entries, one per data block, in order.
+    pub fn walk_index(&self) -> Result<IndexWalk, Error> {
+        let at = self.footer.index;
+        let (contents, compression) = self.contents("index", at)?;
+        let (plain_size, index) =
+            (contents.len() as u64, Block::new(self.name, at.offset, contents)?);
+        let (name, limit) = (self.name, self.data_end());
+        let cursor = BlockCursor::new(index);
+        Ok(IndexWalk { name, cursor, limit, compression, plain_size, state: WalkState::Fresh })
+    }
+
+    /// Reads and checks a data block.
+    pub fn read_block(&self, at: Part) -> Result<DataBlock, Error> {
+        let handle = Handle { offset: at.offset, size: at.size };
+        let (contents, compression) = self.contents("data block", handle)?;
+        let plain_size = contents.len() as u64;
+        let block = Block::new(self.name, at.offset, contents)?;
+        Ok(DataBlock { name: self.name, at, compression, plain_size, block })
+    }
+
+    /// Where the data blocks end.
+    fn data_end(&self) -> u64 {
+        let Footer { index, filter, properties, .. } = self.footer;
+        let parts = [Some(index), filter, Some(properties)];
+        parts.iter().flatten().map(|handle| handle.offset).min().unwrap_or(0)
+    }
+
+    /// A block's contents, and the number of its compression.
+    fn contents(&self, part: &str, at: Handle) -> Result<(Bytes, u8), Error> {
+        let stored = read(&*self.file, at.offset, at.size as usize, CAUSE)?;
+        let contents = self.name.open(part, at.offset, &stored)?;
+        let compression = stored.len().checked_sub(FRAME_BYTES).and_then(|at| stored.get(at));
+        Ok((contents, compression.copied().unwrap_or_default()))
+    }
+}
+
+/// How a filter is made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FilterFigures {
+    /// Lines of 64 bytes.
+    pub lines: u32,
+    /// Bits set per key.
+    pub probes: u8,
+}
+
+/// A range of keys, and the sequences of the range tombstones over it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RangeRecord {
+    /// The first key in the range.
+    pub start: FullKey,
+    /// The first key behind it.
+    pub end: FullKey,
+    /// Newest first.
+    pub sequences: Vec<SeqNo>,
+}
+
+/// What an index says of a data block.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IndexEntry {
+    /// A key that is not before the block's last and not behind the next block's first.
+    pub separator: FullKey,
+    /// Where the block lies.
+    pub block: Part,
+}
+
+/// An index's entries. Ends after the first error.
+pub struct IndexWalk {
+    name: TableName,
+    cursor: BlockCursor,
+    /// No data block reaches beyond.
+    limit: u64,
+    compression: u8,
+    plain_size: u64,
+    state: WalkState,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum WalkState {
+    Fresh,
+    On,
+    Ended,
+}
+
+impl IndexWalk {
+    /// The number of the index block's compression.
+    #[must_use]
+    pub fn compression(&self) -> u8 {
+        self.compression
+    }
+
+    /// Bytes of the index block, before compression.
+    #[must_use]
+    pub fn plain_size(&self) -> u64 {
+        self.plain_size
+    }
+
+    fn step(&mut self) -> Result<Option<IndexEntry>, Error> {
+        step(&mut self.cursor, &mut self.state)?;
+        let Some(key) = self.cursor.key() else { return Ok(None) };
+        let separator = FullKey::of(key::split(key).0);
+        let at = self.cursor.block_offset();
+        let block = Handle::decode(self.cursor.value_slice(), self.limit)
+            .map_err(|error| Error::decode(self.name.region("index"), at, &error))?;
+        Ok(Some(IndexEntry { separator, block: block.into() }))
+    }
+}
+
+impl Iterator for IndexWalk {
+    type Item = Result<IndexEntry, Error>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.state == WalkState::Ended {
+            return None;
+        }
+        let entry = self.step().transpose();
+        if !matches!(entry, Some(Ok(_))) {
+            self.state = WalkState::Ended;
+        }
+        entry
+    }
+}
+
+/// A data block that verified.
+#[derive(Clone, Debug)]
+pub struct DataBlock {
+    name: TableName,
+    /// Where it lies.
+    pub at: Part,
+    /// The number of its compression.
+    pub compression: u8,
+    /// Bytes before compression.
+    pub plain_size: u64,
+    block: Block,
+}
+
+impl DataBlock {
+    /// How many restart points it has.
+    #[must_use]
+    pub fn restarts(&self) -> usize {
+        self.block.restarts()
+    }
+
+    /// Its entries, in order.
+    #[must_use]
+    pub fn entries(&self) -> BlockEntries {
+        let cursor = BlockCursor::new(self.block.clone());
+        BlockEntries { name: self.name, cursor, state: WalkState::Fresh }
+    }
+}
+
+/// A data block's entries. Ends after the first error: where the next entry begins is then unknown.
+pub struct BlockEntries {
+    name: TableName,
+    cursor: BlockCursor,
+    state: WalkState,
+}
+
+impl BlockEntries {
+    fn step(&mut self) -> Result<Option<Entry>, Error> {
+        step(&mut self.cursor, &mut self.state)?;
+        let Some(found) = self.cursor.key() else { return Ok(None) };
+        if let Err(defect @ key::KeyDefect::Length(_)) = key::check(found) {
+            let (region, at) = (self.name.region("data block"), self.cursor.block_offset());
+            return Err(Error::corruption(region, at, "an internal key", defect));
+        }
+        let (full_key, trailer) = key::split(found);
+        Ok(Some(Entry {
+            key: FullKey::of(full_key),
+            sequence: trailer.sequence(),
+            kind: trailer.kind_number(),
+            value: self.cursor.value(),
+        }))
+    }
+}
+
+impl Iterator for BlockEntries {
+    type Item = Result<Entry, Error>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.state == WalkState::Ended {
+            return None;
+        }
+        let entry = self.step().transpose();
+        if !matches!(entry, Some(Ok(_))) {
+            self.state = WalkState::Ended;
+        }
+        entry
+    }
+}
+
+fn step(cursor: &mut BlockCursor, state: &mut WalkState) -> Result<(), Error> {
+    if *state == WalkState::Fresh {
+        *state = WalkState::On;
+        return cursor.seek_to_first();
+    }
+    cursor.next()
+}
