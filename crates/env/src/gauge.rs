@@ -14,13 +14,45 @@ struct Counts {
     name: &'static str,
     used: AtomicU64,
     peak: AtomicU64,
+    /// Counts the same bytes, and those of other gauges.
+    whole: Option<MemoryGauge>,
 }
 
 impl MemoryGauge {
     /// A gauge at zero.
     #[must_use]
     pub fn new(name: &'static str) -> Self {
-        Self(Arc::new(Counts { name, used: AtomicU64::new(0), peak: AtomicU64::new(0) }))
+        Self::with_whole(name, None)
+    }
+
+    /// A gauge at zero whose bytes this one counts, too.
+    #[must_use]
+    pub fn part(&self, name: &'static str) -> Self {
+        Self::with_whole(name, Some(self.clone()))
+    }
+
+    fn with_whole(name: &'static str, whole: Option<Self>) -> Self {
+        let (used, peak) = (AtomicU64::new(0), AtomicU64::new(0));
+        Self(Arc::new(Counts { name, used, peak, whole }))
+    }
+
+    /// Counts `bytes` as used until they are given back: for who keeps count of many small pieces
+    /// himself. All others take a [lease](Self::lease).
+    pub fn take(&self, bytes: u64) {
+        let used = self.0.used.fetch_add(bytes, Ordering::Relaxed) + bytes;
+        self.0.peak.fetch_max(used, Ordering::Relaxed);
+        if let Some(whole) = &self.0.whole {
+            whole.take(bytes);
+        }
+    }
+
+    /// Gives back bytes that were taken.
+    pub fn give_back(&self, bytes: u64) {
+        let used = self.0.used.fetch_sub(bytes, Ordering::Relaxed);
+        debug_assert!(used >= bytes, "{}: {bytes} of {used} bytes given back", self.0.name);
+        if let Some(whole) = &self.0.whole {
+            whole.give_back(bytes);
+        }
     }
 
     /// What the bytes are used for.
@@ -61,15 +93,18 @@ impl MemoryLease {
     /// Changes how much this lease counts.
     pub fn resize(&mut self, bytes: usize) {
         let bytes = bytes as u64;
-        let counts = &self.gauge.0;
-        if bytes >= self.bytes {
-            let grown = bytes - self.bytes;
-            let used = counts.used.fetch_add(grown, Ordering::Relaxed) + grown;
-            counts.peak.fetch_max(used, Ordering::Relaxed);
-        } else {
-            counts.used.fetch_sub(self.bytes - bytes, Ordering::Relaxed);
+        if bytes > self.bytes {
+            self.gauge.take(bytes - self.bytes);
+        } else if bytes < self.bytes {
+            self.gauge.give_back(self.bytes - bytes);
         }
         self.bytes = bytes;
+    }
+
+    /// How much this lease counts.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.bytes
     }
 }
 
@@ -92,5 +127,19 @@ mod tests {
         assert_eq!((gauge.used(), gauge.peak()), (ByteCount(60), ByteCount(150)));
         drop((first, second));
         assert_eq!((gauge.used(), gauge.peak()), (ByteCount(0), ByteCount(150)));
+    }
+
+    #[test]
+    fn a_whole_counts_what_its_parts_count_at_the_same_time() {
+        let whole = MemoryGauge::new("whole");
+        let (left, right) = (whole.part("left"), whole.part("right"));
+        let lease = left.lease(70);
+        right.take(30);
+        drop(lease);
+        right.take(40);
+        assert_eq!((whole.used(), whole.peak()), (ByteCount(70), ByteCount(100)));
+        right.give_back(70);
+        assert_eq!((right.used(), whole.used()), (ByteCount(0), ByteCount(0)));
+        assert_eq!((left.peak(), right.peak()), (ByteCount(70), ByteCount(70)));
     }
 }

@@ -7,9 +7,9 @@
 use std::hash::{BuildHasher, Hasher};
 
 use bytes::Bytes;
-use quick_cache::sync::{Cache, DefaultLifecycle};
-use quick_cache::{OptionsBuilder, Weighter};
-use terrace_env::{ByteCount, FileId};
+use quick_cache::sync::Cache;
+use quick_cache::{Lifecycle, OptionsBuilder, Weighter};
+use terrace_env::{ByteCount, FileId, MemoryGauge};
 use xxhash_rust::xxh3::Xxh3;
 
 /// Locks are per shard; more than the cores of a large machine help nobody.
@@ -62,17 +62,40 @@ impl Weighter<Key, Bytes> for BlockWeight {
     }
 }
 
-type Blocks = Cache<Key, Bytes, BlockWeight, FixedHash, DefaultLifecycle<Key, Bytes>>;
+/// Counts what goes out, and drops it once the shard's lock is free.
+#[derive(Clone, Debug)]
+struct Counted(MemoryGauge);
+
+impl Lifecycle<Key, Bytes> for Counted {
+    /// One block that comes in usually sends one or two out.
+    type RequestState = [Option<Bytes>; 2];
+
+    fn begin_request(&self) -> Self::RequestState {
+        [None, None]
+    }
+
+    fn on_evict(&self, state: &mut Self::RequestState, key: Key, block: Bytes) {
+        self.0.give_back(BlockWeight.weight(&key, &block));
+        if let Some(free) = state.iter_mut().find(|kept| kept.is_none()) {
+            *free = Some(block);
+        }
+    }
+}
+
+type Blocks = Cache<Key, Bytes, BlockWeight, FixedHash, Counted>;
 
 /// The block cache.
 #[derive(Debug)]
-pub(crate) struct BlockCache(Option<Blocks>);
+pub(crate) struct BlockCache {
+    blocks: Option<Blocks>,
+    gauge: MemoryGauge,
+}
 
 impl BlockCache {
     /// A cache of about this many bytes; none if it would be too small to be of use.
-    pub(crate) fn new(capacity: ByteCount, block_size: ByteCount) -> Self {
+    pub(crate) fn new(capacity: ByteCount, block_size: ByteCount, gauge: MemoryGauge) -> Self {
         if capacity.0 < CAPACITY_MIN {
-            return Self(None);
+            return Self { blocks: None, gauge };
         }
         let blocks = (capacity.0 / (block_size.0 + ENTRY_BYTES)).max(1);
         let options = OptionsBuilder::new()
@@ -81,24 +104,29 @@ impl BlockCache {
             .shards(SHARDS)
             .build()
             .expect("all options are given");
-        let lifecycle = DefaultLifecycle::default();
-        Self(Some(Cache::with_options(options, BlockWeight, FixedHash, lifecycle)))
+        let lifecycle = Counted(gauge.clone());
+        let blocks = Cache::with_options(options, BlockWeight, FixedHash, lifecycle);
+        Self { blocks: Some(blocks), gauge }
     }
 
     /// The contents of the block at `offset` of `file`.
     pub(crate) fn get(&self, file: FileId, offset: u64) -> Option<Bytes> {
-        self.0.as_ref()?.get(&(file, offset))
+        self.blocks.as_ref()?.get(&(file, offset))
     }
 
     pub(crate) fn insert(&self, file: FileId, offset: u64, block: Bytes) {
-        if let Some(cache) = &self.0 {
-            cache.insert((file, offset), block);
+        if let Some(blocks) = &self.blocks {
+            let key = (file, offset);
+            self.gauge.take(BlockWeight.weight(&key, &block));
+            blocks.insert(key, block);
         }
     }
 
-    /// Bytes in use.
-    pub(crate) fn bytes(&self) -> u64 {
-        self.0.as_ref().map_or(0, Cache::weight)
+    /// Keeps about this much from now on.
+    pub(crate) fn resize(&self, capacity: ByteCount) {
+        if let Some(blocks) = &self.blocks {
+            blocks.set_capacity(capacity.0);
+        }
     }
 }
 
@@ -107,7 +135,8 @@ mod tests {
     use super::*;
 
     fn filled() -> (BlockCache, Vec<u64>) {
-        let cache = BlockCache::new(ByteCount::mib(1), ByteCount::kib(4));
+        let gauge = MemoryGauge::new("test");
+        let cache = BlockCache::new(ByteCount::mib(1), ByteCount::kib(4), gauge);
         for i in 0..1000 {
             cache.insert(FileId(i % 7), i * 4096, Bytes::from(vec![i as u8; 4000]));
         }
@@ -119,14 +148,30 @@ mod tests {
     fn what_it_keeps_fits_and_is_the_same_in_every_run() {
         let (cache, kept) = filled();
         assert!(kept.len() > 100 && kept.len() < 262, "{}", kept.len());
-        assert!(cache.bytes() <= 1 << 20);
         assert_eq!(kept, filled().1);
         assert_eq!(cache.get(FileId(9), 0), None);
     }
 
     #[test]
+    fn what_it_keeps_is_counted_whatever_goes() {
+        let (cache, _) = filled();
+        let weight = |cache: &BlockCache| cache.blocks.as_ref().unwrap().weight();
+        assert_eq!(cache.gauge.used().0, weight(&cache));
+        assert!(cache.gauge.used() <= ByteCount::mib(1));
+        // One that is there already, and one that is too large.
+        cache.insert(FileId(1), 0, Bytes::from(vec![7; 3000]));
+        cache.insert(FileId(1), 0, Bytes::from(vec![7; 3]));
+        cache.insert(FileId(2), 0, Bytes::from(vec![7; 1 << 20]));
+        assert_eq!(cache.gauge.used().0, weight(&cache));
+        cache.resize(ByteCount::kib(200));
+        assert_eq!(cache.gauge.used().0, weight(&cache));
+        assert!(cache.gauge.used() <= ByteCount::kib(200));
+    }
+
+    #[test]
     fn a_cache_of_nothing_keeps_nothing() {
-        let cache = BlockCache::new(ByteCount(0), ByteCount::kib(4));
+        let gauge = MemoryGauge::new("test");
+        let cache = BlockCache::new(ByteCount(0), ByteCount::kib(4), gauge);
         cache.insert(FileId(1), 0, Bytes::from_static(b"block"));
         assert_eq!(cache.get(FileId(1), 0), None);
     }

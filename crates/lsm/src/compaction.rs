@@ -252,6 +252,7 @@ impl Shared {
         Ok(TableSource {
             store: Arc::clone(&self.store),
             options: self.options.clone(),
+            memory: self.memory.jobs.clone(),
             last_level,
             rank: Rank::Compaction,
             cause: Cause::Compaction,

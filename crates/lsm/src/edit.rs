@@ -14,8 +14,9 @@ use terrace_policy::{Key, Move, Part, Place, Span};
 
 use crate::Error;
 use crate::annotation::{SegmentRecord, TableRecord};
-use crate::handle::{TableHandle, TableSpace};
+use crate::handle::TableHandle;
 use crate::inputs;
+use crate::memory::Memory;
 use crate::version::{Segment, Version};
 
 /// A table that the change seals.
@@ -136,7 +137,7 @@ impl Edit {
         self,
         kept: Kept,
         store: &dyn Store,
-        space: &TableSpace,
+        memory: &Arc<Memory>,
     ) -> Result<Version, Error> {
         let Kept { mut segments, trims } = kept;
         let mut opened = BTreeMap::new();
@@ -150,7 +151,7 @@ impl Edit {
                 Some(new) => Arc::clone(new),
                 None => {
                     let (record, stream) = (old.record().clone(), old.stream());
-                    TableHandle::new(store, old.id(), record, stream, space)?
+                    TableHandle::new(store, old.id(), record, stream, memory)?
                 }
             };
             opened.insert(old.id(), Arc::clone(&new));
@@ -158,7 +159,7 @@ impl Edit {
         }
         for table in self.new {
             let SegmentRecord { place, size, span } = table.segment();
-            let handle = TableHandle::new(store, table.id, table.record, table.stream, space)?;
+            let handle = TableHandle::new(store, table.id, table.record, table.stream, memory)?;
             segments.push((place, Segment { table: handle, span, size }));
         }
         Version::new(segments)

@@ -88,6 +88,7 @@ impl Shared {
         Ok(TableSource {
             store: Arc::clone(&self.store),
             options: self.options.clone(),
+            memory: self.memory.jobs.clone(),
             last_level: self.view().version.last_level(),
             rank: Rank::Flush,
             cause: Cause::Flush,

@@ -1,27 +1,24 @@
 //! A table as the tree knows it: its record, a pin on its file, and the open table once somebody
 //! has needed it.
 //!
-//! Opening reads the footer, the index and the filter, and is a role: others wait, no lock is held.
+//! Opening reads the footer, the properties and the top of the index, and is a role: others wait,
+//! no lock is held. An open table that nobody has used for a while may be closed again, where
+//! memory is short.
+//!
 //! A handle pins the file, so that a version that is still in use can be read though the tables
 //! were deleted since.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Weak};
 
 use terrace_env::store::{FileReader, Store};
-use terrace_env::{ByteCount, Cause, FileId, MemoryGauge};
+use terrace_env::{ByteCount, Cause, FileId};
 
 use crate::Error;
 use crate::annotation::TableRecord;
-use crate::cache::BlockCache;
+use crate::memory::Memory;
+use crate::resident::{Glance, Owner, Slot};
 use crate::role::Role;
 use crate::table::Table;
-
-/// What tables are opened with.
-#[derive(Clone, Debug)]
-pub(crate) struct TableSpace {
-    pub(crate) cache: Arc<BlockCache>,
-    pub(crate) gauge: MemoryGauge,
-}
 
 /// A table of the tree.
 pub(crate) struct TableHandle {
@@ -29,8 +26,8 @@ pub(crate) struct TableHandle {
     /// As committed first; where its segments are *now* is the version's to say.
     record: TableRecord,
     stream: u16,
-    space: TableSpace,
-    table: OnceLock<Arc<Table>>,
+    memory: Arc<Memory>,
+    table: Slot<Table>,
     opening: Role,
 }
 
@@ -41,11 +38,11 @@ impl TableHandle {
         id: FileId,
         record: TableRecord,
         stream: u16,
-        space: &TableSpace,
+        memory: &Arc<Memory>,
     ) -> Result<Arc<Self>, Error> {
-        let (file, space) = (store.open(id)?, space.clone());
-        let (table, opening) = (OnceLock::new(), Role::default());
-        Ok(Arc::new(Self { file, record, stream, space, table, opening }))
+        let (file, memory) = (store.open(id)?, Arc::clone(memory));
+        let (table, opening) = (Slot::default(), Role::default());
+        Ok(Arc::new(Self { file, record, stream, memory, table, opening }))
     }
 
     pub(crate) fn id(&self) -> FileId {
@@ -64,19 +61,29 @@ impl TableHandle {
         self.stream
     }
 
-    /// The open table.
-    pub(crate) fn table(&self, cause: Cause) -> Result<&Arc<Table>, Error> {
-        if let Some(table) = self.table.get() {
-            return Ok(table);
+    /// The open table, to be kept.
+    pub(crate) fn table(self: &Arc<Self>, cause: Cause) -> Result<Arc<Table>, Error> {
+        match self.table.get() {
+            Some(table) => Ok(table),
+            None => self.open(cause),
         }
+    }
+
+    /// The open table if it is open, for one look.
+    pub(crate) fn glance(&self) -> Option<Glance<Table>> {
+        self.table.glance()
+    }
+
+    fn open(self: &Arc<Self>, cause: Cause) -> Result<Arc<Table>, Error> {
         let _opening = self.opening.take();
         if let Some(table) = self.table.get() {
             return Ok(table);
         }
-        let (file, cache) = (Arc::clone(&self.file), Arc::clone(&self.space.cache));
-        let table = Table::open(file, cache, &self.space.gauge, cause)?;
+        let table = Table::open(Arc::clone(&self.file), &self.memory, cause)?;
         self.check(&table)?;
-        Ok(self.table.get_or_init(|| Arc::new(table)))
+        let this: Weak<Self> = Arc::downgrade(self);
+        self.memory.parts.keep(&self.table, Arc::clone(&table), this, 0);
+        Ok(table)
     }
 
     /// Checks that the file holds the table that the annotation describes.
@@ -93,6 +100,12 @@ impl TableHandle {
         let expected = format!("tag {}, {} entries", record.tag, record.entries);
         let got = format!("tag {}, {} entries", table.name().tag, properties.entries);
         Err(Error::corruption(format!("table {}", self.id()), 0, expected, got))
+    }
+}
+
+impl Owner for TableHandle {
+    fn release(&self, _: u32) -> bool {
+        self.table.release()
     }
 }
 

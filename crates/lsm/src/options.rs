@@ -34,15 +34,15 @@ pub struct EngineOptions {
     pub compression: LevelCompression,
     /// Bits per key of new filters; 0 for none.
     pub filter_bits: u8,
-    /// The size of the block cache.
-    pub cache_size: ByteCount,
+    /// What the engine may hold in memory in all: memtables, blocks, indexes and filters of open
+    /// tables, buffers of jobs and scans.
+    pub memory: ByteCount,
 }
 
 impl EngineOptions {
     /// How a table of `level` is laid out, where `last` is the last level that holds anything.
     pub(crate) fn layout(&self, level: u8, last: u8) -> TableLayout {
-        let compression = self.compression.of(level, last);
-        TableLayout { block_size: self.block_size, compression, filter_bits: self.filter_bits }
+        TableLayout::new(self.block_size, self.compression.of(level, last), self.filter_bits)
     }
 }
 
@@ -56,7 +56,7 @@ impl Default for EngineOptions {
             block_size: ByteCount::kib(4),
             compression: LevelCompression::default(),
             filter_bits: 10,
-            cache_size: ByteCount::mib(32),
+            memory: ByteCount::mib(320),
         }
     }
 }

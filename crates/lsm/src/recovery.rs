@@ -17,11 +17,11 @@ use terrace_policy::{Compaction, Place};
 
 use crate::Error;
 use crate::annotation::{LogRecord, StoreRecord, TableRecord};
-use crate::cache::BlockCache;
 use crate::counters::Counters;
 use crate::event::Listeners;
-use crate::handle::{TableHandle, TableSpace};
+use crate::handle::TableHandle;
 use crate::log::{self, ActiveLog};
+use crate::memory::{Memory, Shares};
 use crate::memtable::Memtable;
 use crate::options::EngineOptions;
 use crate::role::Role;
@@ -54,14 +54,14 @@ impl Shared {
         decider: Arc<dyn Compaction>,
         options: EngineOptions,
     ) -> Result<Self, Error> {
-        let cache = Arc::new(BlockCache::new(options.cache_size, options.block_size));
-        let tables = TableSpace { cache, gauge: MemoryGauge::new("tables") };
-        let memory = MemoryGauge::new("memtables");
-        let found = find(&*store, &tables, &memory)?;
+        let memtable_size = Shares::of(&options).memtable_size;
+        let options = EngineOptions { memtable_size, ..options };
+        let memory = Memory::new(&options);
+        let found = find(&*store, &memory)?;
         let (active, log) = if options.read_only {
-            (Arc::new(Memtable::new(&memory)), None)
+            (Arc::new(Memtable::new(&memory.memtables)), None)
         } else {
-            let (active, log) = resume(&*store, &found, &memory)?;
+            let (active, log) = resume(&*store, &found, &memory.memtables)?;
             (active, Some(log))
         };
         let waits = |replayed: &&Replayed| {
@@ -84,7 +84,6 @@ impl Shared {
             store,
             options,
             decider,
-            tables,
             memory,
             counters: Counters::new(),
             listeners: Listeners::default(),
@@ -100,7 +99,7 @@ impl Shared {
     }
 }
 
-fn find(store: &dyn Store, tables: &TableSpace, memory: &MemoryGauge) -> Result<Found, Error> {
+fn find(store: &dyn Store, memory: &Arc<Memory>) -> Result<Found, Error> {
     let annotation = store.info(FileId::STORE).map(|info| info.annotation);
     let opaque = annotation.as_ref().map_or(&[][..], |annotation| &annotation.opaque);
     let fresh = opaque.is_empty();
@@ -115,7 +114,7 @@ fn find(store: &dyn Store, tables: &TableSpace, memory: &MemoryGauge) -> Result<
                 next = next.max(table.last_sequence.next());
                 let placed = table.segments.clone();
                 let stream = file.annotation.hint.stream;
-                let handle = TableHandle::new(store, id, table, stream, tables)?;
+                let handle = TableHandle::new(store, id, table, stream, memory)?;
                 segments.extend(placed.into_iter().map(|one| {
                     let (table, size, span) = (Arc::clone(&handle), one.size, one.span);
                     (one.place, Segment { table, span, size })
@@ -129,7 +128,7 @@ fn find(store: &dyn Store, tables: &TableSpace, memory: &MemoryGauge) -> Result<
     let mut replayed = Vec::new();
     let mut from = SeqNo(1);
     for (record, file) in logs {
-        let memtable = Arc::new(Memtable::new(memory));
+        let memtable = Arc::new(Memtable::new(&memory.memtables));
         let reader = store.open(file.id)?;
         from = log::replay(&*reader, &memtable, from.max(record.first))?;
         replayed.push(Replayed { file, record, memtable });

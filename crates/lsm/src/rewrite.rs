@@ -12,7 +12,7 @@
 use std::sync::Arc;
 
 use terrace_env::store::{CreateOptions, FileKind, Rank, Reservation, Store};
-use terrace_env::{ByteCount, Cause, SeqNo};
+use terrace_env::{ByteCount, Cause, MemoryGauge, SeqNo};
 use terrace_policy::{Key, Place, Route, Span};
 
 use crate::Error;
@@ -34,6 +34,8 @@ const LEAP_AFTER: u32 = 16;
 pub(crate) struct TableSource {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) options: EngineOptions,
+    /// Counts what jobs hold.
+    pub(crate) memory: MemoryGauge,
     /// The last level that holds anything.
     pub(crate) last_level: u8,
     pub(crate) rank: Rank,
@@ -55,7 +57,7 @@ impl TableSource {
             cause: self.cause,
         })?;
         let layout = self.options.layout(route.to.level, self.last_level);
-        Ok(TableBuilder::new(writer, layout))
+        Ok(TableBuilder::new(writer, layout, &self.memory))
     }
 }
 

@@ -286,7 +286,7 @@ impl Shared {
         let waiting = Waiting { memtable: Arc::clone(&old), log: log.id(), hold };
         let mut state = self.state.lock();
         self.change_view(&state, |view| {
-            view.active = Arc::new(Memtable::new(&self.memory));
+            view.active = Arc::new(Memtable::new(&self.memory.memtables));
             view.waiting.insert(0, old);
         });
         state.waiting.push_back(waiting);

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use terrace_env::{Cause, SeqNo};
+use terrace_env::SeqNo;
 
 use crate::Error;
 use crate::key::{self, Trailer};
@@ -203,11 +203,7 @@ impl RunCursor {
         self.at = at;
         self.cursor = None;
         if let Some(segment) = segments_at(&self.run, at) {
-            let cause = match self.walk {
-                Walk::Scan => Cause::Read,
-                Walk::Job(cause) => cause,
-            };
-            let table = Arc::clone(segment.table.table(cause)?);
+            let table = segment.table.table(self.walk.cause())?;
             self.cursor = Some(TableCursor::new(table, self.walk));
         }
         Ok(())
@@ -222,12 +218,13 @@ fn segments_at(run: &Run, at: usize) -> Option<&Segment> {
 mod tests {
     use super::*;
     use crate::annotation::{TableRecord, table_hint};
-    use crate::cache::BlockCache;
-    use crate::handle::{TableHandle, TableSpace};
+    use crate::handle::TableHandle;
     use crate::key::{KeySpaceId, Kind};
+    use crate::memory::Memory;
+    use crate::options::EngineOptions;
     use crate::table::{Compression, TableBuilder, TableLayout};
     use terrace_env::store::{CreateOptions, FileKind, MemoryStore, Rank, Store, Transaction};
-    use terrace_env::{ByteCount, MemoryGauge};
+    use terrace_env::{ByteCount, Cause};
     use terrace_policy::{RunId, Span};
 
     fn full(number: u8) -> Vec<u8> {
@@ -240,8 +237,10 @@ mod tests {
         let (kind, rank, hint) = (FileKind::Table, Rank::Flush, table_hint(0, 0, None));
         let options = CreateOptions { kind, hint, rank, reservation: None, cause };
         let block_size = ByteCount(128);
-        let layout = TableLayout { block_size, compression: Compression::None, filter_bits: 0 };
-        let mut builder = TableBuilder::new(store.create(&options).unwrap(), layout);
+        let layout = TableLayout::new(block_size, Compression::None, 0);
+        let memory = Memory::new(&EngineOptions::default());
+        let writer = store.create(&options).unwrap();
+        let mut builder = TableBuilder::new(writer, layout, &memory.jobs);
         for number in numbers {
             for sequence in [2, 1] {
                 let trailer = Trailer::new(SeqNo(sequence), Kind::Put);
@@ -253,9 +252,7 @@ mod tests {
         let mut transaction = Transaction::new();
         transaction.seal(id, record.annotation(0, built.size));
         store.commit(transaction).unwrap();
-        let cache = Arc::new(BlockCache::new(ByteCount::mib(1), block_size));
-        let space = TableSpace { cache, gauge: MemoryGauge::new("test") };
-        TableHandle::new(store, id, record, 0, &space).unwrap()
+        TableHandle::new(store, id, record, 0, &memory).unwrap()
     }
 
     #[test]

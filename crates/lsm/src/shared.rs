@@ -15,7 +15,7 @@ use std::time::Duration;
 use arc_swap::{ArcSwap, Guard};
 use terrace_env::store::{Reservation, Store, Transaction};
 use terrace_env::sync::{Condvar, Mutex, MutexGuard};
-use terrace_env::{FileId, MemoryGauge, SeqNo};
+use terrace_env::{FileId, SeqNo};
 use terrace_policy::{Compaction, Pressure, Span};
 
 use crate::Error;
@@ -23,8 +23,8 @@ use crate::annotation::StoreRecord;
 use crate::counters::Counters;
 use crate::edit::Edit;
 use crate::event::{Event, Listeners};
-use crate::handle::TableSpace;
 use crate::log::ActiveLog;
+use crate::memory::Memory;
 use crate::memtable::Memtable;
 use crate::options::EngineOptions;
 use crate::role::Role;
@@ -151,8 +151,7 @@ pub(crate) struct Shared {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) options: EngineOptions,
     pub(crate) decider: Arc<dyn Compaction>,
-    pub(crate) tables: TableSpace,
-    pub(crate) memory: MemoryGauge,
+    pub(crate) memory: Arc<Memory>,
     pub(crate) counters: Counters,
     pub(crate) listeners: Listeners,
     pub(crate) view: ArcSwap<View>,
@@ -217,7 +216,7 @@ impl Shared {
             transaction.annotate(FileId::STORE, record.annotation());
         }
         self.store.commit(transaction)?;
-        let version = Arc::new(edit.version(kept, &*self.store, &self.tables)?);
+        let version = Arc::new(edit.version(kept, &*self.store, &self.memory)?);
         let pressure = self.decider.pressure(&version.view());
         let mut state = self.state.lock();
         if let Some(record) = record {

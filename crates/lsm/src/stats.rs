@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use terrace_env::Cause;
 use terrace_env::store::{IoCounts, SpaceInfo};
 
+use crate::memory::MemoryStats;
 use crate::shared::Shared;
 
 /// Bytes written to the medium per byte of keys and values that clients wrote, by cause.
@@ -85,10 +86,8 @@ pub struct Stats {
     pub memtable_bytes: u64,
     /// The most they ever took.
     pub memtable_bytes_peak: u64,
-    /// Bytes of memory that open tables take: indexes and filters.
-    pub table_memory_bytes: u64,
-    /// Bytes of blocks in the cache.
-    pub cache_bytes: u64,
+    /// What is held in memory, now, and the budget.
+    pub memory: MemoryStats,
     /// Writes in batches: puts and deletes.
     pub entries_written: u64,
     /// Groups of batches that were written together.
@@ -140,10 +139,9 @@ impl Shared {
             space: self.store.space(),
             levels: self.level_stats(&view.version.view()),
             memtables: memtables.count() as u64,
-            memtable_bytes: self.memory.used().0,
-            memtable_bytes_peak: self.memory.peak().0,
-            table_memory_bytes: self.tables.gauge.used().0,
-            cache_bytes: self.tables.cache.bytes(),
+            memtable_bytes: self.memory.memtables.used().0,
+            memtable_bytes_peak: self.memory.memtables.peak().0,
+            memory: self.memory.stats(),
             entries_written: counters.entries_written.get(),
             groups: counters.groups.get(),
             gets: counters.gets.get(),

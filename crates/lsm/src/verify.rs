@@ -38,6 +38,7 @@ pub(crate) fn verify(shared: &Shared) -> Result<Verified, Error> {
     }
     let mut verified = Verified::default();
     for (table, spans) in tables.into_values() {
+        table.table(Cause::Recovery)?.check_filters(Cause::Recovery)?;
         let mut entries = 0;
         for span in &spans {
             entries += verify_span(table, span)?;
@@ -58,9 +59,9 @@ pub(crate) fn verify(shared: &Shared) -> Result<Verified, Error> {
 }
 
 /// Goes through the entries of a range; returns how many there are.
-fn verify_span(table: &TableHandle, span: &Span) -> Result<u64, Error> {
+fn verify_span(table: &Arc<TableHandle>, span: &Span) -> Result<u64, Error> {
     let cause = Cause::Recovery;
-    let mut cursor = TableCursor::new(Arc::clone(table.table(cause)?), Walk::Job(cause));
+    let mut cursor = TableCursor::new(table.table(cause)?, Walk::Job(cause));
     cursor.seek(&key::internal_key(&span.start, Trailer::NEWEST))?;
     let (mut last, mut entries): (Vec<u8>, u64) = (Vec::new(), 0);
     while let Some(found) = cursor.key() {

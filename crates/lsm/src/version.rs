@@ -17,7 +17,7 @@ use crate::handle::TableHandle;
 use crate::key;
 use crate::memtable::Found;
 use crate::ranges::{Fragment, Stretch};
-use crate::table::hash;
+use crate::table::{Lookup, Table, hash};
 
 /// A range of a table that counts.
 #[derive(Clone, Debug)]
@@ -181,12 +181,19 @@ impl Version {
         let (mut key_hash, mut searched) = (None, 0);
         for (_, run) in self.places() {
             let Some(segment) = run.segment_of(full_key) else { continue };
-            let table = segment.table.table(Cause::Read)?;
-            let cover = table.ranges().cover(full_key, trailer.sequence());
-            if table.may_hold(*key_hash.get_or_insert_with(|| hash(full_key))) {
+            let hash = *key_hash.get_or_insert_with(|| hash(full_key));
+            let search = |table: &Table| {
+                let cover = table.ranges().cover(full_key, trailer.sequence());
+                Ok::<_, Error>((table.get(seek_key, hash, cover)?, cover))
+            };
+            let (lookup, cover) = match segment.table.glance() {
+                Some(table) => search(&table)?,
+                None => search(&*segment.table.table(Cause::Read)?)?,
+            };
+            if let Lookup::Searched(found) = lookup {
                 searched += 1;
-                if let Some(found) = table.get(seek_key, cover)? {
-                    return Ok((Some(found), searched));
+                if found.is_some() {
+                    return Ok((found, searched));
                 }
             }
             // What is older than the tombstone is hidden, and nothing further down is newer.

@@ -40,6 +40,6 @@ pub use terrace_env::{ByteCount, Store};
 pub use terrace_fs::{FormatOptions, Fs};
 pub use terrace_lsm::{
     BATCH_BYTES_MAX, Bounds, Compression, Cursor, Durability, Event, Job, KEY_BYTES_MAX,
-    LevelCompression, LevelStats, Listener, Scan, Stats, VALUE_BYTES_MAX, Verified,
+    LevelCompression, LevelStats, Listener, MemoryStats, Scan, Stats, VALUE_BYTES_MAX, Verified,
     WriteAmplification,
 };

@@ -48,10 +48,15 @@ pub struct Options {
     /// `LevelCompression { upper: Compression::Lz4, last: Compression::Zstd }`. Default: `None`.
     pub compression: LevelCompression,
     /// Bits per key of the filters that tell absent keys without a read: 10 let 1 % through, 15
-    /// about 0.2 %; 0 means no filters. In memory for all open tables. Default: 10.
+    /// about 0.2 %; 0 means no filters. Default: 10.
     pub filter_bits: u8,
-    /// Memory for blocks that were read. Default: 32 MiB.
-    pub cache_size: ByteCount,
+    /// What the store may hold in memory: memtables, up to three quarters of it; the rest for
+    /// blocks that were read, for the indexes and filters of open tables, and for buffers of jobs
+    /// and scans. Larger: fewer reads from the medium. Where `memtable_size` and `memtables_max`
+    /// ask for more than their part, memtables are smaller. [`Stats::memory`](crate::Stats::memory)
+    /// shows where it goes. It does not include the file system's own tables, thread stacks, and
+    /// what the allocator adds. Default: 320 MiB.
+    pub memory: ByteCount,
     /// How many runs collect in level 0 before they are compacted. More: less compaction, slower
     /// reads. Writers slow down at twice and wait at three times as many. Default: 4.
     pub level0_runs: usize,
@@ -75,7 +80,7 @@ impl Default for Options {
             block_size: engine.block_size,
             compression: engine.compression,
             filter_bits: engine.filter_bits,
-            cache_size: engine.cache_size,
+            memory: engine.memory,
             level0_runs: 4,
             level1_size: ByteCount::mib(256),
             level_factor: 10,
@@ -86,12 +91,14 @@ impl Default for Options {
 /// A store has room for so many memtables of the size that [`Options::fitting`] chooses: its log,
 /// the flushes that are due and the compactions that follow take a handful of them at once.
 const MEMTABLES_IN_STORE: u64 = 64;
+/// Less memory than this saves nothing worth having.
+const MEMORY_MIN: ByteCount = ByteCount::mib(32);
 /// Smaller memtables than this save nothing worth having.
 const MEMTABLE_SIZE_MIN: ByteCount = ByteCount::kib(64);
 
 impl Options {
-    /// The defaults, with memtables and tables cut down to what a store of `capacity` has room to
-    /// work with. From 4 GiB on they are the defaults.
+    /// The defaults, with memtables, memory and tables cut down to what a store of `capacity` has
+    /// room to work with. From 4 GiB on they are the defaults.
     #[must_use]
     pub fn fitting(capacity: ByteCount) -> Self {
         let full = Self::default();
@@ -99,6 +106,8 @@ impl Options {
             ByteCount(capacity.0 / MEMTABLES_IN_STORE).clamp(MEMTABLE_SIZE_MIN, full.memtable_size);
         Self {
             memtable_size,
+            memory: ByteCount(memtable_size.0 * (full.memory.0 / full.memtable_size.0))
+                .clamp(MEMORY_MIN, full.memory),
             table_size: full.table_size.min(memtable_size),
             level1_size: full.level1_size.min(ByteCount(4 * memtable_size.0)),
             ..full
@@ -114,7 +123,7 @@ impl Options {
             block_size: self.block_size,
             compression: self.compression,
             filter_bits: self.filter_bits,
-            cache_size: self.cache_size,
+            memory: self.memory,
         }
     }
 

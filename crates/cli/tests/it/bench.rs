@@ -70,7 +70,7 @@ fn a_mix_that_reads_gets_a_filled_store_and_the_table_has_its_line() {
 #[test]
 fn the_sizes_of_the_reference_are_not_to_be_changed() {
     let place = Place::new();
-    for words in [["--count", "5"], ["--value-size", "128"], ["--cache-size", "1MiB"]] {
+    for words in [["--count", "5"], ["--value-size", "128"], ["--memory", "1MiB"]] {
         place.fails(2, &[&["bench", "--reference"][..], &words].concat());
     }
 }

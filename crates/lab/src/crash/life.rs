@@ -36,7 +36,7 @@ impl Setup {
             level0_runs: 2,
             level1_size: ByteCount::kib(64),
             level_factor: 4,
-            cache_size: ByteCount::kib(64),
+            memory: ByteCount::kib(256),
             ..Options::default()
         };
         let mut geometry = Geometry::uniform(ByteCount::kib(128), 40);

@@ -34,7 +34,7 @@ fn tight() -> Options {
         level0_runs: 2,
         level1_size: ByteCount::kib(48),
         level_factor: 3,
-        cache_size: ByteCount::kib(64),
+        memory: ByteCount::kib(256),
         ..Options::default()
     }
 }
@@ -79,7 +79,7 @@ impl Setting {
             7 => first.memtables_max = 1,
             8 => (first.table_size, first.level_factor) = (ByteCount::kib(1), 2),
             9 => first.level0_runs = 9,
-            10 => first.cache_size = ByteCount(0),
+            10 => first.memory = ByteCount(0),
             // Zones that are no power of two and not writable to their end, and few slots.
             11 => {
                 (geometry.zone_size, geometry.zone_capacity) = (61, 53);
@@ -129,7 +129,7 @@ fn any_options(random: &mut Random) -> Options {
         block_size: bytes(random, 128, 16 << 10),
         compression: LevelCompression { upper: any_codec(random), last: any_codec(random) },
         filter_bits: random.random_range(0..16),
-        cache_size: bytes(random, 4 << 10, 4 << 20),
+        memory: bytes(random, 4 << 10, 16 << 20),
         level0_runs: random.random_range(1..6),
         level1_size: bytes(random, 8 << 10, 256 << 10),
         level_factor: random.random_range(2..11),

@@ -24,7 +24,7 @@ fn store(seed: u64) -> Db {
         level0_runs: 2,
         level1_size: ByteCount::kib(128),
         level_factor: 3,
-        cache_size: ByteCount::kib(256),
+        memory: ByteCount::kib(768),
         ..Options::default()
     };
     let geometry = Geometry::uniform(ByteCount::kib(256), 128);

@@ -43,9 +43,10 @@ impl Block {
         Ok(Self { contents, entries_end, restarts, table, offset })
     }
 
-    /// The bytes it keeps in memory.
-    pub(crate) fn contents(&self) -> &Bytes {
-        &self.contents
+    /// Lets go of its memory; it has no entries any more.
+    pub(super) fn release(&mut self) {
+        self.contents = Bytes::new();
+        (self.entries_end, self.restarts) = (0, 0);
     }
 
     /// How many restart points there are.

@@ -71,3 +71,35 @@ impl BlockBuilder {
         contents
     }
 }
+
+/// The finished contents of one block of all entries of these, in each of which every entry is a
+/// restart point.
+pub(crate) fn join(blocks: Vec<Vec<u8>>) -> Vec<u8> {
+    let mut blocks = blocks.into_iter();
+    let mut restarts = Vec::new();
+    let mut contents = blocks.next().unwrap_or_else(|| BlockBuilder::new(1).finish());
+    move_restarts(&mut contents, 0, &mut restarts);
+    for mut block in blocks {
+        let base = contents.len();
+        move_restarts(&mut block, base, &mut restarts);
+        contents.extend_from_slice(&block);
+    }
+    for restart in &restarts {
+        contents.put_u32(*restart);
+    }
+    contents.put_u32(u32::try_from(restarts.len()).expect("a block below its limit"));
+    contents
+}
+
+/// Takes a block's restart points from its end, as they are behind `base` other bytes of entries.
+fn move_restarts(block: &mut Vec<u8>, base: usize, into: &mut Vec<u32>) {
+    let word = |at: usize| {
+        let bytes = block.get(at..).and_then(|rest| rest.first_chunk()).expect("a finished block");
+        u32::from_le_bytes(*bytes)
+    };
+    let count_at = block.len() - 4;
+    let entries_end = count_at - word(count_at) as usize * 4;
+    let base = u32::try_from(base).expect("a block below its limit");
+    into.extend((entries_end..count_at).step_by(4).map(|at| base + word(at)));
+    block.truncate(entries_end);
+}

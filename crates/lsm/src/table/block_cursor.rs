@@ -60,6 +60,13 @@ impl BlockCursor {
         self.forget_passed();
     }
 
+    /// Lets go of the block's memory, and stands nowhere.
+    pub(crate) fn release(&mut self) {
+        self.block.release();
+        self.valid = false;
+        self.forget_passed();
+    }
+
     pub(crate) fn seek_to_first(&mut self) -> Result<(), Error> {
         self.key.clear();
         self.next = 0;

@@ -1,19 +1,21 @@
 //! Writes a table, entry by entry, in order.
 //!
-//! Memory: the block being filled, the index (one entry per block) and eight bytes per key for the
-//! filter. Dropped before it is finished, the file is gone.
+//! Memory: the block being filled, and index and filter (see [`IndexBuilder`]): one to three
+//! hundredths of the file. Dropped before it is finished, the file is gone.
 
 use terrace_env::store::FileWriter;
-use terrace_env::{ByteCount, FileId, SeqNo};
+use terrace_env::{ByteCount, FileId, MemoryGauge, MemoryLease, SeqNo};
 
 use super::block_builder::BlockBuilder;
 use super::compression::Compression;
-use super::filter;
 use super::footer::{FOOTER_BYTES, Features, Footer, Properties};
 use super::frame::{Handle, TableName};
+use super::index_builder::{Finished, FinishedPartition, IndexBuilder, IndexLayout};
+use super::partition::PartitionHandles;
 use super::range_block;
 use crate::Error;
 use crate::key::{self, Kind, Trailer};
+use crate::memory::WRITER_BYTES;
 use crate::ranges::{Fragment, Fragments};
 
 /// A data block shares nothing with the key before at every so many entries: 16 costs a search 8
@@ -22,14 +24,31 @@ const RESTART_INTERVAL: usize = 16;
 /// What a filter, properties and footer take at least, in an estimate of the file's size.
 const TAIL_BYTES: u64 = FOOTER_BYTES as u64 + 256;
 
+/// The bounds of a partition of an index: smaller ones save nothing, larger ones are no longer read
+/// at once.
+const PARTITION_BYTES: std::ops::RangeInclusive<u64> = 512..=64 << 10;
+/// An index of so many partitions is kept in one piece: at 4 KiB it is read like a large block, and
+/// what a second level would save is not worth its search.
+const WHOLE_PARTITIONS: usize = 16;
+
 /// How tables are laid out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TableLayout {
     /// A data block is closed when it has grown to this.
     pub(crate) block_size: ByteCount,
     pub(crate) compression: Compression,
-    /// 0: no filter.
-    pub(crate) filter_bits: u8,
+    pub(crate) index: IndexLayout,
+}
+
+impl TableLayout {
+    /// A layout with an index that suits it: its partitions are of about a block's size.
+    pub(crate) fn new(block_size: ByteCount, compression: Compression, filter_bits: u8) -> Self {
+        let (least, most) = (*PARTITION_BYTES.start(), *PARTITION_BYTES.end());
+        let partition_size = block_size.0.clamp(least, most) as usize;
+        let whole_max = partition_size * WHOLE_PARTITIONS;
+        let index = IndexLayout { partition_size, whole_max, filter_bits };
+        Self { block_size, compression, index }
+    }
 }
 
 /// A table whose bytes have been handed to the store, and that is not sealed yet.
@@ -48,17 +67,22 @@ pub(crate) struct TableBuilder {
     name: TableName,
     offset: u64,
     block: BlockBuilder,
-    index: BlockBuilder,
+    index: IndexBuilder,
     /// The block that is closed and not yet in the index, and its last key.
     closed: Option<(Handle, Vec<u8>)>,
-    hashes: Vec<u64>,
     features: Features,
     ranges: Vec<Fragment>,
     properties: Properties,
+    memory: MemoryLease,
 }
 
 impl TableBuilder {
-    pub(crate) fn new(writer: Box<dyn FileWriter>, layout: TableLayout) -> Self {
+    /// A table in a file that holds nothing; `jobs` counts the memory.
+    pub(crate) fn new(
+        writer: Box<dyn FileWriter>,
+        layout: TableLayout,
+        jobs: &MemoryGauge,
+    ) -> Self {
         let file: FileId = writer.id();
         Self {
             writer,
@@ -66,19 +90,19 @@ impl TableBuilder {
             name: TableName { file, tag: file.0 },
             offset: 0,
             block: BlockBuilder::new(RESTART_INTERVAL),
-            index: BlockBuilder::new(1),
+            index: IndexBuilder::new(layout.index),
             closed: None,
-            hashes: Vec::new(),
             features: Features::default(),
             ranges: Vec::new(),
             properties: Properties { first_sequence: SeqNo::MAX, ..Properties::default() },
+            memory: jobs.lease(WRITER_BYTES),
         }
     }
 
     /// Adds an entry behind all others.
     pub(crate) fn add(&mut self, key: &[u8], value: &[u8]) -> Result<(), Error> {
         if let Some((handle, last)) = self.closed.take() {
-            self.add_to_index(&separator(&last, key), handle);
+            self.index.add_block(&last, key, handle);
         }
         let (full_key, trailer) = key::split(key);
         self.count(full_key, trailer, value.len());
@@ -104,9 +128,8 @@ impl TableBuilder {
 
     /// About the size of the file if it were finished now.
     pub(crate) fn estimated_size(&self) -> ByteCount {
-        let filter = self.hashes.len() as u64 * u64::from(self.layout.filter_bits) / 8;
         let blocks = self.offset + (self.block.size() + self.index.size()) as u64;
-        ByteCount(blocks + filter + TAIL_BYTES)
+        ByteCount(blocks + TAIL_BYTES)
     }
 
     /// Writes what is left and ends the file; it can then be sealed.
@@ -115,21 +138,21 @@ impl TableBuilder {
         assert!(self.properties.entries > 0 || !ranges.is_empty(), "a table of nothing");
         self.close_block()?;
         if let Some((handle, last)) = self.closed.take() {
-            self.add_to_index(&last, handle);
+            self.index.add_last_block(&last, handle);
         }
-        let filter = if self.layout.filter_bits > 0 {
-            let block = filter::build(&self.hashes, self.layout.filter_bits);
-            Some(self.write_block(block, Compression::None)?)
-        } else {
-            None
+        let index = std::mem::replace(&mut self.index, IndexBuilder::new(self.layout.index));
+        let (index_levels, index, filter) = match index.finish() {
+            Finished::Whole { index, filter } => {
+                let filter = self.write_filter(filter)?;
+                (1, self.write_block(index, self.layout.compression)?, filter)
+            }
+            Finished::Partitions(partitions) => (2, self.write_partitions(partitions)?, None),
         };
-        let index = self.index.finish();
-        let index = self.write_block(index, self.layout.compression)?;
         self.write_ranges(&ranges)?;
         let properties = self.write_block(self.properties.encode(), Compression::None)?;
         let length = self.offset + FOOTER_BYTES as u64;
         let (features, tag) = (self.features, self.name.tag);
-        let footer = Footer { features, tag, index_levels: 1, index, filter, properties, length };
+        let footer = Footer { features, tag, index_levels, index, filter, properties, length };
         self.writer.append(&footer.encode())?;
         self.writer.finish()?;
         Ok(BuiltTable {
@@ -152,6 +175,27 @@ impl TableBuilder {
         Ok(())
     }
 
+    fn write_filter(&mut self, filter: Option<Vec<u8>>) -> Result<Option<Handle>, Error> {
+        filter.map(|block| self.write_block(block, Compression::None)).transpose()
+    }
+
+    /// Writes the filters, then the indexes of the partitions, then the index of these, which it
+    /// returns: who reads all of the index reads it in one go.
+    fn write_partitions(&mut self, partitions: Vec<FinishedPartition>) -> Result<Handle, Error> {
+        let mut filters = Vec::with_capacity(partitions.len());
+        let mut rest = Vec::with_capacity(partitions.len());
+        for FinishedPartition { index, filter, end } in partitions {
+            filters.push(self.write_filter(filter)?);
+            rest.push((index, end));
+        }
+        let mut top = BlockBuilder::new(1);
+        for ((index, end), filter) in rest.into_iter().zip(filters) {
+            let index = self.write_block(index, self.layout.compression)?;
+            top.add(&end, &PartitionHandles { index, filter }.encode());
+        }
+        self.write_block(top.finish(), self.layout.compression)
+    }
+
     fn count(&mut self, full_key: &[u8], trailer: Trailer, value_len: usize) {
         let properties = &mut self.properties;
         let first = properties.entries == 0;
@@ -164,13 +208,12 @@ impl TableBuilder {
         if first {
             properties.smallest.extend_from_slice(full_key);
         }
-        if first || full_key != &properties.largest[..] {
+        let new = first || full_key != &properties.largest[..];
+        if new {
             properties.largest.clear();
             properties.largest.extend_from_slice(full_key);
-            if self.layout.filter_bits > 0 {
-                self.hashes.push(filter::hash(full_key));
-            }
         }
+        self.index.add_key(full_key, new);
     }
 
     fn close_block(&mut self) -> Result<(), Error> {
@@ -181,6 +224,7 @@ impl TableBuilder {
         let contents = self.block.finish();
         let handle = self.write_block(contents, self.layout.compression)?;
         self.closed = Some((handle, last));
+        self.memory.resize(WRITER_BYTES + self.index.memory());
         Ok(())
     }
 
@@ -197,57 +241,5 @@ impl TableBuilder {
         self.offset += contents.len() as u64;
         let size = u32::try_from(contents.len()).expect("a block below its limit");
         Ok(Handle { offset, size })
-    }
-
-    fn add_to_index(&mut self, key: &[u8], handle: Handle) {
-        self.index.add(key, &handle.encode());
-    }
-}
-
-/// A short internal key that is not before `last` and before `next`, two keys in order.
-fn separator(last: &[u8], next: &[u8]) -> Vec<u8> {
-    let (last_key, _) = key::split(last);
-    let (next_key, _) = key::split(next);
-    let shared = last_key.iter().zip(next_key).take_while(|(a, b)| a == b).count();
-    // Cut behind the first byte that differs, the next key's start is already behind the last key.
-    // It must be before the next *entry*, too: `NEWEST` is before every entry of that full key.
-    let cut = (shared + 1).max(key::SPACE_BYTES);
-    if last_key == next_key || cut >= last_key.len() {
-        return last.to_vec();
-    }
-    key::internal_key(&next_key[..cut], Trailer::NEWEST)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::key::{KeySpaceId, compare, full_key, internal_key};
-    use std::cmp::Ordering;
-
-    #[test]
-    fn a_separator_lies_between_and_is_short() {
-        let key = |user: &[u8], sequence| {
-            let full = full_key(KeySpaceId(1), user);
-            internal_key(&full, Trailer::new(SeqNo(sequence), Kind::Put))
-        };
-        let cases: [(&[u8], &[u8]); 6] = [
-            (b"apple pie", b"apricot"),
-            (b"a", b"ab"),
-            (b"same", b"same"),
-            (b"abcdef", b"abcdefg"),
-            (b"abcdefgh", b"abcx"),
-            (b"", b"x"),
-        ];
-        for (left, right) in cases {
-            let (last, next) = (key(left, 9), key(right, 3));
-            let between = separator(&last, &next);
-            assert_ne!(compare(&between, &last), Ordering::Less, "{left:?} {right:?}");
-            assert_eq!(compare(&between, &next), Ordering::Less, "{left:?} {right:?}");
-            assert!(between.len() <= last.len());
-        }
-        assert_eq!(separator(&key(b"apple pie", 1), &key(b"apricot", 1)).len(), 4 + 3 + 8);
-        let other_space = internal_key(&full_key(KeySpaceId(2), b"a"), Trailer::NEWEST);
-        let between = separator(&key(b"zzzz", 1), &other_space);
-        assert_eq!(compare(&between, &key(b"zzzz", 1)), Ordering::Greater);
     }
 }

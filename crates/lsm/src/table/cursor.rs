@@ -1,43 +1,23 @@
 //! Walks a table's entries in order, forward and backward, reading ahead.
-//!
-//! A scan begins with single blocks and reads further ahead the longer it goes on; a job reads a
-//! large stretch at once. What is read ahead is not put into the block cache: a long scan would
-//! push everything else out of it.
 
 use std::sync::Arc;
 
 use bytes::Bytes;
-use terrace_env::Cause;
 
 use super::block::Block;
 use super::block_cursor::BlockCursor;
 use super::frame::Handle;
+use super::index_cursor::IndexCursor;
+use super::read_ahead::{Area, ReadAhead};
 use super::reader::Table;
+use super::walk::Walk;
 use crate::Error;
-
-/// What a scan reads ahead when it leaves its first block, and at most: at the end it is the same
-/// order as a disk's track, and as what a read of an SSD must have to be limited by bandwidth.
-const SCAN_AHEAD_FIRST: usize = 16 << 10;
-const SCAN_AHEAD_MAX: usize = 256 << 10;
-/// What a job reads at once: at 10 ms a seek and 200 MB/s, a third of the time is seeks at 4 MiB
-/// and 10 inputs' memory still small at 1 MiB.
-const JOB_AHEAD: usize = 1 << 20;
-
-/// On whose behalf a table is walked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Walk {
-    /// A client's scan.
-    Scan,
-    /// A job in the background, which reads all of it.
-    Job(Cause),
-}
 
 /// Walks a table.
 #[derive(Debug)]
 pub(crate) struct TableCursor {
-    table: Arc<Table>,
     walk: Walk,
-    index: BlockCursor,
+    index: IndexCursor,
     data: Option<BlockCursor>,
     valid: bool,
     ahead: ReadAhead,
@@ -46,13 +26,9 @@ pub(crate) struct TableCursor {
 impl TableCursor {
     /// A cursor that stands nowhere until it seeks.
     pub(crate) fn new(table: Arc<Table>, walk: Walk) -> Self {
-        let index = table.index_cursor();
-        let size = match walk {
-            Walk::Scan => 0,
-            Walk::Job(_) => JOB_AHEAD,
-        };
-        let ahead = ReadAhead { bytes: Bytes::new(), offset: 0, end: 0, size };
-        Self { table, walk, index, data: None, valid: false, ahead }
+        let ahead = ReadAhead::new(&table, walk, Area::Data);
+        let index = IndexCursor::new(table, walk);
+        Self { walk, index, data: None, valid: false, ahead }
     }
 
     /// Moves to the first entry at or behind `target`, an internal key.
@@ -80,7 +56,7 @@ impl TableCursor {
     pub(crate) fn seek_before(&mut self, target: &[u8]) -> Result<(), Error> {
         self.valid = false;
         self.index.seek(target)?;
-        if self.index.key().is_none() {
+        if self.index.handle()?.is_none() {
             return self.seek_to_last();
         }
         // What lies in the blocks before this one is before their separators, and so before the
@@ -168,7 +144,7 @@ impl TableCursor {
         self.valid = false;
         let data = self.data.as_ref().expect("a cursor with a block");
         if let Some(key) = data.key() {
-            self.table.kind_of(key, data.block_offset())?;
+            self.index.table().kind_of(key, data.block_offset())?;
             self.valid = true;
         }
         Ok(self.valid)
@@ -176,10 +152,10 @@ impl TableCursor {
 
     /// Loads the block that the index stands on; `false` at the end.
     fn load_block(&mut self) -> Result<bool, Error> {
-        if self.index.key().is_none() {
-            return Ok(false);
+        let Some(handle) = self.index.handle()? else { return Ok(false) };
+        if let Some(data) = &mut self.data {
+            data.release();
         }
-        let handle = self.table.handle(&self.index)?;
         let block = self.read_block(handle)?;
         match &mut self.data {
             Some(data) => data.replace(block),
@@ -189,72 +165,22 @@ impl TableCursor {
     }
 
     fn read_block(&mut self, handle: Handle) -> Result<Block, Error> {
-        let stored = if let Some(stored) = self.ahead.get(handle) {
-            stored
-        } else if self.walk == Walk::Scan
-            && let Some(block) = self.table.peek(handle)
+        let table = self.index.table();
+        if let Some(stored) = self.ahead.get(handle) {
+            return table.block(handle, &stored);
+        }
+        if self.walk == Walk::Scan
+            && let Some(block) = table.peek(handle)
         {
             self.ahead.passed(handle);
             return Ok(block);
-        } else {
-            self.ahead.fill(&self.table, handle, self.walk)?
-        };
-        self.table.block(handle, &stored)
-    }
-}
-
-/// The stretch of a table that has been read.
-#[derive(Debug)]
-struct ReadAhead {
-    bytes: Bytes,
-    /// The stretch of the table that was read last or found in the cache; `bytes`, where there are
-    /// any, are what is in it.
-    offset: u64,
-    end: u64,
-    /// How much the next read takes, at least.
-    size: usize,
-}
-
-impl ReadAhead {
-    fn get(&self, handle: Handle) -> Option<Bytes> {
-        let start = usize::try_from(handle.offset.checked_sub(self.offset)?).ok()?;
-        let end = start.checked_add(handle.size as usize)?;
-        (end <= self.bytes.len()).then(|| self.bytes.slice(start..end))
-    }
-
-    /// A block was found in the cache: the walk goes on behind it, or before it.
-    fn passed(&mut self, handle: Handle) {
-        self.bytes = Bytes::new();
-        (self.offset, self.end) = (handle.offset, handle.offset + u64::from(handle.size));
-    }
-
-    fn fill(&mut self, table: &Table, handle: Handle, walk: Walk) -> Result<Bytes, Error> {
-        let handle_end = handle.offset + u64::from(handle.size);
-        // A stretch may begin or end within a block, which is then read again.
-        let last = self.offset..=self.end;
-        let goes_on = 0 < handle.offset && last.contains(&handle.offset) && self.end < handle_end;
-        let goes_back = handle.offset < self.offset && last.contains(&handle_end);
-        let cause = match walk {
-            Walk::Scan => {
-                self.size = match (goes_on || goes_back, self.size) {
-                    (false, _) => 0,
-                    (true, 0) => SCAN_AHEAD_FIRST,
-                    (true, size) => (size * 2).min(SCAN_AHEAD_MAX),
-                };
-                Cause::Read
-            }
-            Walk::Job(cause) => cause,
-        };
-        let size = self.size.max(handle.size as usize) as u64;
-        let (offset, end) = if goes_back {
-            (handle_end.saturating_sub(size), handle_end)
-        } else {
-            (handle.offset, handle_end.max(table.data_end().min(handle.offset + size)))
-        };
-        let stretch = usize::try_from(end - offset).expect("a stretch within its bounds");
-        self.bytes = table.read(offset, stretch, cause)?;
-        (self.offset, self.end) = (offset, end);
-        let start = (handle.offset - offset) as usize;
-        Ok(self.bytes.slice(start..start + handle.size as usize))
+        }
+        let stored = self.ahead.fill(table, handle)?;
+        let block = table.block(handle, &stored)?;
+        // Where a scan begins others may begin, too; what it only comes by is not kept.
+        if self.walk == Walk::Scan && self.ahead.is_single() {
+            table.cache(&block);
+        }
+        Ok(block)
     }
 }

@@ -15,7 +15,7 @@ pub(crate) const FOOTER_BYTES: usize = 80;
 
 const MAGIC: &[u8; 8] = b"TerTable";
 const VERSION: u32 = 1;
-const INDEX_LEVELS_MAX: u32 = 1;
+const INDEX_LEVELS_MAX: u32 = 2;
 
 /// What a reader must understand, a bit each.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -268,7 +268,7 @@ mod tests {
         Footer {
             features: Features::ZSTD,
             tag: 42,
-            index_levels: 1,
+            index_levels: 2,
             index: Handle { offset: 100, size: 50 },
             filter: Some(Handle { offset: 10, size: 90 }),
             properties: Handle { offset: 150, size: 20 },

@@ -42,9 +42,15 @@ impl Handle {
     /// Reads a handle of a block that must end by `limit`.
     pub(crate) fn decode(bytes: &[u8], limit: u64) -> Result<Self, DecodeError> {
         let mut reader = Reader::new(bytes);
+        let handle = Self::read(&mut reader, limit)?;
+        reader.finish("handle")?;
+        Ok(handle)
+    }
+
+    /// The same, as a part of more.
+    pub(crate) fn read(reader: &mut Reader<'_>, limit: u64) -> Result<Self, DecodeError> {
         let offset = reader.varint("block offset")?;
         let size = reader.varint("block size")?;
-        reader.finish("handle")?;
         let within = offset.checked_add(size).is_some_and(|end| end <= limit);
         match u32::try_from(size) {
             Ok(size) if within && size as usize > FRAME_BYTES => Ok(Self { offset, size }),

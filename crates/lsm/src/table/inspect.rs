@@ -16,6 +16,8 @@ use super::block_cursor::BlockCursor;
 use super::filter::Filter;
 use super::footer::{FOOTER_BYTES, Footer, Properties};
 use super::frame::{FRAME_BYTES, Handle, TableName};
+use super::index::Index;
+use super::partition::PartitionHandles;
 use super::range_block;
 use super::reader::read;
 use crate::Error;
@@ -42,6 +44,7 @@ impl From<Handle> for Part {
 }
 
 /// A table's file whose footer verified.
+#[derive(Clone)]
 pub struct TableFile {
     file: Arc<dyn FileReader>,
     name: TableName,
@@ -106,11 +109,36 @@ impl TableFile {
             .map_err(|error| Error::decode(self.name.region("properties"), at.offset, &error))
     }
 
-    /// How the filter is made; `None` without one, or with one of an unknown kind.
+    /// How the filter is made, that of all partitions together; `None` without one, or with one of
+    /// an unknown kind.
     pub fn read_filter(&self) -> Result<Option<FilterFigures>, Error> {
-        let Some(at) = self.footer.filter else { return Ok(None) };
-        let filter = Filter::new(self.contents("filter", at)?.0);
-        Ok(filter.map(|filter| filter.figures()))
+        let mut figures: Option<FilterFigures> = None;
+        for at in self.partitions()?.iter().filter_map(|partition| partition.filter) {
+            let Some(filter) = Filter::new(self.contents("filter", at)?.0) else { continue };
+            let more = filter.figures();
+            let lines = figures.map_or(0, |figures| figures.lines);
+            figures = Some(FilterFigures { lines: lines.saturating_add(more.lines), ..more });
+        }
+        Ok(figures)
+    }
+
+    /// Of how many levels the index is.
+    #[must_use]
+    pub fn index_levels(&self) -> u32 {
+        self.footer.index_levels
+    }
+
+    /// Where the partitions of index and filter lie: one of each, with an index of one level.
+    fn partitions(&self) -> Result<Vec<PartitionHandles>, Error> {
+        let (index, filter) = (self.footer.index, self.footer.filter);
+        if self.footer.index_levels == 1 {
+            return Ok(vec![PartitionHandles { index, filter }]);
+        }
+        let at = index.offset;
+        let top = Index::new(self.name, at, self.contents("index", index)?.0)?;
+        let wrong = |error| Error::decode(self.name.region("index of partitions"), at, &error);
+        let handles = |entry| PartitionHandles::decode(top.value(entry), at).map_err(wrong);
+        (0..top.len()).map(handles).collect()
     }
 
     /// The range tombstones, cut into ranges in key order; none if the table has none.
@@ -135,13 +163,20 @@ impl TableFile {
 
     /// The index's entries, one per data block, in order.
     pub fn walk_index(&self) -> Result<IndexWalk, Error> {
-        let at = self.footer.index;
-        let (contents, compression) = self.contents("index", at)?;
-        let (plain_size, index) =
-            (contents.len() as u64, Block::new(self.name, at.offset, contents)?);
-        let (name, limit) = (self.name, self.data_end());
-        let cursor = BlockCursor::new(index);
-        Ok(IndexWalk { name, cursor, limit, compression, plain_size, state: WalkState::Fresh })
+        let (contents, compression) = self.contents("index", self.footer.index)?;
+        let plain_size = contents.len() as u64;
+        let partitions = self.partitions()?;
+        let limit = self.data_end(&partitions);
+        let mut partitions: Vec<Handle> = partitions.iter().map(|one| one.index).collect();
+        partitions.reverse();
+        let (table, cursor, state) = (self.clone(), None, WalkState::Fresh);
+        Ok(IndexWalk { table, partitions, cursor, limit, compression, plain_size, state })
+    }
+
+    /// A walk over the index block at `at`.
+    fn index_block(&self, at: Handle) -> Result<BlockCursor, Error> {
+        let contents = self.contents("index", at)?.0;
+        Ok(BlockCursor::new(Block::new(self.name, at.offset, contents)?))
     }
 
     /// Reads and checks a data block.
@@ -154,10 +189,11 @@ impl TableFile {
     }
 
     /// Where the data blocks end.
-    fn data_end(&self) -> u64 {
-        let Footer { index, filter, properties, .. } = self.footer;
-        let parts = [Some(index), filter, Some(properties)];
-        parts.iter().flatten().map(|handle| handle.offset).min().unwrap_or(0)
+    fn data_end(&self, partitions: &[PartitionHandles]) -> u64 {
+        let Footer { index, properties, .. } = self.footer;
+        let parts = partitions.iter().flat_map(|one| [Some(one.index), one.filter]).flatten();
+        let offsets = parts.chain([index, properties]).map(|handle| handle.offset);
+        offsets.min().unwrap_or(0)
     }
 
     /// A block's contents, and the number of its compression.
@@ -198,10 +234,12 @@ pub struct IndexEntry {
     pub block: Part,
 }
 
-/// An index's entries. Ends after the first error.
+/// An index's entries. After an error it goes on with the next partition, if there is one.
 pub struct IndexWalk {
-    name: TableName,
-    cursor: BlockCursor,
+    table: TableFile,
+    /// Those to come, the next last.
+    partitions: Vec<Handle>,
+    cursor: Option<BlockCursor>,
     /// No data block reaches beyond.
     limit: u64,
     compression: u8,
@@ -217,26 +255,34 @@ enum WalkState {
 }
 
 impl IndexWalk {
-    /// The number of the index block's compression.
+    /// The number of the index block's compression; with two levels, of the index of partitions.
     #[must_use]
     pub fn compression(&self) -> u8 {
         self.compression
     }
 
-    /// Bytes of the index block, before compression.
+    /// Bytes of the same block, before compression.
     #[must_use]
     pub fn plain_size(&self) -> u64 {
         self.plain_size
     }
 
     fn step(&mut self) -> Result<Option<IndexEntry>, Error> {
-        step(&mut self.cursor, &mut self.state)?;
-        let Some(key) = self.cursor.key() else { return Ok(None) };
-        let separator = FullKey::of(key::split(key).0);
-        let at = self.cursor.block_offset();
-        let block = Handle::decode(self.cursor.value_slice(), self.limit)
-            .map_err(|error| Error::decode(self.name.region("index"), at, &error))?;
-        Ok(Some(IndexEntry { separator, block: block.into() }))
+        loop {
+            if let Some(cursor) = &mut self.cursor {
+                step(cursor, &mut self.state)?;
+                if let Some(key) = cursor.key() {
+                    let separator = FullKey::of(key::split(key).0);
+                    let (at, region) = (cursor.block_offset(), self.table.name.region("index"));
+                    let block = Handle::decode(cursor.value_slice(), self.limit)
+                        .map_err(|error| Error::decode(region, at, &error))?;
+                    return Ok(Some(IndexEntry { separator, block: block.into() }));
+                }
+            }
+            let Some(partition) = self.partitions.pop() else { return Ok(None) };
+            self.cursor = Some(self.table.index_block(partition)?);
+            self.state = WalkState::Fresh;
+        }
     }
 }
 
@@ -248,8 +294,10 @@ impl Iterator for IndexWalk {
             return None;
         }
         let entry = self.step().transpose();
-        if !matches!(entry, Some(Ok(_))) {
-            self.state = WalkState::Ended;
+        match &entry {
+            Some(Ok(_)) => {}
+            Some(Err(_)) => self.cursor = None,
+            None => self.state = WalkState::Ended,
         }
         entry
     }

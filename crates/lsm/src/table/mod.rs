@@ -9,13 +9,19 @@ mod cursor;
 mod filter;
 mod footer;
 mod frame;
+mod index;
+mod index_builder;
+mod index_cursor;
 mod inspect;
+mod partition;
 mod range_block;
 #[cfg(test)]
 mod range_specimens;
+mod read_ahead;
 mod reader;
 #[cfg(test)]
 mod specimens;
+mod walk;
 
 pub use compression::{Compression, LevelCompression};
 pub use footer::Properties;
@@ -24,6 +30,7 @@ pub use inspect::{
 };
 
 pub(crate) use builder::{BuiltTable, TableBuilder, TableLayout};
-pub(crate) use cursor::{TableCursor, Walk};
+pub(crate) use cursor::TableCursor;
 pub(crate) use filter::hash;
-pub(crate) use reader::Table;
+pub(crate) use reader::{Lookup, Table};
+pub(crate) use walk::Walk;

@@ -1,62 +1,101 @@
-//! An open table: footer, index, filter and properties in memory, data blocks on demand.
+//! An open table: footer, properties and the top of the index in memory, everything else on demand.
 //!
-//! Immutable; any number of readers. The file stays readable as long as the table lives.
+//! The index and the filter, or the partitions of them, are kept in slots of the table as long as
+//! there is room ([`Clock`](crate::resident::Clock)), data blocks in the block
+//! cache. A table with an index of one level is one with a single partition and nothing above it.
+//!
+//! Immutable but for its slots; any number of readers. The file stays readable as long as the table
+//! lives.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use bytes::Bytes;
-use terrace_env::store::FileReader;
-use terrace_env::{ByteCount, Cause, MemoryGauge, MemoryLease, SeqNo};
+use terrace_env::store::{FileReader, StoreError};
+use terrace_env::{ByteCount, Cause, MemoryLease, SeqNo};
 
 use super::block::Block;
 use super::block_cursor::BlockCursor;
 use super::filter::Filter;
 use super::footer::{FOOTER_BYTES, Features, Footer, Properties};
 use super::frame::{Handle, TableName};
+use super::index::Index;
+use super::partition::PartitionHandles;
 use super::range_block;
+use super::walk::Walk;
 use crate::Error;
-use crate::cache::BlockCache;
 use crate::key::{self, Kind};
+use crate::memory::Memory;
 use crate::memtable::Found;
+use crate::resident::{Owner, Part, Slot};
+
+/// What is read of a file's end at once: footer, properties and what lies right before them, which
+/// for most tables is all that is needed to open them.
+const TAIL_BYTES: u64 = 8 << 10;
 use crate::ranges::Fragments;
 
 /// An open table.
 pub(crate) struct Table {
+    this: Weak<Self>,
     file: Arc<dyn FileReader>,
     name: TableName,
-    index: Block,
-    filter: Option<Filter>,
     properties: Properties,
     ranges: Fragments,
+    /// Finds the partition of a key, where there are several.
+    top: Option<Index>,
+    partitions: Box<[Partition]>,
     data_end: u64,
-    cache: Arc<BlockCache>,
-    _memory: MemoryLease,
+    /// Where the indexes of all partitions end.
+    indexes_end: u64,
+    memory: Arc<Memory>,
+    _lease: MemoryLease,
+}
+
+/// A stretch of the keys, with its part of index and filter.
+struct Partition {
+    handles: PartitionHandles,
+    index: Slot<Part<Index>>,
+    /// `None`: the filter is of a kind that is not understood.
+    filter: Slot<Part<Option<Filter>>>,
+}
+
+impl Partition {
+    fn new(handles: PartitionHandles) -> Self {
+        Self { handles, index: Slot::default(), filter: Slot::default() }
+    }
+}
+
+/// What a search in a table finds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Lookup {
+    /// The filter rules the key out.
+    RuledOut,
+    /// What there is.
+    Searched(Option<Found>),
 }
 
 impl Table {
-    /// Reads and checks everything but the data blocks.
+    /// Reads and checks the table's end.
     pub(crate) fn open(
         file: Arc<dyn FileReader>,
-        cache: Arc<BlockCache>,
-        gauge: &MemoryGauge,
+        memory: &Arc<Memory>,
         cause: Cause,
-    ) -> Result<Self, Error> {
+    ) -> Result<Arc<Self>, Error> {
         let (id, length) = (file.id(), file.len());
-        let Some(start) = length.checked_sub(FOOTER_BYTES as u64) else {
+        if length < FOOTER_BYTES as u64 {
             let expected = format!("at least {FOOTER_BYTES} bytes");
             return Err(Error::corruption(format!("table {id}"), 0, expected, length));
-        };
-        let footer = read(&*file, start, FOOTER_BYTES, cause)?;
-        let footer = Footer::decode(id, length, &footer)?;
+        }
+        let (tail_start, tail) = read_tail(&*file, length, cause)?;
+        let footer = Footer::decode(id, length, &tail[tail.len() - FOOTER_BYTES..])?;
         let name = TableName { file: id, tag: footer.tag };
         let part = |part: &str, handle: Handle| {
-            let stored = read(&*file, handle.offset, handle.size as usize, cause)?;
+            let stored = match handle.offset.checked_sub(tail_start) {
+                Some(at) => tail.slice(at as usize..at as usize + handle.size as usize),
+                None => read(&*file, handle.offset, handle.size as usize, cause)?,
+            };
             name.open(part, handle.offset, &stored)
         };
-        let index = Block::new(name, footer.index.offset, part("index", footer.index)?)?;
-        let filter = footer.filter.map(|handle| part("filter", handle)).transpose()?;
-        let filter = filter.and_then(Filter::new);
         let properties = part("properties", footer.properties)?;
         let properties = Properties::decode(&properties)
             .map_err(|e| Error::decode(name.region("properties"), footer.properties.offset, &e))?;
@@ -78,12 +117,49 @@ impl Table {
             let (region, at) = (name.region("range block"), footer.properties.offset);
             return Err(Error::corruption(region, at, expected, format!("{:?}", ranges.summary())));
         }
+        let Handle { offset: index_offset, size: index_size } = footer.index;
+        let top = match footer.index_levels {
+            1 => None,
+            _ => Some(Index::new(name, index_offset, part("index", footer.index)?)?),
+        };
+        let partitions: Box<[Partition]> = match &top {
+            None => {
+                let (index, filter) = (footer.index, footer.filter);
+                [Partition::new(PartitionHandles { index, filter })].into()
+            }
+            Some(top) => {
+                check_entries(name, top, properties.entries)?;
+                partitions(name, top)?
+            }
+        };
         let blocks = [footer.filter, Some(footer.index), Some(footer.properties)];
-        let data_end = blocks.iter().flatten().map(|handle| handle.offset).min().unwrap_or(0);
-        let memory =
-            index.contents().len() + filter.as_ref().map_or(0, Filter::bytes) + ranges.bytes();
-        let memory = gauge.lease(memory);
-        Ok(Self { file, name, index, filter, properties, ranges, data_end, cache, _memory: memory })
+        let offsets = partitions.iter().map(|partition| &partition.handles).flat_map(|handles| {
+            [Some(handles.index), handles.filter].into_iter().flatten().map(|handle| handle.offset)
+        });
+        let others = blocks.iter().flatten().map(|handle| handle.offset);
+        let data_end = offsets.chain(others).min().unwrap_or(0);
+        let indexes_end = index_offset + if top.is_none() { u64::from(index_size) } else { 0 };
+        let bytes = top.as_ref().map_or(0, Index::bytes)
+            + size_of_val(&*partitions)
+            + ranges.bytes()
+            + size_of::<Self>()
+            + properties.smallest.len()
+            + properties.largest.len();
+        let lease = memory.parts.lease(bytes);
+        let memory = Arc::clone(memory);
+        Ok(Arc::new_cyclic(|this| Self {
+            this: this.clone(),
+            file,
+            name,
+            properties,
+            ranges,
+            top,
+            partitions,
+            data_end,
+            indexes_end,
+            memory,
+            _lease: lease,
+        }))
     }
 
     pub(crate) fn name(&self) -> TableName {
@@ -98,23 +174,36 @@ impl Table {
         &self.ranges
     }
 
-    /// Whether the key of this [`hash`](super::hash) may be in the table; `false` is certain.
-    pub(crate) fn may_hold(&self, hash: u64) -> bool {
-        self.filter.as_ref().is_none_or(|filter| filter.may_hold(hash))
+    pub(super) fn memory(&self) -> &Arc<Memory> {
+        &self.memory
     }
 
-    /// The first entry at or behind `seek_key`, if it is of the same full key. `cover`: the newest
-    /// range tombstone over the key.
+    /// The first entry at or behind `seek_key`, if it is of the same full key, whose
+    /// [`hash`](super::hash) this is. `cover`: the newest range tombstone over the key.
     pub(crate) fn get(
         &self,
         seek_key: &[u8],
+        hash: u64,
         cover: Option<SeqNo>,
-    ) -> Result<Option<Found>, Error> {
-        let mut index = BlockCursor::new(self.index.clone());
-        index.seek(seek_key)?;
+    ) -> Result<Lookup, Error> {
+        let partition = self.partition_of(seek_key);
+        if partition == self.partitions.len() || !self.may_hold(partition, hash)? {
+            return Ok(Lookup::RuledOut);
+        }
+        // What is sought is in this partition or nowhere: the end of a partition is never within a
+        // full key's entries unless it is one of them.
+        let glance = self.partitions[partition].index.glance();
+        let loaded;
+        let index: &Index = match &glance {
+            Some(index) => index,
+            None => {
+                loaded = self.index(partition, Walk::Scan)?;
+                &loaded
+            }
+        };
         let mut data: Option<BlockCursor> = None;
-        while index.key().is_some() {
-            let block = self.cached_block(self.handle(&index)?)?;
+        for at in index.seek(seek_key)..index.len() {
+            let block = self.cached_block(self.handle(index, at)?)?;
             let cursor = match &mut data {
                 Some(cursor) => {
                     cursor.replace(block);
@@ -125,33 +214,112 @@ impl Table {
             cursor.seek(seek_key)?;
             // A separator may lie behind the block's last key: then the entry sought is in the
             // next block.
-            let Some(found) = cursor.key() else {
-                index.next()?;
-                continue;
-            };
+            let Some(found) = cursor.key() else { continue };
             let (full_key, trailer) = key::split(found);
             if full_key != key::split(seek_key).0 {
-                return Ok(None);
+                break;
             }
             let kind = self.kind_of(found, cursor.block_offset())?;
             let hidden = cover.is_some_and(|cover| trailer.sequence() < cover);
-            return Ok(Some(match kind {
+            let found = match kind {
                 Kind::Put if !hidden => Found::Value(cursor.value()),
                 Kind::Put | Kind::Delete | Kind::RangeDelete => Found::Deleted,
-            }));
+            };
+            return Ok(Lookup::Searched(Some(found)));
         }
-        Ok(None)
+        Ok(Lookup::Searched(None))
     }
 
-    /// A cursor over the index.
-    pub(super) fn index_cursor(&self) -> BlockCursor {
-        BlockCursor::new(self.index.clone())
+    /// The partition that holds the first entry at or behind `target`, or the one before it; their
+    /// number if all entries are before `target`.
+    pub(super) fn partition_of(&self, target: &[u8]) -> usize {
+        self.top.as_ref().map_or(0, |top| top.seek(target))
+    }
+
+    pub(super) fn partitions(&self) -> usize {
+        self.partitions.len()
+    }
+
+    /// Whether the key of this hash may be in the partition; `false` is certain.
+    fn may_hold(&self, partition: usize, hash: u64) -> Result<bool, Error> {
+        let Partition { handles, filter: slot, .. } = &self.partitions[partition];
+        let Some(handle) = handles.filter else { return Ok(true) };
+        let answer = |filter: &Option<Filter>| filter.as_ref().is_none_or(|f| f.may_hold(hash));
+        if let Some(filter) = slot.glance() {
+            return Ok(answer(&filter));
+        }
+        let filter = self.read_filter(handle, Cause::Read)?;
+        let bytes = filter.as_ref().map_or(0, Filter::bytes);
+        let filter = self.memory.parts.part(filter, bytes);
+        let answer = answer(&filter);
+        self.keep(slot, filter, 2 * partition + 1);
+        Ok(answer)
+    }
+
+    fn read_filter(&self, handle: Handle, cause: Cause) -> Result<Option<Filter>, Error> {
+        let stored = self.read(handle.offset, handle.size as usize, cause)?;
+        Ok(Filter::new(self.name.open("filter", handle.offset, &stored)?))
+    }
+
+    /// Reads and checks all filters.
+    pub(crate) fn check_filters(&self, cause: Cause) -> Result<(), Error> {
+        let handles = self.partitions.iter().filter_map(|partition| partition.handles.filter);
+        for handle in handles {
+            self.read_filter(handle, cause)?;
+        }
+        Ok(())
+    }
+
+    /// The index of a partition. What a client needs is kept, what a job needs is not: it comes by
+    /// once.
+    pub(super) fn index(&self, partition: usize, walk: Walk) -> Result<Arc<Part<Index>>, Error> {
+        let slot = &self.partitions[partition].index;
+        if let Some(index) = slot.get() {
+            return Ok(index);
+        }
+        let handle = self.index_handle(partition);
+        let stored = self.read(handle.offset, handle.size as usize, walk.cause())?;
+        let index = self.index_of(partition, &stored)?;
+        if walk == Walk::Scan {
+            self.keep(slot, Arc::clone(&index), 2 * partition);
+        }
+        Ok(index)
+    }
+
+    /// The index of a partition if it is in memory.
+    pub(super) fn index_in_memory(&self, partition: usize) -> Option<Arc<Part<Index>>> {
+        self.partitions[partition].index.get()
+    }
+
+    pub(super) fn index_handle(&self, partition: usize) -> Handle {
+        self.partitions[partition].handles.index
+    }
+
+    /// The index of a partition, as stored.
+    pub(super) fn index_of(
+        &self,
+        partition: usize,
+        stored: &Bytes,
+    ) -> Result<Arc<Part<Index>>, Error> {
+        let offset = self.index_handle(partition).offset;
+        let contents = self.name.open("index", offset, stored)?;
+        let index = Index::new(self.name, offset, contents)?;
+        check_entries(self.name, &index, self.properties.entries)?;
+        let bytes = index.bytes();
+        Ok(self.memory.parts.part(index, bytes))
+    }
+
+    fn keep<T>(&self, slot: &Slot<T>, part: Arc<T>, number: usize) {
+        let this: Weak<Self> = self.this.clone();
+        let number = u32::try_from(number).expect("a table of less than 2^31 partitions");
+        self.memory.parts.keep(slot, part, this, number);
+        self.memory.balance();
     }
 
     /// The data block that an index entry names.
-    pub(super) fn handle(&self, index: &BlockCursor) -> Result<Handle, Error> {
-        Handle::decode(index.value_slice(), self.data_end)
-            .map_err(|e| Error::decode(self.name.region("index"), index.block_offset(), &e))
+    pub(super) fn handle(&self, index: &Index, at: usize) -> Result<Handle, Error> {
+        Handle::decode(index.value(at), self.data_end)
+            .map_err(|e| Error::decode(self.name.region("index"), index.offset(), &e))
     }
 
     /// The kind of an entry of the block at `offset`.
@@ -172,14 +340,19 @@ impl Table {
         }
         let stored = self.read(handle.offset, handle.size as usize, Cause::Read)?;
         let block = self.block(handle, &stored)?;
-        self.cache.insert(self.name.file, handle.offset, block.contents().clone());
+        self.cache(&block);
         Ok(block)
     }
 
     /// A data block if it is in the cache.
     pub(super) fn peek(&self, handle: Handle) -> Option<Block> {
-        let contents = self.cache.get(self.name.file, handle.offset)?;
+        let contents = self.memory.cache.get(self.name.file, handle.offset)?;
         Some(Block::new(self.name, handle.offset, contents).expect("only checked blocks go in"))
+    }
+
+    /// Puts a data block into the cache.
+    pub(super) fn cache(&self, block: &Block) {
+        self.memory.cache.insert(self.name.file, block.offset, block.contents.clone());
     }
 
     /// Checks a data block's stored bytes.
@@ -189,8 +362,18 @@ impl Table {
     }
 
     /// Stored bytes, as they are.
-    pub(super) fn read(&self, offset: u64, size: usize, cause: Cause) -> Result<Bytes, Error> {
+    fn read(&self, offset: u64, size: usize, cause: Cause) -> Result<Bytes, Error> {
         read(&*self.file, offset, size, cause)
+    }
+
+    /// Fills `into` with stored bytes, as they are.
+    pub(super) fn read_into(
+        &self,
+        offset: u64,
+        into: &mut [u8],
+        cause: Cause,
+    ) -> Result<(), Error> {
+        Ok(self.file.read_at(offset, into, cause)?)
     }
 
     /// Where the data blocks end.
@@ -198,14 +381,22 @@ impl Table {
         self.data_end
     }
 
+    /// Where the indexes of all partitions end.
+    pub(super) fn indexes_end(&self) -> u64 {
+        self.indexes_end
+    }
+
     /// Where the first data block begins that may hold keys from `start` on.
     pub(crate) fn offset_of(&self, start: &[u8]) -> Result<u64, Error> {
-        let mut index = self.index_cursor();
-        index.seek(&key::internal_key(start, key::Trailer::NEWEST))?;
-        match index.key() {
-            Some(_) => Ok(self.handle(&index)?.offset),
-            None => Ok(self.data_end),
+        let target = key::internal_key(start, key::Trailer::NEWEST);
+        for partition in self.partition_of(&target)..self.partitions.len() {
+            let index = self.index(partition, Walk::Job(Cause::Compaction))?;
+            let at = index.seek(&target);
+            if at < index.len() {
+                return Ok(self.handle(&index, at)?.offset);
+            }
         }
+        Ok(self.data_end)
     }
 
     /// About the bytes of the data blocks with keys in `start..end`.
@@ -214,9 +405,48 @@ impl Table {
     }
 }
 
+impl Owner for Table {
+    fn release(&self, part: u32) -> bool {
+        let Partition { index, filter, .. } = &self.partitions[part as usize / 2];
+        if part.is_multiple_of(2) { index.release() } else { filter.release() }
+    }
+}
+
 impl fmt::Debug for Table {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Table({}, {} entries)", self.name.file, self.properties.entries)
+    }
+}
+
+/// Only a table without entries has an index without any.
+fn check_entries(name: TableName, index: &Index, entries: u64) -> Result<(), Error> {
+    if index.len() > 0 || entries == 0 {
+        return Ok(());
+    }
+    let expected = format!("an entry, as the table has {entries}");
+    Err(Error::corruption(name.region("index"), index.offset(), expected, "none"))
+}
+
+/// The partitions that the top of an index names.
+fn partitions(name: TableName, top: &Index) -> Result<Box<[Partition]>, Error> {
+    let partition = |at| {
+        PartitionHandles::decode(top.value(at), top.offset())
+            .map(Partition::new)
+            .map_err(|e| Error::decode(name.region("index of partitions"), top.offset(), &e))
+    };
+    (0..top.len()).map(partition).collect()
+}
+
+/// The file's last bytes and where they begin: at the footer, where what lies before it has been
+/// given back.
+fn read_tail(file: &dyn FileReader, length: u64, cause: Cause) -> Result<(u64, Bytes), Error> {
+    let start = length.saturating_sub(TAIL_BYTES);
+    match read(file, start, (length - start) as usize, cause) {
+        Err(Error::Store(StoreError::OutOfRange { .. })) => {
+            let start = length - FOOTER_BYTES as u64;
+            Ok((start, read(file, start, FOOTER_BYTES, cause)?))
+        }
+        other => Ok((start, other?)),
     }
 }
 

@@ -144,7 +144,7 @@ pub(crate) fn options() -> EngineOptions {
         table_size: ByteCount::kib(6),
         block_size: ByteCount(512),
         compression: LevelCompression { upper: Compression::Lz4, last: Compression::Zstd },
-        cache_size: ByteCount::mib(1),
+        memory: ByteCount::mib(2),
         ..EngineOptions::default()
     }
 }

@@ -47,7 +47,7 @@ fn small() -> Options {
         block_size: ByteCount::kib(1),
         level1_size: ByteCount::kib(128),
         level_factor: 4,
-        cache_size: ByteCount(0),
+        memory: ByteCount::kib(256),
         ..Options::default()
     }
 }

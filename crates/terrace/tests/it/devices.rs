@@ -21,7 +21,7 @@ pub(crate) fn options() -> Options {
         table_size: ByteCount::kib(128),
         level1_size: ByteCount::mib(1),
         level_factor: 4,
-        cache_size: ByteCount::mib(1),
+        memory: ByteCount::mib(3),
         compression: Compression::Lz4.into(),
         ..Options::default()
     }

@@ -33,7 +33,7 @@ pub(crate) struct Bench {
     /// Measure at the sizes at which other engines were measured, with the options that they had,
     /// and print what they took beside: 5 million values of 128 bytes, 1.5 million of 1 KiB
     #[arg(long, conflicts_with_all = [
-        "count", "key_size", "value_size", "reads", "seeks", "memtable_size", "cache_size",
+        "count", "key_size", "value_size", "reads", "seeks", "memtable_size", "memory",
         "compression",
     ])]
     reference: bool,
@@ -64,9 +64,9 @@ pub(crate) struct Bench {
     /// Size of a memtable
     #[arg(long, value_name = "SIZE", default_value = "64MiB")]
     memtable_size: ByteCount,
-    /// Memory for blocks that were read
-    #[arg(long, value_name = "SIZE", default_value = "256MiB")]
-    cache_size: ByteCount,
+    /// What the store may hold in memory: the default leaves 236 MiB for what is read
+    #[arg(long, value_name = "SIZE", default_value = "512MiB")]
+    memory: ByteCount,
     /// How blocks are compressed; the values do not compress
     #[arg(long, value_enum, default_value_t = Compress::None)]
     compression: Compress,
@@ -115,7 +115,7 @@ impl Bench {
             value_size: ByteCount(value_size as u64),
             seed: self.seed,
             memtable_size: self.memtable_size,
-            cache_size: self.cache_size,
+            memory: self.memory,
             compression: self.compression,
             debug_assertions: cfg!(debug_assertions),
         }
@@ -144,7 +144,7 @@ impl Bench {
             seed: self.seed,
             options: Options {
                 memtable_size: self.memtable_size,
-                cache_size: self.cache_size,
+                memory: self.memory,
                 compression: self.compression.into(),
                 ..Options::default()
             },

@@ -40,7 +40,7 @@ pub(super) struct Conditions {
     pub(super) value_size: ByteCount,
     pub(super) seed: u64,
     pub(super) memtable_size: ByteCount,
-    pub(super) cache_size: ByteCount,
+    pub(super) memory: ByteCount,
     pub(super) compression: Compress,
     /// Whether the program was built with assertions, which cost more than what is measured.
     pub(super) debug_assertions: bool,

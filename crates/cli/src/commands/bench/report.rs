@@ -33,12 +33,12 @@ const REFERENCE_HEADER: [&str; 6] =
 
 impl Display for Run {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let Conditions { on, count, key_size, value_size, memtable_size, cache_size, .. } =
+        let Conditions { on, count, key_size, value_size, memtable_size, memory, .. } =
             &self.conditions;
         writeln!(
             f,
             "{} entries, keys {key_size}, values {value_size}; memtable {memtable_size}, \
-             cache {cache_size}, compression {:?}; on {on:?}\n",
+             memory {memory}, compression {:?}; on {on:?}\n",
             HumanCount(*count),
             self.conditions.compression
         )?;
@@ -162,7 +162,7 @@ mod tests {
             value_size: ByteCount(128),
             seed: 1,
             memtable_size: ByteCount::mib(64),
-            cache_size: ByteCount::mib(256),
+            memory: ByteCount::mib(512),
             compression: Compress::None,
             debug_assertions: false,
         };

@@ -199,7 +199,7 @@ impl Blocks<'_> {
                 Ok(entry) => entry,
                 Err(error) => {
                     report.damage("index entry", &error)?;
-                    break;
+                    continue;
                 }
             };
             self.blocks += 1;

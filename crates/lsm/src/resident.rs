@@ -1,0 +1,259 @@
+//! What is kept in memory of open tables - top levels of indexes, partitions of indexes and
+//! filters - and what is dropped when it becomes too much.
+//!
+//! Each part lies in a [`Slot`] of its owner, where a reader finds it without a lock and without a
+//! search. All parts that are in their slots stand on one [`Clock`] (second chance, as in
+//! Corbató's "A Paging Experiment with the Multics System", 1968): when a part is put in and there
+//! is more than may be, the clock goes round; a part that has been used since the last round stays,
+//! any other is dropped and will be read again when it is needed. Who is using a part keeps it
+//! until he is done; it counts until then.
+//!
+//! Threads: any number. The clock's lock is not held while a table is dropped, which closes its
+//! file.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::ops::Deref;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Weak};
+
+use arc_swap::{ArcSwapOption, Guard};
+use terrace_env::sync::Mutex;
+use terrace_env::{ByteCount, MemoryGauge, MemoryLease};
+
+/// What the clock reckons per part besides its own bytes: slot, counts and place on the clock.
+const PART_BYTES: usize = 128;
+/// From so many places on, those whose owners are gone are swept out when their number has doubled.
+const SWEEP_FIRST: usize = 256;
+
+/// A part, and the memory that it counts as for as long as somebody has it.
+#[derive(Debug)]
+pub(crate) struct Part<T> {
+    content: T,
+    _memory: MemoryLease,
+}
+
+impl<T> Deref for Part<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.content
+    }
+}
+
+/// The place of one part at its owner.
+pub(crate) struct Slot<T> {
+    part: ArcSwapOption<T>,
+    /// Since the clock last came by.
+    used: AtomicBool,
+}
+
+impl<T> Default for Slot<T> {
+    fn default() -> Self {
+        Self { part: ArcSwapOption::empty(), used: AtomicBool::new(false) }
+    }
+}
+
+impl<T> Slot<T> {
+    /// The part, to be kept.
+    pub(crate) fn get(&self) -> Option<Arc<T>> {
+        let part = self.part.load_full()?;
+        self.note_use();
+        Some(part)
+    }
+
+    /// The part, for one look: costs no count in memory that all readers share.
+    pub(crate) fn glance(&self) -> Option<Glance<T>> {
+        let part = self.part.load();
+        part.as_ref()?;
+        self.note_use();
+        Some(Glance(part))
+    }
+
+    fn note_use(&self) {
+        // A store that changes nothing would still take the line from the other cores.
+        if !self.used.load(Ordering::Relaxed) {
+            self.used.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Drops the part, unless it has been used since it was asked last; `true`: it is gone.
+    pub(crate) fn release(&self) -> bool {
+        if self.used.swap(false, Ordering::Relaxed) {
+            return false;
+        }
+        self.part.store(None);
+        true
+    }
+}
+
+impl<T> fmt::Debug for Slot<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Slot({})", if self.part.load().is_some() { "full" } else { "empty" })
+    }
+}
+
+/// A part that is being looked at.
+pub(crate) struct Glance<T>(Guard<Option<Arc<T>>>);
+
+impl<T> Deref for Glance<T> {
+    type Target = Arc<T>;
+
+    fn deref(&self) -> &Arc<T> {
+        self.0.as_ref().expect("only what is there is looked at")
+    }
+}
+
+/// Who has slots.
+pub(crate) trait Owner: Send + Sync {
+    /// Drops the part of this number, unless it has been used since it was asked last; `true`: it
+    /// is gone.
+    fn release(&self, part: u32) -> bool;
+}
+
+/// A part's place on the clock.
+struct Place {
+    owner: Weak<dyn Owner>,
+    part: u32,
+}
+
+/// All parts that are in their slots.
+pub(crate) struct Clock {
+    gauge: MemoryGauge,
+    limit: ByteCount,
+    hand: Mutex<Hand>,
+}
+
+struct Hand {
+    /// The next to be looked at at the front.
+    places: VecDeque<Place>,
+    sweep_at: usize,
+}
+
+impl Clock {
+    /// A clock that keeps about this many bytes.
+    pub(crate) fn new(gauge: MemoryGauge, limit: ByteCount) -> Self {
+        let hand = Hand { places: VecDeque::new(), sweep_at: SWEEP_FIRST };
+        Self { gauge, limit, hand: Mutex::new(hand) }
+    }
+
+    /// Counts a part of so many bytes.
+    pub(crate) fn lease(&self, bytes: usize) -> MemoryLease {
+        self.gauge.lease(bytes + PART_BYTES)
+    }
+
+    /// Makes a part of something of so many bytes.
+    pub(crate) fn part<T>(&self, content: T, bytes: usize) -> Arc<Part<T>> {
+        Arc::new(Part { content, _memory: self.lease(bytes) })
+    }
+
+    /// Puts a part into a slot, its owner's one of this number, and drops others if there are too
+    /// many.
+    pub(crate) fn keep<T>(
+        &self,
+        slot: &Slot<T>,
+        part: Arc<T>,
+        owner: Weak<dyn Owner>,
+        number: u32,
+    ) {
+        // Whoever was quicker has a place on the clock already.
+        let replaced = slot.part.swap(Some(part));
+        self.go_round(replaced.is_none().then_some(Place { owner, part: number }));
+    }
+
+    fn go_round(&self, new: Option<Place>) {
+        // Dropped without the lock: the last use of a table closes its file.
+        let mut seen = Vec::new();
+        let mut hand = self.hand.lock();
+        hand.places.extend(new);
+        if hand.places.len() >= hand.sweep_at {
+            hand.places.retain(|place| place.owner.strong_count() > 0);
+            hand.sweep_at = SWEEP_FIRST.max(2 * hand.places.len());
+        }
+        for _ in 0..2 * hand.places.len() {
+            if self.gauge.used() <= self.limit {
+                break;
+            }
+            let Some(place) = hand.places.pop_front() else { break };
+            let Some(owner) = place.owner.upgrade() else { continue };
+            if !owner.release(place.part) {
+                hand.places.push_back(place);
+            }
+            seen.push(owner);
+        }
+        drop(hand);
+    }
+}
+
+impl fmt::Debug for Clock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Clock({} of {})", self.gauge.used(), self.limit)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Eight parts of 1000 bytes each.
+    struct Parts([Slot<Part<u32>>; 8]);
+
+    impl Owner for Parts {
+        fn release(&self, part: u32) -> bool {
+            self.0[part as usize].release()
+        }
+    }
+
+    fn parts(clock: &Clock) -> (Arc<Parts>, impl Fn(u32) + '_) {
+        let parts = Arc::new(Parts(Default::default()));
+        let owner = Arc::clone(&parts);
+        let load = move |part: u32| {
+            let weak: Weak<dyn Owner> = Arc::downgrade(&owner) as _;
+            let content = clock.part(part, 1000 - PART_BYTES);
+            clock.keep(&owner.0[part as usize], content, weak, part);
+        };
+        (parts, load)
+    }
+
+    fn clock(limit: u64) -> Clock {
+        Clock::new(MemoryGauge::new("parts"), ByteCount(limit))
+    }
+
+    #[test]
+    fn what_is_used_stays_and_what_is_not_goes() {
+        let clock = clock(4000);
+        let (parts, load) = parts(&clock);
+        (0..4).for_each(&load);
+        assert!(parts.0[0].get().is_some());
+        for part in 4..8 {
+            load(part);
+            assert_eq!(parts.0[0].get().map(|part| **part), Some(0), "used all the time");
+            assert!(clock.gauge.used().0 <= 4000);
+        }
+        assert!(parts.0[1].glance().is_none());
+    }
+
+    #[test]
+    fn a_part_in_use_counts_until_it_is_let_go() {
+        let clock = clock(1000);
+        let (parts, load) = parts(&clock);
+        load(0);
+        let held = parts.0[0].get();
+        (1..8).for_each(&load);
+        assert!(parts.0[0].get().is_none());
+        assert!(clock.gauge.used().0 <= 2000);
+        drop(held);
+        assert!(clock.gauge.used().0 <= 1000);
+    }
+
+    #[test]
+    fn nothing_is_left_of_owners_that_are_gone() {
+        let clock = clock(u64::MAX);
+        for _ in 0..1000 {
+            let (_, load) = parts(&clock);
+            (0..8).for_each(load);
+            assert!(clock.hand.lock().places.len() <= 2 * SWEEP_FIRST);
+        }
+        assert!(clock.gauge.used().0 <= 1000);
+    }
+}

@@ -1,0 +1,196 @@
+//! An index in memory: one entry per block, in the order of their last keys. Its entries are those
+//! of a sorted block in which every entry is a restart point; all of them are checked when it is
+//! made.
+//!
+//! A search looks at eight bytes per entry, which lie close together: those behind what all full
+//! keys have in common. Only entries that agree in these with the key sought are looked at whole.
+
+use bytes::Bytes;
+
+use super::block::Block;
+use super::frame::TableName;
+use crate::Error;
+use crate::key;
+
+/// An index, or a partition of one.
+#[derive(Debug)]
+pub(crate) struct Index {
+    block: Block,
+    /// How many bytes the full keys have in common.
+    common: usize,
+    /// The eight bytes behind them of each full key, as a number; zeros behind a key's end.
+    prefixes: Box<[u64]>,
+}
+
+impl Index {
+    /// Takes the contents of the block that lies at `offset` of `table`.
+    pub(super) fn new(table: TableName, offset: u64, contents: Bytes) -> Result<Self, Error> {
+        let block = Block::new(table, offset, contents)?;
+        let mut begin = 0;
+        let mut common = 0;
+        let mut first: &[u8] = &[];
+        for at in 0..block.restarts {
+            let restart = block.restart(at)?;
+            let (_, _, value) = block.entry(restart)?;
+            if restart != begin {
+                let region = table.region("index restart points");
+                return Err(Error::corruption(region, offset, begin, restart));
+            }
+            begin = value.end;
+            let (full_key, _) = key::split(block.restart_key(at)?);
+            if at == 0 {
+                (first, common) = (full_key, full_key.len());
+            }
+            let shared = first.iter().zip(full_key).take_while(|(a, b)| a == b).count();
+            common = common.min(shared);
+        }
+        if begin != block.entries_end {
+            let region = table.region("index entries");
+            return Err(Error::corruption(region, offset, block.entries_end, begin));
+        }
+        let prefix = |at| Ok(prefix(key::split(block.restart_key(at)?).0, common));
+        let prefixes: Result<_, Error> = (0..block.restarts).map(prefix).collect();
+        Ok(Self { prefixes: prefixes?, block, common })
+    }
+
+    /// How many entries it has: none in a table without any.
+    pub(super) fn len(&self) -> usize {
+        self.block.restarts
+    }
+
+    /// The memory it takes.
+    pub(super) fn bytes(&self) -> usize {
+        self.block.contents.len() + self.prefixes.len() * size_of::<u64>()
+    }
+
+    /// Where it lies in its table.
+    pub(super) fn offset(&self) -> u64 {
+        self.block.offset
+    }
+
+    /// The first entry at or behind `target`, an internal key; [`len`](Self::len) if there is none.
+    pub(super) fn seek(&self, target: &[u8]) -> usize {
+        if self.prefixes.is_empty() {
+            return 0;
+        }
+        let (full_key, _) = key::split(target);
+        let head = &full_key[..full_key.len().min(self.common)];
+        let shared = &key::split(self.key(0)).0[..self.common];
+        match head.cmp(shared) {
+            std::cmp::Ordering::Less => return 0,
+            std::cmp::Ordering::Greater => return self.len(),
+            std::cmp::Ordering::Equal => {}
+        }
+        let sought = prefix(full_key, self.common);
+        let mut low = self.prefixes.partition_point(|&prefix| prefix < sought);
+        let mut high = low + self.prefixes[low..].partition_point(|&prefix| prefix == sought);
+        while low < high {
+            let middle = low + (high - low) / 2;
+            if key::compare(self.key(middle), target).is_lt() {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        low
+    }
+
+    /// The internal key of an entry.
+    fn key(&self, at: usize) -> &[u8] {
+        self.block.restart_key(at).expect("checked when the index was made")
+    }
+
+    /// The value of an entry.
+    pub(super) fn value(&self, at: usize) -> &[u8] {
+        let restart = self.block.restart(at).expect("checked when the index was made");
+        let (_, _, value) = self.block.entry(restart).expect("checked when the index was made");
+        &self.block.contents[value]
+    }
+}
+
+fn prefix(full_key: &[u8], common: usize) -> u64 {
+    let behind = full_key.get(common..).unwrap_or(&[]);
+    match behind.first_chunk::<8>() {
+        Some(whole) => u64::from_be_bytes(*whole),
+        None => {
+            let mut bytes = [0; 8];
+            bytes[..behind.len()].copy_from_slice(behind);
+            u64::from_be_bytes(bytes)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::key::{KeySpaceId, Kind, Trailer, full_key, internal_key};
+    use crate::table::block_builder::BlockBuilder;
+    use terrace_env::random::{Random, Rng};
+    use terrace_env::{FileId, SeqNo, test_seeds};
+
+    const NAME: TableName = TableName { file: FileId(1), tag: 1 };
+
+    fn index(keys: &[Vec<u8>]) -> Index {
+        let mut builder = BlockBuilder::new(1);
+        keys.iter().for_each(|key| builder.add(key, &key[..1]));
+        Index::new(NAME, 0, builder.finish().into()).unwrap()
+    }
+
+    /// Keys that share prefixes of all lengths, end within the eight bytes, and hold zeros.
+    fn any_key(random: &mut Random, prefix: &[u8]) -> Vec<u8> {
+        let mut user_key = prefix[..random.random_range(0..=prefix.len())].to_vec();
+        let rest = random.random_range(0..12);
+        user_key.extend((0..rest).map(|_| random.random_range(0..3u8)));
+        let full = full_key(KeySpaceId(random.random_range(0..2)), &user_key);
+        internal_key(&full, Trailer::new(SeqNo(random.random_range(0..3)), Kind::Put))
+    }
+
+    #[test]
+    fn every_seek_finds_what_a_search_by_whole_keys_finds() {
+        for seed in test_seeds(300) {
+            let mut random = Random::seeded(seed);
+            let prefix: Vec<u8> =
+                (0..random.random_range(0..20)).map(|_| random.random()).collect();
+            let count = random.random_range(1..40);
+            let mut keys: Vec<_> = (0..count).map(|_| any_key(&mut random, &prefix)).collect();
+            keys.sort_by(|a, b| key::compare(a, b));
+            keys.dedup();
+            let index = index(&keys);
+            let others: Vec<_> = (0..40).map(|_| any_key(&mut random, &prefix)).collect();
+            for target in keys.iter().chain(&others) {
+                let expected = keys.partition_point(|key| key::compare(key, target).is_lt());
+                assert_eq!(index.seek(target), expected, "seed {seed}, {target:?} in {keys:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn no_flipped_bit_and_no_truncation_makes_it_panic() {
+        let key =
+            |i: u32| internal_key(&full_key(KeySpaceId(0), &i.to_be_bytes()), Trailer::NEWEST);
+        let mut builder = BlockBuilder::new(1);
+        (0..9).for_each(|i| builder.add(&key(i), &[7; 3]));
+        let whole = builder.finish();
+        let mut refused = 0;
+        let flipped = (0..whole.len() * 8).map(|bit| {
+            let mut bytes = whole.clone();
+            bytes[bit / 8] ^= 1 << (bit % 8);
+            bytes
+        });
+        for bytes in flipped.chain((0..whole.len()).map(|len| whole[..len].to_vec())) {
+            match Index::new(NAME, 0, bytes.into()) {
+                Ok(index) => {
+                    let found = index.seek(&key(4));
+                    (found.min(index.len() - 1)..index.len()).for_each(|at| {
+                        let _ = index.value(at);
+                    });
+                }
+                Err(error) => {
+                    assert!(error.is_corruption(), "{error}");
+                    refused += 1;
+                }
+            }
+        }
+        assert!(refused > whole.len(), "most must be refused: {refused}");
+    }
+}

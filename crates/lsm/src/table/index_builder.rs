@@ -1,0 +1,248 @@
+//! Collects a table's index and filter while its data blocks are written.
+//!
+//! Both are cut into partitions as they grow. A table whose index stays small gets them in one
+//! piece each, put together at its end; once the index is too large for that, each partition of the
+//! index has a filter of its own, which is made as soon as the partition ends. What is kept until
+//! the table's end is therefore a copy of index and filters as they will be stored, and, only as
+//! long as the index is small, eight bytes per key.
+
+use super::block_builder::{BlockBuilder, join};
+use super::filter;
+use super::frame::Handle;
+use crate::key::{self, Trailer};
+
+/// How index and filter are laid out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct IndexLayout {
+    /// A partition is closed when it has grown to this.
+    pub(crate) partition_size: usize,
+    /// A larger index stays in partitions.
+    pub(crate) whole_max: usize,
+    /// 0: no filter.
+    pub(crate) filter_bits: u8,
+}
+
+/// The filter of a partition.
+#[derive(Debug)]
+enum PartitionFilter {
+    /// Of these keys, still to be made.
+    Hashes(Vec<u64>),
+    Block(Vec<u8>),
+}
+
+/// A partition that is closed.
+#[derive(Debug)]
+struct Closed {
+    index: Vec<u8>,
+    filter: PartitionFilter,
+    /// An internal key that is not before its last and before all of the next partition.
+    end: Vec<u8>,
+}
+
+/// See the [module](self).
+#[derive(Debug)]
+pub(crate) struct IndexBuilder {
+    layout: IndexLayout,
+    /// The partition that is being filled: its index, and its keys.
+    index: BlockBuilder,
+    hashes: Vec<u64>,
+    closed: Vec<Closed>,
+    /// Bytes of the closed partitions' indexes, and of their filters.
+    index_bytes: usize,
+    filter_bytes: usize,
+    partitioned: bool,
+}
+
+/// What is to be written at a table's end.
+#[derive(Debug)]
+pub(crate) enum Finished {
+    Whole { index: Vec<u8>, filter: Option<Vec<u8>> },
+    Partitions(Vec<FinishedPartition>),
+}
+
+/// A partition that is to be written.
+#[derive(Debug)]
+pub(crate) struct FinishedPartition {
+    pub(crate) index: Vec<u8>,
+    pub(crate) filter: Option<Vec<u8>>,
+    pub(crate) end: Vec<u8>,
+}
+
+impl IndexBuilder {
+    pub(crate) fn new(layout: IndexLayout) -> Self {
+        Self {
+            layout,
+            index: BlockBuilder::new(1),
+            hashes: Vec::new(),
+            closed: Vec::new(),
+            index_bytes: 0,
+            filter_bytes: 0,
+            partitioned: false,
+        }
+    }
+
+    /// Adds a key to the filter; `new`: it is not the same as the key before.
+    pub(crate) fn add_key(&mut self, full_key: &[u8], new: bool) {
+        if self.layout.filter_bits > 0 && (new || self.hashes.is_empty()) {
+            self.hashes.push(filter::hash(full_key));
+        }
+    }
+
+    /// Adds a block whose last key is `last`; `next` is the next block's first, which must not have
+    /// been added yet.
+    pub(crate) fn add_block(&mut self, last: &[u8], next: &[u8], handle: Handle) {
+        self.index.add(&separator(last, next), &handle.encode());
+        if self.index.size() >= self.layout.partition_size {
+            self.close_partition(boundary(last, next));
+        }
+    }
+
+    /// Adds the last block.
+    pub(crate) fn add_last_block(&mut self, last: &[u8], handle: Handle) {
+        self.index.add(last, &handle.encode());
+        self.close_partition(last.to_vec());
+    }
+
+    fn close_partition(&mut self, end: Vec<u8>) {
+        let index = self.index.finish();
+        self.index_bytes += index.len();
+        let filter = PartitionFilter::Hashes(std::mem::take(&mut self.hashes));
+        self.closed.push(Closed { index, filter, end });
+        if !self.partitioned && self.index_bytes > self.layout.whole_max {
+            self.partitioned = true;
+            (0..self.closed.len() - 1).for_each(|at| self.make_filter(at));
+        }
+        if self.partitioned {
+            self.make_filter(self.closed.len() - 1);
+        }
+    }
+
+    fn make_filter(&mut self, at: usize) {
+        let made = &mut self.closed[at].filter;
+        if let PartitionFilter::Hashes(hashes) = made {
+            let block = match self.layout.filter_bits {
+                0 => Vec::new(),
+                bits => filter::build(hashes, bits),
+            };
+            self.filter_bytes += block.len();
+            *made = PartitionFilter::Block(block);
+        }
+    }
+
+    /// About the bytes that index and filter will take.
+    pub(crate) fn size(&self) -> usize {
+        let hashes = self.hash_count() * usize::from(self.layout.filter_bits) / 8;
+        self.index_bytes + self.filter_bytes + self.index.size() + hashes
+    }
+
+    /// The memory it takes.
+    pub(crate) fn memory(&self) -> usize {
+        let hashes = self.hash_count() * size_of::<u64>();
+        self.index_bytes + self.filter_bytes + self.index.size() + hashes
+    }
+
+    /// Keys whose filter is still to be made.
+    fn hash_count(&self) -> usize {
+        let closed = if self.partitioned { &[] } else { &self.closed[..] };
+        let count = |closed: &Closed| match &closed.filter {
+            PartitionFilter::Hashes(hashes) => hashes.len(),
+            PartitionFilter::Block(_) => 0,
+        };
+        closed.iter().map(count).sum::<usize>() + self.hashes.len()
+    }
+
+    /// What is to be written, after the last block.
+    pub(crate) fn finish(self) -> Finished {
+        assert!(self.hashes.is_empty() && self.index.is_empty(), "a last block was added");
+        if self.partitioned {
+            return Finished::Partitions(self.closed.into_iter().map(Closed::finish).collect());
+        }
+        let mut hashes: Vec<u64> = Vec::new();
+        let mut index = Vec::new();
+        for closed in self.closed {
+            if let PartitionFilter::Hashes(more) = closed.filter {
+                // A key may go on in the next partition.
+                let twice = hashes.last().is_some_and(|last| more.first() == Some(last));
+                hashes.extend(&more[usize::from(twice)..]);
+            }
+            index.push(closed.index);
+        }
+        let bits = self.layout.filter_bits;
+        let filter = (bits > 0).then(|| filter::build(&hashes, bits));
+        Finished::Whole { index: join(index), filter }
+    }
+}
+
+impl Closed {
+    fn finish(self) -> FinishedPartition {
+        let filter = match self.filter {
+            PartitionFilter::Block(block) if !block.is_empty() => Some(block),
+            _ => None,
+        };
+        FinishedPartition { index: self.index, filter, end: self.end }
+    }
+}
+
+/// A short internal key that is not before `last` and before `next`, two keys in order.
+fn separator(last: &[u8], next: &[u8]) -> Vec<u8> {
+    between(last, next, 1)
+}
+
+/// The same, and its full key is before that of `next`, or not behind that of `last`: what is to be
+/// found under a full key is then never on the other side of it.
+fn boundary(last: &[u8], next: &[u8]) -> Vec<u8> {
+    between(last, next, 0)
+}
+
+/// `whole`: 1 if it may be the whole full key of `next`.
+fn between(last: &[u8], next: &[u8], whole: usize) -> Vec<u8> {
+    let (last_key, _) = key::split(last);
+    let (next_key, _) = key::split(next);
+    let shared = last_key.iter().zip(next_key).take_while(|(a, b)| a == b).count();
+    // Cut behind the first byte that differs, the next key's start is already behind the last key.
+    // It must be before the next *entry*, too: `NEWEST` is before every entry of that full key.
+    let cut = (shared + 1).max(key::SPACE_BYTES);
+    if last_key == next_key || cut >= last_key.len() || cut >= next_key.len() + whole {
+        return last.to_vec();
+    }
+    key::internal_key(&next_key[..cut], Trailer::NEWEST)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::key::{KeySpaceId, Kind, compare, full_key, internal_key};
+    use std::cmp::Ordering;
+    use terrace_env::SeqNo;
+
+    #[test]
+    fn a_separator_lies_between_and_is_short() {
+        let key = |user: &[u8], sequence| {
+            let full = full_key(KeySpaceId(1), user);
+            internal_key(&full, Trailer::new(SeqNo(sequence), Kind::Put))
+        };
+        let cases: [(&[u8], &[u8]); 6] = [
+            (b"apple pie", b"apricot"),
+            (b"a", b"ab"),
+            (b"same", b"same"),
+            (b"abcdef", b"abcdefg"),
+            (b"abcdefgh", b"abcx"),
+            (b"", b"x"),
+        ];
+        for (left, right) in cases {
+            let (last, next) = (key(left, 9), key(right, 3));
+            let between = separator(&last, &next);
+            assert_ne!(compare(&between, &last), Ordering::Less, "{left:?} {right:?}");
+            assert_eq!(compare(&between, &next), Ordering::Less, "{left:?} {right:?}");
+            assert!(between.len() <= last.len());
+            let end = boundary(&last, &next);
+            assert_ne!(compare(&end, &last), Ordering::Less, "{left:?} {right:?}");
+            let behind = key::split(&end).0 < key::split(&next).0 || end == last;
+            assert!(behind, "{left:?} {right:?}");
+        }
+        assert_eq!(separator(&key(b"apple pie", 1), &key(b"apricot", 1)).len(), 4 + 3 + 8);
+        let other_space = internal_key(&full_key(KeySpaceId(2), b"a"), Trailer::NEWEST);
+        let between = separator(&key(b"zzzz", 1), &other_space);
+        assert_eq!(compare(&between, &key(b"zzzz", 1)), Ordering::Greater);
+    }
+}

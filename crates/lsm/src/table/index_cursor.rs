@@ -1,0 +1,123 @@
+//! Walks the entries of a table's index, over its partitions.
+
+use std::sync::Arc;
+
+use super::frame::Handle;
+use super::index::Index;
+use super::read_ahead::{Area, ReadAhead};
+use super::reader::Table;
+use super::walk::Walk;
+use crate::Error;
+use crate::resident::Part;
+
+/// Stands on the entry of a data block, or nowhere.
+#[derive(Debug)]
+pub(super) struct IndexCursor {
+    table: Arc<Table>,
+    walk: Walk,
+    partition: usize,
+    /// The index of the partition; `None`: it stands nowhere.
+    index: Option<Arc<Part<Index>>>,
+    at: usize,
+    /// Jobs read the index itself ahead; scans keep it in memory.
+    ahead: ReadAhead,
+}
+
+impl IndexCursor {
+    /// A cursor that stands nowhere until it seeks.
+    pub(super) fn new(table: Arc<Table>, walk: Walk) -> Self {
+        let ahead = ReadAhead::new(&table, walk, Area::Index);
+        Self { table, walk, partition: 0, index: None, at: 0, ahead }
+    }
+
+    /// The table that it walks.
+    pub(super) fn table(&self) -> &Arc<Table> {
+        &self.table
+    }
+
+    /// Moves to the first entry at or behind `target`, an internal key.
+    pub(super) fn seek(&mut self, target: &[u8]) -> Result<(), Error> {
+        self.load(self.table.partition_of(target))?;
+        if let Some(index) = &self.index {
+            self.at = index.seek(target);
+            if self.at == index.len() {
+                self.load(self.partition + 1)?;
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn seek_to_first(&mut self) -> Result<(), Error> {
+        self.load(0)
+    }
+
+    pub(super) fn seek_to_last(&mut self) -> Result<(), Error> {
+        match self.table.partitions().checked_sub(1) {
+            Some(last) => self.load_from_end(last),
+            None => Ok(()),
+        }
+    }
+
+    pub(super) fn next(&mut self) -> Result<(), Error> {
+        let Some(index) = &self.index else { return Ok(()) };
+        self.at += 1;
+        if self.at == index.len() {
+            self.load(self.partition + 1)?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn prev(&mut self) -> Result<(), Error> {
+        if self.index.is_none() {
+            return Ok(());
+        }
+        match (self.at.checked_sub(1), self.partition.checked_sub(1)) {
+            (Some(at), _) => self.at = at,
+            (None, Some(partition)) => self.load_from_end(partition)?,
+            (None, None) => self.index = None,
+        }
+        Ok(())
+    }
+
+    /// The data block whose entry it stands on, or `None` if it stands nowhere.
+    pub(super) fn handle(&self) -> Result<Option<Handle>, Error> {
+        let handle = |index: &Arc<Part<Index>>| self.table.handle(index, self.at);
+        self.index.as_ref().map(handle).transpose()
+    }
+
+    /// Stands on a partition's last entry.
+    fn load_from_end(&mut self, partition: usize) -> Result<(), Error> {
+        self.load(partition)?;
+        self.at = self.index.as_ref().map_or(0, |index| index.len() - 1);
+        Ok(())
+    }
+
+    /// Stands on a partition's first entry; nowhere, if there is no such partition.
+    fn load(&mut self, partition: usize) -> Result<(), Error> {
+        self.at = 0;
+        if self.index.is_some() && self.partition == partition {
+            return Ok(());
+        }
+        self.index = None;
+        self.partition = partition;
+        if partition < self.table.partitions() {
+            self.index = Some(self.read(partition)?).filter(|index| index.len() > 0);
+        }
+        Ok(())
+    }
+
+    fn read(&mut self, partition: usize) -> Result<Arc<Part<Index>>, Error> {
+        if self.walk == Walk::Scan {
+            return self.table.index(partition, self.walk);
+        }
+        let handle = self.table.index_handle(partition);
+        let stored = match self.ahead.get(handle) {
+            Some(stored) => stored,
+            None => match self.table.index_in_memory(partition) {
+                Some(index) => return Ok(index),
+                None => self.ahead.fill(&self.table, handle)?,
+            },
+        };
+        self.table.index_of(partition, &stored)
+    }
+}

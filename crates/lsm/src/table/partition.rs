@@ -1,0 +1,58 @@
+//! Where a partition's index and filter lie: the value of a second-level index entry. The layout is
+//! `docs/format/table.md`.
+
+use terrace_env::codec::{DecodeError, Reader, Writer};
+
+use super::frame::Handle;
+
+/// Where a partition lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct PartitionHandles {
+    pub(crate) index: Handle,
+    pub(crate) filter: Option<Handle>,
+}
+
+impl PartitionHandles {
+    /// The form it has in the index of partitions.
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        let mut bytes = self.index.encode();
+        let filter = self.filter.unwrap_or(Handle { offset: 0, size: 0 });
+        bytes.put_varint(filter.offset);
+        bytes.put_varint(u64::from(filter.size));
+        bytes
+    }
+
+    /// Reads the handles of blocks that must end by `limit`.
+    pub(crate) fn decode(bytes: &[u8], limit: u64) -> Result<Self, DecodeError> {
+        let mut reader = Reader::new(bytes);
+        let index = Handle::read(&mut reader, limit)?;
+        let absent = reader.clone().bytes("filter", 2).is_ok_and(|rest| rest == [0, 0]);
+        let filter = if absent {
+            reader.bytes("filter", 2)?;
+            None
+        } else {
+            Some(Handle::read(&mut reader, limit)?)
+        };
+        reader.finish("partition")?;
+        Ok(Self { index, filter })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn handles_read_back_and_what_lies_beyond_the_limit_is_refused() {
+        let index = Handle { offset: 1000, size: 300 };
+        for filter in [None, Some(Handle { offset: 90, size: 700 })] {
+            let handles = PartitionHandles { index, filter };
+            let bytes = handles.encode();
+            assert_eq!(PartitionHandles::decode(&bytes, 1300), Ok(handles));
+            assert!(PartitionHandles::decode(&bytes, 1299).is_err());
+            for len in 0..bytes.len() {
+                assert!(PartitionHandles::decode(&bytes[..len], 1300).is_err(), "{len}");
+            }
+        }
+    }
+}

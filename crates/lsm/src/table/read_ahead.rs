@@ -1,0 +1,149 @@
+//! Reads ahead: a stretch of blocks by one request to the store.
+//!
+//! A scan begins with single blocks and reads further ahead the longer it goes on, in either
+//! direction; a job reads large stretches at once. Both take less where memory is short. What is
+//! read ahead is not put into the block cache: a long scan would push everything else out of it.
+//!
+//! The memory of a stretch is used again for the next one, unless somebody still has a value out of
+//! it.
+
+use bytes::{Bytes, BytesMut};
+use terrace_env::MemoryLease;
+use terrace_env::store::StoreError;
+
+use super::frame::Handle;
+use super::reader::Table;
+use super::walk::Walk;
+use crate::Error;
+
+/// What a scan reads ahead when it leaves its first block, and at most: at the end it is the same
+/// order as a disk's track, and as what a read of an SSD must have to be limited by bandwidth.
+const SCAN_AHEAD_FIRST: usize = 16 << 10;
+const SCAN_AHEAD_MAX: usize = 256 << 10;
+/// What a job reads at once: at 10 ms a seek and 200 MB/s, half of the time is seeks at 2 MiB, and
+/// more would not fit the memory of a job with many inputs; less than the least is never worth its
+/// request.
+const JOB_AHEAD: std::ops::RangeInclusive<usize> = 64 << 10..=2 << 20;
+/// What a job reads of an index: some MiB of data lie behind it.
+const JOB_INDEX_AHEAD: usize = 64 << 10;
+
+/// What is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Area {
+    Data,
+    Index,
+}
+
+/// The stretch of a table that has been read.
+#[derive(Debug)]
+pub(super) struct ReadAhead {
+    walk: Walk,
+    area: Area,
+    bytes: Bytes,
+    lease: MemoryLease,
+    /// The stretch of the table that was read last or found in memory; `bytes`, where there are
+    /// any, are what is in it.
+    offset: u64,
+    end: u64,
+    /// How much a scan's next read takes, at least.
+    size: usize,
+}
+
+impl ReadAhead {
+    /// Nothing has been read.
+    pub(super) fn new(table: &Table, walk: Walk, area: Area) -> Self {
+        let memory = table.memory();
+        let lease = match walk {
+            Walk::Scan => memory.scans.lease(0),
+            Walk::Job(_) => memory.jobs.lease(0),
+        };
+        Self { walk, area, bytes: Bytes::new(), lease, offset: 0, end: 0, size: 0 }
+    }
+
+    /// The block, if it is in the stretch.
+    pub(super) fn get(&self, handle: Handle) -> Option<Bytes> {
+        let start = usize::try_from(handle.offset.checked_sub(self.offset)?).ok()?;
+        let end = start.checked_add(handle.size as usize)?;
+        (end <= self.bytes.len()).then(|| self.bytes.slice(start..end))
+    }
+
+    /// A block was found in memory: the walk goes on behind it, or before it.
+    pub(super) fn passed(&mut self, handle: Handle) {
+        (self.offset, self.end) = (handle.offset, handle.offset + u64::from(handle.size));
+        self.bytes.truncate(0);
+    }
+
+    /// Whether the last read was of one block, and not because the walk came from the one before.
+    pub(super) fn is_single(&self) -> bool {
+        self.size == 0
+    }
+
+    /// Reads the block, and what lies behind it in the walk's direction.
+    pub(super) fn fill(&mut self, table: &Table, handle: Handle) -> Result<Bytes, Error> {
+        let handle_end = handle.offset + u64::from(handle.size);
+        // A stretch may begin or end within a block, which is then read again.
+        let last = self.offset..=self.end;
+        let goes_on = 0 < handle.offset && last.contains(&handle.offset) && self.end < handle_end;
+        let goes_back = handle.offset < self.offset && last.contains(&handle_end);
+        // Gives back what it has first, so that it does not stand in its own way.
+        let buffer = std::mem::take(&mut self.bytes).try_into_mut().unwrap_or_default();
+        self.lease.resize(0);
+        self.choose_size(table, goes_on || goes_back);
+        let size = self.size.max(handle.size as usize) as u64;
+        let area_end = match self.area {
+            Area::Data => table.data_end(),
+            Area::Index => table.indexes_end(),
+        };
+        let (offset, end) = if goes_back {
+            (handle_end.saturating_sub(size), handle_end)
+        } else {
+            (handle.offset, handle_end.max(area_end.min(handle.offset + size)))
+        };
+        let read = self.read(table, buffer, offset, end);
+        let (offset, end, buffer) = match read {
+            // What lies before the block has been given back.
+            Err(Error::Store(StoreError::OutOfRange { .. })) if goes_back => {
+                let (offset, end) = (handle.offset, handle_end);
+                (offset, end, self.read(table, BytesMut::new(), offset, end)?)
+            }
+            other => (offset, end, other?),
+        };
+        self.bytes = buffer.freeze();
+        (self.offset, self.end) = (offset, end);
+        let start = (handle.offset - offset) as usize;
+        Ok(self.bytes.slice(start..start + handle.size as usize))
+    }
+
+    fn read(
+        &mut self,
+        table: &Table,
+        mut buffer: BytesMut,
+        offset: u64,
+        end: u64,
+    ) -> Result<BytesMut, Error> {
+        let stretch = usize::try_from(end - offset).expect("a stretch within its bounds");
+        if buffer.capacity() < stretch || buffer.capacity() / 4 > stretch {
+            buffer = BytesMut::zeroed(stretch);
+        } else {
+            buffer.resize(stretch, 0);
+        }
+        if self.size > 0 {
+            self.lease.resize(buffer.capacity());
+        }
+        table.read_into(offset, &mut buffer, self.walk.cause())?;
+        Ok(buffer)
+    }
+
+    fn choose_size(&mut self, table: &Table, sequential: bool) {
+        let memory = table.memory();
+        self.size = match (self.walk, self.area) {
+            (Walk::Job(_), Area::Data) => memory.job_ahead(*JOB_AHEAD.start(), *JOB_AHEAD.end()),
+            (Walk::Job(_), Area::Index) => JOB_INDEX_AHEAD,
+            (Walk::Scan, _) if !sequential => 0,
+            (Walk::Scan, _) => {
+                let wanted = (self.size * 2).clamp(SCAN_AHEAD_FIRST, SCAN_AHEAD_MAX);
+                memory.scan_ahead(SCAN_AHEAD_FIRST, wanted)
+            }
+        };
+    }
+}

@@ -1,0 +1,22 @@
+//! On whose behalf a table is read from front to back or back to front.
+
+use terrace_env::Cause;
+
+/// On whose behalf a table is walked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Walk {
+    /// A client's scan.
+    Scan,
+    /// A job in the background, which reads all of it.
+    Job(Cause),
+}
+
+impl Walk {
+    /// What its reads are counted under.
+    pub(crate) fn cause(self) -> Cause {
+        match self {
+            Self::Scan => Cause::Read,
+            Self::Job(cause) => cause,
+        }
+    }
+}
