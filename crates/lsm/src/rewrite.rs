@@ -320,8 +320,12 @@ impl Rewrite {
         if !self.ranges.is_done() {
             let here = self.current_key();
             self.pass_ranges(here.as_ref())?;
-            let full = self.filled() >= self.routes[self.route].cut.size.0;
-            return if full { self.end_table(here) } else { Ok(()) };
+            if self.filled() >= self.routes[self.route].cut.size.0 {
+                self.end_table(here.clone())?;
+                // What begins at this very key belongs to the table that begins here too.
+                self.pass_ranges(here.as_ref())?;
+            }
+            return Ok(());
         }
         let (full_key, _) = key::split(self.merge.key().expect("a merge on an entry"));
         let cut = &self.routes[self.route].cut;
