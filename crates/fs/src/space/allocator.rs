@@ -181,7 +181,8 @@ impl Allocator {
         loop {
             state.check_running()?;
             let State { table, governor, .. } = &mut *state;
-            if let Some(id) = governor.grant(rank, zones, self.zone_blocks, table) {
+            let (blocks, active) = (self.zone_blocks, self.limits.active);
+            if let Some(id) = governor.grant(rank, zones, blocks, active, table) {
                 drop(state);
                 return Ok(Reserved::new(Arc::clone(self), id, bytes));
             }

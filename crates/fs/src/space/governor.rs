@@ -52,6 +52,10 @@ pub(crate) const COMPACTION_RESERVE: u32 = 2;
 /// Zones kept for flushes: what the smallest reservation takes.
 pub(crate) const FLUSH_RESERVE: u32 = 2;
 
+/// Active slots that room in partly written zones is not set aside in: the log's, which has no
+/// reservation and must go on, and one for whoever is to free space.
+const SLOTS_KEPT: u32 = 2;
+
 /// One block in so many is added to a reservation for the padding of files and frames.
 const PADDING_SHARE: u64 = 16;
 
@@ -126,17 +130,22 @@ impl Governor {
     }
 
     /// Sets `zones` free zones aside for `rank`, or room in partly written ones where too few are
-    /// free; `None` if that is not enough either.
+    /// free; `None` if that is not enough either. `active`: how many zones may be partly written.
     pub(crate) fn grant(
         &mut self,
         rank: Rank,
         zones: u32,
         zone_blocks: u32,
+        active: u32,
         table: &mut ZoneTable,
     ) -> Option<ReservationId> {
         let free = self.available(rank, table).min(zones);
         let missing = u64::from(zones - free) * u64::from(zone_blocks);
         let partly = if missing == 0 { Vec::new() } else { roomy(table, missing)? };
+        let held = table.partly().filter(|(_, zone)| zone.holder != 0).count() + partly.len();
+        if !partly.is_empty() && held as u64 + u64::from(SLOTS_KEPT) > u64::from(active) {
+            return None;
+        }
         let id = self.next;
         self.next += 1;
         for zone in &partly {
@@ -214,6 +223,7 @@ mod tests {
     use super::*;
 
     const ZONE: u32 = 16;
+    const SLOTS: u32 = 6;
 
     fn table(free: u32, half: u32) -> ZoneTable {
         let mut zones = vec![Zone::empty(Condition::Free, ZONE); free as usize];
@@ -233,7 +243,7 @@ mod tests {
     #[test]
     fn what_is_reserved_is_nobody_elses() {
         let (mut governor, mut table) = (Governor::new(2), table(9, 0));
-        let id = governor.grant(Rank::Flush, 3, ZONE, &mut table).unwrap();
+        let id = governor.grant(Rank::Flush, 3, ZONE, SLOTS, &mut table).unwrap();
         assert_eq!(governor.available(Rank::Flush, &table), 1);
         assert_eq!(governor.available(Rank::Log, &table), 0);
         assert_eq!(governor.available_to(id, Rank::Flush, &table), 3);
@@ -247,11 +257,19 @@ mod tests {
     fn room_in_partly_written_zones_is_reserved_when_zones_are_short() {
         let (mut governor, mut table) = (Governor::new(2), table(5, 4));
         assert_eq!(governor.available(Rank::Flush, &table), 0);
-        let id = governor.grant(Rank::Flush, 2, ZONE, &mut table).unwrap();
+        let id = governor.grant(Rank::Flush, 2, ZONE, SLOTS, &mut table).unwrap();
         let held = table.partly().filter(|(_, z)| z.holder == id).count();
         assert_eq!(held, 4, "32 blocks are half of four zones");
-        assert!(governor.grant(Rank::Flush, 1, ZONE, &mut table).is_none());
+        assert!(governor.grant(Rank::Flush, 1, ZONE, SLOTS, &mut table).is_none());
         governor.release(id, &mut table);
-        assert!(governor.grant(Rank::Flush, 1, ZONE, &mut table).is_some());
+        assert!(governor.grant(Rank::Flush, 1, ZONE, SLOTS, &mut table).is_some());
+    }
+
+    #[test]
+    fn slots_are_left_for_who_has_no_reservation() {
+        let (mut governor, mut table) = (Governor::new(2), table(5, 4));
+        let mut grant = |slots| governor.grant(Rank::Flush, 2, ZONE, slots, &mut table);
+        assert!(grant(5).is_none(), "all four, and a single one that is left");
+        assert!(grant(6).is_some());
     }
 }
