@@ -122,6 +122,10 @@ fn apply(spaces: &mut Spaces, changes: &[Change]) {
                 let at = usize::from(space) % spaces.len();
                 Arc::make_mut(&mut spaces[at]).remove(&key.bytes());
             }
+            Change::DeleteRange { space, range } => {
+                let at = usize::from(space) % spaces.len();
+                Arc::make_mut(&mut spaces[at]).retain(|key, _| !range.contains(key));
+            }
         }
     }
 }

@@ -62,7 +62,7 @@ impl KeyRange {
 }
 
 /// One change of a batch.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
     /// Writes a value of `size` bytes that depends on `tag`.
     Put {
@@ -82,17 +82,23 @@ pub enum Change {
         /// The key.
         key: KeyNumber,
     },
+    /// Deletes all keys of a range.
+    DeleteRange {
+        /// The key space.
+        space: u8,
+        /// The range.
+        range: KeyRange,
+    },
 }
 
 impl Change {
     /// The same change with its key space's number below `spaces`.
-    pub(super) fn in_one_of(&self, spaces: u8) -> Self {
-        match *self {
-            Self::Put { space, key, size, tag } => {
-                Self::Put { space: space % spaces, key, size, tag }
-            }
-            Self::Delete { space, key } => Self::Delete { space: space % spaces, key },
-        }
+    pub(super) fn in_one_of(mut self, spaces: u8) -> Self {
+        let (Self::Put { space, .. }
+        | Self::Delete { space, .. }
+        | Self::DeleteRange { space, .. }) = &mut self;
+        *space %= spaces;
+        self
     }
 }
 

@@ -297,6 +297,10 @@ impl<'a> Player<'a> {
                 Change::Delete { space, key } => {
                     batch.delete_in(&self.spaces[self.contents.space(space)], &key.bytes());
                 }
+                Change::DeleteRange { space, range } => {
+                    let space = &self.spaces[self.contents.space(space)];
+                    batch.delete_range_in(space, range.bounds());
+                }
             }
         }
         let durability = if synced { Durability::Synced } else { Durability::Buffered };

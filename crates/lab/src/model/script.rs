@@ -54,8 +54,10 @@ impl Draw {
 
     fn change(&mut self) -> Change {
         let (space, key) = (self.number(), self.key());
-        if self.random.random_bool(0.25) {
-            return Change::Delete { space, key };
+        match self.random.random_range(0..200) {
+            0..50 => return Change::Delete { space, key },
+            50..53 => return Change::DeleteRange { space, range: self.range() },
+            _ => {}
         }
         self.next_tag += 1;
         let size = match self.random.random_range(0..40) {

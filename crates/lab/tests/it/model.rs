@@ -11,7 +11,7 @@ use terrace_lab::model::{
 };
 
 /// How often a failing script is played again to make it small.
-const SHRINK_TRIES: usize = 400;
+const SHRINK_TRIES: usize = 1_000;
 /// Operations of a script that is played once.
 const LENGTH: usize = 300;
 
