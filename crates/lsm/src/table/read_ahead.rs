@@ -101,8 +101,10 @@ impl ReadAhead {
         };
         let read = self.read(table, buffer, offset, end);
         let (offset, end, buffer) = match read {
-            // What lies before the block has been given back.
-            Err(Error::Store(StoreError::OutOfRange { .. })) if goes_back => {
+            // What lies beside the block has been given back.
+            Err(Error::Store(StoreError::OutOfRange { .. }))
+                if (offset, end) != (handle.offset, handle_end) =>
+            {
                 let (offset, end) = (handle.offset, handle_end);
                 (offset, end, self.read(table, BytesMut::new(), offset, end)?)
             }
