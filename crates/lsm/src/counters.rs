@@ -64,6 +64,8 @@ pub(crate) struct Counters {
     pub(crate) entries_dropped: Count,
     pub(crate) segments_dropped: Count,
     pub(crate) bytes_dropped: Count,
+    pub(crate) steps: Count,
+    pub(crate) step_nanos_max: Longest,
     pub(crate) stalls: Count,
     pub(crate) stall_nanos: Count,
     pub(crate) stall_nanos_max: Longest,
@@ -88,6 +90,8 @@ impl Counters {
             entries_dropped: count(),
             segments_dropped: count(),
             bytes_dropped: count(),
+            steps: count(),
+            step_nanos_max: Longest::default(),
             stalls: count(),
             stall_nanos: count(),
             stall_nanos_max: Longest::default(),
@@ -101,6 +105,12 @@ impl Counters {
         self.stalls.add(1);
         self.stall_nanos.add(nanos(time));
         self.stall_nanos_max.meet(nanos(time));
+    }
+
+    /// A step of a compaction was committed.
+    pub(crate) fn stepped(&self, time: Duration) {
+        self.steps.add(1);
+        self.step_nanos_max.meet(nanos(time));
     }
 
     pub(crate) fn delayed(&self, time: Duration) {

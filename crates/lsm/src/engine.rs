@@ -20,7 +20,7 @@ use crate::shared::{CompactionRequest, Shared};
 use crate::snapshot::Snapshot;
 use crate::stats::Stats;
 use crate::verify::{self, Verified};
-use crate::{Error, compaction, flush};
+use crate::{Error, compaction, flush, worker};
 
 /// An open engine. All methods may be called from any actor.
 ///
@@ -46,6 +46,12 @@ impl Engine {
             actors.push(runner::spawn("flush", move || flush::run(&of)));
             let of = Arc::clone(&shared);
             actors.push(runner::spawn("compaction", move || compaction::run(&of)));
+            // One alone leaves its work to the compaction's own actor.
+            let workers = if shared.workers > 1 { shared.workers } else { 0 };
+            for _ in 0..workers {
+                let of = Arc::clone(&shared);
+                actors.push(runner::spawn("compaction worker", move || worker::run(&of)));
+            }
         }
         Ok(Self { shared, actors: Mutex::new(actors) })
     }

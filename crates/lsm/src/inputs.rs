@@ -8,6 +8,7 @@ use terrace_policy::{Key, Merge, Part, Place, Plan, Span};
 
 use crate::Error;
 use crate::rewrite::Below;
+use crate::slice::Slice;
 use crate::version::{Run, Segment, Version};
 
 /// Why a plan may not be carried out on this version, if it may not.
@@ -76,17 +77,18 @@ fn left(run: &Run, place: Place, merge: &Merge) -> Vec<Span> {
     spans
 }
 
-/// What lies below the newest input and is not an input. What only changes its place counts as
-/// well.
-pub(crate) fn below(version: &Version, merge: &Merge) -> Below {
+/// What lies in a slice below the newest input and is not an input. What only changes its place
+/// counts as well.
+pub(crate) fn below(version: &Version, merge: &Merge, slice: &Slice) -> Below {
+    // The newest input's run may have gone with an earlier slice.
     let newest = merge.inputs.first().map(|input| input.place);
-    let older = version.places().skip_while(|(place, _)| Some(*place) != newest);
-    let mut runs: Vec<Vec<Span>> = older
-        .map(|(place, run)| left(run, place, merge))
-        .filter(|spans| !spans.is_empty())
-        .collect();
-    runs.extend(merge.moves.iter().map(|one| vec![one.part.span.clone()]));
-    Below::Runs(runs.into_iter().map(|spans| (spans, 0)).collect())
+    let older =
+        version.places().filter(|(place, _)| newest.is_some_and(|n| n.age() <= place.age()));
+    let runs = older.map(|(place, run)| left(run, place, merge));
+    let moved = merge.moves.iter().map(|one| vec![one.part.span.clone()]);
+    let clip = |spans: Vec<Span>| spans.iter().filter_map(|span| slice.clip(span)).collect();
+    let runs = runs.chain(moved).map(clip).filter(|spans: &Vec<Span>| !spans.is_empty());
+    Below::Runs(runs.map(|spans| (spans, 0)).collect())
 }
 
 /// Cuts a merge's outputs where they would reach over what their run keeps, or gets by a move.

@@ -8,6 +8,7 @@
 //! | how do memtables become tables | `flush`, `rewrite` |
 //! | how do tables become other tables | `compaction`, `inputs`, `rewrite` |
 //! | how do ranges of keys go at once | `ranges`, `covered` |
+//! | how do large merges go by pieces | `merging`, `slice`, `worker` |
 //! | how does the tree change | `edit`, `shared` |
 //! | how is it found again | `recovery`, `annotation` |
 //! | how does it go on after a failure | `resume` |
@@ -44,6 +45,7 @@ mod log;
 mod memory;
 mod memtable;
 mod merge;
+mod merging;
 mod options;
 mod ranges;
 mod recovery;
@@ -56,12 +58,14 @@ mod room;
 mod run_cursor;
 mod scan;
 mod shared;
+mod slice;
 mod snapshot;
 mod stats;
 mod table;
 mod throttle;
 mod verify;
 mod version;
+mod worker;
 mod write;
 
 pub use batch::{BATCH_BYTES_MAX, Batch};

@@ -37,6 +37,9 @@ pub struct EngineOptions {
     /// What the engine may hold in memory in all: memtables, blocks, indexes and filters of open
     /// tables, buffers of jobs and scans.
     pub memory: ByteCount,
+    /// How many slices of a merge are carried out at once, at most 4; 0 for as many as there are
+    /// processors.
+    pub workers: usize,
 }
 
 impl EngineOptions {
@@ -57,6 +60,7 @@ impl Default for EngineOptions {
             compression: LevelCompression::default(),
             filter_bits: 10,
             memory: ByteCount::mib(320),
+            workers: 0,
         }
     }
 }

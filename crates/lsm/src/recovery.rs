@@ -27,6 +27,7 @@ use crate::options::EngineOptions;
 use crate::role::Role;
 use crate::shared::{Shared, State, View, Waiting};
 use crate::version::{Segment, Version};
+use crate::worker;
 use crate::write::WriteQueue;
 
 /// A log as replayed.
@@ -79,6 +80,7 @@ impl Shared {
             .collect();
         let memtables = waiting.iter().rev().map(|one| Arc::clone(&one.memtable)).collect();
         let pressure = decider.pressure(&found.version.view());
+        let workers = worker::count(options.workers);
         let view = View { active, waiting: memtables, version: Arc::new(found.version) };
         Ok(Self {
             store,
@@ -86,6 +88,7 @@ impl Shared {
             decider,
             memory,
             counters: Counters::new(),
+            workers,
             listeners: Listeners::default(),
             view: ArcSwap::from_pointee(view),
             visible: AtomicU64::new(found.next.0 - 1),

@@ -204,7 +204,9 @@ impl RunCursor {
         self.cursor = None;
         if let Some(segment) = segments_at(&self.run, at) {
             let table = segment.table.table(self.walk.cause())?;
-            self.cursor = Some(TableCursor::new(table, self.walk));
+            let mut cursor = TableCursor::new(table, self.walk);
+            cursor.stay_behind(&segment.span.start);
+            self.cursor = Some(cursor);
         }
         Ok(())
     }

@@ -30,6 +30,7 @@ use crate::options::EngineOptions;
 use crate::role::Role;
 use crate::throttle::Throttle;
 use crate::version::Version;
+use crate::worker::Slices;
 use crate::write::WriteQueue;
 
 /// How long a job that found no space waits before it tries again, at first and at most.
@@ -95,6 +96,7 @@ pub(crate) struct State {
     /// The same, where nothing more could be done for space.
     pub(crate) spaceless_at: Option<u64>,
     pub(crate) compacting: bool,
+    pub(crate) slices: Slices,
     pub(crate) requests: VecDeque<CompactionRequest>,
     pub(crate) next_request: u64,
     /// Requests that are done, and how they ended.
@@ -118,6 +120,7 @@ impl State {
             settled_at: None,
             spaceless_at: None,
             compacting: false,
+            slices: Slices::default(),
             requests: VecDeque::new(),
             next_request: 0,
             answered: BTreeMap::new(),
@@ -153,6 +156,8 @@ pub(crate) struct Shared {
     pub(crate) decider: Arc<dyn Compaction>,
     pub(crate) memory: Arc<Memory>,
     pub(crate) counters: Counters,
+    /// How many slices of a merge are carried out at once.
+    pub(crate) workers: usize,
     pub(crate) listeners: Listeners,
     pub(crate) view: ArcSwap<View>,
     /// The newest sequence that readers see.

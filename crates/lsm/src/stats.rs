@@ -102,6 +102,10 @@ pub struct Stats {
     pub flushes: u64,
     /// Merges.
     pub compactions: u64,
+    /// Instalments of these: what is read, merged, written and committed at once.
+    pub compaction_steps: u64,
+    /// The longest that one took, in nanoseconds.
+    pub compaction_step_nanos_max: u64,
     /// Moves by metadata alone.
     pub relinks: u64,
     /// Overwritten and deleted entries that jobs dropped.
@@ -149,6 +153,8 @@ impl Shared {
             scans: counters.scans.get(),
             flushes: counters.flushes.get(),
             compactions: counters.compactions.get(),
+            compaction_steps: counters.steps.get(),
+            compaction_step_nanos_max: counters.step_nanos_max.get(),
             relinks: counters.relinks.get(),
             entries_dropped: counters.entries_dropped.get(),
             segments_dropped: counters.segments_dropped.get(),

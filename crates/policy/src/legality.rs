@@ -10,7 +10,6 @@
 //! Ranges of keys stand for the keys in them. That is on the safe side: two ranges that overlap
 //! may have no key in common.
 
-use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use crate::plan::{Input, Merge, Move, Part, Place, Plan, Route};
@@ -136,7 +135,7 @@ fn check_merge(merge: &Merge) -> Result<(), Illegal> {
         return Err(Illegal::Routes { count: ends.len() });
     }
     for pair in merge.inputs.windows(2) {
-        if age(pair[0].place) >= age(pair[1].place) {
+        if pair[0].place.age() >= pair[1].place.age() {
             return Err(Illegal::InputOrder { place: pair[1].place });
         }
     }
@@ -229,7 +228,7 @@ fn check_against_rest(
             if other == to {
                 return Err(Illegal::Overlap { part: part.clone(), to });
             }
-            if age(from).cmp(&age(other)) != age(to).cmp(&age(other)) {
+            if from.age().cmp(&other.age()) != to.age().cmp(&other.age()) {
                 return Err(Illegal::Age { part: part.clone(), from, to, other });
             }
         }
@@ -268,17 +267,12 @@ fn check_against_others(pieces: &Pieces, from: Place, piece: &Piece) -> Result<(
             if its == to {
                 return Err(Illegal::Overlap { part: part.clone(), to });
             }
-            if age(from).cmp(&age(*other)) != age(to).cmp(&age(its)) {
+            if from.age().cmp(&other.age()) != to.age().cmp(&its.age()) {
                 return Err(Illegal::Age { part: part.clone(), from, to, other: its });
             }
         }
     }
     Ok(())
-}
-
-/// The order from the newest to the oldest.
-fn age(place: Place) -> (u8, Reverse<crate::tree::RunId>) {
-    (place.level, Reverse(place.run))
 }
 
 fn find(tree: &TreeView, place: Place) -> Option<&RunView> {

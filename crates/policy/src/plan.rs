@@ -10,6 +10,7 @@
 //! checks it first and then does so without thinking. A large merge may be carried out in
 //! *instalments*, front to back, each of them committed by itself.
 
+use std::cmp::Reverse;
 use std::fmt;
 
 use terrace_env::{ByteCount, FileId};
@@ -38,6 +39,14 @@ pub struct Place {
     pub level: u8,
     /// The run; if the level has none of this id, a new one of this age rank.
     pub run: RunId,
+}
+
+impl Place {
+    /// Grows from the newest place of a tree to the oldest.
+    #[must_use]
+    pub fn age(&self) -> (u8, Reverse<RunId>) {
+        (self.level, Reverse(self.run))
+    }
 }
 
 impl fmt::Display for Place {

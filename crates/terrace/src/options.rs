@@ -124,6 +124,7 @@ impl Options {
             compression: self.compression,
             filter_bits: self.filter_bits,
             memory: self.memory,
+            workers: 0,
         }
     }
 

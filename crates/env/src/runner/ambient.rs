@@ -7,6 +7,9 @@ use crate::Time;
 use crate::random::Random;
 use crate::sync::assert_no_lock_held;
 
+/// More than two, so that what several actors do at once can go wrong in all ways.
+const SIMULATED_PROCESSORS: usize = 3;
+
 /// Starts an actor. Its name shows up in reports, and as the thread's name.
 pub fn spawn<T: Send + 'static>(
     name: &str,
@@ -58,6 +61,16 @@ pub fn charge(processor_time: Duration) {
     assert_no_lock_held("a charge of processor time");
     if let Some(simulation) = Simulation::current() {
         simulation.sleep_until(simulation.now() + processor_time);
+    }
+}
+
+/// How many processors there are to share work between: in a simulation always as many, so that
+/// its history is the same on every machine.
+#[must_use]
+pub fn processors() -> usize {
+    match Simulation::current() {
+        Some(_) => SIMULATED_PROCESSORS,
+        None => std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
     }
 }
 

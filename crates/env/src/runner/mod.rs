@@ -11,6 +11,7 @@
 //! | [`now`] | since the process first asked | since the simulation started |
 //! | [`sleep`], [`yield_now`] | the operating system's | others run, and the clock moves on |
 //! | [`charge`] | nothing | a sleep |
+//! | [`processors`] | the machine's | 3 |
 //! | [`fork_random`] | from the machine's entropy | from the simulation's seed |
 //!
 //! # Threads
@@ -25,7 +26,8 @@ mod simulation;
 mod threads;
 
 pub use ambient::{
-    charge, fork_random, history, is_simulated, now, sleep, sleep_until, spawn, yield_now,
+    charge, fork_random, history, is_simulated, now, processors, sleep, sleep_until, spawn,
+    yield_now,
 };
 pub use join::{JoinHandle, Outcome};
 pub use simulation::{SimulationOptions, simulate};

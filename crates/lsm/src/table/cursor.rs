@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use terrace_policy::Key;
 
 use super::block::Block;
 use super::block_cursor::BlockCursor;
@@ -21,6 +22,10 @@ pub(crate) struct TableCursor {
     data: Option<BlockCursor>,
     valid: bool,
     ahead: ReadAhead,
+    /// What lies in front of this key's block may have been given back.
+    start: Option<Key>,
+    /// Where that block begins, once somebody has come near it.
+    floor: Option<u64>,
 }
 
 impl TableCursor {
@@ -28,7 +33,25 @@ impl TableCursor {
     pub(crate) fn new(table: Arc<Table>, walk: Walk) -> Self {
         let ahead = ReadAhead::new(&table, walk, Area::Data);
         let index = IndexCursor::new(table, walk);
-        Self { walk, index, data: None, valid: false, ahead }
+        let (start, floor) = (None, None);
+        Self { walk, index, data: None, valid: false, ahead, start, floor }
+    }
+
+    /// From now on stays within what may hold keys from `start` on.
+    pub(crate) fn stay_behind(&mut self, start: &Key) {
+        if start[..] > self.index.table().properties().smallest[..] {
+            self.start = Some(Arc::clone(start));
+        }
+    }
+
+    /// Whether the block that the index stands on lies in front of the first that may be read.
+    fn is_in_front(&mut self) -> Result<bool, Error> {
+        let Some(start) = &self.start else { return Ok(false) };
+        let floor = match self.floor {
+            Some(floor) => floor,
+            None => *self.floor.insert(self.index.table().offset_of(start)?),
+        };
+        Ok(self.index.handle()?.is_some_and(|handle| handle.offset < floor))
     }
 
     /// Moves to the first entry at or behind `target`, an internal key.
@@ -131,7 +154,7 @@ impl TableCursor {
     fn settle_back(&mut self) -> Result<(), Error> {
         while !self.check()? {
             self.index.prev()?;
-            if !self.load_block()? {
+            if self.is_in_front()? || !self.load_block()? {
                 return Ok(());
             }
             self.data_mut().seek_to_last()?;

@@ -96,7 +96,7 @@ impl Index {
     }
 
     /// The internal key of an entry.
-    fn key(&self, at: usize) -> &[u8] {
+    pub(super) fn key(&self, at: usize) -> &[u8] {
         self.block.restart_key(at).expect("checked when the index was made")
     }
 

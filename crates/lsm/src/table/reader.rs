@@ -13,6 +13,7 @@ use std::sync::{Arc, Weak};
 use bytes::Bytes;
 use terrace_env::store::{FileReader, StoreError};
 use terrace_env::{ByteCount, Cause, MemoryLease, SeqNo};
+use terrace_policy::{Key, Span};
 
 use super::block::Block;
 use super::block_cursor::BlockCursor;
@@ -374,6 +375,37 @@ impl Table {
         cause: Cause,
     ) -> Result<(), Error> {
         Ok(self.file.read_at(offset, into, cause)?)
+    }
+
+    /// The bytes of all data blocks.
+    pub(crate) fn data_bytes(&self) -> u64 {
+        self.data_end
+    }
+
+    /// Keys that part what the table holds of a range into stretches of about `every` bytes, each
+    /// with the bytes of data blocks in front of it; the last is the range's end.
+    pub(crate) fn stretches(
+        &self,
+        span: &Span,
+        every: ByteCount,
+    ) -> Result<Vec<(Key, ByteCount)>, Error> {
+        let (mut stretches, mut bytes) = (Vec::new(), 0);
+        let target = key::internal_key(&span.start, key::Trailer::NEWEST);
+        'partitions: for partition in self.partition_of(&target)..self.partitions.len() {
+            let index = self.index(partition, Walk::Job(Cause::Compaction))?;
+            for at in index.seek(&target)..index.len() {
+                bytes += u64::from(self.handle(&index, at)?.size);
+                let (full_key, _) = key::split(index.key(at));
+                if full_key >= &span.end[..] {
+                    break 'partitions;
+                }
+                if bytes >= every.0 && full_key > &span.start[..] {
+                    stretches.push((full_key.into(), ByteCount(std::mem::take(&mut bytes))));
+                }
+            }
+        }
+        stretches.push((span.end.clone(), ByteCount(bytes)));
+        Ok(stretches)
     }
 
     /// Where the data blocks end.
