@@ -2,8 +2,9 @@
 //!
 //! [`Device`] is the contract that every back-end keeps, [`Geometry`] the shape of a device,
 //! [`DeviceError`] what it may answer. The zone state machine is pure and shared; the emulator
-//! joins it with a medium (memory, or a sparse file), a volatile write cache and faults. The
-//! conformance suite is a library function, so that any back-end can be run through it.
+//! joins it with a medium (memory, or a sparse file), a volatile write cache and faults; [`timing`]
+//! holds models of when real drives complete what they are asked. The conformance suite is a
+//! library function, so that any back-end can be run through it.
 //!
 //! zone does not know files or keys.
 
@@ -13,6 +14,7 @@ pub mod emulator;
 mod error;
 mod geometry;
 mod state;
+pub mod timing;
 
 pub use device::{Completion, Device, Op, Request, Ticket, ZoneReport, ZoneState};
 pub use emulator::{Access, Emulator, PowerCut, Snapshot};

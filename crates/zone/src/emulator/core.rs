@@ -12,7 +12,8 @@ use super::drive::{Drive, Effect, Plan};
 use super::faults::{FaultPlan, RequestKind};
 use super::file::Access;
 use super::snapshot::Event;
-use super::timing::Timing;
+use super::timing::{Command, Progress, Timing};
+use crate::timing::DeviceTime;
 use crate::{Completion, DeviceError, Op, Request};
 
 /// Sees each request that is about to change the drive. It runs inside the drive: it must not use
@@ -20,14 +21,18 @@ use crate::{Completion, DeviceError, Op, Request};
 pub type Observer = Arc<dyn Fn(&Event<'_>) + Send + Sync>;
 
 struct Submitted {
-    ready: Option<Time>,
+    /// What the timing model says, if there is one.
+    progress: Option<Progress>,
+    cause: Cause,
+    at: Time,
     result: Result<Completion, DeviceError>,
     effect: Effect,
 }
 
 pub(super) struct Core {
     pub(super) drive: Drive,
-    pub(super) timing: Option<Box<dyn Timing>>,
+    timing: Option<Box<dyn Timing>>,
+    device_time: DeviceTime,
     pub(super) observer: Option<Observer>,
     pub(super) io: IoCounts,
     pub(super) powered: bool,
@@ -46,6 +51,7 @@ impl Core {
         Self {
             drive,
             timing: None,
+            device_time: DeviceTime::default(),
             observer: None,
             io: IoCounts::default(),
             powered: true,
@@ -62,28 +68,69 @@ impl Core {
     pub(super) fn submit(&mut self, request: Request, now: impl FnOnce() -> Time) -> u64 {
         let ticket = self.next_ticket;
         self.next_ticket += 1;
-        let ready = self.timing.as_mut().map(|timing| timing.schedule(now(), &request));
-        let (result, effect) = self.carry_out(request, ticket);
-        self.submitted.insert(ticket, Submitted { ready, result, effect });
+        let (kind, cause) = (RequestKind::of(&request.op), request.cause);
+        let planned = self.admit(&request, kind);
+        let mut command = self.command(&request, kind, planned.as_ref().ok());
+        let carried_out = planned.and_then(|plan| self.carry_out(request, kind, plan, ticket));
+        let (result, effect) = carried_out.unwrap_or_else(|error| (Err(error), Effect::None));
+        command.refused = result.is_err();
+        let (mut progress, mut at) = (None, Time::default());
+        if let Some(timing) = &mut self.timing {
+            at = now();
+            progress = Some(timing.submit(at, ticket, &command));
+        }
+        self.submitted.insert(ticket, Submitted { progress, cause, at, result, effect });
+        self.account(ticket);
         ticket
+    }
+
+    /// A request as the timing model sees it, before it is carried out.
+    fn command(&self, request: &Request, kind: RequestKind, plan: Option<&Plan>) -> Command {
+        let (zone, offset) = match plan {
+            Some(Plan::Read { zone, offset, .. }) => (Some(*zone), *offset),
+            Some(Plan::Change(transition)) => (Some(transition.zone), transition.offset),
+            Some(Plan::Flush) | None => (None, 0),
+        };
+        let (bytes, append, forced) = match &request.op {
+            Op::Read { blocks, .. } => (self.drive.bytes(u64::from(*blocks)), false, false),
+            Op::Write { data, fua, .. } => (data.len() as u64, false, *fua),
+            Op::Append { data, fua, .. } => (data.len() as u64, true, *fua),
+            _ => (0, false, false),
+        };
+        Command {
+            kind,
+            cause: request.cause,
+            lba: zone.map_or(Lba(0), |zone| self.drive.block(zone, offset)),
+            blocks: bytes / u64::from(self.drive.geometry.logical_block),
+            zone: zone.map(|zone| (zone, self.drive.table.status(zone))),
+            append,
+            forced,
+            refused: false,
+        }
+    }
+
+    /// Counts the times of a request once they are decided.
+    fn account(&mut self, ticket: u64) {
+        let submitted = &self.submitted[&ticket];
+        if let Some(Progress::Decided { start, end }) = submitted.progress {
+            self.device_time.add(submitted.cause, submitted.at, start, end);
+        }
     }
 
     fn carry_out(
         &mut self,
         request: Request,
+        kind: RequestKind,
+        plan: Plan,
         ticket: u64,
-    ) -> (Result<Completion, DeviceError>, Effect) {
-        let (kind, cause) = (RequestKind::of(&request.op), request.cause);
-        let outcome = self.admit(&request, kind).and_then(|plan| {
-            if self.fault_strikes(&request.op, kind, plan)? {
-                return self.fail(request.op, kind, plan, ticket);
-            }
-            let (completion, effect) = self.drive.carry_out(request.op, plan, ticket)?;
-            self.heal(&completion);
-            self.count(kind, &completion, cause);
-            Ok((Ok(completion), effect))
-        });
-        outcome.unwrap_or_else(|error| (Err(error), Effect::None))
+    ) -> Result<(Result<Completion, DeviceError>, Effect), DeviceError> {
+        if self.fault_strikes(&request.op, kind, plan)? {
+            return self.fail(request.op, kind, plan, ticket);
+        }
+        let (completion, effect) = self.drive.carry_out(request.op, plan, ticket)?;
+        self.heal(&completion);
+        self.count(kind, &completion, request.cause);
+        Ok((Ok(completion), effect))
     }
 
     /// Checks that the drive may be changed at all.
@@ -204,12 +251,41 @@ impl Core {
         }
     }
 
-    /// When a submitted request completes.
+    /// What is known of a submitted request's completion; nothing without a timing model.
     ///
     /// # Panics
     /// When it was waited for already.
-    pub(super) fn ready(&self, ticket: u64) -> Option<Time> {
-        self.submitted.get(&ticket).expect("a ticket that was not waited for").ready
+    pub(super) fn progress(&mut self, ticket: u64, now: impl FnOnce() -> Time) -> Option<Progress> {
+        const WAITED: &str = "a ticket that was not waited for";
+        let submitted = self.submitted.get_mut(&ticket).expect(WAITED);
+        if let (Some(Progress::Undecided { .. }), Some(timing)) =
+            (submitted.progress, &mut self.timing)
+        {
+            submitted.progress = Some(timing.poll(now(), ticket));
+            self.account(ticket);
+        }
+        self.submitted[&ticket].progress
+    }
+
+    /// Changes the model of the times. What the old one has left undecided completes at once.
+    pub(super) fn set_timing(&mut self, timing: Option<Box<dyn Timing>>) {
+        self.forget_undecided();
+        self.device_time = DeviceTime::default();
+        self.timing = timing;
+    }
+
+    fn forget_undecided(&mut self) {
+        for submitted in self.submitted.values_mut() {
+            if let Some(Progress::Undecided { .. }) = submitted.progress {
+                submitted.progress = None;
+            }
+        }
+    }
+
+    /// Where the device time went, since the model was set.
+    pub(super) fn device_time(&self) -> DeviceTime {
+        let work = self.timing.as_ref().map(|timing| timing.work()).unwrap_or_default();
+        self.device_time.clone().with_work(work)
     }
 
     /// Ends a request that somebody has waited for.
@@ -225,8 +301,13 @@ impl Core {
         &mut self,
         cut: PowerCut,
         random: &mut Random,
+        now: impl FnOnce() -> Time,
     ) -> Result<(), DeviceError> {
         self.powered = false;
+        if let Some(timing) = &mut self.timing {
+            timing.power_cut(now());
+        }
+        self.forget_undecided();
         for submitted in self.submitted.values_mut() {
             submitted.result = Err(DeviceError::PowerLost);
             submitted.effect = Effect::None;

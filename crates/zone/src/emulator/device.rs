@@ -17,8 +17,9 @@ use super::file::{Access, FileMedium};
 use super::medium::Medium;
 use super::memory::MemoryMedium;
 use super::snapshot::Snapshot;
-use super::timing::Timing;
+use super::timing::{Progress, Timing};
 use crate::state::ZoneTable;
+use crate::timing::{DeviceTime, Drive as RealDrive, Scale};
 use crate::{
     Completion, Device, DeviceError, Geometry, GeometryError, Request, Ticket, ZoneReport,
     ZoneState,
@@ -46,6 +47,19 @@ impl Emulator {
         let table = ZoneTable::new(Arc::new(geometry));
         let drive = Drive::new(table, Medium::Memory(memory));
         Ok(Self::from_core(Core::new(drive, Random::seeded(seed))))
+    }
+
+    /// A new drive in memory with the shape and the times of a real one, of the given size; see
+    /// [`RealDrive::geometry_of`].
+    pub fn modelled(
+        drive: &RealDrive,
+        scale: Scale,
+        size: ByteCount,
+        seed: u64,
+    ) -> Result<Self, GeometryError> {
+        let emulator = Self::in_memory(drive.geometry_of(scale, size)?, seed)?;
+        emulator.set_timing(Some(drive.timing(scale)?));
+        Ok(emulator)
     }
 
     /// Makes the image of a new drive in a sparse file, and opens it. There must not be a file of
@@ -88,9 +102,16 @@ impl Emulator {
         self.core.lock().drive.medium.uuid()
     }
 
-    /// Gives the drive a model of its times, or takes it away.
+    /// Gives the drive a model of its times, or takes it away. Without one - and that is how drives
+    /// are made and opened - every request completes at once, which is what one wants in real time.
     pub fn set_timing(&self, timing: Option<Box<dyn Timing>>) {
-        self.core.lock().timing = timing;
+        self.core.lock().set_timing(timing);
+    }
+
+    /// Where the device time went, by cause, since the timing model was set; all zero without one.
+    #[must_use]
+    pub fn device_time(&self) -> DeviceTime {
+        self.core.lock().device_time()
     }
 
     /// Shows each request that changes the drive to `observer` before it is carried out.
@@ -119,7 +140,7 @@ impl Emulator {
     pub fn power_cut(&self, cut: PowerCut, random: &mut Random) -> Result<(), DeviceError> {
         let mut core = self.core.lock();
         core.check_access("cut the power")?;
-        core.power_cut(cut, random)
+        core.power_cut(cut, random, runner::now)
     }
 
     /// Switches the drive on again.
@@ -176,9 +197,13 @@ impl Device for Emulator {
 
     fn wait(&self, ticket: Ticket) -> Result<Completion, DeviceError> {
         sync::assert_no_lock_held("waiting for a device");
-        let ready = self.core.lock().ready(ticket.0);
-        if let Some(ready) = ready {
-            runner::sleep_until(ready);
+        loop {
+            let progress = self.core.lock().progress(ticket.0, runner::now);
+            match progress {
+                Some(Progress::Undecided { ask }) => runner::sleep_until(ask),
+                Some(Progress::Decided { end, .. }) => break runner::sleep_until(end),
+                None => break,
+            }
         }
         self.core.lock().complete(ticket.0)
     }

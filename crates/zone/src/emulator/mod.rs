@@ -11,7 +11,7 @@
 //! | `medium`, `memory` | the bytes, in memory |
 //! | `file`, `image` | the bytes in a sparse file, and its format |
 //! | `snapshot` | copies of the drive at any moment, to be cut and recovered |
-//! | `timing` | when requests complete |
+//! | `timing` | the seam where a model of [`timing`](crate::timing) says when requests complete |
 //!
 //! # Fault model
 //! - Unflushed writes, resets and finishes are volatile, as [`Device`](crate::Device) says. On
@@ -46,4 +46,4 @@ pub use device::Emulator;
 pub use faults::{FaultPlan, RequestKind};
 pub use file::Access;
 pub use snapshot::{Event, Snapshot};
-pub use timing::{RandomLatency, Timing};
+pub use timing::{Command, Progress, RandomLatency, Timing};

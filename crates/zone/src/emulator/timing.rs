@@ -1,19 +1,89 @@
 //! The seam where an emulated drive gets its times from.
+//!
+//! What a request does is decided when it is submitted, and a timing model has no say in it. It is
+//! told of each request as the drive carries it out - a [`Command`] - and answers when it
+//! completes. A model may answer at once ([`Progress::Decided`]), or put the answer off: a disk
+//! that chooses among its queued commands knows only when the head is free whose turn it is, and
+//! may be handed better ones until then. It then says when to ask again ([`Progress::Undecided`]),
+//! and whoever waits for the request sleeps until that time and asks.
+//!
+//! # Same seed, same history
+//! A model hears of commands in the order of their submission with times that never go back, and
+//! must answer from that alone. A decision that falls due at some time takes all commands into
+//! account that were submitted before, and none after; it is never taken back. An undecided
+//! answer names a time in the future, so whoever asks again gets somewhere.
 
 use std::time::Duration;
 
-use terrace_env::Time;
 use terrace_env::random::{Random, Rng};
+use terrace_env::{Cause, Lba, Time, ZoneId};
 
-use crate::Request;
+use super::faults::RequestKind;
+use crate::ZoneStatus;
+use crate::timing::Work;
+
+/// A request as a timing model sees it: what the drive has to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Command {
+    /// What is done.
+    pub kind: RequestKind,
+    /// For whom.
+    pub cause: Cause,
+    /// Where: for an append, where the bytes go.
+    pub lba: Lba,
+    /// Logical blocks that are moved; none for a flush and for operations on zones.
+    pub blocks: u64,
+    /// The zone, and its status before; `None` for a flush, and for what is refused.
+    pub zone: Option<(ZoneId, ZoneStatus)>,
+    /// A write without an address.
+    pub append: bool,
+    /// Durable on completion.
+    pub forced: bool,
+    /// It breaks the rules, or fails: nothing is moved.
+    pub refused: bool,
+}
+
+/// What is known of a command's completion.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Progress {
+    /// The drive begins to serve it at `start`, and completes it at `end`.
+    Decided {
+        /// Before, it waited for others.
+        start: Time,
+        /// When it completes.
+        end: Time,
+    },
+    /// It is not known yet.
+    Undecided {
+        /// When to ask again: later than now.
+        ask: Time,
+    },
+}
 
 /// Decides when requests complete. A drive without one completes everything at once.
-///
-/// It is asked once for each request, in the order of submission, and says nothing about what a
-/// request does: that is decided when it is submitted.
 pub trait Timing: Send {
-    /// When a request submitted `now` completes; not before `now`.
-    fn schedule(&mut self, now: Time, request: &Request) -> Time;
+    /// Takes a command in. `ticket` names it from now on.
+    fn submit(&mut self, now: Time, ticket: u64, command: &Command) -> Progress;
+
+    /// What is known by `now` of a command that was undecided when last asked about. A command that
+    /// has been decided is forgotten: its ticket is not asked about again.
+    ///
+    /// # Panics
+    /// Where the model decides everything on submission; and for a ticket that is not undecided.
+    fn poll(&mut self, now: Time, ticket: u64) -> Progress {
+        let _ = now;
+        panic!("ticket {ticket} was decided when it was submitted")
+    }
+
+    /// The power fails: commands that are undecided are forgotten, as is all that the drive keeps
+    /// in memory.
+    fn power_cut(&mut self, _now: Time) {}
+
+    /// What the drive's mechanism has done so far, for whom. Models without a mechanism have done
+    /// nothing.
+    fn work(&self) -> Work {
+        Work::default()
+    }
 }
 
 /// Each request takes a random time of its own, whatever else is under way: for simulations that
@@ -38,7 +108,8 @@ impl RandomLatency {
 }
 
 impl Timing for RandomLatency {
-    fn schedule(&mut self, now: Time, _: &Request) -> Time {
-        now + self.random.random_range(self.min..=self.max)
+    fn submit(&mut self, now: Time, _: u64, _: &Command) -> Progress {
+        let latency = self.random.random_range(self.min..=self.max);
+        Progress::Decided { start: now, end: now + latency }
     }
 }

@@ -2,6 +2,7 @@
 
 mod conformance;
 mod cut_oracle;
+mod drives;
 mod faults;
 mod geometries;
 mod images;

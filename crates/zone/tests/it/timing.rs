@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use terrace_env::random::{Random, Rng};
 use terrace_env::{Cause, IoBuf, Lba, Time, ZoneId, runner};
-use terrace_zone::emulator::{RandomLatency, Timing};
+use terrace_zone::emulator::{Command, Progress, RandomLatency, RequestKind, Timing};
 use terrace_zone::{Device, DeviceError, Emulator, Op, PowerCut, Request};
 
 use crate::geometries;
@@ -15,8 +15,8 @@ const CAUSE: Cause = Cause::Client;
 struct Fixed(Duration);
 
 impl Timing for Fixed {
-    fn schedule(&mut self, now: Time, _: &Request) -> Time {
-        now + self.0
+    fn submit(&mut self, now: Time, _: u64, _: &Command) -> Progress {
+        Progress::Decided { start: now, end: now + self.0 }
     }
 }
 
@@ -68,8 +68,21 @@ fn random_latencies_stay_in_their_range_and_repeat_with_their_seed() {
     let (min, max) = (Duration::from_micros(10), Duration::from_micros(50));
     let draw = |seed| {
         let mut latency = RandomLatency::new(min, max, seed);
-        let request = Request { op: Op::Flush, cause: CAUSE };
-        (0..100).map(|_| latency.schedule(Time(7), &request) - Time(7)).collect::<Vec<_>>()
+        let command = Command {
+            kind: RequestKind::Flush,
+            cause: CAUSE,
+            lba: Lba(0),
+            blocks: 0,
+            zone: None,
+            append: false,
+            forced: false,
+            refused: false,
+        };
+        let mut next = |ticket| match latency.submit(Time(7), ticket, &command) {
+            Progress::Decided { end, .. } => end - Time(7),
+            undecided => panic!("{undecided:?}"),
+        };
+        (0..100).map(&mut next).collect::<Vec<_>>()
     };
     assert!(draw(1).iter().all(|latency| (min..=max).contains(latency)));
     assert_eq!(draw(1), draw(1));

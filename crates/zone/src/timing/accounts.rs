@@ -1,0 +1,90 @@
+//! Where the time goes, by cause.
+//!
+//! Two views that do not add up to each other, on purpose. [`CauseTime::queued`] and
+//! [`CauseTime::service`] are what requests see: they overlap where several are under way, and a
+//! write that the cache takes sees next to nothing. [`Work`] is what the mechanism does: the head
+//! of a disk does one thing at a time, so its work adds up to at most the time that has passed, and
+//! a cached write shows up there under its cause when it reaches the medium.
+
+use std::time::Duration;
+
+use terrace_env::{Cause, Time};
+
+const CAUSES: usize = Cause::ALL.len();
+
+/// What the mechanism has done: the head of a disk, or all dies of an SSD together.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Work {
+    positioning: [u64; CAUSES],
+    transfer: [u64; CAUSES],
+}
+
+impl Work {
+    pub(super) fn add(&mut self, cause: Cause, positioning: u64, transfer: u64) {
+        self.positioning[cause as usize] += positioning;
+        self.transfer[cause as usize] += transfer;
+    }
+
+    /// Seeking, settling and waiting for the platter to turn. SSDs have none.
+    #[must_use]
+    pub fn positioning(&self, cause: Cause) -> Duration {
+        Duration::from_nanos(self.positioning[cause as usize])
+    }
+
+    /// Reading and writing the medium; for an SSD also erasing it, summed over dies.
+    #[must_use]
+    pub fn transfer(&self, cause: Cause) -> Duration {
+        Duration::from_nanos(self.transfer[cause as usize])
+    }
+}
+
+/// The times of one cause.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CauseTime {
+    /// Requests that were timed.
+    pub requests: u64,
+    /// What they waited before the drive began to serve them, summed.
+    pub queued: Duration,
+    /// What the drive took to serve them, summed.
+    pub service: Duration,
+    /// What the mechanism spent getting into position for them.
+    pub positioning: Duration,
+    /// What the mechanism spent moving their data.
+    pub transfer: Duration,
+}
+
+/// The device time of an emulated drive, by cause.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DeviceTime {
+    requests: [u64; CAUSES],
+    queued: [u64; CAUSES],
+    service: [u64; CAUSES],
+    work: Work,
+}
+
+impl DeviceTime {
+    /// Counts a request whose completion has been decided.
+    pub(crate) fn add(&mut self, cause: Cause, submitted: Time, start: Time, end: Time) {
+        let nanos = |later: Time, earlier: Time| later.0.saturating_sub(earlier.0);
+        self.requests[cause as usize] += 1;
+        self.queued[cause as usize] += nanos(start, submitted);
+        self.service[cause as usize] += nanos(end, start);
+    }
+
+    pub(crate) fn with_work(mut self, work: Work) -> Self {
+        self.work = work;
+        self
+    }
+
+    /// The times of one cause.
+    #[must_use]
+    pub fn of(&self, cause: Cause) -> CauseTime {
+        CauseTime {
+            requests: self.requests[cause as usize],
+            queued: Duration::from_nanos(self.queued[cause as usize]),
+            service: Duration::from_nanos(self.service[cause as usize]),
+            positioning: self.work.positioning(cause),
+            transfer: self.work.transfer(cause),
+        }
+    }
+}

@@ -1,0 +1,396 @@
+//! What the head does next, and when commands complete.
+//!
+//! 1. Each command takes the controller for its overhead, one after the other.
+//! 2. A read that the caches hold completes when it has gone over the cable. Any other waits for
+//!    the head.
+//! 3. A write is acknowledged when it is in the write cache, waiting for room first if need be. A
+//!    forced write completes when the head has written it, and what lies before it in the same
+//!    stretch.
+//! 4. Whenever the head is free it takes, of the commands and cached stretches it may choose among,
+//!    the one it reaches first (seek, settling and rotation together), unless one has been passed
+//!    over too often. Cached stretches take part when they are in a hurry - somebody waits for
+//!    them, a flush waits, or the cache is half full and not yet down to a quarter - or when
+//!    there has been nothing to read for a while.
+//! 5. After a read it reads on until it has something else to do.
+//! 6. A flush completes when everything is written that the cache held when it came; reads
+//!    that come after it wait for it.
+//! 7. Operations on zones take the controller, not the head.
+//!
+//! What the head does is decided when it is free, in the light of all that has been submitted by
+//! then: see [`Timing`] for how this keeps a history the same. The work of an idle disk is caught
+//! up with at the next call, in the order in which it would have been done.
+
+use std::collections::BTreeMap;
+
+use terrace_env::Time;
+
+use super::buffer::WriteBuffer;
+use super::parameters::{DiskParameters, Settings};
+use super::queue::{Flush, Queue, Read, Write};
+use super::segments::{Hit, Segments};
+use super::surface::Surface;
+use crate::Geometry;
+use crate::emulator::{Command, Progress, RequestKind, Timing};
+use crate::timing::{Scale, Work};
+
+/// A hard disk.
+#[derive(Clone, Debug)]
+pub struct Disk {
+    settings: Settings,
+    surface: Surface,
+    logical_block: u64,
+    zone_bytes: u64,
+    buffer: WriteBuffer,
+    segments: Segments,
+    queue: Queue,
+    /// Where the head is when it is not reading ahead: after this byte.
+    head: u64,
+    free_at: u64,
+    controller_free: u64,
+    cable_free: u64,
+    /// The write cache was half full and is not yet down to a quarter.
+    crowded: bool,
+    last_read: u64,
+    /// Time spent writing since a revolution was last lost.
+    written: u64,
+    decided: BTreeMap<u64, Progress>,
+    work: Work,
+}
+
+/// What the head may do next.
+#[derive(Clone, Copy, Debug)]
+enum Choice {
+    /// Serves the read at this index.
+    Read(usize),
+    /// Writes the cached stretch that starts here.
+    Drain(u64),
+}
+
+impl Disk {
+    /// A disk of the given geometry: that of the whole drive, not of the part that is used.
+    pub(in crate::timing) fn new(
+        parameters: &DiskParameters,
+        geometry: &Geometry,
+        scale: Scale,
+    ) -> Self {
+        let settings = parameters.settings(scale);
+        let logical_block = u64::from(geometry.logical_block);
+        let zone_bytes = geometry.zone_size * logical_block;
+        let conventional = match geometry.conventional.first() {
+            Some(run) if run.start == 0 => u64::from(run.end) * zone_bytes,
+            _ => 0,
+        };
+        let capacity = geometry.blocks() * logical_block;
+        let surface = Surface::new(&settings, capacity, conventional, zone_bytes);
+        Self {
+            segments: Segments::new(settings.read_segment, settings.read_segments),
+            surface,
+            settings,
+            logical_block,
+            zone_bytes,
+            buffer: WriteBuffer::default(),
+            queue: Queue::default(),
+            head: 0,
+            free_at: 0,
+            controller_free: 0,
+            cable_free: 0,
+            crowded: false,
+            last_read: 0,
+            written: 0,
+            decided: BTreeMap::new(),
+            work: Work::default(),
+        }
+    }
+
+    fn decide(&mut self, ticket: u64, start: u64, end: u64) {
+        let progress = Progress::Decided { start: Time(start), end: Time(end) };
+        self.decided.insert(ticket, progress);
+    }
+
+    /// Moves bytes over the cable from `now` on; gives when they have arrived.
+    fn cable(&mut self, now: u64, bytes: u64) -> u64 {
+        self.cable_free = self.cable_free.max(now) + self.settings.interface_rate.nanos(bytes);
+        self.cable_free
+    }
+
+    /// Makes the decisions that fall due by `now`, in their order.
+    fn advance(&mut self, now: u64) {
+        while let Some(at) = self.next_decision()
+            && at <= now
+        {
+            self.admit_writes(at);
+            self.end_flushes(at);
+            match self.choose(at) {
+                Some(Choice::Read(index)) => self.serve(index, at),
+                Some(Choice::Drain(start)) => self.drain(start, at),
+                None => {}
+            }
+        }
+    }
+
+    /// When there will be something to decide.
+    fn next_decision(&self) -> Option<u64> {
+        let reads = self.queue.eligible(self.settings.queue_depth).map(|(_, read)| read.visible);
+        let flush = self.queue.flushes.front().map(|flush| flush.visible);
+        let write = self.queue.writes.front().map(|write| write.visible);
+        let due = [reads.min(), flush, write, self.drain_due()];
+        due.into_iter().flatten().min().map(|due| due.max(self.free_at))
+    }
+
+    /// When the head may turn to the write cache, were it free.
+    fn drain_due(&self) -> Option<u64> {
+        let oldest = self.buffer.oldest()?;
+        let hurry = match self.queue.flushes.front() {
+            Some(flush) => oldest.number < flush.limit,
+            None => self.crowded || !self.queue.writes.is_empty(),
+        };
+        let idle = self.queue.flushes.is_empty() && self.queue.reads.is_empty();
+        let due = match (hurry, idle) {
+            (true, _) => Some(oldest.born),
+            (_, true) => Some(oldest.born.max(self.last_read + self.settings.drain_delay)),
+            _ => None,
+        };
+        due.into_iter().chain(self.buffer.forced_since()).min()
+    }
+
+    /// Lets writes into the cache as far as there is room.
+    fn admit_writes(&mut self, now: u64) {
+        while let Some(write) = self.queue.writes.front()
+            && write.visible <= now
+            && self.has_room(write.end - write.start)
+        {
+            let write = self.queue.writes.pop_front().expect("the write just seen");
+            self.admit(&write, now);
+        }
+    }
+
+    fn has_room(&self, bytes: u64) -> bool {
+        self.buffer.is_empty() || self.buffer.bytes() + bytes <= self.settings.write_cache
+    }
+
+    fn admit(&mut self, write: &Write, now: u64) {
+        let Write { ticket, start, end, cause, .. } = *write;
+        let arrived = self.cable(now, end - start);
+        let barrier = self.queue.flushes.back().map_or(0, |flush| flush.limit);
+        let forced = (write.forced || self.settings.write_cache == 0).then_some(ticket);
+        self.buffer.insert((start, end), cause, now, barrier, forced);
+        self.segments.overwrite(start, end);
+        self.crowded |= self.buffer.bytes() > self.settings.write_cache / 2;
+        if forced.is_none() {
+            self.decide(ticket, now, arrived);
+        }
+    }
+
+    fn end_flushes(&mut self, now: u64) {
+        while let Some(flush) = self.queue.flushes.front()
+            && flush.visible <= now
+            && self.buffer.oldest().is_none_or(|oldest| oldest.number >= flush.limit)
+        {
+            let (ticket, visible) = (flush.ticket, flush.visible);
+            self.queue.flushes.pop_front();
+            self.decide(ticket, visible, now);
+        }
+    }
+
+    /// What the head does at `now`: what it reaches first, or what has waited too long.
+    fn choose(&self, now: u64) -> Option<Choice> {
+        let head = self.segments.position(&self.surface, now).unwrap_or(self.head);
+        let from = self.surface.place(head.saturating_sub(1)).track;
+        let mut best: Option<((bool, u64), Choice)> = None;
+        let mut offer = |cost: u64, passed: u32, choice: Choice| {
+            let rank = (passed < self.settings.overtaking_max, cost);
+            if best.is_none_or(|(least, _)| rank < least) {
+                best = Some((rank, choice));
+            }
+        };
+        for (index, read) in self.queue.eligible(self.settings.queue_depth) {
+            if read.visible <= now {
+                let hit = self.segments.find(&self.surface, now, read.start, read.end);
+                let cost = match hit {
+                    Some(_) => 0,
+                    None => self.surface.reach(from, &read.place, now, false),
+                };
+                offer(cost, read.passed, Choice::Read(index));
+            }
+        }
+        for start in self.drainable(now, head) {
+            let stretch = self.buffer.stretch(start);
+            if stretch.born <= now {
+                let cost = self.surface.reach(from, &self.surface.place(start), now, true);
+                offer(cost, stretch.passed, Choice::Drain(start));
+            }
+        }
+        best.map(|(_, choice)| choice)
+    }
+
+    /// The cached stretches that the head may turn to.
+    fn drainable(&self, now: u64, head: u64) -> Vec<u64> {
+        let window = self.settings.write_window;
+        if self.drain_due().is_none_or(|due| now < due) {
+            return Vec::new();
+        }
+        let mut starts: Vec<u64> = self.buffer.forced().collect();
+        if let Some(flush) = self.queue.flushes.front() {
+            starts.extend(self.buffer.by_age(flush.limit, window));
+            return starts;
+        }
+        let hurry = self.crowded || !self.queue.writes.is_empty();
+        let idle = self.queue.reads.is_empty() && starts.is_empty();
+        if hurry || idle {
+            starts.extend(self.buffer.by_age(u64::MAX, window));
+            starts.extend(self.buffer.from(head));
+        }
+        starts
+    }
+
+    fn serve(&mut self, index: usize, now: u64) {
+        let Read { ticket, start, end, cause, place, .. } = self.queue.take_read(index);
+        let free = match self.segments.find(&self.surface, now, start, end) {
+            Some(Hit::Cached) => {
+                self.segments.taken(&self.surface, now, end);
+                let arrived = self.cable(now, end - start);
+                return self.decide(ticket, now, arrived);
+            }
+            Some(Hit::Streaming { end: passed }) => {
+                self.work.add(cause, 0, passed.saturating_sub(now));
+                passed.max(now)
+            }
+            None => {
+                let from = self.leave(now);
+                let reach = self.surface.reach(from, &place, now, false);
+                let pass = self.surface.pass(start, end - start);
+                self.work.add(cause, reach, pass);
+                now + reach + pass
+            }
+        };
+        self.segments.read(&self.surface, free, start, end);
+        self.head = end;
+        self.free_at = free;
+        self.last_read = free;
+        self.decide(ticket, now, free);
+    }
+
+    /// Ends reading ahead; gives the track that the head is on.
+    fn leave(&mut self, now: u64) -> u64 {
+        self.head = self.segments.stop(&self.surface, now).unwrap_or(self.head);
+        self.surface.place(self.head.saturating_sub(1)).track
+    }
+
+    fn drain(&mut self, start: u64, now: u64) {
+        let from = self.leave(now);
+        let taken = self.buffer.take(start, self.settings.drain_size);
+        let reach = self.surface.reach(from, &self.surface.place(start), now, true);
+        let mut pass = self.surface.pass(start, taken.end - start);
+        for waiter in taken.waiters {
+            let written = now + reach + self.surface.pass(start, waiter.end - start);
+            self.decide(waiter.ticket, now, written);
+        }
+        self.written += pass;
+        let retry = self.settings.write_retry * self.surface.revolution();
+        if retry > 0 && self.written >= retry {
+            let lost = self.written / retry;
+            self.written %= retry;
+            pass += lost * self.surface.revolution();
+        }
+        self.work.add(taken.cause, reach, pass);
+        self.head = taken.end;
+        self.free_at = now + reach + pass;
+        self.crowded &= self.buffer.bytes() > self.settings.write_cache / 4;
+    }
+
+    /// The bytes on the platters that a command is about.
+    fn bytes(&self, command: &Command) -> (u64, u64) {
+        let start = self.surface.physical(command.lba.0 * self.logical_block);
+        (start, start + command.blocks * self.logical_block)
+    }
+
+    fn submit_read(&mut self, ticket: u64, now: u64, visible: u64, command: &Command) {
+        let (start, end) = self.bytes(command);
+        let read_ahead = self.segments.find(&self.surface, now, start, end);
+        if self.buffer.holds(start, end) || read_ahead == Some(Hit::Cached) {
+            self.segments.taken(&self.surface, now, end);
+            let arrived = self.cable(visible, end - start);
+            return self.decide(ticket, now, arrived);
+        }
+        let (place, cause) = (self.surface.place(start), command.cause);
+        self.queue.reads.push_back(Read { ticket, start, end, cause, place, visible, passed: 0 });
+    }
+
+    fn submit_write(&mut self, ticket: u64, visible: u64, command: &Command) {
+        let (start, end) = self.bytes(command);
+        let (cause, forced) = (command.cause, command.forced);
+        let write = Write { ticket, start, end, cause, visible, forced };
+        if self.queue.writes.is_empty() && self.has_room(end - start) {
+            self.admit(&write, visible);
+        } else {
+            self.queue.writes.push_back(write);
+        }
+    }
+
+    /// An operation on a zone takes the controller for so long.
+    fn operate(&mut self, ticket: u64, visible: u64, command: &Command, cost: u64) {
+        if let (RequestKind::Reset, Some((zone, _))) = (command.kind, command.zone) {
+            let start = self.surface.physical(u64::from(zone.0) * self.zone_bytes);
+            self.buffer.discard(start, start + self.zone_bytes);
+        }
+        self.controller_free = visible + cost;
+        self.decide(ticket, visible, visible + cost);
+    }
+
+    fn progress(&mut self, ticket: u64, now: Time) -> Progress {
+        if let Some(progress) = self.decided.remove(&ticket) {
+            return progress;
+        }
+        let next = self.next_decision();
+        let ask = Time(next.expect("a decision ahead while a command waits"));
+        assert!(ask > now, "ticket {ticket} is undecided at {now} with a decision due at {ask}");
+        Progress::Undecided { ask }
+    }
+}
+
+impl Timing for Disk {
+    fn submit(&mut self, now: Time, ticket: u64, command: &Command) -> Progress {
+        self.advance(now.0);
+        let visible = self.controller_free.max(now.0) + self.settings.command_overhead;
+        self.controller_free = visible;
+        match command.kind {
+            _ if command.refused => self.decide(ticket, now.0, visible),
+            RequestKind::Read => self.submit_read(ticket, now.0, visible, command),
+            RequestKind::Write => self.submit_write(ticket, visible, command),
+            RequestKind::Flush => {
+                let limit = self.buffer.next_number();
+                self.queue.flushes.push_back(Flush { ticket, limit, visible });
+            }
+            RequestKind::Reset => {
+                self.operate(ticket, visible, command, self.settings.zone_reset);
+            }
+            RequestKind::Finish => {
+                self.operate(ticket, visible, command, self.settings.zone_finish);
+            }
+            RequestKind::Open | RequestKind::Close => self.operate(ticket, visible, command, 0),
+        }
+        self.advance(now.0);
+        self.progress(ticket, now)
+    }
+
+    fn poll(&mut self, now: Time, ticket: u64) -> Progress {
+        self.advance(now.0);
+        self.progress(ticket, now)
+    }
+
+    fn power_cut(&mut self, now: Time) {
+        self.advance(now.0);
+        self.buffer.clear();
+        self.segments.clear();
+        self.queue.clear();
+        self.decided.clear();
+        self.crowded = false;
+        self.free_at = now.0;
+        self.controller_free = now.0;
+        self.cable_free = now.0;
+    }
+
+    fn work(&self) -> Work {
+        self.work.clone()
+    }
+}

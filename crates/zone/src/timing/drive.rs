@@ -1,0 +1,348 @@
+//! Drives as data: geometry, parameters and published figures, read from a small file.
+
+use std::path::Path;
+
+use serde::Deserialize;
+use terrace_env::ByteCount;
+
+use super::disk::DiskParameters;
+use super::flash::FlashParameters;
+use super::{Disk, Flash, Published, Scale, Size, Sourced};
+use crate::emulator::Timing;
+use crate::{Geometry, GeometryError};
+
+/// The files of the drives that come with the project, by name.
+const FILES: [(&str, &str); 6] = [
+    ("seagate-st13125nm007", include_str!("drives/seagate-st13125nm007.toml")),
+    ("hgst-hsh721414al", include_str!("drives/hgst-hsh721414al.toml")),
+    ("hitachi-hua72303", include_str!("drives/hitachi-hua72303.toml")),
+    ("seagate-st1000dm003", include_str!("drives/seagate-st1000dm003.toml")),
+    ("wd-zn540", include_str!("drives/wd-zn540.toml")),
+    ("cosmos-openssd", include_str!("drives/cosmos-openssd.toml")),
+];
+
+/// A drive that cannot be had.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum DriveError {
+    /// There is neither a drive nor a file of this name.
+    #[error("expected the path of a drive file or one of {known}, found {name:?}")]
+    Unknown {
+        /// What was asked for.
+        name: String,
+        /// The drives there are.
+        known: String,
+    },
+    /// The file cannot be read, or does not have the form of a drive file.
+    #[error("{file}: {problem}")]
+    Malformed {
+        /// The file.
+        file: String,
+        /// What is wrong, and where.
+        problem: String,
+    },
+    /// A value that no drive can have.
+    #[error("{file}: {what}: expected {expected}, found {got}")]
+    Impossible {
+        /// The file.
+        file: String,
+        /// The field.
+        what: &'static str,
+        /// What it must be.
+        expected: String,
+        /// What it is.
+        got: String,
+    },
+}
+
+/// What a drive stores its bytes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Media {
+    /// Platters: the times come from a [`Disk`].
+    Disk,
+    /// Flash: the times come from a [`Flash`].
+    Flash,
+}
+
+/// A drive of a published experiment.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Drive {
+    file: DriveFile,
+    geometry: Geometry,
+}
+
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct DriveFile {
+    name: String,
+    title: String,
+    about: String,
+    geometry: Shape,
+    disk: Option<DiskParameters>,
+    flash: Option<FlashParameters>,
+    #[serde(default)]
+    published: Vec<Published>,
+}
+
+/// The shape of the drive.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Shape {
+    /// Whether it has zones that must be written sequentially. A drive that has none is given the
+    /// zones below when it is emulated, as if it were one that has.
+    zoned: Sourced<bool>,
+    zones: Sourced<u32>,
+    zone_size: Sourced<Size>,
+    zone_capacity: Option<Sourced<Size>>,
+    /// Conventional zones, which have the lowest addresses.
+    conventional: Sourced<u32>,
+    logical_block: Sourced<u32>,
+    physical_block: Sourced<u32>,
+    max_open: Option<Sourced<u32>>,
+    max_active: Option<Sourced<u32>>,
+    max_append: Option<Sourced<Size>>,
+}
+
+impl Shape {
+    fn geometry(&self) -> Geometry {
+        let block = u64::from(self.logical_block.value.max(1));
+        let size = self.zone_size.value.0 / block;
+        let value = |limit: &Option<Sourced<u32>>| limit.as_ref().map(|limit| limit.value);
+        let append = self.max_append.as_ref().map(|limit| limit.value.0 / block);
+        let conventional = self.conventional.value;
+        Geometry {
+            logical_block: self.logical_block.value,
+            physical_block: self.physical_block.value,
+            zone_size: size,
+            zone_capacity: self.zone_capacity.as_ref().map_or(size, |it| it.value.0 / block),
+            zones: self.zones.value,
+            last_zone_size: None,
+            conventional: (conventional > 0).then_some(0..conventional).into_iter().collect(),
+            max_open: value(&self.max_open),
+            max_active: value(&self.max_active),
+            max_append: append.map(|blocks| u32::try_from(blocks).unwrap_or(u32::MAX)),
+        }
+    }
+
+    fn sources(&self) -> Vec<(&'static str, &str)> {
+        let mut sources = vec![
+            ("zoned", self.zoned.source.as_str()),
+            ("zones", &self.zones.source),
+            ("zone_size", &self.zone_size.source),
+            ("conventional", &self.conventional.source),
+            ("logical_block", &self.logical_block.source),
+            ("physical_block", &self.physical_block.source),
+        ];
+        let sizes = [("zone_capacity", &self.zone_capacity), ("max_append", &self.max_append)];
+        let counts = [("max_open", &self.max_open), ("max_active", &self.max_active)];
+        sources
+            .extend(sizes.into_iter().filter_map(|(what, it)| Some((what, &*it.as_ref()?.source))));
+        sources.extend(
+            counts.into_iter().filter_map(|(what, it)| Some((what, &*it.as_ref()?.source))),
+        );
+        sources
+    }
+}
+
+impl Drive {
+    /// The names of the drives that come with the project.
+    pub fn names() -> impl Iterator<Item = &'static str> {
+        FILES.iter().map(|(name, _)| *name)
+    }
+
+    /// All drives that come with the project.
+    ///
+    /// # Panics
+    /// Never: a test reads them all.
+    #[must_use]
+    pub fn all() -> Vec<Self> {
+        let read = |(name, text): &(&str, &str)| Self::parse(name, text);
+        FILES.iter().map(|file| read(file).expect("a drive file of the project")).collect()
+    }
+
+    /// The drive of this name, or in the file at this path.
+    pub fn find(name: &str) -> Result<Self, DriveError> {
+        if let Some((name, text)) = FILES.iter().find(|(known, _)| *known == name) {
+            return Self::parse(name, text);
+        }
+        let path = Path::new(name);
+        if path.extension().is_none() && !path.exists() {
+            let known = Self::names().collect::<Vec<_>>().join(", ");
+            return Err(DriveError::Unknown { name: name.to_owned(), known });
+        }
+        let text = std::fs::read_to_string(path).map_err(|error| DriveError::Malformed {
+            file: name.to_owned(),
+            problem: error.to_string(),
+        })?;
+        Self::parse(name, &text)
+    }
+
+    /// Reads a drive file; `name` is what errors call it.
+    pub fn parse(name: &str, text: &str) -> Result<Self, DriveError> {
+        let file: DriveFile = toml::from_str(text).map_err(|error| DriveError::Malformed {
+            file: name.to_owned(),
+            problem: error.to_string(),
+        })?;
+        let impossible = |what: &'static str, expected: String, got: String| {
+            Err(DriveError::Impossible { file: name.to_owned(), what, expected, got })
+        };
+        let geometry = file.geometry.geometry();
+        if let Err(GeometryError { what, expected, got }) = geometry.validate() {
+            return impossible(what, expected, got);
+        }
+        let flaw = match (&file.disk, &file.flash) {
+            (Some(disk), None) => disk.flaw(),
+            (None, Some(flash)) => flash.flaw(&geometry),
+            (disk, flash) => {
+                let parts = usize::from(disk.is_some()) + usize::from(flash.is_some());
+                Some(("disk, flash", "one of the two parts", format!("{parts} of them")))
+            }
+        };
+        match flaw {
+            Some((what, expected, got)) => impossible(what, expected.to_owned(), got),
+            None => Ok(Self { file, geometry }),
+        }
+    }
+
+    /// Its name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.file.name
+    }
+
+    /// Maker and model.
+    #[must_use]
+    pub fn title(&self) -> &str {
+        &self.file.title
+    }
+
+    /// Where it was used, and how far its parameters can be trusted.
+    #[must_use]
+    pub fn about(&self) -> &str {
+        &self.file.about
+    }
+
+    /// What it stores its bytes on.
+    #[must_use]
+    pub fn media(&self) -> Media {
+        if self.file.disk.is_some() { Media::Disk } else { Media::Flash }
+    }
+
+    /// Whether the real drive has zones that must be written sequentially.
+    #[must_use]
+    pub fn is_zoned(&self) -> bool {
+        self.file.geometry.zoned.value
+    }
+
+    /// The figures that others have published of it.
+    #[must_use]
+    pub fn published(&self) -> &[Published] {
+        &self.file.published
+    }
+
+    /// Each parameter's name and source.
+    #[must_use]
+    pub fn sources(&self) -> Vec<(&'static str, &str)> {
+        let mut sources = self.file.geometry.sources();
+        sources.extend(self.file.disk.iter().flat_map(DiskParameters::sources));
+        sources.extend(self.file.flash.iter().flat_map(FlashParameters::sources));
+        sources
+    }
+
+    /// The shape of the whole drive at a scale: as many zones, each of them smaller. Zones that no
+    /// longer hold whole physical blocks are rounded down.
+    ///
+    /// # Errors
+    /// When nothing is left of a zone.
+    pub fn geometry(&self, scale: Scale) -> Result<Geometry, GeometryError> {
+        let full = &self.geometry;
+        let step = full.physical_step();
+        let smaller = |blocks: u64| blocks / scale.divisor() / step * step;
+        let geometry = Geometry {
+            zone_size: smaller(full.zone_size),
+            zone_capacity: smaller(full.zone_capacity),
+            max_append: full.max_append.map(|most| most.min(smaller(full.zone_capacity) as u32)),
+            ..full.clone()
+        };
+        geometry.validate()?;
+        Ok(geometry)
+    }
+
+    /// The same, cut off after the zones that `size` bytes need: the outer part of a disk. The
+    /// model of the times remains that of the whole drive.
+    ///
+    /// # Errors
+    /// When not even a zone is left.
+    pub fn geometry_of(&self, scale: Scale, size: ByteCount) -> Result<Geometry, GeometryError> {
+        let whole = self.geometry(scale)?;
+        let zone = whole.zone_size * u64::from(whole.logical_block);
+        let zones = u32::try_from(size.0 / zone).unwrap_or(u32::MAX).min(whole.zones);
+        let cut = |run: &std::ops::Range<u32>| run.start..run.end.min(zones);
+        let conventional = whole.conventional.iter().map(cut).filter(|run| !run.is_empty());
+        let geometry = Geometry { zones, conventional: conventional.collect(), ..whole.clone() };
+        geometry.validate()?;
+        Ok(geometry)
+    }
+
+    /// The model of its times at a scale, at rest at time zero.
+    ///
+    /// # Errors
+    /// As [`geometry`](Self::geometry).
+    pub fn timing(&self, scale: Scale) -> Result<Box<dyn Timing>, GeometryError> {
+        let geometry = self.geometry(scale)?;
+        Ok(match (&self.file.disk, &self.file.flash) {
+            (Some(disk), _) => Box::new(Disk::new(disk, &geometry, scale)),
+            (_, Some(flash)) => Box::new(Flash::new(flash, &geometry, scale)),
+            _ => unreachable!("a drive file without a model is refused"),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_drive_is_found_by_its_name_and_says_where_its_values_are_from() {
+        for name in Drive::names() {
+            let drive = Drive::find(name).unwrap();
+            assert_eq!(drive.name(), name);
+            for (what, source) in drive.sources() {
+                assert!(source.len() > 5, "{name}: {what}: {source:?}");
+            }
+            for figure in drive.published() {
+                assert!(figure.source.len() > 5, "{name}: {:?}", figure.job);
+            }
+            assert!(drive.timing("1/64".parse().unwrap()).is_ok());
+        }
+        assert_eq!(Drive::all().len(), FILES.len());
+    }
+
+    #[test]
+    fn a_wrong_file_says_what_was_expected_and_where() {
+        let good = FILES[0].1;
+        let parse = |from: &str, to: &str| {
+            let text = good.replacen(from, to, 1);
+            assert_ne!(text, good, "{from}");
+            Drive::parse("test.toml", &text).unwrap_err().to_string()
+        };
+        assert!(parse("value = 7200", "value = 7").contains("rpm: expected 300 to 30000"));
+        assert!(parse("rpm", "rmp").contains("unknown field `rmp`"));
+        assert!(parse("MB/s", "furlongs").contains("expected a rate"));
+        assert!(parse("[disk]", "[disc]").contains("disc"));
+        assert!(parse("sequential-read", "sequential-rad").contains("sequential-write"));
+        let unknown = Drive::find("st3").unwrap_err().to_string();
+        assert!(unknown.contains("wd-zn540") && unknown.contains("\"st3\""), "{unknown}");
+    }
+
+    #[test]
+    fn a_smaller_drive_has_as_many_zones_and_a_part_of_it_has_fewer() {
+        let drive = Drive::find("hgst-hsh721414al").unwrap();
+        let scale = "1/16".parse().unwrap();
+        let (full, small) = (drive.geometry(Scale::FULL).unwrap(), drive.geometry(scale).unwrap());
+        assert_eq!((small.zones, small.zone_size * 16), (full.zones, full.zone_size));
+        let part = drive.geometry_of(scale, ByteCount::gib(10)).unwrap();
+        assert_eq!((part.zones, part.zone_size), (640, small.zone_size));
+        assert!(drive.geometry_of(scale, ByteCount::mib(1)).is_err());
+        assert!(drive.geometry("1/100000000".parse().unwrap()).is_err());
+    }
+}

@@ -1,0 +1,126 @@
+//! What dies and channels are busy with.
+//!
+//! A die does one thing at a time. Programs and erases queue behind each other; reads queue among
+//! themselves and go first: a read waits for the program that is under way, or until that is
+//! suspended, and pushes back the programs behind it. A channel carries one transfer at a time.
+//!
+//! A die keeps the page it read last in its register until it programs or erases: reads of the same
+//! page need no second read operation.
+//!
+//! Programs that were pushed back complete later than their writes were told: only how soon the
+//! buffer has room again depends on it.
+
+/// One die.
+#[derive(Clone, Copy, Debug, Default)]
+struct Die {
+    /// When the reads are done that it has taken.
+    reads_end: u64,
+    /// When the programs and erases are done that it has taken.
+    programs_end: u64,
+    /// The page in its register.
+    page: Option<u64>,
+}
+
+/// All dies and channels.
+#[derive(Clone, Debug)]
+pub(super) struct Dies {
+    dies: Vec<Die>,
+    channels: Vec<u64>,
+    suspend: u64,
+}
+
+impl Dies {
+    pub(super) fn new(dies: usize, channels: usize, suspend: u64) -> Self {
+        Self { dies: vec![Die::default(); dies], channels: vec![0; channels], suspend }
+    }
+
+    /// Takes the channel of a die for so long, from `now` on; gives when the transfer is done.
+    fn transfer(&mut self, die: usize, now: u64, nanos: u64) -> u64 {
+        let channel = die % self.channels.len();
+        let free = &mut self.channels[channel];
+        *free = (*free).max(now) + nanos;
+        *free
+    }
+
+    /// Reads `page` from a die at `now`, for `nanos`, then moves the data in `transfer`; gives when
+    /// the controller has it. `program` is how long a program takes.
+    pub(super) fn read(
+        &mut self,
+        (die, page): (usize, u64),
+        now: u64,
+        nanos: u64,
+        transfer: u64,
+        program: u64,
+    ) -> u64 {
+        let state = &mut self.dies[die];
+        if state.page == Some(page) {
+            let ready = now.max(state.reads_end);
+            return self.transfer(die, ready, transfer);
+        }
+        state.page = Some(page);
+        let mut start = now.max(state.reads_end);
+        if state.programs_end > start {
+            // Programs are done one after the other up to the last: one ends when a whole number
+            // of them is left.
+            let under_way = (state.programs_end - start) % program.max(1);
+            start += under_way.min(self.suspend);
+            state.programs_end += nanos;
+        }
+        state.reads_end = start + nanos;
+        let end = state.reads_end;
+        self.transfer(die, end, transfer)
+    }
+
+    /// Moves data to a die from `now` on, in `transfer`, then programs it for `nanos`; gives when
+    /// that is done.
+    pub(super) fn program(&mut self, die: usize, now: u64, nanos: u64, transfer: u64) -> u64 {
+        let moved = self.transfer(die, now, transfer);
+        self.occupy(die, moved, nanos)
+    }
+
+    /// Keeps a die busy for so long, after what it has to program already.
+    pub(super) fn occupy(&mut self, die: usize, now: u64, nanos: u64) -> u64 {
+        let state = &mut self.dies[die];
+        state.page = None;
+        state.programs_end = state.programs_end.max(state.reads_end).max(now) + nanos;
+        state.programs_end
+    }
+
+    /// When everything is programmed.
+    pub(super) fn programs_end(&self) -> u64 {
+        self.dies.iter().map(|die| die.programs_end).max().unwrap_or(0)
+    }
+
+    /// The power fails: nothing is under way any more.
+    pub(super) fn stop(&mut self, now: u64) {
+        for die in &mut self.dies {
+            *die = Die { reads_end: now, programs_end: now, page: None };
+        }
+        self.channels.fill(now);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_read_goes_before_the_programs_that_wait_and_after_the_one_under_way() {
+        let mut dies = Dies::new(2, 1, u64::MAX);
+        for end in [100, 200, 300] {
+            assert_eq!(dies.program(0, 0, 100, 0), end);
+        }
+        assert_eq!(dies.read((0, 7), 130, 10, 0, 100), 210);
+        assert_eq!(dies.read((1, 7), 130, 10, 0, 100), 210, "the channel carries one at a time");
+        assert_eq!(dies.program(0, 130, 100, 0), 410);
+    }
+
+    #[test]
+    fn a_program_that_can_be_suspended_is_not_waited_for() {
+        let mut dies = Dies::new(1, 1, 5);
+        dies.program(0, 0, 100, 0);
+        assert_eq!(dies.read((0, 7), 20, 10, 1, 100), 36);
+        assert_eq!(dies.read((0, 7), 40, 10, 1, 100), 41, "the page is in the register");
+        assert_eq!(dies.read((0, 8), 40, 10, 1, 100), 56);
+    }
+}
