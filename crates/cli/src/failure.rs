@@ -8,7 +8,9 @@ use std::path::Path;
 
 use terrace_env::store::StoreError;
 use terrace_lab::bench::BenchError;
+use terrace_lab::drives::MeasureError;
 use terrace_zone::DeviceError;
+use terrace_zone::timing::DriveError;
 
 /// The kinds of failure that a script may want to tell apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,6 +98,22 @@ impl From<DeviceError> for Failure {
             _ => Kind::Failed,
         };
         Self::new(kind, error.to_string())
+    }
+}
+
+impl From<DriveError> for Failure {
+    fn from(error: DriveError) -> Self {
+        let kind = match &error {
+            DriveError::Unknown { .. } => Kind::NotFound,
+            DriveError::Malformed { .. } | DriveError::Impossible { .. } => Kind::Usage,
+        };
+        Self::new(kind, error.to_string())
+    }
+}
+
+impl From<MeasureError> for Failure {
+    fn from(error: MeasureError) -> Self {
+        Self::new(Kind::Failed, error.to_string())
     }
 }
 

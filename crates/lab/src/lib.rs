@@ -2,10 +2,12 @@
 //!
 //! [`crash`] is the crash simulator; [`model`] plays scripts of all operations against ordered
 //! maps; [`linearizability`] judges what threads saw; [mod@bench] measures what operations cost in
-//! real time, [`workload`] says what clients do. Virtual time and reports follow.
+//! real time, [`workload`] says what clients do. [`drives`] holds the timing models of
+//! drives against published figures. Virtual time and reports follow.
 
 pub mod bench;
 pub mod crash;
+pub mod drives;
 pub mod linearizability;
 pub mod model;
 pub mod workload;

@@ -3,8 +3,8 @@
 use clap::{Parser, Subcommand};
 
 use super::{
-    bench, check, completions, delete, demo, device, dump, export, files, format, get, import, man,
-    put, scan, stats, zones,
+    bench, check, completions, delete, demo, device, dump, export, files, format, get, import, lab,
+    man, put, scan, stats, zones,
 };
 use crate::failure::Failure;
 use crate::output::Output;
@@ -65,6 +65,9 @@ pub(crate) enum Command {
     Bench(bench::Bench),
     /// Take apart what is on the medium: tables, logs, the journal, the superblock
     Dump(dump::Dump),
+    /// Run experiments in virtual time
+    #[command(subcommand)]
+    Lab(lab::Lab),
     /// Print completions for a shell
     Completions(completions::Completions),
     /// Write the manual pages
@@ -90,6 +93,7 @@ impl Command {
             Self::Check(command) => command.run(output),
             Self::Bench(command) => command.run(output),
             Self::Dump(command) => command.run(output),
+            Self::Lab(command) => command.run(output),
             Self::Completions(command) => command.run(),
             Self::Man(command) => command.run(output),
         }

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use comfy_table::{CellAlignment, Table, presets};
 use serde::Serialize;
 use terrace_env::{ByteCount, ZoneId, runner};
+use terrace_zone::timing::{Drive, Scale};
 use terrace_zone::{Access, Device as _, Emulator, Geometry, ZoneReport, ZoneState, ZoneType};
 
 use crate::failure::{Failure, Kind};
@@ -34,6 +35,20 @@ impl Device {
 pub(crate) struct Create {
     /// The file to make; it must not be there yet
     image: PathBuf,
+    /// Give it the shape of a real drive, by name or by the path of a drive file: see
+    /// `terrace lab drives`
+    #[arg(
+        long,
+        value_name = "NAME",
+        conflicts_with_all = [
+            "zone_size", "zone_capacity", "conventional", "max_open", "max_active", "max_append",
+            "logical_block", "physical_block",
+        ]
+    )]
+    drive: Option<String>,
+    /// Make the zones of the real drive smaller by so much, such as 1/16
+    #[arg(long, value_name = "SCALE", requires = "drive", default_value = "1")]
+    scale: Scale,
     #[command(flatten)]
     shape: Shape,
 }
@@ -42,8 +57,9 @@ pub(crate) struct Create {
 #[derive(clap::Args)]
 pub(crate) struct Shape {
     /// Size of the address space; if it is no multiple of the zone size, the last zone is short
-    #[arg(long, value_name = "SIZE", default_value = "4GiB")]
-    size: ByteCount,
+    /// [default: 4GiB, or all of the real drive]
+    #[arg(long, value_name = "SIZE")]
+    size: Option<ByteCount>,
     /// From one zone's start to the next one's; need not be a power of two
     #[arg(long, value_name = "SIZE", default_value = "16MiB")]
     zone_size: ByteCount,
@@ -85,8 +101,9 @@ impl Shape {
             }
         };
         let zone_size = blocks("zone size", self.zone_size)?;
+        let size = self.size.unwrap_or(ByteCount::gib(4)).0;
         // Whole physical blocks; what is left over is not part of the drive.
-        let size = self.size.0 / self.physical_block.0.max(block) * self.physical_block.0 / block;
+        let size = size / self.physical_block.0.max(block) * self.physical_block.0 / block;
         let whole = size.checked_div(zone_size).unwrap_or(0);
         let rest = size.checked_rem(zone_size).unwrap_or(0);
         let narrow = |what: &str, number: u64| {
@@ -121,9 +138,16 @@ impl Shape {
 }
 
 impl Create {
+    fn geometry(&self) -> Result<Geometry, Failure> {
+        let Some(name) = &self.drive else { return self.shape.geometry() };
+        let size = self.shape.size.unwrap_or(ByteCount(u64::MAX));
+        let geometry = Drive::find(name)?.geometry_of(self.scale, size);
+        geometry.map_err(|error| Failure::new(Kind::Usage, format!("{name}: {error}")))
+    }
+
     fn run(&self, output: &Output) -> Result<(), Failure> {
         let uuid = runner::fork_random().uuid();
-        let drive = Emulator::create_image(&self.image, self.shape.geometry()?, uuid)?;
+        let drive = Emulator::create_image(&self.image, self.geometry()?, uuid)?;
         let summary = Summary::of(&self.image, drive.geometry());
         output.result(&summary, |out| {
             writeln!(out, "made {}", summary.line())?;

@@ -14,6 +14,7 @@ mod files;
 mod format;
 mod get;
 mod import;
+mod lab;
 mod man;
 mod put;
 mod scan;

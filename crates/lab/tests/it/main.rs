@@ -3,6 +3,7 @@
 #[cfg(feature = "canary")]
 mod canary;
 mod cuts;
+mod drives;
 mod flips;
 mod linearizability;
 mod model;

@@ -1,0 +1,132 @@
+//! `terrace lab validate-drives`
+
+use serde::Serialize;
+use terrace_lab::drives::{self, Comparison, Grid, Report};
+use terrace_zone::timing::{Drive, Figure, Job};
+
+use crate::failure::{Failure, Kind};
+use crate::output::Output;
+use crate::progress::Progress;
+
+/// Hold the timing models of drives against published figures.
+///
+/// Each published figure is measured again on the model, in virtual time; more than 10 % off is a
+/// failure. What was not published is measured over a grid of patterns, sizes, depths and places.
+#[derive(clap::Args)]
+pub(crate) struct ValidateDrives {
+    /// The drives, by name or by the path of a drive file [default: all that come with the program]
+    drives: Vec<String>,
+    /// What to measure besides published figures
+    #[arg(long, value_enum, default_value_t = Sweep::Coarse)]
+    sweep: Sweep,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Sweep {
+    /// Nothing
+    None,
+    /// 4 KiB and 1 MiB, one and 32 at once
+    Coarse,
+    /// 4 KiB to 1 MiB, one to 32 at once
+    Full,
+}
+
+/// A measurement in JSON.
+#[derive(Serialize)]
+struct Line {
+    drive: String,
+    pattern: &'static str,
+    region: &'static str,
+    request_bytes: u64,
+    depth: u32,
+    #[serde(flatten)]
+    result: Outcome,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Outcome {
+    Compared { unit: &'static str, model: f64, published: f64, ratio: f64, source: String },
+    Measured { bytes_per_second: u64, requests_per_second: f64, latency_seconds: f64 },
+}
+
+#[derive(Serialize)]
+struct Validated {
+    published: Vec<Line>,
+    sweep: Vec<Line>,
+    failures: usize,
+}
+
+impl ValidateDrives {
+    pub(super) fn run(&self, output: &Output) -> Result<(), Failure> {
+        let drives = match self.drives.as_slice() {
+            [] => Drive::all(),
+            names => names.iter().map(|name| Drive::find(name)).collect::<Result<_, _>>()?,
+        };
+        let progress = Progress::pieces("drives", drives.len() as u64);
+        let mut report = Report::default();
+        for drive in &drives {
+            report.comparisons.extend(drives::validate(drive)?);
+            let grid = match self.sweep {
+                Sweep::None => None,
+                Sweep::Coarse => Some(Grid::coarse()),
+                Sweep::Full => Some(Grid::full()),
+            };
+            if let Some(grid) = grid {
+                report.cells.extend(drives::sweep(drive, &grid)?);
+            }
+            progress.add(1);
+        }
+        drop(progress);
+        let failures = report.failures().count();
+        output.result(&Validated::of(&report), |out| write!(out, "{report}"))?;
+        if failures == 0 {
+            return Ok(());
+        }
+        let message =
+            format!("expected every figure within 10 % of the published one, {failures} are not");
+        Err(Failure::new(Kind::Failed, message))
+    }
+}
+
+impl Validated {
+    fn of(report: &Report) -> Self {
+        let sweep = report.cells.iter().map(|cell| {
+            let result = Outcome::Measured {
+                bytes_per_second: cell.measured.rate().0,
+                requests_per_second: cell.measured.per_second(),
+                latency_seconds: cell.measured.mean_latency().as_secs_f64(),
+            };
+            line(&cell.drive, &cell.job, result)
+        });
+        Self {
+            published: report.comparisons.iter().map(compared).collect(),
+            sweep: sweep.collect(),
+            failures: report.failures().count(),
+        }
+    }
+}
+
+fn line(drive: &str, job: &Job, result: Outcome) -> Line {
+    Line {
+        drive: drive.to_owned(),
+        pattern: job.pattern.name(),
+        region: job.region.name(),
+        request_bytes: job.size.0,
+        depth: job.depth,
+        result,
+    }
+}
+
+fn compared(comparison: &Comparison) -> Line {
+    let value = |figure: &Figure| match figure {
+        Figure::Rate(rate) => ("bytes_per_second", rate.0 as f64),
+        Figure::PerSecond(requests) => ("requests_per_second", *requests),
+        Figure::Latency(span) => ("latency_seconds", span.0 as f64 / 1e9),
+    };
+    let (unit, model) = value(&comparison.model);
+    let (_, published) = value(&comparison.published.figure);
+    let source = comparison.published.source.clone();
+    let result = Outcome::Compared { unit, model, published, ratio: comparison.ratio(), source };
+    line(&comparison.drive, &comparison.published.job, result)
+}

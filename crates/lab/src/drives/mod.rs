@@ -1,0 +1,16 @@
+//! The timing models held against what others have measured on the real drives.
+//!
+//! [`measure`] does to a modelled drive, in virtual time, what fio does to a real one. [`validate`]
+//! repeats the measurements whose results were published and compares; [`sweep`] covers a grid of
+//! patterns, sizes, depths and places, for the eye. Figures are the same on every machine.
+
+mod load;
+mod measure;
+mod report;
+mod sweep;
+mod validate;
+
+pub use measure::{MeasureError, Measured, measure};
+pub use report::Report;
+pub use sweep::{Cell, Grid, sweep};
+pub use validate::{Comparison, DEVIATION_MAX, validate};

@@ -1,0 +1,125 @@
+//! The models of drives against published figures, and a whole store on one of them.
+//!
+//! `TERRACE_REGENERATE=1 cargo test -p terrace-lab --test it drives` writes the golden and the
+//! table of `docs/drives.md` anew.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use terrace::{ByteCount, Db, FormatOptions, Options};
+use terrace_env::{Cause, Time, runner};
+use terrace_lab::drives::{self, Comparison, Grid, Report};
+use terrace_zone::Emulator;
+use terrace_zone::timing::{DeviceTime, Drive, Figure, Rate, Scale};
+
+fn file(path: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(path)
+}
+
+fn regenerates() -> bool {
+    std::env::var_os("TERRACE_REGENERATE").is_some()
+}
+
+/// Compares with a golden, or writes it.
+fn check(path: &str, actual: &str) {
+    if regenerates() {
+        std::fs::write(file(path), actual).unwrap();
+    }
+    let expected = std::fs::read_to_string(file(path)).unwrap();
+    assert_eq!(expected, actual, "{path}: run with TERRACE_REGENERATE=1 if this is meant");
+}
+
+/// The text between two marks of a page, or the page with it replaced.
+fn between(page: &str, start: &str, end: &str, new: Option<&str>) -> String {
+    let (head, rest) = page.split_once(start).expect("the start mark");
+    let (old, tail) = rest.split_once(end).expect("the end mark");
+    new.map_or_else(|| old.to_owned(), |new| format!("{head}{start}{new}{end}{tail}"))
+}
+
+#[test]
+fn every_model_is_within_a_tenth_of_what_was_published() {
+    let mut report = Report::default();
+    for drive in Drive::all() {
+        report.comparisons.extend(drives::validate(&drive).unwrap());
+    }
+    assert!(report.comparisons.len() > 20);
+    let off: Vec<String> = report.failures().map(|one| format!("{one:?}")).collect();
+    assert!(off.is_empty(), "{off:#?}");
+    let page = std::fs::read_to_string(file("../../docs/drives.md")).unwrap();
+    let (start, end) = ("<!-- validate-drives -->\n\n", "\n<!-- end -->");
+    if regenerates() {
+        let page = between(&page, start, end, Some(&report.to_string()));
+        std::fs::write(file("../../docs/drives.md"), page).unwrap();
+    } else {
+        let table = between(&page, start, end, None);
+        assert_eq!(table, report.to_string(), "docs/drives.md: run with TERRACE_REGENERATE=1");
+    }
+}
+
+#[test]
+fn a_sweep_gives_the_same_figures_on_every_machine() {
+    let grid = Grid { sizes: vec![ByteCount::kib(256)], depths: vec![1, 16] };
+    let mut report = Report::default();
+    for drive in Drive::all() {
+        report.cells.extend(drives::sweep(&drive, &grid).unwrap());
+    }
+    check("tests/golden/sweep.md", &report.to_string());
+}
+
+#[test]
+fn a_model_that_is_off_is_found() {
+    let drive = Drive::find("hitachi-hua72303").unwrap();
+    let mut published = drive.published()[0].clone();
+    published.figure = Figure::Rate(Rate(1000));
+    for (model, holds) in [(890, false), (910, true), (1000, true), (1090, true), (1110, false)] {
+        let (drive, published) = (drive.name().to_owned(), published.clone());
+        let comparison = Comparison { drive, published, model: Figure::Rate(Rate(model)) };
+        assert_eq!(comparison.holds(), holds, "{model}");
+        let report = Report { comparisons: vec![comparison], cells: Vec::new() };
+        assert_eq!(report.failures().count(), usize::from(!holds));
+        assert_eq!(report.to_string().contains("(off)"), !holds);
+    }
+}
+
+/// Loads a store in key order on a part of a disk; gives the history, the device time, how long
+/// it took, and the bytes that were written.
+fn load(seed: u64, entries: u32) -> (Option<u64>, DeviceTime, Time, u64) {
+    runner::simulate(seed, || {
+        let drive = Drive::find("seagate-st13125nm007").unwrap();
+        let scale: Scale = "1/16".parse().unwrap();
+        // The conventional zones take 7.6 GiB of it.
+        let size = ByteCount::gib(10);
+        let device = Arc::new(Emulator::modelled(&drive, scale, size, seed).unwrap());
+        let options = Options { memtable_size: ByteCount::mib(8), ..Options::default() };
+        let format = FormatOptions::default();
+        let db = Db::create_device(Arc::clone(&device) as _, &format, options).unwrap();
+        let value = vec![7; 4096];
+        for key in 0..entries {
+            db.put(&key.to_be_bytes(), &value).unwrap();
+        }
+        db.settle().unwrap();
+        db.sync().unwrap();
+        let (end, io) = (runner::now(), device.io());
+        let written = Cause::ALL.iter().map(|cause| io.written(*cause).0).sum();
+        let device_time = device.device_time();
+        db.close().unwrap();
+        (runner::history(), device_time, end, written)
+    })
+}
+
+#[test]
+fn a_store_is_loaded_at_the_bandwidth_of_its_disk_and_twice_the_same_way() {
+    let entries = 16_384;
+    let (history, time, end, written) = load(1, entries);
+    assert_eq!((history, &time, end, written), {
+        let again = load(1, entries);
+        assert_eq!(again.1, time);
+        (again.0, &time, again.2, again.3)
+    });
+    let rate = written as f64 / end.since(Time(0)).as_secs_f64();
+    let drive = 245e6;
+    assert!((0.7 * drive..1.05 * drive).contains(&rate), "{:.1} MB/s", rate / 1e6);
+    for cause in [Cause::Log, Cause::Flush] {
+        assert!(time.of(cause).transfer > end.since(Time(0)) / 4, "{cause}: {:?}", time.of(cause));
+    }
+}
