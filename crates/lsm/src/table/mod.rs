@@ -20,6 +20,8 @@ mod range_specimens;
 mod read_ahead;
 mod reader;
 #[cfg(test)]
+mod shapes;
+#[cfg(test)]
 mod specimens;
 mod walk;
 

@@ -5,6 +5,7 @@ mod determinism;
 mod events;
 mod faults;
 mod full;
+mod memory;
 mod model;
 mod operations;
 mod ranges;

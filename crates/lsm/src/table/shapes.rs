@@ -1,0 +1,173 @@
+//! Tables of every shape against an ordered map: blocks and partitions of any size down to one
+//! byte, with and without filters, values from nothing to many blocks, one entry and thousands.
+
+use std::sync::Arc;
+
+use terrace_env::random::{Random, Rng, RngCore};
+use terrace_env::{ByteCount, Cause, MemoryGauge, SeqNo, test_seeds};
+
+use super::index_builder::IndexLayout;
+use super::specimens::{Entry, File, build, entry, open_with};
+use super::{Compression, Lookup, Table, TableBuilder, TableCursor, TableLayout, Walk, hash};
+use crate::key::{self, Kind, Trailer, internal_key};
+use crate::memory::{Memory, WRITER_BYTES};
+use crate::memtable::Found;
+use crate::options::EngineOptions;
+
+fn any_layout(random: &mut Random) -> TableLayout {
+    let size = |random: &mut Random, most: u32| 1 << random.random_range(0..=most);
+    let codecs = [Compression::None, Compression::Lz4, Compression::Zstd];
+    let filter_bits = if random.random_bool(0.3) { 0 } else { random.random_range(1..20) };
+    let block_size = ByteCount(size(random, 13) as u64);
+    let layout = TableLayout::new(block_size, codecs[random.random_range(0..3)], filter_bits);
+    let (partition_size, whole_max) = (size(random, 10), size(random, 14));
+    TableLayout { index: IndexLayout { partition_size, whole_max, filter_bits }, ..layout }
+}
+
+/// Keys with common prefixes of all lengths, some with many versions, in order.
+fn any_entries(random: &mut Random) -> Vec<Entry> {
+    let count = if random.random_bool(0.1) { 1 } else { 1 << random.random_range(1..10) };
+    let mut entries: Vec<Entry> = Vec::new();
+    for _ in 0..count {
+        let length = random.random_range(0..9);
+        let user_key: Vec<u8> = (0..length).map(|_| random.random_range(b'a'..b'd')).collect();
+        let space = random.random_range(0..2);
+        let versions = if random.random_bool(0.05) { 40 } else { 1 };
+        for _ in 0..versions {
+            let kind = if random.random_bool(0.2) { Kind::Delete } else { Kind::Put };
+            let length = match random.random_range(0..50) {
+                0 => random.random_range(0..40_000),
+                _ => random.random_range(0..40),
+            };
+            let mut value = vec![7; if kind == Kind::Put { length } else { 0 }];
+            if random.random() {
+                random.fill_bytes(&mut value);
+            }
+            entries.push(entry(space, &user_key, random.random_range(1..1000), kind, &value));
+        }
+    }
+    let order = |a: &Entry, b: &Entry| key::compare(&a.0, &b.0);
+    entries.sort_by(order);
+    entries.dedup_by(|a, b| {
+        key::split(&a.0).1.sequence() == key::split(&b.0).1.sequence()
+            && key::split(&a.0).0 == key::split(&b.0).0
+    });
+    entries
+}
+
+/// What a search at `seek_key` must find.
+fn expected(entries: &[Entry], seek_key: &[u8]) -> Option<Found> {
+    let at = entries.partition_point(|(key, _)| key::compare(key, seek_key).is_lt());
+    let (key, value) = entries.get(at)?;
+    let (full_key, trailer) = key::split(key);
+    (full_key == key::split(seek_key).0).then(|| match trailer.kind() {
+        Some(Kind::Put) => Found::Value(value.clone().into()),
+        _ => Found::Deleted,
+    })
+}
+
+fn check_gets(table: &Table, entries: &[Entry], sought: &[Entry]) {
+    let at = [SeqNo(0), SeqNo(500), SeqNo::MAX];
+    for (key, _) in entries.iter().chain(sought) {
+        let (full_key, _) = key::split(key);
+        for sequence in at {
+            for seek_key in [Trailer::seek(sequence), Trailer::NEWEST] {
+                let seek_key = internal_key(full_key, seek_key);
+                let expected = expected(entries, &seek_key);
+                match table.get(&seek_key, hash(full_key), None).unwrap() {
+                    Lookup::Searched(found) => assert_eq!(found, expected, "{seek_key:?}"),
+                    Lookup::RuledOut => assert_eq!(expected, None, "{seek_key:?}"),
+                }
+            }
+        }
+    }
+}
+
+fn check_walks(table: &Arc<Table>, entries: &[Entry], sought: &[Entry], walk: Walk) {
+    let mut cursor = TableCursor::new(Arc::clone(table), walk);
+    let stands = |cursor: &TableCursor| cursor.key().map(|key| (key.to_vec(), cursor.value()));
+    let entry = |entry: Option<&Entry>| entry.map(|(key, value)| (key.clone(), value.clone()));
+    let is = |cursor: &TableCursor, expected: Option<&Entry>| {
+        let found = stands(cursor).map(|(key, value)| (key, value.to_vec()));
+        assert_eq!(found, entry(expected));
+    };
+    cursor.seek_to_first().unwrap();
+    for one in entries {
+        is(&cursor, Some(one));
+        cursor.next().unwrap();
+    }
+    is(&cursor, None);
+    cursor.seek_to_last().unwrap();
+    for one in entries.iter().rev() {
+        is(&cursor, Some(one));
+        cursor.prev().unwrap();
+    }
+    is(&cursor, None);
+    for (target, _) in sought.iter().chain(entries.iter().step_by(7)) {
+        let at = entries.partition_point(|(key, _)| key::compare(key, target).is_lt());
+        cursor.seek(target).unwrap();
+        for one in entries[at..].iter().take(3) {
+            is(&cursor, Some(one));
+            cursor.next().unwrap();
+        }
+        cursor.seek_before(target).unwrap();
+        for one in entries[..at].iter().rev().take(3) {
+            is(&cursor, Some(one));
+            cursor.prev().unwrap();
+        }
+    }
+}
+
+#[test]
+fn tables_of_any_shape_hold_what_was_put_in() {
+    let mut levels = [0; 2];
+    for seed in test_seeds(150) {
+        let random = &mut Random::seeded(seed);
+        let (layout, entries) = (any_layout(random), any_entries(random));
+        let sought: Vec<Entry> = any_entries(random).into_iter().take(50).collect();
+        // From hardly any memory to plenty.
+        let memory = ByteCount(1 << random.random_range(0..26));
+        let memory = Memory::new(&EngineOptions { memory, ..EngineOptions::default() });
+        let bytes = build(&entries, layout);
+        let table = open_with(&bytes, &memory).unwrap();
+        levels[usize::from(table.partitions() > 1)] += 1;
+        check_gets(&table, &entries, &sought);
+        for walk in [Walk::Scan, Walk::Job(Cause::Compaction)] {
+            check_walks(&table, &entries, &sought, walk);
+        }
+        table.check_filters(Cause::Recovery).unwrap();
+        drop(table);
+        assert_eq!(memory.stats().tables, 0, "seed {seed}");
+    }
+    assert!(levels.iter().all(|&count| count > 10 || test_seeds(150).count() < 150), "{levels:?}");
+}
+
+#[test]
+fn a_large_table_is_written_and_read_with_little_in_memory() {
+    let (file, jobs) = (File::default(), MemoryGauge::new("jobs"));
+    let layout = TableLayout::new(ByteCount::kib(4), Compression::None, 10);
+    let mut builder = TableBuilder::new(Box::new(file.clone()), layout, &jobs);
+    let key = |i: u64| entry(0, format!("{:016}", i * 3).as_bytes(), 9, Kind::Put, &[]).0;
+    let count = 250_000;
+    for i in 0..count {
+        builder.add(&key(i), &[i as u8; 100]).unwrap();
+    }
+    let size = builder.finish().unwrap().size;
+    assert!(size > ByteCount::mib(26), "{size}");
+    let held = jobs.peak().0 - WRITER_BYTES as u64;
+    assert!(held < size.0 / 40, "{held} of {size} while it was written");
+
+    let memory = ByteCount::mib(1);
+    let options = EngineOptions { memory, memtable_size: ByteCount(1), ..EngineOptions::default() };
+    let memory = Memory::new(&options);
+    let bytes = file.bytes();
+    let table = open_with(&bytes, &memory).unwrap();
+    assert!(memory.stats().tables < 32 << 10, "{:?}", memory.stats());
+    for i in (0..count).step_by(101) {
+        let key = key(i);
+        let (full_key, _) = key::split(&key);
+        let found = table.get(&key, hash(full_key), None).unwrap();
+        assert_eq!(found, Lookup::Searched(Some(Found::Value(vec![i as u8; 100].into()))));
+    }
+    assert!(memory.stats().peak <= 1 << 20, "{:?}", memory.stats());
+}
