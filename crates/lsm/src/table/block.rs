@@ -82,6 +82,9 @@ impl Block {
     }
 
     fn try_entry(&self, at: usize) -> Result<(usize, Range<usize>, Range<usize>), DecodeError> {
+        if let Some(entry) = self.short_entry(at) {
+            return Ok(entry);
+        }
         let mut reader = Reader::new(&self.contents[at..self.entries_end]);
         let shared = reader.varint("shared")? as usize;
         let rest = reader.varint("rest")? as usize;
@@ -91,6 +94,25 @@ impl Block {
         let value_start = at + reader.offset();
         reader.bytes("value", value)?;
         Ok((shared, key_start..key_start + rest, value_start..value_start + value))
+    }
+
+    /// The same for an entry with lengths of one byte, the value's of two at most, as nearly all
+    /// are: without a check and a way out per byte. `None`: it is another, or damaged.
+    fn short_entry(&self, at: usize) -> Option<(usize, Range<usize>, Range<usize>)> {
+        let entries = self.contents.get(..self.entries_end)?;
+        let [shared, rest, low, high] = *entries.get(at..)?.first_chunk::<4>()?;
+        let (value, header) = match low {
+            0..0x80 => (usize::from(low), 3),
+            _ => (usize::from(low & 0x7f) | usize::from(high) << 7, 4),
+        };
+        if (shared | rest | if header == 4 { high } else { 0 }) >= 0x80 {
+            return None;
+        }
+        let key_start = at + header;
+        let value_start = key_start + usize::from(rest);
+        let end = value_start + value;
+        let fits = end <= entries.len();
+        fits.then_some((usize::from(shared), key_start..value_start, value_start..end))
     }
 
     /// The whole key of the entry at restart point `index`.

@@ -86,29 +86,30 @@ impl ReadAhead {
         let goes_on = 0 < handle.offset && last.contains(&handle.offset) && self.end < handle_end;
         let goes_back = handle.offset < self.offset && last.contains(&handle_end);
         // Gives back what it has first, so that it does not stand in its own way.
-        let buffer = std::mem::take(&mut self.bytes).try_into_mut().unwrap_or_default();
+        let mut buffer = std::mem::take(&mut self.bytes).try_into_mut().unwrap_or_default();
         self.lease.resize(0);
         self.choose_size(table, goes_on || goes_back);
-        let size = self.size.max(handle.size as usize) as u64;
         let area_end = match self.area {
             Area::Data => table.data_end(),
             Area::Index => table.indexes_end(),
         };
-        let (offset, end) = if goes_back {
-            (handle_end.saturating_sub(size), handle_end)
-        } else {
-            (handle.offset, handle_end.max(area_end.min(handle.offset + size)))
-        };
-        let read = self.read(table, buffer, offset, end);
-        let (offset, end, buffer) = match read {
-            // What lies beside the block has been given back.
-            Err(Error::Store(StoreError::OutOfRange { .. }))
-                if (offset, end) != (handle.offset, handle_end) =>
-            {
-                let (offset, end) = (handle.offset, handle_end);
-                (offset, end, self.read(table, BytesMut::new(), offset, end)?)
+        let mut size = self.size.max(handle.size as usize) as u64;
+        let (offset, end, buffer) = loop {
+            let (offset, end) = if goes_back {
+                (handle_end.saturating_sub(size), handle_end)
+            } else {
+                (handle.offset, handle_end.max(area_end.min(handle.offset + size)))
+            };
+            let buffer = std::mem::take(&mut buffer);
+            match self.read(table, buffer, offset, end) {
+                // What lies further on has been given back: nearer to it by half each time.
+                Err(Error::Store(StoreError::OutOfRange { .. }))
+                    if (offset, end) != (handle.offset, handle_end) =>
+                {
+                    size = (size / 2).max(u64::from(handle.size));
+                }
+                other => break (offset, end, other?),
             }
-            other => (offset, end, other?),
         };
         self.bytes = buffer.freeze();
         (self.offset, self.end) = (offset, end);
