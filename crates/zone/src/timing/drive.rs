@@ -298,6 +298,14 @@ impl Drive {
 }
 
 #[cfg(test)]
+impl Drive {
+    /// The settings of a disk.
+    pub(super) fn disk_settings(&self, scale: Scale) -> super::disk::Settings {
+        self.file.disk.as_ref().expect("a disk").settings(scale)
+    }
+}
+
+#[cfg(test)]
 mod tests {
     use super::*;
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use terrace_env::random::{Random, Rng};
-use terrace_env::{ByteCount, Cause, IoBuf, Lba, Time, ZoneId, runner};
+use terrace_env::{ByteCount, Cause, IoBuf, Lba, Time, ZoneId, runner, test_seeds};
 use terrace_zone::timing::{DeviceTime, Drive, Scale};
 use terrace_zone::{
     Device, DeviceError, Emulator, Op, PowerCut, Request, Ticket, ZoneType, conformance,
@@ -186,6 +186,67 @@ fn the_same_requests_take_the_same_times_and_the_time_has_causes() {
             // What it has begun counts, to its end.
             let elapsed = end - Time(0) + Duration::from_millis(1);
             assert!(work <= elapsed, "the head did {work:?} in {end}");
+        }
+    }
+}
+
+/// Hands a drive up to `depth` requests of every kind at once, and waits for them in any order.
+fn pile_up(name: &str, depth: usize, seed: u64) -> Time {
+    runner::simulate(seed, || {
+        let drive = Drive::find(name).unwrap();
+        let scale = "1/64".parse().unwrap();
+        let drive = Emulator::modelled(&drive, scale, ByteCount::gib(20), seed).unwrap();
+        let geometry = drive.geometry().clone();
+        let step = geometry.physical_step();
+        let first = geometry.conventional.first().map_or(0, |run| run.end);
+        let mut random = Random::seeded(seed);
+        let mut tickets: Vec<Ticket> = Vec::new();
+        let mut written = [0; 4];
+        for _ in 0..400 {
+            let index = random.random_range(0..4);
+            let zone = ZoneId(first + index as u32);
+            let blocks = random.random_range(1..=64) * step;
+            let full = written[index] + blocks > geometry.zone_capacity(zone);
+            let op = match random.random_range(0..10) {
+                _ if full => Op::Reset(zone),
+                0 => Op::Flush,
+                1..5 => {
+                    let zone = ZoneId(random.random_range(0..geometry.zones));
+                    Op::Read { lba: geometry.zone_start(zone), blocks: blocks as u32 }
+                }
+                kind => {
+                    let bytes = blocks * u64::from(geometry.logical_block);
+                    let lba = Lba(geometry.zone_start(zone).0 + written[index]);
+                    let data = IoBuf::zeroed(bytes as usize);
+                    Op::Write { lba, data, fua: kind == 5 }
+                }
+            };
+            match &op {
+                Op::Write { .. } => written[index] += blocks,
+                Op::Reset(_) => written[index] = 0,
+                _ => {}
+            }
+            tickets.push(drive.submit(Request { op, cause: CAUSE }));
+            while tickets.len() > depth || (random.random_bool(0.1) && !tickets.is_empty()) {
+                let ticket = tickets.swap_remove(random.random_range(0..tickets.len()));
+                drive.wait(ticket).unwrap();
+            }
+        }
+        tickets.into_iter().for_each(|ticket| drop(drive.wait(ticket).unwrap()));
+        let time = drive.device_time().of(CAUSE);
+        assert_eq!(time.requests, 400);
+        runner::now()
+    })
+}
+
+#[test]
+fn whatever_is_piled_up_before_a_drive_completes_and_in_the_same_time_again() {
+    for name in Drive::names() {
+        for seed in test_seeds(2) {
+            for depth in [1, 8, 64, 300] {
+                let end = pile_up(name, depth, seed);
+                assert_eq!(end, pile_up(name, depth, seed), "{name}: {depth} at once, seed {seed}");
+            }
         }
     }
 }

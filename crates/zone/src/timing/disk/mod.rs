@@ -20,3 +20,5 @@ mod surface;
 
 pub use model::Disk;
 pub(super) use parameters::DiskParameters;
+#[cfg(test)]
+pub(super) use parameters::Settings;

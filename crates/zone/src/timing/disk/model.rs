@@ -123,7 +123,7 @@ impl Disk {
             match self.choose(at) {
                 Some(Choice::Read(index)) => self.serve(index, at),
                 Some(Choice::Drain(start)) => self.drain(start, at),
-                None => {}
+                None => assert_ne!(self.next_decision(), Some(at), "nothing to decide at {at}"),
             }
         }
     }
@@ -132,7 +132,9 @@ impl Disk {
     fn next_decision(&self) -> Option<u64> {
         let reads = self.queue.eligible(self.settings.queue_depth).map(|(_, read)| read.visible);
         let flush = self.queue.flushes.front().map(|flush| flush.visible);
-        let write = self.queue.writes.front().map(|write| write.visible);
+        let write = self.queue.writes.front();
+        let write = write.filter(|write| self.has_room(write.end - write.start));
+        let write = write.map(|write| write.visible);
         let due = [reads.min(), flush, write, self.drain_due()];
         due.into_iter().flatten().min().map(|due| due.max(self.free_at))
     }
@@ -140,10 +142,8 @@ impl Disk {
     /// When the head may turn to the write cache, were it free.
     fn drain_due(&self) -> Option<u64> {
         let oldest = self.buffer.oldest()?;
-        let hurry = match self.queue.flushes.front() {
-            Some(flush) => oldest.number < flush.limit,
-            None => self.crowded || !self.queue.writes.is_empty(),
-        };
+        let flush = self.queue.flushes.front().map_or(0, |flush| flush.limit);
+        let hurry = oldest.number < flush || self.crowded || !self.queue.writes.is_empty();
         let idle = self.queue.flushes.is_empty() && self.queue.reads.is_empty();
         let due = match (hurry, idle) {
             (true, _) => Some(oldest.born),
@@ -229,13 +229,17 @@ impl Disk {
         if self.drain_due().is_none_or(|due| now < due) {
             return Vec::new();
         }
-        let mut starts: Vec<u64> = self.buffer.forced().collect();
-        if let Some(flush) = self.queue.flushes.front() {
-            starts.extend(self.buffer.by_age(flush.limit, window));
+        let there = |start: &u64| self.buffer.stretch(*start).born <= now;
+        let mut starts: Vec<u64> = self.buffer.forced().filter(there).collect();
+        // A flush wants what it covers, and nothing else before.
+        let flush = self.queue.flushes.front().map_or(0, |flush| flush.limit);
+        let forced = starts.len();
+        starts.extend(self.buffer.by_age(flush, window));
+        if starts.len() > forced {
             return starts;
         }
         let hurry = self.crowded || !self.queue.writes.is_empty();
-        let idle = self.queue.reads.is_empty() && starts.is_empty();
+        let idle = self.queue.flushes.is_empty() && self.queue.reads.is_empty() && forced == 0;
         if hurry || idle {
             starts.extend(self.buffer.by_age(u64::MAX, window));
             starts.extend(self.buffer.from(head));

@@ -61,7 +61,7 @@ pub(in crate::timing) struct DiskParameters {
 
 /// The parameters at a scale, in nanoseconds, bytes and bytes per second.
 #[derive(Clone, Debug)]
-pub(super) struct Settings {
+pub(in crate::timing) struct Settings {
     pub(super) revolution: u64,
     pub(super) heads: u64,
     pub(super) outer_rate: Rate,
@@ -90,7 +90,7 @@ pub(super) struct Settings {
 
 impl DiskParameters {
     /// The parameters at a scale.
-    pub(super) fn settings(&self, scale: Scale) -> Settings {
+    pub(in crate::timing) fn settings(&self, scale: Scale) -> Settings {
         let revolution = Span(60_000_000_000 / u64::from(self.rpm.value.max(1)));
         Settings {
             revolution: scale.span(revolution).max(1),

@@ -201,3 +201,68 @@ impl Surface {
         self.revolution
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::timing::{Drive, Scale};
+
+    /// The surface of the drive with conventional zones at its middle, and its capacity, those of
+    /// conventional zones, and of a zone.
+    fn surface() -> (Surface, u64, u64, u64) {
+        let drive = Drive::find("hgst-hsh721414al").unwrap();
+        let geometry = drive.geometry(Scale::FULL).unwrap();
+        let zone = geometry.zone_size * u64::from(geometry.logical_block);
+        let (capacity, conventional) = (zone * 52_156, zone * 524);
+        let surface = Surface::new(&drive.disk_settings(Scale::FULL), capacity, conventional, zone);
+        (surface, capacity, conventional, zone)
+    }
+
+    #[test]
+    fn every_zone_has_a_stretch_of_its_own_on_the_platters() {
+        let (surface, capacity, conventional, zone) = surface();
+        let mut stretches = Vec::new();
+        for index in 0..capacity / zone {
+            let start = surface.physical(index * zone);
+            assert_eq!(surface.physical((index + 1) * zone - 1), start + zone - 1, "zone {index}");
+            stretches.push(start);
+        }
+        assert!(
+            stretches[0] > capacity / 2 && stretches[conventional as usize / zone as usize] == 0
+        );
+        stretches.sort_unstable();
+        let every: Vec<u64> = (0..capacity / zone).map(|index| index * zone).collect();
+        assert_eq!(stretches, every);
+    }
+
+    #[test]
+    fn a_stream_never_waits_for_the_platters_and_reads_on_as_far_as_it_passes() {
+        let (surface, capacity, ..) = surface();
+        for start in [0, 4096, 123 << 20, capacity / 3, capacity - (64 << 20)] {
+            let (mut at, mut now) = (start, 0);
+            now += surface.reach(surface.place(start).track, &surface.place(start), now, false);
+            for len in [4096, 512, 1 << 20, 65536, 3 << 20, 4096] {
+                let last = surface.place(at.saturating_sub(1)).track;
+                let reach = surface.reach(last, &surface.place(at), now, true);
+                let switch = surface.switch(last, surface.place(at).track);
+                assert!(at == start || reach == switch, "{at}: {reach} {switch}");
+                let pass = surface.pass(at, len);
+                assert_eq!(surface.read_on(at, pass, u64::MAX >> 1).max(at + len), at + len);
+                assert!(surface.read_on(at, pass + 1, capacity) + 2 * SECTOR > at + len);
+                now += reach + pass;
+                at += len;
+            }
+        }
+    }
+
+    #[test]
+    fn rotation_adds_up_to_a_revolution_and_no_more() {
+        let (surface, ..) = surface();
+        let place = surface.place(5 << 30);
+        for now in (0..20_000_000).step_by(777_777) {
+            let reach = surface.reach(place.track, &place, now, false);
+            assert!(reach < surface.revolution());
+            assert_eq!(surface.reach(place.track, &place, now + reach, false), 0);
+        }
+    }
+}
