@@ -94,7 +94,8 @@ impl TableCursor {
     pub(crate) fn seek_to_last(&mut self) -> Result<(), Error> {
         self.valid = false;
         self.index.seek_to_last()?;
-        if self.load_block()? {
+        // Range tombstones may reach further than all keys.
+        if !self.is_in_front()? && self.load_block()? {
             self.data_mut().seek_to_last()?;
             self.settle_back()?;
         }

@@ -8,6 +8,7 @@ mod full;
 mod memory;
 mod model;
 mod operations;
+mod plans;
 mod ranges;
 mod scenarios;
 mod threads;

@@ -10,7 +10,7 @@ use terrace_env::store::{Latency, MemoryStore, Store};
 use terrace_lsm::{
     Batch, Bounds, Compression, Engine, EngineOptions, Error, KeySpaceId, LevelCompression,
 };
-use terrace_policy::{Leveled, LeveledOptions};
+use terrace_policy::{Compaction, Leveled, LeveledOptions};
 
 /// One write: a value, or `None` for a delete.
 pub(crate) type Write = (KeySpaceId, Vec<u8>, Option<Vec<u8>>);
@@ -164,6 +164,11 @@ pub(crate) fn decider() -> Arc<Leveled> {
 
 pub(crate) fn open(store: &MemoryStore) -> Engine {
     try_open(store).expect("an engine")
+}
+
+pub(crate) fn open_under(store: &MemoryStore, decider: Arc<dyn Compaction>) -> Engine {
+    let store: Arc<dyn Store> = Arc::new(store.clone());
+    Engine::open(store, decider, options()).expect("an engine")
 }
 
 pub(crate) fn try_open(store: &MemoryStore) -> Result<Engine, Error> {

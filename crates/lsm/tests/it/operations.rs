@@ -1,13 +1,15 @@
 //! Random operations of every kind against the model.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use terrace_env::random::{Random, Rng, RngCore};
 use terrace_env::store::{CrashMode, MemoryStore};
 use terrace_env::{runner, test_seeds};
 use terrace_lsm::{Bounds, Durability, Engine, KeySpaceId, Snapshot};
+use terrace_policy::Compaction;
 
-use crate::model::{self, Change, Contents, Model, Write, batch, contents, open};
+use crate::model::{self, Change, Contents, Model, Write, batch, contents, open_under};
 use crate::walks::{Held, Walk, check_both_ends};
 
 const KEYS: u64 = 150;
@@ -29,12 +31,18 @@ pub(crate) struct Run {
     snapshots: Vec<(Snapshot, Contents)>,
     /// Cursors that live on while everything changes.
     walks: Vec<Walk>,
+    deciders: Vec<Arc<dyn Compaction>>,
 }
 
 impl Run {
     pub(crate) fn new(seed: u64) -> Self {
+        Self::under(seed, vec![model::decider()])
+    }
+
+    /// A run under one of these deciders at a time, another one after each start.
+    pub(crate) fn under(seed: u64, deciders: Vec<Arc<dyn Compaction>>) -> Self {
         let store = model::slow_store(seed);
-        let engine = open(&store);
+        let engine = open_under(&store, Arc::clone(&deciders[0]));
         let spaces = vec![KeySpaceId::DEFAULT, engine.create_key_space("users").unwrap()];
         let mut random = Random::seeded(seed);
         let ranges = [0.0, 0.002, 0.02, 0.1, 0.4][random.random_range(0..5)];
@@ -47,6 +55,7 @@ impl Run {
             spaces,
             snapshots: Vec::new(),
             walks: Vec::new(),
+            deciders,
         }
     }
 
@@ -200,7 +209,8 @@ impl Run {
         };
         let store = self.store.crash(mode, &mut self.random);
         // The old engine lives on in a store of its own and comes to its end there.
-        self.engine = open(&store);
+        self.deciders.rotate_left(1);
+        self.engine = open_under(&store, Arc::clone(&self.deciders[0]));
         self.store = store;
         self.model.recovered(contents(&self.engine));
     }

@@ -1,0 +1,315 @@
+//! Plans of any shape: a decider that picks random legal ones, under the same operations as any
+//! other, and one whose plans are illegal.
+
+use std::sync::Arc;
+
+use terrace_env::random::{Random, Rng, RngCore};
+use terrace_env::store::MemoryStore;
+use terrace_env::{ByteCount, runner, test_seeds};
+use terrace_lsm::{Durability, Engine, Error, KeySpaceId};
+use terrace_policy::{
+    Choice, Compaction, Cut, Input, Key, Merge, Move, Part, Place, Plan, Pressure, Route, RunId,
+    SegmentView, Span, TreeView, Urgency,
+};
+
+use crate::model::{self, batch, contents};
+use crate::operations::Run;
+
+const LEVELS: u8 = 5;
+
+/// Picks by chance what is legal. Its state is a number that grows with each choice, so that the
+/// same tree and state give the same choice.
+#[derive(Debug)]
+pub(crate) struct Arbitrary;
+
+/// What a proposal is drawn from.
+struct Draw<'a> {
+    tree: &'a TreeView,
+    /// From the newest to the oldest.
+    runs: Vec<(Place, &'a [SegmentView])>,
+    /// Where anything begins or ends.
+    keys: Vec<Key>,
+    random: Random,
+}
+
+impl<'a> Draw<'a> {
+    fn new(tree: &'a TreeView, state: &[u8]) -> Self {
+        let runs = tree.levels.iter().enumerate().flat_map(|(level, runs)| {
+            let place = move |run| Place { level: level as u8, run };
+            runs.runs.iter().map(move |run| (place(run.id), &run.segments[..]))
+        });
+        let runs: Vec<_> = runs.collect();
+        let segments = || runs.iter().flat_map(|(_, segments)| segments.iter());
+        let ends = segments().flat_map(|s| [s.span.start.clone(), s.span.end.clone()]);
+        let mut keys: Vec<Key> = ends.collect();
+        keys.sort();
+        keys.dedup();
+        let files = segments().fold(0, |sum: u64, s| sum.wrapping_mul(31).wrapping_add(s.file.0));
+        Self { tree, keys, random: Random::seeded(files ^ number(state)), runs }
+    }
+
+    fn key(&mut self) -> Key {
+        self.keys[self.random.random_range(0..self.keys.len())].clone()
+    }
+
+    /// A run that exists, or a new one.
+    fn place(&mut self) -> Place {
+        if self.random.random_bool(0.6) {
+            return self.runs[self.random.random_range(0..self.runs.len())].0;
+        }
+        let (level, run) = (self.random.random_range(1..LEVELS), self.random.random_range(1..30));
+        Place { level, run: RunId(run) }
+    }
+
+    /// What a run holds between two keys: parts of segments, or whole ones.
+    fn parts(&mut self, segments: &[SegmentView], span: &Span) -> Vec<Part> {
+        let clips = self.random.random_bool(0.5);
+        let part = |s: &SegmentView| {
+            let start = s.span.start.clone().max(span.start.clone());
+            let inside = Span { start, end: s.span.end.clone().min(span.end.clone()) };
+            let span = if clips { inside.clone() } else { s.span.clone() };
+            (!inside.is_empty()).then_some(Part { file: s.file, span })
+        };
+        segments.iter().filter_map(part).collect()
+    }
+
+    fn span(&mut self) -> Span {
+        if self.random.random_bool(0.2) {
+            return Span {
+                start: self.keys[0].clone(),
+                end: self.keys[self.keys.len() - 1].clone(),
+            };
+        }
+        let (a, b) = (self.key(), self.key());
+        Span { start: a.clone().min(b.clone()), end: a.max(b) }
+    }
+
+    fn moves(&mut self) -> Vec<Move> {
+        let at = self.random.random_range(0..self.runs.len());
+        let (from, segments) = self.runs[at];
+        let (span, to) = (self.span(), self.place());
+        let parts = self.parts(segments, &span).into_iter();
+        parts.map(|part| Move { part, from, to: Some(to) }).collect()
+    }
+
+    fn merge(&mut self) -> Merge {
+        let first = self.random.random_range(0..self.runs.len());
+        let behind = self.random.random_range(first..self.runs.len()) + 1;
+        let span = self.span();
+        let chosen = self.runs[first..behind].to_vec();
+        let inputs = chosen
+            .iter()
+            .map(|(place, segments)| Input { place: *place, parts: self.parts(segments, &span) });
+        let inputs: Vec<Input> = inputs.filter(|input| !input.parts.is_empty()).collect();
+        let mut ends: Vec<Key> = (0..self.random.random_range(0..3)).map(|_| self.key()).collect();
+        ends.sort();
+        ends.dedup();
+        let ends = ends.into_iter().map(Some).chain([None]);
+        let routes = ends.map(|end| {
+            let oldest = chosen[chosen.len() - 1].0;
+            let to = if self.random.random_bool(0.6) { oldest } else { self.place() };
+            let mut cut = Cut::at(ByteCount(self.random.random_range(1000..12_000)));
+            if self.random.random_bool(0.3) {
+                cut.keys = (0..3).map(|_| self.key()).collect();
+                cut.keys.sort();
+            }
+            Route { end, to, stream: self.random.random_range(16..20), cut }
+        });
+        let routes = routes.collect();
+        let moves = if self.random.random_bool(0.2) { self.moves() } else { Vec::new() };
+        Merge { inputs, routes, moves }
+    }
+
+    /// A legal plan, if chance finds one.
+    fn plan(mut self) -> Option<Plan> {
+        if self.runs.is_empty() || self.random.random_bool(0.2) {
+            return None;
+        }
+        (0..40).find_map(|_| {
+            let relinks = self.random.random_bool(0.3);
+            let plan = if relinks { Plan::Relink(self.moves()) } else { Plan::Merge(self.merge()) };
+            plan.check(self.tree).is_ok().then_some(plan)
+        })
+    }
+}
+
+fn number(state: &[u8]) -> u64 {
+    state.try_into().map_or(0, u64::from_le_bytes)
+}
+
+fn choice(plan: Plan, state: &[u8]) -> Choice {
+    Choice { plan, state: (number(state) + 1).to_le_bytes().to_vec() }
+}
+
+impl Compaction for Arbitrary {
+    fn name(&self) -> &'static str {
+        "arbitrary"
+    }
+
+    fn pick(&self, tree: &TreeView, state: &[u8], _: Urgency) -> Option<Choice> {
+        Some(choice(Draw::new(tree, state).plan()?, state))
+    }
+
+    /// Everything into one run.
+    fn push_down(&self, tree: &TreeView, state: &[u8], _: &Span) -> Option<Choice> {
+        let draw = Draw::new(tree, state);
+        if draw.runs.len() < 2 {
+            return None;
+        }
+        let part = |s: &SegmentView| Part { file: s.file, span: s.span.clone() };
+        let inputs = draw.runs.iter().map(|(place, segments)| Input {
+            place: *place,
+            parts: segments.iter().map(part).collect(),
+        });
+        let to = Place { level: LEVELS - 1, run: RunId(1) };
+        let cut = Cut::at(ByteCount::kib(6));
+        let routes = vec![Route { end: None, to, stream: 16, cut }];
+        let merge = Merge { inputs: inputs.collect(), routes, moves: Vec::new() };
+        Some(choice(Plan::Merge(merge), state))
+    }
+
+    fn pressure(&self, tree: &TreeView) -> Pressure {
+        Pressure::of(tree.runs(0).len() as f64, 10.0, 20.0)
+    }
+}
+
+#[test]
+fn whatever_is_legal_leaves_every_key_as_it_is() {
+    for seed in test_seeds(25) {
+        runner::simulate(seed, || {
+            let mut run = Run::under(seed, vec![Arc::new(Arbitrary)]);
+            for _ in 0..1200 {
+                run.step();
+            }
+            run.check();
+            run.engine.verify().unwrap();
+        });
+    }
+}
+
+#[test]
+fn a_store_goes_on_under_another_decider_and_comes_back() {
+    for seed in test_seeds(10) {
+        runner::simulate(seed, || {
+            let deciders: Vec<Arc<dyn Compaction>> = vec![Arc::new(Arbitrary), model::decider()];
+            let mut run = Run::under(seed, deciders);
+            for _ in 0..1200 {
+                run.step();
+            }
+            run.check();
+            run.engine.compact_all().unwrap();
+            run.check();
+        });
+    }
+}
+
+/// Wants the newest run below the oldest.
+#[derive(Debug)]
+struct Overtaking;
+
+impl Compaction for Overtaking {
+    fn name(&self) -> &'static str {
+        "overtaking"
+    }
+
+    fn pick(&self, tree: &TreeView, _: &[u8], _: Urgency) -> Option<Choice> {
+        let [newest, .., _] = tree.runs(0) else { return None };
+        let segment = &newest.segments[0];
+        let part = Part { file: segment.file, span: segment.span.clone() };
+        let (from, to) = (Place { level: 0, run: newest.id }, Place { level: 3, run: RunId(1) });
+        Some(choice(Plan::Relink(vec![Move { part, from, to: Some(to) }]), &[]))
+    }
+
+    fn push_down(&self, _: &TreeView, _: &[u8], _: &Span) -> Option<Choice> {
+        None
+    }
+
+    fn pressure(&self, _: &TreeView) -> Pressure {
+        Pressure(0.0)
+    }
+}
+
+#[test]
+fn an_illegal_plan_is_refused_and_stops_the_engine_before_it_does_harm() {
+    runner::simulate(1, || {
+        let store: Arc<MemoryStore> = Arc::new(MemoryStore::new());
+        let engine = Engine::open(store, Arc::new(Overtaking), model::options()).unwrap();
+        for value in [b"old", b"new"] {
+            let write: model::Write = (KeySpaceId(0), b"key".to_vec(), Some(value.to_vec()));
+            engine.write(batch(&[write]), Durability::Buffered).unwrap();
+            engine.flush().ok();
+        }
+        let stopped = engine.settle().unwrap_err();
+        let Error::Stopped { cause, .. } = &stopped else { panic!("{stopped}") };
+        assert!(matches!(&**cause, Error::IllegalPlan { decider: "overtaking", .. }), "{stopped}");
+        assert_eq!(contents(&engine).into_values().next().unwrap(), b"new");
+    });
+}
+
+/// Puts the first flush into the last level, and merges the next two into level 1.
+#[derive(Debug)]
+struct TwoOverOne;
+
+impl Compaction for TwoOverOne {
+    fn name(&self) -> &'static str {
+        "two over one"
+    }
+
+    fn pick(&self, tree: &TreeView, _: &[u8], _: Urgency) -> Option<Choice> {
+        let part = |s: &SegmentView| Part { file: s.file, span: s.span.clone() };
+        let place = |run| Place { level: 0, run };
+        match tree.runs(0) {
+            [only] if tree.runs(3).is_empty() => {
+                let (from, to) = (place(only.id), Some(Place { level: 3, run: RunId(1) }));
+                let moves = only.segments.iter().map(|s| Move { part: part(s), from, to });
+                Some(choice(Plan::Relink(moves.collect()), &[]))
+            }
+            runs @ [_, _] => {
+                let inputs = runs.iter().map(|run| Input {
+                    place: place(run.id),
+                    parts: run.segments.iter().map(part).collect(),
+                });
+                let (to, cut) = (Place { level: 1, run: RunId(1) }, Cut::at(ByteCount(300)));
+                let routes = vec![Route { end: None, to, stream: 17, cut }];
+                let merge = Merge { inputs: inputs.collect(), routes, moves: Vec::new() };
+                Some(choice(Plan::Merge(merge), &[]))
+            }
+            _ => None,
+        }
+    }
+
+    fn push_down(&self, _: &TreeView, _: &[u8], _: &Span) -> Option<Choice> {
+        None
+    }
+
+    fn pressure(&self, _: &TreeView) -> Pressure {
+        Pressure(0.0)
+    }
+}
+
+#[test]
+fn a_delete_stays_though_the_newest_input_ended_with_an_earlier_slice() {
+    runner::simulate(1, || {
+        let store: Arc<MemoryStore> = Arc::new(MemoryStore::new());
+        let engine = Engine::open(store, Arc::new(TwoOverOne), model::options()).unwrap();
+        let write = |writes: Vec<model::Write>| {
+            engine.write(batch(&writes), Durability::Buffered).unwrap();
+            engine.flush().unwrap();
+            engine.settle().unwrap();
+        };
+        let key = |first: u8, number: u8| (KeySpaceId(0), vec![first, number]);
+        let put = |(space, key): (KeySpaceId, Vec<u8>)| {
+            let mut value = vec![0; 200];
+            Random::seeded(u64::from(key[1])).fill_bytes(&mut value);
+            (space, key, Some(value))
+        };
+        let delete = |(space, key): (KeySpaceId, Vec<u8>)| (space, key, None);
+        write((0..40).map(|n| put(key(b'z', n))).collect());
+        let filler = (0..40).map(|n| put(key(b'm', n)));
+        write(filler.chain((0..40).map(|n| delete(key(b'z', n)))).collect());
+        write(vec![put(key(b'a', 0))]);
+        let stats = engine.stats();
+        assert!(stats.compactions == 1 && stats.compaction_steps > 5, "{stats:?}");
+        assert_eq!(contents(&engine).len(), 41);
+    });
+}
