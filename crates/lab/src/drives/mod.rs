@@ -1,8 +1,9 @@
 //! The timing models held against what others have measured on the real drives.
 //!
-//! [`measure`] does to a modelled drive, in virtual time, what fio does to a real one. [`validate`]
-//! repeats the measurements whose results were published and compares; [`sweep`] covers a grid of
-//! patterns, sizes, depths and places, for the eye. Figures are the same on every machine.
+//! [`fn@measure`] does to a modelled drive, in virtual time, what fio does to a real one.
+//! [`fn@validate`] repeats the measurements whose results were published and compares; [`fn@sweep`]
+//! covers a grid of patterns, sizes, depths and places, for the eye. Figures are the same on every
+//! machine.
 
 mod load;
 mod measure;
