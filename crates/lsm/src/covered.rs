@@ -3,9 +3,10 @@
 //!
 //! A segment goes when every key of it is covered by a range tombstone in a newer run that all
 //! snapshots see. Newer runs have the newer entries, so everything in it is older than what covers
-//! it. A segment that holds nothing newer than the tombstones that cover all of it goes as well, once
-//! nothing older lies below. Readers that began before hold the version they began with; those that come later see the
-//! tombstone. What only snapshots still see is looked at again when the oldest of them ends.
+//! it. A segment that holds nothing newer than the tombstones that cover all of it goes as well,
+//! once nothing older lies below. Readers that began before hold the version they began with; those
+//! that come later see the tombstone. What only snapshots still see is looked at again when the
+//! oldest of them ends.
 //!
 //! A step of the compaction actor, between two plans: no job has any of these tables as its input.
 
