@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use hdrhistogram::Histogram;
 use serde::Serialize;
-use terrace::{Stats, WriteAmplification};
+use terrace::{MemoryStats, Stats, WriteAmplification};
 
 use super::meter::Spent;
 use super::mix::Mix;
@@ -77,6 +77,8 @@ pub struct Measurement {
     pub latency: Option<Latency>,
     /// After the background work, of mixes that write.
     pub settled: Option<Settled>,
+    /// What the store holds in memory at the end, and held at most since it was opened.
+    pub memory: MemoryStats,
 }
 
 impl Measurement {
@@ -92,6 +94,7 @@ impl Measurement {
             reference: None,
             latency,
             settled: None,
+            memory: MemoryStats::default(),
         }
     }
 

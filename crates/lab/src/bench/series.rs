@@ -104,6 +104,7 @@ impl Bench {
             let held = world.ledger.held() * world.entries.entry_size();
             measurement.settle(spent, &before, &world.db.stats(), held);
         }
+        measurement.memory = world.db.stats().memory;
         measurement.compare(self.plan.size);
         Ok(measurement)
     }

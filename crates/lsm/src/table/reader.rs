@@ -30,9 +30,9 @@ use crate::memory::Memory;
 use crate::memtable::Found;
 use crate::resident::{Owner, Part, Slot};
 
-/// What is read of a file's end at once: footer, properties and what lies right before them, which
-/// for most tables is all that is needed to open them.
-const TAIL_BYTES: u64 = 8 << 10;
+/// What is read of a file's end at once: footer and properties, unless keys are very long. Stores
+/// read whole blocks, so more would often be two of them.
+const TAIL_BYTES: u64 = 1 << 10;
 use crate::ranges::Fragments;
 
 /// An open table.

@@ -49,6 +49,7 @@ impl Display for Run {
         writeln!(f, "{table}\n")?;
         self.write_reference(f)?;
         self.write_amplification(f)?;
+        self.write_memory(f)?;
         match self.peak_memory {
             Some(peak) => writeln!(f, "peak memory of the process {peak}"),
             None => Ok(()),
@@ -99,6 +100,14 @@ impl Run {
             )?;
         }
         Ok(())
+    }
+
+    /// The most that a store held, and when.
+    fn write_memory(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let most = self.measurements.iter().max_by_key(|measurement| measurement.memory.peak);
+        let Some(Measurement { mix, memory, .. }) = most else { return Ok(()) };
+        let (peak, budget) = (ByteCount(memory.peak), ByteCount(memory.budget));
+        writeln!(f, "memory of the store: {peak} at most, by {mix}, of a budget of {budget}")
     }
 }
 
@@ -153,6 +162,7 @@ mod tests {
 
     use super::*;
     use crate::commands::bench::conditions::{Compress, Medium};
+    use terrace::MemoryStats;
 
     fn run(reference: Option<Reference>) -> Run {
         let conditions = Conditions {
@@ -176,6 +186,7 @@ mod tests {
             reference,
             latency: None,
             settled: None,
+            memory: MemoryStats::default(),
         };
         Run { conditions, measurements: vec![measurement], peak_memory: None }
     }
