@@ -148,6 +148,7 @@ impl From<terrace::Error> for Failure {
         match error {
             terrace::Error::Engine(error) => error.into(),
             terrace::Error::Store(error) => error.into(),
+            unknown @ terrace::Error::System(_) => Self::new(Kind::Failed, unknown.to_string()),
         }
     }
 }

@@ -114,6 +114,7 @@ fn create(fs: &Fs) -> Outcome<Box<dyn FileWriter>> {
     let options = CreateOptions {
         kind: FileKind::Table,
         hint: PlacementHint::default(),
+        size: None,
         rank: Rank::Log,
         reservation: None,
         cause: Cause::Client,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use terrace_env::store::StoreError;
 use terrace_env::{Cause, Uuid, ZoneId, runner};
-use terrace_policy::LogStructured;
+use terrace_policy::{Greedy, LevelSeparated};
 use terrace_zone::{Device, Geometry, ZoneReport, ZoneState, ZoneType};
 
 use crate::block::zone_blocks;
@@ -89,7 +89,7 @@ impl Fs {
         let in_log = matches!(area.placement(), Placement::Log(_));
         let space: Arc<dyn journal::JournalSpace> = Arc::new(Allocator::new(
             Arc::clone(&medium),
-            Arc::new(LogStructured),
+            (Arc::new(LevelSeparated), Arc::new(Greedy::default())),
             device_limits(&geometry, in_log),
             ZoneTable::new(table),
             ordinary_zone(&geometry),

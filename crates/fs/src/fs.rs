@@ -8,7 +8,7 @@ use terrace_env::store::{
 };
 use terrace_env::sync::Mutex;
 use terrace_env::{ByteCount, Cause, FileId, Uuid};
-use terrace_policy::RECLAIM_STREAM;
+use terrace_policy::{Placement, RECLAIM_STREAM, Reclaim};
 
 use crate::BLOCK;
 use crate::file::{Body, DataWriter, FileState, LogEnd, LogWriter, OpenFile, Pin, Reader, Tail};
@@ -40,6 +40,17 @@ impl Fs {
         self.volume.uuid
     }
 
+    /// Goes on under other deciders than those of the mount. What is written stays where it is.
+    pub fn decide_by(&self, placement: Arc<dyn Placement>, reclaim: Arc<dyn Reclaim>) {
+        self.volume.space.decide_by(placement, reclaim);
+    }
+
+    /// The capacity of an ordinary zone.
+    #[must_use]
+    pub fn zone_capacity(&self) -> ByteCount {
+        ByteCount(u64::from(self.volume.space.zone_blocks()) * BLOCK as u64)
+    }
+
     /// Ends background work and waits for it. Everything committed is durable already; handles that
     /// are still open go on working, without reclaim. Calling it again does nothing.
     pub fn unmount(&self) {
@@ -60,7 +71,7 @@ impl Fs {
         let Some(reclaimer) = &self.reclaimer else {
             return Err(StoreError::ReadOnly("reclaim"));
         };
-        reclaimer.run_once(&self.volume, || false)
+        reclaimer.run_once(&self.volume, true, || false)
     }
 
     /// Extents that reclaim has found damaged since the mount, and left where they are.
@@ -84,7 +95,7 @@ impl Fs {
         reservation: u64,
         cause: Cause,
     ) -> Ask {
-        Ask { hint, kind, rank, reservation, least: 1, cause }
+        Ask { hint, kind, rank, reservation, least: 1, left: None, cause }
     }
 
     fn writer(
@@ -194,7 +205,7 @@ impl Store for Fs {
         let reservation = reserved.map_or(0, Reserved::id);
         let hint = options.hint.clone();
         let ask = self.ask(hint, options.kind, options.rank, reservation, options.cause);
-        Ok(self.writer(&file, ask, reserved))
+        Ok(self.writer(&file, Ask { left: options.size, ..ask }, reserved))
     }
 
     fn reopen(&self, id: FileId) -> Result<Box<dyn FileWriter>, StoreError> {

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use terrace_env::store::StoreError;
 use terrace_env::sync::Mutex;
 use terrace_env::{Cause, FileId, Uuid, ZoneId, runner};
-use terrace_policy::{Greedy, LogStructured, Placement, Reclaim};
+use terrace_policy::{Greedy, LevelSeparated, Placement, Reclaim};
 use terrace_zone::{Device, Geometry, ZoneReport, ZoneState, ZoneType};
 
 use crate::Fs;
@@ -61,8 +61,8 @@ impl Default for MountOptions {
     fn default() -> Self {
         Self {
             access: Access::ReadWrite,
-            placement: Arc::new(LogStructured),
-            reclaim: Arc::new(Greedy),
+            placement: Arc::new(LevelSeparated),
+            reclaim: Arc::new(Greedy::default()),
             background: true,
         }
     }
@@ -91,7 +91,7 @@ impl Fs {
         let in_log = matches!(replayed.superblock.placement, SuperblockPlacement::Log(_));
         let space = Arc::new(Allocator::new(
             Arc::clone(&medium),
-            Arc::clone(&options.placement),
+            (Arc::clone(&options.placement), Arc::clone(&options.reclaim)),
             device_limits(medium.geometry(), in_log),
             ZoneTable::new(table),
             ordinary_zone(medium.geometry()),
@@ -107,7 +107,7 @@ impl Fs {
         };
         let unsealed = unsealed_files(&space, &journal, uuid, logs);
         let volume = Arc::new(Volume::new(uuid, medium, space, journal, unsealed));
-        let reclaimer = write.then(|| Arc::new(Reclaimer::new(Arc::clone(&options.reclaim))));
+        let reclaimer = write.then(|| Arc::new(Reclaimer::new()));
         let background = reclaimer.as_ref().filter(|_| options.background).map(|reclaimer| {
             volume.space.start_reclaim();
             let (reclaimer, volume) = (Arc::clone(reclaimer), Arc::clone(&volume));

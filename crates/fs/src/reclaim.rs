@@ -15,7 +15,6 @@
 //! One victim at a time: whoever chooses it keeps all others off.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -23,7 +22,7 @@ use terrace_env::checksum::{crc32c, crc32c_append};
 use terrace_env::store::{FileKind, PlacementHint, Rank, StoreError};
 use terrace_env::sync::Mutex;
 use terrace_env::{Cause, FileId, ZoneId, runner};
-use terrace_policy::{Reclaim, ReclaimChoice};
+use terrace_policy::ReclaimChoice;
 use terrace_zone::Device;
 
 use crate::BLOCK;
@@ -44,7 +43,6 @@ const FAILURES_MAX: u32 = 8;
 
 /// Chooses victims and empties them.
 pub(crate) struct Reclaimer {
-    policy: Arc<dyn Reclaim>,
     /// Which files have extents in which candidate, as of the last walk over the catalog.
     residents: Mutex<BTreeMap<ZoneId, Vec<FileId>>>,
     /// Extents that did not have their checksum.
@@ -75,9 +73,8 @@ struct Copied {
 }
 
 impl Reclaimer {
-    pub(crate) fn new(policy: Arc<dyn Reclaim>) -> Self {
-        let (residents, mismatches) = (Mutex::default(), AtomicU64::new(0));
-        Self { policy, residents, mismatches }
+    pub(crate) fn new() -> Self {
+        Self { residents: Mutex::default(), mismatches: AtomicU64::new(0) }
     }
 
     /// Extents that did not have their checksum when they were to be copied.
@@ -89,20 +86,21 @@ impl Reclaimer {
     pub(crate) fn run(&self, volume: &Volume) {
         while volume.space.await_work() {
             let stop = || volume.space.is_reclaim_stopped();
-            if self.run_once(volume, stop).is_err() {
+            if self.run_once(volume, false, stop).is_err() {
                 volume.space.stop_reclaim();
             }
         }
     }
 
     /// Empties one zone, if the policy finds one worth it, unless `stop` says otherwise between two
-    /// steps. An error only if the store takes no commits any more.
+    /// steps. `asked`: somebody asked for it. An error only if the store takes no commits any more.
     pub(crate) fn run_once(
         &self,
         volume: &Volume,
+        asked: bool,
         stop: impl Fn() -> bool,
     ) -> Result<bool, StoreError> {
-        let Some(choice) = volume.space.choose_victim(&*self.policy) else { return Ok(false) };
+        let Some(choice) = volume.space.choose_victim(asked) else { return Ok(false) };
         let mut job = Emptying {
             volume,
             choice,
@@ -318,6 +316,7 @@ impl Emptying<'_> {
                 rank: Rank::Reclaim,
                 reservation: 0,
                 least,
+                left: None,
                 cause: Cause::Reclaim,
             };
             let region = self.volume.space.acquire(&ask).map_err(|_| CopyError::NoRoom)?;

@@ -77,9 +77,10 @@ impl Shared {
     /// Where the tables go. When the worst case cannot be set aside, what there is may still be
     /// enough: a flush that runs out of space is begun again later.
     fn flush_source(&self, waiting: &Waiting) -> Result<TableSource, Error> {
+        let worst = self.flush_worst(&waiting.memtable);
         let reservation = match &waiting.hold {
             Some(hold) => Some(Arc::clone(hold)),
-            None => match self.store.reserve(Rank::Flush, self.flush_worst(&waiting.memtable)) {
+            None => match self.store.reserve(Rank::Flush, worst) {
                 Ok(reservation) => Some(Arc::new(reservation)),
                 Err(error) if error.is_space() => None,
                 Err(error) => return Err(error.into()),
@@ -94,6 +95,7 @@ impl Shared {
             cause: Cause::Flush,
             reservation,
             budget: ByteCount(u64::MAX),
+            worst,
         })
     }
 

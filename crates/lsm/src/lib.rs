@@ -77,6 +77,7 @@ pub use event::{Event, Job, Listener};
 pub use key::{KEY_BYTES_MAX, KeySpaceId, Kind, VALUE_BYTES_MAX};
 pub use memory::MemoryStats;
 pub use options::{Durability, EngineOptions};
+pub use recovery::remembered_system;
 pub use scan::Scan;
 pub use snapshot::Snapshot;
 pub use stats::{LevelStats, Stats, WriteAmplification};

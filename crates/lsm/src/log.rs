@@ -87,7 +87,8 @@ impl ActiveLog {
 /// Starts a log; it counts once it is committed.
 pub(crate) fn create(store: &dyn Store, rank: Rank) -> Result<Box<dyn FileWriter>, Error> {
     let (kind, hint) = (FileKind::Log, LogRecord::hint());
-    let options = CreateOptions { kind, hint, rank, reservation: None, cause: Cause::Log };
+    let options =
+        CreateOptions { kind, hint, size: None, rank, reservation: None, cause: Cause::Log };
     Ok(store.create(&options)?)
 }
 

@@ -215,6 +215,7 @@ impl Shared {
             cause: Cause::Compaction,
             reservation: Some(Arc::new(reservation)),
             budget: ByteCount(budget),
+            worst,
         })
     }
 

@@ -40,6 +40,10 @@ pub struct EngineOptions {
     /// How many slices of a merge are carried out at once, at most 4; 0 for as many as there are
     /// processors.
     pub workers: usize,
+    /// What the decider was made from, for the store to remember
+    /// ([`remembered_system`](crate::remembered_system)). A decider is given the state it left
+    /// only where this is the same; at most 255 bytes.
+    pub system: String,
 }
 
 impl EngineOptions {
@@ -61,6 +65,7 @@ impl Default for EngineOptions {
             filter_bits: 10,
             memory: ByteCount::mib(320),
             workers: 0,
+            system: String::new(),
         }
     }
 }

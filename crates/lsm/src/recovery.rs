@@ -1,6 +1,9 @@
 //! Opening: the tree is rebuilt from the annotations of the store's files, and the logs are
 //! replayed into memtables, each into its own, oldest first.
 //!
+//! What was written under another system is opened as it is; the store remembers the new one, and
+//! what the other one's decider left as its state is forgotten.
+//!
 //! The last log, if it is not sealed, is gone on with, and so is its memtable; all others wait for
 //! their flush. What is torn at a log's end the store has cut already. Read-only, nothing is
 //! written.
@@ -40,12 +43,32 @@ struct Replayed {
 /// What was found in the store.
 struct Found {
     record: StoreRecord,
-    /// Whether the store is new.
-    fresh: bool,
+    /// Whether the record is not what the store has.
+    changed: bool,
     version: Version,
     /// Oldest first.
     logs: Vec<Replayed>,
     next: SeqNo,
+}
+
+impl Found {
+    /// Makes the record one of this system.
+    fn adopt(&mut self, system: &str) {
+        if self.record.decider != system {
+            self.record.decider = system.to_owned();
+            self.record.state.clear();
+            self.changed = true;
+        }
+    }
+}
+
+/// What the store was last opened with as [`EngineOptions::system`], if it holds an engine's data.
+pub fn remembered_system(store: &dyn Store) -> Result<Option<String>, Error> {
+    let annotation = store.info(FileId::STORE).map(|info| info.annotation);
+    match annotation.filter(|annotation| !annotation.opaque.is_empty()) {
+        Some(annotation) => Ok(Some(StoreRecord::decode(&annotation.opaque)?.decider)),
+        None => Ok(None),
+    }
 }
 
 impl Shared {
@@ -58,7 +81,8 @@ impl Shared {
         let memtable_size = Shares::of(&options).memtable_size;
         let options = EngineOptions { memtable_size, ..options };
         let memory = Memory::new(&options);
-        let found = find(&*store, &memory)?;
+        let mut found = find(&*store, &memory)?;
+        found.adopt(&options.system);
         let (active, log) = if options.read_only {
             (Arc::new(Memtable::new(&memory.memtables)), None)
         } else {
@@ -105,8 +129,8 @@ impl Shared {
 fn find(store: &dyn Store, memory: &Arc<Memory>) -> Result<Found, Error> {
     let annotation = store.info(FileId::STORE).map(|info| info.annotation);
     let opaque = annotation.as_ref().map_or(&[][..], |annotation| &annotation.opaque);
-    let fresh = opaque.is_empty();
-    let record = if fresh { StoreRecord::new() } else { StoreRecord::decode(opaque)? };
+    let changed = opaque.is_empty();
+    let record = if changed { StoreRecord::new() } else { StoreRecord::decode(opaque)? };
     let (mut segments, mut logs) = (Vec::<(Place, Segment)>::new(), Vec::new());
     let mut next = SeqNo(1);
     for file in store.list() {
@@ -136,7 +160,7 @@ fn find(store: &dyn Store, memory: &Arc<Memory>) -> Result<Found, Error> {
         from = log::replay(&*reader, &memtable, from.max(record.first))?;
         replayed.push(Replayed { file, record, memtable });
     }
-    Ok(Found { record, fresh, version, logs: replayed, next: next.max(from) })
+    Ok(Found { record, changed, version, logs: replayed, next: next.max(from) })
 }
 
 /// Goes on with the last log, or begins one.
@@ -164,7 +188,7 @@ fn resume(
             transaction.delete(log.file.id);
         }
     }
-    if found.fresh {
+    if found.changed {
         transaction.annotate(FileId::STORE, found.record.annotation());
     }
     let (memtable, log) = match last {

@@ -45,13 +45,22 @@ pub(crate) struct TableSource {
     pub(crate) reservation: Option<Arc<Reservation>>,
     /// How much the job may write before it ends at its next key.
     pub(crate) budget: ByteCount,
+    /// The most that all its tables can take together.
+    pub(crate) worst: ByteCount,
 }
 
+/// A table may become larger than its cut by its last entry and the rest of a block.
+const OVERSHOOT_SHARE: u64 = 32;
+
 impl TableSource {
-    fn begin(&self, route: &Route) -> Result<TableBuilder, Error> {
+    /// `written`: the bytes of the job's tables so far.
+    fn begin(&self, route: &Route, written: u64) -> Result<TableBuilder, Error> {
+        let whole = route.cut.size.0.saturating_add(route.cut.size.0 / OVERSHOOT_SHARE);
+        let left = self.worst.0.min(self.budget.0).saturating_sub(written);
         let writer = self.store.create(&CreateOptions {
             kind: FileKind::Table,
             hint: table_hint(route.to.level, route.stream, None),
+            size: Some(ByteCount(whole.min(left))),
             rank: self.rank,
             reservation: self.reservation.as_deref(),
             cause: self.cause,
@@ -271,7 +280,7 @@ impl Rewrite {
         let key = self.merge.key().expect("a merge that stands on an entry");
         let builder = match &mut self.builder {
             Some(builder) => builder,
-            None => self.builder.insert(self.source.begin(&self.routes[self.route])?),
+            None => self.builder.insert(self.source.begin(&self.routes[self.route], self.written)?),
         };
         builder.add(key, self.merge.value_slice())
     }
@@ -393,7 +402,9 @@ impl Rewrite {
         if !ranges.is_empty() {
             let builder = match &mut self.builder {
                 Some(builder) => builder,
-                None => self.builder.insert(self.source.begin(&self.routes[self.route])?),
+                None => {
+                    self.builder.insert(self.source.begin(&self.routes[self.route], self.written)?)
+                }
             };
             builder.add_ranges(ranges);
         }

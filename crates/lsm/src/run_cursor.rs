@@ -237,7 +237,7 @@ mod tests {
     fn table(store: &MemoryStore, numbers: std::ops::Range<u8>) -> Arc<TableHandle> {
         let cause = Cause::Flush;
         let (kind, rank, hint) = (FileKind::Table, Rank::Flush, table_hint(0, 0, None));
-        let options = CreateOptions { kind, hint, rank, reservation: None, cause };
+        let options = CreateOptions { kind, hint, size: None, rank, reservation: None, cause };
         let block_size = ByteCount(128);
         let layout = TableLayout::new(block_size, Compression::None, 0);
         let memory = Memory::new(&EngineOptions::default());

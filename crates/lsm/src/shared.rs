@@ -214,7 +214,7 @@ impl Shared {
             transaction.delete(flushed.log);
         }
         let record = decider_state.map(|state| {
-            let decider = self.decider.name().to_owned();
+            let decider = self.options.system.clone();
             StoreRecord { decider, state, ..self.state.lock().record.clone() }
         });
         if let Some(record) = &record {
@@ -259,7 +259,7 @@ impl Shared {
     /// The decider's state, if it is this decider's.
     pub(crate) fn decider_state(&self) -> Vec<u8> {
         let state = self.state.lock();
-        let own = state.record.decider == self.decider.name();
+        let own = state.record.decider == self.options.system;
         if own { state.record.state.clone() } else { Vec::new() }
     }
 

@@ -1,24 +1,69 @@
-//! Greedy reclaim: the zone with the fewest live bytes that gives anything back.
+//! Greedy reclaim: the zone with the fewest live bytes (GearDB, section 2.3: "the zone with the
+//! most invalid data").
 //!
-//! Live extents go to zones of reclaim's own: what has survived its neighbours tends to survive
-//! longer, and one open zone is enough.
+//! 1. It is time when somebody waits for space, when fewer zones are free than the threshold says,
+//!    or when new data can take hardly any: so few that a writer might come to wait before a zone
+//!    is empty.
+//! 2. The victim is the candidate with the fewest live bytes, among equals the one that gives most.
+//! 3. While nobody waits, it must give at least a certain share of a zone. Where live data leaves
+//!    less free than the threshold asks for, no amount of copying reaches it: every zone is then
+//!    copied again and again for the little that is dead in it.
+//! 4. Live extents go to zones of reclaim's own: what has survived its neighbours tends to survive
+//!    longer, and one open zone is enough.
 
 use std::cmp::Reverse;
 
-use crate::{RECLAIM_STREAM, Reclaim, ReclaimChoice, ReclaimView};
+use crate::{CandidateZone, RECLAIM_STREAM, Reclaim, ReclaimChoice, ReclaimView, Room};
+
+/// Reclaim also starts when new data may take fewer free zones than this share of all,
+const SPARE_SHARE: u32 = 64;
+/// or than this many: so much is written while a zone is emptied.
+const SPARE_MAX: u32 = 8;
 
 /// Takes the zone with the fewest live bytes.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Greedy;
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Greedy {
+    /// Starts when fewer zones are free, in percent.
+    pub free_min: u8,
+    /// Leaves zones alone that give less, in percent of a zone, unless somebody waits.
+    pub gain_min: u8,
+}
+
+impl Default for Greedy {
+    /// Works when it must, and for a quarter of a zone at least: then a byte that comes free costs
+    /// three that are copied.
+    fn default() -> Self {
+        Self { free_min: 0, gain_min: 25 }
+    }
+}
+
+impl Greedy {
+    /// Whether there is less room than there should be.
+    fn is_short(&self, room: &Room) -> bool {
+        let spare_min = (room.zones / SPARE_SHARE).clamp(1, SPARE_MAX);
+        let free_min = u64::from(room.zones) * u64::from(self.free_min);
+        room.spare < spare_min || u64::from(room.free) * 100 < free_min
+    }
+
+    /// Whether a zone is worth its copying while nobody waits.
+    fn pays(&self, zone: &CandidateZone) -> bool {
+        zone.gain.0.saturating_mul(100) >= zone.capacity.0.saturating_mul(self.gain_min.into())
+    }
+}
 
 impl Reclaim for Greedy {
     fn name(&self) -> &'static str {
         "greedy"
     }
 
+    fn is_due(&self, room: &Room) -> bool {
+        room.wanted || self.is_short(room)
+    }
+
     fn victim(&self, view: &ReclaimView<'_>) -> Option<ReclaimChoice> {
         let worth = view.candidates.iter().filter(|zone| zone.gain.0 > 0);
         let victim = worth.min_by_key(|zone| (zone.live, Reverse(zone.gain), zone.zone))?;
-        Some(ReclaimChoice { victim: victim.zone, stream: RECLAIM_STREAM })
+        let choice = ReclaimChoice { victim: victim.zone, stream: RECLAIM_STREAM };
+        (view.room.wanted || self.pays(victim)).then_some(choice)
     }
 }

@@ -3,28 +3,37 @@
 //!
 //! | question | trait | deciders |
 //! |---|---|---|
-//! | which zone does a file's next stretch go to | [`Placement`] | [`LogStructured`] |
+//! | which zone does a file's next stretch go to | [`Placement`] | [`LogStructured`], [`LevelSeparated`], [`WholeZones`] |
 //! | which zone is emptied next, and where to | [`Reclaim`] | [`Greedy`] |
 //! | which tables are merged next, and where do they go | [`Compaction`] | [`Leveled`] |
+//!
+//! A [`System`] is a row of such deciders and of their figures.
 //!
 //! policy does not know I/O, bytes on a medium, threads or the clock.
 
 mod compaction;
 mod greedy;
 mod legality;
+mod level_separated;
 mod leveled;
 mod log_structured;
 mod placement;
 mod plan;
 mod reclaim;
+mod systems;
 mod tree;
+mod whole_zones;
 
 pub use compaction::{Choice, Compaction, Pressure, Urgency};
 pub use greedy::Greedy;
 pub use legality::Illegal;
+pub use level_separated::LevelSeparated;
 pub use leveled::{LEVEL_STREAM_FIRST, Leveled, LeveledOptions};
 pub use log_structured::LogStructured;
 pub use placement::{PartZone, Placement, PlacementChoice, PlacementRequest, SpaceView};
 pub use plan::{Cut, Input, Merge, Move, Obstacle, Part, Place, Plan, Route};
-pub use reclaim::{CandidateZone, RECLAIM_STREAM, Reclaim, ReclaimChoice, ReclaimView};
+pub use reclaim::{CandidateZone, RECLAIM_STREAM, Reclaim, ReclaimChoice, ReclaimView, Room};
+pub use systems::{ParseSystemError, Row, StoreShape, System};
+pub use terrace_env::ByteCount;
 pub use tree::{Key, LEVELS_MAX, LevelView, RunId, RunView, SegmentView, Span, TreeView};
+pub use whole_zones::WholeZones;

@@ -1,20 +1,41 @@
-//! Placement in order of arrival, files of one stream and level together.
+//! Placement as one log: tables of all levels go into the open zone, in order of arrival, as an
+//! LSM-tree on a log-structured file system has them (GearDB, section 2.3 and figure 2).
 //!
-//! 1. A partly written zone of the same stream and level; among several the fullest, so that
-//!    zones close.
+//! 1. A partly written zone of the same family: tables of any level and stream, logs, what reclaim
+//!    has moved, or others' files. Among several the fullest, so that zones close.
 //! 2. A free zone.
-//! 3. Any partly written zone: first one of the same level, then the one with the most room, so
-//!    that the next switch is late.
+//! 3. Any partly written zone, the one with the most room.
+//!
+//! As many zones of a family are open as files are written at once: with one job, one.
 //!
 //! It never refuses while there is room.
 
 use std::cmp::Reverse;
 
-use crate::{PartZone, Placement, PlacementChoice, PlacementRequest, SpaceView};
+use crate::{PartZone, Placement, PlacementChoice, PlacementRequest, RECLAIM_STREAM, SpaceView};
 
-/// Files of one stream and level together, in order of arrival.
+/// Tables of all levels together, in order of arrival.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LogStructured;
+
+/// Files that share zones.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Family {
+    Tables,
+    Moved,
+    /// Files that belong to no level, by stream.
+    Others(u16),
+}
+
+impl Family {
+    fn of(level: Option<u8>, stream: u16) -> Self {
+        match level {
+            _ if stream == RECLAIM_STREAM => Self::Moved,
+            Some(_) => Self::Tables,
+            None => Self::Others(stream),
+        }
+    }
+}
 
 impl Placement for LogStructured {
     fn name(&self) -> &'static str {
@@ -26,15 +47,18 @@ impl Placement for LogStructured {
         view: &SpaceView<'_>,
         request: &PlacementRequest<'_>,
     ) -> Option<PlacementChoice> {
-        let level = request.hint.level;
-        let akin = |zone: &&PartZone| zone.stream == request.hint.stream && zone.level == level;
+        let family = Family::of(request.hint.level, request.hint.stream);
+        let akin = |zone: &&PartZone| Family::of(zone.level, zone.stream) == family;
         if let Some(own) = view.partly.iter().filter(akin).min_by_key(|z| (z.room, z.zone)) {
             return Some(PlacementChoice::Append(own.zone));
         }
-        if view.free > 0 {
+        if view.is_free() {
             return Some(PlacementChoice::OpenNew);
         }
-        let strange = |zone: &&PartZone| (zone.level != level, Reverse(zone.room), zone.zone);
-        view.partly.iter().min_by_key(strange).map(|z| PlacementChoice::Append(z.zone))
+        let roomiest = |zone: &&PartZone| (Reverse(zone.room), zone.zone);
+        match view.partly.iter().min_by_key(roomiest) {
+            Some(zone) => Some(PlacementChoice::Append(zone.zone)),
+            None => (view.free > 0).then_some(PlacementChoice::OpenNew),
+        }
     }
 }

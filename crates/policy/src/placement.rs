@@ -27,9 +27,20 @@ pub struct PartZone {
 pub struct SpaceView<'a> {
     /// Partly written zones with room, by zone.
     pub partly: &'a [PartZone],
-    /// Free zones that may be opened now: 0 where the rank's share is used up, or where the device
-    /// allows no further active zone.
+    /// Free zones that may be taken: 0 where the rank's share is used up, or where the device
+    /// allows no further active zone and there is none that could be finished.
     pub free: u32,
+    /// Whether a free zone can be opened as it is. Otherwise the fullest partly written zone is
+    /// finished before, and what room it had is lost until it is empty.
+    pub slot: bool,
+}
+
+impl SpaceView<'_> {
+    /// Whether a free zone can be had without finishing another.
+    #[must_use]
+    pub fn is_free(&self) -> bool {
+        self.free > 0 && self.slot
+    }
 }
 
 /// Who asks.
@@ -41,6 +52,9 @@ pub struct PlacementRequest<'a> {
     pub kind: FileKind,
     /// Whose space it takes.
     pub rank: Rank,
+    /// What is still to be written of it at most, where that is known; 0 for a file that has
+    /// become larger than was known.
+    pub left: Option<ByteCount>,
 }
 
 /// Where to write.

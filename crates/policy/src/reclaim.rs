@@ -1,8 +1,12 @@
 //! Which zone is emptied next, and where its live extents go.
 //!
-//! The file system asks when free zones run low. It keeps zones ordered by live bytes and shows the
+//! The file system asks whether it is time whenever something has died or somebody waits for
+//! space; then, as long as it is, for a victim. It keeps zones ordered by live bytes and shows the
 //! first [`ReclaimView::CANDIDATES_MAX`] of those that can be emptied, so that a decision costs the
 //! same on ten zones and on fifty thousand.
+//!
+//! A policy that gives no victim is not asked again until something more has died. Each victim
+//! makes what is dead less by what it gives, so that reclaim comes to an end whatever the policy.
 
 use std::fmt::Debug;
 
@@ -10,6 +14,19 @@ use terrace_env::{ByteCount, ZoneId};
 
 /// The stream of zones that only reclaim writes to. No file may be created under it.
 pub const RECLAIM_STREAM: u16 = u16::MAX;
+
+/// How much room there is, in zones.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Room {
+    /// Zones that can hold files.
+    pub zones: u32,
+    /// Free ones.
+    pub free: u32,
+    /// Free ones that new data may take: not kept for those who need space more.
+    pub spare: u32,
+    /// Whether somebody waits for space.
+    pub wanted: bool,
+}
 
 /// A zone that nobody writes to and that holds something dead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,6 +44,8 @@ pub struct CandidateZone {
 /// What can be reclaimed.
 #[derive(Clone, Copy, Debug)]
 pub struct ReclaimView<'a> {
+    /// How much room there is.
+    pub room: Room,
     /// Candidates, fewest live bytes first; ties by zone.
     pub candidates: &'a [CandidateZone],
 }
@@ -50,6 +69,10 @@ pub struct ReclaimChoice {
 pub trait Reclaim: Send + Sync + Debug {
     /// The name in options, reports and goldens.
     fn name(&self) -> &'static str;
+
+    /// Whether it is time to reclaim. Where somebody waits for space it must be: nobody else gives
+    /// them any.
+    fn is_due(&self, room: &Room) -> bool;
 
     /// Chooses a victim among the candidates, or `None` when none is worth its copying.
     fn victim(&self, view: &ReclaimView<'_>) -> Option<ReclaimChoice>;

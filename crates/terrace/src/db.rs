@@ -9,7 +9,9 @@ use terrace_fs::dir::{DirOptions, DirStore};
 use terrace_fs::{Access, FormatOptions, Fs, MountOptions};
 use terrace_lsm::{
     Bounds, Cursor, Durability, Engine, KeySpaceId, Listener, Scan, Stats, Verified,
+    remembered_system,
 };
+use terrace_policy::{StoreShape, System};
 
 use terrace_zone::Device;
 
@@ -30,6 +32,7 @@ pub(crate) struct Inner {
     pub(crate) engine: Engine,
     fs: Option<Arc<Fs>>,
     durability: Durability,
+    system: System,
 }
 
 impl std::fmt::Debug for Inner {
@@ -85,11 +88,30 @@ impl Db {
     }
 
     fn start(store: Arc<dyn Store>, fs: Option<Arc<Fs>>, options: &Options) -> Result<Self, Error> {
-        let engine = Engine::open(store, options.decider(), options.engine())?;
-        let inner = Arc::new(Inner { engine, fs, durability: options.durability });
+        let system = match options.system {
+            Some(system) => system,
+            None => remembered(&*store)?,
+        };
+        let shape = StoreShape {
+            capacity: store.space().capacity,
+            zone_capacity: fs.as_ref().map(|fs| fs.zone_capacity()),
+            memtable_size: options.memtable_size,
+        };
+        if let Some(fs) = &fs {
+            fs.decide_by(system.placement(), system.reclaim());
+        }
+        let decider = system.compaction(&shape);
+        let engine = Engine::open(store, decider, options.engine(&system, &shape))?;
+        let inner = Arc::new(Inner { engine, fs, durability: options.durability, system });
         let (id, name) = (KeySpaceId::DEFAULT, "default".into());
         let default = KeySpace { inner: Arc::clone(&inner), id, name };
         Ok(Self { inner, default })
+    }
+
+    /// The system that the store is open under.
+    #[must_use]
+    pub fn system(&self) -> System {
+        self.inner.system
     }
 
     /// The mounted file system, where the store is on a device: for its zones and its reclaim.
@@ -276,6 +298,17 @@ impl Db {
             fs.unmount();
         }
         Ok(closed?)
+    }
+}
+
+/// What stores remembered that knew one system only.
+const FORMER_SYSTEM: &str = "leveled";
+
+/// The system under which the store was opened last.
+fn remembered(store: &dyn Store) -> Result<System, Error> {
+    match remembered_system(store)?.as_deref() {
+        None | Some("" | FORMER_SYSTEM) => Ok(System::default()),
+        Some(text) => text.parse().map_err(Error::System),
     }
 }
 

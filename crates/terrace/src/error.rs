@@ -1,6 +1,7 @@
 //! What can go wrong with a store.
 
 use terrace_env::store::StoreError;
+use terrace_policy::ParseSystemError;
 
 /// An error of a [`Db`](crate::Db).
 #[derive(Clone, Debug, thiserror::Error)]
@@ -11,6 +12,10 @@ pub enum Error {
     /// The files below could not be formatted, mounted or opened.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// The store remembers a system that this version does not know. It can be opened under one
+    /// that it knows, by [`Options::system`](crate::Options::system).
+    #[error("the store was last opened under a system unknown here: {0}")]
+    System(ParseSystemError),
 }
 
 impl Error {
@@ -21,6 +26,7 @@ impl Error {
         match self {
             Self::Engine(error) => error.is_space(),
             Self::Store(error) => error.is_space(),
+            Self::System(_) => false,
         }
     }
 
@@ -30,6 +36,7 @@ impl Error {
         match self {
             Self::Engine(error) => error.is_corruption(),
             Self::Store(error) => matches!(error, StoreError::Corruption { .. }),
+            Self::System(_) => false,
         }
     }
 }

@@ -43,3 +43,4 @@ pub use terrace_lsm::{
     LevelCompression, LevelStats, Listener, MemoryStats, Scan, Stats, VALUE_BYTES_MAX, Verified,
     WriteAmplification,
 };
+pub use terrace_policy::{ParseSystemError, Row, System};

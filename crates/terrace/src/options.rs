@@ -1,10 +1,8 @@
 //! The knobs, each with what it trades.
 
-use std::sync::Arc;
-
 use terrace_env::ByteCount;
 use terrace_lsm::{Durability, EngineOptions, LevelCompression};
-use terrace_policy::{Compaction, Leveled, LeveledOptions};
+use terrace_policy::{StoreShape, System};
 
 /// How a store is opened. All of it can be changed from one opening to the next; what is already
 /// written keeps the form it has until it is compacted.
@@ -25,6 +23,10 @@ pub struct Options {
     /// medium, and writers that come together share the wait. Default: `Buffered`. Single batches
     /// can ask for more by [`Db::write_with`](crate::Db::write_with).
     pub durability: Durability,
+    /// The system: where tables go, which are merged, how space comes back, and the figures of it
+    /// all - the size of tables and levels among them. `None`: the one under which the store was
+    /// opened last, and [`System::default`] for a new one. Default: `None`.
+    pub system: Option<System>,
 
     // Performance.
     /// Writes are collected in memory up to this size, then written out as one sorted run. Larger:
@@ -34,10 +36,6 @@ pub struct Options {
     /// How many full memtables may wait to be written out before writers wait. More rides out
     /// longer bursts, for `memtable_size` of memory each. Default: 2.
     pub memtables_max: usize,
-    /// The size of a table. Larger: fewer files, longer sequential writes; smaller: compactions go
-    /// in smaller bites and need less free space. Sensible between a sixteenth of a zone and a
-    /// zone. Default: 16 MiB.
-    pub table_size: ByteCount,
     /// The size of the blocks that tables are read by. Larger: smaller indexes and better
     /// compression; smaller: less is read for one key. Default: 4 KiB.
     pub block_size: ByteCount,
@@ -57,15 +55,6 @@ pub struct Options {
     /// shows where it goes. It does not include the file system's own tables, thread stacks, and
     /// what the allocator adds. Default: 320 MiB.
     pub memory: ByteCount,
-    /// How many runs collect in level 0 before they are compacted. More: less compaction, slower
-    /// reads. Writers slow down at twice and wait at three times as many. Default: 4.
-    pub level0_runs: usize,
-    /// The size of level 1. Best near `level0_runs` x `memtable_size`; larger means fewer levels,
-    /// and larger compactions into level 1. Default: 256 MiB.
-    pub level1_size: ByteCount,
-    /// How much larger each further level is. Larger: fewer levels to read, more rewriting per
-    /// level. Default: 10.
-    pub level_factor: u32,
 }
 
 impl Default for Options {
@@ -74,16 +63,13 @@ impl Default for Options {
         Self {
             read_only: false,
             durability: Durability::Buffered,
+            system: None,
             memtable_size: engine.memtable_size,
             memtables_max: engine.memtables_max,
-            table_size: engine.table_size,
             block_size: engine.block_size,
             compression: engine.compression,
             filter_bits: engine.filter_bits,
             memory: engine.memory,
-            level0_runs: 4,
-            level1_size: ByteCount::mib(256),
-            level_factor: 10,
         }
     }
 }
@@ -97,8 +83,8 @@ const MEMORY_MIN: ByteCount = ByteCount::mib(32);
 const MEMTABLE_SIZE_MIN: ByteCount = ByteCount::kib(64);
 
 impl Options {
-    /// The defaults, with memtables, memory and tables cut down to what a store of `capacity` has
-    /// room to work with. From 4 GiB on they are the defaults.
+    /// The defaults, with memtables and memory cut down to what a store of `capacity` has room to
+    /// work with. From 4 GiB on they are the defaults.
     #[must_use]
     pub fn fitting(capacity: ByteCount) -> Self {
         let full = Self::default();
@@ -108,37 +94,23 @@ impl Options {
             memtable_size,
             memory: ByteCount(memtable_size.0 * (full.memory.0 / full.memtable_size.0))
                 .clamp(MEMORY_MIN, full.memory),
-            table_size: full.table_size.min(memtable_size),
-            level1_size: full.level1_size.min(ByteCount(4 * memtable_size.0)),
             ..full
         }
     }
 
-    pub(crate) fn engine(&self) -> EngineOptions {
+    pub(crate) fn engine(&self, system: &System, store: &StoreShape) -> EngineOptions {
         EngineOptions {
             read_only: self.read_only,
             memtable_size: self.memtable_size,
             memtables_max: self.memtables_max.max(1),
-            table_size: self.table_size,
+            table_size: system.table_size(store),
             block_size: self.block_size,
             compression: self.compression,
             filter_bits: self.filter_bits,
             memory: self.memory,
             workers: 0,
+            system: system.to_string(),
         }
-    }
-
-    pub(crate) fn decider(&self) -> Arc<dyn Compaction> {
-        let level0_runs = self.level0_runs.max(1);
-        Arc::new(Leveled::new(LeveledOptions {
-            level0_runs,
-            level0_slow: level0_runs * 2,
-            level0_stop: level0_runs * 3,
-            level1_size: self.level1_size.max(ByteCount(1)),
-            factor: self.level_factor.max(2),
-            table_size: self.table_size.max(ByteCount(1)),
-            ..LeveledOptions::default()
-        }))
     }
 }
 
@@ -150,7 +122,7 @@ mod tests {
     fn a_large_store_gets_the_defaults_and_a_small_one_less() {
         assert_eq!(Options::fitting(ByteCount::gib(4)), Options::default());
         let small = Options::fitting(ByteCount::mib(64));
-        assert_eq!((small.memtable_size, small.table_size), (ByteCount::mib(1), ByteCount::mib(1)));
+        assert_eq!(small.memtable_size, ByteCount::mib(1));
         assert_eq!(Options::fitting(ByteCount(0)).memtable_size, MEMTABLE_SIZE_MIN);
     }
 }

@@ -1,10 +1,10 @@
 //! `terrace delete IMAGE KEY`
 
 use serde_json::json;
-use terrace_fs::Access;
 
 use super::entry::{self, Key, Space};
 use super::target::Target;
+use super::under::Under;
 use crate::failure::Failure;
 use crate::output::Output;
 
@@ -17,6 +17,8 @@ pub(crate) struct Delete {
     key: Key,
     #[command(flatten)]
     space: Space,
+    #[command(flatten)]
+    under: Under,
     /// It is no error if there is no such key
     #[arg(long)]
     force: bool,
@@ -25,7 +27,7 @@ pub(crate) struct Delete {
 impl Delete {
     pub(crate) fn run(&self, output: &Output) -> Result<(), Failure> {
         let key = self.key.bytes()?;
-        let db = self.target.db(Access::ReadWrite)?;
+        let db = self.target.db_under(&self.under)?;
         let space = self.space.find(&db)?;
         let found = space.get(&key)?.is_some();
         if found {

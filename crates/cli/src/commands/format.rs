@@ -6,6 +6,7 @@ use terrace_fs::{Access, FormatOptions, Fs};
 use terrace_zone::{Device as _, ZoneState};
 
 use super::target::Target;
+use super::under::Under;
 use crate::failure::{Failure, Kind};
 use crate::output::Output;
 
@@ -17,6 +18,8 @@ pub(crate) struct Format {
     /// Lose what is on the drive
     #[arg(long)]
     force: bool,
+    #[command(flatten)]
+    under: Under,
 }
 
 impl Format {
@@ -40,8 +43,12 @@ impl Format {
         }
         Fs::format(drive.clone(), &FormatOptions::default())?;
         let capacity = drive.geometry().capacity();
-        output.result(&json!({ "zones": zones.len(), "capacity": capacity }), |out| {
-            writeln!(out, "{image}: made a store on {} zones, {capacity}", zones.len())
+        drop(drive);
+        let system = self.remember()?;
+        let json = json!({ "zones": zones.len(), "capacity": capacity, "system": system });
+        output.result(&json, |out| {
+            let zones = zones.len();
+            writeln!(out, "{image}: made a store on {zones} zones, {capacity}, for {system}")
         })
     }
 
@@ -56,7 +63,17 @@ impl Format {
             return Err(Failure::new(Kind::Failed, message));
         }
         self.target.directory(Access::ReadWrite)?;
-        let json = json!({ "directory": path.to_string() });
-        output.result(&json, |out| writeln!(out, "{path}: made a store in the directory"))
+        let system = self.remember()?;
+        let json = json!({ "directory": path.to_string(), "system": system });
+        let answer = format!("{path}: made a store in the directory, for {system}");
+        output.result(&json, |out| writeln!(out, "{answer}"))
+    }
+
+    /// Opens the store for the first time, so that it remembers its system.
+    fn remember(&self) -> Result<String, Failure> {
+        let db = self.target.db_under(&self.under)?;
+        let system = db.system().to_string();
+        db.close()?;
+        Ok(system)
     }
 }

@@ -4,10 +4,10 @@ use std::path::PathBuf;
 
 use serde_json::json;
 use terrace_env::ByteCount;
-use terrace_fs::Access;
 
 use super::entry::Space;
 use super::target::Target;
+use super::under::Under;
 use crate::failure::Failure;
 use crate::loader::{Loaded, Loader};
 use crate::output::Output;
@@ -23,12 +23,14 @@ pub(crate) struct Import {
     dir: PathBuf,
     #[command(flatten)]
     space: Space,
+    #[command(flatten)]
+    under: Under,
 }
 
 impl Import {
     pub(crate) fn run(&self, output: &Output) -> Result<(), Failure> {
         let tree = Tree::walk(&self.dir, terrace::VALUE_BYTES_MAX as u64, Strictness::Fail)?;
-        let db = self.target.db(Access::ReadWrite)?;
+        let db = self.target.db_under(&self.under)?;
         let mut loader = Loader::new(&db, self.space.make(&db)?)?;
         let progress = Progress::bytes("importing", tree.bytes());
         for entry in &tree.entries {

@@ -20,6 +20,7 @@ mod put;
 mod scan;
 mod stats;
 mod target;
+mod under;
 mod zones;
 
 pub(crate) use arguments::Arguments;

@@ -4,10 +4,10 @@ use std::io::Read;
 use std::path::PathBuf;
 
 use serde_json::json;
-use terrace_fs::Access;
 
 use super::entry::{Key, Space};
 use super::target::Target;
+use super::under::Under;
 use crate::failure::Failure;
 use crate::output::Output;
 
@@ -20,6 +20,8 @@ pub(crate) struct Put {
     key: Key,
     #[command(flatten)]
     space: Space,
+    #[command(flatten)]
+    under: Under,
     /// The value; read from standard input if it is `-`
     #[arg(required_unless_present = "file")]
     value: Option<std::ffi::OsString>,
@@ -32,7 +34,7 @@ impl Put {
     pub(crate) fn run(&self, output: &Output) -> Result<(), Failure> {
         let key = self.key.bytes()?;
         let value = self.read()?;
-        let db = self.target.db(Access::ReadWrite)?;
+        let db = self.target.db_under(&self.under)?;
         let space = self.space.make(&db)?;
         space.put(&key, &value)?;
         db.close()?;

@@ -29,6 +29,8 @@ struct Answer {
     /// directory has no zones.
     space_efficiency: Option<f64>,
     key_spaces: Vec<String>,
+    /// The system that the store was opened under last.
+    system: String,
 }
 
 impl Figures {
@@ -36,7 +38,9 @@ impl Figures {
         let db = self.target.db(Access::ReadOnly)?;
         let zones = db.fs().map(|fs| fs.zones()).transpose()?;
         let space_efficiency = zones.as_deref().map(zones::space_efficiency);
-        let answer = Answer { stats: db.stats(), space_efficiency, key_spaces: db.key_spaces() };
+        let (stats, key_spaces) = (db.stats(), db.key_spaces());
+        let system = db.system().to_string();
+        let answer = Answer { stats, space_efficiency, key_spaces, system };
         output.result(&answer, |out| answer.print(out))
     }
 }
@@ -44,6 +48,7 @@ impl Figures {
 impl Answer {
     fn print(&self, out: &mut dyn Write) -> io::Result<()> {
         let (stats, space) = (&self.stats, &self.stats.space);
+        writeln!(out, "system: {}", self.system)?;
         writeln!(out, "key spaces: {}", self.key_spaces.join(", "))?;
         writeln!(
             out,

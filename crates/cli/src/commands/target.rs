@@ -3,13 +3,14 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use terrace::{Db, Options, Store};
+use terrace::{Db, Options, Store, System};
 use terrace_env::store::StoreError;
 use terrace_fs::dir::{DirOptions, DirStore};
 use terrace_fs::inspect::Inspector;
 use terrace_fs::{Access, Fs, MountOptions};
 use terrace_zone::Emulator;
 
+use super::under::Under;
 use crate::failure::{Failure, Kind};
 
 /// A drive or directory, as one types it.
@@ -75,17 +76,26 @@ impl Target {
         Ok(Inspector::device(self.drive(Access::ReadOnly)?)?)
     }
 
-    /// Opens the store.
+    /// Opens the store under the system it was opened under last.
     pub(crate) fn db(&self, access: Access) -> Result<Db, Failure> {
+        self.open(access, None)
+    }
+
+    /// Opens the store for writing, under the system that was asked for.
+    pub(crate) fn db_under(&self, under: &Under) -> Result<Db, Failure> {
+        self.open(Access::ReadWrite, under.system)
+    }
+
+    fn open(&self, access: Access, system: Option<System>) -> Result<Db, Failure> {
         let read_only = access == Access::ReadOnly;
         if self.image.is_dir() {
             let store = self.store(access)?;
             let fitting = Options::fitting(store.space().capacity);
-            return Ok(Db::open(store, Options { read_only, ..fitting })?);
+            return Ok(Db::open(store, Options { read_only, system, ..fitting })?);
         }
         let fs = self.fs(access)?;
         let fitting = Options::fitting(fs.space().capacity);
-        Ok(Db::open_fs(fs, Options { read_only, ..fitting })?)
+        Ok(Db::open_fs(fs, Options { read_only, system, ..fitting })?)
     }
 }
 

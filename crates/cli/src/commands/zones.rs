@@ -28,9 +28,15 @@ pub(crate) struct Zones {
 
 impl Zones {
     pub(crate) fn run(&self, output: &Output) -> Result<(), Failure> {
-        let zones = self.target.fs(Access::ReadOnly)?.zones()?;
-        let json = json!({ "zones": zones.iter().map(object).collect::<Vec<_>>() });
-        output.result(&json, |out| if self.list { list(out, &zones) } else { draw(out, &zones) })
+        let fs = self.target.fs(Access::ReadOnly)?;
+        let (zones, system) = (fs.zones()?, terrace_lsm::remembered_system(&*fs)?);
+        let objects: Vec<_> = zones.iter().map(object).collect();
+        output.result(&json!({ "zones": objects, "system": system }), |out| {
+            if let Some(system) = &system {
+                writeln!(out, "system: {system}")?;
+            }
+            if self.list { list(out, &zones) } else { draw(out, &zones) }
+        })
     }
 }
 

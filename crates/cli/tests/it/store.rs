@@ -27,6 +27,21 @@ fn what_is_put_is_got_and_what_is_deleted_is_gone() {
 }
 
 #[test]
+fn a_store_remembers_its_system_until_it_is_opened_under_another() {
+    let place = Place::new();
+    place.ok(&["device", "create", "d.img", "--size", "64MiB", "--zone-size", "1MiB"]);
+    let made = place.json(&["format", "d.img", "--system", "leveldb-greedy:factor=4"]);
+    assert_eq!(made["system"], "leveldb-greedy:factor=4");
+    place.ok(&["put", "d.img", "key", "value"]);
+    assert_eq!(place.json(&["stats", "d.img"])["system"], "leveldb-greedy:factor=4");
+    place.ok(&["put", "d.img", "other", "value", "--system", "bluefs"]);
+    assert_eq!(place.json(&["zones", "d.img"])["system"], "bluefs");
+    assert_eq!(place.ok(&["get", "d.img", "key"]), "value");
+    let error = place.fails(2, &["put", "d.img", "key", "value", "--system", "ext4"]);
+    assert!(error.contains("one of bluefs, leveldb-greedy"), "{error}");
+}
+
+#[test]
 fn keys_and_values_are_bytes() {
     let place = formatted();
     std::fs::write(place.path().join("value"), [0xff, 0, 10]).unwrap();

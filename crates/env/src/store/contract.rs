@@ -62,6 +62,9 @@ pub struct CreateOptions<'a> {
     pub kind: FileKind,
     /// What placement may know.
     pub hint: PlacementHint,
+    /// What it will hold at most, where that is known. A file that becomes larger after all is
+    /// only placed worse.
+    pub size: Option<ByteCount>,
     /// Whose space it takes when there is no reservation, or the reservation is used up.
     pub rank: Rank,
     /// Space set aside beforehand, from the same store.

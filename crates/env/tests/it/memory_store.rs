@@ -54,7 +54,7 @@ fn start(
     reservation: Option<&Reservation>,
 ) -> Result<Box<dyn FileWriter>, StoreError> {
     let hint = PlacementHint::default();
-    store.create(&CreateOptions { kind, hint, rank, reservation, cause: Cause::Flush })
+    store.create(&CreateOptions { kind, hint, size: None, rank, reservation, cause: Cause::Flush })
 }
 
 fn seal(store: &MemoryStore, writer: &mut Box<dyn FileWriter>) -> Result<(), StoreError> {

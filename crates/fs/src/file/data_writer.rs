@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use terrace_env::store::{FileKind, FileWriter, StoreError};
-use terrace_env::{FileId, IoBuf};
+use terrace_env::{ByteCount, FileId, IoBuf};
 use terrace_zone::{Completion, Device, DeviceError};
 
 use super::OpenFile;
@@ -130,8 +130,15 @@ impl DataWriter {
                 }
                 self.region = None;
             }
-            self.region = Some(Arc::new(self.volume.space.acquire(&self.ask)?));
+            self.region = Some(Arc::new(self.volume.space.acquire(&self.ask_for_rest())?));
         }
+    }
+
+    /// What is asked for the part of the file that has no place yet.
+    fn ask_for_rest(&self) -> Ask {
+        let placed = u64::from(self.file.lock().tail().at) * BLOCK as u64;
+        let left = self.ask.left.map(|size| ByteCount(size.0.saturating_sub(placed)));
+        Ask { left, ..self.ask.clone() }
     }
 
     /// Waits for the oldest write and adds its blocks to the map. Once writing has failed, gives

@@ -22,7 +22,7 @@ use std::time::Duration;
 use terrace_env::store::{Rank, StoreError};
 use terrace_env::sync::{Condvar, Mutex, MutexGuard};
 use terrace_env::{ByteCount, Cause, Time, ZoneId, runner};
-use terrace_policy::Placement;
+use terrace_policy::{Placement, Reclaim};
 use terrace_zone::{Device, ZoneState};
 
 use super::governor::{ReservationId, journal_zones};
@@ -42,7 +42,6 @@ const WAIT_STEP: Duration = Duration::from_millis(50);
 /// See the [module](self).
 pub(crate) struct Allocator {
     pub(super) medium: Arc<Medium>,
-    placement: Arc<dyn Placement>,
     limits: Limits,
     zone_blocks: u32,
     pub(super) state: Mutex<State>,
@@ -55,12 +54,14 @@ impl Allocator {
     /// Over these zones. `zone_blocks` is the capacity of an ordinary zone.
     pub(crate) fn new(
         medium: Arc<Medium>,
-        placement: Arc<dyn Placement>,
+        (placement, victims): (Arc<dyn Placement>, Arc<dyn Reclaim>),
         limits: Limits,
         table: ZoneTable,
         zone_blocks: u32,
     ) -> Self {
         let state = State {
+            placement,
+            victims,
             table,
             governor: Governor::new(journal_zones(0, zone_blocks)),
             leases: BTreeMap::new(),
@@ -73,7 +74,17 @@ impl Allocator {
             stopped: None,
         };
         let (state, changed, wanted) = (Mutex::new(state), Condvar::new(), Condvar::new());
-        Self { medium, placement, limits, zone_blocks, state, changed, wanted }
+        Self { medium, limits, zone_blocks, state, changed, wanted }
+    }
+
+    /// From now on these decide where files go and which zones are emptied.
+    pub(crate) fn decide_by(&self, placement: Arc<dyn Placement>, victims: Arc<dyn Reclaim>) {
+        let mut state = self.state.lock();
+        (state.placement, state.victims) = (placement, victims);
+        // What the former policy refused, this one may not.
+        state.refused = None;
+        drop(state);
+        self.wanted.notify_all();
     }
 
     /// The sums over all zones, and the free zones that reservations hold.
@@ -114,7 +125,7 @@ impl Allocator {
         let mut state = self.state.lock();
         loop {
             state.check_running()?;
-            match state.choose(ask, self.limits, &*self.placement) {
+            match state.choose(ask, self.limits) {
                 Choice::Append(zone) => {
                     let lease = state.lease(zone, ask);
                     return Ok(Region::new(Arc::clone(self), zone, lease));

@@ -1,11 +1,12 @@
 //! The space's state, and the choices made from it: pure, under the allocator's lock.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use terrace_env::store::{FileKind, PlacementHint, Rank, StoreError};
 use terrace_env::{ByteCount, Cause, ZoneId};
 use terrace_policy::{
-    PartZone, Placement, PlacementChoice, PlacementRequest, RECLAIM_STREAM, SpaceView,
+    PartZone, Placement, PlacementChoice, PlacementRequest, RECLAIM_STREAM, Reclaim, SpaceView,
 };
 
 use super::governor::ReservationId;
@@ -31,10 +32,14 @@ pub(crate) struct Ask {
     pub(crate) reservation: ReservationId,
     /// The fewest blocks that are of use.
     pub(crate) least: u32,
+    /// What is still to be written at most, where that is known.
+    pub(crate) left: Option<ByteCount>,
     pub(crate) cause: Cause,
 }
 /// What the allocator guards with its lock.
 pub(super) struct State {
+    pub(super) placement: Arc<dyn Placement>,
+    pub(super) victims: Arc<dyn Reclaim>,
     pub(super) table: ZoneTable,
     pub(super) governor: Governor,
     pub(super) leases: BTreeMap<ZoneId, Lease>,
@@ -85,7 +90,7 @@ impl State {
     }
 
     /// What to do for a writer that wants a region.
-    pub(super) fn choose(&self, ask: &Ask, limits: Limits, placement: &dyn Placement) -> Choice {
+    pub(super) fn choose(&self, ask: &Ask, limits: Limits) -> Choice {
         if self.leases.len() as u64 >= u64::from(limits.leases) {
             return self.revoke();
         }
@@ -109,9 +114,12 @@ impl State {
         let may_activate = self.table.totals().active < limits.active;
         let next = |activate| self.table.next_free(activate, ask.least).filter(|_| allowed > 0);
         let (next, with_slot) = (next(may_activate), next(true));
-        let view = SpaceView { partly: &partly, free: if next.is_some() { allowed } else { 0 } };
-        let request = PlacementRequest { hint: &ask.hint, kind: ask.kind, rank: ask.rank };
-        match (placement.place(&view, &request), next) {
+        let can_open = next.is_some() || (with_slot.is_some() && self.fullest().is_some());
+        let free = if can_open { allowed } else { 0 };
+        let view = SpaceView { partly: &partly, free, slot: next.is_some() };
+        let Ask { ref hint, kind, rank, left, .. } = *ask;
+        let request = PlacementRequest { hint, kind, rank, left };
+        match (self.placement.place(&view, &request), next) {
             (Some(PlacementChoice::Append(zone)), _) if partly.iter().any(|z| z.zone == zone) => {
                 Choice::Append(zone)
             }
@@ -121,11 +129,16 @@ impl State {
         }
     }
 
+    /// The partly written zone with the least room that nobody has set aside.
+    fn fullest(&self) -> Option<ZoneId> {
+        let unheld = self.table.partly().filter(|(_, zone)| zone.holder == 0);
+        unheld.min_by_key(|(id, zone)| (zone.room(), *id)).map(|(id, _)| id)
+    }
+
     /// Frees an active slot.
     fn finish_fullest(&self) -> Choice {
-        let unheld = self.table.partly().filter(|(_, zone)| zone.holder == 0);
-        match unheld.min_by_key(|(id, zone)| (zone.room(), *id)) {
-            Some((zone, _)) => Choice::Finish(zone),
+        match self.fullest() {
+            Some(zone) => Choice::Finish(zone),
             None => self.revoke(),
         }
     }

@@ -4,19 +4,12 @@ use std::collections::BTreeSet;
 
 use terrace_env::store::Rank;
 use terrace_env::{ByteCount, ZoneId};
-use terrace_policy::{CandidateZone, Reclaim, ReclaimChoice, ReclaimView};
+use terrace_policy::{CandidateZone, ReclaimChoice, ReclaimView, Room};
 
 use super::state::{ReclaimState, State};
 use super::{Allocator, Condition};
 use crate::block::BLOCK;
 
-/// Reclaim starts unasked when the log may take fewer free zones than this share of all.
-const LOW_WATER_SHARE: u32 = 64;
-/// And when it may take fewer than this many: so much is written while a zone is emptied.
-const LOW_WATER_MAX: u32 = 8;
-/// A zone is emptied unasked if at least this share of it is dead: less would be copied again and
-/// again for little.
-const CHEAP_SHARE: u32 = 4;
 /// How the work on a victim ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
@@ -58,8 +51,10 @@ impl Allocator {
     }
 
     /// Lets the policy choose a victim and keeps everybody else off it. `None` if there is none.
-    pub(crate) fn choose_victim(&self, policy: &dyn Reclaim) -> Option<ReclaimChoice> {
+    /// `asked`: somebody wants a zone emptied, though nobody waits for it.
+    pub(crate) fn choose_victim(&self, asked: bool) -> Option<ReclaimChoice> {
         let mut state = self.state.lock();
+        let room = Room { wanted: asked || state.waiters > 0, ..state.room() };
         let as_bytes = |blocks: u32| ByteCount(u64::from(blocks) * BLOCK as u64);
         let candidates: Vec<CandidateZone> = state
             .table
@@ -72,7 +67,7 @@ impl Allocator {
                 gain: as_bytes(entry.dead()),
             })
             .collect();
-        let choice = policy.victim(&ReclaimView { candidates: &candidates });
+        let choice = state.victims.victim(&ReclaimView { room, candidates: &candidates });
         let choice = choice.filter(|choice| candidates.iter().any(|z| z.zone == choice.victim));
         match choice {
             Some(choice) => {
@@ -125,20 +120,17 @@ impl State {
         self.table.totals().reclaimable > 0 && self.refused != Some(self.deaths)
     }
 
-    /// Whether reclaim should work: somebody waits, or free zones run short and a zone is cheap.
+    /// Whether reclaim should work, if it finds something worth it.
     fn reclaim_is_due(&self) -> bool {
-        if !self.has_garbage() {
-            return false;
+        self.has_garbage() && self.victims.is_due(&self.room())
+    }
+
+    fn room(&self) -> Room {
+        Room {
+            zones: self.table.totals().zones,
+            free: self.table.totals().free_zones,
+            spare: self.governor.available(Rank::Log, &self.table),
+            wanted: self.waiters > 0,
         }
-        if self.waiters > 0 {
-            return true;
-        }
-        let low = (self.table.len() / LOW_WATER_SHARE).clamp(1, LOW_WATER_MAX);
-        let cheap = self
-            .table
-            .candidates()
-            .next()
-            .is_some_and(|(_, zone)| zone.dead() >= zone.capacity / CHEAP_SHARE);
-        cheap && self.governor.available(Rank::Log, &self.table) < low
     }
 }

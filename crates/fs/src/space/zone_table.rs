@@ -138,6 +138,8 @@ impl Zone {
 pub(crate) struct Totals {
     /// Of all zones that hold data.
     pub(crate) capacity: u64,
+    /// Zones that hold data.
+    pub(crate) zones: u32,
     /// Zones.
     pub(crate) free_zones: u32,
     /// Of free zones.
@@ -283,6 +285,7 @@ impl ZoneTable {
         let tally = |total: &mut u32, counted: bool| {
             *total = if put { *total + u32::from(counted) } else { *total - u32::from(counted) };
         };
+        tally(&mut totals.zones, data && !gone);
         tally(&mut totals.free_zones, free);
         tally(&mut totals.active, data && zone.active);
         tally(&mut totals.journal, zone.condition == Condition::Journal);

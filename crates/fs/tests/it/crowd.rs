@@ -50,6 +50,7 @@ impl Actor {
         let options = CreateOptions {
             kind,
             hint: PlacementHint { stream, ..PlacementHint::default() },
+            size: None,
             rank: Rank::Flush,
             reservation: None,
             cause: Cause::Client,

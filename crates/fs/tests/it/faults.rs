@@ -25,6 +25,7 @@ fn create(fs: &Fs, kind: FileKind) -> Result<Box<dyn FileWriter>, StoreError> {
     fs.create(&CreateOptions {
         kind,
         hint: PlacementHint::default(),
+        size: None,
         rank: Rank::Log,
         reservation: None,
         cause: Cause::Client,

@@ -18,7 +18,14 @@ const JOURNAL_MAX: u64 = 3 << 20;
 
 fn options(rank: Rank, stream: u16, reservation: Option<&Reservation>) -> CreateOptions<'_> {
     let hint = PlacementHint { stream, level: Some(stream as u8), ..PlacementHint::default() };
-    CreateOptions { kind: FileKind::Table, hint, rank, reservation, cause: Cause::Client }
+    CreateOptions {
+        kind: FileKind::Table,
+        hint,
+        size: None,
+        rank,
+        reservation,
+        cause: Cause::Client,
+    }
 }
 
 /// Writes and seals a table.

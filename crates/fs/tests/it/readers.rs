@@ -17,6 +17,7 @@ pub(crate) fn table(fs: &Fs) -> Result<FileId, StoreError> {
     let options = CreateOptions {
         kind: FileKind::Table,
         hint: PlacementHint::default(),
+        size: None,
         rank: Rank::Log,
         reservation: None,
         cause: Cause::Client,

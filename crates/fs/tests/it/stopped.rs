@@ -59,6 +59,7 @@ fn create(fs: &Fs) -> Result<Box<dyn FileWriter>, StoreError> {
     fs.create(&CreateOptions {
         kind: FileKind::Table,
         hint: PlacementHint::default(),
+        size: None,
         rank: Rank::Log,
         reservation: None,
         cause: Cause::Client,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use terrace::{Batch, Bounds, Db, Durability, FormatOptions, Options, Stats};
+use terrace::{Batch, Bounds, Db, Durability, FormatOptions, Options, Row, Stats, System};
 use terrace_env::random::{Random, Rng};
 use terrace_env::sync::Mutex;
 use terrace_env::{ByteCount, Cause, runner};
@@ -27,15 +27,18 @@ pub struct Setup {
 
 impl Setup {
     /// A small drive and a store that flushes, compacts, reclaims and rolls its journal all the
-    /// time; which geometry, the seed decides.
+    /// time; under which system and on which geometry, the seed decides.
     #[must_use]
     pub fn small(seed: u64) -> Self {
         let options = Options {
             memtable_size: ByteCount::kib(24),
-            table_size: ByteCount::kib(32),
-            level0_runs: 2,
-            level1_size: ByteCount::kib(64),
-            level_factor: 4,
+            system: Some(System {
+                table_size: Some(ByteCount::kib(32)),
+                level0_runs: 2,
+                level1_size: Some(ByteCount::kib(64)),
+                factor: 4,
+                ..System::of(Row::ALL[(seed / 2) as usize % Row::ALL.len()])
+            }),
             memory: ByteCount::kib(256),
             ..Options::default()
         };

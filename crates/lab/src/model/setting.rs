@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use terrace::{ByteCount, FormatOptions, Options};
+use terrace::{ByteCount, FormatOptions, Options, Row, System};
 use terrace_env::random::{Random, Rng};
 use terrace_zone::Geometry;
 use terrace_zone::emulator::{RandomLatency, Timing};
@@ -29,13 +29,21 @@ pub const METAMORPHIC_SETTINGS: usize = 16;
 fn tight() -> Options {
     Options {
         memtable_size: ByteCount::kib(24),
-        table_size: ByteCount::kib(12),
         block_size: ByteCount(512),
-        level0_runs: 2,
-        level1_size: ByteCount::kib(48),
-        level_factor: 3,
+        system: Some(small()),
         memory: ByteCount::kib(256),
         ..Options::default()
+    }
+}
+
+/// Small tables and levels.
+fn small() -> System {
+    System {
+        table_size: Some(ByteCount::kib(12)),
+        level0_runs: 2,
+        level1_size: Some(ByteCount::kib(48)),
+        factor: 3,
+        ..System::default()
     }
 }
 
@@ -77,8 +85,11 @@ impl Setting {
             5 => (first.block_size, first.filter_bits) = (ByteCount::kib(64), 3),
             6 => first.memtable_size = ByteCount::kib(1),
             7 => first.memtables_max = 1,
-            8 => (first.table_size, first.level_factor) = (ByteCount::kib(1), 2),
-            9 => first.level0_runs = 9,
+            8 => {
+                let table_size = Some(ByteCount::kib(1));
+                first.system = Some(System { table_size, factor: 2, ..small() });
+            }
+            9 => first.system = Some(System { level0_runs: 9, ..small() }),
             10 => first.memory = ByteCount(0),
             // Zones that are no power of two and not writable to their end, and few slots.
             11 => {
@@ -97,7 +108,11 @@ impl Setting {
             // Another form at each opening.
             15 => {
                 options.push(Options { compression: Compression::Zstd.into(), ..tight() });
-                options.push(Options { level0_runs: 5, table_size: ByteCount::kib(40), ..tight() });
+                let table_size = Some(ByteCount::kib(40));
+                let large = System { level0_runs: 5, table_size, ..small() };
+                options.push(Options { system: Some(large), ..tight() });
+                let others = Row::ALL.map(|row| Some(System { row, ..small() }));
+                options.extend(others.map(|system| Options { system, ..tight() }));
                 options.push(Options::default());
             }
             _ => panic!("settings 0 to {}, not {number}", METAMORPHIC_SETTINGS - 1),
@@ -125,15 +140,32 @@ fn any_options(random: &mut Random) -> Options {
     Options {
         memtable_size: bytes(random, 4 << 10, 128 << 10),
         memtables_max: random.random_range(1..4),
-        table_size: bytes(random, 2 << 10, 128 << 10),
         block_size: bytes(random, 128, 16 << 10),
         compression: LevelCompression { upper: any_codec(random), last: any_codec(random) },
         filter_bits: random.random_range(0..16),
+        system: any_system(random),
         memory: bytes(random, 4 << 10, 16 << 20),
-        level0_runs: random.random_range(1..6),
-        level1_size: bytes(random, 8 << 10, 256 << 10),
-        level_factor: random.random_range(2..11),
         ..Options::default()
+    }
+}
+
+/// A system with figures of its own, with those that fit the drive, or the one that the store
+/// remembers.
+fn any_system(random: &mut Random) -> Option<System> {
+    let bytes = |random: &mut Random, from: u64, to: u64| {
+        Some(ByteCount(from << random.random_range(0..=(to / from).ilog2())))
+    };
+    let system = System::of(Row::ALL[random.random_range(0..Row::ALL.len())]);
+    match random.random_range(0..8) {
+        0 => None,
+        1 => Some(system),
+        _ => Some(System {
+            table_size: bytes(random, 2 << 10, 128 << 10),
+            level0_runs: random.random_range(1..6),
+            level1_size: bytes(random, 8 << 10, 256 << 10),
+            factor: random.random_range(2..11),
+            ..system
+        }),
     }
 }
 

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use terrace::{Batch, ByteCount, Db, Durability, FormatOptions, Options};
+use terrace::{Batch, ByteCount, Db, Durability, FormatOptions, Options, System};
 use terrace_env::random::{Random, Rng};
 use terrace_env::{Time, runner, test_seeds};
 use terrace_lab::linearizability::{Action, Call, check};
@@ -20,10 +20,13 @@ type Log = Vec<(usize, Call)>;
 fn store(seed: u64) -> Db {
     let options = Options {
         memtable_size: ByteCount::kib(64),
-        table_size: ByteCount::kib(32),
-        level0_runs: 2,
-        level1_size: ByteCount::kib(128),
-        level_factor: 3,
+        system: Some(System {
+            table_size: Some(ByteCount::kib(32)),
+            level0_runs: 2,
+            level1_size: Some(ByteCount::kib(128)),
+            factor: 3,
+            ..System::default()
+        }),
         memory: ByteCount::kib(768),
         ..Options::default()
     };

@@ -3,10 +3,11 @@
 use terrace_env::ZoneId;
 use terrace_env::store::{FileKind, PlacementHint, Rank};
 use terrace_policy::{
-    LogStructured, PartZone, Placement, PlacementChoice, PlacementRequest, SpaceView,
+    LevelSeparated, LogStructured, PartZone, Placement, PlacementChoice, PlacementRequest,
+    SpaceView, WholeZones,
 };
 
-use crate::golden::{check, number};
+use crate::golden::{check, field, number};
 
 fn decide(policy: &dyn Placement, input: &str) -> String {
     let mut lines = input.lines();
@@ -24,8 +25,10 @@ fn decide(policy: &dyn Placement, input: &str) -> String {
         stream: number(request, "stream").unwrap_or(0),
         ..PlacementHint::default()
     };
-    let view = SpaceView { partly: &partly, free: number(request, "free").unwrap_or(0) };
-    let request = PlacementRequest { hint: &hint, kind: FileKind::Table, rank: Rank::Flush };
+    let slot = field(request, "slot") != Some("none");
+    let view = SpaceView { partly: &partly, free: number(request, "free").unwrap_or(0), slot };
+    let left = number(request, "left");
+    let request = PlacementRequest { hint: &hint, kind: FileKind::Table, rank: Rank::Flush, left };
     match policy.place(&view, &request) {
         Some(PlacementChoice::Append(zone)) => format!("append to zone {zone}"),
         Some(PlacementChoice::OpenNew) => "open a free zone".to_owned(),
@@ -34,6 +37,16 @@ fn decide(policy: &dyn Placement, input: &str) -> String {
 }
 
 #[test]
-fn log_structured_keeps_a_stream_together() {
+fn level_separated_keeps_a_stream_and_level_together() {
+    check("placement-level-separated", |input| decide(&LevelSeparated, input));
+}
+
+#[test]
+fn log_structured_puts_tables_of_all_levels_together() {
     check("placement-log-structured", |input| decide(&LogStructured, input));
+}
+
+#[test]
+fn whole_zones_gives_each_table_zones_of_its_own() {
+    check("placement-whole-zones", |input| decide(&WholeZones, input));
 }

@@ -1,11 +1,14 @@
-//! What is emptied.
+//! When space is reclaimed, and what is emptied.
 
 use terrace_env::ZoneId;
-use terrace_policy::{CandidateZone, Greedy, RECLAIM_STREAM, Reclaim, ReclaimView};
+use terrace_policy::{
+    CandidateZone, Greedy, RECLAIM_STREAM, Reclaim, ReclaimView, Room, Row, System,
+};
 
 use crate::golden::{check, number};
 
 fn decide(policy: &dyn Reclaim, input: &str) -> String {
+    let first = input.lines().next().unwrap_or_default();
     let candidates: Vec<CandidateZone> = input
         .lines()
         .filter(|line| line.contains("zone="))
@@ -16,16 +19,83 @@ fn decide(policy: &dyn Reclaim, input: &str) -> String {
             gain: number(line, "gain").expect("a gain"),
         })
         .collect();
-    match policy.victim(&ReclaimView { candidates: &candidates }) {
+    let room = Room {
+        zones: number(first, "zones").unwrap_or(100),
+        free: number(first, "free").unwrap_or(0),
+        spare: number(first, "spare").unwrap_or(0),
+        wanted: first.contains("wanted"),
+    };
+    let due = if policy.is_due(&room) { "" } else { "not due; " };
+    let choice = match policy.victim(&ReclaimView { room, candidates: &candidates }) {
         Some(choice) if choice.stream == RECLAIM_STREAM => {
             format!("empty zone {} apart", choice.victim)
         }
         Some(choice) => format!("empty zone {} into stream {}", choice.victim, choice.stream),
         None => "nothing".to_owned(),
-    }
+    };
+    format!("{due}{choice}")
 }
 
 #[test]
 fn greedy_takes_the_zone_with_the_fewest_live_bytes() {
-    check("reclaim-greedy", |input| decide(&Greedy, input));
+    check("reclaim-greedy", |input| decide(&Greedy::default(), input));
+}
+
+#[test]
+fn the_collector_of_leveldb_greedy_keeps_a_fifth_of_the_zones_free_while_it_pays() {
+    let collector = System::of(Row::LeveldbGreedy).reclaim();
+    check("reclaim-leveldb-greedy", |input| decide(&*collector, input));
+}
+
+/// Empties zones of a full store until the policy has enough; what becomes of it, in zones.
+fn collect(policy: &dyn Reclaim, live_percent: &[u64], wanted: bool) -> (usize, u64) {
+    const CAPACITY: u64 = 100;
+    let mut zones = live_percent.to_vec();
+    let (mut free, mut room, mut copied, mut steps) = (0, 0, 0, 0);
+    loop {
+        zones.sort_unstable();
+        let candidate = |(id, live): (usize, &u64)| CandidateZone {
+            zone: ZoneId(id as u32),
+            capacity: terrace_env::ByteCount(CAPACITY),
+            live: terrace_env::ByteCount(*live),
+            gain: terrace_env::ByteCount(CAPACITY - live),
+        };
+        let dead = zones.iter().enumerate().filter(|(_, live)| **live < CAPACITY);
+        let candidates: Vec<CandidateZone> = dead.map(candidate).collect();
+        let all = live_percent.len() as u32;
+        let room_now = Room { zones: all, free, spare: free, wanted };
+        let view = ReclaimView { room: room_now, candidates: &candidates };
+        let choice = policy.is_due(&room_now).then(|| policy.victim(&view)).flatten();
+        let Some(choice) = choice else { break };
+        let live = zones.remove(choice.victim.0 as usize);
+        copied += live;
+        free += 1;
+        if room < live {
+            // Another zone is opened for what is copied.
+            (free, room) = (free.saturating_sub(1), room + CAPACITY);
+            zones.push(CAPACITY);
+        }
+        room -= live;
+        steps += 1;
+        assert!(steps <= 10 * live_percent.len(), "the collector spins: {zones:?}");
+    }
+    (free as usize, copied)
+}
+
+#[test]
+fn a_collector_ends_whatever_is_live_and_does_not_copy_for_ever_for_little() {
+    let collector = System::of(Row::LeveldbGreedy).reclaim();
+    for live in (0..=100).step_by(5) {
+        let zones = vec![live; 100];
+        let (free, copied) = collect(&*collector, &zones, false);
+        if live <= 75 {
+            assert!(free >= 20, "{live} % live leave room for a fifth, not {free} zones");
+        }
+        if live > 90 {
+            assert_eq!(copied, 0, "{live} % live: a tenth of each zone is not worth it");
+        }
+        // When somebody waits, everything that is dead comes back.
+        let (free, _) = collect(&*collector, &zones, true);
+        assert!(free as u64 >= 99u64.saturating_sub(live), "{live} % live, wanted: {free} zones");
+    }
 }

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use terrace::{Batch, ByteCount, Db, Durability, FormatOptions, Options};
+use terrace::{Batch, ByteCount, Db, Durability, FormatOptions, Options, System};
 use terrace_env::random::{Random, Rng, RngCore};
 use terrace_env::sync::Mutex;
 use terrace_env::{runner, test_seeds};
@@ -43,10 +43,13 @@ fn apply(held: &mut Contents, writes: &Writes) {
 fn small() -> Options {
     Options {
         memtable_size: ByteCount::kib(64),
-        table_size: ByteCount::kib(32),
+        system: Some(System {
+            table_size: Some(ByteCount::kib(32)),
+            level1_size: Some(ByteCount::kib(128)),
+            factor: 4,
+            ..System::default()
+        }),
         block_size: ByteCount::kib(1),
-        level1_size: ByteCount::kib(128),
-        level_factor: 4,
         memory: ByteCount::kib(256),
         ..Options::default()
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use terrace::{ByteCount, Compression, Db, Durability, FormatOptions, Options};
+use terrace::{ByteCount, Compression, Db, Durability, FormatOptions, Options, System};
 use terrace_env::random::{Random, Rng, RngCore};
 use terrace_env::{runner, test_seeds};
 use terrace_zone::{Emulator, Geometry, PowerCut};
@@ -18,9 +18,12 @@ pub(crate) fn drive(zone: ByteCount, zones: u32, seed: u64) -> Arc<Emulator> {
 pub(crate) fn options() -> Options {
     Options {
         memtable_size: ByteCount::kib(256),
-        table_size: ByteCount::kib(128),
-        level1_size: ByteCount::mib(1),
-        level_factor: 4,
+        system: Some(System {
+            table_size: Some(ByteCount::kib(128)),
+            level1_size: Some(ByteCount::mib(1)),
+            factor: 4,
+            ..System::default()
+        }),
         memory: ByteCount::mib(3),
         compression: Compression::Lz4.into(),
         ..Options::default()

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use terrace::{ByteCount, Db, Error, FormatOptions, Options};
+use terrace::{ByteCount, Db, Error, FormatOptions, Options, System};
 use terrace_env::random::{Random, RngCore};
 use terrace_env::runner;
 use terrace_fs::data_zones_min;
@@ -69,8 +69,12 @@ fn a_full_device_is_emptied_and_filled_again() {
 fn the_smallest_device_is_filled_and_emptied_too() {
     let small = Options {
         memtable_size: ByteCount::kib(64),
-        table_size: ByteCount::kib(64),
-        level1_size: ByteCount::kib(256),
+        system: Some(System {
+            table_size: Some(ByteCount::kib(64)),
+            level1_size: Some(ByteCount::kib(256)),
+            factor: 4,
+            ..System::default()
+        }),
         ..options()
     };
     runner::simulate(1, || {

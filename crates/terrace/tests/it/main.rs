@@ -3,3 +3,4 @@
 mod cuts;
 mod devices;
 mod full;
+mod systems;

@@ -10,6 +10,7 @@ use terrace_lab::bench::{
 
 use super::conditions::{Compress, Conditions, Medium};
 use super::report::{Report, Run};
+use crate::commands::under::Under;
 use crate::failure::{Failure, Kind};
 use crate::output::Output;
 use crate::progress::Progress;
@@ -70,6 +71,8 @@ pub(crate) struct Bench {
     /// How blocks are compressed; the values do not compress
     #[arg(long, value_enum, default_value_t = Compress::None)]
     compression: Compress,
+    #[command(flatten)]
+    under: Under,
 }
 
 impl Bench {
@@ -117,6 +120,7 @@ impl Bench {
             memtable_size: self.memtable_size,
             memory: self.memory,
             compression: self.compression,
+            system: self.under.system.unwrap_or_default().to_string(),
             debug_assertions: cfg!(debug_assertions),
         }
     }
@@ -146,6 +150,7 @@ impl Bench {
                 memtable_size: self.memtable_size,
                 memory: self.memory,
                 compression: self.compression.into(),
+                system: self.under.system,
                 ..Options::default()
             },
         }

@@ -42,6 +42,7 @@ pub(super) struct Conditions {
     pub(super) memtable_size: ByteCount,
     pub(super) memory: ByteCount,
     pub(super) compression: Compress,
+    pub(super) system: String,
     /// Whether the program was built with assertions, which cost more than what is measured.
     pub(super) debug_assertions: bool,
 }

@@ -37,9 +37,10 @@ impl Display for Run {
             &self.conditions;
         writeln!(
             f,
-            "{} entries, keys {key_size}, values {value_size}; memtable {memtable_size}, \
+            "{} entries, keys {key_size}, values {value_size}; {}, memtable {memtable_size}, \
              memory {memory}, compression {:?}; on {on:?}\n",
             HumanCount(*count),
+            self.conditions.system,
             self.conditions.compression
         )?;
         let mut table = begin(&HEADER);
@@ -173,6 +174,7 @@ mod tests {
             seed: 1,
             memtable_size: ByteCount::mib(64),
             memory: ByteCount::mib(512),
+            system: "bluefs".into(),
             compression: Compress::None,
             debug_assertions: false,
         };

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use indicatif::HumanCount;
-use terrace::{Db, FormatOptions};
+use terrace::{Db, FormatOptions, Options};
 use terrace_env::ByteCount;
 use terrace_env::random::Random;
 use terrace_fs::ZoneUsage;
@@ -14,6 +14,7 @@ use super::burst::{self, Burst};
 use super::life::{self, Life};
 use super::outcome::{Outcome, Steps};
 use super::stage;
+use crate::commands::under::Under;
 use crate::commands::{check, zones};
 use crate::failure::{Failure, Kind};
 use crate::output::Output;
@@ -37,6 +38,8 @@ pub(crate) struct Demo {
     /// The seed of all chance: when the power is cut, and what the cut tears
     #[arg(long, default_value_t = 1)]
     seed: u64,
+    #[command(flatten)]
+    under: Under,
 }
 
 impl Demo {
@@ -60,9 +63,10 @@ impl Demo {
                 format!("a drive of {count} zones of {zone}, emulated in a sparse file")
             },
         )?;
-        let (life, burst) = self.before(&drive, size, &mut tree, &mut steps, &mut random)?;
+        let options = stage::options(size, self.under.system);
+        let (life, burst) = self.before(&drive, &options, &mut tree, &mut steps, &mut random)?;
         drive.power_on();
-        let (recovered, survived, zones) = after(&drive, size, &life, burst, &mut steps)?;
+        let (recovered, survived, zones) = after(&drive, &options, &life, burst, &mut steps)?;
         let check = steps.take(
             "check",
             || check::check(Arc::clone(&drive) as _),
@@ -102,13 +106,13 @@ impl Demo {
     fn before(
         &self,
         drive: &Arc<Emulator>,
-        size: ByteCount,
+        options: &Options,
         tree: &mut Tree,
         steps: &mut Steps<'_>,
         random: &mut Random,
     ) -> Result<(Life, Burst), Failure> {
         let device = Arc::clone(drive) as _;
-        let db = Db::create_device(device, &FormatOptions::default(), stage::options(size))?;
+        let db = Db::create_device(device, &FormatOptions::default(), options.clone())?;
         let life = life::live(&db, &self.dir, tree, steps)?;
         let space = db.create_key_space(BURST)?;
         let burst = steps.take(
@@ -128,14 +132,14 @@ impl Demo {
 /// zones.
 fn after(
     drive: &Arc<Emulator>,
-    size: ByteCount,
+    options: &Options,
     life: &Life,
     burst: Burst,
     steps: &mut Steps<'_>,
 ) -> Result<(u64, u64, Vec<ZoneUsage>), Failure> {
     let db = steps.take(
         "recover",
-        || Ok(Db::open_device(Arc::clone(drive) as _, stage::options(size))?),
+        || Ok(Db::open_device(Arc::clone(drive) as _, options.clone())?),
         |_| "by journal and log".to_owned(),
     )?;
     let (files, space) = (db.create_key_space(life::FILES)?, db.create_key_space(BURST)?);

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use terrace::Options;
+use terrace::{Options, System};
 use terrace_env::ByteCount;
 use terrace_env::random::Random;
 use terrace_zone::{Emulator, Geometry};
@@ -22,6 +22,9 @@ const CONVENTIONAL: u32 = 1;
 
 /// Zones that may be open at once: few, to show that few are enough. Real drives allow 128.
 const OPEN_MAX: u32 = 12;
+
+/// How much larger each level is than the one above it, unless a system is given with its figures.
+const FACTOR: u16 = 4;
 
 /// Makes the drive: large enough for half as much again as the data, small enough that zones must
 /// be used again and again.
@@ -50,13 +53,9 @@ pub(super) fn make_drive(
 
 /// Options in proportion to the data, as they would be for a large store: so there are as many
 /// levels, however little is loaded.
-pub(super) fn options(data: ByteCount) -> Options {
+pub(super) fn options(data: ByteCount, system: Option<System>) -> Options {
+    let system = system.unwrap_or_default();
+    let factor = if system == System::of(system.row) { FACTOR } else { system.factor };
     let memtable_size = ByteCount((data.0 / 64).clamp(64 << 10, 8 << 20));
-    Options {
-        memtable_size,
-        table_size: memtable_size,
-        level1_size: ByteCount(4 * memtable_size.0),
-        level_factor: 4,
-        ..Options::default()
-    }
+    Options { memtable_size, system: Some(System { factor, ..system }), ..Options::default() }
 }

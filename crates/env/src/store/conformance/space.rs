@@ -44,6 +44,7 @@ fn reservation(store: &Arc<dyn Store>) {
     let options = CreateOptions {
         kind: FileKind::Table,
         hint: PlacementHint::default(),
+        size: None,
         rank: Rank::Flush,
         reservation: Some(&reservation),
         cause: Cause::Flush,
@@ -74,6 +75,7 @@ fn foreign_reservation(store: &Arc<dyn Store>) {
     let options = CreateOptions {
         kind: FileKind::Table,
         hint: PlacementHint::default(),
+        size: None,
         rank: Rank::Flush,
         reservation: Some(&reservation),
         cause: Cause::Flush,

@@ -81,6 +81,7 @@ impl Client {
         let options = CreateOptions {
             kind,
             hint: PlacementHint { level, stream, ..PlacementHint::default() },
+            size: None,
             rank: Rank::Flush,
             reservation: None,
             cause: Cause::Client,

@@ -1,0 +1,43 @@
+//! Placement with files of one stream and level together, in order of arrival.
+//!
+//! 1. A partly written zone of the same stream and level; among several the fullest, so that
+//!    zones close.
+//! 2. A free zone.
+//! 3. Any partly written zone: first one of the same level, then the one with the most room, so
+//!    that the next switch is late.
+//!
+//! It never refuses while there is room.
+
+use std::cmp::Reverse;
+
+use crate::{PartZone, Placement, PlacementChoice, PlacementRequest, SpaceView};
+
+/// Files of one stream and level together, in order of arrival.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct LevelSeparated;
+
+impl Placement for LevelSeparated {
+    fn name(&self) -> &'static str {
+        "level-separated"
+    }
+
+    fn place(
+        &self,
+        view: &SpaceView<'_>,
+        request: &PlacementRequest<'_>,
+    ) -> Option<PlacementChoice> {
+        let level = request.hint.level;
+        let akin = |zone: &&PartZone| zone.stream == request.hint.stream && zone.level == level;
+        if let Some(own) = view.partly.iter().filter(akin).min_by_key(|z| (z.room, z.zone)) {
+            return Some(PlacementChoice::Append(own.zone));
+        }
+        if view.is_free() {
+            return Some(PlacementChoice::OpenNew);
+        }
+        let strange = |zone: &&PartZone| (zone.level != level, Reverse(zone.room), zone.zone);
+        match view.partly.iter().min_by_key(strange) {
+            Some(zone) => Some(PlacementChoice::Append(zone.zone)),
+            None => (view.free > 0).then_some(PlacementChoice::OpenNew),
+        }
+    }
+}

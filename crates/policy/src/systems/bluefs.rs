@@ -1,0 +1,99 @@
+//! `bluefs`: a table owns whole zones (Aghayev et al., "Reconciling LSM-Trees with Modern Hard
+//! Drives using BlueFS", CMU-PDL-19-102).
+//!
+//! 1. Tables are as large as zones (section 2.3; 256 MiB in section 5.1), and a table is assigned
+//!    complete zones (section 4, "Data placement"). See [`WholeZones`].
+//! 2. Compaction is that of the engine above, unmodified: leveled, see [`Leveled`](crate::Leveled).
+//! 3. When a table is deleted, its zones hold nothing and are reset: there is no cleaning.
+//! 4. Logs and the journal go to sequential zones of their own (section 3.3, section 4).
+//!
+//! # Where the paper is silent
+//! - It has zones of 256 MiB and drives of 52,000. Where zones are small, a table owns several;
+//!   where they are larger than 256 MiB, or too large for the merges of a small store, a zone holds
+//!   an even number of tables, all of one level and each of them whole.
+//! - Its memtables are 256 MiB. A smaller one makes tables that are smaller than a zone, and with
+//!   them a sequential load, whose tables only move down, would put a few MiB into each zone: small
+//!   tables of one level share zones. A zone is then empty when the last of them is deleted.
+//! - Where no free zone is left, tables share whatever room there is, and a collector empties what
+//!   is mostly dead before writers have to wait: otherwise a store would be full that is not. It has
+//!   nothing to do as long as the layout holds.
+//! - Opened on what another system wrote, it leaves mixed zones as they are: they empty as their
+//!   tables are compacted, or by the collector.
+//!
+//! What its layout costs: the rest of the last zone of each table. A merge ends with a table that
+//! is half full on average, of about eleven.
+
+use std::sync::Arc;
+
+use terrace_env::ByteCount;
+
+use super::StoreShape;
+use crate::{Placement, WholeZones};
+
+pub(super) const NAME: &str = "bluefs";
+pub(super) const SUMMARY: &str =
+    "leveled; a table owns whole zones, which are empty when it is deleted";
+
+/// The collector works when it must.
+pub(super) const COLLECTOR: (u8, u8) = (0, 25);
+
+/// The paper's tables and zones.
+const TABLE_SIZE_MAX: ByteCount = ByteCount::mib(256);
+/// Where zones are small, a table owns as many as make up this.
+const TABLE_SIZE_GOOD: ByteCount = ByteCount::mib(16);
+
+pub(super) fn placement() -> Arc<dyn Placement> {
+    Arc::new(WholeZones)
+}
+
+/// As many zones as make a table of a good size, or, where zones are too large for the store, an
+/// even part of one.
+pub(super) fn table_size(store: &StoreShape) -> ByteCount {
+    let Some(zone) = store.zone_capacity.filter(|zone| zone.0 > 0) else {
+        return store.memtable_size.min(TABLE_SIZE_GOOD);
+    };
+    let most = store.table_size_max().min(TABLE_SIZE_MAX).0;
+    let room = if zone.0 <= most {
+        zone.0 * (TABLE_SIZE_GOOD.0 / zone.0).clamp(1, most / zone.0)
+    } else {
+        zone.0 / zone.0.div_ceil(most)
+    };
+    ByteCount(room - slack(ByteCount(room)).0)
+}
+
+/// By how much a table may become larger than it should: its last entry, and the rest of a block.
+/// Left free, it does not reach into another zone for a few bytes.
+fn slack(room: ByteCount) -> ByteCount {
+    ByteCount((room.0 / 32).clamp(8 << 10, 1 << 20).min(room.0 / 2))
+}
+
+/// As large as level 0 when it is compacted, as RocksDB's guide advises.
+pub(super) fn level1_size(memtable: ByteCount, level0_runs: usize) -> ByteCount {
+    ByteCount(memtable.0.saturating_mul(level0_runs as u64))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fitted(zone: ByteCount, zones: u64) -> ByteCount {
+        table_size(&StoreShape {
+            capacity: ByteCount(zone.0 * zones),
+            zone_capacity: Some(zone),
+            memtable_size: ByteCount::mib(64),
+        })
+    }
+
+    #[test]
+    fn tables_fill_zones_and_leave_the_store_room_to_merge_them() {
+        // The paper's drive: 14 TB in zones of 256 MiB, as large as a table.
+        assert_eq!(fitted(ByteCount::mib(256), 52_156), ByteCount::mib(255));
+        // Larger zones are shared evenly, small ones taken by the dozen.
+        assert_eq!(fitted(ByteCount::mib(1077), 2000), ByteCount(1077 * (1 << 20) / 5 - (1 << 20)));
+        assert_eq!(fitted(ByteCount::mib(1), 10_000), ByteCount(16 * (1 << 20) - (1 << 19)));
+        // A store of few zones has tables that share them.
+        assert_eq!(fitted(ByteCount::mib(16), 32), ByteCount(8 * (1 << 20) - (1 << 18)));
+        assert_eq!(fitted(ByteCount::mib(1), 64), ByteCount((1 << 20) - (1 << 15)));
+        assert!(fitted(ByteCount(4096), 1) > ByteCount(0));
+    }
+}

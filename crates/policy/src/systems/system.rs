@@ -1,0 +1,185 @@
+//! [`System`]: the row itself.
+
+use std::sync::Arc;
+
+use terrace_env::ByteCount;
+
+use super::{StoreShape, bluefs, leveldb_greedy, text};
+use crate::{Compaction, Greedy, Leveled, LeveledOptions, Placement, Reclaim};
+
+/// Which system: the name of a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Row {
+    /// A table owns its zones, and a zone is empty when its table is deleted.
+    Bluefs,
+    /// Tables of all levels go into the open zone, and a collector empties zones.
+    LeveldbGreedy,
+}
+
+/// A system: a row of choices, and their figures.
+///
+/// Any store can be opened under any system, whatever system wrote it: what breaks the layout of
+/// the new one is drained as it is compacted. Over a plain directory, which has no zones, a system
+/// is only its compaction.
+///
+/// As text it is its name, and after a colon the figures that are not the row's own:
+///
+/// ```
+/// use terrace_policy::{ByteCount, System};
+///
+/// let system: System = "leveldb-greedy:factor=4,table_size=4MiB".parse()?;
+/// assert_eq!(system.table_size, Some(ByteCount::mib(4)));
+/// assert_eq!(system.to_string(), "leveldb-greedy:factor=4,table_size=4MiB");
+/// # Ok::<(), terrace_policy::ParseSystemError>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct System {
+    /// Which row.
+    pub row: Row,
+    /// How many runs collect in level 0 before they are compacted. More: less compaction, slower
+    /// reads. Writers slow down at twice and wait at three times as many.
+    pub level0_runs: u16,
+    /// The size of level 1; `None`: in proportion to the memtables, as the row has it. Larger
+    /// means fewer levels, and larger compactions into level 1.
+    pub level1_size: Option<ByteCount>,
+    /// How much larger each further level is. Larger: fewer levels to read, more rewriting per
+    /// level.
+    pub factor: u16,
+    /// The size of a table; `None`: as the row has it. Larger: fewer files, longer sequential
+    /// writes; smaller: compactions go in smaller bites and need less free space.
+    pub table_size: Option<ByteCount>,
+    /// Space is reclaimed, unasked, when fewer zones are free: in percent of all. More: longer
+    /// bursts find free zones, and live data is copied more often.
+    pub free_min: u8,
+    /// Unasked, a zone is emptied only if it gives this much, in percent of a zone. More: less is
+    /// copied for what comes free, and more lies dead meanwhile. When somebody waits for space,
+    /// whatever gives any is emptied.
+    pub gain_min: u8,
+}
+
+impl Default for System {
+    fn default() -> Self {
+        Self::of(Row::Bluefs)
+    }
+}
+
+impl Row {
+    /// All rows.
+    pub const ALL: [Self; 2] = [Self::Bluefs, Self::LeveldbGreedy];
+
+    /// What it is called.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Bluefs => bluefs::NAME,
+            Self::LeveldbGreedy => leveldb_greedy::NAME,
+        }
+    }
+
+    /// What it does, in a line.
+    #[must_use]
+    pub fn summary(self) -> &'static str {
+        match self {
+            Self::Bluefs => bluefs::SUMMARY,
+            Self::LeveldbGreedy => leveldb_greedy::SUMMARY,
+        }
+    }
+}
+
+impl System {
+    /// The row with its own figures.
+    #[must_use]
+    pub const fn of(row: Row) -> Self {
+        let (free_min, gain_min) = match row {
+            Row::Bluefs => bluefs::COLLECTOR,
+            Row::LeveldbGreedy => leveldb_greedy::COLLECTOR,
+        };
+        Self {
+            row,
+            level0_runs: 4,
+            level1_size: None,
+            factor: 10,
+            table_size: None,
+            free_min,
+            gain_min,
+        }
+    }
+
+    /// Every system, with its own figures.
+    #[must_use]
+    pub fn all() -> Vec<Self> {
+        Row::ALL.into_iter().map(Self::of).collect()
+    }
+
+    /// The names of the figures that a system has, as they are read.
+    #[must_use]
+    pub fn figures() -> Vec<&'static str> {
+        text::figures()
+    }
+
+    /// What it is called.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        self.row.name()
+    }
+
+    /// What it does, in a line.
+    #[must_use]
+    pub fn summary(&self) -> &'static str {
+        self.row.summary()
+    }
+
+    /// Where files go.
+    #[must_use]
+    pub fn placement(&self) -> Arc<dyn Placement> {
+        match self.row {
+            Row::Bluefs => bluefs::placement(),
+            Row::LeveldbGreedy => leveldb_greedy::placement(),
+        }
+    }
+
+    /// Which zones are emptied.
+    #[must_use]
+    pub fn reclaim(&self) -> Arc<dyn Reclaim> {
+        let Self { free_min, gain_min, .. } = *self;
+        match self.row {
+            Row::Bluefs | Row::LeveldbGreedy => Arc::new(Greedy { free_min, gain_min }),
+        }
+    }
+
+    /// Which tables are merged.
+    #[must_use]
+    pub fn compaction(&self, store: &StoreShape) -> Arc<dyn Compaction> {
+        Arc::new(Leveled::new(self.leveled(store)))
+    }
+
+    /// The size of a table in this store.
+    #[must_use]
+    pub fn table_size(&self, store: &StoreShape) -> ByteCount {
+        let fitted = match self.row {
+            Row::Bluefs => bluefs::table_size(store),
+            Row::LeveldbGreedy => leveldb_greedy::table_size(store),
+        };
+        self.table_size.unwrap_or(fitted).max(ByteCount(1))
+    }
+
+    /// The figures of leveled compaction in this store.
+    #[must_use]
+    pub fn leveled(&self, store: &StoreShape) -> LeveledOptions {
+        let runs = usize::from(self.level0_runs.max(1));
+        let memtable = store.memtable_size;
+        let fitted = match self.row {
+            Row::Bluefs => bluefs::level1_size(memtable, runs),
+            Row::LeveldbGreedy => leveldb_greedy::level1_size(memtable),
+        };
+        LeveledOptions {
+            level0_runs: runs,
+            level0_slow: runs * 2,
+            level0_stop: runs * 3,
+            level1_size: self.level1_size.unwrap_or(fitted).max(ByteCount(1)),
+            factor: u32::from(self.factor.max(2)),
+            table_size: self.table_size(store),
+            ..LeveledOptions::default()
+        }
+    }
+}

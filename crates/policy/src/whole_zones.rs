@@ -1,0 +1,57 @@
+//! Placement of tables in zones of their own (BlueFS, section 4, "Data placement": complete zones
+//! for tables; section 2.3: when a table is deleted, its zones are empty).
+//!
+//! A table:
+//! 1. goes where the rest of it fits: behind tables of its own stream and level, in the zone that
+//!    has the least room for that. A table that fills a zone finds none. Small ones share a zone,
+//!    and each of them is whole in it.
+//! 2. Otherwise it opens a free zone, even if another has to be finished for that.
+//! 3. A table that became larger than it should have puts the rest behind others of its level.
+//! 4. Without a free zone it takes any room there is, first where its own level is, then where
+//!    there is most: two tables that share a zone are better than a job that cannot end.
+//!
+//! Everything else goes to zones by stream, in order of arrival.
+
+use std::cmp::Reverse;
+
+use terrace_env::ByteCount;
+
+use crate::{
+    LevelSeparated, PartZone, Placement, PlacementChoice, PlacementRequest, RECLAIM_STREAM,
+    SpaceView,
+};
+
+/// A table owns whole zones.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct WholeZones;
+
+impl Placement for WholeZones {
+    fn name(&self) -> &'static str {
+        "whole-zones"
+    }
+
+    fn place(
+        &self,
+        view: &SpaceView<'_>,
+        request: &PlacementRequest<'_>,
+    ) -> Option<PlacementChoice> {
+        let (level, stream) = (request.hint.level, request.hint.stream);
+        if level.is_none() || stream == RECLAIM_STREAM {
+            return LevelSeparated.place(view, request);
+        }
+        let akin = view.partly.iter().filter(|z| z.stream == stream && z.level == level);
+        let place = match request.left {
+            Some(ByteCount(0)) => akin.max_by_key(|zone| (zone.room, Reverse(zone.zone))),
+            Some(left) => akin.filter(|z| z.room >= left).min_by_key(|z| (z.room, z.zone)),
+            None => None,
+        };
+        if let Some(zone) = place {
+            return Some(PlacementChoice::Append(zone.zone));
+        }
+        if view.free > 0 {
+            return Some(PlacementChoice::OpenNew);
+        }
+        let strange = |zone: &&PartZone| (zone.level != level, Reverse(zone.room), zone.zone);
+        view.partly.iter().min_by_key(strange).map(|zone| PlacementChoice::Append(zone.zone))
+    }
+}
