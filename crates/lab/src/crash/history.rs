@@ -22,8 +22,18 @@ pub(super) type State = [BTreeMap<Vec<u8>, Vec<u8>>; SPACES];
 pub(super) struct Change {
     pub(super) space: usize,
     pub(super) key: Vec<u8>,
-    /// `None` deletes the key.
-    pub(super) value: Option<Vec<u8>>,
+    pub(super) what: What,
+}
+
+/// What happens to the key of a change.
+#[derive(Clone, Debug)]
+pub(super) enum What {
+    /// It gets a value.
+    Put(Vec<u8>),
+    /// It is deleted.
+    Delete,
+    /// It is deleted, with all behind it that are before this one.
+    DeleteUntil(Vec<u8>),
 }
 
 /// A list of batches that were written one after another.
@@ -92,14 +102,18 @@ impl History {
     pub(super) fn draw(&mut self, life: u32, random: &mut Random) -> Vec<Change> {
         let number = self.batches.len() + 1;
         let mut changes: Vec<Change> = (0..random.random_range(1..=4))
-            .map(|_| Change {
-                space: random.random_range(0..SPACES),
-                key: format!("key{:03}", random.random_range(0..KEYS)).into_bytes(),
-                value: (!random.random_bool(0.2)).then(|| value(life, number, random)),
+            .map(|_| {
+                let (space, first) = (random.random_range(0..SPACES), random.random_range(0..KEYS));
+                let what = match random.random_range(0..50) {
+                    0..9 => What::Delete,
+                    9 => What::DeleteUntil(key(first + random.random_range(1..KEYS / 4))),
+                    _ => What::Put(value(life, number, random)),
+                };
+                Change { space, key: key(first), what }
             })
             .collect();
         let counter = (number as u64).to_be_bytes().to_vec();
-        changes.push(Change { space: 0, key: COUNTER.to_vec(), value: Some(counter) });
+        changes.push(Change { space: 0, key: COUNTER.to_vec(), what: What::Put(counter) });
         self.batches.push(changes.clone());
         changes
     }
@@ -130,13 +144,19 @@ impl History {
         let mut state = State::default();
         for change in self.batches[..batches].iter().flatten() {
             let space = &mut state[change.space];
-            match &change.value {
-                Some(value) => drop(space.insert(change.key.clone(), value.clone())),
-                None => drop(space.remove(&change.key)),
+            match &change.what {
+                What::Put(value) => drop(space.insert(change.key.clone(), value.clone())),
+                What::Delete => drop(space.remove(&change.key)),
+                What::DeleteUntil(end) => space.retain(|key, _| *key < change.key || key >= end),
             }
         }
         state
     }
+}
+
+/// A key by its number. All of them lie before the counter.
+fn key(number: u32) -> Vec<u8> {
+    format!("key{number:03}").into_bytes()
 }
 
 /// A value that no other batch writes; now and then one that spans many blocks.

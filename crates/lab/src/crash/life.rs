@@ -12,7 +12,7 @@ use terrace_env::{ByteCount, Cause, runner};
 use terrace_zone::emulator::{Event, RandomLatency};
 use terrace_zone::{Emulator, Geometry, Snapshot};
 
-use super::history::{Change, History, KEYS};
+use super::history::{Change, History, KEYS, What};
 
 /// What kind of store lives on what kind of drive.
 #[derive(Clone, Debug)]
@@ -239,17 +239,17 @@ fn work(
     batches: usize,
     random: &mut Random,
 ) -> Result<(), terrace::Error> {
-    let other = db.create_key_space("other")?;
+    let (default, other) = (db.create_key_space("default")?, db.create_key_space("other")?);
     let reader = spawn_reader(db.clone(), random.fork());
     for _ in 0..batches {
         let mut batch = Batch::new();
         let changes = history.draw(life, random);
-        for Change { space, key, value } in &changes {
-            match (space, value) {
-                (0, Some(value)) => batch.put(key, value),
-                (0, None) => batch.delete(key),
-                (_, Some(value)) => batch.put_in(&other, key, value),
-                (_, None) => batch.delete_in(&other, key),
+        for Change { space, key, what } in &changes {
+            let space = if *space == 0 { &default } else { &other };
+            match what {
+                What::Put(value) => batch.put_in(space, key, value),
+                What::Delete => batch.delete_in(space, key),
+                What::DeleteUntil(end) => batch.delete_range_in(space, key..end),
             };
         }
         promises.issued.store(history.len(), Ordering::Relaxed);
