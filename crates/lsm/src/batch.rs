@@ -29,8 +29,9 @@ pub struct Batch {
     count: u32,
     puts: u32,
     ranges: u32,
-    /// The largest id of a key space written to.
-    space_max: u32,
+    /// The key spaces written to: the first, and the others.
+    space_first: KeySpaceId,
+    spaces_other: Vec<KeySpaceId>,
     payload: u64,
     defect: Option<Error>,
 }
@@ -40,7 +41,9 @@ impl Batch {
     #[must_use]
     pub fn new() -> Self {
         let bytes = vec![0; HEADER_BYTES];
-        Self { bytes, count: 0, puts: 0, ranges: 0, space_max: 0, payload: 0, defect: None }
+        let (space_first, spaces_other) = (KeySpaceId::DEFAULT, Vec::new());
+        let (count, puts, ranges, payload, defect) = (0, 0, 0, 0, None);
+        Self { bytes, count, puts, ranges, space_first, spaces_other, payload, defect }
     }
 
     /// Writes `value` under `key`. A key or value that is too long makes the batch fail when it is
@@ -113,7 +116,8 @@ impl Batch {
     /// Forgets all writes and keeps the memory.
     pub fn clear(&mut self) {
         self.bytes.truncate(HEADER_BYTES);
-        (self.count, self.puts, self.ranges, self.space_max) = (0, 0, 0, 0);
+        (self.count, self.puts, self.ranges) = (0, 0, 0);
+        self.spaces_other.clear();
         (self.payload, self.defect) = (0, None);
     }
 
@@ -146,8 +150,12 @@ impl Batch {
         self.bytes.put_varint(u64::from(space.0));
         self.bytes.put_varint(key.len() as u64);
         self.bytes.put(key);
+        if self.count == 0 {
+            self.space_first = space;
+        } else if space != self.space_first && !self.spaces_other.contains(&space) {
+            self.spaces_other.push(space);
+        }
         self.count += 1;
-        self.space_max = self.space_max.max(space.0);
     }
 
     /// What was wrong with a key or value, if anything was.
@@ -165,9 +173,10 @@ impl Batch {
         self.ranges > 0
     }
 
-    /// The largest id of a key space written to.
-    pub(crate) fn space_max(&self) -> KeySpaceId {
-        KeySpaceId(self.space_max)
+    /// The key spaces written to, each once.
+    pub(crate) fn spaces(&self) -> impl Iterator<Item = KeySpaceId> {
+        let first = (self.count > 0).then_some(self.space_first);
+        first.into_iter().chain(self.spaces_other.iter().copied())
     }
 
     /// Gives the first entry its sequence.

@@ -8,7 +8,6 @@ use terrace_env::store::Store;
 use terrace_env::sync::Mutex;
 use terrace_policy::{Compaction, Span};
 
-use crate::annotation::SPACE_NAME_BYTES_MAX;
 use crate::batch::Batch;
 use crate::bounds::Bounds;
 use crate::cursor::Cursor;
@@ -53,7 +52,15 @@ impl Engine {
                 actors.push(runner::spawn("compaction worker", move || worker::run(&of)));
             }
         }
-        Ok(Self { shared, actors: Mutex::new(actors) })
+        let engine = Self { shared, actors: Mutex::new(actors) };
+        if !read_only {
+            match engine.shared.hide_dropped_spaces() {
+                // A full store must open; it is tried again with the next one that is dropped.
+                Err(error) if !error.is_space() => return Err(error),
+                _ => {}
+            }
+        }
+        Ok(engine)
     }
 
     /// Applies a batch, as a whole.
@@ -179,23 +186,25 @@ impl Engine {
             return Ok(space);
         }
         self.check_writable("new key spaces")?;
-        if name.is_empty() || name.len() > SPACE_NAME_BYTES_MAX {
-            return Err(Error::KeySpaceName { name: name.to_owned() });
-        }
-        self.shared.commit_record(|record| {
-            if !record.spaces.iter().any(|(_, existing)| existing == name) {
-                record.spaces.push((KeySpaceId(record.next_space), name.to_owned()));
-                record.next_space += 1;
-            }
-        })?;
-        Ok(self.key_space(name).expect("a key space that was just made"))
+        self.shared.create_space(name)
     }
 
     /// The key space of this name.
     #[must_use]
     pub fn key_space(&self, name: &str) -> Option<KeySpaceId> {
-        let state = self.shared.state.lock();
-        state.record.spaces.iter().find(|(_, existing)| existing == name).map(|(id, _)| *id)
+        self.shared.space(name)
+    }
+
+    /// Drops the key space of this name and everything in it, for snapshots as well; `false` if
+    /// there is none. It is gone at once and for good, whatever happens: its id is never used
+    /// again, and who still has it is told that there is no such key space. Cursors and scans that
+    /// were opened before go on. Its space comes back in the background.
+    ///
+    /// After an error it may be gone; should hiding its entries have failed, that is done when the
+    /// next one is dropped or the store is opened.
+    pub fn drop_key_space(&self, name: &str) -> Result<bool, Error> {
+        self.check_writable("dropped key spaces")?;
+        self.shared.drop_space(name)
     }
 
     /// All key spaces, by id.

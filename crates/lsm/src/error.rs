@@ -64,8 +64,11 @@ pub enum Error {
         got: ByteCount,
     },
     /// There is no such key space.
-    #[error("key space {0}: expected to exist, but there is none of this id")]
+    #[error("key space {0}: expected to exist, but it was dropped, or there never was one")]
     UnknownKeySpace(KeySpaceId),
+    /// The default key space was to be dropped.
+    #[error("the default key space: expected another one, for this one always exists")]
+    DefaultKeySpace,
     /// A key space cannot have this name.
     #[error("a key space named {name:?}: expected 1 to 255 bytes")]
     KeySpaceName {

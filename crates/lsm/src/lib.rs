@@ -7,6 +7,7 @@
 //! | how are keys gone through in order | `scan`, `cursor`, `merge` |
 //! | how do memtables become tables | `flush`, `rewrite` |
 //! | how do tables become other tables | `compaction`, `inputs`, `rewrite` |
+//! | how are key spaces made and dropped | `spaces` |
 //! | how do ranges of keys go at once | `ranges`, `covered` |
 //! | how do large merges go by pieces | `merging`, `slice`, `worker` |
 //! | how does the tree change | `edit`, `shared` |
@@ -60,6 +61,7 @@ mod scan;
 mod shared;
 mod slice;
 mod snapshot;
+mod spaces;
 mod stats;
 mod table;
 mod throttle;

@@ -10,7 +10,7 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicU64};
+use std::sync::atomic::AtomicU64;
 
 use arc_swap::ArcSwap;
 use terrace_env::store::{FileInfo, FileKind, Rank, Store, Transaction};
@@ -29,6 +29,7 @@ use crate::memtable::Memtable;
 use crate::options::EngineOptions;
 use crate::role::Role;
 use crate::shared::{Shared, State, View, Waiting};
+use crate::spaces::Spaces;
 use crate::version::{Segment, Version};
 use crate::worker;
 use crate::write::WriteQueue;
@@ -105,7 +106,9 @@ impl Shared {
         let memtables = waiting.iter().rev().map(|one| Arc::clone(&one.memtable)).collect();
         let pressure = decider.pressure(&found.version.view());
         let workers = worker::count(options.workers);
-        let view = View { active, waiting: memtables, version: Arc::new(found.version) };
+        let spaces = Spaces::of(&found.record);
+        let version = Arc::new(found.version);
+        let view = View { active, waiting: memtables, version, spaces };
         Ok(Self {
             store,
             options,
@@ -116,7 +119,6 @@ impl Shared {
             listeners: Listeners::default(),
             view: ArcSwap::from_pointee(view),
             visible: AtomicU64::new(found.next.0 - 1),
-            spaces_end: AtomicU32::new(found.record.next_space),
             state: Mutex::new(State::new(found.record, waiting, pressure)),
             changed: Condvar::default(),
             commits: Role::default(),

@@ -9,7 +9,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use arc_swap::{ArcSwap, Guard};
@@ -28,6 +28,7 @@ use crate::memory::Memory;
 use crate::memtable::Memtable;
 use crate::options::EngineOptions;
 use crate::role::Role;
+use crate::spaces::Spaces;
 use crate::throttle::Throttle;
 use crate::version::Version;
 use crate::worker::Slices;
@@ -44,6 +45,7 @@ pub(crate) struct View {
     /// Full memtables, newest first.
     pub(crate) waiting: Vec<Arc<Memtable>>,
     pub(crate) version: Arc<Version>,
+    pub(crate) spaces: Arc<Spaces>,
 }
 
 impl View {
@@ -162,8 +164,6 @@ pub(crate) struct Shared {
     pub(crate) view: ArcSwap<View>,
     /// The newest sequence that readers see.
     pub(crate) visible: AtomicU64,
-    /// Ids of key spaces below this exist.
-    pub(crate) spaces_end: AtomicU32,
     pub(crate) state: Mutex<State>,
     pub(crate) changed: Condvar,
     pub(crate) commits: Role,
@@ -251,8 +251,9 @@ impl Shared {
         let mut transaction = Transaction::new();
         transaction.annotate(FileId::STORE, record.annotation());
         self.store.commit(transaction)?;
-        self.spaces_end.store(record.next_space, Ordering::Release);
-        self.state.lock().record = record;
+        let mut state = self.state.lock();
+        state.record = record;
+        self.show_spaces(&state);
         Ok(())
     }
 

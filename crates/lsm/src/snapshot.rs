@@ -94,6 +94,7 @@ impl Shared {
         at: Option<SeqNo>,
     ) -> Result<Option<Bytes>, Error> {
         let view = self.glance();
+        view.spaces.check_read(space)?;
         let sequence = at.unwrap_or_else(|| self.visible());
         self.counters.gets.add(1);
         cost::charge_get();
@@ -115,6 +116,7 @@ impl Shared {
         at: Option<SeqNo>,
     ) -> Result<Scan, Error> {
         let view = self.view();
+        view.spaces.check_read(space)?;
         let sequence = at.unwrap_or_else(|| self.visible());
         self.counters.scans.add(1);
         Ok(Scan::new(view, sequence, space, bounds))
@@ -127,6 +129,7 @@ impl Shared {
         at: Option<SeqNo>,
     ) -> Result<Cursor, Error> {
         let view = self.glance();
+        view.spaces.check_read(space)?;
         let sequence = at.unwrap_or_else(|| self.visible());
         self.counters.scans.add(1);
         Ok(Cursor::new(&view, sequence, space, bounds))

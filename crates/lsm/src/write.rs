@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::Ordering;
 
 use terrace_env::SeqNo;
-use terrace_env::sync::{Condvar, Mutex};
+use terrace_env::sync::{Condvar, Mutex, MutexGuard};
 
 use crate::annotation::FEATURE_RANGE_DELETES;
 use crate::batch::Batch;
@@ -75,10 +75,6 @@ impl Shared {
         if self.options.read_only {
             return Err(Error::ReadOnly("writes"));
         }
-        let space = batch.space_max();
-        if space.0 >= self.spaces_end.load(Ordering::Acquire) {
-            return Err(Error::UnknownKeySpace(space));
-        }
         if batch.has_ranges() {
             self.announce(FEATURE_RANGE_DELETES)?;
         }
@@ -86,6 +82,16 @@ impl Shared {
             return Ok(());
         }
         self.submit(batch, durability, false)
+    }
+
+    /// Writes to key spaces that need not exist.
+    pub(crate) fn submit_unchecked(
+        &self,
+        batch: Batch,
+        durability: Durability,
+    ) -> Result<(), Error> {
+        let queue = self.writes.queue.lock();
+        self.wait_in_queue(queue, batch, durability, false)
     }
 
     /// Sees to it that who does not understand a feature does not open the store any more.
@@ -103,7 +109,19 @@ impl Shared {
     }
 
     fn submit(&self, batch: Batch, durability: Durability, rotate: bool) -> Result<(), Error> {
-        let mut queue = self.writes.queue.lock();
+        let queue = self.writes.queue.lock();
+        // Checked in the queue: what is queued before a key space is dropped is written before.
+        self.check_spaces(&batch)?;
+        self.wait_in_queue(queue, batch, durability, rotate)
+    }
+
+    fn wait_in_queue<'a>(
+        &'a self,
+        mut queue: MutexGuard<'a, Queue>,
+        batch: Batch,
+        durability: Durability,
+        rotate: bool,
+    ) -> Result<(), Error> {
         let ticket = queue.next;
         queue.next += 1;
         queue.pending.push_back(Pending { ticket, batch, durability, rotate });

@@ -224,6 +224,17 @@ impl Db {
         Some(KeySpace { inner: Arc::clone(&self.inner), id, name: name.into() })
     }
 
+    /// Drops the key space of this name and everything in it, for snapshots as well; `false` if
+    /// there is none. The default one cannot be dropped.
+    ///
+    /// It is gone at once and for good, atomically: a power cut in between leaves all of it or
+    /// nothing. Handles of it that are still about return
+    /// [`UnknownKeySpace`](terrace_lsm::Error::UnknownKeySpace); scans and cursors that were opened
+    /// before go on. A new key space may have its name. Its space comes back in the background.
+    pub fn drop_key_space(&self, name: &str) -> Result<bool, Error> {
+        Ok(self.inner.engine.drop_key_space(name)?)
+    }
+
     /// The names of all key spaces in the order in which they were made; the first is `default`.
     #[must_use]
     pub fn key_spaces(&self) -> Vec<String> {

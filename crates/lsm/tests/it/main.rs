@@ -11,5 +11,6 @@ mod operations;
 mod plans;
 mod ranges;
 mod scenarios;
+mod spaces;
 mod threads;
 mod walks;

@@ -69,6 +69,17 @@ impl Model {
         self.unsynced.push(changes);
     }
 
+    /// A key space was dropped, which no power cut takes back.
+    pub(crate) fn dropped(&mut self, space: KeySpaceId) {
+        self.now.retain(|(of, _), _| *of != space);
+        self.durable.retain(|(of, _), _| *of != space);
+        for changes in &mut self.unsynced {
+            changes.retain(|change| match change {
+                Change::Key((of, ..)) | Change::Range(of, ..) => *of != space,
+            });
+        }
+    }
+
     /// Everything written so far is durable.
     pub(crate) fn synced(&mut self) {
         for writes in self.unsynced.drain(..) {

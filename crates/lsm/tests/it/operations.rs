@@ -193,6 +193,29 @@ impl Run {
         self.snapshots.push((self.engine.snapshot(), self.model.now.clone()));
     }
 
+    /// Drops a key space other than the default one; a new one of the same name takes its place.
+    fn drop_space(&mut self) {
+        let at = self.random.random_range(1..self.spaces.len());
+        let space = self.spaces[at];
+        let spaces = self.engine.key_spaces();
+        let (_, name) = spaces.iter().find(|(id, _)| *id == space).expect("a key space");
+        assert!(self.engine.drop_key_space(name).unwrap());
+        assert!(!self.engine.drop_key_space(name).unwrap());
+        self.model.dropped(space);
+        // Its drop is durable, and with it everything before.
+        self.model.synced();
+        for (snapshot, then) in &mut self.snapshots {
+            assert!(snapshot.get(space, b"").is_err());
+            then.retain(|(of, _), _| *of != space);
+        }
+        assert!(self.engine.get(space, b"").is_err());
+        assert!(self.engine.scan(space, &Bounds::all()).is_err());
+        let late = batch(&[(space, b"late".to_vec(), Some(Vec::new()))]);
+        assert!(self.engine.write(late, Durability::Buffered).is_err());
+        self.spaces[at] = self.engine.create_key_space(name).unwrap();
+        assert!(self.spaces[at] > space);
+    }
+
     /// A power cut, or a clean end, and another start.
     fn reopen(&mut self) {
         self.snapshots.clear();
@@ -240,6 +263,7 @@ impl Run {
                 self.spaces.push(self.engine.create_key_space(&name).unwrap());
             }
             988..992 => self.reopen(),
+            992 => self.drop_space(),
             _ => runner::yield_now(),
         }
     }

@@ -1,0 +1,95 @@
+//! Key spaces that come and go.
+
+use terrace_env::random::Random;
+use terrace_env::runner;
+use terrace_env::store::{CrashMode, Failure, MemoryStore};
+use terrace_lsm::{Batch, Bounds, Durability, Engine, Error, KeySpaceId};
+
+use crate::model::{self, batch, contents, open, try_open};
+
+fn fill(engine: &Engine, space: KeySpaceId, keys: u32) {
+    for number in 0..keys {
+        let mut batch = Batch::new();
+        batch.put(space, &number.to_be_bytes(), &[7; 100]);
+        engine.write(batch, Durability::Buffered).unwrap();
+    }
+}
+
+fn entries(engine: &Engine) -> u64 {
+    engine.stats().levels.iter().map(|level| level.entries).sum()
+}
+
+#[test]
+fn a_dropped_key_space_is_gone_at_once_and_its_tables_soon() {
+    runner::simulate(1, || {
+        let engine = open(&MemoryStore::new());
+        let doomed = engine.create_key_space("doomed").unwrap();
+        let other = engine.create_key_space("other").unwrap();
+        for space in [KeySpaceId::DEFAULT, doomed, other] {
+            fill(&engine, space, 800);
+        }
+        engine.flush().unwrap();
+        let snapshot = engine.snapshot();
+        let mut scan = engine.scan(doomed, &Bounds::all()).unwrap();
+        let mut mixed = Batch::new();
+        mixed.put(other, b"k", b"v").put(doomed, b"k", b"v");
+        assert!(engine.drop_key_space("doomed").unwrap());
+        let unknown = |error| assert!(matches!(error, Error::UnknownKeySpace(id) if id == doomed));
+        unknown(engine.get(doomed, b"k").unwrap_err());
+        unknown(engine.scan(doomed, &Bounds::all()).unwrap_err());
+        unknown(engine.cursor(doomed, &Bounds::all()).unwrap_err());
+        unknown(snapshot.get(doomed, b"k").unwrap_err());
+        unknown(engine.write(mixed, Durability::Buffered).unwrap_err());
+        assert_eq!(engine.get(other, b"k").unwrap(), None, "a batch in part");
+        // Who was at it may end.
+        assert_eq!(scan.by_ref().map(Result::unwrap).count(), 800);
+        drop((scan, snapshot));
+        assert!(matches!(engine.drop_key_space("default"), Err(Error::DefaultKeySpace)));
+        assert_eq!(engine.key_spaces().len(), 2);
+        let again = engine.create_key_space("doomed").unwrap();
+        assert!(again > other);
+        assert_eq!(engine.scan(again, &Bounds::all()).unwrap().count(), 0);
+        engine.flush().unwrap();
+        engine.compact_all().unwrap();
+        engine.settle().unwrap();
+        assert_eq!(entries(&engine), 1600);
+    });
+}
+
+#[test]
+fn a_drop_that_is_cut_short_is_taken_to_its_end() {
+    let (mut kept, mut dropped) = (0, 0);
+    for nth in 0..40 {
+        runner::simulate(nth, || {
+            let store = model::slow_store(nth);
+            let engine = open(&store);
+            let doomed = engine.create_key_space("doomed").unwrap();
+            fill(&engine, doomed, 60);
+            fill(&engine, KeySpaceId::DEFAULT, 60);
+            engine.sync().unwrap();
+            let before = contents(&engine);
+            store.fail_at(store.operations() + nth / 4, Failure::Sticky);
+            let result = engine.drop_key_space("doomed");
+            let mode = [CrashMode::DropUnsynced, CrashMode::KeepUnsynced][nth as usize % 2];
+            let survivor = store.crash(mode, &mut Random::seeded(nth));
+            let engine = try_open(&survivor).unwrap();
+            let found = contents(&engine);
+            if engine.key_space("doomed").is_some() {
+                assert!(result.is_err());
+                assert_eq!(found, before);
+                kept += 1;
+                return;
+            }
+            dropped += 1;
+            assert!(found.keys().all(|(space, _)| *space == KeySpaceId::DEFAULT));
+            assert_eq!(found.len(), 60);
+            let late = batch(&[(doomed, b"late".to_vec(), Some(Vec::new()))]);
+            engine.write(late, Durability::Buffered).unwrap_err();
+            assert!(engine.create_key_space("doomed").unwrap() > doomed);
+            engine.compact_all().unwrap();
+            engine.settle().unwrap();
+            assert_eq!(entries(&engine), 60);
+        });
+    }
+    assert!(kept > 2 && dropped > 10, "{kept} kept, {dropped} dropped");
+}
