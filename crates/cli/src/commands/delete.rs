@@ -1,41 +1,82 @@
-//! `terrace delete IMAGE KEY`
+//! `terrace delete IMAGE KEY`, `terrace delete IMAGE --from KEY --to KEY`
+
+use std::ffi::OsString;
 
 use serde_json::json;
+use terrace::Db;
 
-use super::entry::{self, Key, Space};
+use super::entry::{self, Space};
+use super::range::Range;
 use super::target::Target;
 use super::under::Under;
-use crate::failure::Failure;
+use crate::failure::{Failure, Kind};
 use crate::output::Output;
 
-/// Delete a key; durable when the command ends.
+/// Delete a key, a range of keys or a key space; durable when the command ends.
 #[derive(clap::Args)]
 pub(crate) struct Delete {
     #[command(flatten)]
     target: Target,
+    /// The key
+    #[arg(conflicts_with_all = ["from", "to", "prefix"])]
+    key: Option<OsString>,
+    /// The key is given as hexadecimal digits
+    #[arg(long, requires = "key")]
+    hex: bool,
     #[command(flatten)]
-    key: Key,
+    range: Range,
     #[command(flatten)]
     space: Space,
     #[command(flatten)]
     under: Under,
-    /// It is no error if there is no such key
+    /// All keys of the key space
+    #[arg(long, conflicts_with_all = ["key", "from", "to", "prefix"])]
+    all: bool,
+    /// Drop this key space and everything in it
+    #[arg(
+        long,
+        value_name = "NAME",
+        conflicts_with_all = ["key", "from", "to", "prefix", "all", "name"]
+    )]
+    drop_space: Option<String>,
+    /// It is no error if there is no such key or key space
     #[arg(long)]
     force: bool,
 }
 
 impl Delete {
     pub(crate) fn run(&self, output: &Output) -> Result<(), Failure> {
-        let key = self.key.bytes()?;
-        let db = self.target.db_under(&self.under)?;
-        let space = self.space.find(&db)?;
-        let found = space.get(&key)?.is_some();
-        if found {
-            space.delete(&key)?;
-        } else if !self.force {
-            return Err(entry::not_found(&key));
+        let key = self.key.as_ref().map(|key| entry::parse_key(key, self.hex)).transpose()?;
+        if key.is_none() && !self.range.is_given() && !self.all && self.drop_space.is_none() {
+            let expected = "expected a KEY, a range of keys, --all or --drop-space, found none";
+            return Err(Failure::new(Kind::Usage, expected.to_owned()));
         }
+        let db = self.target.db_under(&self.under)?;
+        let deleted = match (&self.drop_space, key) {
+            (Some(name), _) => self.drop_space(&db, name)?,
+            (None, Some(key)) => self.delete_key(&db, &key)?,
+            (None, None) => {
+                self.space.find(&db)?.delete_range(self.range.bounds())?;
+                true
+            }
+        };
         db.close()?;
-        output.result(&json!({ "deleted": found }), |_| Ok(()))
+        output.result(&json!({ "deleted": deleted }), |_| Ok(()))
+    }
+
+    fn delete_key(&self, db: &Db, key: &[u8]) -> Result<bool, Failure> {
+        let space = self.space.find(db)?;
+        let found = space.get(key)?.is_some();
+        if found {
+            space.delete(key)?;
+        } else if !self.force {
+            return Err(entry::not_found(key));
+        }
+        Ok(found)
+    }
+
+    fn drop_space(&self, db: &Db, name: &str) -> Result<bool, Failure> {
+        let found = db.drop_key_space(name)?;
+        if found || self.force { Ok(found) } else { Err(entry::no_space(name)) }
     }
 }

@@ -1,6 +1,6 @@
 //! Keys and key spaces on the command line.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 
 use terrace::{Db, KeySpace};
@@ -21,11 +21,13 @@ pub(crate) struct Key {
 impl Key {
     /// The key's bytes.
     pub(crate) fn bytes(&self) -> Result<Vec<u8>, Failure> {
-        if self.hex {
-            return parse_hex(self.key.as_bytes());
-        }
-        Ok(self.key.as_bytes().to_vec())
+        parse_key(&self.key, self.hex)
     }
+}
+
+/// The bytes of a key, which may be given as hexadecimal digits.
+pub(crate) fn parse_key(key: &OsStr, hex: bool) -> Result<Vec<u8>, Failure> {
+    if hex { parse_hex(key.as_bytes()) } else { Ok(key.as_bytes().to_vec()) }
 }
 
 /// The bytes that hexadecimal digits stand for.
@@ -52,19 +54,19 @@ pub(crate) struct Space {
 impl Space {
     /// The space of this name, which must exist.
     pub(crate) fn find(&self, db: &Db) -> Result<KeySpace, Failure> {
-        db.key_space(&self.name).ok_or_else(|| {
-            let name = &self.name;
-            Failure::new(
-                Kind::NotFound,
-                format!("expected a key space named `{name}`, found none; `put --space` makes one"),
-            )
-        })
+        db.key_space(&self.name).ok_or_else(|| no_space(&self.name))
     }
 
     /// The space of this name, made if it is not there.
     pub(crate) fn make(&self, db: &Db) -> Result<KeySpace, Failure> {
         Ok(db.create_key_space(&self.name)?)
     }
+}
+
+/// There is no such key space.
+pub(crate) fn no_space(name: &str) -> Failure {
+    let found = format!("expected a key space named `{name}`, found none; `put --space` makes one");
+    Failure::new(Kind::NotFound, found)
 }
 
 /// There is no such key.

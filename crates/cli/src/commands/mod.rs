@@ -17,6 +17,7 @@ mod import;
 mod lab;
 mod man;
 mod put;
+mod range;
 mod scan;
 mod stats;
 mod target;

@@ -1,14 +1,12 @@
 //! `terrace scan IMAGE`
 
-use std::ffi::OsString;
 use std::io::{BufWriter, Write};
-use std::os::unix::ffi::OsStrExt;
 
 use serde_json::{Map, json};
-use terrace::Bounds;
 use terrace_fs::Access;
 
 use super::entry::Space;
+use super::range::Range;
 use super::target::Target;
 use crate::escape::{self, Escaped};
 use crate::failure::Failure;
@@ -21,15 +19,8 @@ pub(crate) struct Scan {
     target: Target,
     #[command(flatten)]
     space: Space,
-    /// Begin at this key
-    #[arg(long)]
-    from: Option<OsString>,
-    /// End before this key
-    #[arg(long)]
-    to: Option<OsString>,
-    /// Only keys that begin like this
-    #[arg(long, conflicts_with_all = ["from", "to"])]
-    prefix: Option<OsString>,
+    #[command(flatten)]
+    range: Range,
     /// At most so many entries
     #[arg(long)]
     limit: Option<u64>,
@@ -45,7 +36,7 @@ impl Scan {
         let mut out = BufWriter::new(std::io::stdout().lock());
         let (mut entries, mut bytes) = (0u64, 0u64);
         let limit = self.limit.unwrap_or(u64::MAX);
-        for entry in space.scan(self.bounds())? {
+        for entry in space.scan(self.range.bounds())? {
             if entries == limit {
                 break;
             }
@@ -73,19 +64,5 @@ impl Scan {
             escape::insert(&mut object, "value", value);
         }
         object
-    }
-
-    fn bounds(&self) -> Bounds {
-        if let Some(prefix) = &self.prefix {
-            return Bounds::prefix(prefix.as_bytes());
-        }
-        let bounds = match &self.from {
-            Some(from) => Bounds::starting_at(from.as_bytes()),
-            None => Bounds::all(),
-        };
-        match &self.to {
-            Some(to) => bounds.until(to.as_bytes()),
-            None => bounds,
-        }
     }
 }

@@ -42,6 +42,36 @@ fn a_store_remembers_its_system_until_it_is_opened_under_another() {
 }
 
 #[test]
+fn ranges_and_key_spaces_are_deleted_as_a_whole() {
+    let place = formatted();
+    let put = |space: &str, key: &str| place.ok(&["put", "d.img", key, "v", "--space", space]);
+    for key in ["a", "b/1", "b/2", "c", "d"] {
+        put("default", key);
+        put("users", key);
+    }
+    let keys = |space: &str| {
+        let text = place.ok(&["scan", "d.img", "--space", space]);
+        text.split_whitespace().filter(|word| *word != "1").map(str::to_owned).collect::<Vec<_>>()
+    };
+    place.ok(&["delete", "d.img", "--prefix", "b/"]);
+    assert_eq!(keys("default"), ["a", "c", "d"]);
+    place.ok(&["delete", "d.img", "--from", "b", "--to", "d"]);
+    assert_eq!(keys("default"), ["a", "d"]);
+    place.ok(&["delete", "d.img", "--space", "users", "--to", "c"]);
+    assert_eq!(keys("users"), ["c", "d"]);
+    place.ok(&["delete", "d.img", "--all", "--space", "users"]);
+    assert!(keys("users").is_empty());
+    place.ok(&["delete", "d.img", "--drop-space", "users"]);
+    place.fails(5, &["scan", "d.img", "--space", "users"]);
+    place.fails(5, &["delete", "d.img", "--drop-space", "users"]);
+    place.ok(&["delete", "d.img", "--drop-space", "users", "--force"]);
+    place.fails(2, &["delete", "d.img"]);
+    place.fails(2, &["delete", "d.img", "a", "--to", "c"]);
+    place.ok(&["check", "d.img"]);
+    assert_eq!(keys("default"), ["a", "d"]);
+}
+
+#[test]
 fn keys_and_values_are_bytes() {
     let place = formatted();
     std::fs::write(place.path().join("value"), [0xff, 0, 10]).unwrap();
