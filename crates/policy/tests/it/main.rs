@@ -4,3 +4,4 @@ mod compaction;
 mod golden;
 mod placement;
 mod reclaim;
+mod replay;
