@@ -12,6 +12,9 @@ use crate::packages;
 use crate::step::{self, Steps};
 use crate::workspace::Workspace;
 
+/// The package whose examples are programs for users to read: each runs without arguments.
+const WITH_EXAMPLES: &str = "terrace";
+
 /// Runs every test.
 pub(crate) fn test(workspace: &Workspace, steps: &mut Steps) {
     steps.run("test: packages of the system", || packages::provide(&packages::NEEDED));
@@ -29,6 +32,24 @@ pub(crate) fn test(workspace: &Workspace, steps: &mut Steps) {
             });
         }
     }
+    steps.run("test: examples", || examples(workspace));
+}
+
+/// Runs every example, so that none rots.
+fn examples(workspace: &Workspace) -> anyhow::Result<()> {
+    let packages = workspace.metadata().workspace_packages();
+    let targets = packages.iter().filter(|package| package.name.as_str() == WITH_EXAMPLES);
+    let mut names: Vec<&str> = targets
+        .flat_map(|package| &package.targets)
+        .filter(|target| target.is_example())
+        .map(|target| target.name.as_str())
+        .collect();
+    names.sort_unstable();
+    ensure!(!names.is_empty(), "{WITH_EXAMPLES}: expected examples, found none");
+    names.into_iter().try_for_each(|name| {
+        let words = ["run", "--quiet", "--package", WITH_EXAMPLES, "--example", name];
+        step::command(&mut workspace.cargo(words))
+    })
 }
 
 /// Runs the demonstration in a release build and checks what it says of itself.

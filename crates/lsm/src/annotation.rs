@@ -13,9 +13,11 @@ use crate::key::{BOUND_BYTES_MAX, KeySpaceId, SPACE_BYTES, successor};
 use crate::ranges::RangeSummary;
 use crate::table::Properties;
 
-/// The version of every kind, and of tables with range tombstones and stores that use a feature.
+/// The version of every kind, of tables with range tombstones and stores that use a feature, and
+/// of tables with a stamp.
 const VERSION: u8 = 1;
 const VERSION_RANGES: u8 = 2;
+const VERSION_STAMP: u8 = 3;
 const KIND_TABLE: u8 = 1;
 const KIND_LOG: u8 = 2;
 const KIND_STORE: u8 = 3;
@@ -27,6 +29,8 @@ const FEATURES: u32 = FEATURE_RANGE_DELETES;
 /// The stream of write-ahead logs, and of tables that a flush writes.
 pub(crate) const LOG_STREAM: u16 = 1;
 pub(crate) const FLUSH_STREAM: u16 = 2;
+/// The stream of tables that an ingest writes.
+pub(crate) const INGEST_STREAM: u16 = 3;
 /// The longest name of a key space.
 pub(crate) const SPACE_NAME_BYTES_MAX: usize = 255;
 
@@ -50,6 +54,8 @@ pub(crate) struct TableRecord {
     pub(crate) largest: Vec<u8>,
     /// What range tombstones it has, if any.
     pub(crate) ranges: Option<RangeSummary>,
+    /// The sequence of all its entries, if they have one in common; then it has no ranges.
+    pub(crate) stamp: Option<SeqNo>,
     pub(crate) segments: Vec<SegmentRecord>,
 }
 
@@ -64,6 +70,7 @@ impl TableRecord {
             smallest: properties.smallest.clone(),
             largest: properties.largest.clone(),
             ranges: properties.ranges.as_ref().map(|(_, summary)| summary.clone()),
+            stamp: None,
             segments: Vec::new(),
         }
     }
@@ -95,7 +102,12 @@ impl TableRecord {
     }
 
     fn encode(&self) -> Vec<u8> {
-        let version = if self.ranges.is_some() { VERSION_RANGES } else { VERSION };
+        let version = match (&self.ranges, self.stamp) {
+            (None, None) => VERSION,
+            (Some(_), None) => VERSION_RANGES,
+            (None, Some(_)) => VERSION_STAMP,
+            (Some(_), Some(_)) => unreachable!("a stamped table has no range tombstones"),
+        };
         let mut bytes = vec![version, KIND_TABLE];
         bytes.put_u64(self.tag);
         bytes.put_u64(self.entries);
@@ -109,6 +121,9 @@ impl TableRecord {
             bytes.put_prefixed(&span.start);
             bytes.put_prefixed(&span.end);
         }
+        if let Some(stamp) = self.stamp {
+            bytes.put_u64(stamp.0);
+        }
         bytes.put_u32(u32::try_from(self.segments.len()).expect("segments of one table"));
         for segment in &self.segments {
             bytes.put_u8(segment.place.level);
@@ -121,7 +136,7 @@ impl TableRecord {
     }
 
     pub(crate) fn decode(file: FileId, opaque: &[u8]) -> Result<Self, Error> {
-        decode(file, "table", KIND_TABLE, VERSION_RANGES, opaque, Self::read)
+        decode(file, "table", KIND_TABLE, VERSION_STAMP, opaque, Self::read)
     }
 
     fn read(reader: &mut Reader<'_>, version: u8) -> Result<Self, DecodeError> {
@@ -134,6 +149,7 @@ impl TableRecord {
             smallest: read_key(reader)?.to_vec(),
             largest: read_key(reader)?.to_vec(),
             ranges: None,
+            stamp: None,
             segments: Vec::new(),
         };
         if version == VERSION_RANGES {
@@ -143,6 +159,13 @@ impl TableRecord {
                 return Err(reader.wrong("range tombstones", 0, "at least 1", count));
             }
             record.ranges = Some(RangeSummary { count, span });
+        }
+        if version == VERSION_STAMP {
+            let stamp = read_sequence(reader)?;
+            if stamp.0 == 0 || stamp != record.first_sequence || stamp != record.last_sequence {
+                return Err(reader.wrong("stamp", 8, "the sequence of all entries", stamp.0));
+            }
+            record.stamp = Some(stamp);
         }
         let count = reader.u32("segments")?;
         if count == 0 {
@@ -364,6 +387,7 @@ mod tests {
             smallest: b"\0\0\0\0aa".to_vec(),
             largest: b"\0\0\0\0zz".to_vec(),
             ranges: None,
+            stamp: None,
             segments: vec![
                 segment(1, 5, "\0\0\0\0b", "\0\0\0\0d"),
                 segment(2, 1, "\0\0\0\0d", "\0\0\0\0x"),
@@ -409,6 +433,11 @@ mod tests {
         let bytes = specimen("annotation-table-ranges.bin", &ranged.encode());
         assert_eq!(TableRecord::decode(FileId(7), &bytes).unwrap(), ranged);
         survives(&bytes, |b| TableRecord::decode(FileId(7), b), TableRecord::encode);
+        let one = SeqNo(99);
+        let stamped = TableRecord { first_sequence: one, stamp: Some(one), ..table() };
+        let bytes = specimen("annotation-table-stamped.bin", &stamped.encode());
+        assert_eq!(TableRecord::decode(FileId(7), &bytes).unwrap(), stamped);
+        survives(&bytes, |b| TableRecord::decode(FileId(7), b), TableRecord::encode);
         let dropped = vec![KeySpaceId(1), KeySpaceId(2)];
         let used = StoreRecord { features: FEATURE_RANGE_DELETES, dropped, ..store() };
         let bytes = specimen("annotation-store-features.bin", &used.annotation().opaque);
@@ -438,8 +467,8 @@ mod tests {
     #[test]
     fn a_newer_version_is_told_apart_from_damage() {
         let mut bytes = table().encode();
-        bytes[0] = 3;
+        bytes[0] = 4;
         let error = TableRecord::decode(FileId(7), &bytes).unwrap_err();
-        assert!(matches!(error, Error::Unsupported { got: 3, .. }), "{error}");
+        assert!(matches!(error, Error::Unsupported { got: 4, .. }), "{error}");
     }
 }

@@ -73,7 +73,7 @@ fn next(shared: &Shared) -> Option<Task> {
         }
         let tree = state.tree_changes;
         let spaceless = state.no_space.is_some() && state.spaceless_at != Some(tree);
-        let task = if state.failure.is_some() {
+        let task = if state.failure.is_some() || state.ingesting > 0 {
             None
         } else if let Some(request) = state.requests.front() {
             Some(Task::Request(request.clone()))

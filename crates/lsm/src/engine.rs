@@ -10,8 +10,10 @@ use terrace_policy::{Compaction, Span};
 
 use crate::batch::Batch;
 use crate::bounds::Bounds;
+use crate::checkpoint::{CheckpointProgress, Checkpointed};
 use crate::cursor::Cursor;
 use crate::event::Listener;
+use crate::ingest::Ingest;
 use crate::key::KeySpaceId;
 use crate::options::{Durability, EngineOptions};
 use crate::scan::Scan;
@@ -87,6 +89,21 @@ impl Engine {
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {
         Snapshot::new(&self.shared)
+    }
+
+    /// Begins an ingest: sorted input that becomes tables directly, and visible as a whole.
+    pub fn ingest(&self) -> Result<Ingest, Error> {
+        Ingest::new(&self.shared)
+    }
+
+    /// Copies what is there now into an empty store, while writes go on, and tells how far it is.
+    /// The target is then a store like this one; with an error, it is as empty as it was.
+    pub fn checkpoint(
+        &self,
+        target: &dyn Store,
+        progress: CheckpointProgress<'_>,
+    ) -> Result<Checkpointed, Error> {
+        self.shared.checkpoint(target, progress)
     }
 
     /// Makes everything written so far durable.

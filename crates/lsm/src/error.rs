@@ -63,6 +63,22 @@ pub enum Error {
         /// The batch's size.
         got: ByteCount,
     },
+    /// A key of an ingest is not behind the one before.
+    #[error(
+        "a key of an ingest: expected one behind {last:?}, in order and each once, found {got:?}"
+    )]
+    OutOfOrder {
+        /// The user key that came last, escaped.
+        last: String,
+        /// The user key that came then, escaped.
+        got: String,
+    },
+    /// The target of a checkpoint holds something.
+    #[error("the target of a checkpoint: expected an empty store, found one of {files} files")]
+    TargetNotEmpty {
+        /// How many files it holds; 0 if it is a store that has been opened and never written.
+        files: usize,
+    },
     /// There is no such key space.
     #[error("key space {0}: expected to exist, but it was dropped, or there never was one")]
     UnknownKeySpace(KeySpaceId),

@@ -57,6 +57,11 @@ impl TableHandle {
         &self.record
     }
 
+    /// The bytes, as they are.
+    pub(crate) fn file(&self) -> &Arc<dyn FileReader> {
+        &self.file
+    }
+
     pub(crate) fn stream(&self) -> u16 {
         self.stream
     }

@@ -194,6 +194,8 @@ pub enum Role {
         first_sequence: SeqNo,
         /// The largest sequence.
         last_sequence: SeqNo,
+        /// The sequence of all entries, if they have one in common that the table does not know.
+        stamp: Option<SeqNo>,
         /// What of it counts.
         segments: Vec<SegmentRole>,
     },
@@ -260,6 +262,7 @@ impl From<TableRecord> for Role {
             tombstones: record.tombstones,
             first_sequence: record.first_sequence,
             last_sequence: record.last_sequence,
+            stamp: record.stamp,
             segments: segments.collect(),
         }
     }

@@ -13,6 +13,8 @@
 //! | how does the tree change | `edit`, `shared` |
 //! | how is it found again | `recovery`, `annotation` |
 //! | how does it go on after a failure | `resume` |
+//! | how does sorted input become tables directly | `ingest`, `stamp` |
+//! | how is a store copied while it is written | `checkpoint` |
 //! | who is told of what happens | `event` |
 //! | what is in a file, whole or damaged | [`inspect`] |
 //!
@@ -25,6 +27,7 @@ mod annotation;
 mod batch;
 mod bounds;
 mod cache;
+mod checkpoint;
 mod compaction;
 mod cost;
 mod counters;
@@ -38,6 +41,7 @@ mod flush;
 #[cfg(test)]
 mod golden;
 mod handle;
+mod ingest;
 mod inputs;
 pub mod inspect;
 mod job;
@@ -62,6 +66,7 @@ mod shared;
 mod slice;
 mod snapshot;
 mod spaces;
+mod stamp;
 mod stats;
 mod table;
 mod throttle;
@@ -72,10 +77,12 @@ mod write;
 
 pub use batch::{BATCH_BYTES_MAX, Batch};
 pub use bounds::Bounds;
+pub use checkpoint::{CheckpointProgress, Checkpointed};
 pub use cursor::Cursor;
 pub use engine::Engine;
 pub use error::Error;
 pub use event::{Event, Job, Listener};
+pub use ingest::{Ingest, Ingested};
 pub use key::{KEY_BYTES_MAX, KeySpaceId, Kind, VALUE_BYTES_MAX};
 pub use memory::MemoryStats;
 pub use options::{Durability, EngineOptions};

@@ -8,7 +8,8 @@ use terrace_env::SeqNo;
 
 use crate::Error;
 use crate::key::{self, Trailer};
-use crate::table::{TableCursor, Walk};
+use crate::stamp::StampedCursor;
+use crate::table::Walk;
 use crate::version::{Run, Segment};
 
 /// Walks a run.
@@ -18,7 +19,7 @@ pub(crate) struct RunCursor {
     walk: Walk,
     /// The segment that `cursor` walks.
     at: usize,
-    cursor: Option<TableCursor>,
+    cursor: Option<StampedCursor>,
 }
 
 impl RunCursor {
@@ -204,7 +205,8 @@ impl RunCursor {
         self.cursor = None;
         if let Some(segment) = segments_at(&self.run, at) {
             let table = segment.table.table(self.walk.cause())?;
-            let mut cursor = TableCursor::new(table, self.walk);
+            let stamp = segment.table.record().stamp;
+            let mut cursor = StampedCursor::new(table, self.walk, stamp);
             cursor.stay_behind(&segment.span.start);
             self.cursor = Some(cursor);
         }

@@ -99,6 +99,8 @@ pub(crate) struct State {
     pub(crate) spaceless_at: Option<u64>,
     pub(crate) compacting: bool,
     pub(crate) slices: Slices,
+    /// How many ingests are putting their tables into the tree: no compaction begins meanwhile.
+    pub(crate) ingesting: usize,
     pub(crate) requests: VecDeque<CompactionRequest>,
     pub(crate) next_request: u64,
     /// Requests that are done, and how they ended.
@@ -123,6 +125,7 @@ impl State {
             spaceless_at: None,
             compacting: false,
             slices: Slices::default(),
+            ingesting: 0,
             requests: VecDeque::new(),
             next_request: 0,
             answered: BTreeMap::new(),

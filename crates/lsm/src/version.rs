@@ -17,6 +17,7 @@ use crate::handle::TableHandle;
 use crate::key;
 use crate::memtable::Found;
 use crate::ranges::{Fragment, Stretch};
+use crate::stamp;
 use crate::table::{Lookup, Table, hash};
 
 /// A range of a table that counts.
@@ -182,9 +183,10 @@ impl Version {
         for (_, run) in self.places() {
             let Some(segment) = run.segment_of(full_key) else { continue };
             let hash = *key_hash.get_or_insert_with(|| hash(full_key));
+            let stamp = segment.table.record().stamp;
             let search = |table: &Table| {
                 let cover = table.ranges().cover(full_key, trailer.sequence());
-                Ok::<_, Error>((table.get(seek_key, hash, cover)?, cover))
+                Ok::<_, Error>((stamp::get(table, stamp, seek_key, hash, cover)?, cover))
             };
             let (lookup, cover) = match segment.table.glance() {
                 Some(table) => search(&table)?,

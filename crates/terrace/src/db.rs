@@ -4,18 +4,18 @@ use std::path::Path;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use terrace_env::Store;
+use terrace_env::{ByteCount, Store};
 use terrace_fs::dir::{DirOptions, DirStore};
 use terrace_fs::{Access, FormatOptions, Fs, MountOptions};
 use terrace_lsm::{
-    Bounds, Cursor, Durability, Engine, KeySpaceId, Listener, Scan, Stats, Verified,
+    Bounds, Checkpointed, Cursor, Durability, Engine, KeySpaceId, Listener, Scan, Stats, Verified,
     remembered_system,
 };
 use terrace_policy::{StoreShape, System};
 
 use terrace_zone::Device;
 
-use crate::{Batch, Error, KeySpace, Options, Snapshot};
+use crate::{Batch, Error, Ingest, KeySpace, Options, Snapshot};
 
 /// A key-value store. Cheap to clone; all clones are the same store, and its jobs end with the last
 /// of them. All methods may be called from any thread.
@@ -262,6 +262,49 @@ impl Db {
     /// The same for everything in all key spaces.
     pub fn compact_all(&self) -> Result<(), Error> {
         Ok(self.inner.engine.compact_all()?)
+    }
+
+    /// Begins an ingest: sorted input goes into tables directly, in bounded memory, and becomes
+    /// visible as a whole when it is finished. Several may be under way at once.
+    pub fn ingest(&self) -> Result<Ingest, Error> {
+        Ok(Ingest(self.inner.engine.ingest()?))
+    }
+
+    /// Copies everything that is there now into an empty store of files, while writes go on. Tables
+    /// are copied as they are, and every checksum in them is verified on the way. One transaction
+    /// at the end makes the target a store like this one: before that, and after an error or a
+    /// power cut, it is empty. Writers wait for the flush of what was written while the rest was
+    /// flushed.
+    pub fn checkpoint(&self, target: Arc<dyn Store>) -> Result<Checkpointed, Error> {
+        self.checkpoint_watched(target, &mut |_, _| {})
+    }
+
+    /// Like [`checkpoint`](Self::checkpoint), and tells how far it is: bytes done, and bytes to do
+    /// in all.
+    pub fn checkpoint_watched(
+        &self,
+        target: Arc<dyn Store>,
+        progress: &mut dyn FnMut(ByteCount, ByteCount),
+    ) -> Result<Checkpointed, Error> {
+        Ok(self.inner.engine.checkpoint(&*target, progress)?)
+    }
+
+    /// The same, into a directory that is empty or not there.
+    pub fn checkpoint_directory(&self, path: impl AsRef<Path>) -> Result<Checkpointed, Error> {
+        self.checkpoint(DirStore::open(path, DirOptions { access: Access::ReadWrite })?)
+    }
+
+    /// The same, onto a zoned device, which is formatted first. What it held is lost.
+    pub fn checkpoint_device(
+        &self,
+        device: Arc<dyn Device>,
+        format: &FormatOptions,
+    ) -> Result<Checkpointed, Error> {
+        Fs::format(Arc::clone(&device), format)?;
+        let fs = Fs::mount(device, &MountOptions::default())?;
+        let copied = self.checkpoint(Arc::clone(&fs) as Arc<dyn Store>);
+        fs.unmount();
+        copied
     }
 
     /// Waits until nothing is left to be done in the background.

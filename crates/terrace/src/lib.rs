@@ -24,6 +24,7 @@
 mod batch;
 mod db;
 mod error;
+mod ingest;
 mod key_space;
 mod options;
 mod snapshot;
@@ -32,6 +33,7 @@ pub use batch::Batch;
 pub use bytes::Bytes;
 pub use db::Db;
 pub use error::Error;
+pub use ingest::Ingest;
 pub use key_space::KeySpace;
 pub use options::Options;
 pub use snapshot::Snapshot;
@@ -39,8 +41,8 @@ pub use terrace_env::store::MemoryStore;
 pub use terrace_env::{ByteCount, Store};
 pub use terrace_fs::{FormatOptions, Fs};
 pub use terrace_lsm::{
-    BATCH_BYTES_MAX, Bounds, Compression, Cursor, Durability, Event, Job, KEY_BYTES_MAX,
-    LevelCompression, LevelStats, Listener, MemoryStats, Scan, Stats, VALUE_BYTES_MAX, Verified,
-    WriteAmplification,
+    BATCH_BYTES_MAX, Bounds, Checkpointed, Compression, Cursor, Durability, Event, Ingested, Job,
+    KEY_BYTES_MAX, LevelCompression, LevelStats, Listener, MemoryStats, Scan, Stats,
+    VALUE_BYTES_MAX, Verified, WriteAmplification,
 };
 pub use terrace_policy::{ParseSystemError, Row, System};

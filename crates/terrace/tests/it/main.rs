@@ -1,6 +1,8 @@
 //! The library's tests: everything joined, from keys down to emulated zones.
 
+mod checkpoint;
 mod cuts;
 mod devices;
 mod full;
+mod ingest;
 mod systems;

@@ -109,7 +109,10 @@ fn segment_object(segment: &SegmentRole) -> Value {
 /// What the engine's annotation says, in lines.
 pub(crate) fn role_text(role: &Role) -> Vec<String> {
     match role {
-        Role::Table { segments, .. } => segments.iter().map(segment_text).collect(),
+        Role::Table { segments, stamp, .. } => {
+            let stamp = stamp.map(|stamp| format!("every entry has sequence {stamp}"));
+            segments.iter().map(segment_text).chain(stamp).collect()
+        }
         Role::Log { first_sequence } => vec![format!("nothing older than {first_sequence}")],
         Role::Store { next_space, spaces, decider, state } => {
             let spaces = spaces.iter().map(|(id, name)| format!("{id} \"{name}\""));
@@ -127,13 +130,22 @@ pub(crate) fn role_text(role: &Role) -> Vec<String> {
 /// The same as an object.
 pub(crate) fn role_object(role: &Role) -> Value {
     match role {
-        Role::Table { tag, entries, tombstones, first_sequence, last_sequence, segments } => {
+        Role::Table {
+            tag,
+            entries,
+            tombstones,
+            first_sequence,
+            last_sequence,
+            stamp,
+            segments,
+        } => {
             json!({
                 "tag": tag,
                 "entries": entries,
                 "tombstones": tombstones,
                 "first_sequence": first_sequence,
                 "last_sequence": last_sequence,
+                "stamp": stamp,
                 "segments": segments.iter().map(segment_object).collect::<Value>(),
             })
         }

@@ -1,0 +1,53 @@
+//! Sorted input that becomes tables directly.
+
+use terrace_lsm::{Ingested, KeySpaceId};
+
+use crate::{Error, KeySpace};
+
+/// Sorted input on its way into a store, from [`Db::ingest`](crate::Db::ingest). It goes into
+/// tables directly, without log and memtable, in bounded memory; nothing of it is visible until
+/// [`finish`](Self::finish). Dropped before that, it leaves nothing behind.
+///
+/// ```
+/// # use std::sync::Arc;
+/// # use terrace::{Db, MemoryStore, Options};
+/// # fn main() -> Result<(), terrace::Error> {
+/// let db = Db::open(Arc::new(MemoryStore::new()), Options::default())?;
+/// let mut ingest = db.ingest()?;
+/// for number in 0..1000u32 {
+///     ingest.put(&number.to_be_bytes(), b"value")?;
+/// }
+/// assert!(db.get(&7u32.to_be_bytes())?.is_none());
+/// assert_eq!(ingest.finish()?.entries, 1000);
+/// assert!(db.get(&7u32.to_be_bytes())?.is_some());
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct Ingest(pub(crate) terrace_lsm::Ingest);
+
+impl Ingest {
+    /// Adds a key of the default key space, behind all keys before. Each key comes once. A key that
+    /// is out of order or too long is refused and left out; any other error ends the ingest.
+    pub fn put(&mut self, key: &[u8], value: &[u8]) -> Result<(), Error> {
+        Ok(self.0.put(KeySpaceId::DEFAULT, key, value)?)
+    }
+
+    /// Adds a key of a key space. Key spaces come in the order in which they were made.
+    pub fn put_in(&mut self, space: &KeySpace, key: &[u8], value: &[u8]) -> Result<(), Error> {
+        Ok(self.0.put(space.id(), key, value)?)
+    }
+
+    /// How many keys have come.
+    #[must_use]
+    pub fn entries(&self) -> u64 {
+        self.0.entries()
+    }
+
+    /// Makes everything visible at once: durable, newer than all that was written before, and not
+    /// seen by snapshots taken before. With an error nothing of it is there. Writers wait while
+    /// what is in memory of the same keys is flushed.
+    pub fn finish(self) -> Result<Ingested, Error> {
+        Ok(self.0.finish()?)
+    }
+}

@@ -1,0 +1,207 @@
+//! Checkpoints: a consistent copy, while writes go on, into any store, also when the target's power
+//! fails.
+
+use std::sync::Arc;
+
+use terrace::{
+    Batch, Bounds, ByteCount, Db, Durability, FormatOptions, MemoryStore, Options, Store,
+};
+use terrace_env::random::{Random, Rng, RngCore};
+use terrace_env::sync::Mutex;
+use terrace_env::{runner, test_seeds};
+use terrace_fs::dir::{DirOptions, DirStore, MemoryFiles};
+use terrace_fs::{Access, Fs, MountOptions};
+use terrace_zone::emulator::Event;
+use terrace_zone::{PowerCut, Snapshot};
+
+use crate::devices::{Contents, churn, contents, drive, options};
+
+/// A store with several levels, trimmed tables among them, two key spaces, and something in memory.
+fn filled(seed: u64) -> (Db, Contents) {
+    let device = drive(ByteCount::mib(1), 64, seed);
+    let db = Db::create_device(device, &FormatOptions::default(), options()).unwrap();
+    let mut held = Contents::new();
+    churn(&db, &mut held, 4000, 6000, &mut Random::seeded(seed));
+    db.create_key_space("other").unwrap().put(b"key", b"value").unwrap();
+    (db, held)
+}
+
+fn check(copy: &Db, held: &Contents) {
+    assert_eq!(contents(copy), *held);
+    let other = copy.key_space("other").unwrap();
+    assert_eq!(other.get(b"key").unwrap().as_deref(), Some(&b"value"[..]));
+    copy.verify().unwrap();
+    // It is a store like any other.
+    copy.put(b"new", b"value").unwrap();
+    copy.compact_all().unwrap();
+    assert_eq!(copy.get(b"new").unwrap().as_deref(), Some(&b"value"[..]));
+    assert_eq!(contents(copy).len(), held.len() + 1);
+}
+
+#[test]
+fn a_copy_holds_the_same_in_any_kind_of_store() {
+    for seed in test_seeds(2) {
+        runner::simulate(seed, || {
+            let (db, held) = filled(seed);
+            let drive = drive(ByteCount::kib(512), 96, seed + 1);
+            Fs::format(drive.clone(), &FormatOptions::default()).unwrap();
+            let directory = DirOptions { access: Access::ReadWrite };
+            let targets: [Arc<dyn Store>; 3] = [
+                Arc::new(MemoryStore::new()),
+                DirStore::open_on(Arc::new(MemoryFiles::new()), directory).unwrap(),
+                Fs::mount(drive, &MountOptions::default()).unwrap(),
+            ];
+            for target in targets {
+                let copied = db.checkpoint(Arc::clone(&target)).unwrap();
+                assert!(copied.tables > 3 && copied.bytes.0 > 1 << 20, "{copied:?}");
+                let copy = Db::open(Arc::clone(&target), options()).unwrap();
+                check(&copy, &held);
+                copy.close().unwrap();
+                let error = db.checkpoint(target).unwrap_err().to_string();
+                assert!(error.contains("empty"), "{error}");
+            }
+            assert_eq!(contents(&db), held);
+            db.close().unwrap();
+        });
+    }
+}
+
+#[test]
+fn a_store_that_is_only_read_is_copied_with_what_is_in_its_log() {
+    runner::simulate(1, || {
+        let device = drive(ByteCount::mib(1), 64, 1);
+        let db = Db::create_device(device.clone(), &FormatOptions::default(), options()).unwrap();
+        let mut held = Contents::new();
+        churn(&db, &mut held, 2000, 3000, &mut Random::seeded(1));
+        db.create_key_space("other").unwrap().put(b"key", b"value").unwrap();
+        db.close().unwrap();
+        let read_only = Options { read_only: true, ..options() };
+        let db = Db::open_device(device, read_only).unwrap();
+        let target: Arc<dyn Store> = Arc::new(MemoryStore::new());
+        let copied = db.checkpoint(Arc::clone(&target)).unwrap();
+        assert!(copied.logs > 0, "{copied:?}");
+        check(&Db::open(target, options()).unwrap(), &held);
+    });
+}
+
+/// Writes numbers in order, each with a copy of the newest under a key of its own, so that every
+/// moment can be told from every mixture of two.
+fn count_up(db: &Db, from: u64, random: &mut Random) {
+    for number in from..from + 6000 {
+        let mut value = vec![0; random.random_range(8..300)];
+        random.fill_bytes(&mut value);
+        value[..8].copy_from_slice(&number.to_be_bytes());
+        let mut batch = Batch::new();
+        batch.put(&[b"n", &number.to_be_bytes()[..]].concat(), &value);
+        batch.put(b"newest", &value);
+        if number % 3 == 0 {
+            batch.delete(&[b"n", &(number / 3).to_be_bytes()[..]].concat());
+        }
+        db.write(batch).unwrap();
+    }
+}
+
+/// The newest number of a copy that is as it was at one moment.
+fn moment(copy: &Db) -> u64 {
+    let newest = copy.get(b"newest").unwrap().expect("a number");
+    let newest = u64::from_be_bytes(newest[..8].try_into().unwrap());
+    let mut expected: std::collections::BTreeSet<u64> = (0..=newest).collect();
+    for third in (0..=newest).filter(|number| number % 3 == 0) {
+        expected.remove(&(third / 3));
+    }
+    let found = copy.scan(Bounds::prefix(b"n")).unwrap().map(Result::unwrap);
+    let found = found.filter(|(key, _)| key.len() == 9);
+    let found: Vec<u64> =
+        found.map(|(key, _)| u64::from_be_bytes(key[1..].try_into().unwrap())).collect();
+    assert_eq!(found, expected.into_iter().collect::<Vec<_>>());
+    newest
+}
+
+#[test]
+fn a_copy_made_while_others_write_is_of_one_moment() {
+    for seed in test_seeds(3) {
+        runner::simulate(seed, || {
+            let device = drive(ByteCount::mib(1), 64, seed);
+            let db = Db::create_device(device, &FormatOptions::default(), options()).unwrap();
+            count_up(&db, 0, &mut Random::seeded(seed));
+            let writer = {
+                let db = db.clone();
+                runner::spawn("writer", move || count_up(&db, 6000, &mut Random::seeded(seed + 1)))
+            };
+            let mut last = 0;
+            for _ in 0..4 {
+                let target: Arc<dyn Store> = Arc::new(MemoryStore::new());
+                db.checkpoint(Arc::clone(&target)).unwrap();
+                let newest = moment(&Db::open(target, options()).unwrap());
+                assert!(newest >= last, "{newest} after {last}");
+                last = newest;
+                runner::sleep(std::time::Duration::from_millis(20));
+            }
+            writer.join();
+            assert!(last > 6000, "the copies were made before anything was written");
+            assert_eq!(moment(&db), 11_999);
+            db.close().unwrap();
+        });
+    }
+}
+
+#[test]
+fn a_target_whose_power_fails_is_a_store_or_nothing() {
+    for seed in test_seeds(2) {
+        runner::simulate(seed, || {
+            let (db, held) = filled(seed);
+            let target = drive(ByteCount::kib(512), 96, seed + 1);
+            let moments: Arc<Mutex<Vec<Snapshot>>> = Arc::default();
+            let (into, chance) = (Arc::clone(&moments), Mutex::new(Random::seeded(seed)));
+            target.set_observer(Some(Arc::new(move |event: &Event<'_>| {
+                if chance.lock().random_range(0..2) == 0 {
+                    into.lock().push(event.snapshot().unwrap());
+                }
+            })));
+            let copied = db.checkpoint_device(target.clone(), &FormatOptions::default());
+            assert!(copied.is_ok(), "{copied:?}");
+            target.set_observer(None);
+            let moments = std::mem::take(&mut *moments.lock());
+            assert!(moments.len() > 20, "{} moments", moments.len());
+            let (mut random, mut empty, mut whole) = (Random::seeded(seed), 0, 0);
+            for moment in moments.iter().map(Some).chain([None]) {
+                let survivor = match moment {
+                    Some(moment) => moment.cut(PowerCut::any(&mut random), &mut random),
+                    None => target.snapshot().unwrap().cut(PowerCut::DropUnflushed, &mut random),
+                };
+                let Ok(copy) = Db::open_device(Arc::new(survivor), options()) else {
+                    // The power went while the drive was formatted.
+                    assert!(empty == 0 && whole == 0);
+                    continue;
+                };
+                let found = contents(&copy);
+                if found.is_empty() {
+                    assert_eq!(copy.key_spaces(), ["default"]);
+                    empty += 1;
+                } else {
+                    assert_eq!(found, held);
+                    copy.verify().unwrap();
+                    whole += 1;
+                }
+            }
+            assert!(empty > 3 && whole > 0, "{empty} empty, {whole} whole");
+            db.close().unwrap();
+        });
+    }
+}
+
+#[test]
+fn a_target_that_is_too_small_is_left_empty() {
+    runner::simulate(5, || {
+        let (db, _) = filled(5);
+        let small = drive(ByteCount::kib(256), 22, 5);
+        Fs::format(small.clone(), &FormatOptions::default()).unwrap();
+        let fs = Fs::mount(small, &MountOptions::default()).unwrap();
+        let error = db.checkpoint(Arc::clone(&fs) as Arc<dyn Store>).unwrap_err();
+        assert!(error.is_space(), "{error}");
+        assert!(fs.list().is_empty());
+        assert!(fs.audit().is_empty(), "{:?}", fs.audit());
+        db.write_with(Batch::new(), Durability::Synced).unwrap();
+        db.close().unwrap();
+    });
+}
