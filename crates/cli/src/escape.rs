@@ -28,6 +28,48 @@ impl fmt::Display for Escaped<'_> {
     }
 }
 
+/// The bytes that were [`Escaped`]; `None` if there is an escape that it does not make.
+pub(crate) fn unescape(text: &[u8]) -> Option<Vec<u8>> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((&byte, behind)) = rest.split_first() {
+        rest = behind;
+        if byte != b'\\' {
+            bytes.push(byte);
+            continue;
+        }
+        let (&letter, behind) = rest.split_first()?;
+        rest = behind;
+        match letter {
+            b'\\' => bytes.push(b'\\'),
+            b't' => bytes.push(b'\t'),
+            b'n' => bytes.push(b'\n'),
+            b'r' => bytes.push(b'\r'),
+            b'x' => {
+                let (digits, behind) = rest.split_at_checked(2)?;
+                rest = behind;
+                bytes.push(u8::try_from(number(digits)?).ok()?);
+            }
+            b'u' => {
+                let end = rest.iter().position(|&byte| byte == b'}')?;
+                let (digits, behind) = rest.split_at(end);
+                rest = &behind[1..];
+                let letter = char::from_u32(number(digits.strip_prefix(b"{")?)?)?;
+                bytes.extend_from_slice(letter.encode_utf8(&mut [0; 4]).as_bytes());
+            }
+            _ => return None,
+        }
+    }
+    Some(bytes)
+}
+
+/// What hexadecimal digits say.
+fn number(digits: &[u8]) -> Option<u32> {
+    let text = std::str::from_utf8(digits).ok()?;
+    let all = text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    if all { u32::from_str_radix(text, 16).ok() } else { None }
+}
+
 /// Adds bytes to a JSON object: under `name` if they are UTF-8, else as hex under `name_hex`.
 pub(crate) fn insert(object: &mut Map<String, Value>, name: &str, bytes: &[u8]) {
     match std::str::from_utf8(bytes) {

@@ -18,6 +18,11 @@ impl Progress {
         Self::start(what, total, "{msg:14} {wide_bar:.cyan/dim} {pos:>10} of {len:10} {eta:>5}")
     }
 
+    /// Work of which only the bytes done are known.
+    pub(crate) fn written(what: &'static str) -> Self {
+        Self::start(what, 0, "{msg:14} {spinner} {binary_bytes:>10} {elapsed:>5}")
+    }
+
     fn start(what: &'static str, total: u64, shape: &str) -> Self {
         // Draws to standard error; hidden where that is no terminal.
         let bar = ProgressBar::new(total);

@@ -33,7 +33,7 @@ pub(crate) enum Content {
 
 impl Content {
     /// Bytes of contents.
-    fn size(&self) -> u64 {
+    pub(crate) fn size(&self) -> u64 {
         match self {
             Self::File(size) => *size,
             Self::Link(_) => 0,
@@ -79,52 +79,12 @@ impl Tree {
         size_max: u64,
         strictness: Strictness,
     ) -> Result<Self, Failure> {
-        let mut tree = Self::default();
-        let walk = walkdir::WalkDir::new(root).min_depth(1).sort_by_file_name();
-        for found in walk {
-            match found {
-                Ok(found) => tree.add(root, &found, size_max, strictness)?,
-                // The root itself must be readable: otherwise a wrong name is an empty tree.
-                Err(error) if error.depth() == 0 || strictness == Strictness::Fail => {
-                    return Err(walk_failure(root, error));
-                }
-                Err(_) => tree.skipped.unreadable += 1,
-            }
-        }
-        Ok(tree)
-    }
-
-    fn add(
-        &mut self,
-        root: &Path,
-        found: &walkdir::DirEntry,
-        size_max: u64,
-        strictness: Strictness,
-    ) -> Result<(), Failure> {
-        let kind: FileType = found.file_type();
-        let content = if kind.is_dir() {
-            return Ok(());
-        } else if kind.is_file() {
-            let size = found.metadata().map_err(|error| walk_failure(root, error))?.len();
-            if size > size_max {
-                if strictness == Strictness::Fail {
-                    return Err(too_large(found.path(), size, size_max));
-                }
-                self.skipped.too_large += 1;
-                return Ok(());
-            }
-            Content::File(size)
-        } else if kind.is_symlink() {
-            let target = fs::read_link(found.path());
-            let target = target.map_err(|error| Failure::path(found.path(), &error))?;
-            Content::Link(target.into_os_string().into_vec())
-        } else {
-            self.skipped.special += 1;
-            return Ok(());
-        };
-        let path = found.path().strip_prefix(root).unwrap_or(found.path());
-        self.entries.push(Entry { path: path.as_os_str().as_bytes().to_vec(), content });
-        Ok(())
+        let mut entries = Vec::new();
+        let skipped = visit(root, size_max, strictness, |entry| {
+            entries.push(entry);
+            Ok(())
+        })?;
+        Ok(Self { entries, skipped })
     }
 
     /// Leaves out what comes after the first `limit` bytes of files.
@@ -143,6 +103,66 @@ impl Tree {
     pub(crate) fn bytes(&self) -> u64 {
         self.entries.iter().map(|entry| entry.content.size()).sum()
     }
+}
+
+/// Walks the tree below `root`, one entry at a time, in order of path within each directory.
+/// Returns what is left out. Files above `size_max` bytes cannot be stored.
+pub(crate) fn visit(
+    root: &Path,
+    size_max: u64,
+    strictness: Strictness,
+    mut take: impl FnMut(Entry) -> Result<(), Failure>,
+) -> Result<Skipped, Failure> {
+    let mut skipped = Skipped::default();
+    let walk = walkdir::WalkDir::new(root).min_depth(1).sort_by_file_name();
+    for found in walk {
+        match found {
+            Ok(found) => {
+                if let Some(entry) = entry(root, &found, size_max, strictness, &mut skipped)? {
+                    take(entry)?;
+                }
+            }
+            // The root itself must be readable: otherwise a wrong name is an empty tree.
+            Err(error) if error.depth() == 0 || strictness == Strictness::Fail => {
+                return Err(walk_failure(root, error));
+            }
+            Err(_) => skipped.unreadable += 1,
+        }
+    }
+    Ok(skipped)
+}
+
+/// What is stored of something that a walk found; `None` if nothing is.
+fn entry(
+    root: &Path,
+    found: &walkdir::DirEntry,
+    size_max: u64,
+    strictness: Strictness,
+    skipped: &mut Skipped,
+) -> Result<Option<Entry>, Failure> {
+    let kind: FileType = found.file_type();
+    let content = if kind.is_dir() {
+        return Ok(None);
+    } else if kind.is_file() {
+        let size = found.metadata().map_err(|error| walk_failure(root, error))?.len();
+        if size > size_max {
+            if strictness == Strictness::Fail {
+                return Err(too_large(found.path(), size, size_max));
+            }
+            skipped.too_large += 1;
+            return Ok(None);
+        }
+        Content::File(size)
+    } else if kind.is_symlink() {
+        let target = fs::read_link(found.path());
+        let target = target.map_err(|error| Failure::path(found.path(), &error))?;
+        Content::Link(target.into_os_string().into_vec())
+    } else {
+        skipped.special += 1;
+        return Ok(None);
+    };
+    let path = found.path().strip_prefix(root).unwrap_or(found.path());
+    Ok(Some(Entry { path: path.as_os_str().as_bytes().to_vec(), content }))
 }
 
 /// Where an entry lies on the host, below `root`; an error if that would be anywhere else.

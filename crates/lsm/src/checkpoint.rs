@@ -162,9 +162,10 @@ impl Copy<'_> {
         &self,
         kind: FileKind,
         hint: PlacementHint,
+        size: u64,
     ) -> Result<Box<dyn FileWriter>, StoreError> {
-        let (rank, cause) = (Rank::Log, Cause::Client);
-        self.target.create(&CreateOptions { kind, hint, rank, reservation: None, cause })
+        let (rank, cause, size) = (Rank::Log, Cause::Client, Some(ByteCount(size)));
+        self.target.create(&CreateOptions { kind, hint, size, rank, reservation: None, cause })
     }
 
     fn table(
@@ -175,7 +176,8 @@ impl Copy<'_> {
     ) -> Result<(), Error> {
         let level = segments.first().map_or(0, |segment| segment.place.level);
         let stream = handle.stream();
-        let mut writer = self.create(FileKind::Table, table_hint(level, stream, None))?;
+        let mut writer =
+            self.create(FileKind::Table, table_hint(level, stream, None), handle.size().0)?;
         let first = segments.first().map_or(&[][..], |segment| &segment.span.start[..]);
         let record = handle.record();
         // Only what lies before the first segment may have been given back.
@@ -205,7 +207,7 @@ impl Copy<'_> {
     }
 
     fn log(&mut self, record: LogRecord, log: &dyn FileReader) -> Result<(), Error> {
-        let mut writer = self.create(FileKind::Log, LogRecord::hint())?;
+        let mut writer = self.create(FileKind::Log, LogRecord::hint(), log.len())?;
         let mut offset = 0;
         while offset < log.len() {
             let mut bytes = vec![0; (log.len() - offset).min(STRETCH) as usize];

@@ -46,6 +46,8 @@ pub struct Ingest {
     built: Vec<BuiltTable>,
     /// The full key that came last.
     last: Vec<u8>,
+    /// The key spaces of all keys, in order.
+    spaces: Vec<KeySpaceId>,
     key: Vec<u8>,
     entries: u64,
     bytes: u64,
@@ -76,6 +78,7 @@ impl Ingest {
             builder: None,
             built: Vec::new(),
             last: Vec::new(),
+            spaces: Vec::new(),
             key: Vec::new(),
             entries: 0,
             bytes: 0,
@@ -88,8 +91,8 @@ impl Ingest {
     /// the ingest is lost.
     pub fn put(&mut self, space: KeySpaceId, user_key: &[u8], value: &[u8]) -> Result<(), Error> {
         check_sizes(user_key, value)?;
-        if space.0 >= self.shared.spaces_end.load(Ordering::Acquire) {
-            return Err(Error::UnknownKeySpace(space));
+        if self.spaces.last() != Some(&space) {
+            self.shared.glance().spaces.check_write(space)?;
         }
         self.key.clear();
         key::put_full_key(&mut self.key, space, user_key);
@@ -100,6 +103,9 @@ impl Ingest {
             return Err(Error::OutOfOrder { last: text(&self.last), got: text(&self.key) });
         }
         self.last.clone_from(&self.key);
+        if self.spaces.last() != Some(&space) {
+            self.spaces.push(space);
+        }
         let trailer = Trailer::new(SeqNo(0), Kind::Put);
         self.key.extend_from_slice(&trailer.to_bytes());
         let builder = match &mut self.builder {
@@ -135,7 +141,7 @@ impl Ingest {
             table_bytes: ByteCount(sum),
         };
         if !built.is_empty() {
-            self.shared.put_in(built)?;
+            self.shared.put_in(built, &self.spaces)?;
             self.shared.counters.entries_written.add(self.entries);
             self.shared.counters.user_bytes.add(self.bytes);
         }
@@ -160,10 +166,12 @@ impl Ingest {
 }
 
 fn begin_table(shared: &Shared) -> Result<TableBuilder, Error> {
-    let last = shared.view().version.last_level();
+    let (last, size) = (shared.view().version.last_level(), shared.options.table_size.0);
     let writer = shared.store.create(&CreateOptions {
         kind: FileKind::Table,
         hint: table_hint(last, INGEST_STREAM, None),
+        // A table may become larger than its cut by its last entry and the rest of a block.
+        size: Some(ByteCount(size.saturating_add(size / 32))),
         rank: Rank::Log,
         reservation: None,
         cause: Cause::Flush,
@@ -177,7 +185,7 @@ fn builder_is_full(builder: &Option<TableBuilder>, size: ByteCount) -> bool {
 
 impl Shared {
     /// Puts tables of an ingest into the tree, in the lead of the writes.
-    fn put_in(&self, built: Vec<BuiltTable>) -> Result<(), Error> {
+    fn put_in(&self, built: Vec<BuiltTable>, spaces: &[KeySpaceId]) -> Result<(), Error> {
         let hull = hull(&built);
         // Most of what has to be flushed is flushed before anybody has to wait.
         if self.memory_overlaps(&hull) {
@@ -185,7 +193,10 @@ impl Shared {
             self.wait_for_flushes()?;
         }
         self.writes.take_lead();
-        let result = self.put_in_leading(built, &hull);
+        // A key space that is dropped from here on hides what is put in.
+        let existing = self.view().spaces.clone();
+        let exist = spaces.iter().try_for_each(|space| existing.check_write(*space));
+        let result = exist.and_then(|()| self.put_in_leading(built, &hull));
         self.writes.end_lead();
         result
     }

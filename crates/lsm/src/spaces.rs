@@ -49,7 +49,7 @@ impl Spaces {
     }
 
     /// Checks that it may be written to: it exists.
-    fn check_write(&self, space: KeySpaceId) -> Result<(), Error> {
+    pub(crate) fn check_write(&self, space: KeySpaceId) -> Result<(), Error> {
         let unknown = space.0 >= self.end || self.was_dropped(space);
         if unknown { Err(Error::UnknownKeySpace(space)) } else { Ok(()) }
     }

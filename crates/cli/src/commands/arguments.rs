@@ -3,8 +3,8 @@
 use clap::{Parser, Subcommand};
 
 use super::{
-    bench, check, completions, delete, demo, device, dump, export, files, format, get, import, lab,
-    man, put, scan, stats, zones,
+    bench, check, checkpoint, compact, completions, delete, demo, device, dump, export, files,
+    format, get, import, lab, load, man, put, scan, stats, zones,
 };
 use crate::failure::Failure;
 use crate::output::Output;
@@ -48,6 +48,8 @@ pub(crate) enum Command {
     Delete(delete::Delete),
     /// Print keys in order
     Scan(scan::Scan),
+    /// Store entries from a file or standard input
+    Load(load::Load),
     /// Store a directory tree
     Import(import::Import),
     /// Write a directory tree that was imported
@@ -59,6 +61,10 @@ pub(crate) enum Command {
     Zones(zones::Zones),
     /// Print the figures of a store: levels, space
     Stats(stats::Figures),
+    /// Merge what is in a range until it is in one run
+    Compact(compact::Compact),
+    /// Copy a store into an empty drive or directory
+    Checkpoint(checkpoint::Checkpoint),
     /// Verify every checksum and every invariant
     Check(check::Check),
     /// Measure what operations cost on this machine
@@ -85,11 +91,14 @@ impl Command {
             Self::Get(command) => command.run(output),
             Self::Delete(command) => command.run(output),
             Self::Scan(command) => command.run(output),
+            Self::Load(command) => command.run(output),
             Self::Import(command) => command.run(output),
             Self::Export(command) => command.run(output),
             Self::Fs(command) => command.run(output),
             Self::Zones(command) => command.run(output),
             Self::Stats(command) => command.run(output),
+            Self::Compact(command) => command.run(output),
+            Self::Checkpoint(command) => command.run(output),
             Self::Check(command) => command.run(output),
             Self::Bench(command) => command.run(output),
             Self::Dump(command) => command.run(output),

@@ -12,7 +12,7 @@ use crate::failure::Failure;
 use crate::loader::{Loaded, Loader};
 use crate::output::Output;
 use crate::progress::Progress;
-use crate::tree::{Strictness, Tree};
+use crate::tree::{self, Strictness};
 
 /// Store a directory tree: its regular files and symbolic links.
 #[derive(clap::Args)]
@@ -29,17 +29,24 @@ pub(crate) struct Import {
 
 impl Import {
     pub(crate) fn run(&self, output: &Output) -> Result<(), Failure> {
-        let tree = Tree::walk(&self.dir, terrace::VALUE_BYTES_MAX as u64, Strictness::Fail)?;
+        let size_max = terrace::VALUE_BYTES_MAX as u64;
+        // What cannot be stored is found before anything is; the list is not kept.
+        let mut total = 0;
+        let skipped = tree::visit(&self.dir, size_max, Strictness::Fail, |entry| {
+            total += entry.content.size();
+            Ok(())
+        })?;
         let db = self.target.db_under(&self.under)?;
         let mut loader = Loader::new(&db, self.space.make(&db)?)?;
-        let progress = Progress::bytes("importing", tree.bytes());
-        for entry in &tree.entries {
-            progress.add(loader.entry(&self.dir, entry)?);
-        }
+        let progress = Progress::bytes("importing", total);
+        tree::visit(&self.dir, size_max, Strictness::Fail, |entry| {
+            progress.add(loader.entry(&self.dir, &entry)?);
+            Ok(())
+        })?;
         let Loaded { files, links, bytes } = loader.finish()?;
         db.close()?;
         drop(progress);
-        let skipped = tree.skipped.special;
+        let skipped = skipped.special;
         let json = json!({ "files": files, "links": links, "bytes": bytes, "skipped": skipped });
         output.result(&json, |out| {
             let size = ByteCount(bytes);

@@ -3,6 +3,8 @@
 mod arguments;
 mod bench;
 mod check;
+mod checkpoint;
+mod compact;
 mod completions;
 mod delete;
 mod demo;
@@ -15,6 +17,7 @@ mod format;
 mod get;
 mod import;
 mod lab;
+mod load;
 mod man;
 mod put;
 mod range;

@@ -21,6 +21,9 @@ pub(crate) struct Scan {
     space: Space,
     #[command(flatten)]
     range: Range,
+    /// From the last key to the first; `--limit` then keeps the last ones
+    #[arg(long)]
+    reverse: bool,
     /// At most so many entries
     #[arg(long)]
     limit: Option<u64>,
@@ -36,10 +39,10 @@ impl Scan {
         let mut out = BufWriter::new(std::io::stdout().lock());
         let (mut entries, mut bytes) = (0u64, 0u64);
         let limit = self.limit.unwrap_or(u64::MAX);
-        for entry in space.scan(self.range.bounds())? {
-            if entries == limit {
-                break;
-            }
+        let mut scan = space.scan(self.range.bounds())?;
+        let mut next = || if self.reverse { scan.next_back() } else { scan.next() };
+        while entries < limit {
+            let Some(entry) = next() else { break };
             let (key, value) = entry?;
             if output.is_json() {
                 writeln!(out, "{}", serde_json::Value::from(self.object(&key, &value)))?;

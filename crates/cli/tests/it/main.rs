@@ -9,3 +9,4 @@ mod manual;
 mod program;
 mod store;
 mod tree;
+mod upkeep;

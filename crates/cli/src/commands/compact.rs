@@ -1,0 +1,131 @@
+//! `terrace compact IMAGE`
+
+use std::io::{self, Write};
+use std::sync::Arc;
+
+use indicatif::HumanCount;
+use serde::Serialize;
+use terrace::{Db, Event, Job, Listener, Stats};
+use terrace_env::{ByteCount, runner};
+
+use super::range::Range;
+use super::target::Target;
+use super::under::Under;
+use crate::failure::{Failure, Kind};
+use crate::output::Output;
+use crate::progress::Progress;
+
+/// Merge what is in a range until it is in one run: overwritten and deleted entries are gone then.
+#[derive(clap::Args)]
+pub(crate) struct Compact {
+    #[command(flatten)]
+    target: Target,
+    #[command(flatten)]
+    under: Under,
+    /// Only this key space [default: all, or `default` if a range is given]
+    #[arg(long)]
+    space: Option<String>,
+    #[command(flatten)]
+    range: Range,
+}
+
+/// What is in the tables.
+#[derive(Clone, Copy, Serialize)]
+struct Figures {
+    levels: u64,
+    runs: u64,
+    tables: u64,
+    bytes: u64,
+    entries: u64,
+    tombstones: u64,
+    live: ByteCount,
+    free: ByteCount,
+}
+
+#[derive(Serialize)]
+struct Answer {
+    before: Figures,
+    after: Figures,
+    /// Bytes of tables written.
+    written: u64,
+    seconds: f64,
+}
+
+/// Shows how much has been written so far.
+struct Watch(Progress);
+
+impl Listener for Watch {
+    fn notice(&self, event: &Event) {
+        if let Event::Ended { job: Job::Compaction { .. }, written: Some(written), .. } = event {
+            self.0.add(written.0);
+        }
+    }
+}
+
+impl Compact {
+    pub(crate) fn run(&self, output: &Output) -> Result<(), Failure> {
+        let db = self.target.db_under(&self.under)?;
+        let start = runner::now();
+        // What is only in memory and log counts as it will be in tables.
+        db.flush()?;
+        let before = Figures::of(&db.stats());
+        db.listen(Arc::new(Watch(Progress::written("compacting"))));
+        self.compact(&db)?;
+        let stats = db.stats();
+        let written = stats.levels.iter().map(|level| level.bytes_written).sum();
+        let after = Figures::of(&stats);
+        db.close()?;
+        let seconds = runner::now().since(start).as_secs_f64();
+        let answer = Answer { before, after, written, seconds };
+        output.result(&answer, |out| answer.print(out))
+    }
+
+    fn compact(&self, db: &Db) -> Result<(), Failure> {
+        if self.space.is_none() && !self.range.is_given() {
+            return Ok(db.compact_all()?);
+        }
+        let name = self.space.as_deref().unwrap_or("default");
+        let space = db.key_space(name).ok_or_else(|| {
+            let message = format!("expected a key space named `{name}`, found none");
+            Failure::new(Kind::NotFound, message)
+        })?;
+        Ok(space.compact(self.range.bounds())?)
+    }
+}
+
+impl Figures {
+    fn of(stats: &Stats) -> Self {
+        let sum = |of: fn(&terrace::LevelStats) -> u64| stats.levels.iter().map(of).sum();
+        Self {
+            levels: stats.levels.iter().filter(|level| level.segments > 0).count() as u64,
+            runs: sum(|level| level.runs),
+            tables: sum(|level| level.segments),
+            bytes: sum(|level| level.bytes),
+            entries: sum(|level| level.entries),
+            tombstones: sum(|level| level.tombstones),
+            live: stats.space.live,
+            free: stats.space.free,
+        }
+    }
+}
+
+impl Answer {
+    fn print(&self, out: &mut dyn Write) -> io::Result<()> {
+        let Self { before, after, written, seconds } = self;
+        let mut line = |what: &str, before: String, after: String| {
+            writeln!(out, "{what:12} {before:>14} {after:>14}")
+        };
+        line("", "before".into(), "after".into())?;
+        let count = |count: u64| HumanCount(count).to_string();
+        let size = |bytes: u64| ByteCount(bytes).to_string();
+        line("levels", count(before.levels), count(after.levels))?;
+        line("runs", count(before.runs), count(after.runs))?;
+        line("tables", count(before.tables), count(after.tables))?;
+        line("size", size(before.bytes), size(after.bytes))?;
+        line("entries", count(before.entries), count(after.entries))?;
+        line("tombstones", count(before.tombstones), count(after.tombstones))?;
+        line("live", before.live.to_string(), after.live.to_string())?;
+        line("free", before.free.to_string(), after.free.to_string())?;
+        writeln!(out, "{} written in {seconds:.1} s", ByteCount(*written))
+    }
+}

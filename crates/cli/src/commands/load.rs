@@ -1,0 +1,209 @@
+//! `terrace load IMAGE [FILE]`
+//!
+//! Reads what `scan --values` prints, as text or as JSON, one entry a line, and never more than one
+//! entry at a time.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+use terrace::{Batch, Db, Ingest, KeySpace};
+use terrace_env::ByteCount;
+
+use super::entry::{Space, parse_hex};
+use super::target::Target;
+use super::under::Under;
+use crate::escape;
+use crate::failure::{Failure, Kind};
+use crate::output::Output;
+use crate::progress::Progress;
+
+/// The longest line: the largest entry, with every byte escaped.
+const LINE_MAX: u64 = 8 * (terrace::VALUE_BYTES_MAX + terrace::KEY_BYTES_MAX) as u64;
+/// Bytes after which a batch is written.
+const BATCH: usize = 1 << 20;
+
+/// Store entries from a file or standard input, as `scan --values` prints them.
+#[derive(clap::Args)]
+pub(crate) struct Load {
+    #[command(flatten)]
+    target: Target,
+    #[command(flatten)]
+    under: Under,
+    /// The file; standard input if it is `-` or missing
+    file: Option<PathBuf>,
+    #[command(flatten)]
+    space: Space,
+    /// How entries are written
+    #[arg(long, value_enum, default_value_t = Format::Tsv)]
+    format: Format,
+    /// The keys are in order, each once: they go into tables directly, and become visible as a
+    /// whole or, after an error, not at all
+    #[arg(long)]
+    sorted: bool,
+}
+
+/// How entries are written, one a line.
+#[derive(Clone, Copy, clap::ValueEnum)]
+enum Format {
+    /// Key, tab, value, with escapes as `scan` prints them
+    Tsv,
+    /// An object with `key` or `key_hex`, and `value` or `value_hex`
+    Json,
+}
+
+/// A key and its value.
+type Entry = (Vec<u8>, Vec<u8>);
+
+/// Where entries go.
+enum Sink<'a> {
+    Batches(&'a Db, Batch),
+    Tables(Box<Ingest>),
+}
+
+impl Load {
+    pub(crate) fn run(&self, output: &Output) -> Result<(), Failure> {
+        let from_file = self.file.as_deref().filter(|path| *path != Path::new("-"));
+        let name = from_file.unwrap_or(Path::new("standard input"));
+        let at = |error: &io::Error| Failure::path(name, error);
+        let (mut input, size): (Box<dyn BufRead>, u64) = match from_file {
+            Some(path) => {
+                let file = File::open(path).map_err(|error| at(&error))?;
+                let size = file.metadata().map_err(|error| at(&error))?.len();
+                (Box::new(BufReader::new(file)), size)
+            }
+            None => (Box::new(BufReader::new(io::stdin())), 0),
+        };
+        let db = self.target.db_under(&self.under)?;
+        let space = self.space.make(&db)?;
+        let mut sink = if self.sorted {
+            Sink::Tables(Box::new(db.ingest()?))
+        } else {
+            Sink::Batches(&db, Batch::new())
+        };
+        let progress = Progress::bytes("loading", size);
+        let (mut line, mut number, mut entries, mut bytes) = (Vec::new(), 0u64, 0u64, 0u64);
+        loop {
+            line.clear();
+            let read = input.by_ref().take(LINE_MAX).read_until(b'\n', &mut line);
+            let read = read.map_err(|error| at(&error))?;
+            if read == 0 {
+                break;
+            }
+            number += 1;
+            progress.add(read as u64);
+            let text = line.strip_suffix(b"\n").unwrap_or(&line);
+            let entry = self.format.parse(text).and_then(|entry| match entry {
+                Some((key, value)) => {
+                    (entries, bytes) = (entries + 1, bytes + (key.len() + value.len()) as u64);
+                    sink.put(&space, &key, &value)
+                }
+                None => Ok(()),
+            });
+            entry.map_err(|failure| failure.while_doing(format!("line {number}")))?;
+        }
+        sink.finish()?;
+        db.close()?;
+        drop(progress);
+        output.result(&json!({ "entries": entries, "bytes": bytes }), |out| {
+            writeln!(out, "loaded {entries} entries, {} of keys and values", ByteCount(bytes))
+        })
+    }
+}
+
+impl Sink<'_> {
+    fn put(&mut self, space: &KeySpace, key: &[u8], value: &[u8]) -> Result<(), Failure> {
+        match self {
+            Self::Tables(ingest) => ingest.put_in(space, key, value)?,
+            Self::Batches(db, batch) => {
+                batch.put_in(space, key, value);
+                if batch.byte_size().0 as usize >= BATCH {
+                    db.write(std::mem::take(batch))?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn finish(self) -> Result<(), Failure> {
+        match self {
+            Self::Tables(ingest) => ingest.finish().map(drop)?,
+            Self::Batches(db, batch) => db.write(batch)?,
+        }
+        Ok(())
+    }
+}
+
+impl Format {
+    /// An entry; `None` for a line that holds none.
+    fn parse(self, line: &[u8]) -> Result<Option<Entry>, Failure> {
+        match self {
+            Self::Tsv => parse_text(line),
+            Self::Json => parse_json(line),
+        }
+    }
+}
+
+fn wrong(expected: &str) -> Failure {
+    Failure::new(Kind::Failed, format!("expected {expected}"))
+}
+
+fn parse_text(line: &[u8]) -> Result<Option<Entry>, Failure> {
+    if line.is_empty() {
+        return Ok(None);
+    }
+    let Some(tab) = line.iter().position(|&byte| byte == b'\t') else {
+        return Err(wrong("a key, a tab and a value, as `scan --values` prints them"));
+    };
+    let plain = |text| escape::unescape(text).ok_or_else(|| wrong("escapes that `scan` prints"));
+    Ok(Some((plain(&line[..tab])?, plain(&line[tab + 1..])?)))
+}
+
+fn parse_json(line: &[u8]) -> Result<Option<Entry>, Failure> {
+    if line.is_empty() {
+        return Ok(None);
+    }
+    let object: Value = serde_json::from_slice(line)
+        .map_err(|error| Failure::new(Kind::Failed, format!("expected a JSON object: {error}")))?;
+    let field = |name: &str| -> Result<Option<Vec<u8>>, Failure> {
+        if let Some(text) = object[name].as_str() {
+            return Ok(Some(text.as_bytes().to_vec()));
+        }
+        object[format!("{name}_hex")].as_str().map(|hex| parse_hex(hex.as_bytes())).transpose()
+    };
+    match (field("key")?, field("value")?) {
+        (Some(key), Some(value)) => Ok(Some((key, value))),
+        // The sums that end what `scan --json` prints.
+        (None, None) if object["entries"].is_u64() => Ok(None),
+        _ => Err(wrong("an object with `key` and `value`, or `key_hex` and `value_hex`")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_scan_prints_is_read_back() {
+        let (key, value) = (b"a\tb\\\x00\xff".to_vec(), "ä\n\"'\u{7f}".as_bytes().to_vec());
+        let line = format!("{}\t{}", escape::Escaped(&key), escape::Escaped(&value));
+        assert_eq!(parse_text(line.as_bytes()).unwrap(), Some((key.clone(), value.clone())));
+        let mut object = serde_json::Map::new();
+        escape::insert(&mut object, "key", &key);
+        escape::insert(&mut object, "value", &value);
+        let line = Value::from(object).to_string();
+        assert_eq!(parse_json(line.as_bytes()).unwrap(), Some((key, value)));
+        assert_eq!(parse_json(b"{\"bytes\":3,\"entries\":1}").unwrap(), None);
+    }
+
+    #[test]
+    fn lines_that_are_no_entries_are_refused() {
+        for line in [&b"no tab"[..], b"wrong \\q\tescape", b"cut \\x4\tescape"] {
+            parse_text(line).unwrap_err();
+        }
+        for line in [&b"{"[..], b"{\"key\":\"a\"}", b"{\"key_hex\":\"0\",\"value\":\"\"}", b"3"] {
+            parse_json(line).unwrap_err();
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! What an operator does with a store: compaction, copies, loads.
+
+use crate::program::Place;
+
+/// A place with a store of some files, on a drive of 64 zones of 1 MiB.
+fn filled() -> Place {
+    let place = Place::new();
+    let tree = place.path().join("tree");
+    std::fs::create_dir(&tree).unwrap();
+    for file in 0..40 {
+        std::fs::write(tree.join(format!("{file:02}")), format!("{file:064} ").repeat(800))
+            .unwrap();
+    }
+    place.ok(&["device", "create", "d.img", "--size", "64MiB", "--zone-size", "1MiB"]);
+    place.ok(&["format", "d.img"]);
+    place.ok(&["import", "d.img", "tree"]);
+    place.ok(&["put", "d.img", "key", "value", "--space", "other"]);
+    place
+}
+
+fn keys(place: &Place, words: &[&str]) -> Vec<String> {
+    let text = place.ok(&[&["scan"], words].concat());
+    text.lines().map(|line| line.split_whitespace().last().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn a_compaction_leaves_one_run_without_what_was_overwritten() {
+    let place = filled();
+    place.ok(&["import", "d.img", "tree"]);
+    let before = keys(&place, &["d.img"]);
+    let done = place.json(&["compact", "d.img"]);
+    assert_eq!(done["after"]["entries"], 41, "{done}");
+    assert!(done["before"]["entries"].as_u64() > Some(41), "{done}");
+    assert!(done["after"]["bytes"].as_u64() < done["before"]["bytes"].as_u64(), "{done}");
+    assert!(done["written"].as_u64() > Some(1 << 20), "{done}");
+    assert_eq!(keys(&place, &["d.img"]), before);
+    let text = place.ok(&["compact", "d.img", "--space", "other", "--prefix", "k"]);
+    assert!(text.contains("before") && text.contains("tombstones"), "{text}");
+    place.fails(5, &["compact", "d.img", "--space", "missing"]);
+    assert_eq!(place.json(&["check", "d.img"])["check"], "clean");
+}
+
+#[test]
+fn a_scan_goes_backward_within_its_bounds_and_limit() {
+    let place = filled();
+    assert_eq!(keys(&place, &["d.img", "--reverse", "--limit", "2"]), ["39", "38"]);
+    assert_eq!(keys(&place, &["d.img", "--reverse", "--from", "03", "--to", "05"]), ["04", "03"]);
+    let mut forward = keys(&place, &["d.img", "--prefix", "1"]);
+    forward.reverse();
+    assert_eq!(keys(&place, &["d.img", "--prefix", "1", "--reverse"]), forward);
+}
+
+#[test]
+fn a_checkpoint_holds_the_same_on_a_drive_and_in_a_directory() {
+    let place = filled();
+    let image = || std::fs::read(place.path().join("d.img")).unwrap();
+    let (before, held) = (image(), place.ok(&["scan", "d.img", "--values"]));
+    let copied = place.json(&["checkpoint", "d.img", "copy"]);
+    assert!(copied["tables"].as_u64() > Some(0) && copied["bytes"].as_u64() > Some(1 << 20));
+    place.ok(&["device", "create", "e.img", "--size", "128MiB", "--zone-size", "2MiB"]);
+    place.ok(&["checkpoint", "copy", "e.img"]);
+    for copy in ["copy", "e.img"] {
+        assert_eq!(place.ok(&["scan", copy, "--values"]), held);
+        assert_eq!(place.ok(&["get", copy, "key", "--space", "other"]), "value");
+        assert_eq!(place.json(&["check", copy])["check"], "clean");
+        place.ok(&["put", copy, "new", "value"]);
+        let error = place.fails(1, &["checkpoint", "d.img", copy]);
+        assert!(error.contains("expected an empty"), "{error}");
+    }
+    assert!(image() == before, "a checkpoint changed its source");
+}
+
+#[test]
+fn what_a_scan_prints_can_be_loaded() {
+    let place = filled();
+    place.ok(&["put", "d.img", "--hex", "00ff0a09", "--file", "tree/00"]);
+    std::fs::write(place.path().join("bytes"), [0, 9, 10, 92, 255, 127]).unwrap();
+    place.ok(&["put", "d.img", "bytes", "--file", "bytes"]);
+    for (format, words) in [("tsv", &["--values"][..]), ("json", &["--values", "--json"])] {
+        let dump = place.run(&[&["scan", "d.img"], words].concat()).stdout;
+        std::fs::write(place.path().join("dump"), &dump).unwrap();
+        for sorted in [&[][..], &["--sorted"]] {
+            let target = format!("{format}{}", sorted.len());
+            place.ok(&["device", "create", &target, "--size", "64MiB", "--zone-size", "1MiB"]);
+            place.ok(&["format", &target]);
+            let load = [&["load", target.as_str(), "dump", "--format", format], sorted].concat();
+            let loaded = place.json(&load);
+            assert_eq!(loaded["entries"], 42, "{loaded}");
+            let found = place.run(&[&["scan", target.as_str()], words].concat()).stdout;
+            assert!(found == dump, "{target}");
+        }
+    }
+}
+
+#[test]
+fn a_sorted_load_that_is_not_sorted_leaves_nothing() {
+    let place = filled();
+    std::fs::write(place.path().join("dump"), "b\t1\na\t2\n").unwrap();
+    let error = place.fails(1, &["load", "d.img", "dump", "--sorted", "--space", "new"]);
+    assert!(error.contains("line 2") && error.contains("in order"), "{error}");
+    assert_eq!(keys(&place, &["d.img", "--space", "new"]), [""; 0]);
+    place.ok(&["load", "d.img", "dump", "--space", "new"]);
+    assert_eq!(keys(&place, &["d.img", "--space", "new"]), ["a", "b"]);
+    place.fails(5, &["load", "d.img", "missing"]);
+    std::fs::write(place.path().join("dump"), "no tab\n").unwrap();
+    assert!(place.fails(1, &["load", "d.img", "dump"]).contains("line 1"));
+}

@@ -1,0 +1,61 @@
+//! Checkpoints: a consistent copy of a store while it is being written, on a drive of its own, and
+//! back from there into a directory.
+//!
+//! `cargo run -p terrace --example checkpoint`
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use terrace::{ByteCount, Db, FormatOptions, Options};
+use terrace_env::runner;
+use terrace_zone::{Emulator, Geometry};
+
+type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
+
+fn main() -> Outcome<()> {
+    let place = tempfile::tempdir()?;
+    let options = Options { memtable_size: ByteCount::mib(1), ..Options::default() };
+    let db = Db::open_directory(place.path().join("store"), options.clone())?;
+    for number in 0..50_000u64 {
+        db.put(&number.to_be_bytes(), &[number as u8; 64])?;
+    }
+
+    // Somebody goes on writing, in order, while the copy is made.
+    let (stop, written) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(50_000)));
+    let writer = {
+        let (db, stop, written) = (db.clone(), Arc::clone(&stop), Arc::clone(&written));
+        runner::spawn("writer", move || {
+            while !stop.load(Ordering::Relaxed) {
+                let number = written.load(Ordering::Relaxed);
+                db.put(&number.to_be_bytes(), &[number as u8; 64]).expect("a write");
+                written.store(number + 1, Ordering::Release);
+            }
+        })
+    };
+
+    // A zoned drive as the target: it is formatted, and afterwards a store or nothing.
+    let drive = Arc::new(Emulator::in_memory(Geometry::uniform(ByteCount::mib(4), 64), 1)?);
+    let least = written.load(Ordering::Acquire);
+    let copied = db.checkpoint_device(drive.clone(), &FormatOptions::default())?;
+    stop.store(true, Ordering::Relaxed);
+    writer.join();
+    println!("copied {} tables of {}", copied.tables, copied.bytes);
+
+    // The copy holds everything up to one moment, and nothing behind it.
+    let copy = Db::open_device(drive, options.clone())?;
+    let count = copy.scan(..)?.count() as u64;
+    let (last, _) = copy.scan(..)?.next_back().ok_or("a copy of something")??;
+    assert_eq!(u64::from_be_bytes(last[..].try_into()?) + 1, count, "no gap");
+    assert!(count >= least && count <= written.load(Ordering::Acquire));
+    println!("the copy has {count} entries, the store {}", db.scan(..)?.count());
+
+    // And back: into a directory that is not there yet.
+    copy.checkpoint_directory(place.path().join("restored"))?;
+    let restored = Db::open_directory(place.path().join("restored"), options)?;
+    assert_eq!(restored.scan(..)?.count() as u64, count);
+    restored.verify()?;
+    for db in [restored, copy, db] {
+        db.close()?;
+    }
+    Ok(())
+}

@@ -1,0 +1,89 @@
+//! A work queue that survives a power cut: synced writes, and recovery on an emulated drive.
+//!
+//! What has been synced is there afterwards. What was written and not synced may be lost, the
+//! newest writes first, and never one without all newer ones: so a job is either in the queue, or
+//! done and its result there, but never both and never neither.
+//!
+//! `cargo run -p terrace --example work_queue`
+
+use std::sync::Arc;
+
+use terrace::{Batch, ByteCount, Db, Durability, FormatOptions, KeySpace, Options};
+use terrace_env::random::Random;
+use terrace_zone::{Emulator, Geometry, PowerCut};
+
+type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
+
+/// Jobs that wait, by number, and results of those that are done.
+struct Queue {
+    db: Db,
+    waiting: KeySpace,
+    results: KeySpace,
+}
+
+impl Queue {
+    fn open(db: Db) -> Outcome<Self> {
+        let (waiting, results) = (db.create_key_space("waiting")?, db.create_key_space("results")?);
+        Ok(Self { db, waiting, results })
+    }
+
+    /// Adds a job, which is safe when this returns. Threads that come together share the wait for
+    /// the medium.
+    fn add(&self, number: u64, job: &[u8]) -> Outcome<()> {
+        let mut batch = Batch::new();
+        batch.put_in(&self.waiting, &number.to_be_bytes(), job);
+        Ok(self.db.write_with(batch, Durability::Synced)?)
+    }
+
+    /// Does the oldest job; `None` if there is none. Taking it off the queue and keeping its result
+    /// is one write, and need not be synced: if it is lost, the job is done again.
+    fn work(&self) -> Outcome<Option<u64>> {
+        let Some(oldest) = self.waiting.scan(..)?.next() else { return Ok(None) };
+        let (key, job) = oldest?;
+        let result: u64 = job.iter().map(|byte| u64::from(*byte)).sum();
+        let mut batch = Batch::new();
+        batch.delete_in(&self.waiting, &key).put_in(&self.results, &key, &result.to_be_bytes());
+        self.db.write(batch)?;
+        Ok(Some(u64::from_be_bytes(key[..].try_into()?)))
+    }
+}
+
+fn main() -> Outcome<()> {
+    // 64 zones of 1 MiB, in memory; `Emulator::create_image` makes one in a sparse file.
+    let drive = Arc::new(Emulator::in_memory(Geometry::uniform(ByteCount::mib(1), 64), 1)?);
+    let options = Options::fitting(drive_capacity(&drive));
+    let db = Db::create_device(drive.clone(), &FormatOptions::default(), options.clone())?;
+    let queue = Queue::open(db)?;
+    for number in 0..200u64 {
+        queue.add(number, format!("job {number}").as_bytes())?;
+    }
+    for done in 1..=120 {
+        queue.work()?;
+        if done == 100 {
+            queue.db.sync()?;
+        }
+    }
+
+    // The power goes: what the drive's cache held is lost in part.
+    drive.power_cut(PowerCut::Blocks, &mut Random::seeded(7))?;
+    assert!(queue.add(999, b"too late").is_err());
+    drop(queue);
+    drive.power_on();
+
+    // Opening recovers: the log is read up to where it was torn.
+    let queue = Queue::open(Db::open_device(drive, options)?)?;
+    let (waiting, done) = (queue.waiting.scan(..)?.count(), queue.results.scan(..)?.count());
+    println!("after the power cut: {waiting} jobs wait, {done} are done");
+    assert_eq!(waiting + done, 200, "no synced job is lost, and none is there twice");
+    assert!((100..=120).contains(&done), "nor is what was done when the queue was synced");
+
+    while queue.work()?.is_some() {}
+    assert_eq!(queue.results.scan(..)?.count(), 200);
+    println!("all 200 jobs are done");
+    queue.db.close()?;
+    Ok(())
+}
+
+fn drive_capacity(drive: &Emulator) -> ByteCount {
+    terrace_zone::Device::geometry(drive).capacity()
+}
