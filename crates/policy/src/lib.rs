@@ -3,9 +3,10 @@
 //!
 //! | question | trait | deciders |
 //! |---|---|---|
-//! | which zone does a file's next stretch go to | [`Placement`] | [`LogStructured`], [`LevelSeparated`], [`WholeZones`] |
+//! | where does a file's next stretch go | [`Placement`] | [`LogStructured`], [`LevelSeparated`] |
+//! | | | [`WholeZones`] |
 //! | which zone is emptied next, and where to | [`Reclaim`] | [`Greedy`] |
-//! | which tables are merged next, and where do they go | [`Compaction`] | [`Leveled`] |
+//! | which tables are merged, and where to | [`Compaction`] | [`Leveled`], [`Tiered`] |
 //!
 //! A [`System`] is a row of such deciders and of their figures.
 //!
@@ -21,6 +22,7 @@ mod placement;
 mod plan;
 mod reclaim;
 mod systems;
+mod tiered;
 mod tree;
 mod whole_zones;
 
@@ -35,5 +37,6 @@ pub use plan::{Cut, Input, Merge, Move, Obstacle, Part, Place, Plan, Route};
 pub use reclaim::{CandidateZone, RECLAIM_STREAM, Reclaim, ReclaimChoice, ReclaimView, Room};
 pub use systems::{ParseSystemError, Row, StoreShape, System};
 pub use terrace_env::ByteCount;
+pub use tiered::{Tiered, TieredOptions};
 pub use tree::{Key, LEVELS_MAX, LevelView, RunId, RunView, SegmentView, Span, TreeView};
 pub use whole_zones::WholeZones;

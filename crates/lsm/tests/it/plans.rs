@@ -9,7 +9,7 @@ use terrace_env::{ByteCount, runner, test_seeds};
 use terrace_lsm::{Durability, Engine, Error, KeySpaceId};
 use terrace_policy::{
     Choice, Compaction, Cut, Input, Key, Merge, Move, Part, Place, Plan, Pressure, Route, RunId,
-    SegmentView, Span, TreeView, Urgency,
+    SegmentView, Span, Tiered, TieredOptions, TreeView, Urgency,
 };
 
 use crate::model::{self, batch, contents};
@@ -187,11 +187,35 @@ fn whatever_is_legal_leaves_every_key_as_it_is() {
     }
 }
 
+fn tiered() -> Arc<Tiered> {
+    let (runs, level0_slow, level0_stop, levels) = (3, 5, 8, 4);
+    let table_size = ByteCount::kib(6);
+    let options = TieredOptions { runs, level0_slow, level0_stop, levels, table_size };
+    Arc::new(Tiered::new(options))
+}
+
+#[test]
+fn tiers_agree_with_an_ordered_map() {
+    for seed in test_seeds(8) {
+        runner::simulate(seed, || {
+            let mut run = Run::under(seed, vec![tiered()]);
+            for _ in 0..1500 {
+                run.step();
+            }
+            run.check();
+            run.engine.compact_all().unwrap();
+            run.check();
+            assert!(run.engine.stats().levels.iter().map(|level| level.runs).sum::<u64>() <= 1);
+        });
+    }
+}
+
 #[test]
 fn a_store_goes_on_under_another_decider_and_comes_back() {
     for seed in test_seeds(10) {
         runner::simulate(seed, || {
-            let deciders: Vec<Arc<dyn Compaction>> = vec![Arc::new(Arbitrary), model::decider()];
+            let deciders: Vec<Arc<dyn Compaction>> =
+                vec![Arc::new(Arbitrary), model::decider(), tiered(), Arc::new(Arbitrary)];
             let mut run = Run::under(seed, deciders);
             for _ in 0..1200 {
                 run.step();

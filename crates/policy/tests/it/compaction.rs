@@ -4,12 +4,12 @@
 use terrace_env::{ByteCount, FileId};
 use terrace_policy::{
     Choice, Compaction, Leveled, LeveledOptions, Move, Part, Plan, Pressure, RunId, RunView,
-    SegmentView, Span, TreeView, Urgency,
+    SegmentView, Span, Tiered, TieredOptions, TreeView, Urgency,
 };
 
 use crate::golden::{check, field, number};
 
-fn tree(input: &str) -> TreeView {
+pub(crate) fn tree(input: &str) -> TreeView {
     let mut tree = TreeView::default();
     let mut files = (1..).map(FileId);
     for line in input.lines().filter(|line| line.contains("level=")) {
@@ -64,6 +64,9 @@ fn state(input: &str) -> Vec<u8> {
 }
 
 fn pointers(state: &[u8]) -> String {
+    if state.is_empty() {
+        return "no state".into();
+    }
     let mut rest = &state[2..];
     let mut text = String::from("pointers");
     for level in 0..state[1] {
@@ -117,27 +120,38 @@ fn describe(choice: Option<Choice>) -> String {
     text + &pointers(&choice.state)
 }
 
-fn decide(input: &str) -> String {
+fn decide(decider: &dyn Compaction, input: &str) -> String {
     let (tree, state) = (tree(input), state(input));
     let first = input.lines().next().unwrap_or_default();
     if let Some(keys) = field(first, "push") {
         let (start, end) = keys.split_once('-').expect("start-end");
         let span = Span::new(start.as_bytes(), end.as_bytes());
-        return describe(leveled().push_down(&tree, &state, &span));
+        return describe(decider.push_down(&tree, &state, &span));
     }
     let urgency = if first.contains("space") { Urgency::Space } else { Urgency::Shape };
-    let pressure = leveled().pressure(&tree);
+    let pressure = decider.pressure(&tree);
     let held = if pressure >= Pressure::START {
         format!("\nwriters are held back, pressure {:.2}", pressure.0)
     } else {
         String::new()
     };
-    describe(leveled().pick(&tree, &state, urgency)) + &held
+    describe(decider.pick(&tree, &state, urgency)) + &held
 }
 
 #[test]
 fn leveled_keeps_its_shape() {
-    check("compaction-leveled", decide);
+    check("compaction-leveled", |input| decide(&leveled(), input));
+}
+
+fn tiered() -> Tiered {
+    let table_size = ByteCount(10);
+    let (runs, level0_slow, level0_stop, levels) = (3, 4, 6, 4);
+    Tiered::new(TieredOptions { runs, level0_slow, level0_stop, levels, table_size })
+}
+
+#[test]
+fn tiered_collects_runs_over_one_last_run() {
+    check("compaction-tiered", |input| decide(&tiered(), input));
 }
 
 /// Carries a plan out on the view alone: outputs are one segment per route.
@@ -176,6 +190,7 @@ fn carry_out(tree: &mut TreeView, choice: Choice, next: &mut u64) {
     let runs = &mut tree.levels[level].runs;
     if !runs.iter().any(|run| run.id == to.run) {
         runs.push(RunView { id: to.run, segments: Vec::new() });
+        runs.sort_by_key(|run| std::cmp::Reverse(run.id));
     }
     let run = runs.iter_mut().find(|run| run.id == to.run).unwrap();
     run.segments.extend(moved);
@@ -195,16 +210,20 @@ fn any_legal_tree_comes_to_rest_in_shape() {
         level=1 run=2 a-z:30
         level=3 run=6 a-c:10 d-e:10
         level=3 run=1 a-m:10/100";
-    for urgency in [Urgency::Shape, Urgency::Space] {
+    let deciders: [&dyn Compaction; 2] = [&leveled(), &tiered()];
+    let urgencies = [Urgency::Shape, Urgency::Space];
+    for (decider, urgency) in deciders.iter().flat_map(|d| urgencies.map(|u| (d, u))) {
         let (mut tree, mut state, mut next, mut steps) = (tree(text), Vec::new(), 1000, 0);
-        while let Some(choice) = leveled().pick(&tree, &state, urgency) {
+        while let Some(choice) = decider.pick(&tree, &state, urgency) {
             state.clone_from(&choice.state);
             carry_out(&mut tree, choice, &mut next);
             steps += 1;
             assert!(steps < 100, "still busy after {steps} plans: {tree:?}");
         }
-        assert!(steps > 3);
-        assert!(tree.runs(0).len() < 2 && (1..4).all(|level| tree.runs(level).len() <= 1));
+        assert!(steps > 1, "{} did nothing", decider.name());
+        let most = if decider.name() == "leveled" { 1 } else { 2 };
+        assert!((0..tree.levels.len()).all(|level| tree.runs(level).len() <= most), "{tree:?}");
+        assert!(tree.levels.last().is_some_and(|last| last.runs.len() == 1), "{tree:?}");
     }
 }
 
@@ -216,8 +235,15 @@ fn pushing_down_ends_with_every_key_in_one_run() {
         level=1 run=5 a-d:3 e-h:3
         level=2 run=4 b-f:30 g-m:30";
     let whole = Span::new(&b""[..], &b"\xff"[..]);
-    let (mut tree, mut next, mut steps) = (tree(text), 1000, 0);
-    while let Some(choice) = leveled().push_down(&tree, &[], &whole) {
+    let deciders: [&dyn Compaction; 2] = [&leveled(), &tiered()];
+    for decider in deciders {
+        push_down(decider, tree(text), &whole);
+    }
+}
+
+fn push_down(decider: &dyn Compaction, mut tree: TreeView, whole: &Span) {
+    let (mut next, mut steps) = (1000, 0);
+    while let Some(choice) = decider.push_down(&tree, &[], whole) {
         carry_out(&mut tree, choice, &mut next);
         steps += 1;
         assert!(steps < 20, "still busy: {tree:?}");

@@ -2,6 +2,7 @@
 
 mod compaction;
 mod golden;
+mod legality;
 mod placement;
 mod reclaim;
 mod replay;

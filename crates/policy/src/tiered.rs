@@ -1,0 +1,195 @@
+//! Tiered compaction over one leveled last level: few rewrites, more runs to consult.
+//!
+//! Every level but the last holds runs as they came, newest first.
+//!
+//! 1. The level with the most runs over its limit, the upper one of two, goes down as a whole: all
+//!    its runs are merged into one new run of the next level, the newest there.
+//! 2. Into the last level they are merged with what they overlap there, so that it stays one run.
+//! 3. Where nothing overlaps anything, they go down by metadata alone - unless they hold tombstones
+//!    that could be dropped instead.
+//! 4. A level with a segment that is mostly tombstones goes down as well.
+//!
+//! Other layouts are drained: the last level is the deepest that holds anything, and while it has
+//! several runs, the oldest two are merged. There is no state.
+
+use terrace_env::ByteCount;
+
+use crate::compaction::{Choice, Compaction, Pressure, Urgency};
+use crate::leveled::LEVEL_STREAM_FIRST;
+use crate::plan::{Cut, Input, Merge, Move, Part, Place, Plan, Route};
+use crate::tree::{RunId, RunView, SegmentView, Span, TreeView};
+
+/// The figures of tiered compaction.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TieredOptions {
+    /// How many runs of a level go down together.
+    pub runs: usize,
+    /// From how many runs in level 0 on writers are held back.
+    pub level0_slow: usize,
+    /// How many there should be at most.
+    pub level0_stop: usize,
+    /// How many levels there are, level 0 and the last one included.
+    pub levels: usize,
+    /// The size of a table.
+    pub table_size: ByteCount,
+}
+
+impl Default for TieredOptions {
+    fn default() -> Self {
+        let (runs, levels) = (4, 4);
+        Self { runs, level0_slow: 8, level0_stop: 12, levels, table_size: ByteCount::mib(16) }
+    }
+}
+
+/// Tiered compaction.
+#[derive(Clone, Debug, Default)]
+pub struct Tiered {
+    options: TieredOptions,
+}
+
+impl Tiered {
+    /// A decider with these figures.
+    ///
+    /// # Panics
+    /// When there are fewer than two levels, or less than two runs would go down.
+    #[must_use]
+    pub fn new(options: TieredOptions) -> Self {
+        assert!((2..=64).contains(&options.levels), "2 to 64 levels, not {}", options.levels);
+        assert!(options.runs > 1 && options.table_size.0 > 0, "a limit too low: {options:?}");
+        Self { options }
+    }
+
+    fn last(&self, tree: &TreeView) -> usize {
+        self.options.levels.max(tree.levels.len()) - 1
+    }
+
+    fn score(&self, tree: &TreeView, level: usize) -> f64 {
+        tree.runs(level).len() as f64 / self.options.runs as f64
+    }
+
+    /// Step 1: the level that is due.
+    fn fullest(&self, tree: &TreeView) -> Option<usize> {
+        let mut best = None;
+        for (level, score) in (0..self.last(tree)).map(|level| (level, self.score(tree, level))) {
+            if score >= 1.0 && best.is_none_or(|(_, highest)| score > highest) {
+                best = Some((level, score));
+            }
+        }
+        best.map(|(level, _)| level)
+    }
+
+    /// All runs of a level into the next one.
+    fn down(&self, tree: &TreeView, level: usize) -> Option<Choice> {
+        let runs: Vec<(usize, &RunView)> =
+            tree.runs(level).iter().map(|run| (level, run)).collect();
+        let to = level + 1;
+        if to == self.last(tree) {
+            return self.merge(tree, runs, to, tree.runs(to).last().map_or(RunId(1), |run| run.id));
+        }
+        let newest = tree.runs(to).first().map_or(0, |run| run.id.0);
+        self.merge(tree, runs, to, RunId(newest + 1))
+    }
+
+    /// The last level's oldest two runs into the oldest.
+    fn drain(&self, tree: &TreeView) -> Option<Choice> {
+        let last = self.last(tree);
+        let [.., newer, oldest] = tree.runs(last) else { return None };
+        self.merge(tree, vec![(last, newer)], last, oldest.id)
+    }
+
+    /// Runs into a run of `level`, with what they overlap there.
+    fn merge(
+        &self,
+        tree: &TreeView,
+        sources: Vec<(usize, &RunView)>,
+        level: usize,
+        run: RunId,
+    ) -> Option<Choice> {
+        let to = Place { level: level as u8, run };
+        let spans = sources.iter().filter_map(|(_, run)| run.span());
+        let hull = spans.reduce(|hull, span| hull.hull(&span))?;
+        let target = tree.runs(level).iter().find(|other| other.id == run);
+        let met = target.map_or(&[][..], |target| target.overlapping(&hull));
+        let segments = || sources.iter().flat_map(|(_, run)| &run.segments);
+        if met.is_empty() && are_apart(segments()) && !segments().any(|s| mostly_deletes(s)) {
+            let moves = sources.iter().flat_map(|(level, run)| {
+                let from = Place { level: *level as u8, run: run.id };
+                run.segments.iter().map(move |s| Move { part: part(s), from, to: Some(to) })
+            });
+            return Some(Choice { plan: Plan::Relink(moves.collect()), state: Vec::new() });
+        }
+        let input = |level: usize, run: RunId, segments: &[SegmentView]| Input {
+            place: Place { level: level as u8, run },
+            parts: segments.iter().map(part).collect(),
+        };
+        let mut inputs: Vec<Input> =
+            sources.iter().map(|(level, run)| input(*level, run.id, &run.segments)).collect();
+        if !met.is_empty() {
+            inputs.push(input(level, run, met));
+        }
+        let (stream, cut) = (LEVEL_STREAM_FIRST + level as u16, Cut::at(self.options.table_size));
+        let routes = vec![Route { end: None, to, stream, cut }];
+        let plan = Plan::Merge(Merge { inputs, routes, moves: Vec::new() });
+        Some(Choice { plan, state: Vec::new() })
+    }
+
+    /// Step 4.
+    fn deletes_down(&self, tree: &TreeView) -> Option<Choice> {
+        let due = |level: &usize| {
+            tree.runs(*level).iter().any(|run| run.segments.iter().any(mostly_deletes))
+        };
+        self.down(tree, (0..self.last(tree)).find(due)?)
+    }
+}
+
+impl Compaction for Tiered {
+    fn name(&self) -> &'static str {
+        "tiered"
+    }
+
+    fn pick(&self, tree: &TreeView, _: &[u8], urgency: Urgency) -> Option<Choice> {
+        let due = self.drain(tree).or_else(|| self.down(tree, self.fullest(tree)?));
+        let due = due.or_else(|| self.deletes_down(tree));
+        match urgency {
+            Urgency::Shape => due,
+            Urgency::Space => due.or_else(|| {
+                let upper = (0..self.last(tree)).rev();
+                upper.filter(|level| !tree.runs(*level).is_empty()).find_map(|l| self.down(tree, l))
+            }),
+        }
+    }
+
+    fn push_down(&self, tree: &TreeView, _: &[u8], span: &Span) -> Option<Choice> {
+        let holds = |level: usize| {
+            let runs = tree.runs(level).iter();
+            runs.filter(|run| !run.overlapping(span).is_empty()).count()
+        };
+        let runs: usize = (0..tree.levels.len()).map(holds).sum();
+        let upper = (0..self.last(tree)).find(|level| holds(*level) > 0).filter(|_| runs > 1);
+        self.drain(tree).or_else(|| self.down(tree, upper?))
+    }
+
+    fn pressure(&self, tree: &TreeView) -> Pressure {
+        let (slow, stop) = (self.options.level0_slow as f64, self.options.level0_stop as f64);
+        let level0 = Pressure::of(tree.runs(0).len() as f64, slow, stop);
+        let unit = self.options.runs as f64;
+        let scores = (1..self.last(tree)).map(|level| self.score(tree, level));
+        let deeper = Pressure::of(scores.fold(0.0, f64::max), slow / unit, stop / unit);
+        Pressure(level0.0.max(deeper.0.min(Pressure::MATCH.0)))
+    }
+}
+
+fn part(segment: &SegmentView) -> Part {
+    Part { file: segment.file, span: segment.span.clone() }
+}
+
+fn mostly_deletes(segment: &SegmentView) -> bool {
+    segment.tombstones > 0 && segment.tombstones.saturating_mul(2) >= segment.entries
+}
+
+/// Whether no two segments overlap.
+fn are_apart<'a>(segments: impl Iterator<Item = &'a SegmentView>) -> bool {
+    let mut spans: Vec<&Span> = segments.map(|segment| &segment.span).collect();
+    spans.sort_by(|a, b| a.start.cmp(&b.start));
+    spans.windows(2).all(|pair| pair[0].end <= pair[1].start)
+}
