@@ -15,8 +15,8 @@
 //!   them a sequential load, whose tables only move down, would put a few MiB into each zone: small
 //!   tables of one level share zones. A zone is then empty when the last of them is deleted.
 //! - Where no free zone is left, tables share whatever room there is, and a collector empties what
-//!   is mostly dead before writers have to wait: otherwise a store would be full that is not. It has
-//!   nothing to do as long as the layout holds.
+//!   is mostly dead before writers have to wait: otherwise a store would be full that is not. It
+//!   has nothing to do as long as the layout holds.
 //! - Opened on what another system wrote, it leaves mixed zones as they are: they empty as their
 //!   tables are compacted, or by the collector.
 //!
