@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use terrace_env::runner;
 
-/// A write, per group and per entry: log record, skip list insertion.
+/// A write, per group and per entry: log record, memtable insertion.
 const GROUP: Duration = Duration::from_micros(2);
 const WRITE_ENTRY: Duration = Duration::from_nanos(1_500);
 /// A point read, and a step of a scan.

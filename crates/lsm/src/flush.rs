@@ -11,8 +11,8 @@ use crate::Error;
 use crate::annotation::FLUSH_STREAM;
 use crate::edit::Edit;
 use crate::event::Job;
-use crate::job::worst_case;
-use crate::memtable::{MemoryCursor, Memtable, NODE_BYTES};
+use crate::job::worst_case_of_memtable;
+use crate::memtable::{MemoryCursor, Memtable};
 use crate::merge::{Merge, Source};
 use crate::ranges::JobRanges;
 use crate::rewrite::{Below, Rewrite, TableSource};
@@ -100,8 +100,7 @@ impl Shared {
     }
 
     fn flush_worst(&self, memtable: &Memtable) -> ByteCount {
-        let entries = memtable.entries();
-        let plain = (memtable.bytes() as u64).saturating_sub(entries * (NODE_BYTES as u64 - 16));
-        worst_case(self.options.filter_bits, self.options.table_size, entries, plain)
+        let (filter_bits, table_size) = (self.options.filter_bits, self.options.table_size);
+        worst_case_of_memtable(filter_bits, table_size, memtable.bytes() as u64)
     }
 }

@@ -7,6 +7,8 @@ use terrace_policy::{Place, Route};
 use crate::Error;
 use crate::annotation::TableRecord;
 use crate::edit::{Edit, NewTable};
+use crate::key::{SPACE_BYTES, TRAILER_BYTES};
+use crate::memtable::ENTRY_BYTES;
 use crate::ranges::JobRanges;
 use crate::rewrite::{Output, Progress, Rewrite, Rewritten};
 use crate::shared::{Shared, Waiting};
@@ -24,11 +26,8 @@ pub(crate) fn worst_case(
     entries: u64,
     plain: u64,
 ) -> ByteCount {
-    // Per entry three varints, of one byte each below 128; longer ones come with longer values.
-    // A restart point per 16 entries, the filter's bits, and per block a frame and an index entry:
-    // a fiftieth is twice what they take at 4 KiB.
-    let per_entry = 4 + u64::from(filter_bits).div_ceil(8);
-    let blocks = plain + entries * per_entry;
+    // Per block a frame and an index entry: a fiftieth is twice what they take at 4 KiB.
+    let blocks = plain + entries * entry_bytes(filter_bits);
     let blocks = blocks + blocks / 50 + blocks / 256;
     let tables = blocks / table_size.0.max(1) + 2;
     ByteCount(blocks + tables * TABLE_TAIL_BYTES)
@@ -54,6 +53,25 @@ pub(crate) fn with_ranges(
     let cuts: u64 = routes.iter().map(cuts).sum();
     let tables = (worst.0 + bytes) / table_size.0.max(1) + 2 + cuts;
     ByteCount(worst.0 + bytes + bytes / 50 + tables * (largest + TABLE_TAIL_BYTES))
+}
+
+/// The same for a memtable of so many bytes, whatever its entries are. What it takes for an entry
+/// besides key and value is more than tables do, unless filters are very large.
+pub(crate) fn worst_case_of_memtable(
+    filter_bits: u8,
+    table_size: ByteCount,
+    bytes: u64,
+) -> ByteCount {
+    let smallest = ENTRY_BYTES + SPACE_BYTES + TRAILER_BYTES;
+    let excess = entry_bytes(filter_bits).saturating_sub(ENTRY_BYTES as u64);
+    worst_case(0, table_size, 0, bytes + bytes / smallest as u64 * excess)
+}
+
+/// What tables take for an entry besides key and value: three varints, of one byte each below 128
+/// (longer ones come with longer values), its part of a restart point per 16 entries, and the
+/// filter's bits.
+fn entry_bytes(filter_bits: u8) -> u64 {
+    4 + u64::from(filter_bits).div_ceil(8)
 }
 
 impl Shared {

@@ -3,6 +3,7 @@
 //! | question | answered in |
 //! |---|---|
 //! | how is a write made durable and visible | `write`, `room`, `throttle`, `log`, `memtable` |
+//! | how are the newest entries kept in order | `memtable`, `entry_tree` |
 //! | how is a key found | `snapshot`, `version`, `table` |
 //! | how are keys gone through in order | `scan`, `cursor`, `merge` |
 //! | how do memtables become tables | `flush`, `rewrite` |
@@ -35,6 +36,7 @@ mod covered;
 mod cursor;
 mod edit;
 mod engine;
+mod entry_tree;
 mod error;
 mod event;
 mod flush;

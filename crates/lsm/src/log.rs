@@ -137,7 +137,7 @@ pub(crate) fn replay(
 mod tests {
     use super::*;
     use crate::Batch;
-    use crate::key::KeySpaceId;
+    use crate::key::{self, KeySpaceId};
     use terrace_env::MemoryGauge;
     use terrace_env::store::StoreError;
 
@@ -180,7 +180,11 @@ mod tests {
             let (next, memtable) = replayed(log(count, value)).unwrap();
             assert_eq!(next, SeqNo(10 + count));
             for i in 0..count {
-                assert!(memtable.get(KeySpaceId(0), &i.to_be_bytes(), SeqNo::MAX).is_some());
+                assert!(
+                    memtable
+                        .get(&key::seek_key(KeySpaceId(0), &i.to_be_bytes(), SeqNo::MAX))
+                        .is_some()
+                );
             }
         }
     }

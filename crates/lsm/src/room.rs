@@ -23,7 +23,7 @@ use terrace_policy::Pressure;
 use crate::Error;
 use crate::annotation::LogRecord;
 use crate::event::Event;
-use crate::job::worst_case;
+use crate::job::worst_case_of_memtable;
 use crate::log::{self, ActiveLog};
 use crate::memtable::Memtable;
 use crate::shared::{Shared, Waiting};
@@ -176,7 +176,8 @@ impl Shared {
         let (filter_bits, table_size) = (self.options.filter_bits, self.options.table_size);
         let mut size = most;
         loop {
-            match self.store.reserve(rank, worst_case(filter_bits, table_size, 0, size as u64)) {
+            let worst = worst_case_of_memtable(filter_bits, table_size, size as u64);
+            match self.store.reserve(rank, worst) {
                 Ok(reservation) => return Ok((size, reservation)),
                 Err(error) if error.is_space() && size > least => size = (size / 2).max(least),
                 Err(error) => return Err(error.into()),
@@ -286,7 +287,7 @@ impl Shared {
         let waiting = Waiting { memtable: Arc::clone(&old), log: log.id(), hold };
         let mut state = self.state.lock();
         self.change_view(&state, |view| {
-            view.active = Arc::new(Memtable::new(&self.memory.memtables));
+            view.active = Arc::new(Memtable::following(&old, &self.memory.memtables));
             view.waiting.insert(0, old);
         });
         state.waiting.push_back(waiting);

@@ -98,12 +98,12 @@ impl Shared {
         let sequence = at.unwrap_or_else(|| self.visible());
         self.counters.gets.add(1);
         cost::charge_get();
+        let seek_key = key::seek_key(space, user_key, sequence);
         for memtable in view.memtables() {
-            if let Some(found) = memtable.get(space, user_key, sequence) {
+            if let Some(found) = memtable.get(&seek_key) {
                 return Ok(found.value());
             }
         }
-        let seek_key = key::seek_key(space, user_key, sequence);
         let (found, searched) = view.version.get(&seek_key)?;
         self.counters.tables_searched.add(u64::from(searched));
         Ok(found.and_then(crate::memtable::Found::value))

@@ -70,8 +70,8 @@ impl MemoryRanges {
     }
 
     /// The newest tombstone over a key that a reader of a sequence sees.
-    pub(crate) fn cover(&self, full_key: impl FnOnce() -> Vec<u8>, at: SeqNo) -> Option<SeqNo> {
-        if self.is_empty() { None } else { self.seen(at)?.skyline.cover(&full_key()) }
+    pub(crate) fn cover(&self, full_key: &[u8], at: SeqNo) -> Option<SeqNo> {
+        if self.is_empty() { None } else { self.seen(at)?.skyline.cover(full_key) }
     }
 
     /// All of them, oldest first.
@@ -123,7 +123,7 @@ mod tests {
     #[test]
     fn a_reader_sees_what_was_there_at_its_sequence() {
         let ranges = MemoryRanges::default();
-        assert_eq!(ranges.cover(|| b"k".to_vec(), SeqNo::MAX), None);
+        assert_eq!(ranges.cover(b"k", SeqNo::MAX), None);
         for number in 1..=100u8 {
             let span = Span::new([0], [number]);
             ranges.insert(RangeTombstone { span, sequence: SeqNo(u64::from(number) * 10) });
@@ -132,7 +132,7 @@ mod tests {
             for at in 0..1100 {
                 let newest = (at / 10).min(100);
                 let cover = (u64::from(key) < newest).then_some(SeqNo(newest * 10));
-                assert_eq!(ranges.cover(|| vec![key], SeqNo(at)), cover, "{key} at {at}");
+                assert_eq!(ranges.cover(&[key], SeqNo(at)), cover, "{key} at {at}");
             }
         }
         assert_eq!((ranges.len(), ranges.iter().count()), (100, 100));

@@ -150,7 +150,7 @@ pub(crate) fn contents(engine: &Engine) -> Contents {
 /// Options under which a few hundred writes make a tree of several levels.
 pub(crate) fn options() -> EngineOptions {
     EngineOptions {
-        memtable_size: ByteCount::kib(16),
+        memtable_size: ByteCount::kib(6),
         memtables_max: 2,
         table_size: ByteCount::kib(6),
         block_size: ByteCount(512),

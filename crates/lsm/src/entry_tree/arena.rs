@@ -1,0 +1,203 @@
+//! Memory that is handed out piece by piece and freed as a whole, and the entries in it.
+//!
+//! # Soundness
+//! A chunk never moves and is freed when its [`Arena`] is dropped, not before: what is handed out
+//! lives as long as the arena. Pieces do not overlap, and an entry's bytes are never written again
+//! once [`Arena::entry`] has returned it. Whoever keeps an [`Entry`] sees to it that its arena
+//! outlives it, which is the one thing that cannot be checked here; the tree does so.
+
+use std::alloc::{self, Layout};
+use std::cmp::Ordering;
+use std::ptr::NonNull;
+
+use crate::key::{self, SPACE_BYTES, TRAILER_BYTES, Trailer};
+
+use super::tree::{NewEntry, Target};
+
+/// What precedes an entry's key: the lengths of key and value.
+pub(crate) const RECORD_BYTES: usize = 8;
+/// Chunks begin small, so that an empty memtable costs little, and double up to this.
+const CHUNK_FIRST: usize = 4 << 10;
+const CHUNK_MAX: usize = 1 << 20;
+/// A cache line: nodes begin at one.
+const CHUNK_ALIGN: usize = 64;
+
+/// Memory that is freed as a whole.
+#[derive(Debug)]
+pub(super) struct Arena {
+    chunks: Vec<(NonNull<u8>, Layout)>,
+    /// The rest of the chunk that is being handed out.
+    free: NonNull<u8>,
+    left: usize,
+    next_chunk: usize,
+    /// Bytes handed out, padding included, and bytes of all chunks.
+    used: usize,
+    reserved: usize,
+}
+
+// SAFETY: an arena owns its chunks, and gives them up only when it is dropped.
+unsafe impl Send for Arena {}
+
+impl Arena {
+    pub(super) fn new() -> Self {
+        let (chunks, free) = (Vec::new(), NonNull::dangling());
+        Self { chunks, free, left: 0, next_chunk: CHUNK_FIRST, used: 0, reserved: 0 }
+    }
+
+    /// Bytes handed out.
+    pub(super) fn used(&self) -> usize {
+        self.used
+    }
+
+    /// Bytes taken from the system.
+    pub(super) fn reserved(&self) -> usize {
+        self.reserved
+    }
+
+    /// A value of its own place, for as long as the arena lives. It is never dropped.
+    pub(super) fn put<T>(&mut self, value: T) -> NonNull<T> {
+        const { assert!(!std::mem::needs_drop::<T>() && align_of::<T>() <= CHUNK_ALIGN) };
+        let place = self.allocate(Layout::new::<T>()).cast::<T>();
+        // SAFETY: the place is of this layout, and nobody else's.
+        unsafe { place.write(value) };
+        place
+    }
+
+    /// A copy of an entry.
+    pub(super) fn entry(&mut self, new: &NewEntry<'_>) -> Entry {
+        let key_len = SPACE_BYTES + new.user_key.len() + TRAILER_BYTES;
+        let head = (key_len as u64 | (new.value.len() as u64) << 32).to_ne_bytes();
+        let (space, trailer) = (new.space.0.to_be_bytes(), new.trailer.to_bytes());
+        let len = RECORD_BYTES + key_len + new.value.len();
+        let layout = Layout::from_size_align(len, align_of::<u64>()).expect("an entry's layout");
+        let place = self.allocate(layout);
+        let mut at = place;
+        for part in [&head[..], &space, new.user_key, &trailer, new.value] {
+            // SAFETY: the parts' lengths add up to `len`, which is what the place has.
+            unsafe {
+                at.copy_from_nonoverlapping(NonNull::from(part).cast(), part.len());
+                at = at.add(part.len());
+            }
+        }
+        Entry(place)
+    }
+
+    fn allocate(&mut self, layout: Layout) -> NonNull<u8> {
+        let padding = self.free.align_offset(layout.align());
+        let len = padding + layout.size();
+        if len > self.left {
+            return self.allocate_elsewhere(layout);
+        }
+        self.used += len;
+        self.left -= len;
+        // SAFETY: padding and piece lie within the rest of the chunk, as was just checked.
+        let piece = unsafe { self.free.add(padding) };
+        // SAFETY: as above; at most one behind the chunk's end.
+        self.free = unsafe { piece.add(layout.size()) };
+        piece
+    }
+
+    /// A piece of a new chunk; a large one gets a chunk of its own.
+    #[cold]
+    fn allocate_elsewhere(&mut self, layout: Layout) -> NonNull<u8> {
+        if layout.size() > self.next_chunk / 8 && layout.size() > CHUNK_FIRST / 8 {
+            let chunk = self.add_chunk(layout.size());
+            self.used += layout.size();
+            return chunk;
+        }
+        let size = self.next_chunk;
+        self.next_chunk = (size * 2).min(CHUNK_MAX);
+        (self.free, self.left) = (self.add_chunk(size), size);
+        self.allocate(layout)
+    }
+
+    fn add_chunk(&mut self, size: usize) -> NonNull<u8> {
+        let layout = Layout::from_size_align(size, CHUNK_ALIGN).expect("a chunk's layout");
+        assert!(size > 0, "a chunk of nothing");
+        // SAFETY: the layout's size is not zero.
+        let chunk = NonNull::new(unsafe { alloc::alloc(layout) })
+            .unwrap_or_else(|| alloc::handle_alloc_error(layout));
+        self.chunks.push((chunk, layout));
+        self.reserved += size;
+        chunk
+    }
+}
+
+impl Drop for Arena {
+    fn drop(&mut self) {
+        for (chunk, layout) in &self.chunks {
+            // SAFETY: each chunk was allocated with this layout and is freed here only.
+            unsafe { alloc::dealloc(chunk.as_ptr(), *layout) };
+        }
+    }
+}
+
+/// An entry in an arena: its internal key and its value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Entry(NonNull<u8>);
+
+// SAFETY: an entry's bytes do not change.
+unsafe impl Send for Entry {}
+// SAFETY: as above.
+unsafe impl Sync for Entry {}
+
+impl Entry {
+    /// The entry of a pointer that [`as_ptr`](Self::as_ptr) gave.
+    ///
+    /// # Safety
+    /// The pointer must be an entry's, and the entry's bytes must have been written before, as this
+    /// thread sees it.
+    pub(super) unsafe fn from_ptr(pointer: *mut u8) -> Self {
+        debug_assert!(!pointer.is_null(), "a slot without an entry");
+        // SAFETY: an entry's pointer is not null.
+        Self(unsafe { NonNull::new_unchecked(pointer) })
+    }
+
+    pub(super) fn as_ptr(self) -> *mut u8 {
+        self.0.as_ptr()
+    }
+
+    /// The internal key.
+    ///
+    /// # Safety
+    /// The arena must live as long as `'a`.
+    pub(super) unsafe fn key<'a>(self) -> &'a [u8] {
+        let (key_len, _) = self.lengths();
+        // SAFETY: the key lies behind the head, and its bytes do not change.
+        unsafe { std::slice::from_raw_parts(self.0.add(RECORD_BYTES).as_ptr(), key_len) }
+    }
+
+    /// The value.
+    ///
+    /// # Safety
+    /// The arena must live as long as `'a`.
+    pub(super) unsafe fn value<'a>(self) -> &'a [u8] {
+        let (key_len, value_len) = self.lengths();
+        let start = RECORD_BYTES + key_len;
+        // SAFETY: the value lies behind head and key, and its bytes do not change.
+        unsafe { std::slice::from_raw_parts(self.0.add(start).as_ptr(), value_len) }
+    }
+
+    fn lengths(self) -> (usize, usize) {
+        // SAFETY: an entry begins with its head, aligned as a `u64`.
+        let head = unsafe { self.0.cast::<u64>().read() };
+        (head as u32 as usize, (head >> 32) as usize)
+    }
+
+    /// How its key stands to a target's.
+    pub(super) fn order(self, target: &Target<'_>) -> Ordering {
+        // SAFETY: the key is looked at only here, while somebody holds the arena to have the entry.
+        let (full_key, trailer): (&[u8], Trailer) = key::split(unsafe { self.key() });
+        full_key.cmp(target.full_key).then_with(|| trailer.cmp(&target.trailer))
+    }
+
+    /// Has the processor fetch the entry's first bytes, which somebody will ask for soon.
+    pub(super) fn prefetch(self) {
+        #[cfg(all(target_arch = "x86_64", not(miri)))]
+        // SAFETY: a prefetch has no effect but on caches.
+        unsafe {
+            use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+            _mm_prefetch::<_MM_HINT_T0>(self.0.as_ptr().cast());
+        }
+    }
+}

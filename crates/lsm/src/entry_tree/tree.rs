@@ -1,0 +1,464 @@
+//! The tree: descent, insertion, and the cursor.
+//!
+//! Nothing is ever taken out. The tree's nodes only split, by these steps, so that a reader who
+//! comes at any moment finds everything that was put in before:
+//!
+//! 1. The upper half goes into a new node; a leaf's successor is then the new leaf.
+//! 2. The parent, which has room (the topmost full node is split first, and a full root gets a
+//!    parent), takes the separator and the new node.
+//! 3. The upper half is taken out of the old node.
+//!
+//! A reader who read the parent before step 2 and the node after step 3 comes out in a leaf too far
+//! left, and sees it by the target being behind all of it: it goes on to the leaf's successor, and
+//! if it is not that either, descends again, which by then leads it right. A separator is the first
+//! entry of the leaf right behind it and stays so. So the leaf that is found by "the last separator
+//! before the target" holds an entry before the target: a walk back needs no links.
+//!
+//! Keys are compared by eight bytes first, those behind what the [`Window`] says all begin with.
+//!
+//! # Threads
+//! Any number of readers; writers go one by one, by a lock of their own. No reader waits.
+//!
+//! # Soundness
+//! Nodes and entries lie in arenas that are dropped with the tree and not before; whoever holds an
+//! entry borrows the tree or shares it ([`EntryCursor`]). A pointer at level 1 is a leaf's and at
+//! other levels an inner node's: [`Inner::level`] never changes, and pointers are put in by
+//! [`Writer`] alone, which knows. Nodes are shared as soon as they can be reached, and all that
+//! changes in them since is atomic.
+
+use std::ptr::NonNull;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::atomic::{AtomicPtr, AtomicUsize};
+
+use terrace_env::sync::Mutex;
+use terrace_env::{MemoryGauge, MemoryLease};
+
+use crate::key::{self, KeySpaceId, SPACE_BYTES, Trailer};
+
+use super::arena::{Arena, Entry};
+use super::node::{FANOUT, HALF, Inner, Leaf, Page};
+
+/// More levels than a tree can have: with 7 children to a node, 7^16 leaves fit in no memory.
+const LEVELS_MAX: usize = 16;
+/// How many successors a reader looks at before it descends again.
+const HOPS_MAX: usize = 2;
+
+/// How many of the bytes that keys had in common so far may change.
+const DRIFT_BYTES: usize = 2;
+
+/// Which eight bytes of a full key are compared first: those behind what all keys are thought to
+/// begin with. Keys that begin otherwise are in order all the same, and only cost more to compare.
+#[derive(Clone, Debug)]
+pub(crate) struct Window {
+    common: Box<[u8]>,
+}
+
+impl Window {
+    /// For user keys of the default key space.
+    pub(crate) fn new() -> Self {
+        Self { common: KeySpaceId::DEFAULT.0.to_be_bytes().into() }
+    }
+
+    /// For full keys like those between these, or a little behind: in keys that grow, the last
+    /// bytes that all had in common change next. The key space does not.
+    pub(crate) fn between(first: &[u8], last: &[u8]) -> Self {
+        let common = first.iter().zip(last).take_while(|(a, b)| a == b).count();
+        let len = common.saturating_sub(DRIFT_BYTES).max(common.min(SPACE_BYTES));
+        Self { common: first[..len].into() }
+    }
+
+    /// A number that is in the order of the keys, where it differs.
+    pub(crate) fn prefix(&self, full_key: &[u8]) -> u64 {
+        let len = self.common.len();
+        match full_key.split_at_checked(len) {
+            Some((head, rest)) if head == &*self.common => prefix_of(rest),
+            _ if full_key < &*self.common => 0,
+            _ => u64::MAX,
+        }
+    }
+}
+
+/// The first eight bytes, with zeros where there are fewer.
+fn prefix_of(key: &[u8]) -> u64 {
+    if let Some(chunk) = key.first_chunk::<8>() {
+        return u64::from_be_bytes(*chunk);
+    }
+    let mut padded = [0; 8];
+    padded[..key.len()].copy_from_slice(key);
+    u64::from_be_bytes(padded)
+}
+
+/// An internal key that is looked for.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Target<'a> {
+    pub(super) prefix: u64,
+    pub(super) full_key: &'a [u8],
+    pub(super) trailer: Trailer,
+}
+
+/// What is put in.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct NewEntry<'a> {
+    pub(crate) space: KeySpaceId,
+    pub(crate) user_key: &'a [u8],
+    pub(crate) trailer: Trailer,
+    pub(crate) value: &'a [u8],
+}
+
+/// An ordered set of entries; see the [module](self).
+#[derive(Debug)]
+pub(crate) struct EntryTree {
+    root: AtomicPtr<Inner>,
+    window: Window,
+    len: AtomicUsize,
+    /// Bytes of the entries and of the nodes they needed.
+    bytes: AtomicUsize,
+    /// Owns all memory.
+    writer: Mutex<Writer>,
+}
+
+/// What only who inserts needs.
+#[derive(Debug)]
+struct Writer {
+    /// Apart from each other: nodes are gone through by every search, and lie densely.
+    nodes: Arena,
+    entries: Arena,
+    /// What an empty tree takes.
+    empty: usize,
+    /// The leaf that the last insertion was put at the end of, where the next one may go as well.
+    tail: Option<NonNull<Leaf>>,
+    lease: MemoryLease,
+}
+
+// SAFETY: `tail` points into `nodes`, which is the writer's; leaves may be used from any thread.
+unsafe impl Send for Writer {}
+
+impl EntryTree {
+    /// An empty tree. Its memory is counted by `gauge`.
+    pub(crate) fn new(gauge: &MemoryGauge, window: Window) -> Self {
+        let (mut nodes, entries) = (Arena::new(), Arena::new());
+        let leaf = nodes.put(Leaf::new(std::ptr::null_mut()));
+        let root = nodes.put(Inner::new(1, leaf.as_ptr().cast()));
+        let (empty, lease) = (nodes.used(), gauge.lease(nodes.reserved()));
+        Self {
+            root: AtomicPtr::new(root.as_ptr()),
+            window,
+            len: AtomicUsize::new(0),
+            bytes: AtomicUsize::new(0),
+            writer: Mutex::new(Writer { nodes, entries, empty, tail: None, lease }),
+        }
+    }
+
+    /// The number of entries.
+    pub(crate) fn len(&self) -> usize {
+        self.len.load(Relaxed)
+    }
+
+    /// The bytes that entries and nodes take; nothing while there is no entry.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes.load(Relaxed)
+    }
+
+    /// Puts entries in. No two entries of a tree may have the same internal key.
+    pub(crate) fn insert<'a>(&self, entries: impl IntoIterator<Item = NewEntry<'a>>) {
+        let mut writer = self.writer.lock();
+        let mut count = 0;
+        for new in entries {
+            let entry = writer.entries.entry(&new);
+            writer.insert(self, entry);
+            count += 1;
+        }
+        self.len.store(self.len() + count, Relaxed);
+        let Writer { nodes, entries, empty, lease, .. } = &mut *writer;
+        self.bytes.store(nodes.used() + entries.used() - *empty, Relaxed);
+        lease.resize(nodes.reserved() + entries.reserved());
+    }
+
+    /// The first entry at or behind an internal key: its own internal key and its value.
+    pub(crate) fn first_from(&self, internal_key: &[u8]) -> Option<(&[u8], &[u8])> {
+        let target = self.target(internal_key);
+        let entry = self.search(&target, |leaf| leaf.first_from(&target))?;
+        // SAFETY: what is returned borrows the tree, which owns the arena.
+        Some(unsafe { (entry.key(), entry.value()) })
+    }
+
+    /// The full keys that everything lies between.
+    pub(crate) fn ends(&self) -> Option<(&[u8], &[u8])> {
+        let first = self.first_page().entries[0]?;
+        let page = self.last_page();
+        let last = page.entries[page.len.checked_sub(1)?]?;
+        // SAFETY: what is returned borrows the tree, which owns the arena.
+        Some(unsafe { (key::split(first.key()).0, key::split(last.key()).0) })
+    }
+
+    fn target<'a>(&self, internal_key: &'a [u8]) -> Target<'a> {
+        let (full_key, trailer) = key::split(internal_key);
+        Target { prefix: self.window.prefix(full_key), full_key, trailer }
+    }
+
+    fn root(&self) -> &Inner {
+        // SAFETY: the root is an inner node in the arena.
+        unsafe { &*self.root.load(Acquire) }
+    }
+
+    /// The leaf that holds what is right behind the target (`inclusive`), or right before it.
+    fn descend(&self, target: &Target<'_>, inclusive: bool) -> &Leaf {
+        self.go_down(|inner| inner.child(target, inclusive))
+    }
+
+    fn go_down(&self, child: impl Fn(&Inner) -> *mut u8) -> &Leaf {
+        let mut inner = self.root();
+        while inner.level > 1 {
+            // SAFETY: above level 1 the children are inner nodes in the arena.
+            inner = unsafe { &*child(inner).cast() };
+        }
+        // SAFETY: at level 1 they are leaves in the arena.
+        unsafe { &*child(inner).cast() }
+    }
+
+    fn next_leaf(&self, leaf: &Leaf) -> Option<&Leaf> {
+        // SAFETY: a leaf's link is null or a leaf in the arena.
+        unsafe { leaf.next().cast::<Leaf>().as_ref() }
+    }
+
+    /// What `look` finds in the leaf of the target, or else in the first one behind that has it.
+    fn search<T>(&self, target: &Target<'_>, look: impl Fn(&Leaf) -> Option<T>) -> Option<T> {
+        loop {
+            let mut leaf = self.descend(target, true);
+            for _ in 0..=HOPS_MAX {
+                if let Some(found) = look(leaf) {
+                    return Some(found);
+                }
+                leaf = self.next_leaf(leaf)?;
+            }
+        }
+    }
+
+    fn first_page(&self) -> Page {
+        self.go_down(Inner::first_child).page(None, false).0
+    }
+
+    fn last_page(&self) -> Page {
+        let mut leaf = self.go_down(Inner::last_child);
+        while let Some(next) = self.next_leaf(leaf) {
+            leaf = next;
+        }
+        leaf.page(None, false).0
+    }
+
+    /// The page with the first entry behind the target, or at it, if not `strictly`.
+    fn page_from(&self, target: &Target<'_>, strictly: bool) -> Option<(Page, usize)> {
+        self.search(target, |leaf| {
+            let (page, rank) = leaf.page(Some(target), strictly);
+            (rank < page.len).then_some((page, rank))
+        })
+    }
+
+    /// The page with the last entry before the target.
+    fn page_before(&self, target: &Target<'_>) -> Option<(Page, usize)> {
+        let mut leaf = self.descend(target, false);
+        let (mut page, mut rank) = leaf.page(Some(target), false);
+        while rank == page.len
+            && let Some(next) = self.next_leaf(leaf)
+        {
+            let (next_page, next_rank) = next.page(Some(target), false);
+            if next_rank == 0 {
+                break;
+            }
+            (leaf, page, rank) = (next, next_page, next_rank);
+        }
+        Some((page, rank.checked_sub(1)?))
+    }
+}
+
+/// The way to where a target belongs, as only the writer can go it: nothing changes meanwhile.
+struct Path<'t> {
+    /// From the root down, with the number of separators before the target.
+    inners: [(&'t Inner, usize); LEVELS_MAX],
+    levels: usize,
+    leaf: &'t Leaf,
+    /// How many of the leaf's entries are before the target.
+    rank: usize,
+}
+
+impl<'t> Path<'t> {
+    fn find(tree: &'t EntryTree, target: &Target<'_>) -> Self {
+        let root = tree.root();
+        let (mut inners, mut levels) = ([(root, 0); LEVELS_MAX], 0);
+        let mut inner = root;
+        loop {
+            let (child, rank) = inner.place(target);
+            inners[levels] = (inner, rank);
+            levels += 1;
+            if inner.level == 1 {
+                // SAFETY: at level 1 the children are leaves in the arena.
+                let leaf: &Leaf = unsafe { &*child.cast() };
+                return Self { inners, levels, leaf, rank: leaf.rank(target) };
+            }
+            // SAFETY: above it they are inner nodes in the arena.
+            inner = unsafe { &*child.cast() };
+        }
+    }
+
+    fn inners(&self) -> &[(&'t Inner, usize)] {
+        &self.inners[..self.levels]
+    }
+}
+
+impl Writer {
+    fn insert(&mut self, tree: &EntryTree, entry: Entry) {
+        // SAFETY: the writer owns the arena, and the key is used within this function.
+        let target = tree.target(unsafe { entry.key() });
+        if let Some(leaf) = self.tail_for(&target) {
+            return leaf.insert(leaf.len(), target.prefix, entry);
+        }
+        loop {
+            let path = Path::find(tree, &target);
+            let (leaf, at_end) = (path.leaf, path.rank == path.leaf.len());
+            if !leaf.is_full() {
+                leaf.insert(path.rank, target.prefix, entry);
+                self.tail = at_end.then_some(NonNull::from(leaf));
+                return;
+            }
+            // Who appends leaves full nodes behind, not halves.
+            let appends = at_end && self.tail == Some(NonNull::from(leaf));
+            match path.inners().iter().rposition(|(inner, _)| !inner.is_full()) {
+                None => self.grow(tree),
+                Some(parent) if parent + 1 < path.levels => {
+                    self.split_inner(path.inners[parent], path.inners[parent + 1], appends);
+                }
+                Some(parent) if appends => {
+                    return self.append_leaf(path.inners[parent], leaf, target.prefix, entry);
+                }
+                Some(parent) => self.split_leaf(path.inners[parent], leaf),
+            }
+        }
+    }
+
+    /// The leaf of the last insertion, if the target goes to its end as well and there is room.
+    fn tail_for<'t>(&self, target: &Target<'_>) -> Option<&'t Leaf> {
+        // SAFETY: the tail is a leaf in the arena, which the writer owns, and is used by nobody but
+        // the insertion that asked.
+        let leaf: &'t Leaf = unsafe { self.tail?.as_ref() };
+        let (_, last) = leaf.ends()?;
+        if leaf.is_full() || last.order(target).is_gt() {
+            return None;
+        }
+        // SAFETY: a leaf's link is null or a leaf in the arena.
+        let next = unsafe { leaf.next().cast::<Leaf>().as_ref() };
+        let first_of_next = next.and_then(Leaf::ends).map(|(first, _)| first);
+        first_of_next.is_none_or(|first| first.order(target).is_gt()).then_some(leaf)
+    }
+
+    /// Puts a parent over the root.
+    fn grow(&mut self, tree: &EntryTree) {
+        let root = tree.root();
+        let above = Inner::new(root.level + 1, tree.root.load(Acquire).cast());
+        tree.root.store(self.nodes.put(above).as_ptr(), Release);
+    }
+
+    fn split_inner(&mut self, parent: (&Inner, usize), full: (&Inner, usize), appends: bool) {
+        let at_end = appends && full.1 == FANOUT;
+        let rank = if at_end { FANOUT - 1 } else { HALF };
+        let (upper, prefix, separator) = full.0.upper_part(rank);
+        let upper = self.nodes.put(upper).as_ptr().cast();
+        parent.0.insert(parent.1, prefix, separator, upper);
+        full.0.shrink(rank);
+    }
+
+    fn split_leaf(&mut self, parent: (&Inner, usize), full: &Leaf) {
+        let (upper, prefix, separator) = full.upper_part(HALF);
+        let upper = self.nodes.put(upper).as_ptr().cast();
+        full.set_next(upper);
+        parent.0.insert(parent.1, prefix, separator, upper);
+        full.shrink(HALF);
+    }
+
+    /// Puts an entry into a new leaf behind a full one.
+    fn append_leaf(&mut self, parent: (&Inner, usize), full: &Leaf, prefix: u64, entry: Entry) {
+        let leaf = Leaf::new(full.next());
+        leaf.insert(0, prefix, entry);
+        let leaf = self.nodes.put(leaf);
+        self.tail = Some(leaf);
+        full.set_next(leaf.as_ptr().cast());
+        parent.0.insert(parent.1, prefix, entry, leaf.as_ptr().cast());
+    }
+}
+
+/// Walks a tree's entries in order, forward and backward, a leaf at a time. Sees all that was in
+/// the tree when it was made, and perhaps more.
+#[derive(Debug)]
+pub(crate) struct EntryCursor {
+    tree: Arc<EntryTree>,
+    page: Page,
+    at: usize,
+}
+
+impl EntryCursor {
+    /// A cursor that stands nowhere until it seeks.
+    pub(crate) fn new(tree: Arc<EntryTree>) -> Self {
+        Self { tree, page: Page::EMPTY, at: 0 }
+    }
+
+    /// Moves to the first entry at or behind `target`, an internal key.
+    pub(crate) fn seek(&mut self, target: &[u8]) {
+        let found = self.tree.page_from(&self.tree.target(target), false);
+        self.stand(found);
+    }
+
+    /// Moves to the last entry before `target`, an internal key.
+    pub(crate) fn seek_before(&mut self, target: &[u8]) {
+        let found = self.tree.page_before(&self.tree.target(target));
+        self.stand(found);
+    }
+
+    pub(crate) fn seek_to_first(&mut self) {
+        let page = self.tree.first_page();
+        self.stand(Some((page, 0)));
+    }
+
+    pub(crate) fn seek_to_last(&mut self) {
+        let page = self.tree.last_page();
+        self.stand(page.len.checked_sub(1).map(|last| (page, last)));
+    }
+
+    pub(crate) fn next(&mut self) {
+        if self.at + 1 < self.page.len {
+            self.at += 1;
+        } else if let Some(last) = self.key() {
+            let found = self.tree.page_from(&self.tree.target(last), true);
+            self.stand(found);
+        }
+    }
+
+    pub(crate) fn prev(&mut self) {
+        if let Some(before) = self.at.checked_sub(1) {
+            self.at = before;
+        } else if let Some(first) = self.key() {
+            let found = self.tree.page_before(&self.tree.target(first));
+            self.stand(found);
+        }
+    }
+
+    /// The internal key it stands on, or `None` at the end.
+    pub(crate) fn key(&self) -> Option<&[u8]> {
+        // SAFETY: the tree, which owns the arena, is kept by this cursor.
+        Some(unsafe { self.entry()?.key() })
+    }
+
+    /// The value it stands on, or `None` at the end.
+    pub(crate) fn value(&self) -> Option<&[u8]> {
+        // SAFETY: the tree, which owns the arena, is kept by this cursor.
+        Some(unsafe { self.entry()?.value() })
+    }
+
+    fn entry(&self) -> Option<Entry> {
+        self.page.entries.get(self.at).copied().flatten()
+    }
+
+    fn stand(&mut self, found: Option<(Page, usize)>) {
+        (self.page, self.at) = found.unwrap_or((Page::EMPTY, 0));
+        self.page.entries.iter().flatten().for_each(|entry| entry.prefetch());
+    }
+}
