@@ -111,7 +111,7 @@ impl Tiered {
         let target = tree.runs(level).iter().find(|other| other.id == run);
         let met = target.map_or(&[][..], |target| target.overlapping(&hull));
         let segments = || sources.iter().flat_map(|(_, run)| &run.segments);
-        if met.is_empty() && are_apart(segments()) && !segments().any(|s| mostly_deletes(s)) {
+        if met.is_empty() && are_apart(segments()) && !segments().any(mostly_deletes) {
             let moves = sources.iter().flat_map(|(level, run)| {
                 let from = Place { level: *level as u8, run: run.id };
                 run.segments.iter().map(move |s| Move { part: part(s), from, to: Some(to) })

@@ -7,7 +7,7 @@
 //! | what is in a node, and how is it read while it is written | `node` |
 //! | how is an entry found, put in, gone on from | `tree` |
 //!
-//! Why a tree and not a skip list: `docs/decisions/0009-memtable-tree.md`.
+//! Why a tree and not a skip list: `docs/decisions/0010-memtable-tree.md`.
 
 mod arena;
 mod node;

@@ -197,7 +197,7 @@ mod tests {
     fn what_others_took_stands_beside_with_the_ratio() {
         let reference = Reference { rocksdb: 9.0, fjall: 7.2, leveldb: 7.34 };
         let text = run(Some(reference)).to_string();
-        let line = text.lines().rfind(|line| line.contains("readrandom")).unwrap();
+        let line = text.lines().rfind(|line| line.contains("| readrandom")).unwrap();
         let cells: Vec<_> = line.split('|').map(str::trim).collect();
         assert_eq!(cells, ["", "readrandom", "4.50", "9.00", "0.50", "7.20", "7.34", ""]);
         assert!(!run(None).to_string().contains("RocksDB"));
