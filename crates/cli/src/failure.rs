@@ -160,7 +160,9 @@ impl From<BenchError> for Failure {
             BenchError::Device(error) => error.into(),
             BenchError::Geometry(error) => Self::new(Kind::Usage, error.to_string()),
             BenchError::Host { path, source } => Self::path(&path, &source),
-            BenchError::Mismatch { .. } => Self::new(Kind::Corruption, error.to_string()),
+            BenchError::Mismatch { .. } | BenchError::Unclean(_) => {
+                Self::new(Kind::Corruption, error.to_string())
+            }
         }
     }
 }

@@ -75,6 +75,33 @@ fn the_sizes_of_the_reference_are_not_to_be_changed() {
     }
 }
 
+/// A 32nd of what is loaded when nothing is said.
+const SMALL_LOAD: [&str; 8] =
+    ["bench", "load", "--bytes", "250MB", "--drive", "312MB", "--zone-size", "2MiB"];
+
+#[test]
+fn a_small_drive_is_nearly_filled_and_what_it_holds_is_right() {
+    let place = Place::new();
+    let report = place.json(&[&SMALL_LOAD[..], &["--dir", "."]].concat());
+    assert_eq!(report["entries"], 250_000_000 / 1040, "{report}");
+    assert_eq!(report["check"]["problems"].as_array().map(Vec::len), Some(0), "{report}");
+    let memory = &report["memory"];
+    let bytes = |field: &str| memory[field].as_u64().unwrap_or_else(|| panic!("{report}"));
+    assert!(0 < bytes("peak") && bytes("peak") <= bytes("budget"), "{memory}");
+    assert!(report["steps"].as_u64() >= report["jobs"]["compaction"]["count"].as_u64());
+    assert!(report["step_seconds_max"].as_f64().unwrap() > 0.0, "{report}");
+    assert_eq!(std::fs::read_dir(place.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn a_load_that_does_not_fit_its_drive_says_so() {
+    let place = Place::new();
+    let words = ["bench", "load", "--bytes", "64MB", "--drive", "32MB", "--zone-size", "1MiB"];
+    place.fails(4, &words);
+    place.fails(2, &["bench", "load", "--drive", "0"]);
+    place.fails(2, &["bench", "load", "readrandom"]);
+}
+
 #[test]
 fn a_wrong_command_line_is_exit_code_2() {
     let place = Place::new();

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::path::PathBuf;
 
+use terrace_fs::Problem;
 use terrace_zone::{DeviceError, GeometryError};
 
 use super::entries::Wrong;
@@ -28,6 +29,9 @@ pub enum BenchError {
         /// What the system said.
         source: std::io::Error,
     },
+    /// The store that was left is not sound.
+    #[error("expected a clean store, found {} problems: {}", .0.len(), list(.0))]
+    Unclean(Vec<Problem>),
     /// The store answered, and wrongly.
     #[error("{mix}: entry {number}: {defect}")]
     Mismatch {
@@ -80,4 +84,10 @@ impl fmt::Display for Defect {
             }
         }
     }
+}
+
+/// The first few.
+fn list(problems: &[Problem]) -> String {
+    let first = problems.iter().take(5).map(ToString::to_string);
+    first.collect::<Vec<_>>().join("; ")
 }

@@ -9,6 +9,8 @@
 //! | [`Place`] | where the store is: memory, a drive's image, a directory |
 //! | `client` | one thread's operations, timed one by one, every answer verified |
 //! | `meter` | wall-clock and processor time of the whole process |
+//! | [`Load`] | fills a drive nearly, at random, and sees what becomes of it |
+//! | `background` | how long the engine's jobs take |
 //! | [`Bench`] | carries mixes out, [`Measurement`] is what comes of one |
 //! | [`Reference`] | what other engines take for the same work |
 //!
@@ -17,10 +19,12 @@
 //! it (a copy and a comparison of each value). It does not simulate: on the simulated runner there
 //! is no processor time to measure.
 
+mod background;
 mod client;
 mod entries;
 mod error;
 mod ledger;
+mod load;
 mod measurement;
 mod meter;
 mod mix;
@@ -30,9 +34,11 @@ mod plan;
 mod reference;
 mod series;
 
+pub use background::{JobTimes, Jobs};
 pub use entries::{Entries, KEY_SIZE_MIN, VALUE_SIZE_MAX, VALUE_SIZE_MIN, Wrong};
 pub use error::{BenchError, Defect};
 pub use ledger::Ledger;
+pub use load::{Load, LoadWatch, Loaded, Phase};
 pub use measurement::{Latency, Measurement, Settled};
 pub use mix::{Mix, UnknownMix};
 pub use order::Order;

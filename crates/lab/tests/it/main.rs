@@ -6,4 +6,5 @@ mod cuts;
 mod drives;
 mod flips;
 mod linearizability;
+mod load;
 mod model;

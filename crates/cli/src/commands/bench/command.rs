@@ -9,6 +9,7 @@ use terrace_lab::bench::{
 };
 
 use super::conditions::{Compress, Conditions, Medium};
+use super::load::Load;
 use super::report::{Report, Run};
 use crate::commands::under::Under;
 use crate::failure::{Failure, Kind};
@@ -20,7 +21,10 @@ const READS: u64 = 1_000_000;
 
 /// Measure what operations cost on this machine; every value that is read is verified.
 #[derive(clap::Args)]
+#[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct Bench {
+    #[command(subcommand)]
+    other: Option<Other>,
     /// What to measure, in this order [default: all]: fillseq, fillrandom, overwrite, readrandom,
     /// readmissing, readseq, seekrandom, readwhilewriting, deleterandom, fillrandom2, fillsync
     #[arg(value_name = "MIX")]
@@ -75,10 +79,19 @@ pub(crate) struct Bench {
     under: Under,
 }
 
+/// What is measured apart from mixes.
+#[derive(clap::Subcommand)]
+enum Other {
+    Load(Load),
+}
+
 impl Bench {
     pub(crate) fn run(&self, output: &Output) -> Result<(), Failure> {
         if cfg!(debug_assertions) {
             output.note("warning: built with debug assertions: not to be compared with anything");
+        }
+        if let Some(Other::Load(load)) = &self.other {
+            return load.run(output);
         }
         let mut runs = Vec::new();
         for size in self.sizes()? {
@@ -131,10 +144,7 @@ impl Bench {
             return Ok(Reference::SIZES.to_vec());
         }
         let entries = within("count", self.count, 1, u64::from(u32::MAX))?;
-        let (key_min, key_max) = (KEY_SIZE_MIN as u64, KEY_BYTES_MAX as u64);
-        let key_size = within("key size", self.key_size.0, key_min, key_max)? as usize;
-        let (value_min, value_max) = (VALUE_SIZE_MIN as u64, VALUE_SIZE_MAX as u64);
-        let value_size = within("value size", self.value_size.0, value_min, value_max)? as usize;
+        let (key_size, value_size) = (key_size(self.key_size)?, value_size(self.value_size)?);
         Ok(vec![Size { entries, key_size, value_size }])
     }
 
@@ -165,6 +175,18 @@ impl Bench {
             Medium::Directory => Place::Directory { dir },
         }
     }
+}
+
+/// A size that keys can have.
+pub(super) fn key_size(size: ByteCount) -> Result<usize, Failure> {
+    let (min, max) = (KEY_SIZE_MIN as u64, KEY_BYTES_MAX as u64);
+    Ok(within("key size", size.0, min, max)? as usize)
+}
+
+/// A size that values can have.
+pub(super) fn value_size(size: ByteCount) -> Result<usize, Failure> {
+    let (min, max) = (VALUE_SIZE_MIN as u64, VALUE_SIZE_MAX as u64);
+    Ok(within("value size", size.0, min, max)? as usize)
 }
 
 fn within(what: &str, got: u64, least: u64, most: u64) -> Result<u64, Failure> {

@@ -89,7 +89,10 @@ impl Run {
         for measurement in &self.measurements {
             let mix = measurement.mix;
             if let Some(writes) = measurement.writes_beside {
-                writeln!(f, "{mix}: {} writes beside the reads", HumanCount(writes))?;
+                let operations = measurement.operations as f64;
+                let each = measurement.processor_micros * operations / (operations + writes as f64);
+                let (writes, each) = (HumanCount(writes), figure(each));
+                writeln!(f, "{mix}: {writes} writes beside; {each} us for each read or write")?;
             }
             let Some(settled) = &measurement.settled else { continue };
             let (wa, space) = (&settled.write_amplification, settled.space_amplification);

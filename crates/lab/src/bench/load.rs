@@ -1,0 +1,194 @@
+//! A random load that nearly fills a drive: does it end, cleanly, within its memory, and how long
+//! does a writer ever wait?
+//!
+//! 1. *load*: one writer puts all entries, each once, in random order, as fast as it is let;
+//! 2. *settle*: until no flush and no compaction is due; then the store is closed;
+//! 3. *check*: every structure and checksum of the files;
+//! 4. *read*: the store is opened again, and every entry is read in order and verified.
+//!
+//! Runs on threads, where the time is the machine's, and on the simulated runner, where waits are
+//! the same every time.
+
+use std::sync::Arc;
+
+use serde::Serialize;
+use terrace::{Db, Durability, FormatOptions, MemoryStats, Options, Stats, WriteAmplification};
+use terrace_env::ByteCount;
+use terrace_fs::{CheckReport, Fs};
+use terrace_zone::Device;
+
+use super::background::{Background, Jobs};
+use super::client::{Client, World};
+use super::entries::Entries;
+use super::error::{BenchError, Defect};
+use super::ledger::Ledger;
+use super::measurement::Latency;
+use super::meter::{self, Meter};
+use super::mix::Mix;
+use super::order::Order;
+use super::plan::Size;
+
+/// How many operations lie between two calls to whoever watches.
+const WATCH_EVERY: u64 = 1024;
+
+/// What is loaded.
+#[derive(Clone, Debug)]
+pub struct Load {
+    /// The entries.
+    pub size: Size,
+    /// The seed of values and order.
+    pub seed: u64,
+    /// How the store is opened.
+    pub options: Options,
+}
+
+/// What a load is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Phase {
+    /// Putting, in entries.
+    Load,
+    /// Waiting for the jobs; there is no telling how far they are.
+    Settle,
+    /// Checking the files, in bytes.
+    Check,
+    /// Reading, in entries.
+    Read,
+}
+
+/// Whoever watches is told what goes on, how much of it is done, and how much there is to do.
+pub type LoadWatch<'a> = &'a mut dyn FnMut(Phase, u64, u64);
+
+/// What came of a load.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Loaded {
+    /// Entries that were put, and verified at the end.
+    pub entries: u64,
+    /// Bytes of their keys and values.
+    pub bytes: ByteCount,
+    /// Seconds until the last put had returned.
+    pub load_seconds: f64,
+    /// Seconds until the jobs had nothing more to do.
+    pub settle_seconds: f64,
+    /// Seconds until the store was open again.
+    pub reopen_seconds: f64,
+    /// Seconds that reading everything took.
+    pub read_seconds: f64,
+    /// Processor microseconds per put, of all threads, up to the end of settling.
+    pub processor_micros: f64,
+    /// How long puts took.
+    pub latency: Latency,
+    /// Seconds of the longest wait of a writer for jobs or space, as the engine counts them.
+    pub stall_seconds_max: f64,
+    /// Seconds of all of them.
+    pub stall_seconds: f64,
+    /// Seconds that writers were held back a little at a time.
+    pub delay_seconds: f64,
+    /// Instalments of compactions: what is merged and committed at once.
+    pub steps: u64,
+    /// Seconds that the slowest of these took.
+    pub step_seconds_max: f64,
+    /// Flushes, and compactions as a whole.
+    pub jobs: Jobs,
+    /// Bytes written to the drive per byte of keys and values.
+    pub write_amplification: WriteAmplification,
+    /// Bytes of the drive that hold something, live or dead, per byte of entries.
+    pub space_amplification: f64,
+    /// What the engine may hold in memory, and what it held, when all was settled and at most.
+    pub memory: MemoryStats,
+    /// The most that the process held from the start of the load to the end of settling, where the
+    /// system says. A drive in memory is part of it, and so is the ledger: four bytes an entry.
+    pub process_peak: Option<ByteCount>,
+    /// What was checked of the files.
+    pub check: CheckReport,
+}
+
+impl Load {
+    /// Loads a drive; whatever was on it is lost.
+    pub fn run(&self, drive: &Arc<dyn Device>, watch: LoadWatch<'_>) -> Result<Loaded, BenchError> {
+        let db =
+            Db::create_device(Arc::clone(drive), &FormatOptions::default(), self.options.clone())?;
+        let Size { entries: count, key_size, value_size } = self.size;
+        let entries = Arc::new(Entries::new(self.seed, key_size, value_size));
+        let ledger = Arc::new(Ledger::new(count));
+        let background = Arc::new(Background::default());
+        db.listen(Arc::clone(&background) as _);
+        meter::forget_peak_memory();
+        let meter = Meter::start();
+        let mut world = World { db, entries, ledger };
+
+        let latency = self.put_all(&world, watch)?;
+        let loaded = meter.spent();
+        watch(Phase::Settle, 0, 1);
+        world.db.settle()?;
+        let settled = meter.spent();
+        let (stats, process_peak) = (world.db.stats(), meter::peak_memory());
+        world.db.clone().close()?;
+
+        let check = Fs::check_watched(Arc::clone(drive), &mut |done, total| {
+            watch(Phase::Check, done.0, total.0);
+        });
+        let check = check.map_err(terrace::Error::from)?;
+        if !check.is_clean() {
+            return Err(BenchError::Unclean(check.problems));
+        }
+        let opening = Meter::start();
+        world.db = Db::open_device(Arc::clone(drive), self.options.clone())?;
+        let opened = opening.spent();
+        read_all(&world, watch)?;
+        let read = opening.spent();
+        world.db.close()?;
+
+        let seconds = |nanos: u64| nanos as f64 / 1e9;
+        let Stats { space, write_amplification, .. } = stats;
+        let used = space.live.0 + space.dead.0 + space.pinned.0;
+        let bytes = ByteCount(self.size.bytes());
+        Ok(Loaded {
+            entries: count,
+            bytes,
+            load_seconds: loaded.wall.as_secs_f64(),
+            settle_seconds: (settled.wall - loaded.wall).as_secs_f64(),
+            reopen_seconds: opened.wall.as_secs_f64(),
+            read_seconds: (read.wall - opened.wall).as_secs_f64(),
+            processor_micros: settled.processor.as_secs_f64() * 1e6 / count.max(1) as f64,
+            latency,
+            stall_seconds_max: seconds(stats.stall_nanos_max),
+            stall_seconds: seconds(stats.stall_nanos),
+            delay_seconds: seconds(stats.delay_nanos),
+            steps: stats.compaction_steps,
+            step_seconds_max: seconds(stats.compaction_step_nanos_max),
+            jobs: background.jobs(),
+            write_amplification,
+            space_amplification: used as f64 / bytes.0.max(1) as f64,
+            memory: stats.memory,
+            process_peak,
+            check,
+        })
+    }
+
+    fn put_all(&self, world: &World, watch: LoadWatch<'_>) -> Result<Latency, BenchError> {
+        let count = self.size.entries;
+        let order = Order::seeded(self.seed, count);
+        let mut client = Client::new(world, Mix::FillRandom);
+        for place in 0..count {
+            client.put(order.at(place), Durability::Buffered)?;
+            if place % WATCH_EVERY == 0 {
+                watch(Phase::Load, place, count);
+            }
+        }
+        Ok(Latency::of(&client.into_latencies()))
+    }
+}
+
+fn read_all(world: &World, watch: LoadWatch<'_>) -> Result<(), BenchError> {
+    let (mix, expected) = (Mix::ReadSeq, world.ledger.held());
+    let found = Client::new(world, mix).scan_all(&mut |count| {
+        if count % WATCH_EVERY == 0 {
+            watch(Phase::Read, count, expected);
+        }
+    })?;
+    if found == expected {
+        return Ok(());
+    }
+    Err(BenchError::Mismatch { mix, number: found, defect: Defect::Count(expected, found) })
+}

@@ -1,0 +1,48 @@
+//! A drive nearly filled in random order, a 32nd of the size that `terrace bench load` has, in
+//! simulated time: the waits of writers are those of the engine, and not of the machine.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use terrace::Options;
+use terrace_env::{ByteCount, Time, runner};
+use terrace_lab::bench::{Load, Loaded, Size};
+use terrace_zone::emulator::{Command, Progress, Timing};
+use terrace_zone::{Device, Emulator, Geometry};
+
+/// A drive that carries out one request after the other: 150 MB a second, and a tenth of a
+/// millisecond for each.
+#[derive(Default)]
+struct Serial {
+    free: Time,
+}
+
+impl Timing for Serial {
+    fn submit(&mut self, now: Time, _: u64, command: &Command) -> Progress {
+        let bytes = command.blocks * 4096;
+        let start = self.free.max(now);
+        self.free = start + Duration::from_micros(100) + Duration::from_nanos(bytes * 1000 / 150);
+        Progress::Decided { start, end: self.free }
+    }
+}
+
+fn load() -> Loaded {
+    let geometry = Geometry::uniform(ByteCount::mib(2), 312_000_000 / (2 << 20));
+    let options = Options::fitting(geometry.capacity());
+    let drive = Emulator::in_memory(geometry, 1).expect("a usual geometry");
+    drive.set_timing(Some(Box::<Serial>::default()));
+    let size = Size { entries: 250_000_000 / 1040, key_size: 16, value_size: 1024 };
+    let drive: Arc<dyn Device> = Arc::new(drive);
+    let load = Load { size, seed: 1, options };
+    runner::simulate(1, || load.run(&drive, &mut |_, _, _| ())).expect("a load that fits")
+}
+
+#[test]
+fn a_random_load_ends_within_its_memory_and_no_put_waits_longer_than_a_compaction_step() {
+    let loaded = load();
+    println!("{loaded:#?}");
+    assert!(loaded.check.is_clean());
+    assert!(loaded.memory.peak <= loaded.memory.budget, "{loaded:?}");
+    let (wait, step) = (loaded.latency.max / 1e6, loaded.step_seconds_max);
+    assert!(step > 0.0 && wait <= step, "a put waited {wait} s, a step took {step} s: {loaded:?}");
+}
