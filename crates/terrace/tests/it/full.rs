@@ -59,10 +59,16 @@ fn cycles(zones: u32, cycles: u32, options: &Options) -> Vec<u32> {
 
 #[test]
 fn a_full_device_is_emptied_and_filled_again() {
-    runner::simulate(1, || {
-        let filled = cycles(64, 3, &options());
-        assert!(filled.iter().all(|&count| count > filled[0] * 6 / 10), "{filled:?}");
-    });
+    for system in System::all() {
+        let figures = options().system.expect("a system with figures");
+        let system = System { row: system.row, ..figures };
+        let options = Options { system: Some(system), ..options() };
+        runner::simulate(1, || {
+            let filled = cycles(64, 3, &options);
+            let evenly = filled.iter().all(|&count| count > filled[0] * 6 / 10);
+            assert!(evenly, "{system}: {filled:?}");
+        });
+    }
 }
 
 #[test]
