@@ -20,6 +20,7 @@ use crate::batch::{FrozenBatch, HEADER_BYTES};
 use crate::key::SPACE_BYTES;
 use crate::{Error, KeySpaceId};
 
+pub use crate::key::prefix_end;
 pub use crate::table::{
     BlockEntries, DataBlock, FilterFigures, IndexEntry, IndexWalk, Part, Properties, RangeRecord,
     TableFile,

@@ -151,7 +151,8 @@ pub(crate) fn successor(full_key: &[u8]) -> Vec<u8> {
 }
 
 /// The first byte string behind all that begin with `prefix`, or `None` if there is none.
-pub(crate) fn prefix_end(prefix: &[u8]) -> Option<Vec<u8>> {
+#[must_use]
+pub fn prefix_end(prefix: &[u8]) -> Option<Vec<u8>> {
     let kept = prefix.iter().rposition(|&byte| byte != 0xff)?;
     let mut end = prefix[..=kept].to_vec();
     end[kept] += 1;

@@ -10,13 +10,13 @@ use terrace::Bounds;
 pub(crate) struct Range {
     /// Begin at this key
     #[arg(long)]
-    from: Option<OsString>,
+    pub(crate) from: Option<OsString>,
     /// End before this key
     #[arg(long)]
-    to: Option<OsString>,
+    pub(crate) to: Option<OsString>,
     /// Only keys that begin like this
     #[arg(long, conflicts_with_all = ["from", "to"])]
-    prefix: Option<OsString>,
+    pub(crate) prefix: Option<OsString>,
 }
 
 impl Range {

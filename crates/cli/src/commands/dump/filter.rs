@@ -4,9 +4,10 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 
 use terrace_lsm::KeySpaceId;
-use terrace_lsm::inspect::{FullKey, Role};
+use terrace_lsm::inspect::{FullKey, Role, prefix_end};
 
 use crate::commands::entry::parse_hex;
+use crate::commands::range::Range;
 use crate::failure::{Failure, Kind};
 
 /// Keys, as one types them.
@@ -15,15 +16,8 @@ pub(crate) struct KeyFilter {
     /// Only entries of this key
     #[arg(long, conflicts_with_all = ["from", "to", "prefix"])]
     key: Option<OsString>,
-    /// Only entries from this key on
-    #[arg(long)]
-    from: Option<OsString>,
-    /// Only entries before this key
-    #[arg(long)]
-    to: Option<OsString>,
-    /// Only entries whose keys begin like this
-    #[arg(long, conflicts_with_all = ["from", "to"])]
-    prefix: Option<OsString>,
+    #[command(flatten)]
+    range: Range,
     /// The keys above are given as hexadecimal digits
     #[arg(long)]
     hex: bool,
@@ -47,8 +41,8 @@ impl KeyFilter {
             let text = text.as_ref().map(|text| text.as_bytes());
             text.map(|text| if self.hex { parse_hex(text) } else { Ok(text.to_vec()) }).transpose()
         };
-        let (key, prefix) = (bytes(&self.key)?, bytes(&self.prefix)?);
-        let (from, to) = (bytes(&self.from)?, bytes(&self.to)?);
+        let (key, prefix) = (bytes(&self.key)?, bytes(&self.range.prefix)?);
+        let (from, to) = (bytes(&self.range.from)?, bytes(&self.range.to)?);
         let none = key.is_none() && prefix.is_none() && from.is_none() && to.is_none();
         if none && self.space.is_none() {
             return Ok(Wanted::All);
@@ -60,12 +54,7 @@ impl KeyFilter {
                 Wanted::Range(space, key, Some(end))
             }
             (None, Some(prefix)) => {
-                let kept = prefix.iter().rposition(|&byte| byte != 0xff);
-                let end = kept.map(|kept| {
-                    let mut end = prefix[..=kept].to_vec();
-                    end[kept] += 1;
-                    end
-                });
+                let end = prefix_end(&prefix);
                 Wanted::Range(space, prefix, end)
             }
             (None, None) => Wanted::Range(space, from.unwrap_or_default(), to),
