@@ -7,11 +7,14 @@ use std::fmt;
 use std::num::NonZeroU32;
 use std::str::FromStr;
 
+use serde::{Deserialize, Serialize};
+
 use super::quantity::ParseQuantityError;
 use super::{Rate, Span};
 
 /// What shrinks together with the sizes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum ScaleMode {
     /// Mechanical delays, page and program times, overheads; bandwidths stay. Moving an n-th of
     /// the data then takes an n-th of the time, positioning included: for write-bound experiments.

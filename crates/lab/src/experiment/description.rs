@@ -1,0 +1,125 @@
+//! [`Experiment`]: the file.
+
+use serde::{Deserialize, Serialize};
+use terrace_zone::timing::{ScaleMode, Size, Span};
+
+use super::{Claim, Plot};
+
+/// What is run, and what is drawn.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Experiment {
+    /// What it shows, in a line.
+    pub title: String,
+    /// The publication, and the place in it.
+    pub source: String,
+    /// What is done as in the paper, what otherwise, and why.
+    pub about: String,
+    /// What shrinks at a smaller scale: see [`ScaleMode`].
+    #[serde(default)]
+    pub scale_by: ScaleMode,
+    /// The drive: a name or a path, as [`Drive::find`](terrace_zone::timing::Drive::find) takes it.
+    pub drive: String,
+    /// How much of the drive the store has: its outer zones. `None`: all.
+    pub space: Option<Size>,
+    /// How the store is opened.
+    #[serde(default)]
+    pub store: StoreDescription,
+    /// The systems, in the text form of [`System`](terrace::System).
+    pub systems: Vec<String>,
+    /// What is done, one after the other, on one store.
+    #[serde(rename = "phase")]
+    pub phases: Vec<PhaseDescription>,
+    /// Settings under which every system is run; none: as it stands.
+    #[serde(default, rename = "variant")]
+    pub variants: Vec<Variant>,
+    /// How often a sample is taken, in time of the full drive.
+    pub sample_every: Span,
+    /// What is drawn.
+    #[serde(default, rename = "plot")]
+    pub plots: Vec<Plot>,
+    /// What the paper says.
+    #[serde(default, rename = "claim")]
+    pub claims: Vec<Claim>,
+}
+
+/// How a store is opened; what is not said is the default of [`Options`](terrace::Options).
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StoreDescription {
+    /// [`Options::memtable_size`](terrace::Options::memtable_size).
+    pub memtable_size: Option<Size>,
+    /// [`Options::memtables_max`](terrace::Options::memtables_max).
+    pub memtables_max: Option<usize>,
+    /// [`Options::block_size`](terrace::Options::block_size).
+    pub block_size: Option<Size>,
+    /// [`Options::filter_bits`](terrace::Options::filter_bits).
+    pub filter_bits: Option<u8>,
+    /// [`Options::memory`](terrace::Options::memory).
+    pub memory: Option<Size>,
+    /// Whether every write waits for the medium.
+    pub synced: Option<bool>,
+    /// Where the log is.
+    pub log: Option<LogPlace>,
+}
+
+/// Where the write-ahead log is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LogPlace {
+    /// On the drive, where it costs what it costs.
+    #[default]
+    Drive,
+    /// As if on a device of its own, which takes no time: its requests are not timed, and its zones
+    /// are not counted.
+    Elsewhere,
+}
+
+/// What clients do, one kind of workload.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PhaseDescription {
+    /// What it is called; `None`: as its workload.
+    pub name: Option<String>,
+    /// `fillrandom`, `ycsb-a` and so on.
+    pub workload: String,
+    /// How many operations, of all clients.
+    pub operations: u64,
+    /// How many records there are to choose from; `None`: what the phases before have left, or as
+    /// many as operations.
+    pub records: Option<u64>,
+    /// Bytes of a key.
+    pub key_size: Option<usize>,
+    /// Bytes of values: a number or a distribution, as [`Sizes`](crate::workload::Sizes) reads it.
+    pub value_size: Option<String>,
+    /// How a record is chosen, where not as the workload has it.
+    pub chooser: Option<String>,
+    /// How many clients there are at once; `None`: one.
+    pub clients: Option<u32>,
+    /// Whether figures are taken of it; `false` for what only fills the store.
+    #[serde(default = "yes")]
+    pub measured: bool,
+    /// Whether it ends when no flush and no compaction is due any more, and not with the last
+    /// operation.
+    #[serde(default)]
+    pub settle: bool,
+}
+
+fn yes() -> bool {
+    true
+}
+
+/// What is different in one setting; it is laid over the experiment.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Variant {
+    /// What it is called.
+    pub name: String,
+    /// Instead of the experiment's.
+    pub space: Option<Size>,
+    /// What is given here counts instead of the experiment's.
+    #[serde(default)]
+    pub store: StoreDescription,
+    /// The number of operations of all phases, multiplied.
+    pub operations_factor: Option<f64>,
+}

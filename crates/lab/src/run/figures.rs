@@ -1,0 +1,75 @@
+//! [`Figures`]: what every run is judged by.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// The figures of a phase of a run. Times are device time, and those of the full drive: where the
+/// scale shrinks delays and data together, what a run took is multiplied by it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Figures {
+    /// Operations of clients per second.
+    pub kv_per_second: f64,
+    /// Seconds that the phase took.
+    pub seconds: f64,
+    /// Seconds that the drive's mechanism worked, by cause and `idle`; they add up to `seconds`.
+    pub seconds_by_cause: BTreeMap<String, f64>,
+    /// Seconds that requests waited for others before the drive began to serve them, by cause,
+    /// summed over requests.
+    pub queued_by_cause: BTreeMap<String, f64>,
+    /// Seconds that the drive took to serve requests, by cause, summed over requests.
+    pub service_by_cause: BTreeMap<String, f64>,
+    /// Bytes written per byte of keys and values.
+    pub write_amplification: Amplification,
+    /// Bytes that were read for clients per byte of keys and values that they got; `None` where
+    /// they read nothing.
+    pub read_amplification: Option<f64>,
+    /// Bytes that count, per byte of zones that hold anything.
+    pub space_efficiency: SpaceEfficiency,
+    /// The most zones that held anything.
+    pub zones_peak: u64,
+    /// Sorted runs in the tree, on average over time.
+    pub runs_average: f64,
+    /// Tables that a point read searched, on average; `None` where there was none.
+    pub tables_per_get: Option<f64>,
+    /// The longest that an operation of a client took.
+    pub stall_worst_seconds: f64,
+    /// What operations took, by percentile: `p50`, `p90`, `p99`, `p99.9`, `max`.
+    pub latency_seconds: BTreeMap<String, f64>,
+    /// A hash over every request to the drive with its times, as sixteen hexadecimal digits.
+    pub trace_hash: String,
+}
+
+/// Bytes written to the drive per byte of keys and values that clients wrote, by cause.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Amplification {
+    /// The write-ahead log.
+    pub log: f64,
+    /// Memtables into tables.
+    pub flush: f64,
+    /// Tables merged into tables.
+    pub compaction: f64,
+    /// What was moved out of zones that are to be reset.
+    pub reclaim: f64,
+    /// Journal and superblock.
+    pub metadata: f64,
+    /// What the device wrote per byte that it was given: 1 for zoned devices.
+    pub device: f64,
+    /// All of it.
+    pub total: f64,
+}
+
+/// Space that counts, over the bytes of zones that hold anything.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct SpaceEfficiency {
+    /// Bytes of tables that are referenced, at the end.
+    pub valid_end: f64,
+    /// The same, on average over time.
+    pub valid_average: f64,
+    /// Bytes of the newest versions of records, at the end.
+    pub live_end: f64,
+    /// The same, on average over time.
+    pub live_average: f64,
+    /// The same, at the worst once a tenth of the operations is done.
+    pub live_worst: f64,
+}

@@ -1,0 +1,48 @@
+//! [`Outcome`]: what came of a phase of a run.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Figures, Sample, ZoneShare};
+
+/// What came of a phase of a run. All but `cost` is the same for the same inputs on every machine.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Outcome {
+    /// The experiment: `geardb/fig3`.
+    pub experiment: String,
+    /// The system, as the experiment has it.
+    pub system: String,
+    /// The variant, where there are several.
+    pub variant: Option<String>,
+    /// The phase.
+    pub phase: String,
+    /// The scale: `1/64`.
+    pub scale: String,
+    /// The seed.
+    pub seed: u64,
+    /// What it is judged by.
+    #[serde(flatten)]
+    pub figures: Figures,
+    /// Taken at even times.
+    pub samples: Vec<Sample>,
+    /// Zones of tables that held anything at the end, by number.
+    pub zones: Vec<ZoneShare>,
+    /// What it took to find this out.
+    pub cost: Cost,
+}
+
+/// What a run took of the machine it ran on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Cost {
+    /// Processor seconds of the thread that ran it.
+    pub processor_seconds: f64,
+    /// Gigabytes that the drive moved, read and written.
+    pub gigabytes_moved: f64,
+}
+
+impl Cost {
+    /// Processor seconds per gigabyte moved.
+    #[must_use]
+    pub fn seconds_per_gigabyte(&self) -> f64 {
+        if self.gigabytes_moved > 0.0 { self.processor_seconds / self.gigabytes_moved } else { 0.0 }
+    }
+}

@@ -1,0 +1,43 @@
+//! [`Sample`]: how things stand, taken at even times.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// What happened since the sample before, and how things stand. Times are those of the full drive;
+/// sizes, counts of operations and zones are of the scaled one.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Sample {
+    /// Seconds since the phase began.
+    pub seconds: f64,
+    /// Operations of clients since the phase began.
+    pub operations: u64,
+    /// What can be drawn, by name:
+    ///
+    /// | name | meaning |
+    /// |---|---|
+    /// | `kv_per_second` | operations of clients, in the interval |
+    /// | `read_mib_per_second`, `write_mib_per_second` | what the drive moved, in the interval |
+    /// | `CAUSE_share` | share of the interval that the mechanism worked for this cause |
+    /// | `valid_share` | referenced table bytes over the store's space |
+    /// | `used_share` | bytes of zones that hold anything over the store's space |
+    /// | `valid_efficiency`, `live_efficiency` | as in [`SpaceEfficiency`][efficiency] |
+    /// | `zones` | zones that hold anything |
+    /// | `runs` | sorted runs in the tree |
+    /// | `flushes`, `compactions` | jobs under way |
+    /// | `write_amplification` | since the phase began |
+    ///
+    /// [efficiency]: super::SpaceEfficiency
+    pub values: BTreeMap<String, f64>,
+}
+
+/// A zone that holds anything, at the end of a phase.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ZoneShare {
+    /// Its number.
+    pub zone: u32,
+    /// Referenced bytes per byte of its capacity.
+    pub valid: f64,
+    /// Written bytes per byte of its capacity.
+    pub written: f64,
+}
