@@ -33,6 +33,13 @@ pub struct Fs {
     pub(crate) background: Mutex<Option<terrace_env::runner::JoinHandle<()>>>,
 }
 
+impl std::fmt::Debug for Fs {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { volume, access, .. } = self;
+        f.debug_struct("Fs").field("uuid", &volume.uuid).field("access", access).finish()
+    }
+}
+
 impl Fs {
     /// The store's identity.
     #[must_use]

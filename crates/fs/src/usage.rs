@@ -5,11 +5,12 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use terrace_env::store::{FileKind, SpaceInfo, StoreError};
-use terrace_env::{ByteCount, ZoneId};
+use terrace_env::{ByteCount, FileId, ZoneId};
+use terrace_policy::{ExtentView, ZoneView, ZonesSource, ZonesView};
 use terrace_zone::{Device, ZoneState, ZoneType};
 
 use crate::catalog::Extent;
-use crate::space::{Allocator, Condition};
+use crate::space::{Allocator, Condition, Zone};
 use crate::{BLOCK, Fs, block};
 
 /// What a zone is for.
@@ -80,6 +81,32 @@ pub(crate) fn space_info(space: &Allocator) -> SpaceInfo {
 struct Contents {
     levels: BTreeMap<Option<u8>, u64>,
     has_log: bool,
+}
+
+/// Walks these files alone, a part of them at a time.
+impl ZonesSource for Fs {
+    fn placed(&self, files: &[FileId]) -> ZonesView {
+        let mut extents = Vec::with_capacity(files.len() + files.len() / 8);
+        self.volume.for_files(files, |file, record| {
+            let of_file = record.extents.extents().map(|extent| ExtentView {
+                file,
+                zone: extent.zone,
+                size: bytes(extent.blocks.into()),
+            });
+            extents.extend(of_file);
+        });
+        let mut held: Vec<ZoneId> = extents.iter().map(|extent| extent.zone).collect();
+        held.sort_unstable();
+        held.dedup();
+        let of_zone = |zone, counts: Zone| ZoneView {
+            zone,
+            capacity: bytes(counts.capacity.into()),
+            written: bytes(counts.written.into()),
+        };
+        let counts = self.volume.space.counts(&held);
+        let zones = held.into_iter().zip(counts).map(|(zone, counts)| of_zone(zone, counts));
+        ZonesView::new(zones.collect(), extents)
+    }
 }
 
 impl Fs {

@@ -47,7 +47,9 @@ pub struct Choice {
     pub state: Vec<u8>,
 }
 
-/// A way to keep a tree in shape. Pure: the same tree and state give the same choice.
+/// A way to keep a tree in shape. Pure: the same tree and state give the same choice. Where zones
+/// matter to it, it was made with a [`ZonesSource`](crate::ZonesSource), and is pure in what that
+/// gives as well.
 ///
 /// Every decider accepts every legal tree, and state that it does not understand is no state. It
 /// first drains what breaks its layout, so that a store can be opened under another decider.

@@ -25,6 +25,7 @@ mod systems;
 mod tiered;
 mod tree;
 mod whole_zones;
+mod zones;
 
 pub use compaction::{Choice, Compaction, Pressure, Urgency};
 pub use greedy::Greedy;
@@ -40,3 +41,4 @@ pub use terrace_env::ByteCount;
 pub use tiered::{Tiered, TieredOptions};
 pub use tree::{Key, LEVELS_MAX, LevelView, RunId, RunView, SegmentView, Span, TreeView};
 pub use whole_zones::WholeZones;
+pub use zones::{ExtentView, NoZones, ZoneView, ZonesSource, ZonesView};

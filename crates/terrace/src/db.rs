@@ -11,7 +11,7 @@ use terrace_lsm::{
     Bounds, Checkpointed, Cursor, Durability, Engine, KeySpaceId, Listener, Scan, Stats, Verified,
     remembered_system,
 };
-use terrace_policy::{StoreShape, System};
+use terrace_policy::{NoZones, StoreShape, System, ZonesSource};
 
 use terrace_zone::Device;
 
@@ -100,7 +100,11 @@ impl Db {
         if let Some(fs) = &fs {
             fs.decide_by(system.placement(), system.reclaim());
         }
-        let decider = system.compaction(&shape);
+        let zones: Arc<dyn ZonesSource> = match &fs {
+            Some(fs) => Arc::clone(fs) as _,
+            None => Arc::new(NoZones),
+        };
+        let decider = system.compaction(&shape, zones);
         let engine = Engine::open(store, decider, options.engine(&system, &shape))?;
         let inner = Arc::new(Inner { engine, fs, durability: options.durability, system });
         let (id, name) = (KeySpaceId::DEFAULT, "default".into());

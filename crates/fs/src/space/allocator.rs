@@ -99,6 +99,12 @@ impl Allocator {
         (0..state.table.len()).map(|zone| *state.table.get(ZoneId(zone))).collect()
     }
 
+    /// What is known of these zones.
+    pub(crate) fn counts(&self, zones: &[ZoneId]) -> Vec<Zone> {
+        let state = self.state.lock();
+        zones.iter().map(|zone| *state.table.get(*zone)).collect()
+    }
+
     /// Blocks of an ordinary zone.
     pub(crate) fn zone_blocks(&self) -> u32 {
         self.zone_blocks

@@ -151,6 +151,16 @@ impl Volume {
         }
     }
 
+    /// The same for some files, those that there are.
+    pub(crate) fn for_files(&self, files: &[FileId], mut look: impl FnMut(FileId, &FileRecord)) {
+        for part in files.chunks(WALK_STEP) {
+            self.journal.read(|catalog| {
+                let found = part.iter().filter_map(|id| Some((*id, catalog.get(*id)?)));
+                found.for_each(|(id, record)| look(id, record));
+            });
+        }
+    }
+
     /// Tells of an unsealed file what only its writer knows.
     pub(crate) fn refresh(&self, info: &mut FileInfo) {
         if let Some(file) = self.unsealed(info.id) {

@@ -23,6 +23,7 @@ mod journal_cuts;
 mod journal_world;
 mod limits;
 mod logs;
+mod placed;
 mod readers;
 mod rolls;
 mod specimens;

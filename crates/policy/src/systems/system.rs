@@ -5,7 +5,7 @@ use std::sync::Arc;
 use terrace_env::ByteCount;
 
 use super::{StoreShape, bluefs, leveldb_greedy, text};
-use crate::{Compaction, Greedy, Leveled, LeveledOptions, Placement, Reclaim};
+use crate::{Compaction, Greedy, Leveled, LeveledOptions, Placement, Reclaim, ZonesSource};
 
 /// Which system: the name of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -147,9 +147,14 @@ impl System {
         }
     }
 
-    /// Which tables are merged.
+    /// Which tables are merged. `zones`: where the store's files lie, for the systems that look at
+    /// it.
     #[must_use]
-    pub fn compaction(&self, store: &StoreShape) -> Arc<dyn Compaction> {
+    pub fn compaction(
+        &self,
+        store: &StoreShape,
+        _zones: Arc<dyn ZonesSource>,
+    ) -> Arc<dyn Compaction> {
         Arc::new(Leveled::new(self.leveled(store)))
     }
 

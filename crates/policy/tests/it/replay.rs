@@ -11,9 +11,9 @@ use terrace_env::random::{Random, Rng};
 use terrace_env::store::{FileKind, PlacementHint, Rank};
 use terrace_env::{ByteCount, FileId, ZoneId};
 use terrace_policy::{
-    CandidateZone, Compaction, Cut, Merge, Part, PartZone, Place, Placement, PlacementChoice,
-    PlacementRequest, Plan, RECLAIM_STREAM, Reclaim, ReclaimView, Room, RunId, RunView,
-    SegmentView, SpaceView, Span, StoreShape, System, TreeView, Urgency,
+    CandidateZone, Compaction, Cut, Merge, NoZones, Part, PartZone, Place, Placement,
+    PlacementChoice, PlacementRequest, Plan, RECLAIM_STREAM, Reclaim, ReclaimView, Room, RunId,
+    RunView, SegmentView, SpaceView, Span, StoreShape, System, TreeView, Urgency,
 };
 
 use crate::golden::{check, number};
@@ -60,7 +60,7 @@ impl Replay {
         Self {
             placement: system.placement(),
             reclaim: system.reclaim(),
-            compaction: system.compaction(&shape),
+            compaction: system.compaction(&shape, std::sync::Arc::new(NoZones)),
             capacity,
             table_size: system.table_size(&shape).0,
             zones: vec![Zone::default(); zones],

@@ -1,0 +1,127 @@
+//! The view of zones: where the tables of a tree lie, and how full their zones are.
+//!
+//! The engine knows nothing of zones. A decider that looks at them is handed a [`ZonesSource`] when
+//! it is made, asks it once per choice, and decides by a pure function of tree, zones and state.
+//!
+//! Zones change beside the tree: an extent may be moved by reclaim while a choice is made. What a
+//! view says is therefore a hint about cost, never about what is right: every plan that a decider
+//! makes is legal wherever tables lie.
+
+use std::fmt::Debug;
+
+use terrace_env::{ByteCount, FileId, ZoneId};
+
+/// A zone that holds something of the files that were asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ZoneView {
+    /// The zone.
+    pub zone: ZoneId,
+    /// What can be written to it between two resets.
+    pub capacity: ByteCount,
+    /// What has been written to it, dead or not. Less than the capacity: more may come.
+    pub written: ByteCount,
+}
+
+impl ZoneView {
+    /// Whether more may be written to it.
+    #[must_use]
+    pub fn is_open(&self) -> bool {
+        self.written < self.capacity
+    }
+}
+
+/// What of a file lies in one zone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ExtentView {
+    /// The file.
+    pub file: FileId,
+    /// The zone.
+    pub zone: ZoneId,
+    /// How much.
+    pub size: ByteCount,
+}
+
+/// Where files lie. Empty over a plain directory, which has no zones.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ZonesView {
+    /// By zone.
+    zones: Vec<ZoneView>,
+    /// By file; of one file, as they follow each other in it.
+    extents: Vec<ExtentView>,
+}
+
+impl ZonesView {
+    /// A view of these zones and extents, which may come in any order, but for those of one file.
+    #[must_use]
+    pub fn new(mut zones: Vec<ZoneView>, mut extents: Vec<ExtentView>) -> Self {
+        zones.sort_unstable_by_key(|zone| zone.zone);
+        zones.dedup_by_key(|zone| zone.zone);
+        extents.sort_by_key(|extent| extent.file);
+        Self { zones, extents }
+    }
+
+    /// A zone, if something of the files lies in it.
+    #[must_use]
+    pub fn zone(&self, zone: ZoneId) -> Option<&ZoneView> {
+        let at = self.zones.binary_search_by_key(&zone, |zone| zone.zone).ok()?;
+        self.zones.get(at)
+    }
+
+    /// The zones that hold anything of the files, by id.
+    #[must_use]
+    pub fn zones(&self) -> &[ZoneView] {
+        &self.zones
+    }
+
+    /// Where a file lies, from its beginning to its end; empty if that is not known.
+    #[must_use]
+    pub fn extents(&self, file: FileId) -> &[ExtentView] {
+        let first = self.extents.partition_point(|extent| extent.file < file);
+        let rest = &self.extents[first..];
+        &rest[..rest.partition_point(|extent| extent.file == file)]
+    }
+}
+
+/// Who knows where files lie.
+pub trait ZonesSource: Send + Sync + Debug {
+    /// Where these files lie now. What it does not know of is left out.
+    fn placed(&self, files: &[FileId]) -> ZonesView;
+}
+
+/// Where nothing is known of zones, or there are none.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NoZones;
+
+impl ZonesSource for NoZones {
+    fn placed(&self, _: &[FileId]) -> ZonesView {
+        ZonesView::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_extents_of_a_file_are_found_in_their_order() {
+        let extent = |file, zone, size| ExtentView {
+            file: FileId(file),
+            zone: ZoneId(zone),
+            size: ByteCount(size),
+        };
+        let zone = |zone, written| ZoneView {
+            zone: ZoneId(zone),
+            capacity: ByteCount(10),
+            written: ByteCount(written),
+        };
+        let extents = vec![extent(7, 2, 4), extent(7, 1, 1), extent(3, 2, 6), extent(9, 1, 2)];
+        let view = ZonesView::new(vec![zone(2, 10), zone(1, 3), zone(2, 10)], extents);
+        assert_eq!(view.extents(FileId(7)), [extent(7, 2, 4), extent(7, 1, 1)]);
+        assert_eq!(view.extents(FileId(3)), [extent(3, 2, 6)]);
+        assert_eq!(view.extents(FileId(8)), []);
+        assert_eq!(view.zones().len(), 2);
+        assert!(view.zone(ZoneId(1)).is_some_and(ZoneView::is_open));
+        assert!(view.zone(ZoneId(2)).is_some_and(|zone| !zone.is_open()));
+        assert_eq!(view.zone(ZoneId(3)), None);
+    }
+}
