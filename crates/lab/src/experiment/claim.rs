@@ -16,47 +16,111 @@ pub struct Claim {
     pub explanation: Option<String>,
 }
 
-/// A figure of ours.
+/// A figure of ours: of which run, and how it is taken from there.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(untagged, deny_unknown_fields)]
-pub enum Quantity {
-    /// A figure of a run, or its ratio to the same figure of another system.
+#[serde(try_from = "Fields")]
+pub struct Quantity {
+    /// The system, as the experiment has it.
+    pub system: String,
+    /// The phase; `None` where there is only one that is measured.
+    pub phase: Option<String>,
+    /// The variant; `None` where the experiment has none.
+    pub variant: Option<String>,
+    /// What is taken from the run.
+    pub measure: Measure,
+}
+
+/// How a figure is taken from a run.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Measure {
+    /// `figure`, and `over`: a figure of the run, or its ratio to the same figure of another
+    /// system.
     Figure {
         /// Its name in the JSON.
         figure: String,
-        /// The system, as the experiment has it.
-        system: String,
-        /// The phase, where there are several.
-        phase: Option<String>,
-        /// The variant, where there are several.
-        variant: Option<String>,
         /// The system that it is divided by.
         over: Option<String>,
     },
-    /// What a series shows when another has come to a value for the first time.
+    /// `series` alone: what it shows at the end.
+    End {
+        /// The series.
+        series: String,
+    },
+    /// `series`, `when` and `reaches`: what a series shows when another has come to a value for
+    /// the first time.
     Series {
         /// The series.
         series: String,
-        /// The system.
-        system: String,
-        /// The phase, where there are several.
-        phase: Option<String>,
-        /// The variant, where there are several.
-        variant: Option<String>,
         /// The other series.
         when: String,
         /// Its value.
         reaches: f64,
     },
-    /// The share of occupied zones whose valid share, at the end, is between two values.
+    /// `zones_between`: the share of occupied zones whose valid share, at the end, is between two
+    /// values.
     Zones {
         /// The two values.
-        zones_between: (f64, f64),
-        /// The system.
-        system: String,
-        /// The phase, where there are several.
-        phase: Option<String>,
-        /// The variant, where there are several.
-        variant: Option<String>,
+        between: (f64, f64),
     },
+}
+
+/// A [`Quantity`] as it is written: which fields there are decides what is measured.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Fields {
+    system: String,
+    phase: Option<String>,
+    variant: Option<String>,
+    figure: Option<String>,
+    over: Option<String>,
+    series: Option<String>,
+    when: Option<String>,
+    reaches: Option<f64>,
+    zones_between: Option<(f64, f64)>,
+}
+
+/// Fields that do not make a quantity.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "expected one of `figure` (and `over`), `series` (and `when` with `reaches`), or \
+     `zones_between`, found {}",
+    if found.is_empty() { "none of them".to_owned() } else { found.join(", ") }
+)]
+struct NoQuantity {
+    found: Vec<&'static str>,
+}
+
+impl TryFrom<Fields> for Quantity {
+    type Error = NoQuantity;
+
+    fn try_from(fields: Fields) -> Result<Self, NoQuantity> {
+        let found = fields.found();
+        let Fields { system, phase, variant, .. } = fields;
+        let Fields { figure, over, series, when, reaches, zones_between, .. } = fields;
+        let measure = match (figure, over, series, when, reaches, zones_between) {
+            (Some(figure), over, None, None, None, None) => Measure::Figure { figure, over },
+            (None, None, Some(series), Some(when), Some(reaches), None) => {
+                Measure::Series { series, when, reaches }
+            }
+            (None, None, Some(series), None, None, None) => Measure::End { series },
+            (None, None, None, None, None, Some(between)) => Measure::Zones { between },
+            _ => return Err(NoQuantity { found }),
+        };
+        Ok(Self { system, phase, variant, measure })
+    }
+}
+
+impl Fields {
+    /// The names of the fields that tell what is measured, as far as they are there.
+    fn found(&self) -> Vec<&'static str> {
+        let fields = [
+            ("figure", self.figure.is_some()),
+            ("over", self.over.is_some()),
+            ("series", self.series.is_some()),
+            ("when", self.when.is_some()),
+            ("reaches", self.reaches.is_some()),
+            ("zones_between", self.zones_between.is_some()),
+        ];
+        fields.into_iter().filter(|(_, there)| *there).map(|(name, _)| name).collect()
+    }
 }

@@ -4,11 +4,15 @@ use serde::{Deserialize, Serialize};
 use terrace_zone::timing::{ScaleMode, Size, Span};
 
 use super::{Claim, Plot};
+use crate::workload::Ycsb;
 
 /// What is run, and what is drawn.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Experiment {
+    /// What it is called: `geardb/fig3`. Not in the file, but its name.
+    #[serde(skip)]
+    pub name: String,
     /// What it shows, in a line.
     pub title: String,
     /// The publication, and the place in it.
@@ -103,6 +107,24 @@ pub struct PhaseDescription {
     /// operation.
     #[serde(default)]
     pub settle: bool,
+}
+
+/// The workloads of LevelDB's `db_bench`; the others are YCSB's.
+const DB_BENCH: [&str; 6] =
+    ["fillseq", "fillrandom", "overwrite", "readseq", "readrandom", "seekrandom"];
+
+impl PhaseDescription {
+    /// The names of the workloads.
+    #[must_use]
+    pub fn workloads() -> Vec<&'static str> {
+        DB_BENCH.into_iter().chain(Ycsb::ALL.map(Ycsb::name)).collect()
+    }
+
+    /// What it is called.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        self.name.as_deref().unwrap_or(&self.workload)
+    }
 }
 
 fn yes() -> bool {

@@ -6,13 +6,23 @@
 //! | [`Experiment`] | the whole file: drive, store, phases, systems, variants |
 //! | [`Plot`] | what is drawn |
 //! | [`Claim`] | what the paper says of it, and which of our figures answers |
+//! | [`names`] | the experiments that come with the project, `experiments/PAPER/FIGURE.toml` |
 //!
-//! All sizes, counts and times are those of the full scale; a run at `1/n` scales them.
+//! All sizes, counts and times are those of the full scale; a run at `1/n` scales them. The form of
+//! the file is described in `docs/experiments.md`; what is wrong with one is said when it is read.
 
+mod check;
 mod claim;
 mod description;
+mod evaluate;
+mod library;
+mod parse;
 mod plot;
+mod position;
 
-pub use claim::{Claim, Quantity};
+pub use claim::{Claim, Measure, Quantity};
 pub use description::{Experiment, LogPlace, PhaseDescription, StoreDescription, Variant};
+pub use library::names;
+pub use parse::ExperimentError;
 pub use plot::Plot;
+pub use position::Position;

@@ -2,6 +2,7 @@
 //! are the same on every machine.
 
 mod figures;
+mod names;
 mod outcome;
 mod sample;
 

@@ -1,0 +1,282 @@
+//! What a file of the right form can still have wrong: names of nothing, and values that cannot
+//! be.
+
+use std::collections::BTreeSet;
+use std::fmt::Display;
+use std::str::FromStr;
+
+use terrace::{ByteCount, System};
+use terrace_zone::timing::{Drive, Scale};
+
+use super::claim::{Claim, Measure, Quantity};
+use super::{Experiment, PhaseDescription, Plot};
+use crate::bench::KEY_SIZE_MIN;
+use crate::run::{Figures, Sample};
+use crate::workload::{Chooser, Sizes};
+
+/// Something wrong, and where.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Flaw {
+    /// The field: `plot[0].series[1]`.
+    pub(super) field: String,
+    /// What it must be.
+    pub(super) expected: String,
+    /// What it is.
+    pub(super) found: String,
+}
+
+/// What is wrong with a field, or nothing.
+type Check = Result<(), Flaw>;
+
+/// The first thing that is wrong.
+pub(super) fn flaw(experiment: &Experiment) -> Option<Flaw> {
+    all(experiment).err()
+}
+
+fn all(experiment: &Experiment) -> Check {
+    drive(experiment)?;
+    let Experiment { systems, phases, variants, sample_every, .. } = experiment;
+    ensure(sample_every.0 > 0, "sample_every", "more than nothing", "0 s")?;
+    some("systems", "a system", systems.len())?;
+    for (index, system) in systems.iter().enumerate() {
+        reads::<System>(&format!("systems[{index}]"), system)?;
+    }
+    distinct("systems", "", systems.iter().map(String::as_str))?;
+    some("phase", "a phase", phases.len())?;
+    for (index, it) in phases.iter().enumerate() {
+        phase(&format!("phase[{index}]"), it)?;
+    }
+    distinct("phase", ".name", phases.iter().map(PhaseDescription::name))?;
+    let measured = phases.iter().any(|phase| phase.measured);
+    ensure(measured, "phase", "one that is measured", "none")?;
+    for (index, variant) in variants.iter().enumerate() {
+        let factor = variant.operations_factor.unwrap_or(1.0);
+        let field = format!("variant[{index}].operations_factor");
+        ensure(factor.is_finite() && factor > 0.0, &field, "more than 0", factor)?;
+    }
+    distinct("variant", ".name", variants.iter().map(|variant| variant.name.as_str()))?;
+    for (index, it) in experiment.plots.iter().enumerate() {
+        plot(&format!("plot[{index}]"), it)?;
+    }
+    let mut claims = experiment.claims.iter().enumerate();
+    claims.try_for_each(|(index, it)| claim(&format!("claim[{index}]"), it, experiment))
+}
+
+/// The drive is there, and has the space.
+fn drive(experiment: &Experiment) -> Check {
+    let found = || format!("{:?}", experiment.drive);
+    let drive = Drive::find(&experiment.drive)
+        .map_err(|error| Flaw::said("drive", &error.to_string(), &experiment.drive))?;
+    let spaces = experiment.variants.iter().enumerate();
+    let spaces = spaces.map(|(index, it)| (format!("variant[{index}].space"), it.space));
+    for (field, space) in std::iter::once(("space".to_owned(), experiment.space)).chain(spaces) {
+        let Some(space) = space.map(|space| ByteCount(space.0)) else { continue };
+        let whole = drive.geometry(Scale::FULL);
+        let whole = whole.map_err(|error| Flaw::new("drive", error.to_string(), found()))?;
+        let zone = ByteCount(whole.zone_size * u64::from(whole.logical_block));
+        let expected = format!("a zone of {zone} to the {} of the drive", whole.capacity());
+        ensure((zone..=whole.capacity()).contains(&space), &field, expected, space)?;
+    }
+    Ok(())
+}
+
+fn phase(field: &str, phase: &PhaseDescription) -> Check {
+    let PhaseDescription { workload, operations, records, key_size, clients, .. } = phase;
+    one_of(&format!("{field}.workload"), workload, &PhaseDescription::workloads())?;
+    ensure(*operations > 0, &format!("{field}.operations"), "at least 1", operations)?;
+    let records = records.unwrap_or(1);
+    ensure(records > 0, &format!("{field}.records"), "at least 1", records)?;
+    let key_size = key_size.unwrap_or(KEY_SIZE_MIN);
+    let expected = format!("at least {KEY_SIZE_MIN} bytes");
+    ensure(key_size >= KEY_SIZE_MIN, &format!("{field}.key_size"), expected, key_size)?;
+    let clients = clients.unwrap_or(1);
+    ensure(clients > 0, &format!("{field}.clients"), "at least 1", clients)?;
+    if let Some(sizes) = &phase.value_size {
+        reads::<Sizes>(&format!("{field}.value_size"), sizes)?;
+    }
+    if let Some(chooser) = &phase.chooser {
+        reads::<Chooser>(&format!("{field}.chooser"), chooser)?;
+    }
+    Ok(())
+}
+
+fn plot(field: &str, plot: &Plot) -> Check {
+    match plot {
+        Plot::Timeline { series, .. } => {
+            some(&format!("{field}.series"), "a series", series.len())?;
+            let known = Sample::names();
+            let mut series = series.iter().enumerate();
+            series.try_for_each(|(at, name)| one_of(&format!("{field}.series[{at}]"), name, &known))
+        }
+        Plot::Bars { figures, .. } => {
+            some(&format!("{field}.figures"), "a figure", figures.len())?;
+            let mut figures = figures.iter().enumerate();
+            figures.try_for_each(|(at, name)| figure(&format!("{field}.figures[{at}]"), name))
+        }
+        Plot::Points { x, y, .. } => {
+            figure(&format!("{field}.x"), x)?;
+            figure(&format!("{field}.y"), y)
+        }
+        Plot::ZonesSorted { .. } | Plot::ZonesCumulative { .. } => Ok(()),
+    }
+}
+
+fn claim(field: &str, claim: &Claim, experiment: &Experiment) -> Check {
+    let published = claim.published;
+    let field_of = |name: &str| format!("{field}.{name}");
+    ensure(
+        published.is_finite() && published > 0.0,
+        &field_of("published"),
+        "more than 0",
+        published,
+    )?;
+    let field = field_of("quantity");
+    let field_of = |name: &str| format!("{field}.{name}");
+    let Quantity { system, phase, variant, measure } = &claim.quantity;
+    one_of(&field_of("system"), system, &experiment.systems)?;
+    let measured = experiment.phases.iter().filter(|phase| phase.measured);
+    let phases: Vec<&str> = measured.map(PhaseDescription::name).collect();
+    choice(&field_of("phase"), phase.as_deref(), &phases, phases.len() == 1)?;
+    let variants: Vec<&str> = experiment.variants.iter().map(|it| it.name.as_str()).collect();
+    choice(&field_of("variant"), variant.as_deref(), &variants, variants.is_empty())?;
+    match measure {
+        Measure::Figure { figure: name, over } => {
+            figure(&field_of("figure"), name)?;
+            over.as_ref()
+                .map_or(Ok(()), |over| one_of(&field_of("over"), over, &experiment.systems))
+        }
+        Measure::Series { series, when, reaches } => {
+            one_of(&field_of("series"), series, &Sample::names())?;
+            one_of(&field_of("when"), when, &Sample::names())?;
+            ensure(reaches.is_finite(), &field_of("reaches"), "a number", reaches)
+        }
+        Measure::End { series } => one_of(&field_of("series"), series, &Sample::names()),
+        Measure::Zones { between: (least, most) } => {
+            let shares = (0.0..=1.0).contains(least) && (*least..=1.0).contains(most);
+            let found = format!("[{least}, {most}]");
+            ensure(shares, &field_of("zones_between"), "two shares, 0 to 1, ascending", found)
+        }
+    }
+}
+
+fn figure(field: &str, name: &str) -> Check {
+    one_of(field, name, &Figures::names())
+}
+
+impl Flaw {
+    fn new(field: &str, expected: impl Display, found: impl Display) -> Self {
+        let (expected, found) = (expected.to_string(), found.to_string());
+        Self { field: field.to_owned(), expected, found }
+    }
+
+    /// An error that says by itself what was expected, and mostly what was found.
+    fn said(field: &str, error: &str, text: &str) -> Self {
+        let problem = error.strip_prefix("expected ").unwrap_or(error);
+        let (expected, found) = problem.rsplit_once(", found ").unwrap_or((problem, text));
+        Self::new(field, expected, found)
+    }
+}
+
+fn ensure(right: bool, field: &str, expected: impl Display, found: impl Display) -> Check {
+    if right { Ok(()) } else { Err(Flaw::new(field, expected, found)) }
+}
+
+fn some(field: &str, what: &str, count: usize) -> Check {
+    ensure(count > 0, field, format!("at least {what}"), "none")
+}
+
+fn one_of<T: AsRef<str>>(field: &str, name: &str, known: &[T]) -> Check {
+    let found = known.iter().any(|it| it.as_ref() == name);
+    let names = || known.iter().map(AsRef::as_ref).collect::<Vec<_>>().join(", ");
+    if found { Ok(()) } else { Err(Flaw::new(field, names_of(&names()), format!("{name:?}"))) }
+}
+
+fn names_of(names: &str) -> String {
+    if names.is_empty() { "nothing".to_owned() } else { format!("one of {names}") }
+}
+
+/// A name that may be left out where there is nothing to choose.
+fn choice(field: &str, name: Option<&str>, known: &[&str], optional: bool) -> Check {
+    match name {
+        Some(name) => one_of(field, name, known),
+        None => ensure(optional, field, names_of(&known.join(", ")), "none"),
+    }
+}
+
+/// A text that can be read as a `T`.
+fn reads<T: FromStr>(field: &str, text: &str) -> Check
+where
+    T::Err: Display,
+{
+    text.parse::<T>().map(drop).map_err(|error| Flaw::said(field, &error.to_string(), text))
+}
+
+fn distinct<'a>(field: &str, of: &str, names: impl Iterator<Item = &'a str>) -> Check {
+    let mut seen = BTreeSet::new();
+    for (index, name) in names.enumerate() {
+        let field = format!("{field}[{index}]{of}");
+        ensure(seen.insert(name), &field, "each only once", format!("{name:?} again"))?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Experiment, ExperimentError};
+
+    const GOOD: &str = include_str!("test.toml");
+
+    /// What is said to the file with `from` replaced.
+    fn said(from: &str, to: &str) -> String {
+        assert!(GOOD.contains(from), "{from}");
+        let text = GOOD.replacen(from, to, 1);
+        match Experiment::parse("test", "test.toml", &text) {
+            Ok(_) => panic!("{from} -> {to}: expected to be refused"),
+            Err(error) => error.to_string(),
+        }
+    }
+
+    #[test]
+    fn a_wrong_file_is_refused_with_the_place_and_the_choices() {
+        Experiment::parse("test", "test.toml", GOOD).unwrap();
+        for (from, to, place, expected) in [
+            ("title =", "tilte =", "1:1: ", "unknown field `tilte`, expected one of `title`"),
+            ("\"leveldb-greedy\"", "\"leveldb-gredy\"", "7:22: systems[1]: ", "bluefs, leveldb-"),
+            ("\"leveldb-greedy\"", "\"bluefs\"", "7:22: systems[1]: ", "each only once"),
+            ("\"leveldb-greedy\"", "\"bluefs:factr=3\"", "systems[1]: ", "level0_runs"),
+            ("hgst-hsh721414al", "hgst", "4:9: drive: ", "wd-zn540"),
+            ("\"4GiB\"", "\"4 acres\"", "5:9: space: ", "a size such as"),
+            ("\"4GiB\"", "\"1MiB\"", "5:9: space: ", "a zone of 256 MiB to"),
+            ("\"4GiB\"", "\"90000GiB\"", "5:9: space: ", "of the drive"),
+            ("\"60 s\"", "\"0 s\"", "6:16: sample_every: ", "more than nothing"),
+            ("\"fillrandom\"", "\"fillrandm\"", "workload: ", "fillseq"),
+            ("operations = 1000", "operations = 0", "operations: ", "at least 1, found 0"),
+            ("\"100-200\"", "\"200-100\"", "value_size: ", "a size, LEAST-MOST"),
+            ("\"zipfian\"", "\"zipf\"", "chooser: ", "latest, hotspot, found `zipf`"),
+            ("\"runs\"", "\"runz\"", "plot[0].series[1]: ", "live_efficiency"),
+            ("kind = \"timeline\"", "kind = \"time\"", "plot[0]", "zones-sorted"),
+            ("x = \"seconds\"", "x = \"secs\"", "plot[1].x: ", "kv_per_second"),
+            ("reaches = 0.7", "reached = 0.7", "claim[0].quantity", "`reaches`"),
+            (", reaches = 0.7", "", "claim[0].quantity", "expected one of `figure`"),
+            ("when = \"valid_share\"", "when = \"valid\"", "quantity.when: ", "valid_share"),
+            ("phase = \"load\"", "phase = \"fill\"", "quantity.phase: ", "one of load, again"),
+            (", phase = \"load\"", "", "quantity", "expected one of load, again, found none"),
+            ("variant = \"small\"", "variant = \"big\"", "quantity.variant: ", "one of small"),
+            ("published = 0.5", "published = 0", "claim[0].published: ", "more than 0"),
+            ("[0.4, 0.8]", "[0.8, 0.4]", "zones_between: ", "ascending"),
+            ("operations_factor = 0.5", "operations_factor = -1.0", "factor: ", "more than 0"),
+        ] {
+            let said = said(from, to);
+            assert!(said.starts_with("test.toml:"), "{said}");
+            assert!(said.contains(place), "{from} -> {to}: expected {place:?} in: {said}");
+            assert!(said.contains(expected), "{from} -> {to}: expected {expected:?} in: {said}");
+        }
+    }
+
+    #[test]
+    fn a_file_that_is_not_toml_is_refused_with_the_place() {
+        let error = Experiment::parse("test", "test.toml", "title = \"a\"\nsource").unwrap_err();
+        let ExperimentError::Malformed { position, .. } = &error else { panic!("{error}") };
+        assert_eq!(position.line, 2, "{error}");
+    }
+}

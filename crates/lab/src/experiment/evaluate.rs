@@ -1,0 +1,108 @@
+//! What our runs say to a [`Claim`].
+
+use super::claim::{Claim, Measure, Quantity};
+use crate::run::{Outcome, Sample};
+
+impl Claim {
+    /// Our figure; `None` where the runs that it is taken from are not among `outcomes`, or do not
+    /// have it.
+    #[must_use]
+    pub fn evaluate(&self, outcomes: &[Outcome]) -> Option<f64> {
+        self.quantity.evaluate(outcomes)
+    }
+}
+
+impl Quantity {
+    fn evaluate(&self, outcomes: &[Outcome]) -> Option<f64> {
+        let outcome = self.outcome(outcomes, &self.system)?;
+        match &self.measure {
+            Measure::Figure { figure, over } => {
+                let own = outcome.figures.value(figure)?;
+                let Some(over) = over else { return Some(own) };
+                let other = self.outcome(outcomes, over)?.figures.value(figure)?;
+                (other != 0.0).then(|| own / other)
+            }
+            Measure::Series { series, when, reaches } => {
+                let reached = |sample: &&Sample| {
+                    sample.values.get(when).is_some_and(|value| value >= reaches)
+                };
+                outcome.samples.iter().find(reached)?.values.get(series).copied()
+            }
+            Measure::End { series } => outcome.samples.last()?.values.get(series).copied(),
+            Measure::Zones { between: (least, most) } => {
+                let zones = &outcome.zones;
+                let within = zones.iter().filter(|zone| (*least..=*most).contains(&zone.valid));
+                (!zones.is_empty()).then(|| within.count() as f64 / zones.len() as f64)
+            }
+        }
+    }
+
+    /// The outcome of a system in the phase and variant that are meant.
+    fn outcome<'a>(&self, outcomes: &'a [Outcome], system: &str) -> Option<&'a Outcome> {
+        outcomes.iter().find(|outcome| {
+            outcome.system == system
+                && outcome.variant == self.variant
+                && self.phase.as_ref().is_none_or(|phase| *phase == outcome.phase)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::run::{Cost, Figures, ZoneShare};
+
+    fn outcome(system: &str, kv_per_second: f64) -> Outcome {
+        let sample = |seconds: f64, valid: f64, reclaim: f64| Sample {
+            seconds,
+            operations: 0,
+            values: [("valid_share", valid), ("reclaim_share", reclaim)]
+                .map(|(name, value)| (name.to_owned(), value))
+                .into(),
+        };
+        let zone = |zone, valid| ZoneShare { zone, valid, written: 1.0 };
+        Outcome {
+            experiment: "test".into(),
+            system: system.into(),
+            variant: None,
+            phase: "fillrandom".into(),
+            scale: "1/64".into(),
+            seed: 1,
+            figures: Figures { kv_per_second, ..Figures::default() },
+            samples: vec![sample(1.0, 0.5, 0.1), sample(2.0, 0.71, 0.4), sample(3.0, 0.72, 0.6)],
+            zones: vec![zone(1, 0.1), zone(2, 0.45), zone(3, 0.8), zone(4, 1.0)],
+            cost: Cost::default(),
+        }
+    }
+
+    fn claim(quantity: &str) -> Claim {
+        let text = format!("text = \"t\"\npublished = 1.0\nquantity = {{ {quantity} }}");
+        toml::from_str(&text).unwrap()
+    }
+
+    #[test]
+    fn each_kind_of_quantity_is_taken_from_its_run() {
+        let outcomes = [outcome("a", 300.0), outcome("b", 200.0)];
+        for (quantity, expected) in [
+            ("system = \"a\", figure = \"kv_per_second\"", Some(300.0)),
+            ("system = \"a\", figure = \"kv_per_second\", over = \"b\"", Some(1.5)),
+            ("system = \"a\", figure = \"kv_per_second\", over = \"c\"", None),
+            ("system = \"b\", figure = \"kv_per_second\", phase = \"other\"", None),
+            ("system = \"b\", figure = \"kv_per_second\", variant = \"other\"", None),
+            ("system = \"b\", figure = \"read_amplification\"", None),
+            ("system = \"b\", figure = \"seconds_by_cause.reclaim\"", Some(0.0)),
+            (
+                "system = \"a\", series = \"reclaim_share\", when = \"valid_share\", reaches = 0.7",
+                Some(0.4),
+            ),
+            (
+                "system = \"a\", series = \"reclaim_share\", when = \"valid_share\", reaches = 0.9",
+                None,
+            ),
+            ("system = \"a\", series = \"reclaim_share\"", Some(0.6)),
+            ("system = \"a\", zones_between = [0.45, 0.8]", Some(0.5)),
+        ] {
+            assert_eq!(claim(quantity).evaluate(&outcomes), expected, "{quantity}");
+        }
+    }
+}

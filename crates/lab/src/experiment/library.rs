@@ -1,0 +1,94 @@
+//! The experiments that come with the project, and how experiments are found.
+
+use std::path::Path;
+
+use super::{Experiment, ExperimentError};
+
+/// The files, by the names of their experiments.
+const FILES: [(&str, &str); 5] = [
+    ("geardb/fig3", include_str!("../../experiments/geardb/fig3.toml")),
+    ("geardb/fig4", include_str!("../../experiments/geardb/fig4.toml")),
+    ("geardb/fig5", include_str!("../../experiments/geardb/fig5.toml")),
+    ("bluefs/fig2", include_str!("../../experiments/bluefs/fig2.toml")),
+    ("bluefs/fig12", include_str!("../../experiments/bluefs/fig12.toml")),
+];
+
+/// Stands for every experiment, alone or after a paper: `geardb/all`.
+const ALL: &str = "all";
+
+/// The names of the experiments that come with the project.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    FILES.iter().map(|(name, _)| *name)
+}
+
+impl Experiment {
+    /// The experiments that `name` stands for: one that comes with the project, all of a paper
+    /// (`geardb/all`), all there are (`all`), or the file at this path.
+    pub fn find(name: &str) -> Result<Vec<Self>, ExperimentError> {
+        let paper = name.strip_suffix(ALL).filter(|paper| paper.is_empty() || paper.ends_with('/'));
+        let meant =
+            |known: &str| known == name || paper.is_some_and(|paper| known.starts_with(paper));
+        let known = FILES.iter().filter(|(known, _)| meant(known));
+        let found: Vec<Self> = known
+            .map(|(name, text)| Self::parse(name, &format!("{name}.toml"), text))
+            .collect::<Result<_, _>>()?;
+        if found.is_empty() { Ok(vec![Self::read(name)?]) } else { Ok(found) }
+    }
+
+    /// The experiment in a file, which is called as the file without its extension.
+    fn read(name: &str) -> Result<Self, ExperimentError> {
+        let path = Path::new(name);
+        let stem = path.file_stem().and_then(|stem| stem.to_str());
+        let (Some(stem), true) = (stem, path.extension().is_some() || path.is_file()) else {
+            return Err(ExperimentError::Unknown { name: name.to_owned() });
+        };
+        let text = std::fs::read_to_string(path).map_err(|error| ExperimentError::Unreadable {
+            file: name.to_owned(),
+            problem: error.to_string(),
+        })?;
+        Self::parse(stem, name, &text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn every_file_is_in_the_library_and_every_experiment_can_be_read() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("experiments");
+        let mut files = BTreeSet::new();
+        for paper in std::fs::read_dir(&root).unwrap() {
+            for file in std::fs::read_dir(paper.unwrap().path()).unwrap() {
+                let path = file.unwrap().path();
+                let name = path.strip_prefix(&root).unwrap().with_extension("");
+                files.insert(name.to_str().unwrap().to_owned());
+            }
+        }
+        assert_eq!(files, names().map(str::to_owned).collect());
+        for name in names() {
+            let found = Experiment::find(name).unwrap_or_else(|error| panic!("{error}"));
+            assert_eq!((found.len(), found[0].name.as_str()), (1, name));
+            assert!(!found[0].claims.is_empty() && !found[0].plots.is_empty(), "{name}");
+        }
+    }
+
+    #[test]
+    fn experiments_are_found_by_paper_and_by_path() {
+        let names = |name: &str| -> Vec<String> {
+            Experiment::find(name).unwrap().into_iter().map(|it| it.name).collect()
+        };
+        assert_eq!(names("geardb/all"), ["geardb/fig3", "geardb/fig4", "geardb/fig5"]);
+        assert_eq!(names("all").len(), FILES.len());
+        let file = concat!(env!("CARGO_MANIFEST_DIR"), "/experiments/geardb/fig4.toml");
+        assert_eq!(names(file), ["fig4"]);
+        for wrong in ["geardb/fig6", "geardb", "smrdb/all", ""] {
+            let error = Experiment::find(wrong).unwrap_err().to_string();
+            assert!(error.contains("geardb/fig3, ") && error.contains(wrong), "{error}");
+        }
+        let error = Experiment::find("missing.toml").unwrap_err();
+        assert!(matches!(error, ExperimentError::Unreadable { .. }), "{error}");
+    }
+}

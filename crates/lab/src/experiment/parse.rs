@@ -1,0 +1,87 @@
+//! Reading an [`Experiment`] from its file.
+//!
+//! A file is refused as a whole, when it is read and not when it is run, with the place, what was
+//! expected there - the choices, where there are some - and what was found.
+
+use super::check::{self, Flaw};
+use super::position::{self, Position};
+use super::{Experiment, library};
+
+/// An experiment that cannot be had.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ExperimentError {
+    /// There is neither an experiment nor a file of this name.
+    #[error(
+        "expected the path of an experiment file, or one of {}, `all`, or `PAPER/all`; found \
+         {name:?}",
+        library::names().collect::<Vec<_>>().join(", ")
+    )]
+    Unknown {
+        /// What was asked for.
+        name: String,
+    },
+    /// The file cannot be read.
+    #[error("{file}: {problem}")]
+    Unreadable {
+        /// The file.
+        file: String,
+        /// What the operating system says.
+        problem: String,
+    },
+    /// The file does not have the form of an experiment.
+    #[error("{file}:{position}: {}{problem}", in_field(field.as_deref()))]
+    Malformed {
+        /// The file.
+        file: String,
+        /// Where.
+        position: Position,
+        /// The field that it is in, where it is in one.
+        field: Option<String>,
+        /// What was expected, and what was found.
+        problem: String,
+    },
+    /// A value that cannot be.
+    #[error("{file}:{position}: {field}: expected {expected}, found {found}")]
+    Impossible {
+        /// The file.
+        file: String,
+        /// Where.
+        position: Position,
+        /// The field.
+        field: String,
+        /// What it must be.
+        expected: String,
+        /// What it is.
+        found: String,
+    },
+}
+
+fn in_field(field: Option<&str>) -> String {
+    field.map(|field| format!("{field}: ")).unwrap_or_default()
+}
+
+impl Experiment {
+    /// Reads an experiment file; `name` is what it is called, `file` what errors call the file.
+    pub fn parse(name: &str, file: &str, text: &str) -> Result<Self, ExperimentError> {
+        let mut experiment: Self = toml::from_str(text).map_err(|error| {
+            let byte = error.span().map_or(0, |span| span.start);
+            ExperimentError::Malformed {
+                file: file.to_owned(),
+                position: Position::of_byte(text, byte),
+                field: position::field_at(text, byte),
+                problem: error.message().trim().replace('\n', "; "),
+            }
+        })?;
+        name.clone_into(&mut experiment.name);
+        match check::flaw(&experiment) {
+            None => Ok(experiment),
+            Some(Flaw { field, expected, found }) => Err(ExperimentError::Impossible {
+                file: file.to_owned(),
+                position: Position::of_field(text, &field),
+                field,
+                expected,
+                found,
+            }),
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! The names by which figures and series are called: those that they have in the JSON.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+use terrace_env::Cause;
+
+use super::{Figures, Sample};
+
+/// What goes by cause has a part for the time in which nothing is done.
+const IDLE: &str = "idle";
+/// The percentiles of latencies.
+const PERCENTILES: [&str; 5] = ["p50", "p90", "p99", "p99.9", "max"];
+/// The series that do not go by cause.
+const SERIES: [&str; 12] = [
+    "kv_per_second",
+    "read_mib_per_second",
+    "write_mib_per_second",
+    "valid_share",
+    "used_share",
+    "valid_efficiency",
+    "live_efficiency",
+    "zones",
+    "runs",
+    "flushes",
+    "compactions",
+    "write_amplification",
+];
+
+impl Figures {
+    /// The names of all figures, sorted: `kv_per_second`, `write_amplification.total` and so on.
+    #[must_use]
+    pub fn names() -> Vec<String> {
+        let causes = || Cause::ALL.map(|cause| (cause.name().to_owned(), 0.0));
+        let all = Self {
+            seconds_by_cause: causes().into_iter().chain([(IDLE.to_owned(), 0.0)]).collect(),
+            queued_by_cause: causes().into(),
+            service_by_cause: causes().into(),
+            read_amplification: Some(0.0),
+            tables_per_get: Some(0.0),
+            latency_seconds: PERCENTILES.map(|name| (name.to_owned(), 0.0)).into(),
+            ..Self::default()
+        };
+        all.values().into_iter().map(|(name, _)| name).collect()
+    }
+
+    /// All figures that the run has, sorted by name.
+    #[must_use]
+    pub fn values(&self) -> Vec<(String, f64)> {
+        let mut values = Vec::new();
+        for (name, value) in self.json() {
+            match value {
+                Value::Object(parts) => values.extend(
+                    parts
+                        .into_iter()
+                        .filter_map(|(part, it)| Some((format!("{name}.{part}"), it.as_f64()?))),
+                ),
+                value => values.extend(value.as_f64().map(|it| (name, it))),
+            }
+        }
+        values
+    }
+
+    /// A figure by its name; `None` where the run does not have it. Nothing was done for a cause
+    /// that does not appear.
+    #[must_use]
+    pub fn value(&self, name: &str) -> Option<f64> {
+        let by_cause: [(&str, &BTreeMap<String, f64>); 3] = [
+            ("seconds_by_cause", &self.seconds_by_cause),
+            ("queued_by_cause", &self.queued_by_cause),
+            ("service_by_cause", &self.service_by_cause),
+        ];
+        if let Some((map, cause)) = name.split_once('.')
+            && let Some((_, seconds)) = by_cause.iter().find(|(known, _)| *known == map)
+        {
+            return Some(seconds.get(cause).copied().unwrap_or(0.0));
+        }
+        self.values().into_iter().find(|(known, _)| known == name).map(|(_, value)| value)
+    }
+
+    fn json(&self) -> serde_json::Map<String, Value> {
+        match serde_json::to_value(self) {
+            Ok(Value::Object(fields)) => fields,
+            other => unreachable!("figures are an object: {other:?}"),
+        }
+    }
+}
+
+impl Sample {
+    /// The names of all series.
+    #[must_use]
+    pub fn names() -> Vec<String> {
+        let causes = Cause::ALL.map(|cause| format!("{cause}_share"));
+        SERIES.map(str::to_owned).into_iter().chain(causes).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_are_found_by_their_names_in_the_json() {
+        let names = Figures::names();
+        for name in [
+            "kv_per_second",
+            "write_amplification.total",
+            "seconds_by_cause.idle",
+            "latency_seconds.p99.9",
+            "read_amplification",
+        ] {
+            assert!(names.iter().any(|known| known == name), "{name} of {names:?}");
+        }
+        assert!(!names.iter().any(|name| name == "trace_hash"));
+        let mut figures = Figures::default();
+        figures.write_amplification.total = 4.0;
+        figures.latency_seconds.insert("p99.9".into(), 7.0);
+        assert_eq!(figures.value("write_amplification.total"), Some(4.0));
+        assert_eq!(figures.value("latency_seconds.p99.9"), Some(7.0));
+        assert_eq!(figures.value("latency_seconds.p50"), None);
+        assert_eq!(figures.value("seconds_by_cause.reclaim"), Some(0.0));
+        assert_eq!(figures.value("read_amplification"), None);
+        assert!(Sample::names().iter().any(|name| name == "reclaim_share"));
+    }
+}
