@@ -14,7 +14,7 @@
 //! # Threads
 //! One victim at a time: whoever chooses it keeps all others off.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -28,7 +28,7 @@ use terrace_zone::Device;
 use crate::BLOCK;
 use crate::block::BlockAddr;
 use crate::canary::{self, Rule};
-use crate::catalog::{Extent, Mapped, Record};
+use crate::catalog::{Catalog, Extent, Mapped, Record};
 use crate::space::{Ask, Outcome, Region, Share};
 use crate::volume::Volume;
 
@@ -100,7 +100,11 @@ impl Reclaimer {
         asked: bool,
         stop: impl Fn() -> bool,
     ) -> Result<bool, StoreError> {
-        let Some(choice) = volume.space.choose_victim(asked) else { return Ok(false) };
+        let levels = |zones: BTreeSet<ZoneId>| {
+            let of = |catalog: &Catalog, zone: ZoneId| (zone, catalog.levels_in(zone));
+            volume.journal.read(|catalog| zones.into_iter().map(|z| of(catalog, z)).collect())
+        };
+        let Some(choice) = volume.space.choose_victim(asked, levels) else { return Ok(false) };
         let mut job = Emptying {
             volume,
             choice,

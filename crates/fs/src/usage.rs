@@ -115,11 +115,14 @@ impl Fs {
     pub fn audit(&self) -> Vec<String> {
         let mut problems: Vec<String> = self.volume.space.verify().err().into_iter().collect();
         let mut counted: BTreeMap<ZoneId, (u32, u32)> = BTreeMap::new();
-        self.volume.for_each_file(|_, record| {
-            if record.sealed {
-                for extent in record.extents.extents() {
+        let mut levels: BTreeMap<ZoneId, BTreeMap<FileId, u64>> = BTreeMap::new();
+        self.volume.for_each_file(|id, record| {
+            for extent in record.extents.extents() {
+                if record.sealed {
                     counted.entry(extent.zone).or_default().0 += extent.blocks;
                 }
+                let level = record.annotation.hint.level.map_or(0, u64::from);
+                levels.entry(extent.zone).or_default().insert(id, level);
             }
         });
         for file in self.volume.all_unsealed() {
@@ -134,7 +137,14 @@ impl Fs {
             }
         }
         for (index, zone) in self.volume.space.zones().iter().enumerate() {
-            let found = counted.remove(&ZoneId(index as u32)).unwrap_or_default();
+            let id = ZoneId(index as u32);
+            let (kept, found) = (self.volume.journal.read(|c| c.levels_in(id)), levels.remove(&id));
+            let found: u64 = found.iter().flat_map(BTreeMap::values).sum();
+            if kept != found {
+                let text = format!("zone {index}: levels of {kept} are counted, found {found}");
+                problems.push(text);
+            }
+            let found = counted.remove(&id).unwrap_or_default();
             if (zone.live, zone.unsealed) != found {
                 problems.push(format!(
                     "zone {index}: {} live and {} unsealed blocks are counted, the files have {} \

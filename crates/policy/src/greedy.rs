@@ -13,7 +13,7 @@
 
 use std::cmp::Reverse;
 
-use crate::{CandidateZone, RECLAIM_STREAM, Reclaim, ReclaimChoice, ReclaimView, Room};
+use crate::{CandidateZone, RECLAIM_STREAM, Reclaim, ReclaimChoice, ReclaimView, Room, System};
 
 /// Reclaim also starts when new data may take fewer free zones than this share of all,
 const SPARE_SHARE: u32 = 64;
@@ -38,6 +38,13 @@ impl Default for Greedy {
 }
 
 impl Greedy {
+    /// With the system's figures.
+    #[must_use]
+    pub fn of(system: &System) -> Self {
+        let System { free_min, gain_min, .. } = *system;
+        Self { free_min, gain_min }
+    }
+
     /// Whether there is less room than there should be.
     fn is_short(&self, room: &Room) -> bool {
         let spare_min = (room.zones / SPARE_SHARE).clamp(1, SPARE_MAX);
@@ -45,9 +52,10 @@ impl Greedy {
         room.spare < spare_min || u64::from(room.free) * 100 < free_min
     }
 
-    /// Whether a zone is worth its copying while nobody waits.
-    fn pays(&self, zone: &CandidateZone) -> bool {
-        zone.gain.0.saturating_mul(100) >= zone.capacity.0.saturating_mul(self.gain_min.into())
+    /// Whether a zone is worth its copying: while somebody waits for space, if it gives any.
+    pub(crate) fn is_worth(&self, zone: &CandidateZone, wanted: bool) -> bool {
+        let least = zone.capacity.0.saturating_mul(self.gain_min.into());
+        zone.gain.0 > 0 && (wanted || zone.gain.0.saturating_mul(100) >= least)
     }
 }
 
@@ -61,9 +69,9 @@ impl Reclaim for Greedy {
     }
 
     fn victim(&self, view: &ReclaimView<'_>) -> Option<ReclaimChoice> {
-        let worth = view.candidates.iter().filter(|zone| zone.gain.0 > 0);
-        let victim = worth.min_by_key(|zone| (zone.live, Reverse(zone.gain), zone.zone))?;
+        let giving = view.candidates.iter().filter(|zone| zone.gain.0 > 0);
+        let victim = giving.min_by_key(|zone| (zone.live, Reverse(zone.gain), zone.zone))?;
         let choice = ReclaimChoice { victim: victim.zone, stream: RECLAIM_STREAM };
-        (view.room.wanted || self.pays(victim)).then_some(choice)
+        self.is_worth(victim, view.room.wanted).then_some(choice)
     }
 }

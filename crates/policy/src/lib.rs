@@ -5,7 +5,7 @@
 //! |---|---|---|
 //! | where does a file's next stretch go | [`Placement`] | [`LogStructured`], [`LevelSeparated`] |
 //! | | | [`WholeZones`] |
-//! | which zone is emptied next, and where to | [`Reclaim`] | [`Greedy`] |
+//! | which zone is emptied next, and where to | [`Reclaim`] | [`Greedy`], [`CostBenefit`] |
 //! | which tables are merged, and where to | [`Compaction`] | [`Leveled`], [`Tiered`] |
 //!
 //! A [`System`] is a row of such deciders and of their figures.
@@ -13,6 +13,7 @@
 //! policy does not know I/O, bytes on a medium, threads or the clock.
 
 mod compaction;
+mod cost_benefit;
 mod greedy;
 mod legality;
 mod level_separated;
@@ -28,6 +29,7 @@ mod whole_zones;
 mod zones;
 
 pub use compaction::{Choice, Compaction, Pressure, Urgency};
+pub use cost_benefit::CostBenefit;
 pub use greedy::Greedy;
 pub use legality::Illegal;
 pub use level_separated::LevelSeparated;
@@ -35,7 +37,9 @@ pub use leveled::{LEVEL_STREAM_FIRST, Leveled, LeveledOptions};
 pub use log_structured::LogStructured;
 pub use placement::{PartZone, Placement, PlacementChoice, PlacementRequest, SpaceView};
 pub use plan::{Cut, Input, Merge, Move, Obstacle, Part, Place, Plan, Route};
-pub use reclaim::{CandidateZone, RECLAIM_STREAM, Reclaim, ReclaimChoice, ReclaimView, Room};
+pub use reclaim::{
+    CandidateZone, RECLAIM_STREAM, Reclaim, ReclaimChoice, ReclaimView, Room, Sight,
+};
 pub use systems::{ParseSystemError, Row, StoreShape, System};
 pub use terrace_env::ByteCount;
 pub use tiered::{Tiered, TieredOptions};

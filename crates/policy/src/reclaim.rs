@@ -1,9 +1,10 @@
 //! Which zone is emptied next, and where its live extents go.
 //!
 //! The file system asks whether it is time whenever something has died or somebody waits for
-//! space; then, as long as it is, for a victim. It keeps zones ordered by live bytes and shows the
-//! first [`ReclaimView::CANDIDATES_MAX`] of those that can be emptied, so that a decision costs the
-//! same on ten zones and on fifty thousand.
+//! space; then, as long as it is, for a victim. It keeps zones ordered by live bytes and shows
+//! [`ReclaimView::CANDIDATES_MAX`] of those that can be emptied, the first ones or a sample as the
+//! policy has it ([`Sight`]), so that weighing them costs the same on ten zones and on fifty
+//! thousand.
 //!
 //! A policy that gives no victim is not asked again until something more has died. Each victim
 //! makes what is dead less by what it gives, so that reclaim comes to an end whatever the policy.
@@ -39,6 +40,34 @@ pub struct CandidateZone {
     pub live: ByteCount,
     /// What comes back: dead bytes, and room that was never written.
     pub gain: ByteCount,
+    /// The levels of the live tables in it, added up; a table that lies in several zones counts in
+    /// each.
+    pub levels: u64,
+}
+
+/// Which zones a policy has to see.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Sight {
+    /// Those with the fewest live bytes.
+    #[default]
+    FewestLive,
+    /// Where there are more than a view shows: a sample, evenly spread over the order of live
+    /// bytes.
+    Spread,
+}
+
+impl Sight {
+    /// Which ones are shown of so many candidates in the order of live bytes: whether the `at`-th
+    /// is.
+    #[must_use]
+    pub fn shows(self, at: usize, of: usize) -> bool {
+        let most = ReclaimView::CANDIDATES_MAX;
+        match self {
+            Self::FewestLive => at < most,
+            // The `i`-th shown is the `i * of / most`-th.
+            Self::Spread => of <= most || (at * most).div_ceil(of) < ((at + 1) * most).div_ceil(of),
+        }
+    }
 }
 
 /// What can be reclaimed.
@@ -46,7 +75,7 @@ pub struct CandidateZone {
 pub struct ReclaimView<'a> {
     /// How much room there is.
     pub room: Room,
-    /// Candidates, fewest live bytes first; ties by zone.
+    /// Candidates that are in [`Sight`], fewest live bytes first; ties by zone.
     pub candidates: &'a [CandidateZone],
 }
 
@@ -69,6 +98,11 @@ pub struct ReclaimChoice {
 pub trait Reclaim: Send + Sync + Debug {
     /// The name in options, reports and goldens.
     fn name(&self) -> &'static str;
+
+    /// Which zones it has to see.
+    fn sight(&self) -> Sight {
+        Sight::FewestLive
+    }
 
     /// Whether it is time to reclaim. Where somebody waits for space it must be: nobody else gives
     /// them any.

@@ -12,6 +12,7 @@ mod file;
 mod record;
 mod staging;
 mod state;
+mod zone_levels;
 
 pub use effects::{Effects, Freed};
 pub use extent::{Extent, ExtentMap, Mapped};

@@ -51,8 +51,7 @@ impl<'a> Staging<'a> {
         while let Some(undo) = self.undo.pop() {
             let catalog = &mut *self.catalog;
             match undo {
-                Undo::File(id, Some(record)) => drop(catalog.files.insert(id, record)),
-                Undo::File(id, None) => drop(catalog.files.remove(&id)),
+                Undo::File(id, record) => drop(catalog.put(id, record)),
                 Undo::Name(name, Some(id)) => drop(catalog.names.insert(name, id)),
                 Undo::Name(name, None) => drop(catalog.names.remove(&name)),
                 Undo::Store(annotation) => catalog.store = annotation,
@@ -89,7 +88,7 @@ impl<'a> Staging<'a> {
                 self.create(id, *kind, false, *size, extents, *epoch, annotation)
             }
             Record::Seal { kind, size, extents, epoch, annotation, .. } => {
-                if self.catalog.files.contains_key(&id) {
+                if self.catalog.get(id).is_some() {
                     self.seal(id, *kind, *size, extents, annotation)
                 } else {
                     self.create(id, *kind, true, *size, extents, *epoch, annotation)
@@ -144,10 +143,7 @@ impl<'a> Staging<'a> {
     }
 
     fn put(&mut self, id: FileId, record: Option<FileRecord>) {
-        let before = match record {
-            Some(record) => self.catalog.files.insert(id, record),
-            None => self.catalog.files.remove(&id),
-        };
+        let before = self.catalog.put(id, record);
         self.undo.push(Undo::File(id, before));
     }
 
@@ -185,7 +181,7 @@ impl<'a> Staging<'a> {
         if self.effects.deleted.iter().any(|(gone, _)| *gone == id) {
             return Err(StoreError::NotFound(id));
         }
-        if id == FileId::STORE || self.catalog.files.contains_key(&id) {
+        if id == FileId::STORE || self.catalog.get(id).is_some() {
             return Err(wrong(id, "an id that was never used", "an existing file"));
         }
         let extents = ExtentMap::consecutive(0, extents).ok_or_else(|| impossible_map(id))?;

@@ -11,18 +11,20 @@ use std::collections::BTreeMap;
 use std::ops::RangeBounds;
 use std::sync::Arc;
 
-use terrace_env::FileId;
 use terrace_env::codec::{DecodeError, Reader, Writer};
 use terrace_env::store::{Annotation, FileInfo, FileKind, StoreError};
+use terrace_env::{FileId, ZoneId};
 
 use super::annotation::{decode_annotation, encode_annotation};
 use super::staging::Staging;
+use super::zone_levels::ZoneLevels;
 use super::{Effects, FileRecord, Record};
 
 /// What the file system knows of its files: a pure value, changed by records only.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Catalog {
-    pub(super) files: BTreeMap<FileId, FileRecord>,
+    files: BTreeMap<FileId, FileRecord>,
+    levels: ZoneLevels,
     pub(super) names: BTreeMap<Arc<str>, FileId>,
     pub(super) store: Arc<Annotation>,
     pub(super) next_file: FileId,
@@ -47,6 +49,28 @@ impl Catalog {
     /// A file's record, or the error that says there is none.
     pub fn file(&self, id: FileId) -> Result<&FileRecord, StoreError> {
         self.get(id).ok_or(StoreError::NotFound(id))
+    }
+
+    /// Puts a file's record in the place of the one it had, or takes it away; returns what was
+    /// there.
+    pub(super) fn put(&mut self, id: FileId, record: Option<FileRecord>) -> Option<FileRecord> {
+        if let Some(record) = &record {
+            self.levels.add(record);
+        }
+        let before = match record {
+            Some(record) => self.files.insert(id, record),
+            None => self.files.remove(&id),
+        };
+        if let Some(before) = &before {
+            self.levels.remove(before);
+        }
+        before
+    }
+
+    /// The levels of the tables that have bytes in a zone, added up.
+    #[must_use]
+    pub fn levels_in(&self, zone: ZoneId) -> u64 {
+        self.levels.of(zone)
     }
 
     /// The file of this name.
@@ -202,7 +226,7 @@ impl Catalog {
                     return Err(from.wrong("name", 0, "a name that no other file has", id.0));
                 }
             }
-            self.files.insert(id, record);
+            self.put(id, Some(record));
         }
         self.next_file = self.next_file.max(least);
         self.pending_from = Some(upto);

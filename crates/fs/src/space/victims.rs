@@ -1,6 +1,6 @@
 //! What reclaim asks of the space: when to work, on which zone, and how it went.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use terrace_env::store::Rank;
 use terrace_env::{ByteCount, ZoneId};
@@ -51,20 +51,27 @@ impl Allocator {
     }
 
     /// Lets the policy choose a victim and keeps everybody else off it. `None` if there is none.
-    /// `asked`: somebody wants a zone emptied, though nobody waits for it.
-    pub(crate) fn choose_victim(&self, asked: bool) -> Option<ReclaimChoice> {
+    /// `asked`: somebody wants a zone emptied, though nobody waits for it. `levels`: those of the
+    /// tables in each of these zones, added up.
+    pub(crate) fn choose_victim(
+        &self,
+        asked: bool,
+        levels: impl FnOnce(BTreeSet<ZoneId>) -> BTreeMap<ZoneId, u64>,
+    ) -> Option<ReclaimChoice> {
+        // Asked for without the lock: what comes in sight meanwhile counts as level 0.
+        let levels = levels(self.candidates());
         let mut state = self.state.lock();
         let room = Room { wanted: asked || state.waiters > 0, ..state.room() };
         let as_bytes = |blocks: u32| ByteCount(u64::from(blocks) * BLOCK as u64);
         let candidates: Vec<CandidateZone> = state
             .table
-            .candidates()
-            .take(ReclaimView::CANDIDATES_MAX)
+            .candidates(state.victims.sight())
             .map(|(zone, entry)| CandidateZone {
                 zone,
                 capacity: as_bytes(entry.capacity),
                 live: as_bytes(entry.live),
                 gain: as_bytes(entry.dead()),
+                levels: levels.get(&zone).copied().unwrap_or(0),
             })
             .collect();
         let choice = state.victims.victim(&ReclaimView { room, candidates: &candidates });
@@ -84,7 +91,7 @@ impl Allocator {
     /// The zones that could be victims next.
     pub(crate) fn candidates(&self) -> BTreeSet<ZoneId> {
         let state = self.state.lock();
-        state.table.candidates().take(ReclaimView::CANDIDATES_MAX).map(|(zone, _)| zone).collect()
+        state.table.candidates(state.victims.sight()).map(|(zone, _)| zone).collect()
     }
 
     /// Ends the work on a victim. One that could not be read or moved is left alone until the next

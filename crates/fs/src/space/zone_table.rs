@@ -13,6 +13,7 @@
 use std::collections::BTreeSet;
 
 use terrace_env::ZoneId;
+use terrace_policy::{ReclaimView, Sight};
 
 /// What a zone is used for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -216,9 +217,14 @@ impl ZoneTable {
         self.partly.iter().map(|zone| (*zone, self.get(*zone)))
     }
 
-    /// Zones that can be reclaimed, fewest live blocks first.
-    pub(crate) fn candidates(&self) -> impl Iterator<Item = (ZoneId, &Zone)> {
-        self.candidates.iter().map(|(_, zone)| (*zone, self.get(*zone)))
+    /// Zones that can be reclaimed and that a policy of this sight is shown, fewest live blocks
+    /// first.
+    pub(crate) fn candidates(&self, sight: Sight) -> impl Iterator<Item = (ZoneId, &Zone)> {
+        let all = self.candidates.len();
+        let last = if sight == Sight::FewestLive { ReclaimView::CANDIDATES_MAX } else { all };
+        let shown = self.candidates.iter().take(last).enumerate();
+        let shown = shown.filter(move |(at, _)| sight.shows(*at, all));
+        shown.map(|(_, (_, zone))| (*zone, self.get(*zone)))
     }
 
     /// Changes a zone. Afterwards, if it is written and nothing of it is used, it is free.
@@ -375,12 +381,29 @@ mod tests {
             write(&mut table, zone, 16);
             table.remove(ZoneId(zone), Share::Live, dead);
         }
-        let order: Vec<u32> = table.candidates().map(|(zone, _)| zone.0).collect();
-        assert_eq!(order, [1, 3, 0], "zone 2 gives nothing back");
+        let order = |table: &ZoneTable| -> Vec<u32> {
+            table.candidates(Sight::FewestLive).map(|(zone, _)| zone.0).collect()
+        };
+        assert_eq!(order(&table), [1, 3, 0], "zone 2 gives nothing back");
         table.change(ZoneId(1), |z| z.stubborn = true);
         table.turn(ZoneId(3), Share::Live, Share::Pinned, 1);
-        let order: Vec<u32> = table.candidates().map(|(zone, _)| zone.0).collect();
-        assert_eq!(order, [0]);
+        assert_eq!(order(&table), [0]);
+    }
+
+    #[test]
+    fn a_spread_view_of_many_candidates_shows_full_zones_and_empty_ones() {
+        let zones = 5 * ReclaimView::CANDIDATES_MAX as u32;
+        let mut table = ZoneTable::new(vec![Zone::empty(Condition::Free, 1024); zones as usize]);
+        for zone in 0..zones {
+            write(&mut table, zone, 1024);
+            table.remove(ZoneId(zone), Share::Live, zone + 1);
+        }
+        let shown = |sight| -> Vec<u32> { table.candidates(sight).map(|(z, _)| z.0).collect() };
+        let (fewest, spread) = (shown(Sight::FewestLive), shown(Sight::Spread));
+        assert_eq!((fewest.len(), spread.len()), (64, 64));
+        assert_eq!((fewest[0], fewest[63]), (zones - 1, zones - 64));
+        assert_eq!(spread[0], zones - 1, "the emptiest is always shown");
+        assert!(spread.windows(2).all(|pair| pair[0] - pair[1] == 5), "{spread:?}");
     }
 
     #[test]

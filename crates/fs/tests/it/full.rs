@@ -16,7 +16,11 @@ use crate::drive::{fewest, formatted, mount};
 /// More than the journal of a small store takes, whatever the zones' size.
 const JOURNAL_MAX: u64 = 3 << 20;
 
-fn options(rank: Rank, stream: u16, reservation: Option<&Reservation>) -> CreateOptions<'_> {
+pub(crate) fn options(
+    rank: Rank,
+    stream: u16,
+    reservation: Option<&Reservation>,
+) -> CreateOptions<'_> {
     let hint = PlacementHint { stream, level: Some(stream as u8), ..PlacementHint::default() };
     CreateOptions {
         kind: FileKind::Table,
@@ -29,7 +33,11 @@ fn options(rank: Rank, stream: u16, reservation: Option<&Reservation>) -> Create
 }
 
 /// Writes and seals a table.
-fn table(fs: &Fs, options: &CreateOptions<'_>, len: usize) -> Result<FileId, StoreError> {
+pub(crate) fn table(
+    fs: &Fs,
+    options: &CreateOptions<'_>,
+    len: usize,
+) -> Result<FileId, StoreError> {
     let mut writer = fs.create(options)?;
     let id = writer.id();
     let mut at = 0;
@@ -52,7 +60,7 @@ fn verify(fs: &Fs, id: FileId) {
     assert!(bytes == pattern(id.0, 0, bytes.len()), "file {id}");
 }
 
-fn delete(fs: &Fs, ids: &[FileId]) {
+pub(crate) fn delete(fs: &Fs, ids: &[FileId]) {
     let mut transaction = Transaction::new();
     for id in ids {
         transaction.delete(*id);

@@ -25,6 +25,7 @@ mod limits;
 mod logs;
 mod placed;
 mod readers;
+mod reclaim;
 mod rolls;
 mod specimens;
 mod stopped;

@@ -27,28 +27,35 @@ use std::sync::Arc;
 
 use terrace_env::ByteCount;
 
-use super::StoreShape;
-use crate::{Placement, WholeZones};
+use super::{Row, RowParts, StoreShape, System, figure};
+use crate::{Compaction, Greedy, Leveled, WholeZones, ZonesSource};
 
-pub(super) const NAME: &str = "bluefs";
-pub(super) const SUMMARY: &str =
-    "leveled; a table owns whole zones, which are empty when it is deleted";
-
-/// The collector works when it must.
-pub(super) const COLLECTOR: (u8, u8) = (0, 25);
+pub(super) const PARTS: RowParts = RowParts {
+    name: "bluefs",
+    summary: "leveled; a table owns whole zones, which are empty when it is deleted",
+    // The collector works when it must.
+    own: System::row(Row::Bluefs, (0, 25)),
+    figures: figure::LEVELED,
+    placement: |_| Arc::new(WholeZones),
+    compaction,
+    reclaim: |system| Arc::new(Greedy::of(system)),
+    table_size,
+};
 
 /// The paper's tables and zones.
 const TABLE_SIZE_MAX: ByteCount = ByteCount::mib(256);
 /// Where zones are small, a table owns as many as make up this.
 const TABLE_SIZE_GOOD: ByteCount = ByteCount::mib(16);
 
-pub(super) fn placement() -> Arc<dyn Placement> {
-    Arc::new(WholeZones)
+/// Level 1 is as large as level 0 when it is compacted, as RocksDB's guide advises.
+fn compaction(system: &System, store: &StoreShape, _: Arc<dyn ZonesSource>) -> Arc<dyn Compaction> {
+    let level0 = store.memtable_size.0.saturating_mul(system.level0_runs.into());
+    Arc::new(Leveled::new(system.leveled(store, ByteCount(level0))))
 }
 
 /// As many zones as make a table of a good size, or, where zones are too large for the store, an
 /// even part of one.
-pub(super) fn table_size(store: &StoreShape) -> ByteCount {
+fn table_size(store: &StoreShape) -> ByteCount {
     let Some(zone) = store.zone_capacity.filter(|zone| zone.0 > 0) else {
         return store.memtable_size.min(TABLE_SIZE_GOOD);
     };
@@ -65,11 +72,6 @@ pub(super) fn table_size(store: &StoreShape) -> ByteCount {
 /// Left free, it does not reach into another zone for a few bytes.
 fn slack(room: ByteCount) -> ByteCount {
     ByteCount((room.0 / 32).clamp(8 << 10, 1 << 20).min(room.0 / 2))
-}
-
-/// As large as level 0 when it is compacted, as RocksDB's guide advises.
-pub(super) fn level1_size(memtable: ByteCount, level0_runs: usize) -> ByteCount {
-    ByteCount(memtable.0.saturating_mul(level0_runs as u64))
 }
 
 #[cfg(test)]

@@ -24,31 +24,16 @@
 
 use std::sync::Arc;
 
-use terrace_env::ByteCount;
+use super::{Row, RowParts, System, figure, leveldb};
+use crate::{Greedy, LogStructured};
 
-use super::StoreShape;
-use crate::{LogStructured, Placement};
-
-pub(super) const NAME: &str = "leveldb-greedy";
-pub(super) const SUMMARY: &str =
-    "leveled; tables of all levels in one log of zones, emptied by a greedy collector";
-
-/// The paper's threshold: 20 % free. What a zone must give, it does not say.
-pub(super) const COLLECTOR: (u8, u8) = (20, 10);
-
-/// LevelDB's tables, at the most.
-const TABLE_SIZE_MAX: ByteCount = ByteCount::mib(16);
-
-pub(super) fn placement() -> Arc<dyn Placement> {
-    Arc::new(LogStructured)
-}
-
-/// A memtable's: 4 MiB at LevelDB's memtables.
-pub(super) fn table_size(store: &StoreShape) -> ByteCount {
-    store.memtable_size.min(TABLE_SIZE_MAX)
-}
-
-/// LevelDB's proportion: 10 MiB at memtables of 4 MiB.
-pub(super) fn level1_size(memtable: ByteCount) -> ByteCount {
-    ByteCount(memtable.0.saturating_mul(5) / 2)
-}
+pub(super) const PARTS: RowParts = RowParts {
+    name: "leveldb-greedy",
+    summary: "leveled; tables of all levels in one log of zones, emptied by a greedy collector",
+    own: System::row(Row::LeveldbGreedy, leveldb::COLLECTOR),
+    figures: figure::LEVELED,
+    placement: |_| Arc::new(LogStructured),
+    compaction: leveldb::compaction,
+    reclaim: |system| Arc::new(Greedy::of(system)),
+    table_size: leveldb::table_size,
+};

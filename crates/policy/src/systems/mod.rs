@@ -1,12 +1,19 @@
 //! The systems: each a row of choices - where tables go, what is merged, how space comes back - and
-//! of their figures. One module to a system, which states its algorithm.
+//! of their figures. One module to a system, which states its algorithm and gives its parts in one
+//! constant.
 
 mod bluefs;
+mod figure;
+mod level_separated;
+mod leveldb;
+mod leveldb_cost_benefit;
 mod leveldb_greedy;
+mod parts;
 mod shape;
 mod system;
 mod text;
 
+use parts::RowParts;
 pub use shape::StoreShape;
 pub use system::{Row, System};
 pub use text::ParseSystemError;

@@ -4,16 +4,22 @@ use std::sync::Arc;
 
 use terrace_env::ByteCount;
 
-use super::{StoreShape, bluefs, leveldb_greedy, text};
-use crate::{Compaction, Greedy, Leveled, LeveledOptions, Placement, Reclaim, ZonesSource};
+use super::{
+    RowParts, StoreShape, bluefs, level_separated, leveldb_cost_benefit, leveldb_greedy, text,
+};
+use crate::{Compaction, LeveledOptions, Placement, Reclaim, ZonesSource};
 
 /// Which system: the name of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Row {
     /// A table owns its zones, and a zone is empty when its table is deleted.
     Bluefs,
-    /// Tables of all levels go into the open zone, and a collector empties zones.
+    /// Tables of all levels go into the open zone, and a collector empties the emptiest.
     LeveldbGreedy,
+    /// The same, and the collector weighs how deep the tables of a zone lie.
+    LeveldbCostBenefit,
+    /// A zone holds tables of one level, and a collector empties the emptiest.
+    LevelSeparated,
 }
 
 /// A system: a row of choices, and their figures.
@@ -65,35 +71,35 @@ impl Default for System {
 
 impl Row {
     /// All rows.
-    pub const ALL: [Self; 2] = [Self::Bluefs, Self::LeveldbGreedy];
+    pub const ALL: [Self; 4] =
+        [Self::Bluefs, Self::LeveldbGreedy, Self::LeveldbCostBenefit, Self::LevelSeparated];
+
+    /// What the row is made of: everything that tells it from the others.
+    pub(super) const fn parts(self) -> &'static RowParts {
+        match self {
+            Self::Bluefs => &bluefs::PARTS,
+            Self::LeveldbGreedy => &leveldb_greedy::PARTS,
+            Self::LeveldbCostBenefit => &leveldb_cost_benefit::PARTS,
+            Self::LevelSeparated => &level_separated::PARTS,
+        }
+    }
 
     /// What it is called.
     #[must_use]
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Bluefs => bluefs::NAME,
-            Self::LeveldbGreedy => leveldb_greedy::NAME,
-        }
+        self.parts().name
     }
 
     /// What it does, in a line.
     #[must_use]
     pub fn summary(self) -> &'static str {
-        match self {
-            Self::Bluefs => bluefs::SUMMARY,
-            Self::LeveldbGreedy => leveldb_greedy::SUMMARY,
-        }
+        self.parts().summary
     }
 }
 
 impl System {
-    /// The row with its own figures.
-    #[must_use]
-    pub const fn of(row: Row) -> Self {
-        let (free_min, gain_min) = match row {
-            Row::Bluefs => bluefs::COLLECTOR,
-            Row::LeveldbGreedy => leveldb_greedy::COLLECTOR,
-        };
+    /// A row with this collector, and what all rows have else.
+    pub(super) const fn row(row: Row, (free_min, gain_min): (u8, u8)) -> Self {
         Self {
             row,
             level0_runs: 4,
@@ -105,16 +111,22 @@ impl System {
         }
     }
 
+    /// The row with its own figures.
+    #[must_use]
+    pub const fn of(row: Row) -> Self {
+        row.parts().own
+    }
+
     /// Every system, with its own figures.
     #[must_use]
     pub fn all() -> Vec<Self> {
         Row::ALL.into_iter().map(Self::of).collect()
     }
 
-    /// The names of the figures that a system has, as they are read.
+    /// The names of the figures that any system has, as they are read.
     #[must_use]
     pub fn figures() -> Vec<&'static str> {
-        text::figures()
+        text::all_figures()
     }
 
     /// What it is called.
@@ -132,19 +144,13 @@ impl System {
     /// Where files go.
     #[must_use]
     pub fn placement(&self) -> Arc<dyn Placement> {
-        match self.row {
-            Row::Bluefs => bluefs::placement(),
-            Row::LeveldbGreedy => leveldb_greedy::placement(),
-        }
+        (self.row.parts().placement)(self)
     }
 
     /// Which zones are emptied.
     #[must_use]
     pub fn reclaim(&self) -> Arc<dyn Reclaim> {
-        let Self { free_min, gain_min, .. } = *self;
-        match self.row {
-            Row::Bluefs | Row::LeveldbGreedy => Arc::new(Greedy { free_min, gain_min }),
-        }
+        (self.row.parts().reclaim)(self)
     }
 
     /// Which tables are merged. `zones`: where the store's files lie, for the systems that look at
@@ -153,35 +159,27 @@ impl System {
     pub fn compaction(
         &self,
         store: &StoreShape,
-        _zones: Arc<dyn ZonesSource>,
+        zones: Arc<dyn ZonesSource>,
     ) -> Arc<dyn Compaction> {
-        Arc::new(Leveled::new(self.leveled(store)))
+        (self.row.parts().compaction)(self, store, zones)
     }
 
     /// The size of a table in this store.
     #[must_use]
     pub fn table_size(&self, store: &StoreShape) -> ByteCount {
-        let fitted = match self.row {
-            Row::Bluefs => bluefs::table_size(store),
-            Row::LeveldbGreedy => leveldb_greedy::table_size(store),
-        };
+        let fitted = (self.row.parts().table_size)(store);
         self.table_size.unwrap_or(fitted).max(ByteCount(1))
     }
 
-    /// The figures of leveled compaction in this store.
-    #[must_use]
-    pub fn leveled(&self, store: &StoreShape) -> LeveledOptions {
+    /// The figures of leveled compaction in this store, where level 1 is `level1_size` large unless
+    /// the system says otherwise.
+    pub(super) fn leveled(&self, store: &StoreShape, level1_size: ByteCount) -> LeveledOptions {
         let runs = usize::from(self.level0_runs.max(1));
-        let memtable = store.memtable_size;
-        let fitted = match self.row {
-            Row::Bluefs => bluefs::level1_size(memtable, runs),
-            Row::LeveldbGreedy => leveldb_greedy::level1_size(memtable),
-        };
         LeveledOptions {
             level0_runs: runs,
             level0_slow: runs * 2,
             level0_stop: runs * 3,
-            level1_size: self.level1_size.unwrap_or(fitted).max(ByteCount(1)),
+            level1_size: self.level1_size.unwrap_or(level1_size).max(ByteCount(1)),
             factor: u32::from(self.factor.max(2)),
             table_size: self.table_size(store),
             ..LeveledOptions::default()

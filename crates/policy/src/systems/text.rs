@@ -1,9 +1,8 @@
 //! Systems as text: `NAME` or `NAME:figure=value,figure=value`.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
-
-use terrace_env::ByteCount;
 
 use super::{Row, System};
 
@@ -44,82 +43,16 @@ fn names() -> String {
     Row::ALL.map(Row::name).join(", ")
 }
 
-/// The names of all figures.
-pub(super) fn figures() -> Vec<&'static str> {
-    FIGURES.iter().map(|figure| figure.name).collect()
-}
-
-/// A column of the table of systems: a figure, how it is read and how it is written.
-struct Figure {
-    name: &'static str,
-    expected: &'static str,
-    set: fn(&mut System, &str) -> Option<()>,
-    /// `None` where it is the row's own.
-    get: fn(&System) -> Option<String>,
-}
-
-const FIGURES: [Figure; 6] = [
-    Figure {
-        name: "factor",
-        expected: "a number from 2 to 1000",
-        set: |system, text| number(text, 2..=1000).map(|n| system.factor = n),
-        get: |system| differs(system, |s| s.factor),
-    },
-    Figure {
-        name: "free_min",
-        expected: "a number of percent from 0 to 90",
-        set: |system, text| number(text, 0..=90).map(|n| system.free_min = n as u8),
-        get: |system| differs(system, |s| s.free_min),
-    },
-    Figure {
-        name: "gain_min",
-        expected: "a number of percent from 1 to 100",
-        set: |system, text| number(text, 1..=100).map(|n| system.gain_min = n as u8),
-        get: |system| differs(system, |s| s.gain_min),
-    },
-    Figure {
-        name: "level0_runs",
-        expected: "a number from 1 to 1000",
-        set: |system, text| number(text, 1..=1000).map(|n| system.level0_runs = n),
-        get: |system| differs(system, |s| s.level0_runs),
-    },
-    Figure {
-        name: "level1_size",
-        expected: "a size such as 256MiB",
-        set: |system, text| size(text).map(|n| system.level1_size = Some(n)),
-        get: |system| system.level1_size.map(compact),
-    },
-    Figure {
-        name: "table_size",
-        expected: "a size such as 16MiB",
-        set: |system, text| size(text).map(|n| system.table_size = Some(n)),
-        get: |system| system.table_size.map(compact),
-    },
-];
-
-fn number(text: &str, range: std::ops::RangeInclusive<u16>) -> Option<u16> {
-    text.parse().ok().filter(|number| range.contains(number))
-}
-
-fn size(text: &str) -> Option<ByteCount> {
-    text.parse().ok().filter(|size: &ByteCount| size.0 > 0)
-}
-
-/// A size in the largest unit that shows all of it.
-fn compact(size: ByteCount) -> String {
-    let units = [("GiB", 30), ("MiB", 20), ("KiB", 10)];
-    let whole = units.iter().find(|(_, shift)| size.0.trailing_zeros() >= *shift && size.0 > 0);
-    whole.map_or(size.0.to_string(), |(unit, shift)| format!("{}{unit}", size.0 >> shift))
-}
-
-fn differs<T: PartialEq + fmt::Display>(system: &System, of: fn(&System) -> T) -> Option<String> {
-    let own = of(system);
-    (own != of(&System::of(system.row))).then(|| own.to_string())
+/// The names of the figures of all rows.
+pub(super) fn all_figures() -> Vec<&'static str> {
+    let figures = Row::ALL.iter().flat_map(|row| row.parts().figures);
+    let names: BTreeSet<&str> = figures.map(|figure| figure.name).collect();
+    names.into_iter().collect()
 }
 
 impl fmt::Display for System {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let figures = FIGURES.iter().filter_map(|figure| {
+        let figures = self.row.parts().figures.iter().filter_map(|figure| {
             let value = (figure.get)(self)?;
             Some(format!("{}={value}", figure.name))
         });
@@ -139,9 +72,11 @@ impl FromStr for System {
         let mut system = Self::of(row);
         for assignment in assignments.split(',').filter(|part| !part.is_empty()) {
             let (name, value) = assignment.split_once('=').unwrap_or((assignment, ""));
-            let Some(figure) = FIGURES.iter().find(|figure| figure.name == name) else {
+            let own = row.parts().figures;
+            let Some(figure) = own.iter().find(|figure| figure.name == name) else {
                 let (system, got) = (row.name(), name.to_owned());
-                return Err(ParseSystemError::UnknownFigure { system, figures: figures(), got });
+                let figures = own.iter().map(|figure| figure.name).collect();
+                return Err(ParseSystemError::UnknownFigure { system, figures, got });
             };
             (figure.set)(&mut system, value).ok_or_else(|| ParseSystemError::Value {
                 system: row.name(),
@@ -156,6 +91,8 @@ impl FromStr for System {
 
 #[cfg(test)]
 mod tests {
+    use terrace_env::ByteCount;
+
     use super::*;
 
     #[test]
@@ -173,6 +110,23 @@ mod tests {
                 "factor=4,free_min=7,level1_size=3MiB,table_size=12345"
             );
             assert_eq!(text.parse(), Ok(system));
+        }
+    }
+
+    #[test]
+    fn figures_are_in_alphabetical_order_and_each_system_prints_all_that_it_has() {
+        for system in System::all() {
+            let figures = system.row.parts().figures;
+            assert!(figures.windows(2).all(|pair| pair[0].name < pair[1].name), "{system}");
+            for figure in figures {
+                let mut other = system;
+                let values = ["3", "7MiB", "off", "on"];
+                let set = values.iter().filter(|text| (figure.set)(&mut other, text).is_some());
+                assert!(set.count() > 0, "{}: none of {values:?}", figure.name);
+                let differs = other != system;
+                assert_eq!(other.to_string().contains(figure.name), differs, "{other}");
+                assert_eq!(other.to_string().parse(), Ok(other));
+            }
         }
     }
 

@@ -17,6 +17,7 @@ fn decide(policy: &dyn Reclaim, input: &str) -> String {
             capacity: number(line, "capacity").expect("a capacity"),
             live: number(line, "live").expect("live bytes"),
             gain: number(line, "gain").expect("a gain"),
+            levels: number(line, "levels").unwrap_or(0),
         })
         .collect();
     let room = Room {
@@ -59,6 +60,8 @@ fn collect(policy: &dyn Reclaim, live_percent: &[u64], wanted: bool) -> (usize, 
             capacity: terrace_env::ByteCount(CAPACITY),
             live: terrace_env::ByteCount(*live),
             gain: terrace_env::ByteCount(CAPACITY - live),
+            // Of the same depth everywhere, ten tables to a zone.
+            levels: 3 * live.div_ceil(10),
         };
         let dead = zones.iter().enumerate().filter(|(_, live)| **live < CAPACITY);
         let candidates: Vec<CandidateZone> = dead.map(candidate).collect();
@@ -83,11 +86,22 @@ fn collect(policy: &dyn Reclaim, live_percent: &[u64], wanted: bool) -> (usize, 
 }
 
 #[test]
+fn cost_benefit_weighs_how_deep_tables_lie() {
+    let collector = System::of(Row::LeveldbCostBenefit).reclaim();
+    check("reclaim-leveldb-cost-benefit", |input| decide(&*collector, input));
+}
+
+#[test]
 fn a_collector_ends_whatever_is_live_and_does_not_copy_for_ever_for_little() {
-    let collector = System::of(Row::LeveldbGreedy).reclaim();
+    for row in [Row::LeveldbGreedy, Row::LeveldbCostBenefit] {
+        ends(&*System::of(row).reclaim());
+    }
+}
+
+fn ends(collector: &dyn Reclaim) {
     for live in (0..=100).step_by(5) {
         let zones = vec![live; 100];
-        let (free, copied) = collect(&*collector, &zones, false);
+        let (free, copied) = collect(collector, &zones, false);
         if live <= 75 {
             assert!(free >= 20, "{live} % live leave room for a fifth, not {free} zones");
         }
@@ -95,7 +109,7 @@ fn a_collector_ends_whatever_is_live_and_does_not_copy_for_ever_for_little() {
             assert_eq!(copied, 0, "{live} % live: a tenth of each zone is not worth it");
         }
         // When somebody waits, everything that is dead comes back.
-        let (free, _) = collect(&*collector, &zones, true);
+        let (free, _) = collect(collector, &zones, true);
         assert!(free as u64 >= 99u64.saturating_sub(live), "{live} % live, wanted: {free} zones");
     }
 }

@@ -237,6 +237,7 @@ impl Replay {
                     capacity: ByteCount(self.capacity as u64),
                     live: ByteCount(live(zone) as u64),
                     gain: ByteCount((zone.slots.len() - live(zone)) as u64),
+                    levels: self.levels_in(zone),
                 })
                 .collect();
             candidates.sort_by_key(|zone| (zone.live, zone.zone));
@@ -250,6 +251,12 @@ impl Replay {
             self.write(&moved, None, choice.stream, moved.len() as u64);
             self.zones[choice.victim.0 as usize] = Zone::default();
         }
+    }
+
+    /// The levels of a zone's tables, added up.
+    fn levels_in(&self, zone: &Zone) -> u64 {
+        let tables: BTreeSet<FileId> = zone.slots.iter().flatten().map(|(of, _)| *of).collect();
+        tables.into_iter().filter_map(|of| self.level_of(of).to_digit(10)).map(u64::from).sum()
     }
 
     fn level_of(&self, file: FileId) -> char {

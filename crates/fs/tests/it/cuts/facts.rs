@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-use terrace_env::store::{Annotation, FileInfo, FileKind, FileReader, Store};
+use terrace_env::store::{Annotation, FileInfo, FileKind, FileReader, PlacementHint, Store};
 use terrace_env::{ByteCount, Cause, FileId};
 use terrace_fs::Fs;
 
@@ -57,7 +57,9 @@ pub(crate) fn pattern(seed: u64, offset: u64, len: usize) -> Vec<u8> {
 
 /// An annotation that says `text`.
 pub(crate) fn note(text: &str) -> Annotation {
-    Annotation { opaque: text.as_bytes().to_vec(), dead: ByteCount(7), ..Annotation::default() }
+    // Files change their level as they are annotated.
+    let hint = PlacementHint { level: Some(text.len() as u8 % 4), ..PlacementHint::default() };
+    Annotation { opaque: text.as_bytes().to_vec(), dead: ByteCount(7), hint }
 }
 
 impl Known {

@@ -1,0 +1,51 @@
+//! [`ZoneLevels`]: how deep in their tree the tables of each zone lie.
+//!
+//! For every zone the levels of the tables that have a byte there, added up; a table that lies in
+//! several zones counts in each of them. Kept as files change, so that reclaim can weigh a zone
+//! without a walk over the catalog.
+
+use std::collections::BTreeMap;
+
+use terrace_env::ZoneId;
+
+use super::FileRecord;
+
+/// See the [module](self). Zones of which the sum is 0 are not listed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct ZoneLevels(BTreeMap<ZoneId, u64>);
+
+impl ZoneLevels {
+    /// The sum for a zone.
+    pub(super) fn of(&self, zone: ZoneId) -> u64 {
+        self.0.get(&zone).copied().unwrap_or(0)
+    }
+
+    /// Counts a file.
+    pub(super) fn add(&mut self, file: &FileRecord) {
+        for (zone, level) in shares(file) {
+            *self.0.entry(zone).or_default() += level;
+        }
+    }
+
+    /// Takes a file out that was counted.
+    pub(super) fn remove(&mut self, file: &FileRecord) {
+        for (zone, level) in shares(file) {
+            let sum = self.0.get_mut(&zone).expect("a file that was counted");
+            *sum -= level;
+            if *sum == 0 {
+                self.0.remove(&zone);
+            }
+        }
+    }
+}
+
+/// The zones that a file lies in, each once, and what it counts there.
+fn shares(file: &FileRecord) -> impl Iterator<Item = (ZoneId, u64)> {
+    let level = file.annotation.hint.level.filter(|level| *level > 0);
+    let extents = level.into_iter().flat_map(|_| file.extents.extents());
+    let mut zones: Vec<ZoneId> = extents.map(|extent| extent.zone).collect();
+    zones.sort_unstable();
+    zones.dedup();
+    let level = level.map_or(0, u64::from);
+    zones.into_iter().map(move |zone| (zone, level))
+}

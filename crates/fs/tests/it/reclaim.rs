@@ -1,0 +1,64 @@
+//! What the reclaim policy is shown, and what it empties by that.
+
+use std::sync::Arc;
+
+use terrace_env::store::{Annotation, PlacementHint, Store, Transaction};
+use terrace_env::{ByteCount, FileId, ZoneId, runner};
+use terrace_fs::{Fs, MountOptions};
+use terrace_policy::{Reclaim, Row, System};
+use terrace_zone::{Emulator, Geometry};
+
+use crate::drive::formatted;
+use crate::full::{delete, options, table};
+
+const ZONE: ByteCount = ByteCount::kib(512);
+
+/// Tables that fill a zone of their own, of this level.
+fn zone_of(fs: &Fs, level: u8) -> (ZoneId, Vec<FileId>) {
+    let hint = PlacementHint { level: Some(level), ..PlacementHint::default() };
+    let write = |_| {
+        let id =
+            table(fs, &options(terrace_env::store::Rank::Log, u16::from(level), None), 64 << 10)
+                .expect("room");
+        let mut transaction = Transaction::new();
+        transaction.annotate(id, Annotation { hint: hint.clone(), ..Annotation::default() });
+        fs.commit(transaction).expect("an annotation");
+        id
+    };
+    let files: Vec<FileId> = (0..8).map(write).collect();
+    let zones = fs.zones().expect("a report").into_iter();
+    let full = |levels: &[(Option<u8>, ByteCount)]| levels == [(Some(level), ZONE)];
+    let zone = zones.into_iter().find(|zone| full(&zone.levels)).expect("a zone of one level");
+    (zone.zone, files)
+}
+
+fn mounted(reclaim: Arc<dyn Reclaim>, drive: &Arc<Emulator>) -> Arc<Fs> {
+    let options = MountOptions { reclaim, background: false, ..MountOptions::default() };
+    Fs::mount(Arc::clone(drive) as _, &options).expect("a mounted store")
+}
+
+#[test]
+fn cost_benefit_empties_deep_zones_before_shallow_ones_also_after_a_mount() {
+    runner::simulate(1, || {
+        let cases = [(Row::LeveldbGreedy, false), (Row::LeveldbCostBenefit, true)];
+        for (row, takes_deep) in cases {
+            let drive = formatted(Geometry::uniform(ZONE, 64), 1);
+            let fs = mounted(System::of(row).reclaim(), &drive);
+            let (shallow, files) = zone_of(&fs, 1);
+            delete(&fs, &files[..5]);
+            let (deep, files) = zone_of(&fs, 4);
+            delete(&fs, &files[..4]);
+            assert_eq!(fs.audit(), Vec::<String>::new());
+            fs.unmount();
+            drop(fs);
+            let fs = mounted(System::of(row).reclaim(), &drive);
+            assert!(fs.reclaim_one().expect("a store that takes commits"), "{row:?} found nothing");
+            let zones = fs.zones().expect("a report");
+            let is_empty = |zone: ZoneId| zones[zone.0 as usize].live == ByteCount(0);
+            let emptied = [shallow, deep].map(is_empty);
+            assert_eq!(emptied, [!takes_deep, takes_deep], "{row:?}");
+            assert_eq!(fs.audit(), Vec::<String>::new());
+            fs.unmount();
+        }
+    });
+}

@@ -1,0 +1,32 @@
+//! `level-separated`: LevelDB with a zone for each level and a collector (the baseline "LS" of Jung
+//! and Shin, "Lifetime-Leveling LSM-tree Compaction for ZNS SSD", HotStorage '22).
+//!
+//! 1. Compaction is LevelDB's, see [`Leveled`](crate::Leveled).
+//! 2. Each level has its own open zone, as in GearDB: a zone holds tables of one level, which live
+//!    about equally long. See [`LevelSeparated`].
+//! 3. When less than 20 % of the zones is free, the zone with the most invalid data is emptied. See
+//!    [`Greedy`].
+//!
+//! # Where the slides are silent
+//! - When their collector starts: their figures depend on it. It is `leveldb-greedy`'s here.
+//! - A large merge goes by slices, on as many cores as there are: so many zones of its level are
+//!   open then. Two flushes never run at once.
+//! - What the collector moves goes to zones of its own, of whatever level it is: it has survived
+//!   its neighbours, and one zone is all that is kept for it when space is short.
+//! - A table that moves down by metadata alone stays in its zone, which then holds two levels.
+
+use std::sync::Arc;
+
+use super::{Row, RowParts, System, figure, leveldb};
+use crate::{Greedy, LevelSeparated};
+
+pub(super) const PARTS: RowParts = RowParts {
+    name: "level-separated",
+    summary: "leveled; a zone holds tables of one level, emptied by a greedy collector",
+    own: System::row(Row::LevelSeparated, leveldb::COLLECTOR),
+    figures: figure::LEVELED,
+    placement: |_| Arc::new(LevelSeparated),
+    compaction: leveldb::compaction,
+    reclaim: |system| Arc::new(Greedy::of(system)),
+    table_size: leveldb::table_size,
+};

@@ -1,0 +1,35 @@
+//! What the systems around LevelDB have in common, as the papers measure it (LevelDB 1.19): tables
+//! of a memtable's size, level 1 two and a half times as large, each further one ten times - 4 MiB
+//! and 10 MiB at memtables of 4 MiB - and a collector that starts at 20 % free.
+
+use std::sync::Arc;
+
+use terrace_env::ByteCount;
+
+use super::{StoreShape, System};
+use crate::{Compaction, Leveled, ZonesSource};
+
+/// The papers' threshold: 20 % free (GearDB, section 2.3). What a zone must give, they do not say.
+pub(super) const COLLECTOR: (u8, u8) = (20, 10);
+
+/// LevelDB's tables, at the most.
+const TABLE_SIZE_MAX: ByteCount = ByteCount::mib(16);
+
+/// A memtable's: 4 MiB at LevelDB's memtables.
+pub(super) fn table_size(store: &StoreShape) -> ByteCount {
+    store.memtable_size.min(TABLE_SIZE_MAX)
+}
+
+/// LevelDB's proportion: 10 MiB at memtables of 4 MiB.
+pub(super) fn level1_size(store: &StoreShape) -> ByteCount {
+    ByteCount(store.memtable_size.0.saturating_mul(5) / 2)
+}
+
+/// LevelDB's compaction.
+pub(super) fn compaction(
+    system: &System,
+    store: &StoreShape,
+    _: Arc<dyn ZonesSource>,
+) -> Arc<dyn Compaction> {
+    Arc::new(Leveled::new(system.leveled(store, level1_size(store))))
+}

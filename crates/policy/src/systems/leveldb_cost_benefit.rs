@@ -1,0 +1,32 @@
+//! `leveldb-cost-benefit`: LevelDB over log-structured zones with a cost-benefit collector (Yao et
+//! al., "GearDB", FAST '19, section 2.3 and equation 1).
+//!
+//! 1. Compaction and placement are those of `leveldb-greedy`: LevelDB's, and one log of zones for
+//!    tables of all levels.
+//! 2. When less than 20 % of the zones is free, the zone of the largest benefit over cost is
+//!    emptied. The benefit is what comes free, weighted with the levels of the zone's tables added
+//!    up, because what lies deep is rewritten rarely; the cost is reading the zone and writing what
+//!    is live in it. See [`CostBenefit`].
+//!
+//! The paper finds it almost as slow as the greedy collector: in zones with tables of all levels
+//! the sums hardly differ.
+//!
+//! # Where the paper is silent
+//! - As in `leveldb-greedy`: which zones are open at once, and when a collector should rather not.
+//! - What a zone without deep tables is worth: see [`CostBenefit`].
+
+use std::sync::Arc;
+
+use super::{Row, RowParts, System, figure, leveldb};
+use crate::{CostBenefit, LogStructured};
+
+pub(super) const PARTS: RowParts = RowParts {
+    name: "leveldb-cost-benefit",
+    summary: "leveled; tables of all levels in one log of zones, emptied where it pays most",
+    own: System::row(Row::LeveldbCostBenefit, leveldb::COLLECTOR),
+    figures: figure::LEVELED,
+    placement: |_| Arc::new(LogStructured),
+    compaction: leveldb::compaction,
+    reclaim: |system| Arc::new(CostBenefit::of(system)),
+    table_size: leveldb::table_size,
+};

@@ -1,0 +1,34 @@
+//! [`RowParts`]: what a row of the table of systems is made of.
+
+use std::sync::Arc;
+
+use terrace_env::ByteCount;
+
+use super::figure::Figure;
+use super::{StoreShape, System};
+use crate::{Compaction, Placement, Reclaim, ZonesSource};
+
+/// Makes the compaction decider; the last is where tables lie, for those who look at it.
+pub(super) type Compacts = fn(&System, &StoreShape, Arc<dyn ZonesSource>) -> Arc<dyn Compaction>;
+
+/// A row. Each system's module has one as its constant `PARTS`, and a system is added by such a
+/// module, a name in [`Row`](super::Row) and nothing else.
+#[derive(Clone, Copy)]
+pub(super) struct RowParts {
+    /// What it is called.
+    pub(super) name: &'static str,
+    /// What it does, in a line.
+    pub(super) summary: &'static str,
+    /// The system with the figures that are the row's own.
+    pub(super) own: System,
+    /// The figures that it has, by name in alphabetical order. It ignores all others.
+    pub(super) figures: &'static [Figure],
+    /// Where files go.
+    pub(super) placement: fn(&System) -> Arc<dyn Placement>,
+    /// Which tables are merged.
+    pub(super) compaction: Compacts,
+    /// Which zones are emptied.
+    pub(super) reclaim: fn(&System) -> Arc<dyn Reclaim>,
+    /// The size of a table, where no figure gives it.
+    pub(super) table_size: fn(&StoreShape) -> ByteCount,
+}
