@@ -9,6 +9,7 @@ use std::path::Path;
 use terrace_env::store::StoreError;
 use terrace_lab::bench::BenchError;
 use terrace_lab::drives::MeasureError;
+use terrace_lab::workload::ClientError;
 use terrace_zone::DeviceError;
 use terrace_zone::timing::DriveError;
 
@@ -160,10 +161,20 @@ impl From<BenchError> for Failure {
             BenchError::Device(error) => error.into(),
             BenchError::Geometry(error) => Self::new(Kind::Usage, error.to_string()),
             BenchError::Host { path, source } => Self::path(&path, &source),
-            BenchError::Mismatch { .. } | BenchError::Unclean(_) => {
-                Self::new(Kind::Corruption, error.to_string())
-            }
+            BenchError::Unclean(_) => Self::new(Kind::Corruption, error.to_string()),
+            BenchError::Client { mix, source } => Self::from(source).while_doing(mix),
         }
+    }
+}
+
+impl From<ClientError> for Failure {
+    fn from(error: ClientError) -> Self {
+        let kind = match error {
+            ClientError::Store(error) => return error.into(),
+            ClientError::Mismatch { .. } => Kind::Corruption,
+            ClientError::ValueSize { .. } | ClientError::Record { .. } => Kind::Usage,
+        };
+        Self::new(kind, error.to_string())
     }
 }
 

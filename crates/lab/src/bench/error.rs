@@ -1,13 +1,12 @@
 //! Why a measurement failed.
 
-use std::fmt;
 use std::path::PathBuf;
 
 use terrace_fs::Problem;
 use terrace_zone::{DeviceError, GeometryError};
 
-use super::entries::Wrong;
 use super::mix::Mix;
+use crate::workload::ClientError;
 
 /// Why a measurement failed.
 #[derive(Debug, thiserror::Error)]
@@ -32,58 +31,14 @@ pub enum BenchError {
     /// The store that was left is not sound.
     #[error("expected a clean store, found {} problems: {}", .0.len(), list(.0))]
     Unclean(Vec<Problem>),
-    /// The store answered, and wrongly.
-    #[error("{mix}: entry {number}: {defect}")]
-    Mismatch {
+    /// An operation failed, or was answered wrongly.
+    #[error("{mix}: {source}")]
+    Client {
         /// During this mix.
         mix: Mix,
-        /// The entry that was asked for.
-        number: u64,
-        /// What was expected and what was found.
-        defect: Defect,
+        /// Why.
+        source: ClientError,
     },
-}
-
-/// How an answer was wrong.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Defect {
-    /// It was to be there and was not.
-    Missing,
-    /// It was not to be there.
-    Unexpected,
-    /// The value's bytes are not those that were written.
-    Value(Wrong),
-    /// The value is of another time: expected between the first two, found the third.
-    Generation(u32, u32, u32),
-    /// A scan went from here to a key that is none, or that was to come earlier.
-    Order(Vec<u8>),
-    /// A scan of everything found so many entries and not this many.
-    Count(u64, u64),
-}
-
-impl fmt::Display for Defect {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Missing => write!(f, "expected its value, found no such key"),
-            Self::Unexpected => write!(f, "expected no such key, found a value"),
-            Self::Value(Wrong::Size(size)) => {
-                write!(f, "expected the value that was written, found one of {size} bytes")
-            }
-            Self::Value(Wrong::Head) => write!(f, "expected its value, found another head"),
-            Self::Value(Wrong::Byte(at)) => {
-                write!(f, "expected the value that was written, found byte {at} changed")
-            }
-            Self::Generation(low, high, found) => {
-                write!(f, "expected its generation {low} to {high}, found {found}")
-            }
-            Self::Order(key) => {
-                write!(f, "expected the next key in order, found `{}`", key.escape_ascii())
-            }
-            Self::Count(expected, found) => {
-                write!(f, "expected {expected} entries in all, found {found}")
-            }
-        }
-    }
 }
 
 /// The first few.

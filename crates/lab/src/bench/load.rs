@@ -12,21 +12,19 @@
 use std::sync::Arc;
 
 use serde::Serialize;
-use terrace::{Db, Durability, FormatOptions, MemoryStats, Options, Stats, WriteAmplification};
+use terrace::{Db, FormatOptions, MemoryStats, Options, Stats, WriteAmplification};
 use terrace_env::ByteCount;
 use terrace_fs::{CheckReport, Fs};
 use terrace_zone::Device;
 
 use super::background::{Background, Jobs};
-use super::client::{Client, World};
-use super::entries::Entries;
-use super::error::{BenchError, Defect};
-use super::ledger::Ledger;
+use super::error::BenchError;
 use super::measurement::Latency;
 use super::meter::{self, Meter};
 use super::mix::Mix;
-use super::order::Order;
 use super::plan::Size;
+use super::worker::Worker;
+use crate::workload::{Entries, KeyOrder, Order, Sizes, World};
 
 /// How many operations lie between two calls to whoever watches.
 const WATCH_EVERY: u64 = 1024;
@@ -97,7 +95,7 @@ pub struct Loaded {
     /// What the engine may hold in memory, and what it held, when all was settled and at most.
     pub memory: MemoryStats,
     /// The most that the process held from the start of the load to the end of settling, where the
-    /// system says. A drive in memory is part of it, and so is the ledger: four bytes an entry.
+    /// system says. A drive in memory is part of it, and so is the ledger: eight bytes an entry.
     pub process_peak: Option<ByteCount>,
     /// What was checked of the files.
     pub check: CheckReport,
@@ -109,21 +107,21 @@ impl Load {
         let db =
             Db::create_device(Arc::clone(drive), &FormatOptions::default(), self.options.clone())?;
         let Size { entries: count, key_size, value_size } = self.size;
-        let entries = Arc::new(Entries::new(self.seed, key_size, value_size));
-        let ledger = Arc::new(Ledger::new(count));
+        let keys = Sizes::Constant(key_size as u32);
+        let entries = Arc::new(Entries::new(self.seed, keys, KeyOrder::Numbered, value_size));
         let background = Arc::new(Background::default());
         db.listen(Arc::clone(&background) as _);
         meter::forget_peak_memory();
         let meter = Meter::start();
-        let mut world = World { db, entries, ledger };
+        let mut world = World::new(db, entries);
 
         let latency = self.put_all(&world, watch)?;
         let loaded = meter.spent();
         watch(Phase::Settle, 0, 1);
-        world.db.settle()?;
+        world.db().settle()?;
         let settled = meter.spent();
-        let (stats, process_peak) = (world.db.stats(), meter::peak_memory());
-        world.db.clone().close()?;
+        let (stats, process_peak) = (world.db().stats(), meter::peak_memory());
+        world.db().clone().close()?;
 
         let check = Fs::check_watched(Arc::clone(drive), &mut |done, total| {
             watch(Phase::Check, done.0, total.0);
@@ -133,11 +131,11 @@ impl Load {
             return Err(BenchError::Unclean(check.problems));
         }
         let opening = Meter::start();
-        world.db = Db::open_device(Arc::clone(drive), self.options.clone())?;
+        world = world.reopened(Db::open_device(Arc::clone(drive), self.options.clone())?);
         let opened = opening.spent();
         read_all(&world, watch)?;
         let read = opening.spent();
-        world.db.close()?;
+        world.db().clone().close()?;
 
         let seconds = |nanos: u64| nanos as f64 / 1e9;
         let Stats { space, write_amplification, .. } = stats;
@@ -169,26 +167,23 @@ impl Load {
     fn put_all(&self, world: &World, watch: LoadWatch<'_>) -> Result<Latency, BenchError> {
         let count = self.size.entries;
         let order = Order::seeded(self.seed, count);
-        let mut client = Client::new(world, Mix::FillRandom);
+        let mut worker = Worker::new(world, Mix::FillRandom, self.size.value_size);
         for place in 0..count {
-            client.put(order.at(place), Durability::Buffered)?;
+            worker.put(order.at(place))?;
             if place % WATCH_EVERY == 0 {
                 watch(Phase::Load, place, count);
             }
         }
-        Ok(Latency::of(&client.into_latencies()))
+        Ok(Latency::of(&worker.into_latencies()))
     }
 }
 
 fn read_all(world: &World, watch: LoadWatch<'_>) -> Result<(), BenchError> {
-    let (mix, expected) = (Mix::ReadSeq, world.ledger.held());
-    let found = Client::new(world, mix).scan_all(&mut |count| {
+    let expected = world.ledger().held().records;
+    let found = world.verify(&mut |count| {
         if count % WATCH_EVERY == 0 {
             watch(Phase::Read, count, expected);
         }
-    })?;
-    if found == expected {
-        return Ok(());
-    }
-    Err(BenchError::Mismatch { mix, number: found, defect: Defect::Count(expected, found) })
+    });
+    found.map(drop).map_err(|source| BenchError::Client { mix: Mix::ReadSeq, source })
 }

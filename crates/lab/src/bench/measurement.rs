@@ -11,14 +11,6 @@ use super::mix::Mix;
 use super::plan::Size;
 use super::reference::Reference;
 
-/// Significant digits of latencies: 0.1 % of each.
-const DIGITS: u8 = 3;
-
-/// A histogram of nanoseconds.
-pub(super) fn histogram() -> Histogram<u64> {
-    Histogram::new(DIGITS).expect("a number of digits that the library has")
-}
-
 /// Latencies, in microseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Latency {
@@ -135,7 +127,7 @@ mod tests {
     #[test]
     fn a_measurement_is_per_operation_and_in_microseconds() {
         let spent = Spent { wall: Duration::from_secs(2), processor: Duration::from_secs(3) };
-        let mut latencies = histogram();
+        let mut latencies = crate::workload::latencies();
         (1..=1000u64).for_each(|micros| latencies.record(micros * 1000).unwrap());
         let latency = Latency::of(&latencies);
         let found = Measurement::new(Mix::ReadRandom, 1000, spent, Some(latency));

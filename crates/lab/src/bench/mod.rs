@@ -3,11 +3,8 @@
 //! | part | what it does |
 //! |---|---|
 //! | [`Mix`] | what is done: the names are those of LevelDB's and RocksDB's `db_bench` |
-//! | [`Entries`] | keys and values by number; any value can be told from a wrong one |
-//! | [`Ledger`] | what the store must hold: which entries, and which of their values |
-//! | [`Order`] | every number once, in an order that looks random |
 //! | [`Place`] | where the store is: memory, a drive's image, a directory |
-//! | `client` | one thread's operations, timed one by one, every answer verified |
+//! | `worker` | one thread's operations: a client of [`workload`](crate::workload) |
 //! | `meter` | wall-clock and processor time of the whole process |
 //! | [`Load`] | fills a drive nearly, at random, and sees what becomes of it |
 //! | `background` | how long the engine's jobs take |
@@ -20,28 +17,22 @@
 //! is no processor time to measure.
 
 mod background;
-mod client;
-mod entries;
 mod error;
-mod ledger;
 mod load;
 mod measurement;
 mod meter;
 mod mix;
-mod order;
 mod place;
 mod plan;
 mod reference;
 mod series;
+mod worker;
 
 pub use background::{JobTimes, Jobs};
-pub use entries::{Entries, KEY_SIZE_MIN, VALUE_SIZE_MAX, VALUE_SIZE_MIN, Wrong};
-pub use error::{BenchError, Defect};
-pub use ledger::Ledger;
+pub use error::BenchError;
 pub use load::{Load, LoadWatch, Loaded, Phase};
 pub use measurement::{Latency, Measurement, Settled};
 pub use mix::{Mix, UnknownMix};
-pub use order::Order;
 pub use place::Place;
 pub use plan::{Plan, Size};
 pub use reference::Reference;

@@ -4,23 +4,20 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use hdrhistogram::Histogram;
-use terrace::Durability;
 use terrace_env::random::{Random, Rng};
 use terrace_env::{ByteCount, runner};
 
-use super::client::{Client, World};
-use super::entries::Entries;
-use super::error::{BenchError, Defect};
-use super::ledger::Ledger;
-use super::measurement::{Latency, Measurement, histogram};
+use super::error::BenchError;
+use super::measurement::{Latency, Measurement};
 use super::meter::{self, Meter};
 use super::mix::Mix;
-use super::order::Order;
 use super::place::{Home, Place};
 use super::plan::{Plan, Size};
+use super::worker::Worker;
+use crate::workload::{Entries, KeyOrder, Order, Sizes, World, latencies};
 
 /// Entries that a seek goes on through: RocksDB's `--seek_nexts` in its usual benchmarks.
-const SEEK_ENTRIES: u64 = 50;
+const SEEK_ENTRIES: u32 = 50;
 
 /// How many operations lie between two calls to whoever watches.
 const WATCH_EVERY: u64 = 1024;
@@ -48,7 +45,8 @@ impl Bench {
     pub fn new(plan: Plan, place: Place) -> Self {
         meter::forget_peak_memory();
         let Size { key_size, value_size, .. } = plan.size;
-        let entries = Arc::new(Entries::new(plan.seed, key_size, value_size));
+        let keys = Sizes::Constant(key_size as u32);
+        let entries = Arc::new(Entries::new(plan.seed, keys, KeyOrder::Numbered, value_size));
         Self { plan, place, entries, stage: None }
     }
 
@@ -87,24 +85,23 @@ impl Bench {
         self.close()?;
         let Plan { size, options, .. } = &self.plan;
         let home = self.place.make(size.bytes(), options)?;
-        let (db, entries) = (home.db.clone(), Arc::clone(&self.entries));
-        let ledger = Arc::new(Ledger::new(size.entries));
-        self.stage = Some(Stage { world: World { db, entries, ledger }, home });
+        let world = World::new(home.db.clone(), Arc::clone(&self.entries));
+        self.stage = Some(Stage { world, home });
         Ok(())
     }
 
     fn carry_out(&mut self, mix: Mix, watch: Watch<'_>) -> Result<Measurement, BenchError> {
         let world = &self.stage.as_ref().expect("a store was made").world;
-        let before = world.db.stats();
+        let before = world.db().stats();
         let run = Run { plan: &self.plan, world, mix, meter: Meter::start() };
         let mut measurement = run.carry_out(watch)?;
         if mix.writes() {
-            world.db.settle()?;
+            world.db().settle()?;
             let spent = run.meter.spent();
-            let held = world.ledger.held() * world.entries.entry_size();
-            measurement.settle(spent, &before, &world.db.stats(), held);
+            let held = world.ledger().held().bytes;
+            measurement.settle(spent, &before, &world.db().stats(), held);
         }
-        measurement.memory = world.db.stats().memory;
+        measurement.memory = world.db().stats().memory;
         measurement.compare(self.plan.size);
         Ok(measurement)
     }
@@ -122,23 +119,20 @@ impl Run<'_> {
     fn carry_out(&self, watch: Watch<'_>) -> Result<Measurement, BenchError> {
         let &Plan { size: Size { entries, .. }, reads, seeks, syncs, seed, .. } = self.plan;
         let order = Order::seeded(seed, entries);
-        let buffered = Durability::Buffered;
         match self.mix {
-            Mix::FillSeq => self.each(entries, watch, |client, n| client.put(n, buffered)),
-            Mix::FillRandom => {
-                self.each(entries, watch, |client, n| client.put(order.at(n), buffered))
-            }
-            Mix::Overwrite => self.random(entries / 2, watch, |client, n| client.put(n, buffered)),
-            Mix::ReadRandom => self.random(reads, watch, Client::get),
-            Mix::ReadMissing => self.random(reads, watch, Client::get_absent),
-            Mix::SeekRandom => self.random(seeks, watch, |client, n| client.seek(n, SEEK_ENTRIES)),
+            Mix::FillSeq => self.each(entries, watch, |worker, n| worker.put(n)),
+            Mix::FillRandom => self.each(entries, watch, |worker, n| worker.put(order.at(n))),
+            Mix::Overwrite => self.random(entries / 2, watch, |worker, n| worker.put(n)),
+            Mix::ReadRandom => self.random(reads, watch, Worker::get),
+            Mix::ReadMissing => self.random(reads, watch, Worker::get_absent),
+            Mix::SeekRandom => self.random(seeks, watch, |worker, n| worker.seek(n, SEEK_ENTRIES)),
             Mix::DeleteRandom => {
                 let order = Order::seeded(seed ^ self.mix as u64, entries);
-                self.each(entries / 2, watch, |client, n| client.delete(order.at(n)))
+                self.each(entries / 2, watch, |worker, n| worker.delete(order.at(n)))
             }
             Mix::FillSync => {
                 let count = syncs.min(entries);
-                self.each(count, watch, |client, n| client.put(order.at(n), Durability::Synced))
+                self.each(count, watch, |worker, n| worker.put(order.at(n)))
             }
             Mix::ReadSeq => self.read_all(watch),
             Mix::FillRandomTwo => self.two_writers(order, watch),
@@ -151,16 +145,16 @@ impl Run<'_> {
         &self,
         count: u64,
         watch: Watch<'_>,
-        mut operation: impl FnMut(&mut Client, u64) -> Result<(), BenchError>,
+        mut operation: impl FnMut(&mut Worker, u64) -> Result<(), BenchError>,
     ) -> Result<Measurement, BenchError> {
-        let mut client = Client::new(self.world, self.mix);
+        let mut worker = Worker::new(self.world, self.mix, self.plan.size.value_size);
         for number in 0..count {
-            operation(&mut client, number)?;
+            operation(&mut worker, number)?;
             if number % WATCH_EVERY == 0 {
                 watch(self.mix, number, count);
             }
         }
-        Ok(self.measured(count, Some(client.into_latencies())))
+        Ok(self.measured(count, Some(worker.into_latencies())))
     }
 
     /// `count` operations on random entries, by one thread.
@@ -168,11 +162,11 @@ impl Run<'_> {
         &self,
         count: u64,
         watch: Watch<'_>,
-        mut operation: impl FnMut(&mut Client, u64) -> Result<(), BenchError>,
+        mut operation: impl FnMut(&mut Worker, u64) -> Result<(), BenchError>,
     ) -> Result<Measurement, BenchError> {
         let mut random = self.chance();
         let entries = self.plan.size.entries;
-        self.each(count, watch, |client, _| operation(client, random.random_range(0..entries)))
+        self.each(count, watch, |worker, _| operation(worker, random.random_range(0..entries)))
     }
 
     /// Another sequence for each mix.
@@ -181,64 +175,62 @@ impl Run<'_> {
     }
 
     fn read_all(&self, watch: Watch<'_>) -> Result<Measurement, BenchError> {
-        let mut client = Client::new(self.world, self.mix);
-        let expected = self.world.ledger.held();
-        let found = client.scan_all(&mut |count| {
+        let (mix, expected) = (self.mix, self.world.ledger().held().records);
+        let found = self.world.verify(&mut |count| {
             if count % WATCH_EVERY == 0 {
-                watch(self.mix, count, expected);
+                watch(mix, count, expected);
             }
-        })?;
-        if found != expected {
-            let (mix, defect) = (self.mix, Defect::Count(expected, found));
-            return Err(BenchError::Mismatch { mix, number: found, defect });
-        }
+        });
+        let found = found.map_err(|source| BenchError::Client { mix, source })?;
         Ok(self.measured(found, None))
     }
 
     fn two_writers(&self, order: Order, watch: Watch<'_>) -> Result<Measurement, BenchError> {
-        let (entries, world, mix) = (self.plan.size.entries, self.world.clone(), self.mix);
+        let Size { entries, value_size, .. } = self.plan.size;
+        let (world, mix) = (self.world.clone(), self.mix);
         let half = entries / 2;
         let other = runner::spawn("writer", move || {
-            let mut client = Client::new(&world, mix);
-            (half..entries).try_for_each(|n| client.put(order.at(n), Durability::Buffered))?;
-            Ok::<_, BenchError>(client.into_latencies())
+            let mut worker = Worker::new(&world, mix, value_size);
+            (half..entries).try_for_each(|n| worker.put(order.at(n)))?;
+            Ok::<_, BenchError>(worker.into_latencies())
         });
-        let mut client = Client::new(self.world, mix);
+        let mut worker = Worker::new(self.world, mix, value_size);
         let own = (0..half).try_for_each(|n| {
             if n % WATCH_EVERY == 0 {
                 watch(mix, n, half);
             }
-            client.put(order.at(n), Durability::Buffered)
+            worker.put(order.at(n))
         });
         // The other one has to end, whatever became of this one.
         let mut latencies = other.join()?;
         own?;
-        latencies.add(client.into_latencies()).expect("histograms of the same digits");
+        latencies.add(worker.into_latencies()).expect("histograms of the same digits");
         Ok(self.measured(entries, Some(latencies)))
     }
 
     fn read_while_writing(&self, watch: Watch<'_>) -> Result<Measurement, BenchError> {
         let stop = Arc::new(AtomicBool::new(false));
-        let (entries, mut random) = (self.plan.size.entries, self.chance().fork());
+        let Size { entries, value_size, .. } = self.plan.size;
+        let mut random = self.chance().fork();
         let (world, mix, done) = (self.world.clone(), self.mix, Arc::clone(&stop));
         let writer = runner::spawn("writer", move || {
-            let (mut client, mut count) = (Client::new(&world, mix), 0);
+            let (mut worker, mut count) = (Worker::new(&world, mix, value_size), 0);
             while !done.load(Ordering::Relaxed) {
-                client.put(random.random_range(0..entries), Durability::Buffered)?;
+                worker.put(random.random_range(0..entries))?;
                 count += 1;
             }
             Ok::<u64, BenchError>(count)
         });
-        let reads = self.random(self.plan.reads, watch, Client::get);
+        let reads = self.random(self.plan.reads, watch, Worker::get);
         stop.store(true, Ordering::Relaxed);
         let writes = writer.join()?;
         Ok(Measurement { writes_beside: Some(writes), ..reads? })
     }
 
-    fn measured(&self, operations: u64, latencies: Option<Histogram<u64>>) -> Measurement {
+    fn measured(&self, operations: u64, histogram: Option<Histogram<u64>>) -> Measurement {
         let spent = self.meter.spent();
-        let latencies = latencies.unwrap_or_else(histogram);
-        let latency = (!latencies.is_empty()).then(|| Latency::of(&latencies));
+        let histogram = histogram.unwrap_or_else(latencies);
+        let latency = (!histogram.is_empty()).then(|| Latency::of(&histogram));
         Measurement::new(self.mix, operations, spent, latency)
     }
 }

@@ -10,9 +10,8 @@ use terrace_zone::timing::{Drive, Scale};
 
 use super::claim::{Claim, Measure, Quantity};
 use super::{Experiment, PhaseDescription, Plot};
-use crate::bench::KEY_SIZE_MIN;
 use crate::run::{Figures, Sample};
-use crate::workload::{Chooser, Sizes};
+use crate::workload::{Chooser, KEY_SIZE_MIN, Sizes};
 
 /// Something wrong, and where.
 #[derive(Debug, PartialEq, Eq)]

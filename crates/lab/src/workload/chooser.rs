@@ -5,6 +5,7 @@ use std::str::FromStr;
 
 use terrace_env::random::{Random, Rng};
 
+use super::order::Order;
 use super::zipfian::{ScrambledZipfian, Zipfian};
 
 /// A way to choose among the records there are, with YCSB's names.
@@ -14,6 +15,14 @@ pub enum Chooser {
     Sequential {
         /// The next.
         next: u64,
+    },
+    /// Each once, in an order that looks random, and again from the first: what RocksDB's
+    /// `filluniquerandom` does.
+    Shuffled {
+        /// How many were chosen.
+        next: u64,
+        /// What the order is drawn from.
+        seed: u64,
     },
     /// Each as often as any other.
     Uniform,
@@ -32,7 +41,8 @@ pub enum Chooser {
 
 impl Chooser {
     /// The names there are.
-    pub const NAMES: [&str; 5] = ["sequential", "uniform", "zipfian", "latest", "hotspot"];
+    pub const NAMES: [&str; 6] =
+        ["sequential", "shuffled", "uniform", "zipfian", "latest", "hotspot"];
 
     /// YCSB's hot spot: four of five operations on a fifth of the records.
     #[must_use]
@@ -45,6 +55,7 @@ impl Chooser {
     pub fn name(&self) -> &'static str {
         match self {
             Self::Sequential { .. } => "sequential",
+            Self::Shuffled { .. } => "shuffled",
             Self::Uniform => "uniform",
             Self::Zipfian(_) => "zipfian",
             Self::Latest(_) => "latest",
@@ -63,6 +74,11 @@ impl Chooser {
                 let chosen = *next % records;
                 *next = chosen + 1;
                 chosen
+            }
+            Self::Shuffled { next, seed } => {
+                let place = *next % records;
+                *next = place + 1;
+                Order::seeded(*seed, records).at(place)
             }
             Self::Uniform => random.random_range(0..records),
             Self::Zipfian(zipfian) => zipfian.draw(records, random),
@@ -103,6 +119,7 @@ impl FromStr for Chooser {
     fn from_str(name: &str) -> Result<Self, Self::Err> {
         match name {
             "sequential" => Ok(Self::Sequential { next: 0 }),
+            "shuffled" => Ok(Self::Shuffled { next: 0, seed: 1 }),
             "uniform" => Ok(Self::Uniform),
             "zipfian" => Ok(Self::Zipfian(ScrambledZipfian::new())),
             "latest" => Ok(Self::Latest(Zipfian::new(1, Zipfian::THETA))),
@@ -141,6 +158,17 @@ mod tests {
         assert!(share("latest", 990..1_000) > 0.35);
         assert!((0.78..0.82).contains(&share("hotspot", 0..200)));
         assert!((0.18..0.22).contains(&share("uniform", 0..200)));
+    }
+
+    #[test]
+    fn shuffled_chooses_each_once_before_it_begins_again() {
+        let mut chooser: Chooser = "shuffled".parse().unwrap();
+        let mut random = Random::seeded(1);
+        let first: Vec<u64> = (0..50).map(|_| chooser.choose(50, &mut random)).collect();
+        let mut sorted = first.clone();
+        sorted.sort_unstable();
+        assert!(sorted.into_iter().eq(0..50) && !first.is_sorted());
+        assert!((0..50).all(|at| chooser.choose(50, &mut random) == first[at]));
     }
 
     #[test]

@@ -1,20 +1,77 @@
-//! What clients do: which operation comes next, on which record, of which size.
+//! What clients do, and the clients who do it: the one generator of load, for real and for virtual
+//! time.
 //!
 //! A [`Workload`] is pure: from a seed it gives a sequence of [`Operation`]s on *records*, which
-//! are numbered in the order of their insertion; how a number becomes a key is its user's. It knows
-//! no clock, so that the same sequence is carried out in real and in virtual time. A sequence can
-//! be written down and carried out again: see [`Trace`].
+//! are numbered in the order of their insertion. A [`Preset`] is one that has a name: `fillrandom`,
+//! `ycsb-a`. A sequence can be written down and carried out again: see [`Trace`].
+//!
+//! | part | what it does |
+//! |---|---|
+//! | [`Workload`], [`Preset`], [`Ycsb`], [`Chooser`], [`Sizes`] | which operation comes next |
+//! | [`Source`] | a sequence with an end: the first operations of a workload, a trace |
+//! | [`Entries`] | keys and values by record; any value can be told from a wrong one |
+//! | [`Ledger`] | what the store must hold, also while several clients write |
+//! | [`World`] | a store with both |
+//! | [`Client`] | carries operations out, times each, verifies every answer |
+//! | [`Crowd`] | several clients on one sequence |
+//! | [`Tally`] | what they did: latencies by kind of operation, bytes, misses |
+//!
+//! All of it asks `env` for time and threads, so that the same sequence is carried out in real time
+//! and, every time the same way, in a simulation:
+//!
+//! ```
+//! use std::sync::Arc;
+//! use terrace::{Db, MemoryStore, Options};
+//! use terrace_env::runner;
+//! use terrace_lab::workload::{Crowd, Entries, First, Kind, Preset, Sizes, World};
+//!
+//! let tally = runner::simulate(1, || {
+//!     let db = Db::open(Arc::new(MemoryStore::new()), Options::default()).unwrap();
+//!     let (preset, keys, values): (Preset, _, _) =
+//!         ("fillrandom".parse().unwrap(), Sizes::Constant(16), Sizes::Uniform(100, 400));
+//!     let entries = Entries::new(1, keys, preset.key_order(), values.max() as usize);
+//!     let world = World::new(db.clone(), Arc::new(entries));
+//!     let source = First::new(preset.workload(values, 1_000, 1), 1_000);
+//!     let tally = Crowd::new(2).play(&world, source, &mut |_| ()).unwrap();
+//!     world.verify(&mut |_| ()).unwrap();
+//!     println!("{:?}", world.ledger().held());
+//!     db.close().unwrap();
+//!     tally
+//! });
+//! assert_eq!(tally.latencies(Kind::Update).len(), 1_000);
+//! ```
 
 mod chooser;
+mod client;
+mod contest;
+mod crowd;
+mod entries;
+mod error;
+mod ledger;
 mod operation;
+mod order;
+mod preset;
 mod sizes;
+mod source;
+mod tally;
 mod trace;
+mod world;
 mod ycsb;
 mod zipfian;
 
-pub use chooser::Chooser;
-pub use operation::{Operation, Proportions, Workload};
-pub use sizes::Sizes;
-pub use trace::{Trace, TraceError, write_trace};
-pub use ycsb::{UnknownWorkload, Ycsb};
+pub use chooser::{Chooser, UnknownChooser};
+pub use client::Client;
+pub use crowd::{Crowd, CrowdError};
+pub use entries::{Entries, KEY_SIZE_MIN, KeyOrder, VALUE_SIZE_MAX, VALUE_SIZE_MIN, Wrong};
+pub use error::{ClientError, Defect};
+pub use ledger::{Before, Held, Ledger, RECORDS_MAX, Write};
+pub use operation::{Kind, Operation, Proportions, Workload};
+pub use order::Order;
+pub use preset::{Preset, UnknownWorkload};
+pub use sizes::{NoSizes, Sizes};
+pub use source::{First, Recorded, Source, SourceError};
+pub use tally::{Tally, latencies};
+pub use trace::{Trace, TraceError, TraceWriter};
+pub use world::World;
+pub use ycsb::Ycsb;
 pub use zipfian::{ScrambledZipfian, Zipfian};

@@ -10,7 +10,7 @@ use super::sizes::Sizes;
 pub enum Operation {
     /// Reads a record.
     Read(u64),
-    /// Writes a record that is there, with a value of so many bytes.
+    /// Writes any record, there or not, with a value of so many bytes.
     Update(u64, u32),
     /// Writes the next record, with a value of so many bytes.
     Insert(u64, u32),
@@ -20,6 +20,57 @@ pub enum Operation {
     ReadModifyWrite(u64, u32),
     /// Deletes a record.
     Delete(u64),
+}
+
+/// What is done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kind {
+    /// [`Operation::Read`].
+    Read,
+    /// [`Operation::Update`].
+    Update,
+    /// [`Operation::Insert`].
+    Insert,
+    /// [`Operation::Scan`].
+    Scan,
+    /// [`Operation::ReadModifyWrite`].
+    ReadModifyWrite,
+    /// [`Operation::Delete`].
+    Delete,
+}
+
+impl Kind {
+    /// All of them.
+    pub const ALL: [Self; 6] =
+        [Self::Read, Self::Update, Self::Insert, Self::Scan, Self::ReadModifyWrite, Self::Delete];
+
+    /// Its name in traces and results.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Update => "update",
+            Self::Insert => "insert",
+            Self::Scan => "scan",
+            Self::ReadModifyWrite => "modify",
+            Self::Delete => "delete",
+        }
+    }
+}
+
+impl Operation {
+    /// What is done.
+    #[must_use]
+    pub fn kind(self) -> Kind {
+        match self {
+            Self::Read(_) => Kind::Read,
+            Self::Update(..) => Kind::Update,
+            Self::Insert(..) => Kind::Insert,
+            Self::Scan(..) => Kind::Scan,
+            Self::ReadModifyWrite(..) => Kind::ReadModifyWrite,
+            Self::Delete(_) => Kind::Delete,
+        }
+    }
 }
 
 /// How often each operation comes, in parts of the sum of all.
@@ -77,6 +128,12 @@ impl Workload {
     #[must_use]
     pub fn with_scans(self, scans: Sizes) -> Self {
         Self { scans, ..self }
+    }
+
+    /// The same with another choice of records.
+    #[must_use]
+    pub fn with_chooser(self, chooser: Chooser) -> Self {
+        Self { chooser, ..self }
     }
 
     /// Records so far.

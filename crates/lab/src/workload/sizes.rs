@@ -33,6 +33,15 @@ impl Sizes {
         }
     }
 
+    /// The smallest that is drawn.
+    #[must_use]
+    pub fn min(&self) -> u32 {
+        match *self {
+            Self::Constant(size) => size,
+            Self::Uniform(least, _) | Self::Pareto(least, _, _) => least,
+        }
+    }
+
     /// The largest that is drawn.
     #[must_use]
     pub fn max(&self) -> u32 {

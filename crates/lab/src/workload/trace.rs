@@ -89,23 +89,40 @@ fn parse(text: &str) -> Option<Operation> {
     words.next().is_none().then_some(operation)
 }
 
-/// Writes operations down.
-pub fn write_trace(
-    operations: impl IntoIterator<Item = Operation>,
-    into: &mut impl Write,
-) -> io::Result<()> {
-    writeln!(into, "{HEADER}")?;
-    for operation in operations {
-        match operation {
-            Operation::Read(record) => writeln!(into, "read {record}"),
-            Operation::Update(record, size) => writeln!(into, "update {record} {size}"),
-            Operation::Insert(record, size) => writeln!(into, "insert {record} {size}"),
-            Operation::Scan(record, length) => writeln!(into, "scan {record} {length}"),
-            Operation::ReadModifyWrite(record, size) => writeln!(into, "modify {record} {size}"),
-            Operation::Delete(record) => writeln!(into, "delete {record}"),
-        }?;
+/// Writes operations down, one after the other.
+#[derive(Debug)]
+pub struct TraceWriter<W> {
+    into: W,
+}
+
+impl<W: Write> TraceWriter<W> {
+    /// Writes the header.
+    pub fn new(mut into: W) -> io::Result<Self> {
+        writeln!(into, "{HEADER}")?;
+        Ok(Self { into })
     }
-    Ok(())
+
+    /// Writes an operation down.
+    pub fn write(&mut self, operation: Operation) -> io::Result<()> {
+        let (into, name) = (&mut self.into, operation.kind().name());
+        match operation {
+            Operation::Read(record) | Operation::Delete(record) => {
+                writeln!(into, "{name} {record}")
+            }
+            Operation::Update(record, number)
+            | Operation::Insert(record, number)
+            | Operation::Scan(record, number)
+            | Operation::ReadModifyWrite(record, number) => {
+                writeln!(into, "{name} {record} {number}")
+            }
+        }
+    }
+
+    /// Hands on what is buffered; returns what was written to.
+    pub fn finish(mut self) -> io::Result<W> {
+        self.into.flush()?;
+        Ok(self.into)
+    }
 }
 
 #[cfg(test)]
@@ -132,8 +149,9 @@ mod tests {
             })
             .collect();
         written.push(Operation::Delete(u64::MAX));
-        let mut text = Vec::new();
-        write_trace(written.iter().copied(), &mut text).unwrap();
+        let mut writer = TraceWriter::new(Vec::new()).unwrap();
+        written.iter().for_each(|operation| writer.write(*operation).unwrap());
+        let text = writer.finish().unwrap();
         assert_eq!(read(std::str::from_utf8(&text).unwrap()).unwrap(), written);
     }
 

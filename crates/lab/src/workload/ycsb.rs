@@ -3,7 +3,6 @@
 //! distribution).
 
 use std::fmt;
-use std::str::FromStr;
 
 use super::chooser::Chooser;
 use super::operation::{Proportions, Workload};
@@ -86,32 +85,14 @@ impl fmt::Display for Ycsb {
     }
 }
 
-/// There is no workload of this name.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("expected one of {}, found `{name}`", Ycsb::ALL.map(Ycsb::name).join(", "))]
-pub struct UnknownWorkload {
-    /// What was asked for.
-    pub name: String,
-}
-
-impl FromStr for Ycsb {
-    type Err = UnknownWorkload;
-
-    fn from_str(name: &str) -> Result<Self, Self::Err> {
-        let found = Self::ALL.into_iter().find(|one| one.name() == name);
-        found.ok_or_else(|| UnknownWorkload { name: name.to_owned() })
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::Operation;
     use super::*;
 
     #[test]
-    fn every_workload_is_found_by_its_name_and_can_be_drawn() {
+    fn every_workload_draws_its_own_operations() {
         for ycsb in Ycsb::ALL {
-            assert_eq!(ycsb.name().parse(), Ok(ycsb));
             let mut workload = ycsb.workload(Sizes::Constant(1_000), 100, 1);
             assert!((0..1_000).all(|_| match workload.next_operation() {
                 Operation::Scan(_, length) => ycsb == Ycsb::E && (1..=100).contains(&length),
@@ -122,6 +103,5 @@ mod tests {
                 Operation::Delete(_) => false,
             }));
         }
-        assert!("ycsb-g".parse::<Ycsb>().unwrap_err().to_string().contains("ycsb-f, found"));
     }
 }

@@ -2,29 +2,13 @@
 //! simulated time: the waits of writers are those of the engine, and not of the machine.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use terrace::Options;
-use terrace_env::{ByteCount, Time, runner};
+use terrace_env::{ByteCount, runner};
 use terrace_lab::bench::{Load, Loaded, Size};
-use terrace_zone::emulator::{Command, Progress, Timing};
 use terrace_zone::{Device, Emulator, Geometry};
 
-/// A drive that carries out one request after the other: 150 MB a second, and a tenth of a
-/// millisecond for each.
-#[derive(Default)]
-struct Serial {
-    free: Time,
-}
-
-impl Timing for Serial {
-    fn submit(&mut self, now: Time, _: u64, command: &Command) -> Progress {
-        let bytes = command.blocks * 4096;
-        let start = self.free.max(now);
-        self.free = start + Duration::from_micros(100) + Duration::from_nanos(bytes * 1000 / 150);
-        Progress::Decided { start, end: self.free }
-    }
-}
+use crate::serial::Serial;
 
 fn load() -> Loaded {
     let geometry = Geometry::uniform(ByteCount::mib(2), 312_000_000 / (2 << 20));

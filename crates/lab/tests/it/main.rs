@@ -8,3 +8,5 @@ mod flips;
 mod linearizability;
 mod load;
 mod model;
+mod serial;
+mod workload;

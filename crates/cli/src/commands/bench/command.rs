@@ -4,9 +4,8 @@ use std::path::PathBuf;
 
 use terrace::{KEY_BYTES_MAX, Options};
 use terrace_env::ByteCount;
-use terrace_lab::bench::{
-    self, KEY_SIZE_MIN, Mix, Place, Plan, Reference, Size, VALUE_SIZE_MAX, VALUE_SIZE_MIN,
-};
+use terrace_lab::bench::{self, Mix, Place, Plan, Reference, Size};
+use terrace_lab::workload::{KEY_SIZE_MIN, VALUE_SIZE_MAX, VALUE_SIZE_MIN};
 
 use super::conditions::{Compress, Conditions, Medium};
 use super::load::Load;

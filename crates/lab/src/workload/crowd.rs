@@ -1,0 +1,110 @@
+//! Several clients that carry out one sequence of operations.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use terrace::Durability;
+use terrace_env::runner;
+use terrace_env::sync::Mutex;
+
+use super::client::Client;
+use super::error::ClientError;
+use super::operation::Operation;
+use super::source::{Source, SourceError};
+use super::tally::Tally;
+use super::world::World;
+
+/// Why a crowd stopped.
+#[derive(Debug, thiserror::Error)]
+pub enum CrowdError {
+    /// A client's operation failed, or was answered wrongly.
+    #[error(transparent)]
+    Client(#[from] ClientError),
+    /// There was no telling which operation came next.
+    #[error(transparent)]
+    Source(#[from] SourceError),
+}
+
+/// Clients that each take the next operation of one sequence as soon as they have carried out
+/// their last: a closed loop.
+///
+/// On threads, who gets which operation depends on timing; in a simulation it is the same every
+/// time. An insert that has been taken counts as a record for those who take after it, although
+/// it may not have ended: with several clients a read of it can miss.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Crowd {
+    /// How many there are; at least one.
+    pub clients: usize,
+    /// The durability of their writes.
+    pub durability: Durability,
+}
+
+/// What the clients of a crowd share.
+struct Shared<S> {
+    /// `None` once it has ended, or somebody has failed.
+    source: Mutex<Option<S>>,
+    done: AtomicU64,
+}
+
+impl Crowd {
+    /// So many clients, whose writes are buffered.
+    #[must_use]
+    pub fn new(clients: usize) -> Self {
+        Self { clients, durability: Durability::Buffered }
+    }
+
+    /// Carries the whole sequence out. One client is the caller; the others are
+    /// [spawned](runner::spawn), and have ended when this returns. `watch` is told after each
+    /// operation of the caller how many all have done. The first failure ends it.
+    pub fn play(
+        self,
+        world: &World,
+        source: impl Source + 'static,
+        watch: &mut dyn FnMut(u64),
+    ) -> Result<Tally, CrowdError> {
+        let shared = Arc::new(Shared { source: Mutex::new(Some(source)), done: AtomicU64::new(0) });
+        let client = || Client::new(world).with_durability(self.durability);
+        let others: Vec<_> = (1..self.clients)
+            .map(|number| {
+                let (client, shared) = (client(), Arc::clone(&shared));
+                runner::spawn(&format!("client {number}"), move || shared.play(client, &mut |_| ()))
+            })
+            .collect();
+        let own = shared.play(client(), watch);
+        // The others have to end, whatever became of this one.
+        let all: Vec<_> = others.into_iter().map(runner::JoinHandle::join).collect();
+        let mut tally = own?;
+        for one in all {
+            tally.add(&one?);
+        }
+        Ok(tally)
+    }
+}
+
+impl<S: Source> Shared<S> {
+    fn play(&self, mut client: Client, watch: &mut dyn FnMut(u64)) -> Result<Tally, CrowdError> {
+        let mut last = runner::now();
+        let mut go = || {
+            while let Some(operation) = self.take()? {
+                last = client.play_since(operation, last)?;
+                watch(self.done.fetch_add(1, Ordering::Relaxed) + 1);
+            }
+            Ok(())
+        };
+        let result = go();
+        if result.is_err() {
+            *self.source.lock() = None;
+        }
+        result.map(|()| client.into_tally())
+    }
+
+    fn take(&self) -> Result<Option<Operation>, SourceError> {
+        let mut source = self.source.lock();
+        let Some(one) = &mut *source else { return Ok(None) };
+        let operation = one.take()?;
+        if operation.is_none() {
+            *source = None;
+        }
+        Ok(operation)
+    }
+}

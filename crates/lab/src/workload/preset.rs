@@ -1,0 +1,212 @@
+//! Workloads by name: those of `db_bench` (LevelDB's and RocksDB's) and of YCSB.
+
+use std::fmt;
+use std::str::FromStr;
+
+use super::chooser::Chooser;
+use super::entries::KeyOrder;
+use super::operation::{Proportions, Workload};
+use super::sizes::Sizes;
+use super::ycsb::Ycsb;
+
+/// Records that a `seekrandom` goes on through: RocksDB's `--seek_nexts` in its usual benchmarks.
+const SEEK_RECORDS: u32 = 50;
+
+/// A workload that has a name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Preset {
+    /// Inserts all records in the order of their keys.
+    FillSeq,
+    /// As many writes as there are records, each of a random one: some are written several times,
+    /// and a third never.
+    FillRandom,
+    /// Writes each record once, in random order.
+    FillUniqueRandom,
+    /// Writes random records of a filled store.
+    Overwrite,
+    /// Reads random records.
+    ReadRandom,
+    /// Goes from random records on through fifty in order.
+    SeekRandom,
+    /// Reads random records and writes each.
+    UpdateRandom,
+    /// Nine of ten times reads a random record, else writes one.
+    ReadRandomWriteRandom,
+    /// Deletes random records.
+    DeleteRandom,
+    /// One of YCSB.
+    Ycsb(Ycsb),
+}
+
+impl Preset {
+    /// All of them.
+    pub const ALL: [Self; 16] = [
+        Self::FillSeq,
+        Self::FillRandom,
+        Self::FillUniqueRandom,
+        Self::Overwrite,
+        Self::ReadRandom,
+        Self::SeekRandom,
+        Self::UpdateRandom,
+        Self::ReadRandomWriteRandom,
+        Self::DeleteRandom,
+        Self::Ycsb(Ycsb::Load),
+        Self::Ycsb(Ycsb::A),
+        Self::Ycsb(Ycsb::B),
+        Self::Ycsb(Ycsb::C),
+        Self::Ycsb(Ycsb::D),
+        Self::Ycsb(Ycsb::E),
+        Self::Ycsb(Ycsb::F),
+    ];
+
+    /// Its name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::FillSeq => "fillseq",
+            Self::FillRandom => "fillrandom",
+            Self::FillUniqueRandom => "filluniquerandom",
+            Self::Overwrite => "overwrite",
+            Self::ReadRandom => "readrandom",
+            Self::SeekRandom => "seekrandom",
+            Self::UpdateRandom => "updaterandom",
+            Self::ReadRandomWriteRandom => "readrandomwriterandom",
+            Self::DeleteRandom => "deleterandom",
+            Self::Ycsb(ycsb) => ycsb.name(),
+        }
+    }
+
+    /// Whether it begins with an empty store; the others want one that is filled.
+    #[must_use]
+    pub fn begins_empty(self) -> bool {
+        let fills = [Self::FillSeq, Self::FillRandom, Self::FillUniqueRandom];
+        fills.contains(&self) || self == Self::Ycsb(Ycsb::Load)
+    }
+
+    /// What fills a store for it.
+    #[must_use]
+    pub fn filled_by(self) -> Self {
+        match self {
+            Self::Ycsb(_) => Self::Ycsb(Ycsb::Load),
+            _ => Self::FillUniqueRandom,
+        }
+    }
+
+    /// How its keys lie: `db_bench` says where a record is by its number, YCSB scatters them.
+    #[must_use]
+    pub fn key_order(self) -> KeyOrder {
+        match self {
+            Self::Ycsb(_) => KeyOrder::Hashed,
+            _ => KeyOrder::Numbered,
+        }
+    }
+
+    /// The sequence of operations on so many records. It has no end: one that begins empty has
+    /// filled the store after as many operations as there are records, and of the others as many
+    /// are usual.
+    #[must_use]
+    pub fn workload(self, values: Sizes, records: u64, seed: u64) -> Workload {
+        let none = Proportions::default();
+        let uniform = Chooser::Uniform;
+        let (proportions, chooser, records) = match self {
+            Self::Ycsb(ycsb) => return ycsb.workload(values, records, seed),
+            Self::FillSeq => (Proportions { insert: 1.0, ..none }, uniform, 0),
+            Self::FillRandom | Self::Overwrite => {
+                (Proportions { update: 1.0, ..none }, uniform, records)
+            }
+            Self::FillUniqueRandom => {
+                let shuffled = Chooser::Shuffled { next: 0, seed };
+                (Proportions { update: 1.0, ..none }, shuffled, records)
+            }
+            Self::ReadRandom => (Proportions { read: 1.0, ..none }, uniform, records),
+            Self::SeekRandom => (Proportions { scan: 1.0, ..none }, uniform, records),
+            Self::UpdateRandom => {
+                (Proportions { read_modify_write: 1.0, ..none }, uniform, records)
+            }
+            Self::ReadRandomWriteRandom => {
+                (Proportions { read: 0.9, update: 0.1, ..none }, uniform, records)
+            }
+            Self::DeleteRandom => (Proportions { delete: 1.0, ..none }, uniform, records),
+        };
+        let scans = Sizes::Constant(SEEK_RECORDS);
+        Workload::new(proportions, chooser, values, records, seed).with_scans(scans)
+    }
+}
+
+impl fmt::Display for Preset {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// There is no workload of this name.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("expected one of {}, found `{name}`", Preset::ALL.map(Preset::name).join(", "))]
+pub struct UnknownWorkload {
+    /// What was asked for.
+    pub name: String,
+}
+
+impl FromStr for Preset {
+    type Err = UnknownWorkload;
+
+    fn from_str(name: &str) -> Result<Self, Self::Err> {
+        let found = Self::ALL.into_iter().find(|preset| preset.name() == name);
+        found.ok_or_else(|| UnknownWorkload { name: name.to_owned() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::super::operation::{Kind, Operation};
+    use super::*;
+
+    #[test]
+    fn every_workload_is_found_by_its_name_and_others_are_told_the_choices() {
+        for preset in Preset::ALL {
+            assert_eq!(preset.name().parse(), Ok(preset));
+            assert!(preset.filled_by().begins_empty());
+        }
+        let error = "ycsb-g".parse::<Preset>().unwrap_err().to_string();
+        assert!(error.contains("fillseq, ") && error.contains("ycsb-f, found `ycsb-g`"), "{error}");
+    }
+
+    /// The records that as many operations as there are records write.
+    fn written(preset: Preset) -> Vec<u64> {
+        let mut workload = preset.workload(Sizes::Constant(100), 1_000, 7);
+        let records = (0..1_000).map(|_| match workload.next_operation() {
+            Operation::Insert(record, 100) | Operation::Update(record, 100) => record,
+            other => panic!("{preset} does {other:?}"),
+        });
+        records.collect()
+    }
+
+    #[test]
+    fn fills_write_what_their_names_say() {
+        assert!(written(Preset::FillSeq).into_iter().eq(0..1_000));
+        assert!(written(Preset::Ycsb(Ycsb::Load)).into_iter().eq(0..1_000));
+        let unique = written(Preset::FillUniqueRandom);
+        assert!(!unique.is_sorted());
+        assert!(BTreeSet::from_iter(unique).into_iter().eq(0..1_000));
+        // Of random writes, as many as records, a share of 1/e misses a record.
+        let random = BTreeSet::from_iter(written(Preset::FillRandom));
+        assert!((600..665).contains(&random.len()), "{}", random.len());
+    }
+
+    #[test]
+    fn seeks_go_through_fifty_and_deletes_delete() {
+        let kinds = |preset: Preset| {
+            let mut workload = preset.workload(Sizes::Constant(100), 1_000, 7);
+            let drawn: BTreeSet<Kind> =
+                (0..1_000).map(|_| workload.next_operation().kind()).collect();
+            drawn.into_iter().collect::<Vec<_>>()
+        };
+        assert_eq!(kinds(Preset::DeleteRandom), [Kind::Delete]);
+        assert_eq!(kinds(Preset::UpdateRandom), [Kind::ReadModifyWrite]);
+        assert_eq!(kinds(Preset::ReadRandomWriteRandom), [Kind::Read, Kind::Update]);
+        let mut seeks = Preset::SeekRandom.workload(Sizes::Constant(100), 1_000, 7);
+        assert!(matches!(seeks.next_operation(), Operation::Scan(_, 50)));
+    }
+}

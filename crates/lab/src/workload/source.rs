@@ -1,0 +1,88 @@
+//! Where clients take their operations from.
+
+use std::io::{self, BufRead, Write};
+
+use super::operation::{Operation, Workload};
+use super::trace::{Trace, TraceError, TraceWriter};
+
+/// A sequence of operations with an end. Several clients take from one, each the next.
+pub trait Source: Send {
+    /// The next operation; `None` at the end, and from then on.
+    fn take(&mut self) -> Result<Option<Operation>, SourceError>;
+}
+
+/// There is no telling what comes next.
+#[derive(Debug, thiserror::Error)]
+pub enum SourceError {
+    /// The trace cannot be read.
+    #[error(transparent)]
+    Trace(#[from] TraceError),
+    /// What is taken cannot be written down.
+    #[error("the operation cannot be written down: {0}")]
+    Record(#[source] io::Error),
+}
+
+/// The first operations of a workload.
+#[derive(Clone, Debug)]
+pub struct First {
+    workload: Workload,
+    left: u64,
+}
+
+impl First {
+    /// So many.
+    #[must_use]
+    pub fn new(workload: Workload, operations: u64) -> Self {
+        Self { workload, left: operations }
+    }
+}
+
+impl Source for First {
+    fn take(&mut self) -> Result<Option<Operation>, SourceError> {
+        let Some(left) = self.left.checked_sub(1) else { return Ok(None) };
+        self.left = left;
+        Ok(Some(self.workload.next_operation()))
+    }
+}
+
+impl<R: BufRead + Send> Source for Trace<R> {
+    fn take(&mut self) -> Result<Option<Operation>, SourceError> {
+        Ok(self.next_operation()?)
+    }
+}
+
+impl<S: Source + ?Sized> Source for Box<S> {
+    fn take(&mut self) -> Result<Option<Operation>, SourceError> {
+        (**self).take()
+    }
+}
+
+/// Writes down what is taken, in that order.
+pub struct Recorded<S, W: Write> {
+    source: S,
+    into: Option<TraceWriter<W>>,
+}
+
+impl<S: Source, W: Write> Recorded<S, W> {
+    /// Writes the header of the trace.
+    pub fn new(source: S, into: W) -> Result<Self, SourceError> {
+        let into = TraceWriter::new(into).map_err(SourceError::Record)?;
+        Ok(Self { source, into: Some(into) })
+    }
+}
+
+impl<S: Source, W: Write + Send> Source for Recorded<S, W> {
+    fn take(&mut self) -> Result<Option<Operation>, SourceError> {
+        let operation = self.source.take()?;
+        match (operation, &mut self.into) {
+            (Some(operation), Some(into)) => into.write(operation).map_err(SourceError::Record)?,
+            (None, into) => {
+                if let Some(into) = into.take() {
+                    into.finish().map_err(SourceError::Record)?;
+                }
+            }
+            (Some(_), None) => unreachable!("a source goes on behind its end"),
+        }
+        Ok(operation)
+    }
+}

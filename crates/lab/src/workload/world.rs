@@ -1,0 +1,62 @@
+//! A store, what was written to it, and how to tell.
+
+use std::sync::Arc;
+
+use terrace::{Bounds, Db};
+
+use super::client::Client;
+use super::entries::Entries;
+use super::error::{ClientError, Defect};
+use super::ledger::Ledger;
+
+/// A store that is written by [`Client`]s alone. Clones are the same world.
+#[derive(Clone)]
+pub struct World {
+    pub(super) db: Db,
+    pub(super) entries: Arc<Entries>,
+    pub(super) ledger: Arc<Ledger>,
+}
+
+impl World {
+    /// An empty store.
+    #[must_use]
+    pub fn new(db: Db, entries: Arc<Entries>) -> Self {
+        Self { db, entries, ledger: Arc::new(Ledger::new()) }
+    }
+
+    /// The same records in the store opened again. Whatever was noted as written must be there.
+    #[must_use]
+    pub fn reopened(self, db: Db) -> Self {
+        Self { db, ..self }
+    }
+
+    /// The store.
+    #[must_use]
+    pub fn db(&self) -> &Db {
+        &self.db
+    }
+
+    /// How keys and values are made.
+    #[must_use]
+    pub fn entries(&self) -> &Entries {
+        &self.entries
+    }
+
+    /// What the store must hold: records, and bytes of their keys and newest values.
+    #[must_use]
+    pub fn ledger(&self) -> &Ledger {
+        &self.ledger
+    }
+
+    /// Goes through everything in order while nobody writes, verifies every record, and that none
+    /// is missing; returns how many there are. `watch` is told after each.
+    pub fn verify(&self, watch: &mut dyn FnMut(u64)) -> Result<u64, ClientError> {
+        let found = Client::new(self).walk(Bounds::all(), None, u64::MAX, watch)?;
+        let expected = self.ledger.held().records;
+        if found.records == expected {
+            return Ok(expected);
+        }
+        let defect = Defect::Count(expected, found.records);
+        Err(ClientError::Mismatch { record: found.records, defect })
+    }
+}
