@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use terrace_zone::timing::{ScaleMode, Size, Span};
 
 use super::{Claim, Plot};
-use crate::workload::Ycsb;
+use crate::workload::Preset;
 
 /// What is run, and what is drawn.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -109,15 +109,11 @@ pub struct PhaseDescription {
     pub settle: bool,
 }
 
-/// The workloads of LevelDB's `db_bench`; the others are YCSB's.
-const DB_BENCH: [&str; 6] =
-    ["fillseq", "fillrandom", "overwrite", "readseq", "readrandom", "seekrandom"];
-
 impl PhaseDescription {
     /// The names of the workloads.
     #[must_use]
     pub fn workloads() -> Vec<&'static str> {
-        DB_BENCH.into_iter().chain(Ycsb::ALL.map(Ycsb::name)).collect()
+        Preset::ALL.map(Preset::name).to_vec()
     }
 
     /// What it is called.

@@ -11,10 +11,12 @@ use super::zipfian::{ScrambledZipfian, Zipfian};
 /// A way to choose among the records there are, with YCSB's names.
 #[derive(Clone, Debug)]
 pub enum Chooser {
-    /// One after the other, and again from the first.
+    /// One after the other, or in steps, and again from the first.
     Sequential {
         /// The next.
         next: u64,
+        /// From one to the next.
+        step: u64,
     },
     /// Each once, in an order that looks random, and again from the first: what RocksDB's
     /// `filluniquerandom` does.
@@ -70,9 +72,9 @@ impl Chooser {
     pub fn choose(&mut self, records: u64, random: &mut Random) -> u64 {
         assert!(records > 0, "a choice out of nothing");
         match self {
-            Self::Sequential { next } => {
-                let chosen = *next % records;
-                *next = chosen + 1;
+            Self::Sequential { next, step } => {
+                let chosen = if *next < records { *next } else { 0 };
+                *next = chosen + *step;
                 chosen
             }
             Self::Shuffled { next, seed } => {
@@ -118,7 +120,7 @@ impl FromStr for Chooser {
 
     fn from_str(name: &str) -> Result<Self, Self::Err> {
         match name {
-            "sequential" => Ok(Self::Sequential { next: 0 }),
+            "sequential" => Ok(Self::Sequential { next: 0, step: 1 }),
             "shuffled" => Ok(Self::Shuffled { next: 0, seed: 1 }),
             "uniform" => Ok(Self::Uniform),
             "zipfian" => Ok(Self::Zipfian(ScrambledZipfian::new())),
@@ -173,8 +175,12 @@ mod tests {
 
     #[test]
     fn sequential_goes_round() {
-        let (mut chooser, mut random) = (Chooser::Sequential { next: 0 }, Random::seeded(1));
-        let chosen: Vec<u64> = (0..7).map(|_| chooser.choose(3, &mut random)).collect();
+        let random = &mut Random::seeded(1);
+        let mut chooser = Chooser::Sequential { next: 0, step: 1 };
+        let chosen: Vec<u64> = (0..7).map(|_| chooser.choose(3, random)).collect();
         assert_eq!(chosen, [0, 1, 2, 0, 1, 2, 0]);
+        let mut chooser = Chooser::Sequential { next: 0, step: 4 };
+        let chosen: Vec<u64> = (0..5).map(|_| chooser.choose(10, random)).collect();
+        assert_eq!(chosen, [0, 4, 8, 0, 4]);
     }
 }

@@ -11,6 +11,8 @@ use super::ycsb::Ycsb;
 
 /// Records that a `seekrandom` goes on through: RocksDB's `--seek_nexts` in its usual benchmarks.
 const SEEK_RECORDS: u32 = 50;
+/// Records of one operation of `readseq`.
+const READ_SEQ_RECORDS: u32 = 100;
 
 /// A workload that has a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -26,6 +28,8 @@ pub enum Preset {
     Overwrite,
     /// Reads random records.
     ReadRandom,
+    /// Goes through all records in order, a hundred to an operation.
+    ReadSeq,
     /// Goes from random records on through fifty in order.
     SeekRandom,
     /// Reads random records and writes each.
@@ -40,12 +44,13 @@ pub enum Preset {
 
 impl Preset {
     /// All of them.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 17] = [
         Self::FillSeq,
         Self::FillRandom,
         Self::FillUniqueRandom,
         Self::Overwrite,
         Self::ReadRandom,
+        Self::ReadSeq,
         Self::SeekRandom,
         Self::UpdateRandom,
         Self::ReadRandomWriteRandom,
@@ -68,6 +73,7 @@ impl Preset {
             Self::FillUniqueRandom => "filluniquerandom",
             Self::Overwrite => "overwrite",
             Self::ReadRandom => "readrandom",
+            Self::ReadSeq => "readseq",
             Self::SeekRandom => "seekrandom",
             Self::UpdateRandom => "updaterandom",
             Self::ReadRandomWriteRandom => "readrandomwriterandom",
@@ -119,6 +125,10 @@ impl Preset {
                 (Proportions { update: 1.0, ..none }, shuffled, records)
             }
             Self::ReadRandom => (Proportions { read: 1.0, ..none }, uniform, records),
+            Self::ReadSeq => {
+                let sequential = Chooser::Sequential { next: 0, step: READ_SEQ_RECORDS.into() };
+                (Proportions { scan: 1.0, ..none }, sequential, records)
+            }
             Self::SeekRandom => (Proportions { scan: 1.0, ..none }, uniform, records),
             Self::UpdateRandom => {
                 (Proportions { read_modify_write: 1.0, ..none }, uniform, records)
@@ -128,7 +138,8 @@ impl Preset {
             }
             Self::DeleteRandom => (Proportions { delete: 1.0, ..none }, uniform, records),
         };
-        let scans = Sizes::Constant(SEEK_RECORDS);
+        let length = if self == Self::ReadSeq { READ_SEQ_RECORDS } else { SEEK_RECORDS };
+        let scans = Sizes::Constant(length);
         Workload::new(proportions, chooser, values, records, seed).with_scans(scans)
     }
 }
@@ -208,5 +219,9 @@ mod tests {
         assert_eq!(kinds(Preset::ReadRandomWriteRandom), [Kind::Read, Kind::Update]);
         let mut seeks = Preset::SeekRandom.workload(Sizes::Constant(100), 1_000, 7);
         assert!(matches!(seeks.next_operation(), Operation::Scan(_, 50)));
+        let mut reads = Preset::ReadSeq.workload(Sizes::Constant(100), 1_000, 7);
+        let read: Vec<Operation> = (0..3).map(|_| reads.next_operation()).collect();
+        let expected = [0, 100, 200].map(|record| Operation::Scan(record, 100));
+        assert_eq!(read, expected);
     }
 }
