@@ -154,6 +154,7 @@ fn large_and_empty_entries_lie_beside_each_other() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "tells something of many entries only")]
 fn memory_is_counted_and_given_back() {
     let gauge = MemoryGauge::new("test");
     let tree = EntryTree::new(&gauge, Window::new());
@@ -171,6 +172,7 @@ fn memory_is_counted_and_given_back() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "tells something of many entries only")]
 fn keys_that_arrive_in_order_fill_their_leaves() {
     let bytes = |step: usize| {
         let tree = empty(Window::new());
@@ -268,6 +270,34 @@ fn readers_see_all_that_is_published_while_the_writer_goes_on() {
         published.store(usize::MAX, Ordering::Release);
         readers.into_iter().for_each(runner::JoinHandle::join);
     }
+}
+
+#[test]
+fn the_last_entry_is_found_while_the_only_leaf_splits() {
+    let trees: Arc<Vec<_>> = Arc::new((0..scaled(20_000)).map(|_| empty(Window::new())).collect());
+    let last = put(&trees[0], &key_of(2, 0), 0, b"").0;
+    let filled = Arc::new(AtomicUsize::new(0));
+    let reader = {
+        let (trees, filled) = (Arc::clone(&trees), Arc::clone(&filled));
+        runner::spawn("reader", move || {
+            while let Some(tree) = trees.get(filled.load(Ordering::Acquire)) {
+                let mut cursor = EntryCursor::new(Arc::clone(tree));
+                cursor.seek_to_last();
+                assert_eq!(cursor.key().map(|key| key::split(key).0), Some(&last[..]));
+            }
+        })
+    };
+    for (at, tree) in trees.iter().enumerate() {
+        // Keys that fall: what was put in first is the last, and splits move it.
+        for number in 1..20 {
+            put(tree, &key_of(2, number), number, b"");
+        }
+        if let Some(next) = trees.get(at + 1) {
+            put(next, &key_of(2, 0), 0, b"");
+        }
+        filled.store(at + 1, Ordering::Release);
+    }
+    reader.join();
 }
 
 #[test]

@@ -241,10 +241,15 @@ impl EntryTree {
 
     fn last_page(&self) -> Page {
         let mut leaf = self.go_down(Inner::last_child);
-        while let Some(next) = self.next_leaf(leaf) {
-            leaf = next;
+        loop {
+            // The page before the successor: a split in between would otherwise take the upper half
+            // out of a leaf that seemed to be the last.
+            let (page, _) = leaf.page(None, false);
+            match self.next_leaf(leaf) {
+                Some(next) => leaf = next,
+                None => return page,
+            }
         }
-        leaf.page(None, false).0
     }
 
     /// The page with the first entry behind the target, or at it, if not `strictly`.
