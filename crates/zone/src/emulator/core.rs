@@ -283,8 +283,8 @@ impl Core {
     }
 
     /// Where the device time went, since the model was set.
-    pub(super) fn device_time(&self) -> DeviceTime {
-        let work = self.timing.as_ref().map(|timing| timing.work()).unwrap_or_default();
+    pub(super) fn device_time(&mut self, now: impl FnOnce() -> Time) -> DeviceTime {
+        let work = self.timing.as_mut().map(|timing| timing.work(now())).unwrap_or_default();
         self.device_time.clone().with_work(work)
     }
 

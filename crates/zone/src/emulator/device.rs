@@ -108,10 +108,11 @@ impl Emulator {
         self.core.lock().set_timing(timing);
     }
 
-    /// Where the device time went, by cause, since the timing model was set; all zero without one.
+    /// Where the device time went until now, by cause, since the timing model was set; all zero
+    /// without one.
     #[must_use]
     pub fn device_time(&self) -> DeviceTime {
-        self.core.lock().device_time()
+        self.core.lock().device_time(runner::now)
     }
 
     /// Shows each request that changes the drive to `observer` before it is carried out.

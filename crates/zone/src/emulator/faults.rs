@@ -58,7 +58,9 @@ impl RequestKind {
         }
     }
 
-    pub(super) fn name(self) -> &'static str {
+    /// Its name in errors and traces.
+    #[must_use]
+    pub fn name(self) -> &'static str {
         match self {
             Self::Read => "read",
             Self::Write => "write",

@@ -79,9 +79,11 @@ pub trait Timing: Send {
     /// in memory.
     fn power_cut(&mut self, _now: Time) {}
 
-    /// What the drive's mechanism has done so far, for whom. Models without a mechanism have done
-    /// nothing.
-    fn work(&self) -> Work {
+    /// What the drive's mechanism has done by `now`, for whom. Asking changes nothing: whatever is
+    /// decided by then would have been decided the same without. Models without a mechanism have
+    /// done nothing.
+    fn work(&mut self, now: Time) -> Work {
+        let _ = now;
         Work::default()
     }
 }

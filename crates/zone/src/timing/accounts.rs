@@ -25,6 +25,12 @@ impl Work {
         self.transfer[cause as usize] += transfer;
     }
 
+    /// Takes back what was added of it and lies ahead.
+    pub(super) fn take_back(&mut self, cause: Cause, positioning: u64, transfer: u64) {
+        self.positioning[cause as usize] -= positioning;
+        self.transfer[cause as usize] -= transfer;
+    }
+
     /// Seeking, settling and waiting for the platter to turn. SSDs have none.
     #[must_use]
     pub fn positioning(&self, cause: Cause) -> Duration {

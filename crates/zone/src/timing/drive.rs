@@ -227,6 +227,13 @@ impl Drive {
         if self.file.disk.is_some() { Media::Disk } else { Media::Flash }
     }
 
+    /// How many parts of its mechanism work at once: one head, or so many dies. What
+    /// [`Work`](super::Work) sums up over, in a second, is at most as many seconds.
+    #[must_use]
+    pub fn mechanisms(&self) -> u64 {
+        self.file.flash.as_ref().map_or(1, FlashParameters::dies)
+    }
+
     /// Whether the real drive has zones that must be written sequentially.
     #[must_use]
     pub fn is_zoned(&self) -> bool {

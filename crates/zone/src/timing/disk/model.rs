@@ -22,7 +22,7 @@
 
 use std::collections::BTreeMap;
 
-use terrace_env::Time;
+use terrace_env::{Cause, Time};
 
 use super::buffer::WriteBuffer;
 use super::parameters::{DiskParameters, Settings};
@@ -55,6 +55,8 @@ pub struct Disk {
     written: u64,
     decided: BTreeMap<u64, Progress>,
     work: Work,
+    /// For whom the head has worked last, or does now, and how much of that is transfer.
+    last: (Cause, u64),
 }
 
 /// What the head may do next.
@@ -99,6 +101,7 @@ impl Disk {
             written: 0,
             decided: BTreeMap::new(),
             work: Work::default(),
+            last: (Cause::Client, 0),
         }
     }
 
@@ -256,14 +259,14 @@ impl Disk {
                 return self.decide(ticket, now, arrived);
             }
             Some(Hit::Streaming { end: passed }) => {
-                self.work.add(cause, 0, passed.saturating_sub(now));
+                self.worked(cause, 0, passed.saturating_sub(now));
                 passed.max(now)
             }
             None => {
                 let from = self.leave(now);
                 let reach = self.surface.reach(from, &place, now, false);
                 let pass = self.surface.pass(start, end - start);
-                self.work.add(cause, reach, pass);
+                self.worked(cause, reach, pass);
                 now + reach + pass
             }
         };
@@ -272,6 +275,11 @@ impl Disk {
         self.free_at = free;
         self.last_read = free;
         self.decide(ticket, now, free);
+    }
+
+    fn worked(&mut self, cause: Cause, reach: u64, pass: u64) {
+        self.work.add(cause, reach, pass);
+        self.last = (cause, pass);
     }
 
     /// Ends reading ahead; gives the track that the head is on.
@@ -296,7 +304,7 @@ impl Disk {
             self.written %= retry;
             pass += lost * self.surface.revolution();
         }
-        self.work.add(taken.cause, reach, pass);
+        self.worked(taken.cause, reach, pass);
         self.head = taken.end;
         self.free_at = now + reach + pass;
         self.crowded &= self.buffer.bytes() > self.settings.write_cache / 4;
@@ -394,7 +402,12 @@ impl Timing for Disk {
         self.cable_free = now.0;
     }
 
-    fn work(&self) -> Work {
-        self.work.clone()
+    fn work(&mut self, now: Time) -> Work {
+        self.advance(now.0);
+        let mut work = self.work.clone();
+        let ahead = self.free_at.saturating_sub(now.0);
+        let (cause, pass) = self.last;
+        work.take_back(cause, ahead.saturating_sub(pass), ahead.min(pass));
+        work
     }
 }

@@ -301,7 +301,9 @@ impl Timing for Flash {
         }
     }
 
-    fn work(&self) -> Work {
+    /// Reaches a little beyond `now`: what the dies will do with requests that were taken in is
+    /// known then.
+    fn work(&mut self, _: Time) -> Work {
         self.work.clone()
     }
 }

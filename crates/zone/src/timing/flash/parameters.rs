@@ -100,6 +100,11 @@ pub(super) struct Settings {
 }
 
 impl FlashParameters {
+    /// How many dies there are.
+    pub(in crate::timing) fn dies(&self) -> u64 {
+        u64::from(self.channels.value) * u64::from(self.dies_per_channel.value)
+    }
+
     /// The parameters at a scale.
     pub(super) fn settings(&self, scale: Scale) -> Settings {
         let link_rate = scale.rate(self.link_rate.value);
