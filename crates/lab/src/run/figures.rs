@@ -3,6 +3,12 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use terrace_env::Cause;
+
+use super::occupancy::Occupancy;
+use super::reading::Interval;
+use super::sampler::{Samples, Scene};
+use crate::workload::Tally;
 
 /// The figures of a phase of a run. Times are device time, and those of the full drive: where the
 /// scale shrinks delays and data together, what a run took is multiplied by it.
@@ -72,4 +78,74 @@ pub struct SpaceEfficiency {
     pub live_average: f64,
     /// The same, at the worst once a tenth of the operations is done.
     pub live_worst: f64,
+}
+
+/// Percentiles of latencies that are told.
+const PERCENTILES: [(&str, f64); 4] = [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p99.9", 0.999)];
+
+/// What a phase came to.
+pub(super) fn figures(
+    scene: &Scene,
+    interval: &Interval<'_>,
+    samples: &Samples,
+    end: &Occupancy,
+    tally: &Tally,
+    trace_hash: String,
+) -> Figures {
+    let (run_seconds, stretch) = (interval.seconds(), scene.stretch as f64);
+    let latencies = tally.all_latencies();
+    let seconds_of = |nanos: u64| nanos as f64 / 1e9 * stretch;
+    let longest = seconds_of(latencies.max());
+    let mut latency_seconds: BTreeMap<String, f64> = PERCENTILES
+        .iter()
+        .map(|(name, at)| ((*name).to_owned(), seconds_of(latencies.value_at_quantile(*at))))
+        .collect();
+    latency_seconds.insert("max".into(), longest);
+    let requests = interval.requests();
+    let summed = |of: fn(&(f64, f64)) -> f64| {
+        requests.iter().map(|(cause, times)| (cause.to_string(), of(times) * stretch)).collect()
+    };
+    let got = tally.read.0;
+    Figures {
+        kv_per_second: if run_seconds > 0.0 {
+            tally.operations() as f64 / run_seconds
+        } else {
+            0.0
+        },
+        seconds: run_seconds * stretch,
+        seconds_by_cause: seconds_by_cause(scene, interval),
+        queued_by_cause: summed(|times| times.0),
+        service_by_cause: summed(|times| times.1),
+        write_amplification: interval.amplification(),
+        read_amplification: (got > 0).then(|| interval.read_for_clients() as f64 / got as f64),
+        space_efficiency: SpaceEfficiency {
+            valid_end: end.valid_efficiency(),
+            valid_average: samples.valid_average(),
+            live_end: end.live_efficiency(),
+            live_average: samples.live_average(),
+            live_worst: samples.live_worst.unwrap_or_else(|| end.live_efficiency()),
+        },
+        zones_peak: samples.zones_peak.max(end.zones),
+        runs_average: samples.runs_average(),
+        tables_per_get: interval.tables_per_get(),
+        stall_worst_seconds: longest,
+        latency_seconds,
+        trace_hash,
+    }
+}
+
+/// What the mechanism did, and how long it did nothing.
+fn seconds_by_cause(scene: &Scene, interval: &Interval<'_>) -> BTreeMap<String, f64> {
+    let stretch = scene.stretch as f64;
+    let mut left = interval.seconds() * stretch;
+    let mut seconds = BTreeMap::new();
+    for cause in Cause::ALL {
+        let worked = interval.worked(cause, scene.mechanisms) * stretch;
+        if worked > 0.0 {
+            left -= worked;
+            seconds.insert(cause.to_string(), worked);
+        }
+    }
+    seconds.insert("idle".into(), left.max(0.0));
+    seconds
 }

@@ -1,11 +1,31 @@
 //! Runs in virtual time: a system, a modelled drive and a workload, from which figures come that
 //! are the same on every machine.
+//!
+//! A [`RunPlan`] is everything that a run depends on; [`carry_out`] does it, on the very engine
+//! that stores are used with: clients, flush, compaction and reclaim are actors on a virtual clock,
+//! and the drive is an emulator with a model of its times. Stalls and interference are not
+//! modelled: they happen.
 
+mod carry_out;
+mod error;
 mod figures;
+mod jobs;
 mod names;
+mod occupancy;
 mod outcome;
+mod phase;
+mod plan;
+mod reading;
+mod recorder;
 mod sample;
+mod sampler;
+mod scaling;
+mod stage;
 
+pub use carry_out::{Progress, carry_out, carry_out_traced};
+pub use error::{PlanError, RunError};
 pub use figures::{Amplification, Figures, SpaceEfficiency};
 pub use outcome::{Cost, Outcome};
+pub use phase::PhasePlan;
+pub use plan::{RunChoice, RunPlan, StorePlan};
 pub use sample::{Sample, ZoneShare};

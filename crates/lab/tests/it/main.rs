@@ -8,5 +8,6 @@ mod flips;
 mod linearizability;
 mod load;
 mod model;
+mod run;
 mod serial;
 mod workload;

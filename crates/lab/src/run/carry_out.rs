@@ -1,0 +1,52 @@
+//! Carrying a plan out.
+
+use std::io::Write;
+
+use terrace_env::runner;
+
+use super::plan::RunPlan;
+use super::stage::Stage;
+use super::{Outcome, RunError};
+
+/// How far a phase is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Progress<'a> {
+    /// The phase.
+    pub phase: &'a str,
+    /// Operations that are done.
+    pub operations: u64,
+    /// Operations that there are to do.
+    pub of: u64,
+}
+
+/// Carries a plan out; what came of each phase that is measured. In virtual time and on the calling
+/// thread: any number of runs may go on at once on different threads, and each comes to the same as
+/// alone.
+///
+/// Everything that is in the store at the end is held against what was written to it: a figure of a
+/// store that has lost data would be worth nothing.
+pub fn carry_out(
+    plan: &RunPlan,
+    watch: &mut dyn FnMut(Progress<'_>),
+) -> Result<Vec<Outcome>, RunError> {
+    carry_out_traced(plan, None, watch)
+}
+
+/// The same, with every request to the drive written to `trace`, a line each: when it was
+/// submitted, when the drive began to serve it, when it completed, its cause, what it is, its first
+/// block, how many blocks, and flags.
+pub fn carry_out_traced(
+    plan: &RunPlan,
+    trace: Option<Box<dyn Write + Send>>,
+    watch: &mut dyn FnMut(Progress<'_>),
+) -> Result<Vec<Outcome>, RunError> {
+    runner::simulate(plan.seed, || {
+        let stage = Stage::open(plan, trace)?;
+        let mut outcomes = Vec::new();
+        for phase in 0..plan.phases.len() {
+            outcomes.extend(stage.phase(phase, watch)?);
+        }
+        stage.finish()?;
+        Ok(outcomes)
+    })
+}

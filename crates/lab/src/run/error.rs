@@ -1,0 +1,108 @@
+//! Why there is no plan, and why a run came to nothing.
+
+use std::io;
+
+use terrace::ParseSystemError;
+use terrace_zone::GeometryError;
+use terrace_zone::timing::DriveError;
+
+use crate::workload::{ClientError, CrowdError};
+
+/// An experiment of which no run can be made.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum PlanError {
+    /// There is no such drive.
+    #[error(transparent)]
+    Drive(#[from] DriveError),
+    /// There is no such system, or no system with such figures.
+    #[error(transparent)]
+    System(#[from] ParseSystemError),
+    /// The drive has no such shape.
+    #[error("{drive} at {scale}: {problem}")]
+    Geometry {
+        /// The drive.
+        drive: String,
+        /// The scale.
+        scale: String,
+        /// What is wrong.
+        problem: GeometryError,
+    },
+    /// The experiment has no such variant.
+    #[error("expected one of the variants {known:?}, found {found:?}")]
+    Variant {
+        /// Those there are.
+        known: Vec<String>,
+        /// What was asked for.
+        found: String,
+    },
+    /// Something in the description cannot be.
+    #[error("{what}: expected {expected}, found {found}")]
+    Impossible {
+        /// Where: a field, of the phase that is named.
+        what: String,
+        /// What it may be.
+        expected: String,
+        /// What it is.
+        found: String,
+    },
+    /// What stands in a field cannot be read.
+    #[error("{field}: {problem}")]
+    Field {
+        /// The field.
+        field: String,
+        /// What was expected, and what was found.
+        problem: String,
+    },
+    /// So small a run says nothing any more.
+    #[error("{what} at {scale}: expected at least {least}, found {found}; choose a larger scale")]
+    NothingLeft {
+        /// What became too small.
+        what: String,
+        /// The scale.
+        scale: String,
+        /// The smallest that makes sense.
+        least: u64,
+        /// What is left.
+        found: u64,
+    },
+}
+
+impl PlanError {
+    pub(super) fn no_phases() -> Self {
+        Self::Impossible {
+            what: "phases".into(),
+            expected: "at least one".into(),
+            found: "none".into(),
+        }
+    }
+}
+
+/// A run that came to nothing.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// There is no plan, or none any more: the drive's file has changed.
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+    /// The store could not be made, or failed.
+    #[error("{place}: {error}")]
+    Store {
+        /// In which part of the run.
+        place: String,
+        /// What it said.
+        error: terrace::Error,
+    },
+    /// A client was refused, or answered wrongly.
+    #[error("phase {phase}: {error}")]
+    Client {
+        /// The phase.
+        phase: String,
+        /// What happened.
+        error: CrowdError,
+    },
+    /// The trace could not be written.
+    #[error("the trace cannot be written: {0}")]
+    Trace(#[source] io::Error),
+    /// What is in the store at the end is not what was written.
+    #[error("the store does not hold what was written to it: {0}")]
+    Contents(ClientError),
+}

@@ -1,0 +1,45 @@
+//! [`Jobs`]: how many flushes and compactions are under way.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use terrace::{Event, Job, Listener};
+
+/// Listens to the engine.
+#[derive(Debug, Default)]
+pub(super) struct Jobs {
+    flushes: AtomicU64,
+    compactions: AtomicU64,
+}
+
+impl Jobs {
+    /// Flushes and compactions.
+    pub(super) fn under_way(&self) -> (u64, u64) {
+        let count = |of: &AtomicU64| of.load(Ordering::Relaxed);
+        (count(&self.flushes), count(&self.compactions))
+    }
+
+    fn of(&self, job: &Job) -> Option<&AtomicU64> {
+        match job {
+            Job::Flush { .. } => Some(&self.flushes),
+            Job::Compaction { .. } => Some(&self.compactions),
+            _ => None,
+        }
+    }
+}
+
+impl Listener for Jobs {
+    fn notice(&self, event: &Event) {
+        match event {
+            Event::Began { job } => {
+                self.of(job).map(|count| count.fetch_add(1, Ordering::Relaxed));
+            }
+            Event::Ended { job, .. } => {
+                // What was under way when it began to listen was not counted.
+                let less = |count: u64| Some(count.saturating_sub(1));
+                let of = self.of(job);
+                of.map(|count| count.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less));
+            }
+            _ => {}
+        }
+    }
+}

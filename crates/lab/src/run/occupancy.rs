@@ -1,0 +1,91 @@
+//! [`Occupancy`]: what the zones hold at a moment.
+//!
+//! *Valid* are bytes of tables that the tree refers to, *live* those of the newest versions of
+//! records; both are held against the zones that hold bytes of tables or logs. Journal and
+//! superblock are not counted: their zones are as many at each scale, and of the full drive one in
+//! thousands. Nor are those of the log where it is elsewhere.
+
+use terrace::{Db, Fs};
+use terrace_env::store::StoreError;
+use terrace_fs::{ZoneUsage, ZoneUse};
+
+use super::ZoneShare;
+use crate::experiment::LogPlace;
+use crate::workload::Ledger;
+
+/// See the [module](self). Sizes in bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Occupancy {
+    /// All that the store's files could occupy.
+    pub(super) capacity: u64,
+    /// Zones that hold anything.
+    pub(super) zones: u64,
+    /// Of these.
+    pub(super) used: u64,
+    pub(super) valid: u64,
+    pub(super) live: u64,
+    /// Sorted runs.
+    pub(super) runs: u64,
+}
+
+impl Occupancy {
+    /// Now. Walks all zones and all files; costs no time of the run.
+    pub(super) fn take(
+        db: &Db,
+        fs: &Fs,
+        ledger: &Ledger,
+        log: LogPlace,
+    ) -> Result<Self, StoreError> {
+        let stats = db.stats();
+        let mut found = Self {
+            capacity: stats.space.capacity.0,
+            valid: stats.levels.iter().map(|level| level.bytes).sum(),
+            live: ledger.held().bytes,
+            runs: stats.levels.iter().map(|level| level.runs).sum(),
+            ..Self::default()
+        };
+        for zone in fs.zones()?.iter().filter(|zone| holds_anything(zone, log)) {
+            found.zones += 1;
+            found.used += zone.capacity.0;
+        }
+        Ok(found)
+    }
+
+    pub(super) fn valid_efficiency(&self) -> f64 {
+        share(self.valid, self.used)
+    }
+
+    pub(super) fn live_efficiency(&self) -> f64 {
+        share(self.live, self.used)
+    }
+}
+
+/// The zones of tables that hold anything.
+pub(super) fn zone_shares(fs: &Fs) -> Result<Vec<ZoneShare>, StoreError> {
+    let zones = fs.zones()?;
+    let shares = zones.iter().filter(|zone| holds_anything(zone, LogPlace::Elsewhere));
+    let shares = shares.map(|zone| ZoneShare {
+        zone: zone.zone.0,
+        valid: share(of_tables(zone), zone.capacity.0),
+        written: share(zone.live.0 + zone.dead.0 + zone.pinned.0, zone.capacity.0),
+    });
+    Ok(shares.collect())
+}
+
+fn holds_anything(zone: &ZoneUsage, log: LogPlace) -> bool {
+    let held = zone.live.0 + zone.pinned.0 > 0;
+    match zone.used_for {
+        ZoneUse::Data | ZoneUse::Retired => held,
+        ZoneUse::Log => held && (log == LogPlace::Drive || of_tables(zone) > 0),
+        ZoneUse::Superblock | ZoneUse::Journal | ZoneUse::Free | ZoneUse::Unused => false,
+    }
+}
+
+/// Bytes of tables, which have a level; logs have none.
+fn of_tables(zone: &ZoneUsage) -> u64 {
+    zone.levels.iter().filter_map(|(level, bytes)| level.map(|_| bytes.0)).sum()
+}
+
+pub(super) fn share(part: u64, whole: u64) -> f64 {
+    if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
+}

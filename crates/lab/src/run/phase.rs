@@ -1,0 +1,148 @@
+//! [`PhasePlan`]: what clients do in a phase, resolved and scaled.
+
+use std::fmt::Display;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+use terrace_lsm::KEY_BYTES_MAX;
+
+use super::PlanError;
+use super::scaling::Scaling;
+use crate::experiment::PhaseDescription;
+use crate::workload::{
+    Chooser, KEY_SIZE_MIN, Preset, Sizes, VALUE_SIZE_MAX, VALUE_SIZE_MIN, Workload,
+};
+
+/// `db_bench`'s.
+const KEY_SIZE: usize = 16;
+const VALUE_SIZE: &str = "100";
+
+/// A phase of a run; counts and sizes are those of the run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PhasePlan {
+    /// What it is called.
+    pub name: String,
+    /// The name of its workload.
+    pub workload: String,
+    /// Operations, of all clients.
+    pub operations: u64,
+    /// Records there are to choose from; `None`: what the phases before have left, or as many as
+    /// operations.
+    pub records: Option<u64>,
+    /// Bytes of a key.
+    pub key_size: usize,
+    /// Bytes of values.
+    pub value_size: String,
+    /// How a record is chosen, where not as the workload has it.
+    pub chooser: Option<String>,
+    /// Clients at once.
+    pub clients: u32,
+    /// Whether figures are taken of it.
+    pub measured: bool,
+    /// Whether it ends when nothing is due any more.
+    pub settle: bool,
+}
+
+impl PhasePlan {
+    pub(super) fn new(
+        phase: &PhaseDescription,
+        scaling: &Scaling,
+        factor: f64,
+    ) -> Result<Self, PlanError> {
+        let name = phase.name.clone().unwrap_or_else(|| phase.workload.clone());
+        let impossible = |what: &str, expected: String, found: String| PlanError::Impossible {
+            what: format!("{what} of phase {name}"),
+            expected,
+            found,
+        };
+        parsed::<Preset>(&name, "workload", &phase.workload)?;
+        if let Some(chooser) = &phase.chooser {
+            parsed::<Chooser>(&name, "chooser", chooser)?;
+        }
+        let keys = KEY_SIZE_MIN..=KEY_BYTES_MAX;
+        let key_size = phase.key_size.unwrap_or(KEY_SIZE);
+        if !keys.contains(&key_size) {
+            let expected = format!("{} to {} bytes", keys.start(), keys.end());
+            return Err(impossible("key_size", expected, key_size.to_string()));
+        }
+        let values = phase.value_size.as_deref().unwrap_or(VALUE_SIZE);
+        let values = parsed::<Sizes>(&name, "value_size", values)?;
+        let values =
+            scaling.values(&format!("value_size of phase {name}"), values, key_size as u64)?;
+        let allowed = VALUE_SIZE_MIN..=VALUE_SIZE_MAX;
+        if !allowed.contains(&(values.min() as usize))
+            || !allowed.contains(&(values.max() as usize))
+        {
+            let expected = format!("values of {} to {} bytes", allowed.start(), allowed.end());
+            return Err(impossible("value_size", expected, values.to_string()));
+        }
+        let clients = phase.clients.unwrap_or(1);
+        let operations = scaling.count((phase.operations as f64 * factor).round() as u64);
+        if clients == 0 || u64::from(clients) > operations {
+            let expected = format!("1 to {operations}, as many as operations");
+            return Err(impossible("clients", expected, clients.to_string()));
+        }
+        Ok(Self {
+            workload: phase.workload.clone(),
+            operations,
+            records: phase.records.map(|n| scaling.count((n as f64 * factor).round() as u64)),
+            key_size,
+            value_size: values.to_string(),
+            chooser: phase.chooser.clone(),
+            clients,
+            measured: phase.measured,
+            settle: phase.settle,
+            name,
+        })
+    }
+
+    /// One store has keys of one form.
+    pub(super) fn check_all(phases: &[Self]) -> Result<(), PlanError> {
+        let Some(first) = phases.first() else {
+            return Err(PlanError::no_phases());
+        };
+        let order = first.preset()?.key_order();
+        for phase in phases {
+            if phase.key_size != first.key_size || phase.preset()?.key_order() != order {
+                return Err(PlanError::Impossible {
+                    what: format!("keys of phase {}", phase.name),
+                    expected: format!("the size and order of phase {}", first.name),
+                    found: format!("{} bytes of {}", phase.key_size, phase.workload),
+                });
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn preset(&self) -> Result<Preset, PlanError> {
+        parsed(&self.name, "workload", &self.workload)
+    }
+
+    pub(super) fn values(&self) -> Result<Sizes, PlanError> {
+        parsed(&self.name, "value_size", &self.value_size)
+    }
+
+    /// The sequence of its operations on a store of so many records.
+    pub(super) fn workload(&self, left: u64, seed: u64) -> Result<Workload, PlanError> {
+        let preset = self.preset()?;
+        let usual = if preset.begins_empty() || left == 0 { self.operations } else { left };
+        let records = self.records.unwrap_or(usual).max(1);
+        let workload = preset.workload(self.values()?, records, seed);
+        Ok(match &self.chooser {
+            Some(chooser) => workload.with_chooser(parsed(&self.name, "chooser", chooser)?),
+            None => workload,
+        })
+    }
+}
+
+/// Reads a field; what can stand there is told by the error of whatever it is.
+fn parsed<T: FromStr>(phase: &str, field: &str, text: &str) -> Result<T, PlanError>
+where
+    T::Err: Display,
+{
+    text.parse().map_err(|error: T::Err| PlanError::Field {
+        field: format!("{field} of phase {phase}"),
+        problem: error.to_string(),
+    })
+}

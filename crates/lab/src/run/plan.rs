@@ -1,0 +1,306 @@
+//! [`RunPlan`]: everything that a run depends on, resolved and scaled, as plain values.
+//!
+//! Two plans that are equal give the same outcomes, to the last digit but what they cost; the
+//! plan's JSON is what a store of results is keyed by. It holds the sizes of the scaled run, so
+//! that nothing is computed twice.
+
+use serde::{Deserialize, Serialize};
+use terrace::{ByteCount, Durability, Options, System};
+use terrace_policy::StoreShape;
+use terrace_zone::timing::{Drive, Scale, ScaleMode};
+use terrace_zone::{Geometry, GeometryError};
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::PlanError;
+use super::phase::PhasePlan;
+use super::scaling::Scaling;
+use crate::experiment::{Experiment, LogPlace, StoreDescription, Variant};
+
+/// A run: an experiment under one system and one variant, at a scale, from a seed. See the
+/// [module](self).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RunPlan {
+    /// The experiment: `geardb/fig3`.
+    pub experiment: String,
+    /// The system, as the experiment has it.
+    pub system: String,
+    /// The variant, where there are several.
+    pub variant: Option<String>,
+    /// What everything in the run starts from that is left to chance.
+    pub seed: u64,
+    /// The n of a scale of `1/n`.
+    pub scale: u64,
+    /// What shrinks.
+    pub scale_by: ScaleMode,
+    /// The drive: a name or a path.
+    pub drive: String,
+    /// A hash of the drive's parameters.
+    pub drive_hash: String,
+    /// Zones that the store has, besides conventional ones.
+    pub zones: u32,
+    /// How the store is opened.
+    pub store: StorePlan,
+    /// What is done.
+    pub phases: Vec<PhasePlan>,
+    /// Nanoseconds of the run between two samples.
+    pub sample_every: u64,
+}
+
+/// How the store of a run is opened; sizes are those of the run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StorePlan {
+    /// The system with its scaled figures, as text.
+    pub system: String,
+    /// [`Options::memtable_size`].
+    pub memtable_size: u64,
+    /// [`Options::memtables_max`].
+    pub memtables_max: usize,
+    /// [`Options::block_size`].
+    pub block_size: u64,
+    /// [`Options::filter_bits`].
+    pub filter_bits: u8,
+    /// [`Options::memory`].
+    pub memory: u64,
+    /// Whether every write waits for the medium.
+    pub synced: bool,
+    /// Where the log is.
+    pub log: LogPlace,
+}
+
+/// Which run of an experiment.
+#[derive(Clone, Copy, Debug)]
+pub struct RunChoice<'a> {
+    /// The system, in its text form.
+    pub system: &'a str,
+    /// The variant; `None` where there are none.
+    pub variant: Option<&'a str>,
+    /// The scale; what shrinks is the experiment's choice.
+    pub scale: Scale,
+    /// The seed.
+    pub seed: u64,
+}
+
+impl RunPlan {
+    /// The plan of one run of an experiment.
+    pub fn new(experiment: &Experiment, choice: RunChoice<'_>) -> Result<Self, PlanError> {
+        let drive = Drive::find(&experiment.drive)?;
+        let variant = find_variant(experiment, choice.variant)?;
+        let scaling = Scaling::new(choice.scale, experiment.scale_by);
+        let space = variant.and_then(|variant| variant.space).or(experiment.space);
+        let geometry = |scale| drive.geometry(scale);
+        let of_drive = |problem: GeometryError| PlanError::Geometry {
+            drive: drive.name().to_owned(),
+            scale: choice.scale.to_string(),
+            problem,
+        };
+        let full = geometry(Scale::FULL).map_err(of_drive)?;
+        let small = geometry(scaling.scale()).map_err(of_drive)?;
+        scaling.size("a zone", zone_bytes(&full, full.zone_capacity))?;
+        let zones = zones(&full, space.map(|space| space.0))?;
+        let store = store_plan(experiment, variant, &scaling, &full, zones, choice.system)?;
+        let factor = variant.and_then(|variant| variant.operations_factor).unwrap_or(1.0);
+        let phases = experiment.phases.iter();
+        let phases = phases.map(|phase| PhasePlan::new(phase, &scaling, factor));
+        let phases: Vec<_> = phases.collect::<Result<_, _>>()?;
+        PhasePlan::check_all(&phases)?;
+        let plan = Self {
+            experiment: experiment.name.clone(),
+            system: choice.system.to_owned(),
+            variant: choice.variant.map(str::to_owned),
+            seed: choice.seed,
+            scale: scaling.n(),
+            scale_by: experiment.scale_by,
+            drive: experiment.drive.clone(),
+            drive_hash: hash_of(&drive),
+            zones,
+            store: StorePlan {
+                system: fit_tables(store.system, &small, store.block_size).to_string(),
+                memtable_size: store.memtable_size,
+                memtables_max: store.memtables_max,
+                block_size: store.block_size,
+                filter_bits: store.filter_bits,
+                memory: store.memory,
+                synced: store.synced,
+                log: store.log,
+            },
+            phases,
+            sample_every: (experiment.sample_every.0 / scaling.stretch()).max(1),
+        };
+        plan.geometry(&drive).map_err(of_drive)?;
+        Ok(plan)
+    }
+
+    /// The scale, with what shrinks.
+    #[must_use]
+    pub fn scale(&self) -> Scale {
+        let text = format!("1/{}", self.scale);
+        text.parse::<Scale>().unwrap_or(Scale::FULL).with_mode(self.scale_by)
+    }
+
+    /// How many seconds of the full drive a second of the run is.
+    #[must_use]
+    pub fn stretch(&self) -> u64 {
+        Scaling::new(self.scale(), self.scale_by).stretch()
+    }
+
+    /// The drive, if it is still the one that the plan was made for.
+    pub(super) fn find_drive(&self) -> Result<Drive, PlanError> {
+        let drive = Drive::find(&self.drive)?;
+        let found = hash_of(&drive);
+        if found == self.drive_hash {
+            return Ok(drive);
+        }
+        Err(PlanError::Impossible {
+            what: format!("drive {}", self.drive),
+            expected: format!("the parameters of hash {}", self.drive_hash),
+            found,
+        })
+    }
+
+    /// The shape of the part of the drive that the store has, scaled.
+    pub(super) fn geometry(&self, drive: &Drive) -> Result<Geometry, GeometryError> {
+        let whole = drive.geometry(self.scale())?;
+        let zones = u64::from(conventional(&whole)) + u64::from(self.zones);
+        let size = ByteCount(zones * zone_bytes(&whole, whole.zone_size));
+        drive.geometry_of(self.scale(), size)
+    }
+
+    /// How the store is opened.
+    pub(super) fn options(&self) -> Result<Options, PlanError> {
+        let store = &self.store;
+        Ok(Options {
+            system: Some(store.system.parse()?),
+            durability: if store.synced { Durability::Synced } else { Durability::Buffered },
+            memtable_size: ByteCount(store.memtable_size),
+            memtables_max: store.memtables_max,
+            block_size: ByteCount(store.block_size),
+            filter_bits: store.filter_bits,
+            memory: ByteCount(store.memory),
+            ..Options::default()
+        })
+    }
+}
+
+/// What a plan says of the store, before it is text.
+struct Resolved {
+    system: System,
+    memtable_size: u64,
+    memtables_max: usize,
+    block_size: u64,
+    filter_bits: u8,
+    memory: u64,
+    synced: bool,
+    log: LogPlace,
+}
+
+fn store_plan(
+    experiment: &Experiment,
+    variant: Option<&Variant>,
+    scaling: &Scaling,
+    full: &Geometry,
+    zones: u32,
+    system: &str,
+) -> Result<Resolved, PlanError> {
+    let store = laid_over(&experiment.store, variant.map(|variant| &variant.store));
+    let usual = Options::default();
+    let size = |size: Option<terrace_zone::timing::Size>, usual: ByteCount| {
+        size.map_or(usual.0, |size| size.0)
+    };
+    let memtable_size = size(store.memtable_size, usual.memtable_size);
+    let mut system: System = system.parse()?;
+    let zone_capacity = zone_bytes(full, full.zone_capacity);
+    let shape = StoreShape {
+        capacity: ByteCount(u64::from(zones) * zone_capacity),
+        zone_capacity: Some(ByteCount(zone_capacity)),
+        memtable_size: ByteCount(memtable_size),
+    };
+    // Chosen for the full drive: what a row fits to its store may have absolute bounds. The rest
+    // is in proportion to memtables.
+    let table_size = scaling.size("a table", system.table_size(&shape).0)?;
+    system.table_size = Some(ByteCount(table_size));
+    system.level1_size = system.level1_size.map(|size| ByteCount(scaling.bytes(size.0).max(1)));
+    Ok(Resolved {
+        system,
+        memtable_size: scaling.size("a memtable", memtable_size)?,
+        memtables_max: store.memtables_max.unwrap_or(usual.memtables_max),
+        block_size: scaling.block_size(size(store.block_size, usual.block_size)),
+        filter_bits: store.filter_bits.unwrap_or(usual.filter_bits),
+        memory: scaling.size("memory", size(store.memory, usual.memory))?,
+        synced: store.synced.unwrap_or(false),
+        log: store.log.unwrap_or_default(),
+    })
+}
+
+/// A table that fills its zones but for what it may become too large by must go on doing so: what
+/// that is does not shrink with the scale.
+fn fit_tables(system: System, small: &Geometry, block_size: u64) -> System {
+    let Some(table) = system.table_size else { return system };
+    let zone = zone_bytes(small, small.zone_capacity);
+    let (zones, slack) = (table.0.div_ceil(zone), (2 * block_size + 8192).min(zone / 2));
+    let full = zones * zone;
+    let fills = full - table.0 < zone / 16;
+    let table = if fills { table.0.min(full - slack) } else { table.0 };
+    System { table_size: Some(ByteCount(table)), ..system }
+}
+
+fn laid_over(under: &StoreDescription, over: Option<&StoreDescription>) -> StoreDescription {
+    let over = over.cloned().unwrap_or_default();
+    StoreDescription {
+        memtable_size: over.memtable_size.or(under.memtable_size),
+        memtables_max: over.memtables_max.or(under.memtables_max),
+        block_size: over.block_size.or(under.block_size),
+        filter_bits: over.filter_bits.or(under.filter_bits),
+        memory: over.memory.or(under.memory),
+        synced: over.synced.or(under.synced),
+        log: over.log.or(under.log),
+    }
+}
+
+fn find_variant<'a>(
+    experiment: &'a Experiment,
+    name: Option<&str>,
+) -> Result<Option<&'a Variant>, PlanError> {
+    let variants = &experiment.variants;
+    match name {
+        None if variants.is_empty() => Ok(None),
+        _ => {
+            let found = variants.iter().find(|variant| Some(&*variant.name) == name);
+            found.map(Some).ok_or_else(|| PlanError::Variant {
+                known: variants.iter().map(|variant| variant.name.clone()).collect(),
+                found: name.unwrap_or("none").to_owned(),
+            })
+        }
+    }
+}
+
+fn zone_bytes(geometry: &Geometry, blocks: u64) -> u64 {
+    blocks * u64::from(geometry.logical_block)
+}
+
+/// The conventional zones, which lie before all others.
+fn conventional(geometry: &Geometry) -> u32 {
+    geometry.conventional.iter().map(|run| run.end).max().unwrap_or(0)
+}
+
+/// How many sequential zones so much space is; without a limit, all there are.
+fn zones(full: &Geometry, space: Option<u64>) -> Result<u32, PlanError> {
+    let all = full.zones - conventional(full);
+    let Some(space) = space else { return Ok(all) };
+    let zone = zone_bytes(full, full.zone_size);
+    let zones = u32::try_from(space / zone).unwrap_or(u32::MAX);
+    if (1..=all).contains(&zones) {
+        return Ok(zones);
+    }
+    Err(PlanError::Impossible {
+        what: "space".into(),
+        expected: format!("1 to {all} zones of {}", ByteCount(zone)),
+        found: ByteCount(space).to_string(),
+    })
+}
+
+/// Every parameter is in the text that is hashed.
+fn hash_of(drive: &Drive) -> String {
+    format!("{:016x}", xxh3_64(format!("{drive:?}").as_bytes()))
+}

@@ -1,0 +1,111 @@
+//! [`Reading`]: all counters at a moment, and what lies between two of them.
+
+use std::collections::BTreeMap;
+
+use terrace::{Db, WriteAmplification};
+use terrace_env::store::IoCounts;
+use terrace_env::{Cause, Time, runner};
+use terrace_zone::Emulator;
+use terrace_zone::timing::DeviceTime;
+
+use super::Amplification;
+
+/// The counters at a moment.
+#[derive(Clone, Debug)]
+pub(super) struct Reading {
+    pub(super) at: Time,
+    device: DeviceTime,
+    io: IoCounts,
+    user_bytes: u64,
+    gets: u64,
+    tables_searched: u64,
+}
+
+impl Reading {
+    /// The counters now. Costs no time of the run.
+    pub(super) fn take(db: &Db, drive: &Emulator) -> Self {
+        let stats = db.stats();
+        Self {
+            at: runner::now(),
+            device: drive.device_time(),
+            io: stats.io,
+            user_bytes: stats.user_bytes,
+            gets: stats.gets,
+            tables_searched: stats.tables_searched,
+        }
+    }
+
+    /// What has happened since an earlier one.
+    pub(super) fn since<'a>(&'a self, earlier: &'a Self) -> Interval<'a> {
+        Interval { from: earlier, to: self }
+    }
+}
+
+/// What lies between two readings. Times are those of the run.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Interval<'a> {
+    from: &'a Reading,
+    to: &'a Reading,
+}
+
+impl Interval<'_> {
+    pub(super) fn seconds(&self) -> f64 {
+        self.to.at.since(self.from.at).as_secs_f64()
+    }
+
+    /// How long the mechanism worked for a cause, of `mechanisms` that work at once, each counted
+    /// as its part of the whole.
+    pub(super) fn worked(&self, cause: Cause, mechanisms: u64) -> f64 {
+        let of = |reading: &Reading| {
+            let time = reading.device.of(cause);
+            (time.positioning + time.transfer).as_secs_f64()
+        };
+        (of(self.to) - of(self.from)).max(0.0) / mechanisms as f64
+    }
+
+    /// How long requests were queued and served, by cause, summed; causes without any left out.
+    pub(super) fn requests(&self) -> BTreeMap<Cause, (f64, f64)> {
+        let of = |cause: Cause| {
+            let (from, to) = (self.from.device.of(cause), self.to.device.of(cause));
+            let queued = to.queued.saturating_sub(from.queued).as_secs_f64();
+            let service = to.service.saturating_sub(from.service).as_secs_f64();
+            (to.requests > from.requests).then_some((cause, (queued, service)))
+        };
+        Cause::ALL.into_iter().filter_map(of).collect()
+    }
+
+    /// What was moved.
+    fn io(&self) -> IoCounts {
+        let (mut io, from) = (self.to.io.clone(), &self.from.io);
+        for at in 0..Cause::ALL.len() {
+            io.read_bytes[at] -= from.read_bytes[at];
+            io.written_bytes[at] -= from.written_bytes[at];
+        }
+        io
+    }
+
+    /// Bytes read and written, for all causes.
+    pub(super) fn moved(&self) -> (u64, u64) {
+        let io = self.io();
+        (io.read_bytes.iter().sum(), io.written_bytes.iter().sum())
+    }
+
+    /// Bytes read for clients.
+    pub(super) fn read_for_clients(&self) -> u64 {
+        self.io().read(Cause::Read).0
+    }
+
+    pub(super) fn amplification(&self) -> Amplification {
+        let user_bytes = self.to.user_bytes - self.from.user_bytes;
+        let WriteAmplification { log, flush, compaction, reclaim, metadata, total } =
+            WriteAmplification::of(user_bytes, &self.io());
+        Amplification { log, flush, compaction, reclaim, metadata, device: 1.0, total }
+    }
+
+    /// Tables that a point read searched, if there was one.
+    pub(super) fn tables_per_get(&self) -> Option<f64> {
+        let gets = self.to.gets - self.from.gets;
+        let searched = self.to.tables_searched - self.from.tables_searched;
+        (gets > 0).then(|| searched as f64 / gets as f64)
+    }
+}

@@ -1,0 +1,224 @@
+//! [`Recorder`]: sees every request to the drive with its times, between drive and model.
+//!
+//! Each request goes into a hash when its completion is decided: what it is, where, for whom, when
+//! it was submitted, when the drive began to serve it and when it completed. Two runs with the same
+//! hash have done the same at the same times. The same can be written down as text, a line to a
+//! request:
+//!
+//! > submitted start end cause kind block blocks flags
+//!
+//! in nanoseconds of the run and logical blocks; the flags are `f` for a forced write, `a` for an
+//! append and `!` for what was refused.
+//!
+//! It also is where the log is *elsewhere*: its requests are not handed to the model and take no
+//! time, as if they went to a device of their own. They are recorded like the others.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+use std::sync::Arc;
+
+use terrace_env::sync::Mutex;
+use terrace_env::{Cause, Time};
+use terrace_zone::emulator::{Command, Progress, RequestKind, Timing};
+use terrace_zone::timing::Work;
+use xxhash_rust::xxh3::Xxh3Default;
+
+/// What was recorded.
+#[derive(Default)]
+pub(super) struct Trace {
+    hash: Xxh3Default,
+    into: Option<Box<dyn Write + Send>>,
+    failed: Option<io::Error>,
+}
+
+impl Trace {
+    /// Also writes it down.
+    pub(super) fn written_to(into: Option<Box<dyn Write + Send>>) -> Arc<Mutex<Self>> {
+        Arc::new(Mutex::new(Self { into, ..Self::default() }))
+    }
+
+    /// The hash so far, as sixteen hexadecimal digits.
+    pub(super) fn hash(&self) -> String {
+        format!("{:016x}", self.hash.digest())
+    }
+
+    /// Ends what is written down; the first error that there was.
+    pub(super) fn finish(&mut self) -> io::Result<()> {
+        let flushed = self.into.take().map_or(Ok(()), |mut into| into.flush());
+        self.failed.take().map_or(flushed, Err)
+    }
+
+    fn record(&mut self, submitted: Time, start: Time, end: Time, command: &Command) {
+        let flags = [command.forced, command.append, command.refused];
+        let bits = flags.iter().fold(0u8, |bits, flag| bits << 1 | u8::from(*flag));
+        let words = [submitted.0, start.0, end.0, command.lba.0, command.blocks];
+        let mut bytes = [0; 5 * 8 + 3];
+        for (place, word) in bytes.chunks_exact_mut(8).zip(words) {
+            place.copy_from_slice(&word.to_le_bytes());
+        }
+        bytes[40..].copy_from_slice(&[command.cause as u8, command.kind as u8, bits]);
+        self.hash.update(&bytes);
+        if let Some(into) = &mut self.into {
+            let marks = ['f', 'a', '!'];
+            let flags: String =
+                marks.iter().zip(flags).filter_map(|(mark, set)| set.then_some(*mark)).collect();
+            let Command { cause, kind, lba, blocks, .. } = command;
+            let line = writeln!(
+                into,
+                "{} {} {} {cause} {} {} {blocks} {flags}",
+                submitted.0,
+                start.0,
+                end.0,
+                kind.name(),
+                lba.0
+            );
+            if let Err(error) = line {
+                self.failed.get_or_insert(error);
+                self.into = None;
+            }
+        }
+    }
+}
+
+/// See the [module](self).
+pub(super) struct Recorder {
+    inner: Box<dyn Timing>,
+    log_elsewhere: bool,
+    trace: Arc<Mutex<Trace>>,
+    /// What the model has not decided.
+    undecided: BTreeMap<u64, (Time, Command)>,
+}
+
+impl Recorder {
+    pub(super) fn new(
+        inner: Box<dyn Timing>,
+        log_elsewhere: bool,
+        trace: Arc<Mutex<Trace>>,
+    ) -> Self {
+        Self { inner, log_elsewhere, trace, undecided: BTreeMap::new() }
+    }
+
+    fn note(&mut self, submitted: Time, command: &Command, progress: Progress) -> bool {
+        let Progress::Decided { start, end } = progress else { return false };
+        self.trace.lock().record(submitted, start, end, command);
+        true
+    }
+}
+
+impl Timing for Recorder {
+    fn submit(&mut self, now: Time, ticket: u64, command: &Command) -> Progress {
+        let aside = self.log_elsewhere && command.cause == Cause::Log;
+        let at_once = Progress::Decided { start: now, end: now };
+        let progress = match command.kind {
+            // What its zones were used for before is still the drive's to forget.
+            RequestKind::Reset if aside => {
+                let _ = self.inner.submit(now, ticket, command);
+                at_once
+            }
+            _ if aside => at_once,
+            _ => self.inner.submit(now, ticket, command),
+        };
+        if !self.note(now, command, progress) {
+            self.undecided.insert(ticket, (now, *command));
+        }
+        progress
+    }
+
+    fn poll(&mut self, now: Time, ticket: u64) -> Progress {
+        let progress = self.inner.poll(now, ticket);
+        if let Some((submitted, command)) = self.undecided.remove(&ticket)
+            && !self.note(submitted, &command, progress)
+        {
+            self.undecided.insert(ticket, (submitted, command));
+        }
+        progress
+    }
+
+    fn power_cut(&mut self, now: Time) {
+        self.undecided.clear();
+        self.inner.power_cut(now);
+    }
+
+    fn work(&mut self, now: Time) -> Work {
+        self.inner.work(now)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use terrace_env::Lba;
+
+    use super::*;
+
+    /// Takes a millisecond for each request, and one nanosecond more for one of them.
+    struct Tampered(Option<u64>);
+
+    impl Timing for Tampered {
+        fn submit(&mut self, now: Time, ticket: u64, _: &Command) -> Progress {
+            let more = u64::from(self.0 == Some(ticket));
+            let end = now + Duration::from_nanos(1_000_000 + more);
+            Progress::Decided { start: now, end }
+        }
+    }
+
+    fn command(cause: Cause, lba: u64) -> Command {
+        Command {
+            kind: RequestKind::Write,
+            cause,
+            lba: Lba(lba),
+            blocks: 8,
+            zone: None,
+            append: false,
+            forced: true,
+            refused: false,
+        }
+    }
+
+    fn recorded(tampered: Option<u64>, log_elsewhere: bool, lba: u64) -> (String, Vec<Progress>) {
+        let trace = Trace::written_to(None);
+        let inner = Box::new(Tampered(tampered));
+        let mut recorder = Recorder::new(inner, log_elsewhere, Arc::clone(&trace));
+        let progress = (0..100)
+            .map(|ticket| {
+                let cause = if ticket % 2 == 0 { Cause::Log } else { Cause::Flush };
+                recorder.submit(Time(ticket * 7), ticket, &command(cause, lba + ticket))
+            })
+            .collect();
+        let hash = trace.lock().hash();
+        (hash, progress)
+    }
+
+    #[test]
+    fn a_nanosecond_or_a_block_of_one_request_changes_the_hash() {
+        let (hash, _) = recorded(None, false, 0);
+        assert_eq!(hash.len(), 16);
+        assert_eq!(recorded(None, false, 0).0, hash);
+        assert_ne!(recorded(Some(57), false, 0).0, hash, "a canary that does not trip");
+        assert_ne!(recorded(None, false, 1).0, hash);
+        assert_ne!(recorded(None, true, 0).0, hash);
+    }
+
+    #[test]
+    fn a_log_elsewhere_takes_no_time_and_all_else_does() {
+        let (_, progress) = recorded(None, true, 0);
+        for (at, progress) in progress.into_iter().enumerate() {
+            let Progress::Decided { start, end } = progress else { panic!("undecided") };
+            let took = if at % 2 == 0 { 0 } else { 1_000_000 };
+            assert_eq!(end.0 - start.0, took, "{at}");
+        }
+    }
+
+    #[test]
+    fn a_trace_is_written_a_line_to_a_request() {
+        let path = tempfile::NamedTempFile::new().unwrap();
+        let into = Box::new(path.reopen().unwrap());
+        let trace = Trace::written_to(Some(into));
+        let mut recorder = Recorder::new(Box::new(Tampered(None)), false, Arc::clone(&trace));
+        let _ = recorder.submit(Time(5), 0, &command(Cause::Log, 64));
+        trace.lock().finish().unwrap();
+        let text = std::fs::read_to_string(path.path()).unwrap();
+        assert_eq!(text, "5 5 1000005 log write 64 8 f\n");
+    }
+}

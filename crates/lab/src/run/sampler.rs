@@ -1,0 +1,207 @@
+//! The sampler: an actor beside the clients that sleeps, looks, and sleeps again.
+//!
+//! It takes no time and asks nothing of the drive, so that a run with other samples, or without
+//! any, is the same run to the last request.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use terrace::{Db, Fs};
+use terrace_env::runner::{self, JoinHandle};
+use terrace_env::store::StoreError;
+use terrace_env::sync::{Condvar, Mutex};
+use terrace_env::{Cause, Time};
+use terrace_zone::Emulator;
+
+use super::Sample;
+use super::jobs::Jobs;
+use super::occupancy::{Occupancy, share};
+use super::reading::Reading;
+use crate::experiment::LogPlace;
+use crate::workload::World;
+
+/// What is looked at.
+#[derive(Clone)]
+pub(super) struct Scene {
+    pub(super) db: Db,
+    pub(super) fs: Arc<Fs>,
+    pub(super) drive: Arc<Emulator>,
+    pub(super) world: World,
+    pub(super) jobs: Arc<Jobs>,
+    pub(super) log: LogPlace,
+    /// Parts of the drive's mechanism that work at once.
+    pub(super) mechanisms: u64,
+    /// Seconds of the full drive in a second of the run.
+    pub(super) stretch: u64,
+    /// How many times faster than the run's the full drive is.
+    pub(super) rate: u64,
+}
+
+impl Scene {
+    pub(super) fn reading(&self) -> Reading {
+        Reading::take(&self.db, &self.drive)
+    }
+
+    pub(super) fn occupancy(&self) -> Result<Occupancy, StoreError> {
+        Occupancy::take(&self.db, &self.fs, self.world.ledger(), self.log)
+    }
+}
+
+/// What a phase's samples came to.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Samples {
+    pub(super) samples: Vec<Sample>,
+    pub(super) zones_peak: u64,
+    pub(super) live_worst: Option<f64>,
+    /// Sums of a value times the seconds that it stood for.
+    seconds: f64,
+    valid: f64,
+    live: f64,
+    runs: f64,
+}
+
+impl Samples {
+    fn average(&self, sum: f64) -> f64 {
+        if self.seconds > 0.0 { sum / self.seconds } else { 0.0 }
+    }
+
+    pub(super) fn valid_average(&self) -> f64 {
+        self.average(self.valid)
+    }
+
+    pub(super) fn live_average(&self) -> f64 {
+        self.average(self.live)
+    }
+
+    pub(super) fn runs_average(&self) -> f64 {
+        self.average(self.runs)
+    }
+}
+
+struct Signal {
+    ended: Mutex<bool>,
+    changed: Condvar,
+}
+
+/// The actor, from outside.
+pub(super) struct Sampler {
+    signal: Arc<Signal>,
+    actor: JoinHandle<Result<Samples, StoreError>>,
+}
+
+impl Sampler {
+    /// Begins to take samples. `operations`: those done in the phase; `of`: all of them.
+    pub(super) fn start(
+        scene: Scene,
+        from: Reading,
+        every: Duration,
+        operations: Arc<AtomicU64>,
+        of: u64,
+    ) -> Self {
+        let signal = Arc::new(Signal { ended: Mutex::new(false), changed: Condvar::new() });
+        let until = Arc::clone(&signal);
+        let actor = runner::spawn("sampler", move || {
+            let mut watch = Watch {
+                scene,
+                last: from.clone(),
+                last_operations: 0,
+                from,
+                operations,
+                of,
+                found: Samples::default(),
+            };
+            let mut due = watch.from.at + every;
+            loop {
+                let ended = until.wait(due);
+                if !ended || watch.last.at < runner::now() {
+                    watch.sample()?;
+                }
+                if ended {
+                    return Ok(watch.found);
+                }
+                due = due + every;
+            }
+        });
+        Self { signal, actor }
+    }
+
+    /// Takes a last sample, now.
+    pub(super) fn stop(self) -> Result<Samples, StoreError> {
+        *self.signal.ended.lock() = true;
+        self.signal.changed.notify_all();
+        self.actor.join()
+    }
+}
+
+impl Signal {
+    /// Waits until that time, or the end; whether it is the end.
+    fn wait(&self, until: Time) -> bool {
+        let mut ended = self.ended.lock();
+        while !*ended && runner::now() < until {
+            self.changed.wait_for(&mut ended, until.since(runner::now()));
+        }
+        *ended
+    }
+}
+
+struct Watch {
+    scene: Scene,
+    from: Reading,
+    last: Reading,
+    last_operations: u64,
+    operations: Arc<AtomicU64>,
+    of: u64,
+    found: Samples,
+}
+
+impl Watch {
+    fn sample(&mut self) -> Result<(), StoreError> {
+        let scene = &self.scene;
+        let (now, held) = (scene.reading(), scene.occupancy()?);
+        let operations = self.operations.load(Ordering::Relaxed);
+        let interval = now.since(&self.last);
+        let seconds = interval.seconds();
+        let per_second = |count: f64| if seconds > 0.0 { count / seconds } else { 0.0 };
+        let mib = |bytes: u64| per_second(bytes as f64 * scene.rate as f64 / 1_048_576.0);
+        let (read, written) = interval.moved();
+        let (flushes, compactions) = scene.jobs.under_way();
+        let done = (operations - self.last_operations) as f64;
+        let mut values: BTreeMap<String, f64> = [
+            ("kv_per_second", per_second(done)),
+            ("read_mib_per_second", mib(read)),
+            ("write_mib_per_second", mib(written)),
+            ("valid_share", share(held.valid, held.capacity)),
+            ("used_share", share(held.used, held.capacity)),
+            ("valid_efficiency", held.valid_efficiency()),
+            ("live_efficiency", held.live_efficiency()),
+            ("zones", held.zones as f64),
+            ("runs", held.runs as f64),
+            ("flushes", flushes as f64),
+            ("compactions", compactions as f64),
+            ("write_amplification", now.since(&self.from).amplification().total),
+        ]
+        .into_iter()
+        .map(|(name, value)| (name.to_owned(), value))
+        .collect();
+        for cause in Cause::ALL {
+            let worked = per_second(interval.worked(cause, scene.mechanisms));
+            values.insert(format!("{cause}_share"), worked);
+        }
+        let found = &mut self.found;
+        found.zones_peak = found.zones_peak.max(held.zones);
+        if operations >= self.of / 10 {
+            let live = held.live_efficiency();
+            found.live_worst = Some(found.live_worst.map_or(live, |worst| worst.min(live)));
+        }
+        found.seconds += seconds;
+        found.valid += held.valid_efficiency() * seconds;
+        found.live += held.live_efficiency() * seconds;
+        found.runs += held.runs as f64 * seconds;
+        let since = now.since(&self.from).seconds() * scene.stretch as f64;
+        found.samples.push(Sample { seconds: since, operations, values });
+        (self.last, self.last_operations) = (now, operations);
+        Ok(())
+    }
+}

@@ -1,0 +1,242 @@
+//! [`Stage`]: a modelled drive, the store on it and its clients, in virtual time.
+
+use std::io::{self, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use rustix::time::{ClockId, clock_gettime};
+use terrace::{Db, Durability, FormatOptions};
+use terrace_env::store::StoreError;
+use terrace_env::sync::Mutex;
+use terrace_zone::timing::ScaleMode;
+use terrace_zone::{Device, Emulator};
+
+use super::figures::figures;
+use super::jobs::Jobs;
+use super::occupancy::zone_shares;
+use super::phase::PhasePlan;
+use super::plan::RunPlan;
+use super::recorder::{Recorder, Trace};
+use super::sampler::{Sampler, Scene};
+use super::{Cost, Outcome, PlanError, Progress, RunError};
+use crate::experiment::LogPlace;
+use crate::workload::{Crowd, Entries, First, Sizes, World};
+
+/// How many operations lie between two calls to whoever watches.
+const WATCH_EVERY: u64 = 1024;
+
+/// A run that is under way; to be used inside a simulation with the plan's seed.
+pub(super) struct Stage<'a> {
+    plan: &'a RunPlan,
+    scene: Scene,
+    trace: Arc<Mutex<Trace>>,
+}
+
+impl<'a> Stage<'a> {
+    /// Makes the store. The trace of all requests is also written to `into`.
+    pub(super) fn open(
+        plan: &'a RunPlan,
+        into: Option<Box<dyn Write + Send>>,
+    ) -> Result<Self, RunError> {
+        let model = plan.find_drive()?;
+        let of_drive = |problem| PlanError::Geometry {
+            drive: model.name().to_owned(),
+            scale: plan.scale().to_string(),
+            problem,
+        };
+        let geometry = plan.geometry(&model).map_err(of_drive)?;
+        let timing = model.timing(plan.scale()).map_err(of_drive)?;
+        let drive = Arc::new(Emulator::in_memory(geometry, plan.seed).map_err(of_drive)?);
+        let trace = Trace::written_to(into);
+        let log = plan.store.log;
+        let elsewhere = log == LogPlace::Elsewhere;
+        let recorder = Recorder::new(timing, elsewhere, Arc::clone(&trace));
+        drive.set_timing(Some(Box::new(recorder)));
+        let entries = entries(plan)?;
+        let place = |error: terrace::Error| RunError::Store { place: "opening".into(), error };
+        let device: Arc<dyn Device> = Arc::clone(&drive) as _;
+        let opened = Db::create_device(device, &FormatOptions::default(), plan.options()?);
+        let db = opened.map_err(place)?;
+        let fs = Arc::clone(db.fs().expect("a store on a device"));
+        let jobs = Arc::new(Jobs::default());
+        db.listen(Arc::clone(&jobs) as _);
+        let world = World::new(db.clone(), Arc::new(entries));
+        let rate = match plan.scale_by {
+            ScaleMode::Delays => 1,
+            ScaleMode::Bandwidths => plan.scale,
+        };
+        let scene = Scene {
+            db,
+            fs,
+            drive,
+            world,
+            jobs,
+            log,
+            mechanisms: model.mechanisms(),
+            stretch: plan.stretch(),
+            rate,
+        };
+        Ok(Self { plan, scene, trace })
+    }
+
+    /// The store and what it must hold.
+    #[cfg(test)]
+    pub(super) fn world(&self) -> &World {
+        &self.scene.world
+    }
+
+    /// Carries a phase out; what came of it, where it is measured.
+    pub(super) fn phase(
+        &self,
+        at: usize,
+        watch: &mut dyn FnMut(Progress<'_>),
+    ) -> Result<Option<Outcome>, RunError> {
+        let phase = &self.plan.phases[at];
+        let processor = processor_seconds();
+        let from = self.scene.reading();
+        let (done, of) = (Arc::new(AtomicU64::new(0)), phase.operations);
+        let every = Duration::from_nanos(self.plan.sample_every);
+        let sampler = phase.measured.then(|| {
+            Sampler::start(self.scene.clone(), from.clone(), every, Arc::clone(&done), of)
+        });
+        let tally = self.play(at, phase, &mut |operations| {
+            done.store(operations, Ordering::Relaxed);
+            if operations % WATCH_EVERY == 0 {
+                watch(Progress { phase: &phase.name, operations, of });
+            }
+        })?;
+        done.store(of, Ordering::Relaxed);
+        let place = |error| RunError::Store { place: format!("phase {}", phase.name), error };
+        if phase.settle {
+            self.scene.db.settle().map_err(place)?;
+        }
+        let Some(sampler) = sampler else { return Ok(None) };
+        let of_store = |error: StoreError| place(error.into());
+        let samples = sampler.stop().map_err(of_store)?;
+        let to = self.scene.reading();
+        let held = self.scene.occupancy().map_err(of_store)?;
+        let interval = to.since(&from);
+        let trace_hash = self.trace.lock().hash();
+        let figures = figures(&self.scene, &interval, &samples, &held, &tally, trace_hash);
+        let (read, written) = interval.moved();
+        Ok(Some(Outcome {
+            experiment: self.plan.experiment.clone(),
+            system: self.plan.system.clone(),
+            variant: self.plan.variant.clone(),
+            phase: phase.name.clone(),
+            scale: self.plan.scale().to_string(),
+            seed: self.plan.seed,
+            figures,
+            samples: samples.samples,
+            zones: zone_shares(&self.scene.fs).map_err(of_store)?,
+            cost: Cost {
+                processor_seconds: processor_seconds() - processor,
+                gigabytes_moved: (read + written) as f64 / 1e9,
+            },
+        }))
+    }
+
+    fn play(
+        &self,
+        at: usize,
+        phase: &PhasePlan,
+        watch: &mut dyn FnMut(u64),
+    ) -> Result<crate::workload::Tally, RunError> {
+        // Another sequence for each phase.
+        let seed = self.plan.seed.rotate_left(8) ^ at as u64;
+        let left = self.scene.world.ledger().end_number();
+        let source = First::new(phase.workload(left, seed)?, phase.operations);
+        let durability =
+            if self.plan.store.synced { Durability::Synced } else { Durability::Buffered };
+        let crowd = Crowd { clients: phase.clients as usize, durability };
+        let played = crowd.play(&self.scene.world, source, watch);
+        played.map_err(|error| RunError::Client { phase: phase.name.clone(), error })
+    }
+
+    /// Ends the run: outside of its time, everything that is in the store is held against what
+    /// was written, and the store is closed.
+    pub(super) fn finish(self) -> Result<(), RunError> {
+        self.scene.drive.set_timing(None);
+        let verified = self.scene.world.verify(&mut |_| ());
+        let Self { scene, trace, .. } = self;
+        let closed = scene.db.clone().close();
+        verified.map_err(RunError::Contents)?;
+        closed.map_err(|error| RunError::Store { place: "closing".into(), error })?;
+        let finished: io::Result<()> = trace.lock().finish();
+        finished.map_err(RunError::Trace)
+    }
+}
+
+fn entries(plan: &RunPlan) -> Result<Entries, PlanError> {
+    let (mut value_size_max, mut first) = (0, None);
+    for phase in &plan.phases {
+        value_size_max = value_size_max.max(phase.values()?.max() as usize);
+        first.get_or_insert((phase.key_size, phase.preset()?.key_order()));
+    }
+    let Some((key_size, order)) = first else { return Err(PlanError::no_phases()) };
+    Ok(Entries::new(plan.seed, Sizes::Constant(key_size as u32), order, value_size_max))
+}
+
+/// Of this thread: a simulation runs on one, whatever runs beside it.
+fn processor_seconds() -> f64 {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
+}
+
+#[cfg(test)]
+mod tests {
+    use terrace_env::runner;
+
+    use super::*;
+    use crate::experiment::Experiment;
+    use crate::run::RunChoice;
+    use crate::workload::{ClientError, Defect};
+
+    fn plan() -> RunPlan {
+        let text = r#"
+            title = "a load"
+            source = "none"
+            about = "for a test"
+            drive = "seagate-st13125nm007"
+            space = "6GiB"
+            systems = ["bluefs"]
+            sample_every = "1 s"
+            store = { memtable_size = "8MiB" }
+            [[phase]]
+            workload = "fillseq"
+            operations = 20_000
+        "#;
+        let experiment = Experiment::parse("test", "test.toml", text).unwrap();
+        let scale = "1/64".parse().unwrap();
+        RunPlan::new(&experiment, RunChoice { system: "bluefs", variant: None, scale, seed: 1 })
+            .unwrap()
+    }
+
+    /// Runs the plan, and does something behind its back before it is verified.
+    fn finish(meddle: impl Fn(&World)) -> Result<(), RunError> {
+        let plan = plan();
+        runner::simulate(plan.seed, || {
+            let stage = Stage::open(&plan, None)?;
+            stage.phase(0, &mut |_| ())?;
+            meddle(stage.world());
+            stage.finish()
+        })
+    }
+
+    #[test]
+    fn a_store_that_has_lost_an_entry_fails_the_run() {
+        finish(|_| ()).unwrap();
+        let lost = finish(|world| {
+            let mut key = Vec::new();
+            world.entries().key(123, &mut key);
+            world.db().delete(&key).unwrap();
+        });
+        match lost {
+            Err(RunError::Contents(ClientError::Mismatch { defect, .. })) => {
+                assert_eq!(defect, Defect::Missing);
+            }
+            other => panic!("expected a missing entry, found {other:?}"),
+        }
+    }
+}
