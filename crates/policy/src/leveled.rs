@@ -49,7 +49,7 @@ pub struct LeveledOptions {
     pub factor: u32,
     /// The size of a table.
     pub table_size: ByteCount,
-    /// How many levels there are, level 0 included.
+    /// How many levels there are, level 0 included; a tree that has more keeps them.
     pub levels: usize,
     /// How many tables' worth of the level behind its own an output may overlap.
     pub overlap_tables: u32,
@@ -96,8 +96,9 @@ impl Leveled {
         Self { options }
     }
 
-    fn last(&self) -> usize {
-        self.options.levels - 1
+    /// The last level: a tree may have been made deeper by another decider.
+    fn last(&self, tree: &TreeView) -> usize {
+        self.options.levels.max(tree.levels.len()) - 1
     }
 
     fn target(&self, level: usize) -> f64 {
@@ -115,7 +116,7 @@ impl Leveled {
     /// The level that is furthest above its target.
     fn fullest(&self, tree: &TreeView) -> Option<usize> {
         let mut best = None;
-        for (level, score) in (0..self.last()).map(|level| (level, self.score(tree, level))) {
+        for (level, score) in (0..self.last(tree)).map(|level| (level, self.score(tree, level))) {
             if score >= 1.0 && best.is_none_or(|(_, highest)| score > highest) {
                 best = Some((level, score));
             }
@@ -254,7 +255,7 @@ impl Leveled {
         if let Some(seed) = level0.iter().rposition(|run| run.segments.iter().any(due)) {
             return self.level0(tree, state, seed);
         }
-        (1..self.last()).find_map(|level| {
+        (1..self.last(tree)).find_map(|level| {
             let seed = tree.runs(level).first()?.segments.iter().find(|segment| due(segment))?;
             Some(self.segment_down(tree, level, seed, state))
         })
@@ -266,7 +267,7 @@ impl Leveled {
 
     /// The first segment, from the top, that lies over another one.
     fn covering(&self, tree: &TreeView, state: &Pointers, span: Option<&Span>) -> Option<Choice> {
-        (1..self.last()).find_map(|level| {
+        (1..self.last(tree)).find_map(|level| {
             let run = tree.runs(level).first()?;
             let candidates = span.map_or(&run.segments[..], |span| run.overlapping(span));
             let seed = candidates.iter().find(|s| tree.overlaps_below(level, &s.span))?;
@@ -281,7 +282,7 @@ impl Compaction for Leveled {
     }
 
     fn pick(&self, tree: &TreeView, state: &[u8], urgency: Urgency) -> Option<Choice> {
-        let state = Pointers::decode(state, self.options.levels);
+        let state = Pointers::decode(state, self.last(tree) + 1);
         let due = self.drain(tree, &state).or_else(|| match self.fullest(tree)? {
             0 => self.level0_oldest(tree, &state),
             level => self.round_robin(tree, &state, level),
@@ -296,7 +297,7 @@ impl Compaction for Leveled {
     }
 
     fn push_down(&self, tree: &TreeView, state: &[u8], span: &Span) -> Option<Choice> {
-        let state = Pointers::decode(state, self.options.levels);
+        let state = Pointers::decode(state, self.last(tree) + 1);
         if let Some(choice) = self.drain(tree, &state) {
             return Some(choice);
         }
@@ -316,7 +317,7 @@ impl Compaction for Leveled {
         // write as fast as compaction can take it. A level that is further over than that - a
         // store opened with smaller levels - is no reason to go slower.
         let unit = self.options.level0_runs as f64;
-        let scores = (1..self.last()).map(|level| self.score(tree, level));
+        let scores = (1..self.last(tree)).map(|level| self.score(tree, level));
         let deeper = Pressure::of(scores.fold(0.0, f64::max), slow / unit, stop / unit);
         Pressure(level0.0.max(deeper.0.min(Pressure::MATCH.0)))
     }

@@ -71,6 +71,14 @@ pub(super) const TABLE_SIZE: Figure = Figure {
     get: |system| system.table_size.map(compact),
 };
 
+/// See [`System::tier_runs`].
+pub(super) const TIER_RUNS: Figure = Figure {
+    name: "tier_runs",
+    expected: "a number from 2 to 100",
+    set: |system, text| number(text, 2..=100).map(|n| system.tier_runs = n),
+    get: |system| differs(system, |s| s.tier_runs),
+};
+
 fn number(text: &str, range: std::ops::RangeInclusive<u16>) -> Option<u16> {
     text.parse().ok().filter(|number| range.contains(number))
 }

@@ -12,6 +12,7 @@ mod parts;
 mod shape;
 mod system;
 mod text;
+mod tiered;
 
 use parts::RowParts;
 pub use shape::StoreShape;

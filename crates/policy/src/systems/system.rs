@@ -6,6 +6,7 @@ use terrace_env::ByteCount;
 
 use super::{
     RowParts, StoreShape, bluefs, level_separated, leveldb_cost_benefit, leveldb_greedy, text,
+    tiered,
 };
 use crate::{Compaction, LeveledOptions, Placement, Reclaim, ZonesSource};
 
@@ -20,6 +21,8 @@ pub enum Row {
     LeveldbCostBenefit,
     /// A zone holds tables of one level, and a collector empties the emptiest.
     LevelSeparated,
+    /// Levels collect runs, and the last one is a single run.
+    Tiered,
 }
 
 /// A system: a row of choices, and their figures.
@@ -61,6 +64,9 @@ pub struct System {
     /// copied for what comes free, and more lies dead meanwhile. When somebody waits for space,
     /// whatever gives any is emptied.
     pub gain_min: u8,
+    /// How many runs of a tier go down together, where there are tiers. Writers slow down at twice and
+    /// wait at three times as many in level 0. More: less rewriting, slower reads, and more space.
+    pub tier_runs: u16,
 }
 
 impl Default for System {
@@ -71,8 +77,13 @@ impl Default for System {
 
 impl Row {
     /// All rows.
-    pub const ALL: [Self; 4] =
-        [Self::Bluefs, Self::LeveldbGreedy, Self::LeveldbCostBenefit, Self::LevelSeparated];
+    pub const ALL: [Self; 5] = [
+        Self::Bluefs,
+        Self::LeveldbGreedy,
+        Self::LeveldbCostBenefit,
+        Self::LevelSeparated,
+        Self::Tiered,
+    ];
 
     /// What the row is made of: everything that tells it from the others.
     pub(super) const fn parts(self) -> &'static RowParts {
@@ -81,6 +92,7 @@ impl Row {
             Self::LeveldbGreedy => &leveldb_greedy::PARTS,
             Self::LeveldbCostBenefit => &leveldb_cost_benefit::PARTS,
             Self::LevelSeparated => &level_separated::PARTS,
+            Self::Tiered => &tiered::PARTS,
         }
     }
 
@@ -108,6 +120,7 @@ impl System {
             table_size: None,
             free_min,
             gain_min,
+            tier_runs: 4,
         }
     }
 

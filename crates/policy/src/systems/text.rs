@@ -100,15 +100,12 @@ mod tests {
         for mut system in System::all() {
             assert_eq!(system.to_string(), system.name());
             assert_eq!(system.to_string().parse(), Ok(system));
-            system.factor = 4;
             system.free_min = 7;
+            system.gain_min = 8;
             system.table_size = Some(ByteCount(12_345));
-            system.level1_size = Some(ByteCount::mib(3));
             let text = system.to_string();
-            assert_eq!(
-                text.split_once(':').unwrap().1,
-                "factor=4,free_min=7,level1_size=3MiB,table_size=12345"
-            );
+            let figures = text.split_once(':').unwrap().1;
+            assert_eq!(figures, "free_min=7,gain_min=8,table_size=12345");
             assert_eq!(text.parse(), Ok(system));
         }
     }
@@ -137,5 +134,8 @@ mod tests {
         assert!(error("bluefs:colour=red").contains("one of factor, free_min, gain_min, "));
         assert!(error("bluefs:factor=1").contains("a number from 2 to 1000 as factor of bluefs"));
         assert!(error("bluefs:table_size=0").contains("a size such as"));
+        // A figure that only another system has.
+        let figures = "a figure of tiered, one of free_min, gain_min, table_size, tier_runs, found";
+        assert!(error("tiered:factor=4").contains(figures), "{}", error("tiered:factor=4"));
     }
 }

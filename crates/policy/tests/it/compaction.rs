@@ -209,7 +209,8 @@ fn any_legal_tree_comes_to_rest_in_shape() {
         level=1 run=4 b-f:30 g-m:30
         level=1 run=2 a-z:30
         level=3 run=6 a-c:10 d-e:10
-        level=3 run=1 a-m:10/100";
+        level=3 run=1 a-m:10/100
+        level=6 run=1 a-m:10";
     let deciders: [&dyn Compaction; 2] = [&leveled(), &tiered()];
     let urgencies = [Urgency::Shape, Urgency::Space];
     for (decider, urgency) in deciders.iter().flat_map(|d| urgencies.map(|u| (d, u))) {

@@ -1,0 +1,73 @@
+//! `tiered`: tiers of runs over one last run, with a zone for each level.
+//!
+//! Not a system of the papers: it is what few rewrites look like at their simplest, for comparison.
+//!
+//! 1. Levels collect runs; as many as `tier_runs` go down together, merged into one. The last level
+//!    is one run. See [`Tiered`].
+//! 2. Each level has its own open zones, see [`LevelSeparated`]. The runs of a tier come one after
+//!    the other and go at once, so that the zones of a tier die whole but for the last one.
+//! 3. There are as many levels as leave an eighth of the store to the tiers when these are full: a
+//!    merge into the last run rewrites all of it, and has to bring something for that.
+//! 4. A collector works when it must: where zones are few, or after another system's layout.
+//!
+//! What it costs: as many runs to consult as there are, and the space of what the tiers hide.
+
+use std::sync::Arc;
+
+use terrace_env::ByteCount;
+
+use super::{Row, RowParts, StoreShape, System, figure, leveldb};
+use crate::{Compaction, Greedy, LEVELS_MAX, LevelSeparated, Tiered, TieredOptions, ZonesSource};
+
+pub(super) const PARTS: RowParts = RowParts {
+    name: "tiered",
+    summary: "tiers of runs over one last run; a zone holds tables of one level",
+    own: System::row(Row::Tiered, (0, 25)),
+    figures: &[figure::FREE_MIN, figure::GAIN_MIN, figure::TABLE_SIZE, figure::TIER_RUNS],
+    placement: |_| Arc::new(LevelSeparated),
+    compaction,
+    reclaim: |system| Arc::new(Greedy::of(system)),
+    table_size: leveldb::table_size,
+};
+
+/// The share of the store that the tiers may take.
+const TIERS_SHARE: u64 = 8;
+
+fn compaction(system: &System, store: &StoreShape, _: Arc<dyn ZonesSource>) -> Arc<dyn Compaction> {
+    let runs = usize::from(system.tier_runs.max(2));
+    Arc::new(Tiered::new(TieredOptions {
+        runs,
+        level0_slow: runs * 2,
+        level0_stop: runs * 3,
+        levels: levels(store, runs as u64),
+        table_size: system.table_size(store),
+    }))
+}
+
+/// Level 0, as many further tiers as there is room for, and the last level.
+fn levels(store: &StoreShape, runs: u64) -> usize {
+    let most = ByteCount(store.capacity.0 / TIERS_SHARE);
+    let mut tier = store.memtable_size.0.max(1).saturating_mul(runs);
+    let mut levels = 2;
+    while tier.saturating_mul(runs) <= most.0 && levels < LEVELS_MAX {
+        tier *= runs;
+        levels += 1;
+    }
+    levels
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tiers_take_an_eighth_of_the_store_at_most() {
+        let of =
+            |capacity, memtable_size| StoreShape { capacity, zone_capacity: None, memtable_size };
+        // 4 x 64 MiB, 1 GiB, 4 GiB, 16 GiB, and the last level.
+        assert_eq!(levels(&of(ByteCount::gib(200), ByteCount::mib(64)), 4), 5);
+        assert_eq!(levels(&of(ByteCount::gib(100), ByteCount::mib(64)), 4), 4);
+        assert_eq!(levels(&of(ByteCount::mib(1), ByteCount::mib(64)), 4), 2);
+        assert_eq!(levels(&of(ByteCount(u64::MAX), ByteCount(0)), 2), 61);
+    }
+}

@@ -1,0 +1,104 @@
+//! Loads, and what is told of the store that one leaves.
+
+use std::collections::BTreeSet;
+
+use terrace_env::random::{Random, Rng};
+use terrace_policy::{RECLAIM_STREAM, System};
+
+use super::store::{Replay, Shape};
+use super::zones::Slot;
+use crate::golden::{check, number};
+
+fn picture(store: &Replay) -> String {
+    let mut text = String::new();
+    for (what, count) in &store.counts {
+        text += &format!("{what}: {count}\n");
+    }
+    let zones = &store.zones;
+    for (id, zone) in zones.all.iter().enumerate().filter(|(_, zone)| !zone.slots.is_empty()) {
+        let mark = |slot: &Slot| slot.map_or('x', |(file, _)| store.level_of(file));
+        let slots: String = zone.slots.iter().map(mark).collect();
+        let reclaimed = if zone.stream == RECLAIM_STREAM { " R" } else { "" };
+        text += &format!("{id:>4} {slots:.<width$}{reclaimed}\n", width = zones.capacity);
+    }
+    let (live, used) = zones.used();
+    let valid = 100 * live / used.max(1);
+    text + &format!("{} zones free; {valid} % of the others are valid", zones.free())
+}
+
+/// The valid share of occupied zones, after each flush of a load's second half.
+#[derive(Default)]
+struct Valid {
+    samples: u32,
+    sum: f64,
+    least: f64,
+}
+
+impl Valid {
+    fn sample(&mut self, store: &Replay) {
+        let (live, used) = store.zones.used();
+        let share = 100.0 * live as f64 / used.max(1) as f64;
+        self.least = if self.samples == 0 { share } else { self.least.min(share) };
+        self.samples += 1;
+        self.sum += share;
+    }
+
+    fn figures(&self, store: &Replay) -> String {
+        let count = |what| store.counts.get(what).copied().unwrap_or(0);
+        let (flushed, merged) = (count("flushed"), count("merged"));
+        let moved = count("moved by reclaim");
+        let amplification = |written: u64| (flushed + written) as f64 / flushed as f64;
+        format!(
+            "write amplification {:.2}, {:.2} with what reclaim moved; {:.1} % valid, {:.1} % at \
+             worst",
+            amplification(merged),
+            amplification(merged + moved),
+            self.sum / f64::from(self.samples.max(1)),
+            self.least
+        )
+    }
+}
+
+/// Replays `load sequential entries=N`, `load random entries=N keys=K`, and `open under SYSTEM`.
+fn replay(input: &str) -> String {
+    let mut lines = input.lines();
+    let first = lines.next().expect("a store");
+    let system = |line: &str| -> System {
+        line.split_whitespace().last().expect("a system").parse().expect("a system")
+    };
+    let size = |key| number::<usize>(first, key).expect("a size");
+    let shape = Shape {
+        zones: size("zones"),
+        capacity: size("capacity"),
+        memtable: size("memtable") as u64,
+        workers: number(first, "workers").unwrap_or(1),
+    };
+    let mut store = Replay::new(&system(first), shape);
+    let (mut random, mut memtable) = (Random::seeded(1), BTreeSet::new());
+    let mut valid = Valid::default();
+    for line in lines {
+        if line.contains("open under") {
+            store.open_under(&system(line), shape);
+            continue;
+        }
+        valid = Valid::default();
+        let entries: u32 = number(line, "entries").expect("entries");
+        let keys: u32 = number(line, "keys").unwrap_or(entries);
+        for i in 0..entries {
+            let sequential = line.contains("sequential");
+            memtable.insert(if sequential { i } else { random.random_range(0..keys) });
+            if memtable.len() as u64 == shape.memtable {
+                store.flush(&mut memtable);
+                if i >= entries / 2 {
+                    valid.sample(&store);
+                }
+            }
+        }
+    }
+    if first.starts_with("figures") { valid.figures(&store) } else { picture(&store) }
+}
+
+#[test]
+fn a_replayed_load_leaves_the_zones_that_the_systems_are_known_for() {
+    check("replay", replay);
+}

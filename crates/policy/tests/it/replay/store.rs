@@ -1,0 +1,301 @@
+//! A store whose deciders are played: the tree, and the jobs on it.
+//!
+//! Every entry is one byte, a memtable is flushed when it is full, plans follow one another, and
+//! there are no logs: only what deciders choose is of interest here. Merges go by slices, several
+//! at once where there are workers, as the engine carries them out, and what a slice has consumed
+//! is trimmed when it is done.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use terrace_env::{ByteCount, FileId};
+use terrace_policy::{
+    Compaction, Key, Merge, NoZones, Part, Place, Plan, Route, RunId, RunView, SegmentView, Span,
+    StoreShape, System, TreeView, Urgency,
+};
+
+use super::zones::Zones;
+
+const FLUSH_STREAM: u16 = 2;
+
+/// A slice has at most about as many tables, and at least as many: the engine's figures.
+const SLICE_TABLES: (usize, usize) = (2, 4);
+
+pub(crate) struct Replay {
+    pub(crate) zones: Zones,
+    pub(crate) counts: BTreeMap<&'static str, u64>,
+    compaction: Arc<dyn Compaction>,
+    table_size: u64,
+    workers: usize,
+    tree: TreeView,
+    state: Vec<u8>,
+    next: u64,
+}
+
+/// The parts of the store that deciders are fitted to.
+#[derive(Clone, Copy)]
+pub(crate) struct Shape {
+    pub(crate) zones: usize,
+    pub(crate) capacity: usize,
+    pub(crate) memtable: u64,
+    pub(crate) workers: usize,
+}
+
+fn full_key(key: u32) -> Vec<u8> {
+    key.to_be_bytes().to_vec()
+}
+
+impl Replay {
+    pub(crate) fn new(system: &System, shape: Shape) -> Self {
+        let Shape { zones, capacity, workers, .. } = shape;
+        let mut replay = Self {
+            zones: Zones::new((system.placement(), system.reclaim()), zones, capacity),
+            counts: BTreeMap::new(),
+            compaction: system.compaction(&store_shape(shape), Arc::new(NoZones)),
+            table_size: 0,
+            workers,
+            tree: TreeView::default(),
+            state: Vec::new(),
+            next: 1,
+        };
+        replay.open_under(system, shape);
+        replay
+    }
+
+    /// Goes on under another system.
+    pub(crate) fn open_under(&mut self, system: &System, shape: Shape) {
+        let of = store_shape(shape);
+        (self.zones.placement, self.zones.reclaim) = (system.placement(), system.reclaim());
+        self.compaction = system.compaction(&of, Arc::new(NoZones));
+        self.table_size = system.table_size(&of).0;
+        // The state of another decider is no state.
+        self.state.clear();
+        self.counts.clear();
+    }
+
+    pub(crate) fn count(&mut self, what: &'static str, entries: usize) {
+        *self.counts.entry(what).or_default() += entries as u64;
+    }
+
+    fn new_file(&mut self) -> FileId {
+        self.next += 1;
+        FileId(self.next - 1)
+    }
+
+    fn put_table(&mut self, keys: Vec<u32>, to: Place, stream: u16, size: u64, together: bool) {
+        let file = self.new_file();
+        let (first, last) = (keys[0], keys[keys.len() - 1]);
+        let segment = SegmentView {
+            file,
+            span: Span::new(full_key(first), full_key(last + 1)),
+            size: ByteCount(keys.len() as u64),
+            entries: keys.len() as u64,
+            tombstones: 0,
+        };
+        self.zones.put(file, keys, (to.level, stream), size, together);
+        self.put_segment(segment, to);
+    }
+
+    fn put_segment(&mut self, segment: SegmentView, to: Place) {
+        let level = usize::from(to.level);
+        let levels = self.tree.levels.len().max(level + 1);
+        self.tree.levels.resize(levels, Default::default());
+        let runs = &mut self.tree.levels[level].runs;
+        let at = runs.iter().position(|run| run.id <= to.run).unwrap_or(runs.len());
+        if runs.get(at).is_none_or(|run| run.id != to.run) {
+            runs.insert(at, RunView { id: to.run, segments: Vec::new() });
+        }
+        let segments = &mut runs[at].segments;
+        let at = segments.partition_point(|other| other.span.start < segment.span.start);
+        segments.insert(at, segment);
+    }
+
+    /// Takes a part out of the tree; what of its segment is left stays.
+    fn take(&mut self, from: Place, part: &Part) -> Option<SegmentView> {
+        let runs = &mut self.tree.levels[usize::from(from.level)].runs;
+        let run = runs.iter_mut().find(|run| run.id == from.run)?;
+        let holds = |s: &SegmentView| s.file == part.file && s.span.overlaps(&part.span);
+        let at = run.segments.iter().position(holds)?;
+        let whole = run.segments.remove(at);
+        for span in whole.span.without(&part.span).into_iter().rev() {
+            let keys = self.zones.keys(whole.file, &span.start, &span.end).len() as u64;
+            let rest = SegmentView { span, size: ByteCount(keys), entries: keys, ..whole.clone() };
+            run.segments.insert(at, rest);
+        }
+        let keys = self.zones.keys(part.file, &part.span.start, &part.span.end).len() as u64;
+        let span = part.span.clone();
+        for level in &mut self.tree.levels {
+            level.runs.retain(|run| !run.segments.is_empty());
+        }
+        Some(SegmentView { span, size: ByteCount(keys), entries: keys, ..whole })
+    }
+
+    pub(crate) fn flush(&mut self, memtable: &mut BTreeSet<u32>) {
+        let keys: Vec<u32> = std::mem::take(memtable).into_iter().collect();
+        self.count("flushed", keys.len());
+        let to = Place { level: 0, run: RunId(self.next) };
+        for part in keys.chunks(self.table_size as usize) {
+            self.put_table(part.to_vec(), to, FLUSH_STREAM, part.len() as u64, false);
+        }
+        self.settle();
+    }
+
+    /// Compacts and reclaims until nothing is due.
+    fn settle(&mut self) {
+        self.collect();
+        while let Some(choice) = self.compaction.pick(&self.tree, &self.state, Urgency::Shape) {
+            choice.plan.check(&self.tree).expect("a legal plan");
+            match choice.plan {
+                Plan::Relink(moves) => self.relink(&moves),
+                Plan::Merge(merge) => self.merge(&merge),
+            }
+            self.state = choice.state;
+            self.collect();
+        }
+    }
+
+    fn relink(&mut self, moves: &[terrace_policy::Move]) {
+        for one in moves {
+            let segment = self.take(one.from, &one.part).expect("a part of the tree");
+            self.count("relinked", segment.entries as usize);
+            self.put_segment(segment, one.to.expect("a place"));
+        }
+    }
+
+    fn merge(&mut self, merge: &Merge) {
+        self.relink(&merge.moves);
+        let inputs = merge.inputs.iter();
+        let parts: Vec<(Place, &Part)> =
+            inputs.flat_map(|input| input.parts.iter().map(|part| (input.place, part))).collect();
+        let mut read: Vec<u32> = Vec::new();
+        for (_, part) in &parts {
+            read.extend(self.zones.keys(part.file, &part.span.start, &part.span.end));
+        }
+        read.sort_unstable();
+        let mut start: Key = full_key(0).into();
+        for wave in self.slices(&read, merge).chunks(self.workers) {
+            // The first table of each slice, then the second of each, and so on.
+            let outputs: Vec<_> = wave.iter().map(|keys| cut(keys, &merge.routes)).collect();
+            let last = wave.last().and_then(|keys| keys.last()).expect("a slice of some keys");
+            let end: Key = full_key(last + 1).into();
+            let span = Span { start, end: end.clone() };
+            self.trim_tree(&parts, &span);
+            for at in 0..outputs.iter().map(Vec::len).max().unwrap_or(0) {
+                let tables = outputs.iter().filter_map(|of_slice| of_slice.get(at));
+                for (i, (keys, route)) in tables.enumerate() {
+                    self.count("merged", keys.len());
+                    let size = route.cut.size.0;
+                    self.put_table(keys.clone(), route.to, route.stream, size, i > 0);
+                }
+            }
+            let trims = parts.iter().map(|(_, part)| (part.file, clip(&part.span, &span)));
+            let emptied = trims.map(|(file, span)| self.zones.trim(file, &span.start, &span.end));
+            let emptied = emptied.sum();
+            self.count("zones emptied", emptied);
+            start = end;
+        }
+    }
+
+    fn trim_tree(&mut self, parts: &[(Place, &Part)], span: &Span) {
+        for (from, part) in parts {
+            let span = clip(&part.span, span);
+            if !span.is_empty() {
+                self.take(*from, &Part { file: part.file, span }).expect("a part of the tree");
+            }
+        }
+    }
+
+    /// The keys of each slice.
+    fn slices(&self, read: &[u32], merge: &Merge) -> Vec<Vec<u32>> {
+        let table = merge.routes.iter().map(|route| route.cut.size.0).min().unwrap_or(1) as usize;
+        let (least, most) = SLICE_TABLES;
+        let wanted = read.len().div_ceil(table * most).max(1).next_multiple_of(self.workers);
+        let count = wanted.min(read.len() / (table * least)).max(1);
+        let mut slices: Vec<Vec<u32>> = Vec::new();
+        let mut from = 0;
+        for slice in 1..=count {
+            let mut to = (read.len() * slice / count).max(from);
+            while to > 0 && to < read.len() && read[to] == read[to - 1] {
+                to += 1;
+            }
+            let mut keys = read[from..to].to_vec();
+            keys.dedup();
+            if !keys.is_empty() {
+                slices.push(keys);
+            }
+            from = to;
+        }
+        slices
+    }
+
+    fn collect(&mut self) {
+        let mut levels: BTreeMap<FileId, u64> = BTreeMap::new();
+        for (level, of_level) in (0..).zip(&self.tree.levels) {
+            let segments = of_level.runs.iter().flat_map(|run| &run.segments);
+            levels.extend(segments.map(|segment| (segment.file, level)));
+        }
+        let done = self.zones.collect(|file| levels.get(&file).copied().unwrap_or(0));
+        if done.zones > 0 {
+            self.count("moved by reclaim", done.moved);
+            self.count("zones reclaimed", done.zones);
+        }
+    }
+
+    pub(crate) fn level_of(&self, file: FileId) -> char {
+        let holds = |run: &RunView| run.segments.iter().any(|segment| segment.file == file);
+        let level = self.tree.levels.iter().position(|level| level.runs.iter().any(holds));
+        level.map_or('?', |level| char::from(b'0' + level as u8))
+    }
+}
+
+fn store_shape(shape: Shape) -> StoreShape {
+    StoreShape {
+        capacity: ByteCount((shape.zones * shape.capacity) as u64),
+        zone_capacity: Some(ByteCount(shape.capacity as u64)),
+        memtable_size: ByteCount(shape.memtable),
+    }
+}
+
+fn clip(span: &Span, to: &Span) -> Span {
+    let start = Arc::clone((&span.start).max(&to.start));
+    Span { start, end: Arc::clone((&span.end).min(&to.end)) }
+}
+
+/// Tables of the merged keys, cut as a job cuts them, with their routes.
+fn cut<'a>(keys: &[u32], routes: &'a [Route]) -> Vec<(Vec<u32>, &'a Route)> {
+    let mut tables = Vec::new();
+    let mut rest = keys;
+    for route in routes {
+        let end = route.end.as_ref();
+        let within = |key: &u32| end.is_none_or(|end| full_key(*key)[..] < end[..]);
+        let (own, behind) = rest.split_at(rest.partition_point(within));
+        tables.extend(cut_route(own, route).into_iter().map(|table| (table, route)));
+        rest = behind;
+    }
+    tables
+}
+
+fn cut_route(keys: &[u32], route: &Route) -> Vec<Vec<u32>> {
+    let (mut tables, mut table, mut overlap) = (Vec::new(), Vec::new(), 0);
+    let (mut passed, mut barrier, cut) = (0, 0, &route.cut);
+    for key in keys {
+        let at = full_key(*key);
+        let mut ends = table.len() as u64 >= cut.size.0;
+        while cut.keys.get(barrier).is_some_and(|key| key[..] <= at[..]) {
+            barrier += 1;
+            ends = true;
+        }
+        while cut.obstacles.get(passed).is_some_and(|o| o.end[..] <= at[..]) {
+            overlap += if table.is_empty() { 0 } else { cut.obstacles[passed].size.0 };
+            passed += 1;
+        }
+        if ends || overlap > cut.overlap_max.0 {
+            tables.push(std::mem::take(&mut table));
+            overlap = 0;
+        }
+        table.push(*key);
+    }
+    tables.push(table);
+    tables.retain(|table| !table.is_empty());
+    tables
+}
