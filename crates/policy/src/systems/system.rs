@@ -64,8 +64,9 @@ pub struct System {
     /// copied for what comes free, and more lies dead meanwhile. When somebody waits for space,
     /// whatever gives any is emptied.
     pub gain_min: u8,
-    /// How many runs of a tier go down together, where there are tiers. Writers slow down at twice and
-    /// wait at three times as many in level 0. More: less rewriting, slower reads, and more space.
+    /// How many runs of a tier go down together, where there are tiers. Writers slow down at twice
+    /// and wait at three times as many in level 0. More: less rewriting, slower reads, and more
+    /// space.
     pub tier_runs: u16,
 }
 
