@@ -3,8 +3,8 @@
 //! [`crash`] is the crash simulator; [`model`] plays scripts of all operations against ordered
 //! maps; [`linearizability`] judges what threads saw; [mod@bench] measures what operations cost in
 //! real time, [`workload`] says what clients do. [`drives`] holds the timing models of
-//! drives against published figures. [`experiment`] are the papers' figures as data, and [`run`]
-//! what comes of carrying them out in virtual time.
+//! drives against published figures. [`experiment`] are the papers' figures as data, [`run`]
+//! what comes of carrying them out in virtual time, and [`series`] carries out many.
 
 pub mod bench;
 pub mod crash;
@@ -13,4 +13,5 @@ pub mod experiment;
 pub mod linearizability;
 pub mod model;
 pub mod run;
+pub mod series;
 pub mod workload;

@@ -1,10 +1,11 @@
 //! [`Experiment`]: the file.
 
 use serde::{Deserialize, Serialize};
-use terrace_zone::timing::{ScaleMode, Size, Span};
+use terrace_env::ByteCount;
+use terrace_zone::timing::{Scale, ScaleMode, Size, Span};
 
 use super::{Claim, Plot};
-use crate::workload::Preset;
+use crate::workload::{Preset, Sizes};
 
 /// What is run, and what is drawn.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -109,17 +110,43 @@ pub struct PhaseDescription {
     pub settle: bool,
 }
 
+/// Bytes of a key, where nothing else is said: `db_bench`'s.
+pub(crate) const KEY_SIZE: usize = 16;
+/// Bytes of a value, where nothing else is said: `db_bench`'s.
+const VALUE_SIZE: f64 = 100.0;
+
 impl PhaseDescription {
     /// The names of the workloads.
     #[must_use]
     pub fn workloads() -> Vec<&'static str> {
-        Preset::ALL.map(Preset::name).to_vec()
+        Preset::ALL.map(Preset::name).into()
     }
 
     /// What it is called.
     #[must_use]
     pub fn name(&self) -> &str {
         self.name.as_deref().unwrap_or(&self.workload)
+    }
+}
+
+impl Experiment {
+    /// Keys and values that the clients of all runs move, at a scale; where sizes are drawn, about
+    /// so much.
+    #[must_use]
+    pub fn data(&self, scale: Scale) -> ByteCount {
+        let of_phase = |phase: &PhaseDescription| {
+            let value = phase.value_size.as_ref().and_then(|sizes| sizes.parse::<Sizes>().ok());
+            let value = value.map_or(VALUE_SIZE, |sizes| sizes.mean());
+            phase.operations as f64 * (phase.key_size.unwrap_or(KEY_SIZE) as f64 + value)
+        };
+        let once: f64 = self.phases.iter().map(of_phase).sum();
+        let factor = |variant: &Variant| variant.operations_factor.unwrap_or(1.0);
+        let settings = match self.variants.as_slice() {
+            [] => 1.0,
+            variants => variants.iter().map(factor).sum(),
+        };
+        let runs = settings * self.systems.len() as f64;
+        ByteCount((once * runs) as u64 / scale.divisor())
     }
 }
 

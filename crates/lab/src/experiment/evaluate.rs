@@ -50,30 +50,6 @@ impl Quantity {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::run::{Cost, Figures, ZoneShare};
-
-    fn outcome(system: &str, kv_per_second: f64) -> Outcome {
-        let sample = |seconds: f64, valid: f64, reclaim: f64| Sample {
-            seconds,
-            operations: 0,
-            values: [("valid_share", valid), ("reclaim_share", reclaim)]
-                .map(|(name, value)| (name.to_owned(), value))
-                .into(),
-        };
-        let zone = |zone, valid| ZoneShare { zone, valid, written: 1.0 };
-        Outcome {
-            experiment: "test".into(),
-            system: system.into(),
-            variant: None,
-            phase: "fillrandom".into(),
-            scale: "1/64".into(),
-            seed: 1,
-            figures: Figures { kv_per_second, ..Figures::default() },
-            samples: vec![sample(1.0, 0.5, 0.1), sample(2.0, 0.71, 0.4), sample(3.0, 0.72, 0.6)],
-            zones: vec![zone(1, 0.1), zone(2, 0.45), zone(3, 0.8), zone(4, 1.0)],
-            cost: Cost::default(),
-        }
-    }
 
     fn claim(quantity: &str) -> Claim {
         let text = format!("text = \"t\"\npublished = 1.0\nquantity = {{ {quantity} }}");
@@ -82,7 +58,9 @@ mod tests {
 
     #[test]
     fn each_kind_of_quantity_is_taken_from_its_run() {
-        let outcomes = [outcome("a", 300.0), outcome("b", 200.0)];
+        let (a, mut b) = (Outcome::made_up("a"), Outcome::made_up("b"));
+        b.figures.kv_per_second = 200.0;
+        let outcomes = [a, b];
         for (quantity, expected) in [
             ("system = \"a\", figure = \"kv_per_second\"", Some(300.0)),
             ("system = \"a\", figure = \"kv_per_second\", over = \"b\"", Some(1.5)),

@@ -46,3 +46,30 @@ impl Cost {
         if self.gigabytes_moved > 0.0 { self.processor_seconds / self.gigabytes_moved } else { 0.0 }
     }
 }
+
+#[cfg(test)]
+impl Outcome {
+    /// One that was made up.
+    pub(crate) fn made_up(system: &str) -> Self {
+        let sample = |seconds: f64, valid: f64, reclaim: f64| Sample {
+            seconds,
+            operations: 0,
+            values: [("valid_share", valid), ("reclaim_share", reclaim)]
+                .map(|(name, value)| (name.to_owned(), value))
+                .into(),
+        };
+        let zone = |zone, valid| ZoneShare { zone, valid, written: 1.0 };
+        Self {
+            experiment: "test".into(),
+            system: system.into(),
+            variant: None,
+            phase: "fillrandom".into(),
+            scale: "1/64".into(),
+            seed: 1,
+            figures: Figures { kv_per_second: 300.0, ..Figures::default() },
+            samples: vec![sample(1.0, 0.5, 0.1), sample(2.0, 0.71, 0.4), sample(3.0, 0.72, 0.6)],
+            zones: vec![zone(1, 0.1), zone(2, 0.45), zone(3, 0.8), zone(4, 1.0)],
+            cost: Cost::default(),
+        }
+    }
+}

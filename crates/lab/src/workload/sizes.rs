@@ -42,6 +42,20 @@ impl Sizes {
         }
     }
 
+    /// About what they are on average; Pareto's as if it were not cut, where it then has a mean.
+    #[must_use]
+    pub fn mean(&self) -> f64 {
+        match *self {
+            Self::Constant(size) => f64::from(size),
+            Self::Pareto(least, most, shape) if shape > 1.0 => {
+                (f64::from(least) * shape / (shape - 1.0)).min(f64::from(most))
+            }
+            Self::Uniform(least, most) | Self::Pareto(least, most, _) => {
+                f64::midpoint(f64::from(least), f64::from(most))
+            }
+        }
+    }
+
     /// The largest that is drawn.
     #[must_use]
     pub fn max(&self) -> u32 {

@@ -1,0 +1,39 @@
+//! How much memory runs take, and how much there is.
+
+use terrace_env::ByteCount;
+use terrace_zone::timing::Drive;
+
+use crate::run::{PlanError, RunPlan};
+
+/// What a run takes beside its drive and what the engine is given: entries that are drawn, what is
+/// remembered to verify them, tables of the file system, samples.
+const BESIDE: u64 = 96 << 20;
+/// Bytes that are remembered of a record to verify it.
+const PER_RECORD: u64 = 8;
+
+/// The memory that a run takes at the most: its drive is in memory, and may be written full.
+pub fn estimate(plan: &RunPlan) -> Result<ByteCount, PlanError> {
+    let records: u64 = plan.phases.iter().map(|phase| phase.operations * PER_RECORD).sum();
+    Ok(ByteCount(space(plan)? + plan.store.memory + records + BESIDE))
+}
+
+/// Bytes of the zones that the store has.
+fn space(plan: &RunPlan) -> Result<u64, PlanError> {
+    let drive = Drive::find(&plan.drive)?;
+    let geometry = drive.geometry(plan.scale()).map_err(|problem| PlanError::Geometry {
+        drive: drive.name().to_owned(),
+        scale: plan.scale().to_string(),
+        problem,
+    })?;
+    Ok(u64::from(plan.zones) * geometry.zone_capacity * u64::from(geometry.logical_block))
+}
+
+/// The memory that this machine has left; `None` where it does not say.
+#[must_use]
+pub fn available() -> Option<ByteCount> {
+    // Linux, `proc_meminfo(5)`: an estimate of what can be had without swapping, in KiB.
+    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    let kib = line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?;
+    Some(ByteCount(kib << 10))
+}

@@ -1,0 +1,225 @@
+//! Carrying out many runs at once.
+//!
+//! Each run has a thread of its own. As many go on at once as the limits say, and fewer where they
+//! would not fit into memory together; one by itself is always tried. What comes of a run is kept
+//! as soon as it ends: whatever ends the program takes back no more than the runs under way.
+
+use std::any::Any;
+use std::sync::Arc;
+
+use terrace_env::runner::{self, JoinHandle};
+use terrace_env::sync::{Condvar, Mutex};
+use terrace_env::{ByteCount, Time};
+
+use super::{ResultError, Results, memory};
+use crate::run::{self, Outcome, PlanError, Progress, RunError, RunPlan};
+
+/// How much may go on at once.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Runs.
+    pub jobs: usize,
+    /// Memory of all of them together; `None`: no limit is known.
+    pub memory: Option<ByteCount>,
+    /// Whether runs of which results are known are carried out all the same.
+    pub fresh: bool,
+}
+
+/// What happens to a run.
+#[derive(Debug)]
+pub enum Event<'a> {
+    /// What came of it is known.
+    Known,
+    /// There is a file for it that cannot be trusted: it is carried out again.
+    Distrusted(&'a ResultError),
+    /// It has begun.
+    Began,
+    /// So much of a phase is done, so much time has passed on the full drive since the run began.
+    Did(Progress<'a>, Time),
+    /// It has ended.
+    Ended(Result<&'a [Outcome], &'a SeriesError>),
+}
+
+/// A run of a series that came to nothing.
+#[derive(Debug, thiserror::Error)]
+pub enum SeriesError {
+    /// It cannot be planned.
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+    /// It failed.
+    #[error(transparent)]
+    Run(#[from] RunError),
+    /// It panicked: an error in the program.
+    #[error("panicked: {0}")]
+    Panicked(String),
+    /// What came of it could not be kept.
+    #[error(transparent)]
+    Result(#[from] ResultError),
+}
+
+/// What came of a run.
+pub type Carried = Result<Vec<Outcome>, SeriesError>;
+
+/// Told what happens, with the run's place among the plans; from several threads.
+type Watch = dyn Fn(usize, Event<'_>) + Send + Sync;
+
+/// What came of each run, in the order of the plans.
+pub fn carry_out_all(
+    plans: &[RunPlan],
+    results: &Results,
+    limits: Limits,
+    watch: &Arc<Watch>,
+) -> Vec<Carried> {
+    let mut all: Vec<Option<Carried>> = Vec::new();
+    let mut waiting = Vec::new();
+    for (index, plan) in plans.iter().enumerate() {
+        let known = known(index, plan, results, limits, watch);
+        if known.is_none() {
+            waiting.push(index);
+        }
+        all.push(known.map(Ok));
+    }
+    let room = Arc::new(Room::new(limits));
+    let mut running: Vec<(usize, JoinHandle<Carried>)> = Vec::new();
+    for index in waiting {
+        let plan = plans[index].clone();
+        let memory = match memory::estimate(&plan) {
+            Ok(memory) => memory,
+            Err(error) => {
+                all[index] = Some(Err(error.into()));
+                continue;
+            }
+        };
+        let place = Place::wait(&room, memory);
+        let (results, watch) = (results.clone(), Arc::clone(watch));
+        let body = move || {
+            let _place = place;
+            one(index, &plan, &results, &watch)
+        };
+        running.push((index, runner::spawn("run", body)));
+    }
+    for (index, handle) in running {
+        let panicked = |panic: Box<dyn Any + Send>| {
+            let error = SeriesError::Panicked(said(panic.as_ref()));
+            watch(index, Event::Ended(Err(&error)));
+            Err(error)
+        };
+        all[index] = Some(handle.try_join().unwrap_or_else(panicked));
+    }
+    all.into_iter().map(|one| one.expect("every run is known or was carried out")).collect()
+}
+
+fn known(
+    index: usize,
+    plan: &RunPlan,
+    results: &Results,
+    limits: Limits,
+    watch: &Arc<Watch>,
+) -> Option<Vec<Outcome>> {
+    if limits.fresh {
+        return None;
+    }
+    match results.find(plan) {
+        Ok(found) => {
+            found.iter().for_each(|_| watch(index, Event::Known));
+            found
+        }
+        Err(error) => {
+            watch(index, Event::Distrusted(&error));
+            None
+        }
+    }
+}
+
+fn one(index: usize, plan: &RunPlan, results: &Results, watch: &Arc<Watch>) -> Carried {
+    watch(index, Event::Began);
+    let stretch = plan.stretch();
+    let mut progress = |progress: Progress<'_>| {
+        // This is inside of the run, on its clock.
+        watch(index, Event::Did(progress, Time(runner::now().0.saturating_mul(stretch))));
+    };
+    let carried_out = run::carry_out(plan, &mut progress).map_err(SeriesError::from);
+    let outcome = carried_out.and_then(|outcomes| {
+        results.keep(plan, &outcomes)?;
+        Ok(outcomes)
+    });
+    watch(index, Event::Ended(outcome.as_deref()));
+    outcome
+}
+
+fn said(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    let text = text.or_else(|| panic.downcast_ref::<String>().cloned());
+    text.unwrap_or_else(|| "for a reason that is no text".to_owned())
+}
+
+/// What is taken by runs under way.
+struct Room {
+    limits: Limits,
+    taken: Mutex<(usize, u64)>,
+    changed: Condvar,
+}
+
+impl Room {
+    fn new(limits: Limits) -> Self {
+        Self { limits, taken: Mutex::new((0, 0)), changed: Condvar::new() }
+    }
+
+    fn fits(&self, (jobs, memory): (usize, u64), more: ByteCount) -> bool {
+        let most = self.limits.memory.map_or(u64::MAX, |most| most.0);
+        jobs == 0 || (jobs < self.limits.jobs && memory.saturating_add(more.0) <= most)
+    }
+}
+
+/// A run's place in the room, given back when it is dropped, also by a panic.
+struct Place {
+    room: Arc<Room>,
+    memory: ByteCount,
+}
+
+impl Place {
+    fn wait(room: &Arc<Room>, memory: ByteCount) -> Self {
+        let mut taken = room.taken.lock();
+        room.changed.wait_while(&mut taken, |taken| !room.fits(*taken, memory));
+        taken.0 += 1;
+        taken.1 += memory.0;
+        Self { room: Arc::clone(room), memory }
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let mut taken = self.room.taken.lock();
+        taken.0 -= 1;
+        taken.1 -= self.memory.0;
+        self.room.changed.notify_all();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_wait_for_a_place_and_for_memory_but_one_is_always_tried() {
+        let memory = Some(ByteCount::mib(100));
+        let room = Room::new(Limits { jobs: 2, memory, fresh: false });
+        assert!(room.fits((0, 0), ByteCount::gib(1)));
+        assert!(room.fits((1, 60 << 20), ByteCount::mib(40)));
+        assert!(!room.fits((1, 61 << 20), ByteCount::mib(40)));
+        assert!(!room.fits((2, 0), ByteCount::mib(1)));
+    }
+
+    #[test]
+    fn a_place_is_given_back_by_a_panic() {
+        let room = Arc::new(Room::new(Limits { jobs: 1, memory: None, fresh: false }));
+        let place = Place::wait(&room, ByteCount::mib(1));
+        let run = runner::spawn("run", move || {
+            let _place = place;
+            panic!("a run that fails");
+        });
+        drop(Place::wait(&room, ByteCount::mib(1)));
+        let panic = run.try_join().expect_err("a panic");
+        assert_eq!(said(panic.as_ref()), "a run that fails");
+    }
+}
