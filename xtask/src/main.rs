@@ -1,4 +1,4 @@
-//! The project's chores: `cargo xtask tidy | test | ci | soak | bench`.
+//! The project's chores: `cargo xtask tidy | test | ci | soak | bench | series`.
 //!
 //! CI runs nothing but `cargo xtask ci`, so that whatever CI finds, a developer can find too. No
 //! chore reads standard input. One file per subject; this one only knows the command line.
@@ -6,6 +6,7 @@
 mod bench;
 mod named;
 mod packages;
+mod series;
 mod soak;
 mod step;
 mod suite;
@@ -37,12 +38,14 @@ enum Chore {
     },
     /// Run every test: unit, integration, documentation and canaries
     Test,
-    /// What CI runs: tidy, test, and the demonstration in a release build
+    /// What CI runs: tidy, test, the demonstration and the experiments in a release build
     Ci,
     /// Go on trying new seeds of one recipe, and keep count over the days
     Soak(soak::Arguments),
     /// Run one of the benchmarks and print its figures
     Bench(bench::Arguments),
+    /// Redraw the papers' figures at 1/16 into docs/reproduction.md; goes on where it stopped
+    Series(series::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -72,9 +75,11 @@ fn run(chore: &Chore) -> anyhow::Result<()> {
             tidy::compile(&workspace, &mut steps);
             suite::test(&workspace, &mut steps);
             suite::demo(&workspace, &mut steps);
+            steps.run("experiments", || series::smoke(&workspace));
         }
         Chore::Soak(arguments) => return soak::run(&workspace, arguments),
         Chore::Bench(arguments) => return bench::run(&workspace, arguments),
+        Chore::Series(arguments) => return series::run(&workspace, arguments),
     }
     steps.close()
 }

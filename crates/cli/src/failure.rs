@@ -9,6 +9,9 @@ use std::path::Path;
 use terrace_env::store::StoreError;
 use terrace_lab::bench::BenchError;
 use terrace_lab::drives::MeasureError;
+use terrace_lab::experiment::ExperimentError;
+use terrace_lab::run::PlanError;
+use terrace_lab::series::ResultError;
 use terrace_lab::workload::ClientError;
 use terrace_zone::DeviceError;
 use terrace_zone::timing::DriveError;
@@ -115,6 +118,34 @@ impl From<DriveError> for Failure {
 impl From<MeasureError> for Failure {
     fn from(error: MeasureError) -> Self {
         Self::new(Kind::Failed, error.to_string())
+    }
+}
+
+impl From<ExperimentError> for Failure {
+    fn from(error: ExperimentError) -> Self {
+        let kind = match &error {
+            ExperimentError::Unknown { .. } | ExperimentError::Unreadable { .. } => Kind::NotFound,
+            ExperimentError::Malformed { .. } | ExperimentError::Impossible { .. } => Kind::Usage,
+        };
+        Self::new(kind, error.to_string())
+    }
+}
+
+impl From<PlanError> for Failure {
+    fn from(error: PlanError) -> Self {
+        match error {
+            PlanError::Drive(error) => error.into(),
+            error => Self::new(Kind::Usage, error.to_string()),
+        }
+    }
+}
+
+impl From<ResultError> for Failure {
+    fn from(error: ResultError) -> Self {
+        match error {
+            ResultError::Host { path, source } => Self::path(&path, &source),
+            error @ ResultError::Damaged { .. } => Self::new(Kind::Corruption, error.to_string()),
+        }
     }
 }
 

@@ -4,6 +4,7 @@ mod bench;
 mod device;
 mod directory;
 mod dump;
+mod experiments;
 mod lab;
 mod manual;
 mod program;

@@ -1,6 +1,8 @@
 //! The subcommands of `terrace lab`.
 
 use super::drives::Drives;
+use super::list::List;
+use super::run::Run;
 use super::validate_drives::ValidateDrives;
 use crate::failure::Failure;
 use crate::output::Output;
@@ -8,6 +10,10 @@ use crate::output::Output;
 /// Experiments in virtual time: the figures are the same on every machine.
 #[derive(clap::Subcommand)]
 pub(crate) enum Lab {
+    /// List the experiments that come with the program, or describe some
+    List(List),
+    /// Carry out experiments in virtual time
+    Run(Run),
     /// List the modelled drives, or say where the values of one are from
     Drives(Drives),
     /// Hold the timing models of drives against published figures
@@ -17,6 +23,8 @@ pub(crate) enum Lab {
 impl Lab {
     pub(crate) fn run(&self, output: &Output) -> Result<(), Failure> {
         match self {
+            Self::List(command) => command.run(output),
+            Self::Run(command) => command.run(output),
             Self::Drives(command) => command.run(output),
             Self::ValidateDrives(command) => command.run(output),
         }

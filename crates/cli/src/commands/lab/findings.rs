@@ -1,0 +1,193 @@
+//! What came of a series: figures and claims, as tables that can be pasted into a Markdown page, or
+//! as one JSON object.
+
+use std::fmt::{self, Display, Formatter};
+
+use comfy_table::{CellAlignment, Table, presets};
+use serde::Serialize;
+use terrace_lab::experiment::Experiment;
+use terrace_lab::run::{Cost, Outcome, RunPlan};
+use terrace_lab::series::SeriesError;
+
+/// What came of a series.
+#[derive(Serialize)]
+pub(super) struct Findings<'a> {
+    #[serde(skip)]
+    pub(super) experiments: &'a [Experiment],
+    /// Of each phase that is measured, in the order of the experiments and their systems.
+    pub(super) outcomes: Vec<Outcome>,
+    pub(super) claims: Vec<Answer>,
+    #[serde(rename = "failures")]
+    pub(super) flops: Vec<Flop>,
+    /// What all of it took.
+    pub(super) cost: Cost,
+    pub(super) processor_seconds_per_gigabyte: f64,
+}
+
+/// A run that came to nothing.
+#[derive(Serialize)]
+pub(super) struct Flop {
+    experiment: String,
+    system: String,
+    variant: Option<String>,
+    error: String,
+}
+
+/// What a paper says, and what we do.
+#[derive(Serialize)]
+pub(super) struct Answer {
+    experiment: String,
+    text: String,
+    system: String,
+    published: f64,
+    /// `None` where the run is not among those carried out, or does not have the figure.
+    ours: Option<f64>,
+    ratio: Option<f64>,
+    explanation: Option<String>,
+}
+
+const FIGURES: [&str; 14] = [
+    "system", "setting", "KV/s", "seconds", "WA", "log", "flush", "comp.", "reclaim", "valid",
+    "live", "worst", "zones", "stall s",
+];
+
+impl Flop {
+    pub(super) fn new(plan: &RunPlan, error: &SeriesError) -> Self {
+        let RunPlan { experiment, system, variant, .. } = plan.clone();
+        Self { experiment, system, variant, error: error.to_string() }
+    }
+}
+
+impl<'a> Findings<'a> {
+    pub(super) fn new(
+        experiments: &'a [Experiment],
+        outcomes: Vec<Outcome>,
+        flops: Vec<Flop>,
+    ) -> Self {
+        let mut claims = Vec::new();
+        for experiment in experiments {
+            let own: Vec<Outcome> = of(&outcomes, experiment).cloned().collect();
+            claims.extend(experiment.claims.iter().map(|claim| {
+                let ours = claim.evaluate(&own);
+                Answer {
+                    experiment: experiment.name.clone(),
+                    text: claim.text.clone(),
+                    system: claim.quantity.system.clone(),
+                    published: claim.published,
+                    ours,
+                    ratio: ours.map(|ours| ours / claim.published),
+                    explanation: claim.explanation.clone(),
+                }
+            }));
+        }
+        let mut cost = Cost::default();
+        for outcome in &outcomes {
+            cost.processor_seconds += outcome.cost.processor_seconds;
+            cost.gigabytes_moved += outcome.cost.gigabytes_moved;
+        }
+        let processor_seconds_per_gigabyte = cost.seconds_per_gigabyte();
+        Self { experiments, outcomes, claims, flops, cost, processor_seconds_per_gigabyte }
+    }
+
+    /// The figures of an experiment.
+    pub(super) fn figures(&self, experiment: &Experiment) -> Table {
+        let mut table = begin(&FIGURES, 2);
+        for outcome in of(&self.outcomes, experiment) {
+            let (figures, setting) = (&outcome.figures, setting(experiment, outcome));
+            let (wa, space) = (&figures.write_amplification, &figures.space_efficiency);
+            let two = |value: f64| format!("{value:.2}");
+            table.add_row([
+                outcome.system.clone(),
+                setting,
+                format!("{:.0}", figures.kv_per_second),
+                format!("{:.0}", figures.seconds),
+                two(wa.total),
+                two(wa.log),
+                two(wa.flush),
+                two(wa.compaction),
+                two(wa.reclaim),
+                two(space.valid_end),
+                two(space.live_end),
+                two(space.live_worst),
+                figures.zones_peak.to_string(),
+                two(figures.stall_worst_seconds),
+            ]);
+        }
+        table
+    }
+
+    /// What the paper says, and what we do; nothing where it says nothing.
+    pub(super) fn answers(&self, experiment: &Experiment) -> Option<Table> {
+        let mut table = begin(&["what the paper says", "system", "paper", "ours", "ratio"], 2);
+        let answers = self.claims.iter().filter(|claim| claim.experiment == experiment.name);
+        for claim in answers {
+            let shown = |value: Option<f64>| value.map_or("-".to_owned(), figure);
+            let (paper, ours) = (figure(claim.published), shown(claim.ours));
+            let ratio = claim.ratio.map_or("-".to_owned(), |ratio| format!("{ratio:.2}"));
+            let text = match &claim.explanation {
+                Some(why) => format!("{} ({why})", claim.text),
+                None => claim.text.clone(),
+            };
+            table.add_row([text, claim.system.clone(), paper, ours, ratio]);
+        }
+        (table.row_count() > 0).then_some(table)
+    }
+}
+
+impl Display for Findings<'_> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        for experiment in self.experiments {
+            writeln!(f, "{}: {}\n", experiment.name, experiment.title)?;
+            writeln!(f, "{}\n", self.figures(experiment))?;
+            if let Some(answers) = self.answers(experiment) {
+                writeln!(f, "{answers}\n")?;
+            }
+        }
+        for Flop { experiment, system, variant, error } in &self.flops {
+            let variant = variant.as_ref().map(|variant| format!(" {variant}"));
+            writeln!(f, "{experiment} {system}{}: {error}", variant.unwrap_or_default())?;
+        }
+        writeln!(
+            f,
+            "{:.1} processor seconds for {:.1} GB moved by the drives: {:.2} for a gigabyte",
+            self.cost.processor_seconds,
+            self.cost.gigabytes_moved,
+            self.processor_seconds_per_gigabyte
+        )
+    }
+}
+
+/// The outcomes of an experiment.
+fn of<'a>(
+    outcomes: &'a [Outcome],
+    experiment: &'a Experiment,
+) -> impl Iterator<Item = &'a Outcome> {
+    outcomes.iter().filter(|outcome| outcome.experiment == experiment.name)
+}
+
+/// What tells the runs of a system apart: the variant, and the phase where several are measured.
+fn setting(experiment: &Experiment, outcome: &Outcome) -> String {
+    let measured = experiment.phases.iter().filter(|phase| phase.measured).count();
+    let phase = (measured > 1).then(|| outcome.phase.clone());
+    let parts: Vec<String> = outcome.variant.clone().into_iter().chain(phase).collect();
+    if parts.is_empty() { "-".to_owned() } else { parts.join(", ") }
+}
+
+/// Three digits that count, and no more.
+fn figure(value: f64) -> String {
+    match value.abs() {
+        large if large >= 100.0 => format!("{value:.0}"),
+        middle if middle >= 10.0 => format!("{value:.1}"),
+        _ => format!("{value:.2}"),
+    }
+}
+
+/// A table whose first columns are words and the rest figures.
+fn begin(header: &[&str], words: usize) -> Table {
+    let mut table = Table::new();
+    table.load_preset(presets::ASCII_MARKDOWN).set_header(header);
+    for column in table.column_iter_mut().skip(words) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    table
+}

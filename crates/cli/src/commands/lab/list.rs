@@ -1,0 +1,93 @@
+//! `terrace lab list`
+
+use comfy_table::{CellAlignment, Table, presets};
+use serde::Serialize;
+use terrace_env::ByteCount;
+use terrace_lab::experiment::{Experiment, names};
+use terrace_zone::timing::Scale;
+
+use crate::failure::Failure;
+use crate::output::Output;
+
+/// List the experiments that come with the program, or describe some.
+#[derive(clap::Args)]
+pub(crate) struct List {
+    /// The experiments: `geardb/fig3`, `geardb/all`, or the path of a file [default: all]
+    #[arg(value_name = "NAME")]
+    experiments: Vec<String>,
+    /// The scale for which the data is estimated
+    #[arg(long, default_value = "1/64")]
+    scale: Scale,
+}
+
+#[derive(Serialize)]
+struct Entry {
+    name: String,
+    title: String,
+    source: String,
+    about: String,
+    drive: String,
+    systems: Vec<String>,
+    variants: Vec<String>,
+    /// How many runs that makes.
+    runs: usize,
+    /// Keys and values that clients of all runs move, at the scale.
+    data: ByteCount,
+}
+
+impl List {
+    pub(super) fn run(&self, output: &Output) -> Result<(), Failure> {
+        let all = || names().map(str::to_owned).collect();
+        let wanted = if self.experiments.is_empty() { all() } else { self.experiments.clone() };
+        let mut entries = Vec::new();
+        for name in &wanted {
+            let found = Experiment::find(name)?;
+            entries.extend(found.iter().map(|experiment| Entry::of(experiment, self.scale)));
+        }
+        output.result(&entries, |out| {
+            writeln!(out, "{}", table(&entries, self.scale))?;
+            if !self.experiments.is_empty() {
+                for Entry { name, source, about, systems, .. } in &entries {
+                    let systems = systems.join(", ");
+                    writeln!(out, "\n{name}: {source}\n\n{}\n\n{systems}", about.trim())?;
+                }
+            }
+            Ok(())
+        })
+    }
+}
+
+impl Entry {
+    fn of(experiment: &Experiment, scale: Scale) -> Self {
+        let names = experiment.variants.iter().map(|variant| variant.name.clone());
+        Self {
+            name: experiment.name.clone(),
+            title: experiment.title.clone(),
+            source: experiment.source.clone(),
+            about: experiment.about.clone(),
+            drive: experiment.drive.clone(),
+            systems: experiment.systems.clone(),
+            variants: names.collect(),
+            runs: experiment.systems.len() * experiment.variants.len().max(1),
+            data: experiment.data(scale),
+        }
+    }
+}
+
+fn table(entries: &[Entry], scale: Scale) -> Table {
+    let mut table = Table::new();
+    let data = format!("data at {scale}");
+    table.load_preset(presets::ASCII_MARKDOWN).set_header(["experiment", "what", "runs", &data]);
+    for column in table.column_iter_mut().skip(2) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    for entry in entries {
+        let (systems, variants) = (entry.systems.len(), entry.variants.len());
+        let runs = match variants {
+            0 => systems.to_string(),
+            variants => format!("{systems} x {variants}"),
+        };
+        table.add_row([&entry.name, &entry.title, &runs, &entry.data.to_string()]);
+    }
+    table
+}

@@ -1,0 +1,147 @@
+//! `terrace lab run`
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use terrace::{ParseSystemError, System};
+use terrace_env::ByteCount;
+use terrace_lab::experiment::Experiment;
+use terrace_lab::run::{Outcome, RunPlan};
+use terrace_lab::series::{self, Limits, Results, carry_out_all};
+use terrace_zone::timing::Scale;
+
+use super::bars::Bars;
+use super::findings::{Findings, Flop};
+use super::{page, spreadsheet};
+use crate::failure::{Failure, Kind};
+use crate::output::Output;
+
+/// A part of the memory that is left to others.
+const MEMORY_KEPT: u64 = 10;
+
+/// Carry out experiments in virtual time.
+///
+/// What came of a run is kept in a directory, under a hash of all that it depends on, and is not
+/// carried out again: a long series goes on where it was interrupted.
+#[derive(clap::Args)]
+pub(crate) struct Run {
+    /// The experiments: `geardb/fig3`, `geardb/all`, `all`, or the path of a file
+    #[arg(value_name = "NAME", required = true)]
+    experiments: Vec<String>,
+    /// How much smaller everything is made
+    #[arg(long, default_value = "1/64")]
+    scale: Scale,
+    /// What everything that is left to chance starts from
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Runs at once [default: as many as processors, and as fit into memory]
+    #[arg(long, value_parser = clap::value_parser!(u64).range(1..))]
+    jobs: Option<u64>,
+    /// Run these systems instead of the experiment's: `bluefs`, `leveldb-greedy:free_min=5`
+    #[arg(long = "system", value_name = "SYSTEM", value_parser = known_system)]
+    systems: Vec<String>,
+    /// Where what came of runs is kept
+    #[arg(long, value_name = "DIRECTORY", default_value = "lab-results")]
+    results: PathBuf,
+    /// Carry out again what is known already
+    #[arg(long)]
+    fresh: bool,
+    /// Also write the figures to this file, a row to each phase of a run
+    #[arg(long, value_name = "FILE")]
+    csv: Option<PathBuf>,
+    /// Also write the samples to this file, a row to each
+    #[arg(long, value_name = "FILE")]
+    samples: Option<PathBuf>,
+    /// Also write the tables to this file, as a page in Markdown
+    #[arg(long, value_name = "FILE")]
+    markdown: Option<PathBuf>,
+}
+
+/// A system, as it was written: claims are about systems by their text.
+fn known_system(text: &str) -> Result<String, ParseSystemError> {
+    text.parse::<System>().map(|_| text.to_owned())
+}
+
+impl Run {
+    pub(super) fn run(&self, output: &Output) -> Result<(), Failure> {
+        let mut experiments: Vec<Experiment> = Vec::new();
+        for name in &self.experiments {
+            for found in Experiment::find(name)? {
+                if experiments.iter().all(|known| known.name != found.name) {
+                    experiments.push(found);
+                }
+            }
+        }
+        let mut plans = Vec::new();
+        for experiment in &experiments {
+            let planned = series::plans(experiment, &self.systems, self.scale, self.seed);
+            plans.extend(planned.map_err(|error| {
+                Failure::from(error).while_doing(format_args!("experiment {}", experiment.name))
+            })?);
+        }
+        let results = Results::of_this_program(&self.results)?;
+        let limits = self.limits(&plans, output)?;
+        if cfg!(debug_assertions) {
+            output.note("note: built with debug assertions: slower, with the same figures");
+        }
+        let bars = Arc::new(Bars::new(&plans));
+        let watch = Arc::clone(&bars);
+        let all = carry_out_all(&plans, &results, limits, &{
+            Arc::new(move |run: usize, event: series::Event<'_>| watch.notice(run, &event))
+        });
+        bars.clear();
+        let (mut outcomes, mut flops) = (Vec::<Outcome>::new(), Vec::new());
+        for (plan, result) in plans.iter().zip(all) {
+            match result {
+                Ok(found) => outcomes.extend(found),
+                Err(error) => flops.push(Flop::new(plan, &error)),
+            }
+        }
+        let findings = Findings::new(&experiments, outcomes, flops);
+        self.write_files(&findings)?;
+        output.result(&findings, |out| write!(out, "{findings}"))?;
+        match findings.flops.as_slice() {
+            [] => Ok(()),
+            flops => {
+                let message = format!("{} of {} runs came to nothing", flops.len(), plans.len());
+                Err(Failure::new(Kind::Failed, message))
+            }
+        }
+    }
+
+    fn write_files(&self, findings: &Findings<'_>) -> Result<(), Failure> {
+        let outcomes = &findings.outcomes;
+        if let Some(path) = &self.csv {
+            spreadsheet::figures(path, outcomes)?;
+        }
+        if let Some(path) = &self.samples {
+            spreadsheet::samples(path, outcomes)?;
+        }
+        if let Some(path) = &self.markdown {
+            page::write(path, findings, self.scale, self.seed)?;
+        }
+        Ok(())
+    }
+
+    /// As many runs at once as were asked for, or as there are processors; their drives are in
+    /// memory, of which a part is left to others.
+    fn limits(&self, plans: &[RunPlan], output: &Output) -> Result<Limits, Failure> {
+        let processors = terrace_env::runner::processors();
+        let jobs = self.jobs.map_or(processors, |jobs| usize::try_from(jobs).unwrap_or(usize::MAX));
+        let available = series::available();
+        let memory = available.map(|bytes| ByteCount(bytes.0 - bytes.0 / MEMORY_KEPT));
+        let estimates = plans.iter().map(series::estimate);
+        let mut estimates: Vec<ByteCount> = estimates.collect::<Result<_, _>>()?;
+        estimates.sort_unstable();
+        let together: u64 = estimates.iter().rev().take(jobs).map(|bytes| bytes.0).sum();
+        if let (Some(memory), Some(largest)) = (memory, estimates.last())
+            && together > memory.0
+        {
+            output.note(format_args!(
+                "note: a run takes up to {largest} of memory, and {memory} can be had: not \
+                 always {jobs} runs at once"
+            ));
+        }
+        Ok(Limits { jobs, memory, fresh: self.fresh })
+    }
+}

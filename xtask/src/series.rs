@@ -1,0 +1,111 @@
+//! `cargo xtask series`: every experiment at 1/16, as the page `docs/reproduction.md`.
+//!
+//! It takes hours, and may be interrupted at any time: what came of each run is kept in
+//! `target/lab`, and the next call goes on from there - as long as the program is the same, whose
+//! hash is part of what results are kept by. The experiments' smoke test in CI runs the same
+//! commands with less to do.
+
+use anyhow::{Context, ensure};
+use serde_json::Value;
+
+use crate::step;
+use crate::workspace::Workspace;
+
+/// The page.
+const PAGE: &str = "docs/reproduction.md";
+
+/// What to carry out.
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// The experiments; others than all are printed and not written to the page
+    #[arg(default_value = "all")]
+    names: Vec<String>,
+    /// The scale
+    #[arg(long, default_value = "1/16")]
+    scale: String,
+    /// Runs at once [default: as many as processors, and as fit into memory]
+    #[arg(long)]
+    jobs: Option<usize>,
+}
+
+/// Carries the series out, or the rest of it.
+pub(crate) fn run(workspace: &Workspace, arguments: &Arguments) -> anyhow::Result<()> {
+    let mut command = workspace.cargo(["run", "--quiet", "--release", "--", "lab", "run"]);
+    command.args(&arguments.names).args(["--scale", &arguments.scale]);
+    command.arg("--results").arg(workspace.target().join("lab"));
+    if let Some(jobs) = arguments.jobs {
+        command.args(["--jobs", &jobs.to_string()]);
+    }
+    if arguments.names == ["all"] {
+        command.arg("--markdown").arg(workspace.root().join(PAGE));
+    }
+    step::command(&mut command)
+}
+
+/// Carries every experiment out as far as shows that it works, and looks at what came of it.
+pub(crate) fn smoke(workspace: &Workspace) -> anyhow::Result<()> {
+    let words = ["run", "--quiet", "--release", "--", "lab", "run", "all", "--json"];
+    let mut command = workspace.cargo(words);
+    command.args(SMOKE).arg("--results").arg(workspace.target().join("lab"));
+    let said = step::output(&mut command)?;
+    check(said.lines().last().unwrap_or_default())
+}
+
+/// What is carried out in CI.
+const SMOKE: [&str; 2] = ["--scale", "1/64"];
+
+/// What must be so whatever the figures are.
+fn check(line: &str) -> anyhow::Result<()> {
+    let said: Value = serde_json::from_str(line).context("expected a JSON object")?;
+    let outcomes = said["outcomes"].as_array().context("expected outcomes")?;
+    ensure!(!outcomes.is_empty(), "expected outcomes, found none");
+    for outcome in outcomes {
+        let run = format!("{} {}", outcome["experiment"], outcome["system"]);
+        let number = |name: &str| {
+            let value = outcome.pointer(name).and_then(Value::as_f64);
+            value.with_context(|| format!("{run}: expected {name}, found none"))
+        };
+        let sum = |name: &str| -> f64 {
+            let parts = outcome[name].as_object().into_iter().flatten();
+            parts.filter_map(|(_, part)| part.as_f64()).sum()
+        };
+        let (seconds, by_cause) = (number("/seconds")?, sum("seconds_by_cause"));
+        let near = (by_cause / seconds - 1.0).abs() < 1e-6;
+        ensure!(near, "{run}: expected {seconds} s by cause, found {by_cause} s");
+        for name in ["valid_end", "valid_average", "live_end", "live_average", "live_worst"] {
+            let share = number(&format!("/space_efficiency/{name}"))?;
+            ensure!((0.0..=1.0).contains(&share), "{run}: {name}: expected a share, found {share}");
+        }
+        let total = number("/write_amplification/total")?;
+        ensure!(total >= 1.0, "{run}: write amplification: expected 1 or more, found {total}");
+        let samples = outcome["samples"].as_array().map_or(0, Vec::len);
+        ensure!(samples > 1, "{run}: expected samples, found {samples}");
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_that_cannot_be_fail_the_smoke_test() {
+        let good = r#"{"outcomes": [{"experiment": "e", "system": "s", "seconds": 3.0,
+            "seconds_by_cause": {"log": 1.0, "idle": 2.0},
+            "space_efficiency": {"valid_end": 0.5, "valid_average": 0.5, "live_end": 0.5,
+                "live_average": 0.5, "live_worst": 0.5},
+            "write_amplification": {"total": 2.0}, "samples": [1, 2]}]}"#;
+        check(good).unwrap();
+        for (from, to, what) in [
+            ("\"idle\": 2.0", "\"idle\": 3.0", "expected 3 s by cause, found 4 s"),
+            ("\"live_end\": 0.5", "\"live_end\": 1.5", "live_end: expected a share, found 1.5"),
+            ("\"total\": 2.0", "\"total\": 0.5", "expected 1 or more, found 0.5"),
+            ("[1, 2]", "[]", "expected samples, found 0"),
+            ("\"seconds\": 3.0", "\"minutes\": 3.0", "expected /seconds, found none"),
+        ] {
+            let error = check(&good.replace(from, to)).unwrap_err().to_string();
+            assert!(error.contains(what), "{error}");
+        }
+        assert!(check(r#"{"outcomes": []}"#).is_err());
+    }
+}
