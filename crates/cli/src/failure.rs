@@ -193,7 +193,8 @@ impl From<BenchError> for Failure {
             BenchError::Geometry(error) => Self::new(Kind::Usage, error.to_string()),
             BenchError::Host { path, source } => Self::path(&path, &source),
             BenchError::Unclean(_) => Self::new(Kind::Corruption, error.to_string()),
-            BenchError::Client { mix, source } => Self::from(source).while_doing(mix),
+            BenchError::Client { work, source } => Self::from(source).while_doing(work),
+            BenchError::Source(error) => Self::new(Kind::Failed, error.to_string()),
         }
     }
 }

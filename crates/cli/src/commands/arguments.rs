@@ -68,7 +68,7 @@ pub(crate) enum Command {
     /// Verify every checksum and every invariant
     Check(check::Check),
     /// Measure what operations cost on this machine
-    Bench(bench::Bench),
+    Bench(Box<bench::Bench>),
     /// Take apart what is on the medium: tables, logs, the journal, the superblock
     Dump(dump::Dump),
     /// Run experiments in virtual time

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use terrace_fs::Problem;
 use terrace_zone::{DeviceError, GeometryError};
 
-use super::mix::Mix;
-use crate::workload::ClientError;
+use super::work::Work;
+use crate::workload::{ClientError, SourceError};
 
 /// Why a measurement failed.
 #[derive(Debug, thiserror::Error)]
@@ -32,13 +32,16 @@ pub enum BenchError {
     #[error("expected a clean store, found {} problems: {}", .0.len(), list(.0))]
     Unclean(Vec<Problem>),
     /// An operation failed, or was answered wrongly.
-    #[error("{mix}: {source}")]
+    #[error("{work}: {source}")]
     Client {
-        /// During this mix.
-        mix: Mix,
+        /// During this work.
+        work: Work,
         /// Why.
         source: ClientError,
     },
+    /// There was no telling which operation came next.
+    #[error(transparent)]
+    Source(#[from] SourceError),
 }
 
 /// The first few.

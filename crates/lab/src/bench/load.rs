@@ -23,6 +23,7 @@ use super::measurement::Latency;
 use super::meter::{self, Meter};
 use super::mix::Mix;
 use super::plan::Size;
+use super::work::Work;
 use super::worker::Worker;
 use crate::workload::{Entries, KeyOrder, Order, Sizes, World};
 
@@ -167,7 +168,8 @@ impl Load {
     fn put_all(&self, world: &World, watch: LoadWatch<'_>) -> Result<Latency, BenchError> {
         let count = self.size.entries;
         let order = Order::seeded(self.seed, count);
-        let mut worker = Worker::new(world, Mix::FillRandom, self.size.value_size);
+        let values = Sizes::Constant(self.size.value_size as u32);
+        let mut worker = Worker::new(world, Mix::FillUniqueRandom, values, self.seed);
         for place in 0..count {
             worker.put(order.at(place))?;
             if place % WATCH_EVERY == 0 {
@@ -185,5 +187,6 @@ fn read_all(world: &World, watch: LoadWatch<'_>) -> Result<(), BenchError> {
             watch(Phase::Read, count, expected);
         }
     });
-    found.map(drop).map_err(|source| BenchError::Client { mix: Mix::ReadSeq, source })
+    let work = Work::Mix(Mix::ReadSeq);
+    found.map(drop).map_err(|source| BenchError::Client { work, source })
 }

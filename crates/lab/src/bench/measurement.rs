@@ -1,15 +1,17 @@
-//! What comes of a mix.
+//! What comes of a piece of work.
 
 use std::time::Duration;
 
 use hdrhistogram::Histogram;
 use serde::Serialize;
 use terrace::{MemoryStats, Stats, WriteAmplification};
+use terrace_env::ByteCount;
 
-use super::meter::Spent;
-use super::mix::Mix;
+use super::meter::{Meter, Spent};
 use super::plan::Size;
 use super::reference::Reference;
+use super::work::Work;
+use crate::workload::{Kind, Tally, World};
 
 /// Latencies, in microseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -48,11 +50,53 @@ pub struct Settled {
     pub reference: Option<Reference>,
 }
 
-/// What comes of a mix.
+/// The operations of one kind.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct KindMeasurement {
+    /// `read`, `update`, `insert`, `scan`, `modify` or `delete`.
+    pub kind: &'static str,
+    /// How many there were.
+    pub operations: u64,
+    /// How long they took.
+    pub latency: Latency,
+}
+
+/// What the clients of a workload or a trace did.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Played {
+    /// How many they were.
+    pub clients: usize,
+    /// By kind of operation, those that there were.
+    pub kinds: Vec<KindMeasurement>,
+    /// Reads that rightly found nothing.
+    pub misses: u64,
+    /// Records that scans went over.
+    pub scanned: u64,
+    /// Bytes of keys and values written.
+    pub written: ByteCount,
+    /// Bytes of keys and values read.
+    pub read: ByteCount,
+}
+
+impl Played {
+    pub(super) fn new(clients: usize, tally: &Tally) -> Self {
+        let kinds = Kind::ALL.into_iter().map(|kind| (kind, tally.latencies(kind)));
+        let kinds = kinds.filter(|(_, latencies)| !latencies.is_empty());
+        let kinds = kinds.map(|(kind, latencies)| KindMeasurement {
+            kind: kind.name(),
+            operations: latencies.len(),
+            latency: Latency::of(latencies),
+        });
+        let &Tally { misses, scanned, written, read, .. } = tally;
+        Self { clients, kinds: kinds.collect(), misses, scanned, written, read }
+    }
+}
+
+/// What comes of a piece of work.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Measurement {
-    /// The mix.
-    pub mix: Mix,
+    /// What was carried out.
+    pub mix: Work,
     /// Operations carried out.
     pub operations: u64,
     /// Writes by the thread beside, in mixes that have one.
@@ -67,14 +111,22 @@ pub struct Measurement {
     pub reference: Option<Reference>,
     /// Latencies, where operations are timed one by one.
     pub latency: Option<Latency>,
-    /// After the background work, of mixes that write.
+    /// What the latencies come from, in nanoseconds: of all operations, and where there are kinds,
+    /// of each of them by its name.
+    #[serde(skip)]
+    pub histograms: Vec<(Option<&'static str>, Histogram<u64>)>,
+    /// What clients did, of workloads and traces.
+    pub played: Option<Played>,
+    /// After the background work, of what writes.
     pub settled: Option<Settled>,
     /// What the store holds in memory at the end, and held at most since it was opened.
     pub memory: MemoryStats,
 }
 
 impl Measurement {
-    pub(super) fn new(mix: Mix, operations: u64, spent: Spent, latency: Option<Latency>) -> Self {
+    pub(super) fn new(mix: Work, operations: u64, spent: Spent, all: Histogram<u64>) -> Self {
+        let latency = (!all.is_empty()).then(|| Latency::of(&all));
+        let histograms = if all.is_empty() { Vec::new() } else { vec![(None, all)] };
         let seconds = spent.wall.as_secs_f64();
         Self {
             mix,
@@ -85,14 +137,24 @@ impl Measurement {
             processor_micros: per_operation(spent.processor, operations),
             reference: None,
             latency,
+            histograms,
+            played: None,
             settled: None,
             memory: MemoryStats::default(),
         }
     }
 
-    /// Adds what it came to with the background work done. `before` and `after`: the store's
-    /// figures; `held`: bytes of keys and values that are in the store.
-    pub(super) fn settle(&mut self, spent: Spent, before: &Stats, after: &Stats, held: u64) {
+    /// Waits for the background work, and adds what it came to with that done. `before` are the
+    /// store's figures when `meter` was started.
+    pub(super) fn settle(
+        &mut self,
+        world: &World,
+        meter: Meter,
+        before: &Stats,
+    ) -> Result<(), terrace::Error> {
+        world.db().settle()?;
+        let (spent, after) = (meter.spent(), world.db().stats());
+        let held = world.ledger().held().bytes;
         let mut io = after.io.clone();
         for (written, before) in io.written_bytes.iter_mut().zip(before.io.written_bytes) {
             *written -= before;
@@ -105,14 +167,25 @@ impl Measurement {
             space_amplification: if held == 0 { 0.0 } else { used as f64 / held as f64 },
             reference: None,
         });
+        Ok(())
     }
 
     /// Puts beside it what others take.
     pub(super) fn compare(&mut self, size: Size) {
-        self.reference = Reference::of(size, self.mix, false);
+        let Work::Mix(mix) = self.mix else { return };
+        self.reference = Reference::of(size, mix, false);
         if let Some(settled) = &mut self.settled {
-            settled.reference = Reference::of(size, self.mix, true);
+            settled.reference = Reference::of(size, mix, true);
         }
+    }
+
+    /// Adds what the clients did.
+    pub(super) fn add_played(&mut self, clients: usize, tally: &Tally) {
+        let played = Played::new(clients, tally);
+        let kinds = Kind::ALL.into_iter().map(|kind| (Some(kind.name()), tally.latencies(kind)));
+        let kinds = kinds.filter(|(_, latencies)| !latencies.is_empty());
+        self.histograms.extend(kinds.map(|(name, latencies)| (name, latencies.clone())));
+        self.played = Some(played);
     }
 }
 
@@ -130,7 +203,9 @@ mod tests {
         let mut latencies = crate::workload::latencies();
         (1..=1000u64).for_each(|micros| latencies.record(micros * 1000).unwrap());
         let latency = Latency::of(&latencies);
-        let found = Measurement::new(Mix::ReadRandom, 1000, spent, Some(latency));
+        let work = Work::Mix(crate::bench::Mix::ReadRandom);
+        let found = Measurement::new(work, 1000, spent, latencies);
+        assert_eq!(found.latency, Some(latency));
         assert_eq!((found.operations_per_second, found.processor_micros), (500.0, 3000.0));
         assert!((latency.p50 - 500.0).abs() < 1.0 && (latency.p99 - 990.0).abs() < 2.0);
         assert!((latency.max - 1000.0).abs() < 2.0, "{latency:?}");

@@ -1,7 +1,6 @@
 //! What is done to the store.
 
 use std::fmt;
-use std::str::FromStr;
 
 use serde::{Serialize, Serializer};
 
@@ -12,7 +11,7 @@ pub enum Mix {
     /// All entries in order into an empty store.
     FillSeq,
     /// All entries in random order into an empty store, each once.
-    FillRandom,
+    FillUniqueRandom,
     /// Half as many writes as there are entries, each of a random one.
     Overwrite,
     /// Reads of random entries.
@@ -27,8 +26,8 @@ pub enum Mix {
     ReadWhileWriting,
     /// Deletes of half of the entries, in random order.
     DeleteRandom,
-    /// As `FillRandom`, by two threads at once.
-    FillRandomTwo,
+    /// As `FillUniqueRandom`, by two threads at once.
+    FillUniqueRandomTwo,
     /// Synced writes of random entries into an empty store.
     FillSync,
 }
@@ -37,7 +36,7 @@ impl Mix {
     /// All of them.
     pub const ALL: [Self; 11] = [
         Self::FillSeq,
-        Self::FillRandom,
+        Self::FillUniqueRandom,
         Self::Overwrite,
         Self::ReadRandom,
         Self::ReadMissing,
@@ -45,7 +44,7 @@ impl Mix {
         Self::SeekRandom,
         Self::ReadWhileWriting,
         Self::DeleteRandom,
-        Self::FillRandomTwo,
+        Self::FillUniqueRandomTwo,
         Self::FillSync,
     ];
 
@@ -54,7 +53,7 @@ impl Mix {
     pub fn name(self) -> &'static str {
         match self {
             Self::FillSeq => "fillseq",
-            Self::FillRandom => "fillrandom",
+            Self::FillUniqueRandom => "filluniquerandom",
             Self::Overwrite => "overwrite",
             Self::ReadRandom => "readrandom",
             Self::ReadMissing => "readmissing",
@@ -62,7 +61,7 @@ impl Mix {
             Self::SeekRandom => "seekrandom",
             Self::ReadWhileWriting => "readwhilewriting",
             Self::DeleteRandom => "deleterandom",
-            Self::FillRandomTwo => "fillrandom2",
+            Self::FillUniqueRandomTwo => "filluniquerandom2",
             Self::FillSync => "fillsync",
         }
     }
@@ -72,7 +71,7 @@ impl Mix {
     pub fn meaning(self) -> &'static str {
         match self {
             Self::FillSeq => "fillseq",
-            Self::FillRandom => "fillrandom",
+            Self::FillUniqueRandom => "filluniquerandom",
             Self::Overwrite => "overwrite (half)",
             Self::ReadRandom => "readrandom",
             Self::ReadMissing => "readmissing",
@@ -80,7 +79,7 @@ impl Mix {
             Self::SeekRandom => "seek + 50",
             Self::ReadWhileWriting => "read while writing",
             Self::DeleteRandom => "deleterandom (half)",
-            Self::FillRandomTwo => "two writers",
+            Self::FillUniqueRandomTwo => "two writers",
             Self::FillSync => "sync writes",
         }
     }
@@ -88,7 +87,10 @@ impl Mix {
     /// Whether it begins with an empty store.
     #[must_use]
     pub fn begins_empty(self) -> bool {
-        matches!(self, Self::FillSeq | Self::FillRandom | Self::FillRandomTwo | Self::FillSync)
+        matches!(
+            self,
+            Self::FillSeq | Self::FillUniqueRandom | Self::FillUniqueRandomTwo | Self::FillSync
+        )
     }
 
     /// Whether it leaves work in the background.
@@ -108,36 +110,5 @@ impl fmt::Display for Mix {
 impl Serialize for Mix {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(self.name())
-    }
-}
-
-/// There is no mix of this name.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("expected one of {}, found `{name}`", Mix::ALL.map(Mix::name).join(", "))]
-pub struct UnknownMix {
-    /// What was asked for.
-    pub name: String,
-}
-
-impl FromStr for Mix {
-    type Err = UnknownMix;
-
-    fn from_str(name: &str) -> Result<Self, Self::Err> {
-        let found = Self::ALL.into_iter().find(|mix| mix.name() == name);
-        found.ok_or_else(|| UnknownMix { name: name.to_owned() })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_mix_is_found_by_its_name() {
-        for mix in Mix::ALL {
-            assert_eq!(mix.name().parse(), Ok(mix));
-        }
-        let error = "readfast".parse::<Mix>().unwrap_err().to_string();
-        assert!(error.contains("readseq") && error.contains("`readfast`"), "{error}");
     }
 }

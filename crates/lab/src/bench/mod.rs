@@ -1,14 +1,16 @@
-//! The measuring instrument: fixed mixes of operations on a store, in real time.
+//! The measuring instrument: fixed mixes of operations, the workloads of the generator and traces
+//! on a store, in real time.
 //!
 //! | part | what it does |
 //! |---|---|
 //! | [`Mix`] | what is done: the names are those of LevelDB's and RocksDB's `db_bench` |
+//! | [`Work`] | what can be asked for: a mix, or a workload of [`workload`](crate::workload) |
 //! | [`Place`] | where the store is: memory, a drive's image, a directory |
 //! | `worker` | one thread's operations: a client of [`workload`](crate::workload) |
 //! | `meter` | wall-clock and processor time of the whole process |
 //! | [`Load`] | fills a drive nearly, at random, and sees what becomes of it |
 //! | `background` | how long the engine's jobs take |
-//! | [`Bench`] | carries mixes out, [`Measurement`] is what comes of one |
+//! | [`Bench`] | carries work out, `run` one mix; [`Measurement`] is what comes of it |
 //! | [`Reference`] | what other engines take for the same work |
 //!
 //! Figures are of the machine it runs on; those that can be compared are the processor time per
@@ -17,6 +19,7 @@
 //! is no processor time to measure.
 
 mod background;
+mod distribution;
 mod error;
 mod load;
 mod measurement;
@@ -25,15 +28,19 @@ mod mix;
 mod place;
 mod plan;
 mod reference;
+mod run;
 mod series;
+mod work;
 mod worker;
 
 pub use background::{JobTimes, Jobs};
+pub use distribution::write_distribution;
 pub use error::BenchError;
 pub use load::{Load, LoadWatch, Loaded, Phase};
-pub use measurement::{Latency, Measurement, Settled};
-pub use mix::{Mix, UnknownMix};
+pub use measurement::{KindMeasurement, Latency, Measurement, Played, Settled};
+pub use mix::Mix;
 pub use place::Place;
 pub use plan::{Plan, Size};
 pub use reference::Reference;
-pub use series::{Bench, Watch};
+pub use series::{Bench, Contents, Watch};
+pub use work::{UnknownWork, Work};

@@ -2,6 +2,8 @@
 
 use terrace::Options;
 
+use crate::workload::{Chooser, Sizes};
+
 /// How much a filled store holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Size {
@@ -24,16 +26,46 @@ impl Size {
 /// How much of what is done.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// What a filled store holds.
-    pub size: Size,
+    /// Entries of a filled store.
+    pub entries: u64,
+    /// Sizes of keys.
+    pub keys: Sizes,
+    /// Sizes of values.
+    pub values: Sizes,
     /// Point reads of a mix.
     pub reads: u64,
     /// Seeks.
     pub seeks: u64,
     /// Synced writes.
     pub syncs: u64,
+    /// Operations of a workload that does not fill a store.
+    pub operations: u64,
+    /// Clients of a workload.
+    pub clients: usize,
+    /// How a workload chooses records, if not its own way.
+    pub chooser: Option<Chooser>,
     /// The seed of keys, values and order.
     pub seed: u64,
     /// How stores are opened.
     pub options: Options,
+}
+
+impl Plan {
+    /// The size, where keys and values have one.
+    #[must_use]
+    pub fn size(&self) -> Option<Size> {
+        let (Sizes::Constant(key_size), Sizes::Constant(value_size)) = (self.keys, self.values)
+        else {
+            return None;
+        };
+        let (key_size, value_size) = (key_size as usize, value_size as usize);
+        Some(Size { entries: self.entries, key_size, value_size })
+    }
+
+    /// Bytes of keys and values that a store has to hold, about: workloads insert no more than
+    /// a tenth of their operations.
+    pub(super) fn bytes(&self) -> u64 {
+        let entries = self.entries + self.operations / 10;
+        (entries as f64 * (self.keys.mean() + self.values.mean())) as u64
+    }
 }

@@ -53,8 +53,8 @@ type Engines = [f64; 3];
 fn figures(mix: Mix, settled: bool) -> Option<[Engines; 2]> {
     Some(match (mix, settled) {
         (Mix::FillSeq, false) => [[3.3, 2.6, 2.1], [5.5, 4.3, 4.0]],
-        (Mix::FillRandom, false) => [[7.6, 7.5, 7.9], [12.2, 11.9, 11.9]],
-        (Mix::FillRandom, true) => [[7.6, 8.0, 8.2], [14.8, 16.1, 16.0]],
+        (Mix::FillUniqueRandom, false) => [[7.6, 7.5, 7.9], [12.2, 11.9, 11.9]],
+        (Mix::FillUniqueRandom, true) => [[7.6, 8.0, 8.2], [14.8, 16.1, 16.0]],
         (Mix::Overwrite, false) => [[8.5, 10.6, 10.0], [11.2, 14.3, 9.1]],
         (Mix::Overwrite, true) => [[9.6, 10.7, 10.6], [17.1, 21.1, 16.9]],
         (Mix::ReadRandom, false) => [[9.6, 7.2, 7.3], [7.9, 7.0, 10.9]],
@@ -62,7 +62,7 @@ fn figures(mix: Mix, settled: bool) -> Option<[Engines; 2]> {
         (Mix::ReadSeq, false) => [[0.45, 0.45, 0.09], [1.54, 1.22, 0.22]],
         (Mix::SeekRandom, false) => [[49.7, 51.5, 9.6], [99.7, 80.4, 20.8]],
         (Mix::ReadWhileWriting, false) => [[30.5, 26.5, 17.5], [13.8, 13.2, 11.7]],
-        (Mix::FillRandomTwo, false) => [[8.3, 7.3, 8.0], [10.6, 9.2, 8.4]],
+        (Mix::FillUniqueRandomTwo, false) => [[8.3, 7.3, 8.0], [10.6, 9.2, 8.4]],
         _ => return None,
     })
 }

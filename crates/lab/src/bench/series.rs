@@ -1,36 +1,42 @@
-//! Carries mixes out, one after the other.
+//! Carries work out, one piece after the other.
 
+use std::io::{BufRead, Write};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
-use hdrhistogram::Histogram;
-use terrace_env::random::{Random, Rng};
-use terrace_env::{ByteCount, runner};
+use serde::Serialize;
+use terrace_env::ByteCount;
+use terrace_env::sync::Mutex;
 
 use super::error::BenchError;
-use super::measurement::{Latency, Measurement};
+use super::measurement::Measurement;
 use super::meter::{self, Meter};
 use super::mix::Mix;
 use super::place::{Home, Place};
-use super::plan::{Plan, Size};
-use super::worker::Worker;
-use crate::workload::{Entries, KeyOrder, Order, Sizes, World, latencies};
-
-/// Entries that a seek goes on through: RocksDB's `--seek_nexts` in its usual benchmarks.
-const SEEK_ENTRIES: u32 = 50;
+use super::plan::Plan;
+use super::run::Run;
+use super::work::Work;
+use crate::workload::{
+    Crowd, CrowdError, Entries, First, KeyOrder, Preset, Recorded, Source, SourceError, Tally,
+    Trace, TraceSummary, TraceWriter, VALUE_SIZE_MAX, VALUE_SIZE_MIN, World,
+};
 
 /// How many operations lie between two calls to whoever watches.
-const WATCH_EVERY: u64 = 1024;
+pub(super) const WATCH_EVERY: u64 = 1024;
 
-/// Whoever watches is told the mix, what is done and what there is to do.
-pub type Watch<'a> = &'a mut dyn FnMut(Mix, u64, u64);
+/// Whoever watches is told the work, what is done and what there is to do.
+pub type Watch<'a> = &'a mut dyn FnMut(Work, u64, u64);
 
-/// A series of mixes on one store, or on several: those that fill begin with an empty one.
+/// Where a trace is written to.
+type Writer = Box<dyn Write + Send>;
+
+/// A series of work on one store, or on several: what fills begins with an empty one.
 pub struct Bench {
     plan: Plan,
     place: Place,
-    entries: Arc<Entries>,
     stage: Option<Stage>,
+    /// Where what clients do is to be written down, until the first of them begin.
+    record: Option<Writer>,
+    trace: Option<Arc<Mutex<TraceWriter<Writer>>>>,
 }
 
 /// A store, and what is in it.
@@ -39,15 +45,30 @@ struct Stage {
     home: Home,
 }
 
+/// What a store holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Contents {
+    /// Records.
+    pub records: u64,
+    /// Bytes of their keys and values.
+    pub bytes: ByteCount,
+    /// A checksum of all of them in order.
+    pub checksum: u32,
+}
+
 impl Bench {
     /// A series that has not begun.
     #[must_use]
     pub fn new(plan: Plan, place: Place) -> Self {
         meter::forget_peak_memory();
-        let Size { key_size, value_size, .. } = plan.size;
-        let keys = Sizes::Constant(key_size as u32);
-        let entries = Arc::new(Entries::new(plan.seed, keys, KeyOrder::Numbered, value_size));
-        Self { plan, place, entries, stage: None }
+        Self { plan, place, stage: None, record: None, trace: None }
+    }
+
+    /// The same with everything that clients of workloads do written down as one trace, what fills
+    /// a store unmeasured included: it begins with an empty one.
+    #[must_use]
+    pub fn recording(self, into: impl Write + Send + 'static) -> Self {
+        Self { record: Some(Box::new(into)), ..self }
     }
 
     /// The most memory that the process has held since the series began, where the system says; a
@@ -60,17 +81,64 @@ impl Bench {
     /// Carries a mix out. One that needs a filled store and has none fills one first, unmeasured.
     pub fn run(&mut self, mix: Mix, watch: Watch<'_>) -> Result<Measurement, BenchError> {
         if mix.begins_empty() {
-            self.empty()?;
-        } else if self.stage.is_none() {
-            self.empty()?;
-            self.carry_out(Mix::FillRandom, watch)?;
+            self.empty(KeyOrder::Numbered)?;
+        } else if !self.fits(KeyOrder::Numbered, 0) {
+            self.empty(KeyOrder::Numbered)?;
+            self.carry_out(Mix::FillUniqueRandom, watch)?;
         }
         self.carry_out(mix, watch)
     }
 
-    /// Closes the store.
+    /// Carries a workload out. One that needs a filled store and has none fills one first,
+    /// unmeasured.
+    pub fn generate(
+        &mut self,
+        preset: Preset,
+        watch: Watch<'_>,
+    ) -> Result<Measurement, BenchError> {
+        let order = preset.key_order();
+        if preset.begins_empty() {
+            self.empty(order)?;
+        } else if !self.fits(order, 0) {
+            self.empty(order)?;
+            let fill = preset.filled_by();
+            self.play(Work::Preset(fill), self.first(fill, false), self.plan.entries, watch)?;
+        }
+        let total = if preset.begins_empty() { self.plan.entries } else { self.plan.operations };
+        self.play(Work::Preset(preset), self.first(preset, true), total, watch)
+    }
+
+    /// Carries a trace out, of which `summary` is known: on the store that there is, if the keys
+    /// of its records lie as those of the trace do, and else on an empty one.
+    pub fn replay(
+        &mut self,
+        trace: Trace<impl BufRead + Send + 'static>,
+        summary: &TraceSummary,
+        watch: Watch<'_>,
+    ) -> Result<Measurement, BenchError> {
+        let value_size_max = summary.value_size_max as usize;
+        if !self.fits(summary.order, value_size_max) {
+            let keys = summary.writes as f64 * self.plan.keys.mean();
+            let bytes = summary.value_bytes + keys as u64;
+            self.empty_for(summary.order, bytes, value_size_max)?;
+        }
+        self.play(Work::Trace, trace, summary.operations, watch)
+    }
+
+    /// What the store holds now, every record of it verified.
+    pub fn contents(&self) -> Result<Option<Contents>, BenchError> {
+        let Some(Stage { world, .. }) = &self.stage else { return Ok(None) };
+        let wrong = |source| BenchError::Client { work: Work::Mix(Mix::ReadSeq), source };
+        let records = world.verify(&mut |_| ()).map_err(wrong)?;
+        let bytes = ByteCount(world.ledger().held().bytes);
+        Ok(Some(Contents { records, bytes, checksum: world.checksum().map_err(wrong)? }))
+    }
+
+    /// Closes the store, and ends the trace.
     pub fn finish(mut self) -> Result<(), BenchError> {
-        self.close()
+        self.close()?;
+        let flushed = self.trace.map(|trace| trace.lock().flush());
+        flushed.transpose().map(drop).map_err(|error| SourceError::Record(error).into())
     }
 
     fn close(&mut self) -> Result<(), BenchError> {
@@ -81,12 +149,35 @@ impl Bench {
         Ok(())
     }
 
-    fn empty(&mut self) -> Result<(), BenchError> {
+    /// Whether there is a store whose keys lie like this, and that can hold values so large.
+    fn fits(&self, order: KeyOrder, value_size_max: usize) -> bool {
+        self.stage.as_ref().is_some_and(|stage| {
+            let entries = stage.world.entries();
+            entries.order() == order && value_size_max <= *entries.value_sizes().end()
+        })
+    }
+
+    fn empty(&mut self, order: KeyOrder) -> Result<(), BenchError> {
+        self.empty_for(order, self.plan.bytes(), self.plan.values.max() as usize)
+    }
+
+    fn empty_for(
+        &mut self,
+        order: KeyOrder,
+        bytes: u64,
+        value_size_max: usize,
+    ) -> Result<(), BenchError> {
         self.close()?;
-        let Plan { size, options, .. } = &self.plan;
-        let home = self.place.make(size.bytes(), options)?;
-        let world = World::new(home.db.clone(), Arc::clone(&self.entries));
+        let Plan { seed, keys, options, .. } = &self.plan;
+        let home = self.place.make(bytes, options)?;
+        let value_size_max = value_size_max.clamp(VALUE_SIZE_MIN, VALUE_SIZE_MAX);
+        let entries = Arc::new(Entries::new(*seed, *keys, order, value_size_max));
+        let world = World::new(home.db.clone(), entries);
         self.stage = Some(Stage { world, home });
+        if let Some(into) = self.record.take() {
+            let trace = TraceWriter::new(into, order).map_err(SourceError::Record)?;
+            self.trace = Some(Arc::new(Mutex::new(trace)));
+        }
         Ok(())
     }
 
@@ -96,141 +187,57 @@ impl Bench {
         let run = Run { plan: &self.plan, world, mix, meter: Meter::start() };
         let mut measurement = run.carry_out(watch)?;
         if mix.writes() {
-            world.db().settle()?;
-            let spent = run.meter.spent();
-            let held = world.ledger().held().bytes;
-            measurement.settle(spent, &before, &world.db().stats(), held);
+            measurement.settle(world, run.meter, &before)?;
         }
         measurement.memory = world.db().stats().memory;
-        measurement.compare(self.plan.size);
+        if let Some(size) = self.plan.size() {
+            measurement.compare(size);
+        }
         Ok(measurement)
     }
-}
 
-/// One mix being carried out.
-struct Run<'a> {
-    plan: &'a Plan,
-    world: &'a World,
-    mix: Mix,
-    meter: Meter,
-}
-
-impl Run<'_> {
-    fn carry_out(&self, watch: Watch<'_>) -> Result<Measurement, BenchError> {
-        let &Plan { size: Size { entries, .. }, reads, seeks, syncs, seed, .. } = self.plan;
-        let order = Order::seeded(seed, entries);
-        match self.mix {
-            Mix::FillSeq => self.each(entries, watch, |worker, n| worker.put(n)),
-            Mix::FillRandom => self.each(entries, watch, |worker, n| worker.put(order.at(n))),
-            Mix::Overwrite => self.random(entries / 2, watch, |worker, n| worker.put(n)),
-            Mix::ReadRandom => self.random(reads, watch, Worker::get),
-            Mix::ReadMissing => self.random(reads, watch, Worker::get_absent),
-            Mix::SeekRandom => self.random(seeks, watch, |worker, n| worker.seek(n, SEEK_ENTRIES)),
-            Mix::DeleteRandom => {
-                let order = Order::seeded(seed ^ self.mix as u64, entries);
-                self.each(entries / 2, watch, |worker, n| worker.delete(order.at(n)))
-            }
-            Mix::FillSync => {
-                let count = syncs.min(entries);
-                self.each(count, watch, |worker, n| worker.put(order.at(n)))
-            }
-            Mix::ReadSeq => self.read_all(watch),
-            Mix::FillRandomTwo => self.two_writers(order, watch),
-            Mix::ReadWhileWriting => self.read_while_writing(watch),
+    /// The operations of a workload; `measured` are those that were asked for.
+    fn first(&self, preset: Preset, measured: bool) -> First {
+        let &Plan { values, entries, seed, operations, .. } = &self.plan;
+        let mut workload = preset.workload(values, entries, seed);
+        if let (true, Some(chooser)) = (measured, &self.plan.chooser) {
+            workload = workload.with_chooser(chooser.clone());
         }
+        First::new(workload, if preset.begins_empty() { entries } else { operations })
     }
 
-    /// Operations 0 to `count`, by one thread.
-    fn each(
-        &self,
-        count: u64,
+    fn play(
+        &mut self,
+        work: Work,
+        source: impl Source + 'static,
+        total: u64,
         watch: Watch<'_>,
-        mut operation: impl FnMut(&mut Worker, u64) -> Result<(), BenchError>,
     ) -> Result<Measurement, BenchError> {
-        let mut worker = Worker::new(self.world, self.mix, self.plan.size.value_size);
-        for number in 0..count {
-            operation(&mut worker, number)?;
-            if number % WATCH_EVERY == 0 {
-                watch(self.mix, number, count);
+        let world = &self.stage.as_ref().expect("a store was made").world;
+        let (before, meter, clients) = (world.db().stats(), Meter::start(), self.plan.clients);
+        let mut watch = |done: u64| {
+            if done % WATCH_EVERY == 1 {
+                watch(work, done, total);
             }
+        };
+        let played = match &self.trace {
+            Some(trace) => {
+                Crowd::new(clients).play(world, Recorded::new(source, trace), &mut watch)
+            }
+            None => Crowd::new(clients).play(world, source, &mut watch),
+        };
+        let tally: Tally = played.map_err(|error| match error {
+            CrowdError::Client(source) => BenchError::Client { work, source },
+            CrowdError::Source(error) => error.into(),
+        })?;
+        let spent = meter.spent();
+        let mut measurement =
+            Measurement::new(work, tally.operations(), spent, tally.all_latencies());
+        measurement.add_played(clients, &tally);
+        if tally.written.0 > 0 {
+            measurement.settle(world, meter, &before)?;
         }
-        Ok(self.measured(count, Some(worker.into_latencies())))
-    }
-
-    /// `count` operations on random entries, by one thread.
-    fn random(
-        &self,
-        count: u64,
-        watch: Watch<'_>,
-        mut operation: impl FnMut(&mut Worker, u64) -> Result<(), BenchError>,
-    ) -> Result<Measurement, BenchError> {
-        let mut random = self.chance();
-        let entries = self.plan.size.entries;
-        self.each(count, watch, |worker, _| operation(worker, random.random_range(0..entries)))
-    }
-
-    /// Another sequence for each mix.
-    fn chance(&self) -> Random {
-        Random::seeded(self.plan.seed.rotate_left(8) ^ self.mix as u64)
-    }
-
-    fn read_all(&self, watch: Watch<'_>) -> Result<Measurement, BenchError> {
-        let (mix, expected) = (self.mix, self.world.ledger().held().records);
-        let found = self.world.verify(&mut |count| {
-            if count % WATCH_EVERY == 0 {
-                watch(mix, count, expected);
-            }
-        });
-        let found = found.map_err(|source| BenchError::Client { mix, source })?;
-        Ok(self.measured(found, None))
-    }
-
-    fn two_writers(&self, order: Order, watch: Watch<'_>) -> Result<Measurement, BenchError> {
-        let Size { entries, value_size, .. } = self.plan.size;
-        let (world, mix) = (self.world.clone(), self.mix);
-        let half = entries / 2;
-        let other = runner::spawn("writer", move || {
-            let mut worker = Worker::new(&world, mix, value_size);
-            (half..entries).try_for_each(|n| worker.put(order.at(n)))?;
-            Ok::<_, BenchError>(worker.into_latencies())
-        });
-        let mut worker = Worker::new(self.world, mix, value_size);
-        let own = (0..half).try_for_each(|n| {
-            if n % WATCH_EVERY == 0 {
-                watch(mix, n, half);
-            }
-            worker.put(order.at(n))
-        });
-        // The other one has to end, whatever became of this one.
-        let mut latencies = other.join()?;
-        own?;
-        latencies.add(worker.into_latencies()).expect("histograms of the same digits");
-        Ok(self.measured(entries, Some(latencies)))
-    }
-
-    fn read_while_writing(&self, watch: Watch<'_>) -> Result<Measurement, BenchError> {
-        let stop = Arc::new(AtomicBool::new(false));
-        let Size { entries, value_size, .. } = self.plan.size;
-        let mut random = self.chance().fork();
-        let (world, mix, done) = (self.world.clone(), self.mix, Arc::clone(&stop));
-        let writer = runner::spawn("writer", move || {
-            let (mut worker, mut count) = (Worker::new(&world, mix, value_size), 0);
-            while !done.load(Ordering::Relaxed) {
-                worker.put(random.random_range(0..entries))?;
-                count += 1;
-            }
-            Ok::<u64, BenchError>(count)
-        });
-        let reads = self.random(self.plan.reads, watch, Worker::get);
-        stop.store(true, Ordering::Relaxed);
-        let writes = writer.join()?;
-        Ok(Measurement { writes_beside: Some(writes), ..reads? })
-    }
-
-    fn measured(&self, operations: u64, histogram: Option<Histogram<u64>>) -> Measurement {
-        let spent = self.meter.spent();
-        let histogram = histogram.unwrap_or_else(latencies);
-        let latency = (!histogram.is_empty()).then(|| Latency::of(&histogram));
-        Measurement::new(self.mix, operations, spent, latency)
+        measurement.memory = world.db().stats().memory;
+        Ok(measurement)
     }
 }

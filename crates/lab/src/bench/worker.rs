@@ -5,27 +5,30 @@
 
 use hdrhistogram::Histogram;
 use terrace::Durability;
+use terrace_env::random::Random;
 use terrace_env::{Time, runner};
 
 use super::error::BenchError;
 use super::mix::Mix;
-use crate::workload::{Client, ClientError, Operation, World};
+use super::work::Work;
+use crate::workload::{Client, ClientError, Operation, Sizes, World};
 
 /// One thread of a mix.
 pub(super) struct Worker {
     client: Client,
     mix: Mix,
-    value_size: u32,
+    values: Sizes,
+    random: Random,
     last: Time,
 }
 
 impl Worker {
-    /// Writes values of so many bytes.
-    pub(super) fn new(world: &World, mix: Mix, value_size: usize) -> Self {
+    /// Writes values of these sizes.
+    pub(super) fn new(world: &World, mix: Mix, values: Sizes, seed: u64) -> Self {
         let durability =
             if mix == Mix::FillSync { Durability::Synced } else { Durability::Buffered };
         let client = Client::new(world).with_durability(durability);
-        Self { client, mix, value_size: value_size as u32, last: runner::now() }
+        Self { client, mix, values, random: Random::seeded(seed), last: runner::now() }
     }
 
     /// The latencies of what it did, in nanoseconds.
@@ -34,7 +37,8 @@ impl Worker {
     }
 
     pub(super) fn put(&mut self, record: u64) -> Result<(), BenchError> {
-        self.play(Operation::Update(record, self.value_size))
+        let size = self.values.draw(&mut self.random);
+        self.play(Operation::Update(record, size))
     }
 
     pub(super) fn delete(&mut self, record: u64) -> Result<(), BenchError> {
@@ -60,7 +64,8 @@ impl Worker {
     }
 
     fn ended(&mut self, result: Result<Time, ClientError>) -> Result<(), BenchError> {
-        self.last = result.map_err(|source| BenchError::Client { mix: self.mix, source })?;
+        let work = Work::Mix(self.mix);
+        self.last = result.map_err(|source| BenchError::Client { work, source })?;
         Ok(())
     }
 }

@@ -49,6 +49,18 @@ pub enum KeyOrder {
 }
 
 impl KeyOrder {
+    /// Both.
+    pub const ALL: [Self; 2] = [Self::Numbered, Self::Hashed];
+
+    /// Its name in traces.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Numbered => "numbered",
+            Self::Hashed => "hashed",
+        }
+    }
+
     /// Where a record lies.
     #[must_use]
     pub fn place(self, number: u64) -> u64 {

@@ -159,6 +159,18 @@ impl Ledger {
         Held { records: count(&self.records), bytes: count(&self.bytes) }
     }
 
+    /// Records of which nobody can tell whether the store holds them: writes and deletes of them
+    /// met, and nothing was written since.
+    #[must_use]
+    pub fn undecided(&self) -> u64 {
+        let of = |shard: &Mutex<Shard>| {
+            let shard = shard.lock();
+            let undecided = shard.contests.values().filter(|one| one.seen().allows_absence());
+            undecided.count() as u64
+        };
+        self.shards.iter().map(of).sum()
+    }
+
     /// Writes that have begun; `None` while one is under way. Where it is the same as before,
     /// nothing was written meanwhile.
     #[must_use]
@@ -183,7 +195,9 @@ impl Ledger {
                 number = (number / CHUNK + 1) * CHUNK;
                 continue;
             };
-            if Word(chunk[(number % CHUNK) as usize].load(Ordering::Acquire)).is(Word::HELD) {
+            let word = Word(chunk[(number % CHUNK) as usize].load(Ordering::Acquire));
+            let sure = || !word.is(Word::CONTESTED) || !self.before(number).0.allows_absence();
+            if word.is(Word::HELD) && sure() {
                 return Some(number);
             }
             number += 1;
@@ -432,6 +446,9 @@ mod tests {
             ledger.end(first, (!delete_first).then_some(5));
             ledger.end(second, delete_first.then_some(5));
             assert_eq!(allowed(&ledger, 7, &ledger.before(7)), [None, Some(put)]);
+            assert_eq!((ledger.first_held(0..10), ledger.undecided()), (None, 1));
+            self::put(&ledger, 7, 10);
+            assert_eq!((ledger.first_held(0..10), ledger.undecided()), (Some(7), 0));
         }
     }
 }

@@ -71,7 +71,7 @@ pub use preset::{Preset, UnknownWorkload};
 pub use sizes::{NoSizes, Sizes};
 pub use source::{First, Recorded, Source, SourceError};
 pub use tally::{Tally, latencies};
-pub use trace::{Trace, TraceError, TraceWriter};
+pub use trace::{Trace, TraceError, TraceSummary, TraceWriter};
 pub use world::World;
 pub use ycsb::Ycsb;
 pub use zipfian::{ScrambledZipfian, Zipfian};

@@ -71,6 +71,17 @@ impl Operation {
             Self::Delete(_) => Kind::Delete,
         }
     }
+
+    /// The size of the value that it writes, if it writes one.
+    #[must_use]
+    pub fn value_size(self) -> Option<u32> {
+        match self {
+            Self::Update(_, size) | Self::Insert(_, size) | Self::ReadModifyWrite(_, size) => {
+                Some(size)
+            }
+            Self::Read(_) | Self::Scan(..) | Self::Delete(_) => None,
+        }
+    }
 }
 
 /// How often each operation comes, in parts of the sum of all.

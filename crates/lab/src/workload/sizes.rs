@@ -33,26 +33,32 @@ impl Sizes {
         }
     }
 
+    /// The mean of what is drawn.
+    #[must_use]
+    pub fn mean(&self) -> f64 {
+        match *self {
+            Self::Constant(size) => f64::from(size),
+            Self::Uniform(least, most) => (f64::from(least) + f64::from(most)) / 2.0,
+            Self::Pareto(least, most, shape) => {
+                // What is drawn is at least x with probability (least/x)^shape, up to the cut.
+                let (least, most) = (f64::from(least.max(1)), f64::from(most));
+                let rest = 1.0 - shape;
+                let tail = if rest.abs() < 1e-9 {
+                    least * (most / least).ln()
+                } else {
+                    least.powf(shape) * (most.powf(rest) - least.powf(rest)) / rest
+                };
+                least + tail.max(0.0)
+            }
+        }
+    }
+
     /// The smallest that is drawn.
     #[must_use]
     pub fn min(&self) -> u32 {
         match *self {
             Self::Constant(size) => size,
             Self::Uniform(least, _) | Self::Pareto(least, _, _) => least,
-        }
-    }
-
-    /// About what they are on average; Pareto's as if it were not cut, where it then has a mean.
-    #[must_use]
-    pub fn mean(&self) -> f64 {
-        match *self {
-            Self::Constant(size) => f64::from(size),
-            Self::Pareto(least, most, shape) if shape > 1.0 => {
-                (f64::from(least) * shape / (shape - 1.0)).min(f64::from(most))
-            }
-            Self::Uniform(least, most) | Self::Pareto(least, most, _) => {
-                f64::midpoint(f64::from(least), f64::from(most))
-            }
         }
     }
 
@@ -127,6 +133,17 @@ mod tests {
         }
         for text in ["", "x", "5-4", "1-2/0", "1-2/x", "-1", "1-2/inf"] {
             assert!(text.parse::<Sizes>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn the_mean_is_that_of_what_is_drawn() {
+        let mut random = Random::seeded(1);
+        for text in ["300", "16-99", "50-5000/1", "50-5000/1.5", "100-900/0.5"] {
+            let sizes: Sizes = text.parse().unwrap();
+            let sum: f64 = (0..200_000).map(|_| f64::from(sizes.draw(&mut random))).sum();
+            let ratio = sum / 200_000.0 / sizes.mean();
+            assert!((ratio - 1.0).abs() < 0.02, "{text}: {ratio}");
         }
     }
 

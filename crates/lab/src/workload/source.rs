@@ -1,6 +1,9 @@
 //! Where clients take their operations from.
 
 use std::io::{self, BufRead, Write};
+use std::sync::Arc;
+
+use terrace_env::sync::Mutex;
 
 use super::operation::{Operation, Workload};
 use super::trace::{Trace, TraceError, TraceWriter};
@@ -57,31 +60,26 @@ impl<S: Source + ?Sized> Source for Box<S> {
     }
 }
 
-/// Writes down what is taken, in that order.
-pub struct Recorded<S, W: Write> {
+/// Writes down what is taken, in that order. The writer is shared, so that what is taken from
+/// several sources one after the other makes one trace.
+pub struct Recorded<S, W> {
     source: S,
-    into: Option<TraceWriter<W>>,
+    into: Arc<Mutex<TraceWriter<W>>>,
 }
 
 impl<S: Source, W: Write> Recorded<S, W> {
-    /// Writes the header of the trace.
-    pub fn new(source: S, into: W) -> Result<Self, SourceError> {
-        let into = TraceWriter::new(into).map_err(SourceError::Record)?;
-        Ok(Self { source, into: Some(into) })
+    /// Writes to a trace.
+    #[must_use]
+    pub fn new(source: S, into: &Arc<Mutex<TraceWriter<W>>>) -> Self {
+        Self { source, into: Arc::clone(into) }
     }
 }
 
 impl<S: Source, W: Write + Send> Source for Recorded<S, W> {
     fn take(&mut self) -> Result<Option<Operation>, SourceError> {
         let operation = self.source.take()?;
-        match (operation, &mut self.into) {
-            (Some(operation), Some(into)) => into.write(operation).map_err(SourceError::Record)?,
-            (None, into) => {
-                if let Some(into) = into.take() {
-                    into.finish().map_err(SourceError::Record)?;
-                }
-            }
-            (Some(_), None) => unreachable!("a source goes on behind its end"),
+        if let Some(operation) = operation {
+            self.into.lock().write(operation).map_err(SourceError::Record)?;
         }
         Ok(operation)
     }

@@ -1,8 +1,9 @@
 //! Sequences of operations as text, to be written down and carried out again. The format is
-//! `docs/format/trace.md`: a header line, then an operation a line.
+//! `docs/format/trace.md`: a header line, how keys lie, then an operation a line.
 
 use std::io::{self, BufRead, Write};
 
+use super::entries::KeyOrder;
 use super::operation::Operation;
 
 /// The first line; the number is the format's version.
@@ -13,6 +14,24 @@ const HEADER: &str = "terrace-trace 1";
 pub struct Trace<R> {
     lines: io::Lines<R>,
     line: u64,
+    order: KeyOrder,
+    /// The first line of an operation, read while looking for something else.
+    first: Option<String>,
+}
+
+/// What a trace amounts to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TraceSummary {
+    /// Where in the order of keys its records lie.
+    pub order: KeyOrder,
+    /// How many operations there are.
+    pub operations: u64,
+    /// How many of them write a value.
+    pub writes: u64,
+    /// Bytes of all values that are written.
+    pub value_bytes: u64,
+    /// The largest of these.
+    pub value_size_max: u32,
 }
 
 /// A trace that cannot be read.
@@ -41,12 +60,47 @@ pub enum TraceError {
 impl<R: BufRead> Trace<R> {
     /// Reads the header.
     pub fn new(reader: R) -> Result<Self, TraceError> {
-        let mut trace = Self { lines: reader.lines(), line: 0 };
+        let (lines, order) = (reader.lines(), KeyOrder::Numbered);
+        let mut trace = Self { lines, line: 0, order, first: None };
         let got = trace.next_line()?.unwrap_or_default();
-        if got == HEADER {
-            return Ok(trace);
+        if got != HEADER {
+            return Err(TraceError::Line {
+                line: 1,
+                expected: "the header `terrace-trace 1`",
+                got,
+            });
         }
-        Err(TraceError::Line { line: 1, expected: "the header `terrace-trace 1`", got })
+        trace.first = trace.next_line()?;
+        if let Some(name) = trace.first.as_ref().and_then(|text| text.strip_prefix("keys ")) {
+            let found = KeyOrder::ALL.into_iter().find(|order| order.name() == name);
+            let (line, expected) = (trace.line, "`keys numbered` or `keys hashed`");
+            let wrong = || TraceError::Line { line, expected, got: format!("keys {name}") };
+            trace.order = found.ok_or_else(wrong)?;
+            trace.first = None;
+        }
+        Ok(trace)
+    }
+
+    /// Where in the order of keys its records lie.
+    #[must_use]
+    pub fn order(&self) -> KeyOrder {
+        self.order
+    }
+
+    /// Reads all that is left, and sums it up.
+    pub fn summary(mut self) -> Result<TraceSummary, TraceError> {
+        let order = self.order;
+        let (operations, writes, value_bytes, value_size_max) = (0, 0, 0, 0);
+        let mut sum = TraceSummary { order, operations, writes, value_bytes, value_size_max };
+        while let Some(operation) = self.next_operation()? {
+            sum.operations += 1;
+            if let Some(size) = operation.value_size() {
+                sum.writes += 1;
+                sum.value_bytes += u64::from(size);
+                sum.value_size_max = size.max(sum.value_size_max);
+            }
+        }
+        Ok(sum)
     }
 
     /// The next line that is neither empty nor a comment.
@@ -65,7 +119,8 @@ impl<R: BufRead> Trace<R> {
 
     /// The next operation; `None` at the end.
     pub fn next_operation(&mut self) -> Result<Option<Operation>, TraceError> {
-        let Some(text) = self.next_line()? else { return Ok(None) };
+        let next = if self.first.is_some() { self.first.take() } else { self.next_line()? };
+        let Some(text) = next else { return Ok(None) };
         let expected = "`read N`, `update N SIZE`, `insert N SIZE`, `scan N LENGTH`, \
                         `modify N SIZE` or `delete N`";
         let wrong = |got| TraceError::Line { line: self.line, expected, got };
@@ -96,9 +151,9 @@ pub struct TraceWriter<W> {
 }
 
 impl<W: Write> TraceWriter<W> {
-    /// Writes the header.
-    pub fn new(mut into: W) -> io::Result<Self> {
-        writeln!(into, "{HEADER}")?;
+    /// Writes the header, and how keys lie.
+    pub fn new(mut into: W, order: KeyOrder) -> io::Result<Self> {
+        writeln!(into, "{HEADER}\nkeys {}", order.name())?;
         Ok(Self { into })
     }
 
@@ -118,10 +173,14 @@ impl<W: Write> TraceWriter<W> {
         }
     }
 
-    /// Hands on what is buffered; returns what was written to.
-    pub fn finish(mut self) -> io::Result<W> {
-        self.into.flush()?;
-        Ok(self.into)
+    /// Hands on what is buffered.
+    pub fn flush(&mut self) -> io::Result<()> {
+        self.into.flush()
+    }
+
+    /// What it was written to.
+    pub fn into_inner(self) -> W {
+        self.into
     }
 }
 
@@ -149,16 +208,26 @@ mod tests {
             })
             .collect();
         written.push(Operation::Delete(u64::MAX));
-        let mut writer = TraceWriter::new(Vec::new()).unwrap();
+        let mut writer = TraceWriter::new(Vec::new(), KeyOrder::Hashed).unwrap();
         written.iter().for_each(|operation| writer.write(*operation).unwrap());
-        let text = writer.finish().unwrap();
+        let text = writer.into_inner();
         assert_eq!(read(std::str::from_utf8(&text).unwrap()).unwrap(), written);
+        let sum = Trace::new(text.as_slice()).unwrap().summary().unwrap();
+        assert_eq!((sum.order, sum.operations), (KeyOrder::Hashed, written.len() as u64));
+        let sizes = || written.iter().filter_map(|operation| operation.value_size());
+        assert_eq!(
+            (sum.writes, sum.value_size_max),
+            (sizes().count() as u64, sizes().max().unwrap())
+        );
+        assert_eq!(sum.value_bytes, sizes().map(u64::from).sum::<u64>());
     }
 
     #[test]
     fn comments_and_empty_lines_are_passed_over() {
         let text = "# of Tuesday\n\nterrace-trace 1\nread 7\n# a pause\n\ndelete 8\n";
         assert_eq!(read(text).unwrap(), [Operation::Read(7), Operation::Delete(8)]);
+        assert_eq!(Trace::new(text.as_bytes()).unwrap().order(), KeyOrder::Numbered);
+        assert_eq!(read("terrace-trace 1\n").unwrap(), []);
     }
 
     #[test]
@@ -171,6 +240,8 @@ mod tests {
             ("terrace-trace 1\nscan 1 -1\n", 2),
             ("terrace-trace 1\nupdate 1 99999999999\n", 2),
             ("terrace-trace 1\ntouch 1\n", 2),
+            ("terrace-trace 1\n# how\nkeys sorted\n", 3),
+            ("terrace-trace 1\nread 1\nkeys hashed\n", 3),
         ] {
             let error = read(text).unwrap_err();
             assert!(matches!(error, TraceError::Line { line: at, .. } if at == line), "{error}");

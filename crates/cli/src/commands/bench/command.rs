@@ -1,15 +1,17 @@
-//! The arguments of a measurement, and its mixes in their order.
+//! The arguments of a measurement, and its work in its order.
 
 use std::path::PathBuf;
 
-use terrace::{KEY_BYTES_MAX, Options};
+use terrace::Options;
 use terrace_env::ByteCount;
-use terrace_lab::bench::{self, Mix, Place, Plan, Reference, Size};
-use terrace_lab::workload::{KEY_SIZE_MIN, VALUE_SIZE_MAX, VALUE_SIZE_MIN};
+use terrace_lab::bench::{self, Mix, Place, Plan, Reference, Size, Work};
+use terrace_lab::workload::{Chooser, Preset, RECORDS_MAX, Sizes};
 
 use super::conditions::{Compress, Conditions, Medium};
+use super::files::{self, Replay};
 use super::load::Load;
 use super::report::{Report, Run};
+use super::sizes;
 use crate::commands::under::Under;
 use crate::failure::{Failure, Kind};
 use crate::output::Output;
@@ -17,6 +19,8 @@ use crate::progress::Progress;
 
 /// Reads of a mix that suffice for its figures, however many entries there are.
 const READS: u64 = 1_000_000;
+/// More clients than this are a slip of the hand.
+const CLIENTS_MAX: u64 = 1_000;
 
 /// Measure what operations cost on this machine; every value that is read is verified.
 #[derive(clap::Args)]
@@ -24,10 +28,12 @@ const READS: u64 = 1_000_000;
 pub(crate) struct Bench {
     #[command(subcommand)]
     other: Option<Other>,
-    /// What to measure, in this order [default: all]: fillseq, fillrandom, overwrite, readrandom,
-    /// readmissing, readseq, seekrandom, readwhilewriting, deleterandom, fillrandom2, fillsync
-    #[arg(value_name = "MIX")]
-    mixes: Vec<Mix>,
+    /// What to measure, in this order [default: all mixes]: mixes fillseq, filluniquerandom,
+    /// overwrite, readrandom, readmissing, readseq, seekrandom, readwhilewriting, deleterandom,
+    /// filluniquerandom2, fillsync; workloads fillrandom, updaterandom, readrandomwriterandom,
+    /// ycsb-load, ycsb-a to ycsb-f
+    #[arg(value_name = "WORK")]
+    work: Vec<Work>,
     /// What the store is on
     #[arg(long, value_enum, default_value_t = Medium::Memory)]
     on: Medium,
@@ -38,18 +44,42 @@ pub(crate) struct Bench {
     /// and print what they took beside: 5 million values of 128 bytes, 1.5 million of 1 KiB
     #[arg(long, conflicts_with_all = [
         "count", "key_size", "value_size", "reads", "seeks", "memtable_size", "memory",
-        "compression",
+        "compression", "operations", "clients", "chooser", "record", "replay", "histogram",
     ])]
     reference: bool,
-    /// Entries in a filled store
-    #[arg(long, value_name = "ENTRIES", default_value_t = 1_000_000)]
+    /// Entries in a filled store: YCSB's records
+    #[arg(long, visible_alias = "records", value_name = "ENTRIES", default_value_t = 1_000_000)]
     count: u64,
-    /// Size of a key
-    #[arg(long, value_name = "SIZE", default_value = "16")]
-    key_size: ByteCount,
-    /// Size of a value
-    #[arg(long, value_name = "SIZE", default_value = "128")]
-    value_size: ByteCount,
+    /// Size of a key; or LEAST-MOST for sizes in between, LEAST-MOST/SHAPE for Pareto's
+    /// distribution, in bytes
+    #[arg(long, value_name = "SIZES", default_value = "16", value_parser = sizes::parse)]
+    key_size: Sizes,
+    /// Size of a value, or a distribution of sizes
+    #[arg(
+        long, visible_alias = "sizes", value_name = "SIZES", default_value = "128",
+        value_parser = sizes::parse
+    )]
+    value_size: Sizes,
+    /// Operations of a workload that does not fill a store [default: as many as entries, up to a
+    /// million]
+    #[arg(long)]
+    operations: Option<u64>,
+    /// Clients that carry a workload or a trace out together [default: 1]
+    #[arg(long)]
+    clients: Option<usize>,
+    /// How a workload chooses records, instead of its own way: sequential, shuffled, uniform,
+    /// zipfian, latest, hotspot
+    #[arg(long)]
+    chooser: Option<Chooser>,
+    /// Write what the clients of workloads do to this file, as a trace
+    #[arg(long, value_name = "FILE", conflicts_with = "replay")]
+    record: Option<PathBuf>,
+    /// Carry this trace out, after the WORK if there is any
+    #[arg(long, value_name = "FILE", conflicts_with = "chooser")]
+    replay: Option<PathBuf>,
+    /// Write how long operations took to this file, as percentile distributions
+    #[arg(long, value_name = "FILE")]
+    histogram: Option<PathBuf>,
     /// Point reads of a mix [default: as many as entries, up to a million]
     #[arg(long)]
     reads: Option<u64>,
@@ -93,8 +123,8 @@ impl Bench {
             return load.run(output);
         }
         let mut runs = Vec::new();
-        for size in self.sizes()? {
-            let run = self.measure(self.plan(size))?;
+        for plan in self.plans()? {
+            let run = self.measure(plan)?;
             output.line(&run)?;
             runs.push(run);
         }
@@ -102,32 +132,96 @@ impl Bench {
     }
 
     fn measure(&self, plan: Plan) -> Result<Run, Failure> {
-        let mixes = if self.mixes.is_empty() { &Mix::ALL[..] } else { &self.mixes };
+        let work = self.work()?;
         let conditions = self.conditions(&plan);
+        let replay = self.replay.as_deref().map(Replay::open).transpose()?;
+        // Made before anything is measured: a path that cannot be is told at once.
+        let mut histogram = match &self.histogram {
+            Some(path) => Some((path, files::create(path)?)),
+            None => None,
+        };
         let mut series = bench::Bench::new(plan, self.place());
-        let mut measurements = Vec::new();
-        for mix in mixes {
-            // A mix may have another before it, that fills the store.
-            let mut bar: Option<(Mix, Progress)> = None;
-            measurements.push(series.run(*mix, &mut |mix, done, total| {
-                let shown = bar.take().filter(|(shown, _)| *shown == mix);
-                let (_, progress) =
-                    bar.insert(shown.unwrap_or_else(|| (mix, Progress::pieces(mix.name(), total))));
-                progress.reach(done);
-            })?);
+        if let Some(path) = &self.record {
+            series = series.recording(files::create(path)?);
         }
+        // A mix may have another before it, that fills the store.
+        let mut bar: Option<(Work, Progress)> = None;
+        let mut watch = |work: Work, done, total| {
+            let shown = bar.take().filter(|(shown, _)| *shown == work);
+            let (_, progress) =
+                bar.insert(shown.unwrap_or_else(|| (work, Progress::pieces(work.name(), total))));
+            progress.reach(done);
+        };
+        let mut measurements = Vec::new();
+        for work in work {
+            measurements.push(match work {
+                Work::Mix(mix) => series.run(mix, &mut watch)?,
+                Work::Preset(preset) => series.generate(preset, &mut watch)?,
+                Work::Trace => unreachable!("no work has this name"),
+            });
+        }
+        if let Some(Replay { trace, summary }) = replay {
+            measurements.push(series.replay(trace, &summary, &mut watch)?);
+        }
+        drop(bar);
         let peak_memory = series.peak_memory();
+        let generated = measurements.iter().any(|measurement| measurement.played.is_some());
+        let contents = if generated { series.contents()? } else { None };
         series.finish()?;
-        Ok(Run { conditions, measurements, peak_memory })
+        if let Some((path, into)) = &mut histogram {
+            files::write_histograms(path, into, &measurements)?;
+        }
+        Ok(Run { conditions, measurements, contents, peak_memory })
+    }
+
+    /// What to carry out. Where something is said about clients and what they do, a name means the
+    /// workload of the generator, also where there is a mix of this name.
+    fn work(&self) -> Result<Vec<Work>, Failure> {
+        let nothing = self.work.is_empty() && self.replay.is_none();
+        let generator = [
+            (self.operations.is_some(), "operations"),
+            (self.clients.is_some() && self.replay.is_none(), "clients"),
+            (self.chooser.is_some(), "chooser"),
+            (self.record.is_some(), "record"),
+        ];
+        let Some((_, option)) = generator.into_iter().find(|(given, _)| *given) else {
+            let all = || Mix::ALL.map(Work::Mix).to_vec();
+            return Ok(if nothing { all() } else { self.work.clone() });
+        };
+        let usage = |message: String| Failure::new(Kind::Usage, message);
+        let names = || Preset::ALL.map(Preset::name).join(", ");
+        if nothing {
+            let names = names();
+            return Err(usage(format!("--{option}: expected a workload: one of {names}")));
+        }
+        let to_preset = |work: &Work| {
+            let preset = work.preset().map(Work::Preset);
+            preset.ok_or_else(|| {
+                let names = names();
+                usage(format!("--{option}: expected workloads, of {names}; found `{work}`"))
+            })
+        };
+        let work: Vec<Work> = self.work.iter().map(to_preset).collect::<Result<_, _>>()?;
+        let order = |work: &Work| work.preset().map(Preset::key_order);
+        let another = work
+            .iter()
+            .skip(1)
+            .find(|one| one.begins_empty() || order(one) != work.first().and_then(order));
+        match another.filter(|_| self.record.is_some()) {
+            Some(one) => Err(usage(format!(
+                "--record: expected workloads on one store, found `{one}`, which begins another"
+            ))),
+            None => Ok(work),
+        }
     }
 
     fn conditions(&self, plan: &Plan) -> Conditions {
-        let Size { entries, key_size, value_size } = plan.size;
         Conditions {
             on: self.on,
-            count: entries,
-            key_size: ByteCount(key_size as u64),
-            value_size: ByteCount(value_size as u64),
+            count: plan.entries,
+            key_size: plan.keys,
+            value_size: plan.values,
+            clients: plan.clients,
             seed: self.seed,
             memtable_size: self.memtable_size,
             memory: self.memory,
@@ -137,23 +231,33 @@ impl Bench {
         }
     }
 
-    /// The sizes to measure at, one after the other.
-    fn sizes(&self) -> Result<Vec<Size>, Failure> {
+    /// What to measure, one after the other.
+    fn plans(&self) -> Result<Vec<Plan>, Failure> {
         if self.reference {
-            return Ok(Reference::SIZES.to_vec());
+            let plan = |Size { entries, key_size, value_size }: Size| {
+                let constant = |size: usize| Sizes::Constant(size as u32);
+                self.plan(entries, constant(key_size), constant(value_size))
+            };
+            return Ok(Reference::SIZES.into_iter().map(plan).collect());
         }
-        let entries = within("count", self.count, 1, u64::from(u32::MAX))?;
-        let (key_size, value_size) = (key_size(self.key_size)?, value_size(self.value_size)?);
-        Ok(vec![Size { entries, key_size, value_size }])
+        let entries = within("count", self.count, 1, RECORDS_MAX / 2)?;
+        within("clients", self.clients.unwrap_or(1) as u64, 1, CLIENTS_MAX)?;
+        let (keys, values) = (sizes::of_keys(self.key_size)?, sizes::of_values(self.value_size)?);
+        Ok(vec![self.plan(entries, keys, values)])
     }
 
-    fn plan(&self, size: Size) -> Plan {
-        let reads = self.reads.unwrap_or(size.entries.min(READS));
+    fn plan(&self, entries: u64, keys: Sizes, values: Sizes) -> Plan {
+        let reads = self.reads.unwrap_or(entries.min(READS));
         Plan {
-            size,
+            entries,
+            keys,
+            values,
             reads,
             seeks: self.seeks.unwrap_or(reads.div_ceil(20)),
             syncs: self.syncs,
+            operations: self.operations.unwrap_or(entries.min(READS)),
+            clients: self.clients.unwrap_or(1),
+            chooser: self.chooser.clone(),
             seed: self.seed,
             options: Options {
                 memtable_size: self.memtable_size,
@@ -176,19 +280,7 @@ impl Bench {
     }
 }
 
-/// A size that keys can have.
-pub(super) fn key_size(size: ByteCount) -> Result<usize, Failure> {
-    let (min, max) = (KEY_SIZE_MIN as u64, KEY_BYTES_MAX as u64);
-    Ok(within("key size", size.0, min, max)? as usize)
-}
-
-/// A size that values can have.
-pub(super) fn value_size(size: ByteCount) -> Result<usize, Failure> {
-    let (min, max) = (VALUE_SIZE_MIN as u64, VALUE_SIZE_MAX as u64);
-    Ok(within("value size", size.0, min, max)? as usize)
-}
-
-fn within(what: &str, got: u64, least: u64, most: u64) -> Result<u64, Failure> {
+pub(super) fn within(what: &str, got: u64, least: u64, most: u64) -> Result<u64, Failure> {
     if (least..=most).contains(&got) {
         return Ok(got);
     }

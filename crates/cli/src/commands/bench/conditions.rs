@@ -4,6 +4,9 @@ use clap::ValueEnum;
 use serde::Serialize;
 use terrace::{Compression, LevelCompression};
 use terrace_env::ByteCount;
+use terrace_lab::workload::Sizes;
+
+use super::sizes;
 
 /// What the store is on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize)]
@@ -36,8 +39,11 @@ pub(super) enum Compress {
 pub(super) struct Conditions {
     pub(super) on: Medium,
     pub(super) count: u64,
-    pub(super) key_size: ByteCount,
-    pub(super) value_size: ByteCount,
+    #[serde(serialize_with = "sizes::serialize")]
+    pub(super) key_size: Sizes,
+    #[serde(serialize_with = "sizes::serialize")]
+    pub(super) value_size: Sizes,
+    pub(super) clients: usize,
     pub(super) seed: u64,
     pub(super) memtable_size: ByteCount,
     pub(super) memory: ByteCount,

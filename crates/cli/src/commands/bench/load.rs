@@ -11,9 +11,11 @@ use terrace::Options;
 use terrace_env::ByteCount;
 use terrace_env::random::Random;
 use terrace_lab::bench::{self, Loaded, Phase, Size};
+use terrace_lab::workload::Sizes;
 use terrace_zone::{Device, Emulator, Geometry};
 
-use super::command::{key_size, value_size};
+use super::sizes;
+use crate::commands::under::Under;
 use crate::failure::{Failure, Kind};
 use crate::output::Output;
 use crate::progress::Progress;
@@ -43,6 +45,8 @@ pub(crate) struct Load {
     /// The seed of values and order
     #[arg(long, default_value_t = 1)]
     seed: u64,
+    #[command(flatten)]
+    under: Under,
 }
 
 /// What was loaded, and what came of it.
@@ -53,6 +57,7 @@ struct Report {
     key_size: ByteCount,
     value_size: ByteCount,
     seed: u64,
+    system: String,
     debug_assertions: bool,
     #[serde(flatten)]
     loaded: Loaded,
@@ -64,7 +69,10 @@ impl Load {
         let load = bench::Load {
             size: self.size()?,
             seed: self.seed,
-            options: Options::fitting(drive.geometry().capacity()),
+            options: Options {
+                system: self.under.system,
+                ..Options::fitting(drive.geometry().capacity())
+            },
         };
         let mut bar: Option<(Phase, Progress)> = None;
         let loaded = load.run(&drive, &mut |phase, done, total| {
@@ -79,6 +87,7 @@ impl Load {
             key_size: self.key_size,
             value_size: self.value_size,
             seed: self.seed,
+            system: self.under.system.unwrap_or_default().to_string(),
             debug_assertions: cfg!(debug_assertions),
             loaded,
         };
@@ -86,7 +95,9 @@ impl Load {
     }
 
     fn size(&self) -> Result<Size, Failure> {
-        let (key_size, value_size) = (key_size(self.key_size)?, value_size(self.value_size)?);
+        let one = |size: ByteCount| Sizes::Constant(u32::try_from(size.0).unwrap_or(u32::MAX));
+        let key_size = sizes::of_keys(one(self.key_size))?.max() as usize;
+        let value_size = sizes::of_values(one(self.value_size))?.max() as usize;
         let entries = self.bytes.0 / (key_size + value_size) as u64;
         Ok(Size { entries, key_size, value_size })
     }
@@ -115,12 +126,12 @@ fn begin(phase: Phase, total: u64) -> Progress {
 
 impl Display for Report {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let Self { drive, zone_size, key_size, value_size, loaded, .. } = self;
+        let Self { drive, zone_size, key_size, value_size, system, loaded, .. } = self;
         let whole = |seconds: f64| HumanDuration(Duration::from_secs_f64(seconds));
         writeln!(
             f,
             "{} entries, {}, keys {key_size}, values {value_size}, onto a drive of {drive} in \
-             zones of {zone_size}\n",
+             zones of {zone_size}, under {system}\n",
             HumanCount(loaded.entries),
             loaded.bytes,
         )?;

@@ -6,9 +6,10 @@ use comfy_table::{CellAlignment, Table, presets};
 use indicatif::HumanCount;
 use serde::Serialize;
 use terrace_env::ByteCount;
-use terrace_lab::bench::{Latency, Measurement, Reference};
+use terrace_lab::bench::{Contents, KindMeasurement, Latency, Measurement, Played, Reference};
 
 use super::conditions::Conditions;
+use super::sizes;
 
 /// What was measured, size by size.
 #[derive(Serialize)]
@@ -21,6 +22,8 @@ pub(super) struct Report {
 pub(super) struct Run {
     pub(super) conditions: Conditions,
     pub(super) measurements: Vec<Measurement>,
+    /// What the store holds in the end, of workloads and traces.
+    pub(super) contents: Option<Contents>,
     /// The most memory that the process held, where the system says; a drive in memory is part of
     /// it.
     pub(super) peak_memory: Option<ByteCount>,
@@ -28,6 +31,7 @@ pub(super) struct Run {
 
 const HEADER: [&str; 8] =
     ["work", "cpu us/op", "ops/s", "p50 us", "p99 us", "p99.9 us", "max us", "seconds"];
+const KINDS_HEADER: [&str; 6] = ["operation", "count", "p50 us", "p99 us", "p99.9 us", "max us"];
 const REFERENCE_HEADER: [&str; 6] =
     ["processor us/op", "Terrace", "RocksDB", "ratio", "fjall", "LevelDB"];
 
@@ -37,9 +41,11 @@ impl Display for Run {
             &self.conditions;
         writeln!(
             f,
-            "{} entries, keys {key_size}, values {value_size}; {}, memtable {memtable_size}, \
-             memory {memory}, compression {:?}; on {on:?}\n",
+            "{} entries, keys {}, values {}; {}, memtable {memtable_size}, memory {memory}, \
+             compression {:?}; on {on:?}\n",
             HumanCount(*count),
+            sizes::describe(*key_size),
+            sizes::describe(*value_size),
             self.conditions.system,
             self.conditions.compression
         )?;
@@ -48,8 +54,10 @@ impl Display for Run {
             rows(&mut table, measurement);
         }
         writeln!(f, "{table}\n")?;
+        self.write_kinds(f)?;
         self.write_reference(f)?;
         self.write_amplification(f)?;
+        self.write_contents(f)?;
         self.write_memory(f)?;
         match self.peak_memory {
             Some(peak) => writeln!(f, "peak memory of the process {peak}"),
@@ -59,6 +67,44 @@ impl Display for Run {
 }
 
 impl Run {
+    /// What clients did, by kind of operation.
+    fn write_kinds(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let mut table = begin(&KINDS_HEADER);
+        for measurement in &self.measurements {
+            let Some(played) = &measurement.played else { continue };
+            for KindMeasurement { kind, operations, latency } in &played.kinds {
+                let work = format!("{} {kind}", measurement.mix);
+                let mut row = vec![work, HumanCount(*operations).to_string()];
+                row.extend(latencies(Some(*latency)));
+                table.add_row(row);
+            }
+        }
+        if table.row_count() == 0 {
+            return Ok(());
+        }
+        writeln!(f, "{table}\n")?;
+        for measurement in &self.measurements {
+            let Some(played) = &measurement.played else { continue };
+            let (work, Played { clients, written, read, .. }) = (measurement.mix, played);
+            let (misses, scanned) = (HumanCount(played.misses), HumanCount(played.scanned));
+            writeln!(
+                f,
+                "{work}: by {clients} clients, {written} written, {read} read; {misses} reads \
+                 found nothing, scans went over {scanned} records"
+            )?;
+        }
+        writeln!(f)
+    }
+
+    fn write_contents(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let Some(Contents { records, bytes, checksum }) = self.contents else { return Ok(()) };
+        let records = HumanCount(records);
+        writeln!(
+            f,
+            "in the end {records} records of {bytes}, all verified, checksum {checksum:08x}"
+        )
+    }
+
     /// What others take for the same work, where that is known.
     fn write_reference(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let mut table = begin(&REFERENCE_HEADER);
@@ -162,7 +208,8 @@ fn figure(value: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use terrace_lab::bench::Mix;
+    use terrace_lab::bench::{Mix, Work};
+    use terrace_lab::workload::Sizes;
 
     use super::*;
     use crate::commands::bench::conditions::{Compress, Medium};
@@ -172,8 +219,9 @@ mod tests {
         let conditions = Conditions {
             on: Medium::Memory,
             count: 1000,
-            key_size: ByteCount(16),
-            value_size: ByteCount(128),
+            key_size: Sizes::Constant(16),
+            value_size: Sizes::Constant(128),
+            clients: 1,
             seed: 1,
             memtable_size: ByteCount::mib(64),
             memory: ByteCount::mib(512),
@@ -182,7 +230,7 @@ mod tests {
             debug_assertions: false,
         };
         let measurement = Measurement {
-            mix: Mix::ReadRandom,
+            mix: Work::Mix(Mix::ReadRandom),
             operations: 1000,
             writes_beside: None,
             seconds: 1.0,
@@ -190,10 +238,12 @@ mod tests {
             processor_micros: 4.5,
             reference,
             latency: None,
+            histograms: Vec::new(),
+            played: None,
             settled: None,
             memory: MemoryStats::default(),
         };
-        Run { conditions, measurements: vec![measurement], peak_memory: None }
+        Run { conditions, measurements: vec![measurement], contents: None, peak_memory: None }
     }
 
     #[test]
