@@ -3,6 +3,8 @@
 //! each as an instalment: outputs in, inputs trimmed. The tree is legal after each of them, and the
 //! decider's state moves with the last.
 //!
+//! Where the decider wants what is written to lie in key order, one slice follows the other.
+//!
 //! Where space is short for a slice, those before it are finished first. Where it is still short,
 //! the slice gets what can be set aside, and ends the merge where that is used up: the decider then
 //! chooses anew, out of a tree with more space. A slice that was estimated too small ends the same
@@ -84,11 +86,12 @@ impl Shared {
         merge: Merge,
         state: Vec<u8>,
     ) -> Result<Option<ByteCount>, Error> {
-        let job = MergeJob::new(&version, merge, self.workers)?;
+        let workers = if self.decider.writes_in_order() { 1 } else { self.workers };
+        let job = MergeJob::new(&version, merge, workers)?;
         // What is trimmed must come free.
         drop(version);
         let mut progress = Progress::default();
-        let whole = if self.workers > 1 && job.slices.len() > 1 {
+        let whole = if workers > 1 && job.slices.len() > 1 {
             let whole = self.merge_at_once(&job, &mut progress, &state);
             self.clear_slices();
             whole?

@@ -63,6 +63,13 @@ pub trait Compaction: Send + Sync + Debug {
     /// The next plan on the way to where all keys of `span` are in one run; `None` when they are.
     fn push_down(&self, tree: &TreeView, state: &[u8], span: &Span) -> Option<Choice>;
 
+    /// Whether what a merge writes has to lie in key order, also across tables. A merge is then
+    /// written by one worker, and its tables follow each other in a zone; otherwise several write
+    /// at once, each to a zone of its own.
+    fn writes_in_order(&self) -> bool {
+        false
+    }
+
     /// How far the tree is behind.
     fn pressure(&self, tree: &TreeView) -> Pressure;
 }

@@ -97,7 +97,7 @@ impl Leveled {
     }
 
     /// The last level: a tree may have been made deeper by another decider.
-    fn last(&self, tree: &TreeView) -> usize {
+    pub(crate) fn last(&self, tree: &TreeView) -> usize {
         self.options.levels.max(tree.levels.len()) - 1
     }
 
@@ -114,7 +114,7 @@ impl Leveled {
     }
 
     /// The level that is furthest above its target.
-    fn fullest(&self, tree: &TreeView) -> Option<usize> {
+    pub(crate) fn fullest(&self, tree: &TreeView) -> Option<usize> {
         let mut best = None;
         for (level, score) in (0..self.last(tree)).map(|level| (level, self.score(tree, level))) {
             if score >= 1.0 && best.is_none_or(|(_, highest)| score > highest) {
@@ -150,12 +150,10 @@ impl Leveled {
     /// Step 2 for the other levels.
     fn round_robin(&self, tree: &TreeView, state: &Pointers, level: usize) -> Option<Choice> {
         let segments = &tree.runs(level).first()?.segments;
-        let pointer = &state.0[level];
-        let at = segments.partition_point(|segment| segment.span.start[..] < pointer[..]);
+        let pointer = state.of(level);
+        let at = segments.partition_point(|segment| &segment.span.start[..] < pointer);
         let seed = segments.get(at).or(segments.first())?;
-        let mut moved = state.clone();
-        moved.0[level] = seed.span.end.to_vec();
-        Some(self.segment_down(tree, level, seed, &moved))
+        Some(self.segment_down(tree, level, seed, &state.moved(level, &seed.span.end)))
     }
 
     /// One segment of a level's only run into the next level.
@@ -234,8 +232,8 @@ impl Leveled {
         Choice { plan: Plan::Merge(Merge { inputs, routes, moves: Vec::new() }), state }
     }
 
-    /// Step 4.
-    fn cut(&self, tree: &TreeView, level: usize, hull: &Span) -> Cut {
+    /// Step 4: where outputs for `level` within `hull` end.
+    pub(crate) fn cut(&self, tree: &TreeView, level: usize, hull: &Span) -> Cut {
         let runs = tree.runs(level + 1).iter();
         let mut obstacles: Vec<Obstacle> = runs
             .flat_map(|run| run.overlapping(hull))
@@ -261,6 +259,32 @@ impl Leveled {
         })
     }
 
+    /// The pointers of a tree's levels.
+    pub(crate) fn pointers(&self, tree: &TreeView, state: &[u8]) -> Pointers {
+        Pointers::decode(state, self.last(tree) + 1)
+    }
+
+    /// What is due, where `turn` says what a level that is too large sends down.
+    pub(crate) fn pick_with(
+        &self,
+        tree: &TreeView,
+        state: &Pointers,
+        urgency: Urgency,
+        turn: impl Fn(usize) -> Option<Choice>,
+    ) -> Option<Choice> {
+        let due = self.drain(tree, state).or_else(|| match self.fullest(tree)? {
+            0 => self.level0_oldest(tree, state),
+            level => turn(level),
+        });
+        match urgency {
+            Urgency::Shape => due.or_else(|| self.tombstones_down(tree, state, 2)),
+            Urgency::Space => due
+                .or_else(|| self.tombstones_down(tree, state, u64::MAX))
+                .or_else(|| self.level0_oldest(tree, state))
+                .or_else(|| self.covering(tree, state, None)),
+        }
+    }
+
     fn level0_oldest(&self, tree: &TreeView, state: &Pointers) -> Option<Choice> {
         self.level0(tree, state, tree.runs(0).len().checked_sub(1)?)
     }
@@ -282,22 +306,12 @@ impl Compaction for Leveled {
     }
 
     fn pick(&self, tree: &TreeView, state: &[u8], urgency: Urgency) -> Option<Choice> {
-        let state = Pointers::decode(state, self.last(tree) + 1);
-        let due = self.drain(tree, &state).or_else(|| match self.fullest(tree)? {
-            0 => self.level0_oldest(tree, &state),
-            level => self.round_robin(tree, &state, level),
-        });
-        match urgency {
-            Urgency::Shape => due.or_else(|| self.tombstones_down(tree, &state, 2)),
-            Urgency::Space => due
-                .or_else(|| self.tombstones_down(tree, &state, u64::MAX))
-                .or_else(|| self.level0_oldest(tree, &state))
-                .or_else(|| self.covering(tree, &state, None)),
-        }
+        let state = self.pointers(tree, state);
+        self.pick_with(tree, &state, urgency, |level| self.round_robin(tree, &state, level))
     }
 
     fn push_down(&self, tree: &TreeView, state: &[u8], span: &Span) -> Option<Choice> {
-        let state = Pointers::decode(state, self.last(tree) + 1);
+        let state = self.pointers(tree, state);
         if let Some(choice) = self.drain(tree, &state) {
             return Some(choice);
         }
@@ -323,15 +337,27 @@ impl Compaction for Leveled {
     }
 }
 
-fn part(segment: &SegmentView) -> Part {
+pub(crate) fn part(segment: &SegmentView) -> Part {
     Part { file: segment.file, span: segment.span.clone() }
 }
 
 /// Where each level's turn is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Pointers(Vec<Vec<u8>>);
+pub(crate) struct Pointers(Vec<Vec<u8>>);
 
 impl Pointers {
+    /// Where a level's turn is; empty: at its beginning.
+    pub(crate) fn of(&self, level: usize) -> &[u8] {
+        self.0.get(level).map_or(&[], Vec::as_slice)
+    }
+
+    /// The same, with a level's turn elsewhere.
+    pub(crate) fn moved(&self, level: usize, to: &[u8]) -> Self {
+        let mut moved = self.clone();
+        moved.0[level] = to.to_vec();
+        moved
+    }
+
     /// State that is not understood is no state: the turn begins anew.
     fn decode(bytes: &[u8], levels: usize) -> Self {
         let mut pointers = Self::try_decode(bytes).unwrap_or_default();
@@ -350,7 +376,7 @@ impl Pointers {
         (0..count).map(pointer).collect()
     }
 
-    fn encode(&self) -> Vec<u8> {
+    pub(crate) fn encode(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
         bytes.put_u8(STATE_VERSION);
         bytes.put_u8(self.0.len() as u8);

@@ -4,17 +4,21 @@
 //! | question | trait | deciders |
 //! |---|---|---|
 //! | where does a file's next stretch go | [`Placement`] | [`LogStructured`], [`LevelSeparated`] |
-//! | | | [`WholeZones`] |
+//! | | | [`WholeZones`], [`ByLifetime`] |
 //! | which zone is emptied next, and where to | [`Reclaim`] | [`Greedy`], [`CostBenefit`] |
+//! | | | [`LastResort`] |
 //! | which tables are merged, and where to | [`Compaction`] | [`Leveled`], [`Tiered`] |
+//! | | | [`Sweep`] |
 //!
 //! A [`System`] is a row of such deciders and of their figures.
 //!
 //! policy does not know I/O, bytes on a medium, threads or the clock.
 
+mod by_lifetime;
 mod compaction;
 mod cost_benefit;
 mod greedy;
+mod last_resort;
 mod legality;
 mod level_separated;
 mod leveled;
@@ -22,15 +26,18 @@ mod log_structured;
 mod placement;
 mod plan;
 mod reclaim;
+mod sweep;
 mod systems;
 mod tiered;
 mod tree;
 mod whole_zones;
 mod zones;
 
+pub use by_lifetime::ByLifetime;
 pub use compaction::{Choice, Compaction, Pressure, Urgency};
 pub use cost_benefit::CostBenefit;
 pub use greedy::Greedy;
+pub use last_resort::LastResort;
 pub use legality::Illegal;
 pub use level_separated::LevelSeparated;
 pub use leveled::{LEVEL_STREAM_FIRST, Leveled, LeveledOptions};
@@ -40,6 +47,7 @@ pub use plan::{Cut, Input, Merge, Move, Obstacle, Part, Place, Plan, Route};
 pub use reclaim::{
     CandidateZone, RECLAIM_STREAM, Reclaim, ReclaimChoice, ReclaimView, Room, Sight,
 };
+pub use sweep::{Sweep, SweepOptions, TAIL_STREAM};
 pub use systems::{ParseSystemError, Row, StoreShape, System};
 pub use terrace_env::ByteCount;
 pub use tiered::{Tiered, TieredOptions};

@@ -23,6 +23,14 @@ pub(super) struct Figure {
 pub(super) const LEVELED: &[Figure] =
     &[FACTOR, FREE_MIN, GAIN_MIN, LEVEL0_RUNS, LEVEL1_SIZE, TABLE_SIZE];
 
+/// See [`System::extra_tables`].
+pub(super) const EXTRA_TABLES: Figure = Figure {
+    name: "extra_tables",
+    expected: "a number from 0 to 100",
+    set: |system, text| number(text, 0..=100).map(|n| system.extra_tables = n),
+    get: |system| differs(system, |s| s.extra_tables),
+};
+
 /// See [`System::factor`].
 pub(super) const FACTOR: Figure = Figure {
     name: "factor",
@@ -45,6 +53,14 @@ pub(super) const GAIN_MIN: Figure = Figure {
     expected: "a number of percent from 1 to 100",
     set: |system, text| number(text, 1..=100).map(|n| system.gain_min = n as u8),
     get: |system| differs(system, |s| s.gain_min),
+};
+
+/// See [`System::in_order`].
+pub(super) const IN_ORDER: Figure = Figure {
+    name: "in_order",
+    expected: "on or off",
+    set: |system, text| switch(text).map(|on| system.in_order = on),
+    get: |system| differs(system, |s| if s.in_order { "on" } else { "off" }),
 };
 
 /// See [`System::level0_runs`].
@@ -78,6 +94,22 @@ pub(super) const TIER_RUNS: Figure = Figure {
     set: |system, text| number(text, 2..=100).map(|n| system.tier_runs = n),
     get: |system| differs(system, |s| s.tier_runs),
 };
+
+/// See [`System::tzone`].
+pub(super) const TZONE: Figure = Figure {
+    name: "tzone",
+    expected: "on or off",
+    set: |system, text| switch(text).map(|on| system.tzone = on),
+    get: |system| differs(system, |s| if s.tzone { "on" } else { "off" }),
+};
+
+fn switch(text: &str) -> Option<bool> {
+    match text {
+        "on" => Some(true),
+        "off" => Some(false),
+        _ => None,
+    }
+}
 
 fn number(text: &str, range: std::ops::RangeInclusive<u16>) -> Option<u16> {
     text.parse().ok().filter(|number| range.contains(number))

@@ -8,6 +8,7 @@ mod level_separated;
 mod leveldb;
 mod leveldb_cost_benefit;
 mod leveldb_greedy;
+mod lifetime;
 mod parts;
 mod shape;
 mod system;

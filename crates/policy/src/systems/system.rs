@@ -5,8 +5,8 @@ use std::sync::Arc;
 use terrace_env::ByteCount;
 
 use super::{
-    RowParts, StoreShape, bluefs, level_separated, leveldb_cost_benefit, leveldb_greedy, text,
-    tiered,
+    RowParts, StoreShape, bluefs, level_separated, leveldb_cost_benefit, leveldb_greedy, lifetime,
+    text, tiered,
 };
 use crate::{Compaction, LeveledOptions, Placement, Reclaim, ZonesSource};
 
@@ -21,6 +21,8 @@ pub enum Row {
     LeveldbCostBenefit,
     /// A zone holds tables of one level, and a collector empties the emptiest.
     LevelSeparated,
+    /// Levels are swept in key order, and zones die whole behind the sweep.
+    Lifetime,
     /// Levels collect runs, and the last one is a single run.
     Tiered,
 }
@@ -68,6 +70,15 @@ pub struct System {
     /// and wait at three times as many in level 0. More: less rewriting, slower reads, and more
     /// space.
     pub tier_runs: u16,
+    /// How many further tables of a level go down together at most, where levels are swept and that
+    /// spares rewriting. More: less is written, in larger compactions.
+    pub extra_tables: u16,
+    /// Whether what the next compaction consumes goes to zones of its own, where levels are swept.
+    /// Without: fewer zones are open, and holes stay in those of the level.
+    pub tzone: bool,
+    /// Whether a merge is written by one worker, where levels are swept, so that a zone holds one
+    /// interval of keys. Without: merges take as many processors as there are, and more zones.
+    pub in_order: bool,
 }
 
 impl Default for System {
@@ -78,11 +89,12 @@ impl Default for System {
 
 impl Row {
     /// All rows.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 6] = [
         Self::Bluefs,
         Self::LeveldbGreedy,
         Self::LeveldbCostBenefit,
         Self::LevelSeparated,
+        Self::Lifetime,
         Self::Tiered,
     ];
 
@@ -93,6 +105,7 @@ impl Row {
             Self::LeveldbGreedy => &leveldb_greedy::PARTS,
             Self::LeveldbCostBenefit => &leveldb_cost_benefit::PARTS,
             Self::LevelSeparated => &level_separated::PARTS,
+            Self::Lifetime => &lifetime::PARTS,
             Self::Tiered => &tiered::PARTS,
         }
     }
@@ -122,6 +135,9 @@ impl System {
             free_min,
             gain_min,
             tier_runs: 4,
+            extra_tables: 1,
+            tzone: true,
+            in_order: true,
         }
     }
 

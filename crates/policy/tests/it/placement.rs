@@ -3,8 +3,8 @@
 use terrace_env::ZoneId;
 use terrace_env::store::{FileKind, PlacementHint, Rank};
 use terrace_policy::{
-    LevelSeparated, LogStructured, PartZone, Placement, PlacementChoice, PlacementRequest,
-    SpaceView, WholeZones,
+    ByLifetime, LevelSeparated, LogStructured, PartZone, Placement, PlacementChoice,
+    PlacementRequest, SpaceView, WholeZones,
 };
 
 use crate::golden::{check, field, number};
@@ -44,6 +44,11 @@ fn level_separated_keeps_a_stream_and_level_together() {
 #[test]
 fn log_structured_puts_tables_of_all_levels_together() {
     check("placement-log-structured", |input| decide(&LogStructured, input));
+}
+
+#[test]
+fn by_lifetime_keeps_what_is_consumed_next_apart() {
+    check("placement-by-lifetime", |input| decide(&ByLifetime, input));
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use terrace_env::ZoneId;
 use terrace_policy::{
-    CandidateZone, Greedy, RECLAIM_STREAM, Reclaim, ReclaimView, Room, Row, System,
+    CandidateZone, Greedy, LastResort, RECLAIM_STREAM, Reclaim, ReclaimView, Room, Row, System,
 };
 
 use crate::golden::{check, number};
@@ -83,6 +83,11 @@ fn collect(policy: &dyn Reclaim, live_percent: &[u64], wanted: bool) -> (usize, 
         assert!(steps <= 10 * live_percent.len(), "the collector spins: {zones:?}");
     }
     (free as usize, copied)
+}
+
+#[test]
+fn the_last_resort_is_for_those_who_wait() {
+    check("reclaim-last-resort", |input| decide(&LastResort, input));
 }
 
 #[test]

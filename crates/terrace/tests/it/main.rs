@@ -5,4 +5,5 @@ mod cuts;
 mod devices;
 mod full;
 mod ingest;
+mod lifetime;
 mod systems;

@@ -55,7 +55,7 @@ fn a_store_remembers_the_system_it_was_opened_under_last() {
         };
         assert_eq!(open(None), System::default());
         for mut system in System::all() {
-            system.free_min = 7;
+            system.table_size = Some(ByteCount::mib(7));
             assert_eq!(open(Some(system)), system);
             assert_eq!(open(None), system);
         }

@@ -102,3 +102,8 @@ fn replay(input: &str) -> String {
 fn a_replayed_load_leaves_the_zones_that_the_systems_are_known_for() {
     check("replay", replay);
 }
+
+#[test]
+fn a_uniform_random_load_has_the_figures_that_the_systems_are_known_for() {
+    check("figures", replay);
+}

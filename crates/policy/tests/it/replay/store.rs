@@ -114,8 +114,8 @@ impl Replay {
     fn take(&mut self, from: Place, part: &Part) -> Option<SegmentView> {
         let runs = &mut self.tree.levels[usize::from(from.level)].runs;
         let run = runs.iter_mut().find(|run| run.id == from.run)?;
-        let holds = |s: &SegmentView| s.file == part.file && s.span.overlaps(&part.span);
-        let at = run.segments.iter().position(holds)?;
+        let at = run.segments.partition_point(|s| s.span.end <= part.span.start);
+        run.segments.get(at).filter(|s| s.file == part.file && s.span.overlaps(&part.span))?;
         let whole = run.segments.remove(at);
         for span in whole.span.without(&part.span).into_iter().rev() {
             let keys = self.zones.keys(whole.file, &span.start, &span.end).len() as u64;
@@ -124,9 +124,8 @@ impl Replay {
         }
         let keys = self.zones.keys(part.file, &part.span.start, &part.span.end).len() as u64;
         let span = part.span.clone();
-        for level in &mut self.tree.levels {
-            level.runs.retain(|run| !run.segments.is_empty());
-        }
+        let runs = &mut self.tree.levels[usize::from(from.level)].runs;
+        runs.retain(|run| !run.segments.is_empty());
         Some(SegmentView { span, size: ByteCount(keys), entries: keys, ..whole })
     }
 
@@ -172,8 +171,9 @@ impl Replay {
             read.extend(self.zones.keys(part.file, &part.span.start, &part.span.end));
         }
         read.sort_unstable();
+        let workers = if self.compaction.writes_in_order() { 1 } else { self.workers };
         let mut start: Key = full_key(0).into();
-        for wave in self.slices(&read, merge).chunks(self.workers) {
+        for wave in slices(&read, merge, workers).chunks(workers) {
             // The first table of each slice, then the second of each, and so on.
             let outputs: Vec<_> = wave.iter().map(|keys| cut(keys, &merge.routes)).collect();
             let last = wave.last().and_then(|keys| keys.last()).expect("a slice of some keys");
@@ -205,30 +205,10 @@ impl Replay {
         }
     }
 
-    /// The keys of each slice.
-    fn slices(&self, read: &[u32], merge: &Merge) -> Vec<Vec<u32>> {
-        let table = merge.routes.iter().map(|route| route.cut.size.0).min().unwrap_or(1) as usize;
-        let (least, most) = SLICE_TABLES;
-        let wanted = read.len().div_ceil(table * most).max(1).next_multiple_of(self.workers);
-        let count = wanted.min(read.len() / (table * least)).max(1);
-        let mut slices: Vec<Vec<u32>> = Vec::new();
-        let mut from = 0;
-        for slice in 1..=count {
-            let mut to = (read.len() * slice / count).max(from);
-            while to > 0 && to < read.len() && read[to] == read[to - 1] {
-                to += 1;
-            }
-            let mut keys = read[from..to].to_vec();
-            keys.dedup();
-            if !keys.is_empty() {
-                slices.push(keys);
-            }
-            from = to;
-        }
-        slices
-    }
-
     fn collect(&mut self) {
+        if !self.zones.is_reclaim_due() {
+            return;
+        }
         let mut levels: BTreeMap<FileId, u64> = BTreeMap::new();
         for (level, of_level) in (0..).zip(&self.tree.levels) {
             let segments = of_level.runs.iter().flat_map(|run| &run.segments);
@@ -246,6 +226,29 @@ impl Replay {
         let level = self.tree.levels.iter().position(|level| level.runs.iter().any(holds));
         level.map_or('?', |level| char::from(b'0' + level as u8))
     }
+}
+
+/// The keys of each slice.
+fn slices(read: &[u32], merge: &Merge, workers: usize) -> Vec<Vec<u32>> {
+    let table = merge.routes.iter().map(|route| route.cut.size.0).min().unwrap_or(1) as usize;
+    let (least, most) = SLICE_TABLES;
+    let wanted = read.len().div_ceil(table * most).max(1).next_multiple_of(workers);
+    let count = wanted.min(read.len() / (table * least)).max(1);
+    let mut slices: Vec<Vec<u32>> = Vec::new();
+    let mut from = 0;
+    for slice in 1..=count {
+        let mut to = (read.len() * slice / count).max(from);
+        while to > 0 && to < read.len() && read[to] == read[to - 1] {
+            to += 1;
+        }
+        let mut keys = read[from..to].to_vec();
+        keys.dedup();
+        if !keys.is_empty() {
+            slices.push(keys);
+        }
+        from = to;
+    }
+    slices
 }
 
 fn store_shape(shape: Shape) -> StoreShape {

@@ -175,13 +175,22 @@ impl Zones {
         emptied
     }
 
+    fn room(&self) -> Room {
+        let (zones, free) = (self.all.len() as u32, self.free());
+        let spare = free.saturating_sub(RESERVE);
+        Room { zones, free, spare, wanted: spare == 0 }
+    }
+
+    /// Whether it is time to empty zones.
+    pub(crate) fn is_reclaim_due(&self) -> bool {
+        self.reclaim.is_due(&self.room())
+    }
+
     /// Empties zones for as long as the policy finds any. `level_of`: that of a table.
     pub(crate) fn collect(&mut self, level_of: impl Fn(FileId) -> u64) -> Reclaimed {
         let mut reclaimed = Reclaimed::default();
         loop {
-            let (zones, free) = (self.all.len() as u32, self.free());
-            let spare = free.saturating_sub(RESERVE);
-            let room = Room { zones, free, spare, wanted: spare == 0 };
+            let room = self.room();
             if !self.reclaim.is_due(&room) {
                 return reclaimed;
             }

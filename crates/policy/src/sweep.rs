@@ -1,0 +1,247 @@
+//! Lifetime-leveling compaction: a pointer sweeps each level, and what it passes dies in the order
+//! in which it was written (Jung and Shin, "Lifetime-Leveling LSM-tree Compaction for ZNS SSD",
+//! HotStorage '22). The slides say little; these are the steps. `CP(i)` is the pointer of level
+//! `i`.
+//!
+//! 1. A level is chosen as in [`Leveled`], and so are the runs of level 0. In any other level `i`,
+//!    the first table at or behind `CP(i)`, going round.
+//! 2. Of level `i+1`, every table from `CP(i)` up to the next `CP(i)` takes part: those that
+//!    overlap are merged, the others are carried along, that is, read and written anew in their
+//!    place. So no long-lived table is left behind in a zone that otherwise dies.
+//! 3. Further tables of level `i`, as long as they make the ratio of what comes from level `i` to
+//!    what comes from level `i+1` better, up to a limit.
+//! 4. The next `CP(i)` is the smaller of the smallest keys of the next table of level `i` and of
+//!    the next one of level `i+1`.
+//! 5. Outputs end at `CP(i+1)`, so that the next level's pointer never falls into a table, and at
+//!    the next `CP(i)`. What lies behind that, the *tail*, is consumed by the very next compaction
+//!    of the level: it goes to the T-zone, a stream of its own, and leaves no hole.
+//! 6. So a zone holds one interval of keys in the pointer's order, and dies whole behind it.
+//!
+//! # Where the slides are silent
+//! - Tables that overlap nothing move down by metadata alone, as in LevelDB, and nothing is carried
+//!   along with them. Sequential tables move in key order, so their zones keep step 6.
+//! - A stretch of level `i+1` that nothing overlaps is carried along only if it is smaller than a
+//!   zone. A larger one fills zones of its own but for its ends, and copying it at each round would
+//!   cost more than these.
+//! - Nothing is carried along that is newer than the first table of level `i` taken: a compaction
+//!   that ended early, for lack of space, has just written that. Without this it would write the
+//!   same again and again, and might never get to what gives space back.
+//! - Behind the last table of level `i`, what is left of level `i+1` is carried along with it, so
+//!   that the round ends with the last key and not in the middle of a zone.
+//! - Out of turn go: tables that are mostly tombstones, whatever a client asks for, what another
+//!   system has left in several runs, and, when space is short, all that hides something. That is
+//!   [`Leveled`]'s, and may leave holes; but its outputs end at the pointers as well.
+//!
+//! The state is the pointers, as [`Leveled`] has them.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use terrace_env::ByteCount;
+
+use crate::compaction::{Choice, Compaction, Pressure, Urgency};
+use crate::leveled::{LEVEL_STREAM_FIRST, Leveled, LeveledOptions, Pointers, part};
+use crate::plan::{Input, Merge, Move, Place, Plan, Route};
+use crate::tree::{Key, LEVELS_MAX, RunId, SegmentView, Span, TreeView};
+
+/// The stream of tails: the T-zone's. All levels share it, because there is one tail to a level.
+pub const TAIL_STREAM: u16 = LEVEL_STREAM_FIRST + LEVELS_MAX as u16;
+
+/// The figures of lifetime-leveling compaction.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SweepOptions {
+    /// Those of leveled compaction.
+    pub leveled: LeveledOptions,
+    /// Step 3: how many further tables of a level go down together at most.
+    pub extra_tables: usize,
+    /// Step 5: whether tails go to a zone of their own.
+    pub tzone: bool,
+    /// Step 6: whether a merge is written by one worker.
+    pub in_order: bool,
+    /// The capacity of a zone; 0 where there are none, and nothing is carried along.
+    pub zone_capacity: ByteCount,
+}
+
+/// Lifetime-leveling compaction.
+#[derive(Clone, Debug)]
+pub struct Sweep {
+    leveled: Leveled,
+    options: SweepOptions,
+}
+
+/// What a compaction of a level takes.
+struct Step<'a> {
+    level: usize,
+    /// Tables of the level.
+    upper: &'a [SegmentView],
+    /// Tables of the next one.
+    lower: &'a [SegmentView],
+    /// The next pointer.
+    next: Key,
+}
+
+/// A level and the next one, as the pointer finds them.
+struct Front<'a> {
+    upper: &'a [SegmentView],
+    lower: &'a [SegmentView],
+    pointer: &'a [u8],
+    /// The most that is carried along in one stretch.
+    carried_max: ByteCount,
+}
+
+fn size(segments: &[SegmentView]) -> ByteCount {
+    ByteCount(segments.iter().map(|segment| segment.size.0).sum())
+}
+
+impl Front<'_> {
+    /// Step 2: which tables of the next level take part with these.
+    fn met(&self, tables: &Range<usize>) -> Range<usize> {
+        let (start, end) = (&self.upper[tables.start].span.start, &self.upper[tables.end - 1].span);
+        let first = self.lower.partition_point(|segment| segment.span.end <= *start);
+        let behind = self.lower.partition_point(|segment| segment.span.start < end.end);
+        if first >= behind {
+            return first..first;
+        }
+        let carried = |stretch: Range<usize>| size(&self.lower[stretch]) < self.carried_max;
+        let passed = self.lower.partition_point(|segment| &segment.span.start[..] < self.pointer);
+        let seed = self.upper[tables.start].file;
+        let newer = |table: &SegmentView| table.file > seed;
+        let before = self.lower.get(passed..first).unwrap_or_default();
+        let passed = before.iter().rposition(newer).map_or(passed, |at| passed + at + 1);
+        let from = if passed < first && carried(passed..first) { passed } else { first };
+        let rest = behind..self.lower.len();
+        let is_last = tables.end == self.upper.len();
+        let to = if is_last && carried(rest.clone()) { rest.end } else { behind };
+        from..to
+    }
+
+    /// Step 3: how many tables from `first` on go down together.
+    fn extended(&self, first: usize, extra_max: usize) -> Range<usize> {
+        let mut taken = first..first + 1;
+        let ratio = |tables: &Range<usize>| {
+            let met = self.met(tables);
+            (size(&self.upper[tables.clone()]).0, size(&self.lower[met]).0)
+        };
+        while taken.len() <= extra_max && taken.end < self.upper.len() {
+            let more = first..taken.end + 1;
+            let ((up, down), (more_up, more_down)) = (ratio(&taken), ratio(&more));
+            let product = |a: u64, b: u64| u128::from(a) * u128::from(b);
+            if product(more_up, down) <= product(up, more_down) {
+                break;
+            }
+            taken = more;
+        }
+        taken
+    }
+}
+
+impl Sweep {
+    /// A decider with these figures.
+    ///
+    /// # Panics
+    /// When [`Leveled::new`] would.
+    #[must_use]
+    pub fn new(options: SweepOptions) -> Self {
+        Self { leveled: Leveled::new(options.leveled.clone()), options }
+    }
+
+    /// Steps 1 to 4.
+    fn step<'a>(&self, tree: &'a TreeView, state: &Pointers, level: usize) -> Option<Step<'a>> {
+        let upper = &tree.runs(level).first()?.segments[..];
+        let lower = tree.runs(level + 1).last().map_or(&[][..], |run| &run.segments);
+        let at = upper.partition_point(|segment| &segment.span.start[..] < state.of(level));
+        let (at, pointer) =
+            if at < upper.len() { (at, state.of(level)) } else { (0, &[] as &[u8]) };
+        let carried_max = self.options.zone_capacity;
+        let front = Front { upper, lower, pointer, carried_max };
+        let tables = front.extended(at, self.options.extra_tables);
+        let met = front.met(&tables);
+        let start = |segment: &SegmentView| Arc::clone(&segment.span.start);
+        let end = |segment: &SegmentView| Arc::clone(&segment.span.end);
+        let next = [upper.get(tables.end), lower.get(met.end)].into_iter().flatten().map(start);
+        let (upper, lower) = (&upper[tables], &lower[met]);
+        let last = [upper.last(), lower.last()].into_iter().flatten().map(end);
+        let next = next.min().or(last.max())?;
+        Some(Step { level, upper, lower, next })
+    }
+
+    /// Step 5.
+    fn plan(&self, tree: &TreeView, state: &Pointers, step: &Step<'_>) -> Choice {
+        let run = |level: usize, of: Option<RunId>| Place {
+            level: level as u8,
+            run: of.unwrap_or(RunId(1)),
+        };
+        let Step { level, upper, lower, ref next } = *step;
+        let from = run(level, tree.runs(level).first().map(|run| run.id));
+        let to = run(level + 1, tree.runs(level + 1).last().map(|run| run.id));
+        let state = state.moved(level, next);
+        let mostly_data = upper.iter().all(|segment| segment.tombstones * 4 <= segment.entries);
+        if lower.is_empty() && mostly_data {
+            let moves = upper.iter().map(|table| Move { part: part(table), from, to: Some(to) });
+            return Choice { plan: Plan::Relink(moves.collect()), state: state.encode() };
+        }
+        let input = |place, tables: &[SegmentView]| Input {
+            place,
+            parts: tables.iter().map(part).collect(),
+        };
+        let mut inputs = vec![input(from, upper)];
+        if !lower.is_empty() {
+            inputs.push(input(to, lower));
+        }
+        let spans = upper.iter().chain(lower).map(|segment| segment.span.clone());
+        let hull = spans.reduce(|hull, span| hull.hull(&span)).expect("a table at least");
+        let cut = self.leveled.cut(tree, level + 1, &hull);
+        let stream = LEVEL_STREAM_FIRST + u16::from(to.level);
+        let mut routes = vec![Route { end: None, to, stream, cut }];
+        if *next < hull.end {
+            let mut tail = routes[0].clone();
+            tail.stream = if self.options.tzone { TAIL_STREAM } else { stream };
+            routes[0].end = Some(Arc::clone(next));
+            routes.push(tail);
+        }
+        let plan = Plan::Merge(Merge { inputs, routes, moves: Vec::new() });
+        Choice { plan, state: state.encode() }
+    }
+
+    /// Cuts outputs at the pointers of their own level and of the one above, whose sweep consumes
+    /// them too.
+    fn at_pointers(&self, choice: Choice, state: &Pointers) -> Choice {
+        let Choice { plan: Plan::Merge(mut merge), state: after } = choice else { return choice };
+        for route in &mut merge.routes {
+            let level = usize::from(route.to.level);
+            let pointers = [level.saturating_sub(1), level].map(|level| state.of(level));
+            let keys = pointers.into_iter().filter(|key| !key.is_empty()).map(Key::from);
+            route.cut.keys.extend(keys);
+            route.cut.keys.sort_unstable();
+            route.cut.keys.dedup();
+        }
+        Choice { plan: Plan::Merge(merge), state: after }
+    }
+}
+
+impl Compaction for Sweep {
+    fn name(&self) -> &'static str {
+        "lifetime-leveling"
+    }
+
+    fn pick(&self, tree: &TreeView, state: &[u8], urgency: Urgency) -> Option<Choice> {
+        let state = self.leveled.pointers(tree, state);
+        let turn = |level| Some(self.plan(tree, &state, &self.step(tree, &state, level)?));
+        let choice = self.leveled.pick_with(tree, &state, urgency, turn)?;
+        Some(self.at_pointers(choice, &state))
+    }
+
+    fn push_down(&self, tree: &TreeView, state: &[u8], span: &Span) -> Option<Choice> {
+        let pointers = self.leveled.pointers(tree, state);
+        let choice = self.leveled.push_down(tree, state, span)?;
+        Some(self.at_pointers(choice, &pointers))
+    }
+
+    fn writes_in_order(&self) -> bool {
+        self.options.in_order
+    }
+
+    fn pressure(&self, tree: &TreeView) -> Pressure {
+        self.leveled.pressure(tree)
+    }
+}

@@ -1,0 +1,81 @@
+//! Lifetime-leveling on emulated devices: what it writes, and how full its zones are of what lives.
+
+use terrace::{ByteCount, Db, FormatOptions, Options, Row, System};
+use terrace_env::random::{Random, Rng, RngCore};
+use terrace_env::{Cause, runner};
+use terrace_fs::ZoneUse;
+
+use crate::devices::{drive, options};
+
+fn under(system: System) -> Options {
+    let system = System {
+        table_size: Some(ByteCount::kib(64)),
+        level1_size: Some(ByteCount::kib(160)),
+        ..system
+    };
+    Options { memtable_size: ByteCount::kib(64), system: Some(system), ..options() }
+}
+
+/// The live share of zones that hold tables, in percent.
+fn valid(db: &Db) -> f64 {
+    let zones = db.fs().expect("a device").zones().expect("a report");
+    let data = zones.iter().filter(|zone| zone.used_for == ZoneUse::Data);
+    let sum = data.fold((0, 0), |(live, all), zone| (live + zone.live.0, all + zone.capacity.0));
+    100.0 * sum.0 as f64 / sum.1 as f64
+}
+
+/// Writes values of 1,000 bytes; the bytes written to the device by flush and compaction, and by
+/// reclaim, for each byte of the client's, and the live share at rest.
+fn load(system: System, puts: u32, key: impl Fn(u32, &mut Random) -> u32) -> (f64, f64, f64) {
+    let device = drive(ByteCount::mib(1), 200, 1);
+    let mut random = Random::seeded(1);
+    let db = Db::create_device(device, &FormatOptions::default(), under(system)).unwrap();
+    let mut value = [0; 1000];
+    for i in 0..puts {
+        random.fill_bytes(&mut value);
+        db.put(&key(i, &mut random).to_be_bytes(), &value).unwrap();
+    }
+    db.settle().unwrap();
+    let stats = db.stats();
+    let share = |causes: &[Cause]| {
+        let written: u64 = causes.iter().map(|cause| stats.io.written(*cause).0).sum();
+        written as f64 / stats.user_bytes as f64
+    };
+    let written = share(&[Cause::Flush, Cause::Compaction]);
+    let figures = (written, share(&[Cause::Reclaim]), valid(&db));
+    db.verify().unwrap();
+    db.close().unwrap();
+    figures
+}
+
+#[test]
+fn a_sequential_load_is_relinked_and_not_rewritten() {
+    runner::simulate(1, || {
+        let (written, moved, valid) = load(System::of(Row::Lifetime), 60_000, |i, _| i);
+        println!("written {written:.2}, moved {moved:.2}, {valid:.1} % valid");
+        // The log beside it makes it 2.1.
+        assert!(written + moved <= 1.1, "{written:.2} written and {moved:.2} moved for one");
+    });
+}
+
+#[test]
+fn a_random_load_is_written_less_often_than_by_levels_and_never_moved() {
+    let random_load = |system: System| {
+        let figures = runner::simulate(1, || {
+            load(system, 60_000, |_, random| random.random_range(0..50_000))
+        });
+        let (written, moved, valid) = figures;
+        println!("{system}: written {written:.2}, moved {moved:.2}, {valid:.1} % valid");
+        figures
+    };
+    let sweeps = System::of(Row::Lifetime);
+    let (written, moved, valid) = random_load(sweeps);
+    let (by_levels, ..) = random_load(System::of(Row::LevelSeparated));
+    let (at_once, _, valid_at_once) = random_load(System { in_order: false, ..sweeps });
+    assert!(written < by_levels, "{written:.2} written for one, {by_levels:.2} by levels");
+    assert!(moved == 0.0, "zones die whole, and still {moved:.2} were moved for one");
+    assert!(at_once < by_levels, "{at_once:.2} written for one, {by_levels:.2} by levels");
+    let holes = "several workers have more zones that are partly dead or partly written";
+    assert!(valid > valid_at_once, "{holes}, but {valid:.1} and {valid_at_once:.1} % are live");
+    assert!(valid > 80.0, "{valid:.1} % of what holds tables are live");
+}
