@@ -6,7 +6,7 @@
 use terrace_env::codec::{DecodeError, Reader, Writer};
 use terrace_env::store::{Annotation, KeyRange, Lifetime, PlacementHint};
 use terrace_env::{ByteCount, FileId, SeqNo};
-use terrace_policy::{LEVELS_MAX, Place, RunId, Span};
+use terrace_policy::{LEVELS_MAX, Place, RunId, Span, TAIL_STREAM};
 
 use crate::Error;
 use crate::key::{BOUND_BYTES_MAX, KeySpaceId, SPACE_BYTES, successor};
@@ -193,6 +193,7 @@ impl TableRecord {
 pub(crate) fn table_hint(level: u8, stream: u16, keys: Option<KeyRange>) -> PlacementHint {
     let lifetime = match level {
         0 => Lifetime::Short,
+        _ if stream == TAIL_STREAM => Lifetime::Short,
         1 => Lifetime::Medium,
         _ => Lifetime::Long,
     };
