@@ -57,6 +57,19 @@ impl Setup {
         }
         Self { geometry, format: FormatOptions::default(), options }
     }
+
+    /// The same under another system.
+    #[must_use]
+    pub fn under(mut self, row: Row) -> Self {
+        self.options.system = self.options.system.map(|system| System {
+            table_size: system.table_size,
+            level0_runs: system.level0_runs,
+            level1_size: system.level1_size,
+            factor: system.factor,
+            ..System::of(row)
+        });
+        self
+    }
 }
 
 /// The drive at some moment, and what had been promised by then.

@@ -4,6 +4,7 @@
 
 use std::cell::Cell;
 
+use terrace::Row;
 use terrace_env::random::{Random, Rng};
 use terrace_env::{runner, test_seeds};
 use terrace_lab::crash::{Activity, Life, Setup, live, recover};
@@ -36,6 +37,15 @@ pub(crate) fn every_write(seed: u64) -> Result<Tally, String> {
     let random = &mut Random::seeded(seed);
     let setup = Setup::small(seed);
     let life = live(&setup, BATCHES, random);
+    let trials = cut_everywhere(&setup, &life, random)?;
+    Ok(Tally { trials, activity: life.activity })
+}
+
+/// Cuts a short life under one system at every request.
+fn under(row: Row, seed: u64) -> Result<Tally, String> {
+    let random = &mut Random::seeded(seed);
+    let setup = Setup::small(seed).under(row);
+    let life = live(&setup, BATCHES / 3, random);
     let trials = cut_everywhere(&setup, &life, random)?;
     Ok(Tally { trials, activity: life.activity })
 }
@@ -85,4 +95,17 @@ fn a_store_survives_a_power_cut_at_every_write() {
 #[test]
 fn a_store_survives_cuts_during_recovery_and_in_the_life_after_it() {
     each_seed(4, second_lives);
+}
+
+#[test]
+fn a_store_survives_a_power_cut_under_any_system() {
+    for (seed, row) in test_seeds(1).flat_map(|seed| Row::ALL.map(|row| (seed, row))) {
+        let tally = runner::simulate(seed, || under(row, seed)).unwrap_or_else(|wrong| {
+            panic!("{row:?}, seed {seed} (TERRACE_TEST_SEED={seed} repeats it): {wrong}")
+        });
+        let Activity { flushes, compactions, .. } = tally.activity;
+        println!("{row:?}: {} cuts under {:?}", tally.trials, tally.activity);
+        assert!(flushes > 0 && compactions > 0, "{row:?}: {:?}", tally.activity);
+        assert!(tally.trials > 300, "{row:?}: a run of only {} cuts proves little", tally.trials);
+    }
 }
