@@ -102,7 +102,7 @@ impl Shared {
         if self.drop_covered(&version)? {
             return Ok(());
         }
-        match self.decider.pick(&version.view(), &self.decider_state(), urgency) {
+        match self.decider.pick(version.view(), &self.decider_state(), urgency) {
             Some(choice) => self.carry_out_choice(version, choice),
             None => {
                 let mut state = self.state.lock();
@@ -120,7 +120,7 @@ impl Shared {
         if self.drop_covered(&version)? {
             return Ok(());
         }
-        match self.decider.push_down(&version.view(), &self.decider_state(), &request.span) {
+        match self.decider.push_down(version.view(), &self.decider_state(), &request.span) {
             Some(choice) => self.carry_out_choice(version, choice),
             None => {
                 self.answer(request, Ok(()));

@@ -23,6 +23,9 @@ use crate::table::Table;
 /// A table of the tree.
 pub(crate) struct TableHandle {
     file: Arc<dyn FileReader>,
+    /// Those of the file, at hand: deciders look at every table of the tree.
+    id: FileId,
+    size: ByteCount,
     /// As committed first; where its segments are *now* is the version's to say.
     record: TableRecord,
     stream: u16,
@@ -41,16 +44,18 @@ impl TableHandle {
         memory: &Arc<Memory>,
     ) -> Result<Arc<Self>, Error> {
         let (file, memory) = (store.open(id)?, Arc::clone(memory));
+        // A table is sealed: it does not grow.
+        let size = ByteCount(file.len());
         let (table, opening) = (Slot::default(), Role::default());
-        Ok(Arc::new(Self { file, record, stream, memory, table, opening }))
+        Ok(Arc::new(Self { file, id, size, record, stream, memory, table, opening }))
     }
 
     pub(crate) fn id(&self) -> FileId {
-        self.file.id()
+        self.id
     }
 
     pub(crate) fn size(&self) -> ByteCount {
-        ByteCount(self.file.len())
+        self.size
     }
 
     pub(crate) fn record(&self) -> &TableRecord {

@@ -13,7 +13,7 @@ use crate::version::{Run, Segment, Version};
 
 /// Why a plan may not be carried out on this version, if it may not.
 pub(crate) fn defect(version: &Version, plan: &Plan) -> Option<String> {
-    if let Err(illegal) = plan.check(&version.view()) {
+    if let Err(illegal) = plan.check(version.view()) {
         return Some(illegal.to_string());
     }
     let moves = match plan {
@@ -68,8 +68,14 @@ fn left(run: &Run, place: Place, merge: &Merge) -> Vec<Span> {
     let taken: Vec<&Part> = inputs.flat_map(|input| &input.parts).chain(moves).collect();
     let mut spans = Vec::new();
     for segment in &run.segments {
+        let mut of_file = taken.iter().filter(|part| part.file == segment.table.id()).peekable();
+        // As it is with nearly all: no need for a list.
+        if of_file.peek().is_none() {
+            spans.push(segment.span.clone());
+            continue;
+        }
         let mut rest: Vec<Span> = vec![segment.span.clone()];
-        for part in taken.iter().filter(|part| part.file == segment.table.id()) {
+        for part in of_file {
             rest = rest.iter().flat_map(|span| span.without(&part.span)).collect();
         }
         spans.extend(rest);

@@ -104,7 +104,7 @@ impl Shared {
             })
             .collect();
         let memtables = waiting.iter().rev().map(|one| Arc::clone(&one.memtable)).collect();
-        let pressure = decider.pressure(&found.version.view());
+        let pressure = decider.pressure(found.version.view());
         let workers = worker::count(options.workers);
         let spaces = Spaces::of(&found.record);
         let version = Arc::new(found.version);

@@ -225,7 +225,7 @@ impl Shared {
         }
         self.store.commit(transaction)?;
         let version = Arc::new(edit.version(kept, &*self.store, &self.memory)?);
-        let pressure = self.decider.pressure(&version.view());
+        let pressure = self.decider.pressure(version.view());
         let mut state = self.state.lock();
         if let Some(record) = record {
             state.record = record;

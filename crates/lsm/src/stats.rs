@@ -141,7 +141,7 @@ impl Shared {
             write_amplification: WriteAmplification::of(user_bytes, &io),
             io,
             space: self.store.space(),
-            levels: self.level_stats(&view.version.view()),
+            levels: self.level_stats(view.version.view()),
             memtables: memtables.count() as u64,
             memtable_bytes: self.memory.memtables.used().0,
             memtable_bytes_peak: self.memory.memtables.peak().0,

@@ -7,7 +7,7 @@
 //! Invariants, checked when a version is made: the runs of a level have falling ids; the segments
 //! of a run are in key order, do not overlap, and there is at least one.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use terrace_env::{ByteCount, Cause, SeqNo};
 use terrace_policy::{LevelView, Place, RunId, RunView, SegmentView, Span, TreeView};
@@ -110,6 +110,8 @@ pub(crate) type Level = Vec<Arc<Run>>;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Version {
     levels: Vec<Level>,
+    /// What deciders see of it, once one has looked.
+    view: OnceLock<TreeView>,
 }
 
 impl Version {
@@ -166,7 +168,11 @@ impl Version {
     }
 
     /// What the decider sees.
-    pub(crate) fn view(&self) -> TreeView {
+    pub(crate) fn view(&self) -> &TreeView {
+        self.view.get_or_init(|| self.look())
+    }
+
+    fn look(&self) -> TreeView {
         let run = |run: &Arc<Run>| RunView {
             id: run.id,
             segments: run.segments.iter().map(Segment::view).collect(),
