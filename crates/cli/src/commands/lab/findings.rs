@@ -63,9 +63,11 @@ impl<'a> Findings<'a> {
         experiments: &'a [Experiment],
         outcomes: Vec<Outcome>,
         flops: Vec<Flop>,
+        whole: bool,
     ) -> Self {
         let mut claims = Vec::new();
-        for experiment in experiments {
+        // A part of a run says nothing to claims about the whole.
+        for experiment in experiments.iter().filter(|_| whole) {
             let own: Vec<Outcome> = of(&outcomes, experiment).cloned().collect();
             claims.extend(experiment.claims.iter().map(|claim| {
                 let ours = claim.evaluate(&own);

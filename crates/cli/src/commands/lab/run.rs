@@ -31,6 +31,10 @@ pub(crate) struct Run {
     /// How much smaller everything is made
     #[arg(long, default_value = "1/64")]
     scale: Scale,
+    /// Only this share of each phase's operations, as 1/8: to see whether an experiment works.
+    /// Nothing is held against what the paper says
+    #[arg(long, value_name = "SHARE", default_value = "1")]
+    share: Scale,
     /// What everything that is left to chance starts from
     #[arg(long, default_value_t = 1)]
     seed: u64,
@@ -75,9 +79,10 @@ impl Run {
         let mut plans = Vec::new();
         for experiment in &experiments {
             let planned = series::plans(experiment, &self.systems, self.scale, self.seed);
-            plans.extend(planned.map_err(|error| {
+            let planned = planned.map_err(|error| {
                 Failure::from(error).while_doing(format_args!("experiment {}", experiment.name))
-            })?);
+            })?;
+            plans.extend(planned.into_iter().map(|plan| self.cut(plan)));
         }
         let results = Results::of_this_program(&self.results)?;
         let limits = self.limits(&plans, output)?;
@@ -97,7 +102,8 @@ impl Run {
                 Err(error) => flops.push(Flop::new(plan, &error)),
             }
         }
-        let findings = Findings::new(&experiments, outcomes, flops);
+        let whole = self.share.divisor() == 1;
+        let findings = Findings::new(&experiments, outcomes, flops, whole);
         self.write_files(&findings)?;
         output.result(&findings, |out| write!(out, "{findings}"))?;
         match findings.flops.as_slice() {
@@ -107,6 +113,15 @@ impl Run {
                 Err(Failure::new(Kind::Failed, message))
             }
         }
+    }
+
+    /// The plan with only a share of its operations.
+    fn cut(&self, mut plan: RunPlan) -> RunPlan {
+        for phase in &mut plan.phases {
+            let least = u64::from(phase.clients);
+            phase.operations = (phase.operations / self.share.divisor()).max(least);
+        }
+        plan
     }
 
     fn write_files(&self, findings: &Findings<'_>) -> Result<(), Failure> {
