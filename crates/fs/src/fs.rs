@@ -52,6 +52,13 @@ impl Fs {
         self.volume.space.decide_by(placement, reclaim);
     }
 
+    /// From now on jobs have about so much on its way to the device at once: tables are written and
+    /// reclaim copies, by halves of it. 2 MiB where nobody says otherwise.
+    pub fn set_io_size(&self, io_size: ByteCount) {
+        let blocks = io_size.0 / 2 / BLOCK as u64;
+        self.volume.set_write_blocks(u32::try_from(blocks).unwrap_or(u32::MAX));
+    }
+
     /// The capacity of an ordinary zone.
     #[must_use]
     pub fn zone_capacity(&self) -> ByteCount {

@@ -32,10 +32,9 @@ use crate::catalog::{Catalog, Extent, Mapped, Record};
 use crate::space::{Ask, Outcome, Region, Share};
 use crate::volume::Volume;
 
-/// Blocks copied by one read and one write.
-const COPY_BLOCKS: u32 = 256;
-/// Blocks copied before a transaction points at them: enough that the flush is small beside it.
-const STEP_BLOCKS: u32 = 4096;
+/// Large writes before a transaction points at the copies: enough that the flush is small beside
+/// them.
+const STEP_WRITES: u32 = 16;
 /// How long a victim is left alone whose last files are about to go: about a forced write.
 const COMMIT_WAIT: Duration = Duration::from_millis(1);
 /// Zones that may fail under one copy before reclaim gives up.
@@ -194,7 +193,8 @@ impl Emptying<'_> {
         let mut copied = Vec::new();
         let mut blocks = 0;
         let mut result = Ok(());
-        while let Some(resident) = self.left.front().copied().filter(|_| blocks < STEP_BLOCKS) {
+        let step = self.volume.write_blocks().saturating_mul(STEP_WRITES);
+        while let Some(resident) = self.left.front().copied().filter(|_| blocks < step) {
             match self.copy(&resident) {
                 Ok(new) => copied.push(Copied { resident, new }),
                 Err(error) => {
@@ -268,7 +268,7 @@ impl Emptying<'_> {
         let mut done = 0;
         while done < old.blocks {
             let from = BlockAddr { zone: old.zone, block: old.start + done };
-            let wanted = COPY_BLOCKS.min(old.blocks - done);
+            let wanted = self.volume.write_blocks().min(old.blocks - done);
             let data = self.volume.medium.read_blocks(from, wanted, Cause::Reclaim);
             let data = data.map_err(|_| CopyError::Medium)?;
             crc = crc32c_append(crc, &data);

@@ -3,15 +3,15 @@
 //! | share | of | what happens when it is used up |
 //! |---|---|---|
 //! | memtables | up to three quarters of all | they are flushed; writers wait |
-//! | jobs | a quarter of the rest, at most 64 MiB | read-ahead gets smaller |
-//! | scans | a sixteenth of the rest, at most 32 MiB | read-ahead gets smaller |
+//! | jobs | a quarter of the rest, at most 32 of what they move at once | read-ahead gets smaller |
+//! | scans | a sixteenth of the rest, at most half of that | read-ahead gets smaller |
 //! | open tables: indexes, filters | up to three quarters of what is left | dropped |
 //! | block cache | what open tables leave | blocks are dropped |
 //!
 //! All of it is counted, each share by a gauge, together by one for the whole. Not counted, because
 //! it is not the engine's or is small: blocks that a client holds by their values, the codecs'
 //! working memory (some 200 KiB per thread), what the store below needs (its catalog; writes under
-//! way, but for what [`WRITER_BYTES`] reckons), thread stacks, and what the allocator adds.
+//! way, but for what [`writer_bytes`] reckons), thread stacks, and what the allocator adds.
 //!
 //! A share is no wall: one block, partition or batch that does not fit is held all the same, as
 //! long as it is in use.
@@ -26,17 +26,25 @@ use crate::cache::BlockCache;
 use crate::options::EngineOptions;
 use crate::resident::Clock;
 
-/// What a table that is being written is reckoned to take at the store below: a buffer of 1 MiB
-/// that is being filled and two that are on their way.
-pub(crate) const WRITER_BYTES: usize = 3 << 20;
+/// What a table that is being written is reckoned to take at the store below: two writes on their
+/// way, which are what jobs move at once, and a buffer as large as one of them that is filled.
+pub(crate) fn writer_bytes(io_size: ByteCount) -> usize {
+    usize::try_from(io_size.0 + io_size.0 / 2).unwrap_or(usize::MAX)
+}
 
-/// Beyond this, more memory makes jobs no quicker: enough for tables to write and 2 MiB of
-/// read-ahead for each of some dozen inputs.
-const JOBS_MAX: u64 = 64 << 20;
+/// Beyond so many times what jobs move at once, more memory makes them no quicker: enough for
+/// tables to write and for read-ahead of some dozen inputs.
+const JOBS_MAX: u64 = 32;
 /// Whatever the budget: smaller memtables make more work than memory.
 const MEMTABLE_SIZE_MIN: u64 = 16 << 10;
-/// Enough for a hundred long scans.
-const SCANS_MAX: u64 = 32 << 20;
+/// The same for scans: enough for a hundred long ones.
+const SCANS_MAX: u64 = 16;
+/// Into what parts of what jobs move at once other reads are cut: the least that a job reads, and
+/// what it reads of an index, because some of its data lie behind it; what a long scan reads, which
+/// is the order of a disk's track; what a scan reads when it leaves its first block.
+const JOB_PART: u64 = 32;
+const SCAN_PART: u64 = 8;
+const SCAN_PART_FIRST: u64 = 128;
 
 /// How a budget is shared out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,7 +66,8 @@ impl Shares {
         let memtable_size = options.memtable_size.0.min(size_max.max(MEMTABLE_SIZE_MIN));
         let memtables = memtable_size.saturating_mul(count);
         let rest = whole.saturating_sub(memtables);
-        let (jobs, scans) = ((rest / 4).min(JOBS_MAX), (rest / 16).min(SCANS_MAX));
+        let most = |times: u64| options.io_size.0.saturating_mul(times);
+        let (jobs, scans) = ((rest / 4).min(most(JOBS_MAX)), (rest / 16).min(most(SCANS_MAX)));
         Self {
             memtable_size: ByteCount(memtable_size),
             memtables: ByteCount(memtables),
@@ -100,6 +109,7 @@ pub struct MemoryStats {
 pub(crate) struct Memory {
     shares: Shares,
     budget: ByteCount,
+    io_size: ByteCount,
     whole: MemoryGauge,
     pub(crate) memtables: MemoryGauge,
     pub(crate) jobs: MemoryGauge,
@@ -120,6 +130,7 @@ impl Memory {
         Arc::new(Self {
             shares,
             budget: options.memory,
+            io_size: options.io_size,
             memtables: whole.part("memtables"),
             jobs: whole.part("jobs"),
             scans: whole.part("scans"),
@@ -146,13 +157,25 @@ impl Memory {
 
     /// How much a job may read at once for one of its inputs: an eighth of what jobs have left, so
     /// that those that come later get something, too.
-    pub(crate) fn job_ahead(&self, least: usize, most: usize) -> usize {
-        share(&self.jobs, self.shares.jobs, least, most)
+    pub(crate) fn job_ahead(&self) -> usize {
+        share(&self.jobs, self.shares.jobs, self.part(JOB_PART), self.part(1))
     }
 
-    /// The same for scans.
-    pub(crate) fn scan_ahead(&self, least: usize, most: usize) -> usize {
-        share(&self.scans, self.shares.scans, least, most)
+    /// How much a job reads of an index at once.
+    pub(crate) fn job_index_ahead(&self) -> usize {
+        self.part(JOB_PART)
+    }
+
+    /// How much a scan may read at once that read so much before.
+    pub(crate) fn scan_ahead(&self, before: usize) -> usize {
+        let (first, most) = (self.part(SCAN_PART_FIRST), self.part(SCAN_PART));
+        let wanted = before.saturating_mul(2).clamp(first, most);
+        share(&self.scans, self.shares.scans, first, wanted)
+    }
+
+    /// A part of what jobs move at once.
+    fn part(&self, of: u64) -> usize {
+        usize::try_from(self.io_size.0 / of).unwrap_or(usize::MAX).max(1)
     }
 
     pub(crate) fn stats(&self) -> MemoryStats {

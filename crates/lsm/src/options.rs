@@ -37,6 +37,8 @@ pub struct EngineOptions {
     /// What the engine may hold in memory in all: memtables, blocks, indexes and filters of open
     /// tables, buffers of jobs and scans.
     pub memory: ByteCount,
+    /// What a job reads or has on its way to the medium at once.
+    pub io_size: ByteCount,
     /// How many slices of a merge are carried out at once, at most 4; 0 for as many as there are
     /// processors.
     pub workers: usize,
@@ -49,7 +51,9 @@ pub struct EngineOptions {
 impl EngineOptions {
     /// How a table of `level` is laid out, where `last` is the last level that holds anything.
     pub(crate) fn layout(&self, level: u8, last: u8) -> TableLayout {
-        TableLayout::new(self.block_size, self.compression.of(level, last), self.filter_bits)
+        let compression = self.compression.of(level, last);
+        let layout = TableLayout::new(self.block_size, compression, self.filter_bits);
+        TableLayout { io_size: self.io_size, ..layout }
     }
 }
 
@@ -64,6 +68,7 @@ impl Default for EngineOptions {
             compression: LevelCompression::default(),
             filter_bits: 10,
             memory: ByteCount::mib(320),
+            io_size: ByteCount::mib(2),
             workers: 0,
             system: String::new(),
         }

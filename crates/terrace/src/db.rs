@@ -99,6 +99,7 @@ impl Db {
         };
         if let Some(fs) = &fs {
             fs.decide_by(system.placement(), system.reclaim());
+            fs.set_io_size(options.io_size);
         }
         let zones: Arc<dyn ZonesSource> = match &fs {
             Some(fs) => Arc::clone(fs) as _,

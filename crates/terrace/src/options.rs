@@ -55,6 +55,17 @@ pub struct Options {
     /// shows where it goes. It does not include the file system's own tables, thread stacks, and
     /// what the allocator adds. Default: 320 MiB.
     pub memory: ByteCount,
+    /// What flushes and compactions move at once: they read stretches of this size, less where
+    /// memory is short, and write by halves of it. Larger: fewer seeks between the inputs of a
+    /// merge on a disk, as far as memory allows it; smaller: less memory for each input, and others
+    /// wait less for the head. Default: 2 MiB.
+    pub io_size: ByteCount,
+    /// How many slices of a merge are carried out at once, each by a thread; 0 for as many as there
+    /// are processors, at most 4. More: a fast medium is kept busy, and compression is shared out.
+    /// One, for disks: the head goes back and forth between the inputs of one slice and not of
+    /// several, and less memory and free space are taken at once; a random load on a modelled disk
+    /// is then half as fast again, or more. Default: 0.
+    pub workers: usize,
 }
 
 impl Default for Options {
@@ -70,6 +81,8 @@ impl Default for Options {
             compression: engine.compression,
             filter_bits: engine.filter_bits,
             memory: engine.memory,
+            io_size: engine.io_size,
+            workers: engine.workers,
         }
     }
 }
@@ -108,7 +121,8 @@ impl Options {
             compression: self.compression,
             filter_bits: self.filter_bits,
             memory: self.memory,
-            workers: 0,
+            io_size: self.io_size,
+            workers: self.workers,
             system: system.to_string(),
         }
     }

@@ -27,8 +27,6 @@ use crate::catalog::{Extent, Record};
 use crate::space::{Ask, Region, Share};
 use crate::volume::Volume;
 
-/// Bytes of a write: large enough that a disk streams and an SSD uses all its dies.
-const WRITE_BYTES: usize = 1 << 20;
 /// Writes under way at once: one on the medium, one waiting in the device's queue.
 const WRITES_MAX: usize = 2;
 /// Zones that may fail under one write before the writer gives up.
@@ -39,6 +37,8 @@ pub(crate) struct DataWriter {
     volume: Arc<Volume>,
     file: Arc<OpenFile>,
     ask: Ask,
+    /// Bytes of a write.
+    write_bytes: usize,
     /// What is left of the reservation.
     meter: Option<Arc<AtomicU64>>,
     region: Option<Arc<Region>>,
@@ -59,7 +59,8 @@ impl DataWriter {
         meter: Option<Arc<AtomicU64>>,
     ) -> Self {
         let (region, regions, spare) = (None, VecDeque::new(), Vec::new());
-        Self { volume, file, ask, meter, region, regions, spare, failed: None }
+        let write_bytes = volume.write_blocks() as usize * BLOCK;
+        Self { volume, file, ask, write_bytes, meter, region, regions, spare, failed: None }
     }
 
     /// Writing goes on as long as nothing has failed for good and the file exists.
@@ -90,7 +91,7 @@ impl DataWriter {
         let alone = pad && self.file.kind == FileKind::Client && buffered < BLOCK;
         let padded = pad && (alone || self.file.kind != FileKind::Client);
         let whole = if padded { buffered.div_ceil(BLOCK) } else { buffered / BLOCK };
-        let (region, addr, blocks) = self.claim(whole.min(WRITE_BYTES / BLOCK) as u32)?;
+        let (region, addr, blocks) = self.claim(whole.min(self.write_bytes / BLOCK) as u32)?;
         let len = blocks as usize * BLOCK;
         let data = {
             let mut state = self.file.lock();
@@ -357,7 +358,7 @@ impl FileWriter for DataWriter {
         // further append could follow, unless it is larger than the buffer.
         while !rest.is_empty() {
             let buffered = self.file.lock().tail().buffer.len();
-            if buffered >= WRITE_BYTES {
+            if buffered >= self.write_bytes {
                 if let Err(error) = self.push(false) {
                     if rest.len() < bytes.len() {
                         self.failed = Some(error.clone());
@@ -366,7 +367,7 @@ impl FileWriter for DataWriter {
                 }
                 continue;
             }
-            let (now, later) = rest.split_at(rest.len().min(WRITE_BYTES - buffered));
+            let (now, later) = rest.split_at(rest.len().min(self.write_bytes - buffered));
             let mut state = self.file.lock();
             let tail = state.tail();
             if tail.buffer.is_empty() {

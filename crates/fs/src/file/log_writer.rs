@@ -20,7 +20,7 @@ use terrace_zone::{Completion, Device};
 
 use super::data_writer::is_zone_failure;
 use super::{Body, FileState, LogIndex, OpenFile};
-use crate::block::BlockAddr;
+use crate::block::{BLOCK, BlockAddr};
 use crate::catalog::{Extent, ExtentMap, Record};
 use crate::frame::{
     Binding, Cursor, FrameHead, PAYLOAD_MAX, blocks_for, encode_frame, payload_room,
@@ -30,6 +30,9 @@ use crate::volume::Volume;
 
 /// The type of a log's frames; logs have only one.
 pub(crate) const LOG_FRAME: u8 = 1;
+/// Unforced frames are not made smaller than this, however small writes are to be: appends are not
+/// split between them, and what a frame does not hold of its last block is padding.
+const FRAME_MIN: usize = 64 << 10;
 /// Zones that may fail under one frame before the writer gives up.
 const FAILURES_MAX: u32 = 8;
 
@@ -69,7 +72,8 @@ impl LogWriter {
         meter: Option<Arc<AtomicU64>>,
         end: LogEnd,
     ) -> Self {
-        let payload_max = payload_room(volume.space.zone_blocks()).min(PAYLOAD_MAX);
+        let frame = (volume.write_blocks() as usize * BLOCK).clamp(FRAME_MIN, PAYLOAD_MAX);
+        let payload_max = payload_room(volume.space.zone_blocks()).min(frame);
         let (spare, failed) = (IoBuf::default(), None);
         Self { volume, file, ask, meter, region: None, end, payload_max, spare, failed }
     }

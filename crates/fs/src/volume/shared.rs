@@ -4,7 +4,7 @@
 //! Locks are taken in the order registry, journal, file, space, and never over a device call.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
 use terrace_env::store::{FileInfo, FileKind, StoreError};
@@ -25,6 +25,12 @@ const NOTED_STEP: u64 = 16 << 10;
 /// Files looked at while the journal is locked: well under a millisecond.
 const WALK_STEP: usize = 1000;
 
+/// Blocks of a large write where nobody says otherwise: a MiB, so that a disk streams and an SSD
+/// uses all its dies.
+const WRITE_BLOCKS: u32 = 256;
+/// Larger ones would only hold more memory.
+const WRITE_BLOCKS_MAX: u32 = 4096;
+
 /// See the [module](self).
 pub(crate) struct Volume {
     pub(crate) uuid: Uuid,
@@ -36,6 +42,8 @@ pub(crate) struct Volume {
     pub(super) turned: Condvar,
     /// Bytes of a snapshot for which the journal's reserve was last set.
     noted: AtomicU64,
+    /// Blocks of a large write.
+    write_blocks: AtomicU32,
 }
 
 /// Files that somebody has a handle of, or that are not sealed.
@@ -66,9 +74,21 @@ impl Volume {
         let files = Mutex::new(Registry { unsealed, sealed: BTreeMap::new() });
         let (turns, turned) = (Mutex::default(), Condvar::new());
         let noted = AtomicU64::new(u64::MAX);
-        let volume = Self { uuid, medium, space, journal, files, turns, turned, noted };
+        let write_blocks = AtomicU32::new(WRITE_BLOCKS);
+        let volume =
+            Self { uuid, medium, space, journal, files, turns, turned, noted, write_blocks };
         volume.note_size();
         volume
+    }
+
+    /// From now on large writes are of so many blocks.
+    pub(crate) fn set_write_blocks(&self, blocks: u32) {
+        self.write_blocks.store(blocks.clamp(1, WRITE_BLOCKS_MAX), Ordering::Relaxed);
+    }
+
+    /// How many blocks a large write is.
+    pub(crate) fn write_blocks(&self) -> u32 {
+        self.write_blocks.load(Ordering::Relaxed)
     }
 
     /// Makes a file known that is about to be written.

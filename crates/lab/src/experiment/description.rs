@@ -62,6 +62,8 @@ pub struct StoreDescription {
     pub filter_bits: Option<u8>,
     /// [`Options::memory`](terrace::Options::memory).
     pub memory: Option<Size>,
+    /// [`Options::workers`](terrace::Options::workers).
+    pub workers: Option<usize>,
     /// Whether every write waits for the medium.
     pub synced: Option<bool>,
     /// Where the log is.

@@ -16,6 +16,9 @@ use super::phase::PhasePlan;
 use super::scaling::Scaling;
 use crate::experiment::{Experiment, LogPlace, StoreDescription, Variant};
 
+/// Two blocks of the file system: below, nothing is left of it.
+const IO_SIZE_MIN: u64 = 8 << 10;
+
 /// A run: an experiment under one system and one variant, at a scale, from a seed. See the
 /// [module](self).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -63,6 +66,10 @@ pub struct StorePlan {
     pub filter_bits: u8,
     /// [`Options::memory`].
     pub memory: u64,
+    /// [`Options::io_size`].
+    pub io_size: u64,
+    /// [`Options::workers`].
+    pub workers: usize,
     /// Whether every write waits for the medium.
     pub synced: bool,
     /// Where the log is.
@@ -122,6 +129,8 @@ impl RunPlan {
                 block_size: store.block_size,
                 filter_bits: store.filter_bits,
                 memory: store.memory,
+                io_size: store.io_size,
+                workers: store.workers,
                 synced: store.synced,
                 log: store.log,
             },
@@ -178,6 +187,8 @@ impl RunPlan {
             block_size: ByteCount(store.block_size),
             filter_bits: store.filter_bits,
             memory: ByteCount(store.memory),
+            io_size: ByteCount(store.io_size),
+            workers: store.workers,
             ..Options::default()
         })
     }
@@ -191,6 +202,8 @@ struct Resolved {
     block_size: u64,
     filter_bits: u8,
     memory: u64,
+    io_size: u64,
+    workers: usize,
     synced: bool,
     log: LogPlace,
 }
@@ -228,6 +241,8 @@ fn store_plan(
         block_size: scaling.block_size(size(store.block_size, usual.block_size)),
         filter_bits: store.filter_bits.unwrap_or(usual.filter_bits),
         memory: scaling.size("memory", size(store.memory, usual.memory))?,
+        io_size: scaling.bytes(usual.io_size.0).max(IO_SIZE_MIN),
+        workers: store.workers.unwrap_or(usual.workers),
         synced: store.synced.unwrap_or(false),
         log: store.log.unwrap_or_default(),
     })
@@ -253,6 +268,7 @@ fn laid_over(under: &StoreDescription, over: Option<&StoreDescription>) -> Store
         block_size: over.block_size.or(under.block_size),
         filter_bits: over.filter_bits.or(under.filter_bits),
         memory: over.memory.or(under.memory),
+        workers: over.workers.or(under.workers),
         synced: over.synced.or(under.synced),
         log: over.log.or(under.log),
     }

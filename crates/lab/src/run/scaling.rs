@@ -7,7 +7,7 @@
 //! | bandwidths | as they are | an n-th |
 //! | operations, records | an n-th | as many |
 //! | keys and values | as they are | an n-th, both together |
-//! | blocks of tables | as they are | an n-th |
+//! | blocks of tables | as they are | a root-n-th |
 //! | a second of the run is, on the full drive | n seconds | a second |
 //!
 //! Bytes over time and seeks over bytes then stay what they are, and so do all ratios. What does
@@ -17,6 +17,9 @@
 //!   KiB space and writing are overstated (32 KiB of 4 MiB at 1/16: 1 %); every commit to the
 //!   journal and every synced write is at least one, which takes `n` times its time on the full
 //!   drive: 17 us x n on a disk beside the seek and the revolution before it.
+//! - With `bandwidths`, an index takes for a block what it takes on the full drive, and with blocks
+//!   of an n-th it would not fit into an n-th of the memory; but in large blocks, a record that is
+//!   read often takes others into the cache. Blocks of a root-n-th leave both wrong by root n.
 //! - With `bandwidths`, what an entry takes beside key and value (some 20 bytes in a table, 60 in a
 //!   memtable) and the 16 bytes of a key: values make up for the key, not for the rest.
 //! - A frame of the log is not made smaller than 64 KiB: entries are not split between frames, and
@@ -41,7 +44,7 @@ use crate::workload::{Sizes, VALUE_SIZE_MIN};
 /// Memtables, tables and zones smaller than this say nothing about larger ones.
 const SIZE_MIN: u64 = 16 << 10;
 /// Blocks of tables are not made smaller: below, an index is as large as what it leads to.
-const BLOCK_SIZE_MIN: u64 = 64;
+const BLOCK_SIZE_MIN: u64 = 256;
 
 /// A scale and its name, for what is asked of it.
 #[derive(Clone, Copy, Debug)]
@@ -95,7 +98,7 @@ impl Scaling {
     pub(super) fn block_size(&self, full: u64) -> u64 {
         match self.mode {
             ScaleMode::Delays => full,
-            ScaleMode::Bandwidths => self.bytes(full).max(BLOCK_SIZE_MIN.min(full)),
+            ScaleMode::Bandwidths => (full / self.n().isqrt()).max(BLOCK_SIZE_MIN.min(full)),
         }
     }
 
@@ -144,7 +147,7 @@ mod tests {
         assert_eq!(delays.values("values", values, 16).unwrap(), values);
         let bandwidths = scaling(ScaleMode::Bandwidths);
         assert_eq!((bandwidths.count(1600), bandwidths.stretch()), (1600, 1));
-        assert_eq!(bandwidths.block_size(4096), 256);
+        assert_eq!(bandwidths.block_size(4096), 1024);
         // Key and value together are a sixteenth.
         assert_eq!(bandwidths.values("values", values, 16).unwrap(), Sizes::Constant(241));
     }

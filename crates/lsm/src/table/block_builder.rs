@@ -72,6 +72,17 @@ impl BlockBuilder {
     }
 }
 
+impl BlockBuilder {
+    /// Takes the memory of finished contents back, for the next block: growing a block anew each
+    /// time costs more than filling it.
+    pub(crate) fn recycle(&mut self, mut contents: Vec<u8>) {
+        if self.bytes.capacity() == 0 {
+            contents.clear();
+            self.bytes = contents;
+        }
+    }
+}
+
 /// The finished contents of one block of all entries of these, in each of which every entry is a
 /// restart point.
 pub(crate) fn join(blocks: Vec<Vec<u8>>) -> Vec<u8> {

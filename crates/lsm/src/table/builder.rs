@@ -15,7 +15,7 @@ use super::partition::PartitionHandles;
 use super::range_block;
 use crate::Error;
 use crate::key::{self, Kind, Trailer};
-use crate::memory::WRITER_BYTES;
+use crate::memory::writer_bytes;
 use crate::ranges::{Fragment, Fragments};
 
 /// A data block shares nothing with the key before at every so many entries: 16 costs a search 8
@@ -31,13 +31,15 @@ const PARTITION_BYTES: std::ops::RangeInclusive<u64> = 512..=64 << 10;
 /// what a second level would save is not worth its search.
 const WHOLE_PARTITIONS: usize = 16;
 
-/// How tables are laid out.
+/// How tables are laid out and written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TableLayout {
     /// A data block is closed when it has grown to this.
     pub(crate) block_size: ByteCount,
     pub(crate) compression: Compression,
     pub(crate) index: IndexLayout,
+    /// What is on its way to the medium at once; for the memory that this takes.
+    pub(crate) io_size: ByteCount,
 }
 
 impl TableLayout {
@@ -47,7 +49,7 @@ impl TableLayout {
         let partition_size = block_size.0.clamp(least, most) as usize;
         let whole_max = partition_size * WHOLE_PARTITIONS;
         let index = IndexLayout { partition_size, whole_max, filter_bits };
-        Self { block_size, compression, index }
+        Self { block_size, compression, index, io_size: ByteCount::mib(2) }
     }
 }
 
@@ -95,7 +97,7 @@ impl TableBuilder {
             features: Features::default(),
             ranges: Vec::new(),
             properties: Properties { first_sequence: SeqNo::MAX, ..Properties::default() },
-            memory: jobs.lease(WRITER_BYTES),
+            memory: jobs.lease(writer_bytes(layout.io_size)),
         }
     }
 
@@ -221,10 +223,11 @@ impl TableBuilder {
             return Ok(());
         }
         let last = self.block.last_key().to_vec();
-        let contents = self.block.finish();
-        let handle = self.write_block(contents, self.layout.compression)?;
+        let mut contents = self.block.finish();
+        let handle = self.seal_block(&mut contents, self.layout.compression)?;
+        self.block.recycle(contents);
         self.closed = Some((handle, last));
-        self.memory.resize(WRITER_BYTES + self.index.memory());
+        self.memory.resize(writer_bytes(self.layout.io_size) + self.index.memory());
         Ok(())
     }
 
@@ -233,11 +236,19 @@ impl TableBuilder {
         mut contents: Vec<u8>,
         compression: Compression,
     ) -> Result<Handle, Error> {
+        self.seal_block(&mut contents, compression)
+    }
+
+    fn seal_block(
+        &mut self,
+        contents: &mut Vec<u8>,
+        compression: Compression,
+    ) -> Result<Handle, Error> {
         let offset = self.offset;
-        if self.name.seal(&mut contents, compression, offset) == Compression::Zstd {
+        if self.name.seal(contents, compression, offset) == Compression::Zstd {
             self.features.add(Features::ZSTD);
         }
-        self.writer.append(&contents)?;
+        self.writer.append(contents)?;
         self.offset += contents.len() as u64;
         let size = u32::try_from(contents.len()).expect("a block below its limit");
         Ok(Handle { offset, size })

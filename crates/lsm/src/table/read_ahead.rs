@@ -7,6 +7,8 @@
 //! The memory of a stretch is used again for the next one, unless somebody still has a value out of
 //! it.
 
+use std::ops::Range;
+
 use bytes::{Bytes, BytesMut};
 use terrace_env::MemoryLease;
 use terrace_env::store::StoreError;
@@ -16,16 +18,13 @@ use super::reader::Table;
 use super::walk::Walk;
 use crate::Error;
 
-/// What a scan reads ahead when it leaves its first block, and at most: at the end it is the same
-/// order as a disk's track, and as what a read of an SSD must have to be limited by bandwidth.
-const SCAN_AHEAD_FIRST: usize = 16 << 10;
-const SCAN_AHEAD_MAX: usize = 256 << 10;
-/// What a job reads at once: at 10 ms a seek and 200 MB/s, half of the time is seeks at 2 MiB, and
-/// more would not fit the memory of a job with many inputs; less than the least is never worth its
-/// request.
-const JOB_AHEAD: std::ops::RangeInclusive<usize> = 64 << 10..=2 << 20;
-/// What a job reads of an index: some MiB of data lie behind it.
-const JOB_INDEX_AHEAD: usize = 64 << 10;
+/// Stretches end at multiples of what stores read at least, so that nothing is read twice.
+const ALIGNMENT: u64 = 4096;
+
+/// About `end`, and at or behind `least`.
+fn aligned(end: u64, least: u64) -> u64 {
+    (end / ALIGNMENT * ALIGNMENT).max(least.next_multiple_of(ALIGNMENT))
+}
 
 /// What is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,10 +80,14 @@ impl ReadAhead {
     /// Reads the block, and what lies behind it in the walk's direction.
     pub(super) fn fill(&mut self, table: &Table, handle: Handle) -> Result<Bytes, Error> {
         let handle_end = handle.offset + u64::from(handle.size);
-        // A stretch may begin or end within a block, which is then read again.
+        // A stretch may end within a block: what there is of it is kept. Backward it is read again.
         let last = self.offset..=self.end;
         let goes_on = 0 < handle.offset && last.contains(&handle.offset) && self.end < handle_end;
         let goes_back = handle.offset < self.offset && last.contains(&handle_end);
+        let known = match usize::try_from(handle.offset.saturating_sub(self.offset)) {
+            Ok(from) if goes_on => self.bytes.get(from..).unwrap_or_default().to_vec(),
+            _ => Vec::new(),
+        };
         // Gives back what it has first, so that it does not stand in its own way.
         let mut buffer = std::mem::take(&mut self.bytes).try_into_mut().unwrap_or_default();
         self.lease.resize(0);
@@ -93,20 +96,23 @@ impl ReadAhead {
             Area::Data => table.data_end(),
             Area::Index => table.indexes_end(),
         };
-        let mut size = self.size.max(handle.size as usize) as u64;
+        let mut size = self.size as u64;
         let (offset, end, buffer) = loop {
             let (offset, end) = if goes_back {
-                (handle_end.saturating_sub(size), handle_end)
+                (handle_end.saturating_sub(size.max(u64::from(handle.size))), handle_end)
+            } else if size == 0 {
+                (handle.offset, handle_end)
             } else {
-                (handle.offset, handle_end.max(area_end.min(handle.offset + size)))
+                let end = aligned(handle.offset + size, handle_end);
+                (handle.offset, handle_end.max(area_end.min(end)))
             };
             let buffer = std::mem::take(&mut buffer);
-            match self.read(table, buffer, offset, end) {
+            match self.read(table, buffer, &known, offset..end) {
                 // What lies further on has been given back: nearer to it by half each time.
                 Err(Error::Store(StoreError::OutOfRange { .. }))
                     if (offset, end) != (handle.offset, handle_end) =>
                 {
-                    size = (size / 2).max(u64::from(handle.size));
+                    size = if size > u64::from(handle.size) { size / 2 } else { 0 };
                 }
                 other => break (offset, end, other?),
             }
@@ -121,8 +127,8 @@ impl ReadAhead {
         &mut self,
         table: &Table,
         mut buffer: BytesMut,
-        offset: u64,
-        end: u64,
+        known: &[u8],
+        Range { start: offset, end }: Range<u64>,
     ) -> Result<BytesMut, Error> {
         let stretch = usize::try_from(end - offset).expect("a stretch within its bounds");
         if buffer.capacity() < stretch || buffer.capacity() / 4 > stretch {
@@ -133,20 +139,19 @@ impl ReadAhead {
         if self.size > 0 {
             self.lease.resize(buffer.capacity());
         }
-        table.read_into(offset, &mut buffer, self.walk.cause())?;
+        let (before, rest) = buffer.split_at_mut(known.len());
+        before.copy_from_slice(known);
+        table.read_into(offset + known.len() as u64, rest, self.walk.cause())?;
         Ok(buffer)
     }
 
     fn choose_size(&mut self, table: &Table, sequential: bool) {
         let memory = table.memory();
         self.size = match (self.walk, self.area) {
-            (Walk::Job(_), Area::Data) => memory.job_ahead(*JOB_AHEAD.start(), *JOB_AHEAD.end()),
-            (Walk::Job(_), Area::Index) => JOB_INDEX_AHEAD,
+            (Walk::Job(_), Area::Data) => memory.job_ahead(),
+            (Walk::Job(_), Area::Index) => memory.job_index_ahead(),
             (Walk::Scan, _) if !sequential => 0,
-            (Walk::Scan, _) => {
-                let wanted = (self.size * 2).clamp(SCAN_AHEAD_FIRST, SCAN_AHEAD_MAX);
-                memory.scan_ahead(SCAN_AHEAD_FIRST, wanted)
-            }
+            (Walk::Scan, _) => memory.scan_ahead(self.size),
         };
     }
 }

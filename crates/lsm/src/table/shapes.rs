@@ -10,7 +10,7 @@ use super::index_builder::IndexLayout;
 use super::specimens::{Entry, File, build, entry, open_with};
 use super::{Compression, Lookup, Table, TableBuilder, TableCursor, TableLayout, Walk, hash};
 use crate::key::{self, Kind, Trailer, internal_key};
-use crate::memory::{Memory, WRITER_BYTES};
+use crate::memory::{Memory, writer_bytes};
 use crate::memtable::Found;
 use crate::options::EngineOptions;
 
@@ -154,7 +154,7 @@ fn a_large_table_is_written_and_read_with_little_in_memory() {
     }
     let size = builder.finish().unwrap().size;
     assert!(size > ByteCount::mib(26), "{size}");
-    let held = jobs.peak().0 - WRITER_BYTES as u64;
+    let held = jobs.peak().0 - writer_bytes(layout.io_size) as u64;
     assert!(held < size.0 / 40, "{held} of {size} while it was written");
 
     let memory = ByteCount::mib(1);
