@@ -1,9 +1,10 @@
 //! What the parts of a plan are in a version: the segments they name, and what stays in the tree
 //! around them.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use terrace_env::{ByteCount, Cause};
+use terrace_env::{ByteCount, Cause, FileId};
 use terrace_policy::{Key, Merge, Part, Place, Plan, Span};
 
 use crate::Error;
@@ -43,13 +44,13 @@ fn is_invisible(version: &Version, from: Place, part: &Part) -> bool {
 
 /// The part of a plan as a segment of its own.
 pub(crate) fn find(version: &Version, place: Place, part: &Part) -> Result<Segment, Error> {
-    let run = version.run(place);
-    let segments = run.iter().flat_map(|run| &run.segments);
-    let mut same = segments.filter(|segment| segment.table.id() == part.file);
-    let within = |segment: &&Segment| {
-        segment.span.start <= part.span.start && part.span.end <= segment.span.end
+    let segments = version.run(place).map_or(&[][..], |run| &run.segments);
+    let at = segments.partition_point(|segment| segment.span.end <= part.span.start);
+    let holds = |segment: &&Segment| {
+        let within = segment.span.start <= part.span.start && part.span.end <= segment.span.end;
+        within && segment.table.id() == part.file
     };
-    let segment = same.find(within).unwrap_or_else(|| {
+    let segment = segments.get(at).filter(holds).unwrap_or_else(|| {
         panic!("a plan that was checked takes {part:?} out of {place}, where it is not")
     });
     let (table, span) = (Arc::clone(&segment.table), part.span.clone());
@@ -61,21 +62,30 @@ pub(crate) fn find(version: &Version, place: Place, part: &Part) -> Result<Segme
     Ok(Segment { table, span, size })
 }
 
-/// What a run holds that a merge leaves there.
-fn left(run: &Run, place: Place, merge: &Merge) -> Vec<Span> {
+/// What a run holds between two keys that a merge leaves there, by segments that reach into it.
+/// Asked for each slice, of trees of thousands of tables: what lies elsewhere is not looked at.
+fn left(
+    run: &Run,
+    place: Place,
+    merge: &Merge,
+    (start, end): (Option<&Key>, Option<&Key>),
+) -> Vec<Span> {
     let inputs = merge.inputs.iter().filter(|input| input.place == place);
     let moves = merge.moves.iter().filter(|one| one.from == place).map(|one| &one.part);
     let taken: Vec<&Part> = inputs.flat_map(|input| &input.parts).chain(moves).collect();
+    let files: BTreeSet<FileId> = taken.iter().map(|part| part.file).collect();
+    let before = |segment: &Segment| start.is_some_and(|start| segment.span.end <= *start);
+    let from = run.segments.partition_point(before);
+    let reached = run.segments[from..].iter();
+    let reached = reached.take_while(|s| end.is_none_or(|end| s.span.start < *end));
     let mut spans = Vec::new();
-    for segment in &run.segments {
-        let mut of_file = taken.iter().filter(|part| part.file == segment.table.id()).peekable();
-        // As it is with nearly all: no need for a list.
-        if of_file.peek().is_none() {
+    for segment in reached {
+        if !files.contains(&segment.table.id()) {
             spans.push(segment.span.clone());
             continue;
         }
         let mut rest: Vec<Span> = vec![segment.span.clone()];
-        for part in of_file {
+        for part in taken.iter().filter(|part| part.file == segment.table.id()) {
             rest = rest.iter().flat_map(|span| span.without(&part.span)).collect();
         }
         spans.extend(rest);
@@ -90,7 +100,8 @@ pub(crate) fn below(version: &Version, merge: &Merge, slice: &Slice) -> Below {
     let newest = merge.inputs.first().map(|input| input.place);
     let older =
         version.places().filter(|(place, _)| newest.is_some_and(|n| n.age() <= place.age()));
-    let runs = older.map(|(place, run)| left(run, place, merge));
+    let within = (slice.start.as_ref(), slice.end.as_ref());
+    let runs = older.map(|(place, run)| left(run, place, merge, within));
     let moved = merge.moves.iter().map(|one| vec![one.part.span.clone()]);
     let clip = |spans: Vec<Span>| spans.iter().filter_map(|span| slice.clip(span)).collect();
     let runs = runs.chain(moved).map(clip).filter(|spans: &Vec<Span>| !spans.is_empty());
@@ -99,18 +110,22 @@ pub(crate) fn below(version: &Version, merge: &Merge, slice: &Slice) -> Below {
 
 /// Cuts a merge's outputs where they would reach over what their run keeps, or gets by a move.
 pub(crate) fn add_barriers(version: &Version, merge: &mut Merge) {
+    let spans = || merge.inputs.iter().flat_map(|input| &input.parts).map(|part| &part.span);
+    let first = spans().map(|span| &span.start).min().cloned();
+    let last = spans().map(|span| &span.end).max().cloned();
     let mut start: Option<Key> = None;
     for at in 0..merge.routes.len() {
         let to = merge.routes[at].to;
-        let kept = version.run(to).map_or(Vec::new(), |run| left(run, to, merge));
+        let within = (first.as_ref(), last.as_ref());
+        let kept = version.run(to).map_or(Vec::new(), |run| left(run, to, merge, within));
         let moved = merge.moves.iter().filter(|one| one.to == Some(to));
         let barriers = kept.into_iter().chain(moved.map(|one| one.part.span.clone()));
         let route = &mut merge.routes[at];
-        let within = |key: &Key| {
+        let in_route = |key: &Key| {
             start.as_ref().is_none_or(|start| start < key)
                 && route.end.as_ref().is_none_or(|end| key < end)
         };
-        let mut keys: Vec<Key> = barriers.map(|span| span.start).filter(within).collect();
+        let mut keys: Vec<Key> = barriers.map(|span| span.start).filter(in_route).collect();
         keys.append(&mut route.cut.keys);
         keys.sort_unstable();
         keys.dedup();

@@ -24,10 +24,15 @@ const UNWRITTEN: Chunk = Chunk::Constant(0);
 
 type Zones = BTreeMap<ZoneId, Arc<Vec<Chunk>>>;
 
+/// Chunks of erased zones that are kept to be used again, at most: some zones' worth. Memory that
+/// is given back and asked for anew costs more than copying into it.
+const SPARE_MAX: usize = 4096;
+
 #[derive(Clone, Debug, Default)]
 pub(super) struct MemoryMedium {
     zones: Zones,
     earlier: Option<Zones>,
+    spare: Vec<Arc<[u8]>>,
 }
 
 impl MemoryMedium {
@@ -72,17 +77,24 @@ impl MemoryMedium {
             if chunks.len() <= index {
                 chunks.resize(index + 1, UNWRITTEN);
             }
-            write_chunk(&mut chunks[index], start, piece);
+            write_chunk(&mut chunks[index], start, piece, &mut self.spare);
         }
     }
 
     pub(super) fn erase(&mut self, zone: ZoneId) {
         let chunks = self.zones.remove(&zone);
-        if let Some(earlier) = &mut self.earlier {
-            match chunks {
-                Some(chunks) => earlier.insert(zone, chunks),
-                None => earlier.remove(&zone),
-            };
+        let forgotten = match (&mut self.earlier, chunks) {
+            (Some(earlier), Some(chunks)) => earlier.insert(zone, chunks),
+            (Some(earlier), None) => earlier.remove(&zone),
+            (None, chunks) => chunks,
+        };
+        // What a copy of the medium shares is not to be had.
+        for chunk in forgotten.and_then(Arc::into_inner).into_iter().flatten() {
+            if let Chunk::Bytes(bytes) = chunk
+                && self.spare.len() < SPARE_MAX
+            {
+                self.spare.push(bytes);
+            }
         }
     }
 
@@ -106,7 +118,7 @@ fn pieces(offset: u64, len: usize) -> impl Iterator<Item = (usize, usize, usize)
     })
 }
 
-fn write_chunk(chunk: &mut Chunk, start: usize, piece: &[u8]) {
+fn write_chunk(chunk: &mut Chunk, start: usize, piece: &[u8], spare: &mut Vec<Arc<[u8]>>) {
     let constant = constant_byte(piece);
     match (&mut *chunk, constant) {
         (Chunk::Constant(old), Some(new)) if *old == new => {}
@@ -121,13 +133,27 @@ fn write_chunk(chunk: &mut Chunk, start: usize, piece: &[u8]) {
                 *chunk = Chunk::Constant(byte);
             }
         }
-        (Chunk::Constant(_), None) if piece.len() == CHUNK => *chunk = Chunk::Bytes(piece.into()),
         (Chunk::Constant(byte), _) => {
-            let mut bytes = vec![*byte; CHUNK];
-            bytes[start..start + piece.len()].copy_from_slice(piece);
-            *chunk = Chunk::Bytes(bytes.into());
+            *chunk = Chunk::Bytes(fresh(spare, |bytes| {
+                bytes[..start].fill(*byte);
+                bytes[start..start + piece.len()].copy_from_slice(piece);
+                bytes[start + piece.len()..].fill(*byte);
+            }));
         }
     }
+}
+
+/// A chunk's bytes, which `fill` sets all of.
+fn fresh(spare: &mut Vec<Arc<[u8]>>, fill: impl Fn(&mut [u8])) -> Arc<[u8]> {
+    while let Some(mut bytes) = spare.pop() {
+        if let Some(own) = Arc::get_mut(&mut bytes) {
+            fill(own);
+            return bytes;
+        }
+    }
+    let mut bytes = vec![0; CHUNK];
+    fill(&mut bytes);
+    bytes.into()
 }
 
 /// The byte that `bytes` repeats, if it does. Most data is found out at the first comparison.
