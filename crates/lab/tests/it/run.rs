@@ -1,7 +1,9 @@
-//! Runs in virtual time: the same run is the same run, and what it says of itself adds up.
+//! Runs in virtual time: the same run is the same run, what it says of itself adds up, and two
+//! scales agree.
 
+use terrace_env::runner;
 use terrace_lab::experiment::Experiment;
-use terrace_lab::run::{Cost, Outcome, RunChoice, RunPlan, carry_out};
+use terrace_lab::run::{Cost, Figures, Outcome, RunChoice, RunPlan, carry_out, carry_out_traced};
 
 /// A random load of 1.2 GB into 6 GiB of a disk.
 const LOAD: &str = r#"
@@ -22,10 +24,42 @@ operations = 300_000
 value_size = "4096"
 "#;
 
-fn plan(text: &str, system: &str, scale: &str, seed: u64) -> RunPlan {
+/// Four times as much, of which little fits in memory.
+const LARGER: [(&str, &str); 3] = [("6GiB", "16GiB"), ("300_000", "1_200_000"), ("8MiB", "32MiB")];
+
+/// Random reads of 400 MB, with memory for an eighth of it.
+const READS: &str = r#"
+title = "random reads"
+source = "none"
+about = "for tests"
+drive = "hgst-hsh721414al"
+space = "5GiB"
+scale_by = "bandwidths"
+systems = ["bluefs"]
+sample_every = "10 s"
+
+[store]
+memtable_size = "8MiB"
+memory = "128MiB"
+
+[[phase]]
+workload = "filluniquerandom"
+operations = 100_000
+value_size = "4096"
+measured = false
+settle = true
+
+[[phase]]
+workload = "readrandom"
+operations = 24_000
+value_size = "4096"
+"#;
+
+fn plan(text: &str, scale: &str) -> RunPlan {
     let experiment = Experiment::parse("test", "test.toml", text).unwrap();
-    let scale = scale.parse().unwrap();
-    RunPlan::new(&experiment, RunChoice { system, variant: None, scale, seed }).unwrap()
+    let system = &experiment.systems[0];
+    let choice = RunChoice { system, variant: None, scale: scale.parse().unwrap(), seed: 1 };
+    RunPlan::new(&experiment, choice).unwrap()
 }
 
 /// What came of a plan, but for what it cost.
@@ -35,19 +69,117 @@ fn run(plan: &RunPlan) -> Vec<Outcome> {
     outcomes.into_iter().map(costless).collect()
 }
 
+fn figures(text: &str, scale: &str) -> Figures {
+    run(&plan(text, scale)).remove(0).figures
+}
+
 #[test]
-fn the_same_plan_gives_the_same_outcome_and_another_seed_another() {
-    let plan = plan(LOAD, "leveldb-greedy", "1/64", 1);
+fn the_same_plan_gives_the_same_outcome_however_many_run_at_once() {
+    let plan = plan(LOAD, "1/64");
+    let others: Vec<_> = (0..3)
+        .map(|seed| {
+            let plan = RunPlan { seed: 1 + seed / 2, ..plan.clone() };
+            runner::spawn("run", move || run(&plan))
+        })
+        .collect();
     let first = run(&plan);
-    assert_eq!(run(&plan), first);
-    let other = run(&RunPlan { seed: 2, ..plan });
-    assert_ne!(other[0].figures.trace_hash, first[0].figures.trace_hash);
+    let mut others = others.into_iter().map(runner::JoinHandle::join);
+    assert_eq!(others.next(), Some(first.clone()));
+    assert_eq!(others.next(), Some(first.clone()));
+    let other = others.next().unwrap();
+    assert_ne!(other[0].figures.trace_hash, first[0].figures.trace_hash, "another seed");
+    assert_ne!(first[0].samples, []);
+}
+
+#[test]
+fn samples_change_nothing_and_a_trace_has_a_line_for_each_request() {
+    let plan = plan(LOAD, "1/64");
+    let path = tempfile::NamedTempFile::new().unwrap();
+    let into = Box::new(std::io::BufWriter::new(path.reopen().unwrap()));
+    let traced = carry_out_traced(&plan, Some(into), &mut |_| ()).unwrap().remove(0);
+    let often = RunPlan { sample_every: plan.sample_every / 7, ..plan };
+    let sampled = run(&often).remove(0);
+    assert!(sampled.samples.len() > 5 * traced.samples.len());
+    assert_eq!(sampled.figures.trace_hash, traced.figures.trace_hash);
+    assert_eq!(sampled.figures.seconds_by_cause, traced.figures.seconds_by_cause);
+    let trace = std::fs::read_to_string(path.path()).unwrap();
+    let writes = trace.lines().filter(|line| line.contains(" flush write ")).count();
+    assert!(writes > 100, "{writes} writes of flushes");
 }
 
 #[test]
 fn the_seconds_of_a_disk_add_up_to_those_of_the_phase() {
-    let outcome = &run(&plan(LOAD, "bluefs", "1/64", 1))[0];
+    let outcome = &run(&plan(LOAD, "1/64"))[0];
     let figures = &outcome.figures;
     let sum: f64 = figures.seconds_by_cause.values().sum();
     assert!((sum / figures.seconds - 1.0).abs() < 1e-9, "{sum} of {}", figures.seconds);
+    assert!(figures.seconds_by_cause["compaction"] > figures.seconds_by_cause["flush"]);
+    for sample in &outcome.samples {
+        let shares = sample.values.iter().filter(|(name, _)| {
+            name.ends_with("_share") && !["valid_share", "used_share"].contains(&&***name)
+        });
+        let busy: f64 = shares.map(|(_, share)| share).sum();
+        assert!(busy < 1.0 + 1e-9, "{busy} at {}", sample.seconds);
+    }
+}
+
+#[test]
+fn a_log_elsewhere_takes_no_time_of_the_drive_and_is_written_all_the_same() {
+    let here = figures(LOAD, "1/64");
+    let text = LOAD.replace("[store]", "[store]\nlog = \"elsewhere\"");
+    let elsewhere = figures(&text, "1/64");
+    assert!(here.seconds_by_cause["log"] > 0.0);
+    assert_eq!(elsewhere.seconds_by_cause.get("log"), None);
+    assert!(elsewhere.kv_per_second >= here.kv_per_second, "{elsewhere:?}");
+    let (here, elsewhere) = (here.write_amplification.log, elsewhere.write_amplification.log);
+    assert!((elsewhere / here - 1.0).abs() < 0.01, "{here} and {elsewhere}");
+}
+
+/// Whether two scales agree in what they say of the full drive.
+fn agree(text: &str, scales: [&str; 2], tolerance: f64, of: &[&str]) {
+    let [small, large] = scales.map(|scale| figures(text, scale));
+    for name in of {
+        let [small, large] = [&small, &large].map(|figures| figures.value(name).unwrap());
+        println!("{name}: {small:.4} at {}, {large:.4} at {}", scales[0], scales[1]);
+        let off = (small / large - 1.0).abs();
+        assert!(off <= tolerance, "{name}: {small} and {large}, {:.0} % off", off * 100.0);
+    }
+}
+
+#[test]
+fn a_load_at_two_scales_comes_to_the_same() {
+    let text = LARGER.iter().fold(LOAD.to_owned(), |text, (from, to)| text.replace(from, to));
+    let of = ["kv_per_second", "write_amplification.total", "space_efficiency.valid_average"];
+    agree(&text, ["1/64", "1/32"], 0.15, &of);
+}
+
+#[test]
+fn reads_at_two_scales_come_to_the_same_where_bandwidths_shrink() {
+    agree(READS, ["1/16", "1/8"], 0.15, &["kv_per_second", "tables_per_get"]);
+}
+
+#[test]
+fn what_cannot_be_run_is_told_with_the_choices() {
+    let experiment = Experiment::parse("test", "test.toml", LOAD).unwrap();
+    let error = |experiment: &Experiment, scale: &str| {
+        let system = &experiment.systems[0];
+        let choice = RunChoice { system, variant: None, scale: scale.parse().unwrap(), seed: 1 };
+        RunPlan::new(experiment, choice).unwrap_err().to_string()
+    };
+    let small = error(&experiment, "1/4096");
+    assert!(small.contains("1/4096: expected at least 16384, found 2048"), "{small}");
+    let space = Some("1MiB".parse().unwrap());
+    let space = error(&Experiment { space, ..experiment.clone() }, "1/64");
+    assert!(space.contains("space: expected 1 to 48405 zones of 256 MiB, found 1 MiB"), "{space}");
+    let choice = |system| RunChoice {
+        system,
+        variant: Some("cold"),
+        scale: "1/64".parse().unwrap(),
+        seed: 1,
+    };
+    let variant = RunPlan::new(&experiment, choice("bluefs")).unwrap_err().to_string();
+    assert!(variant.contains("\"cold\""), "{variant}");
+    let choice = RunChoice { variant: None, ..choice("ext4") };
+    let system = RunPlan::new(&experiment, choice).unwrap_err().to_string();
+    assert!(system.contains("leveldb-greedy") && system.contains("\"ext4\""), "{system}");
 }
