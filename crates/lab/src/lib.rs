@@ -4,7 +4,8 @@
 //! maps; [`linearizability`] judges what threads saw; [mod@bench] measures what operations cost in
 //! real time, [`workload`] says what clients do. [`drives`] holds the timing models of
 //! drives against published figures. [`experiment`] are the papers' figures as data, [`run`]
-//! what comes of carrying them out in virtual time, and [`series`] carries out many.
+//! what comes of carrying them out in virtual time, and [`series`] carries out many. [`plot`] draws
+//! what came of them.
 
 pub mod bench;
 pub mod crash;
@@ -12,6 +13,7 @@ pub mod drives;
 pub mod experiment;
 pub mod linearizability;
 pub mod model;
+pub mod plot;
 pub mod run;
 pub mod series;
 pub mod workload;

@@ -43,3 +43,17 @@ pub enum Plot {
         figures: Vec<String>,
     },
 }
+
+impl Plot {
+    /// What it shows.
+    #[must_use]
+    pub fn title(&self) -> &str {
+        match self {
+            Self::Timeline { title, .. }
+            | Self::ZonesSorted { title }
+            | Self::ZonesCumulative { title }
+            | Self::Points { title, .. }
+            | Self::Bars { title, .. } => title,
+        }
+    }
+}

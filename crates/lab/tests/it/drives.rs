@@ -3,7 +3,6 @@
 //! `TERRACE_REGENERATE=1 cargo test -p terrace-lab --test it drives` writes the golden and the
 //! table of `docs/drives.md` anew.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use terrace::{ByteCount, Db, FormatOptions, Options};
@@ -12,22 +11,7 @@ use terrace_lab::drives::{self, Comparison, Grid, Report};
 use terrace_zone::Emulator;
 use terrace_zone::timing::{DeviceTime, Drive, Figure, Rate, Scale};
 
-fn file(path: &str) -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(path)
-}
-
-fn regenerates() -> bool {
-    std::env::var_os("TERRACE_REGENERATE").is_some()
-}
-
-/// Compares with a golden, or writes it.
-fn check(path: &str, actual: &str) {
-    if regenerates() {
-        std::fs::write(file(path), actual).unwrap();
-    }
-    let expected = std::fs::read_to_string(file(path)).unwrap();
-    assert_eq!(expected, actual, "{path}: run with TERRACE_REGENERATE=1 if this is meant");
-}
+use crate::golden::{check, file, regenerates};
 
 /// The text between two marks of a page, or the page with it replaced.
 fn between(page: &str, start: &str, end: &str, new: Option<&str>) -> String {

@@ -1,0 +1,31 @@
+//! [`PlotError`].
+
+/// A picture that cannot be drawn.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PlotError {
+    /// It asks for what no run has.
+    #[error(
+        "{experiment}, plot {title:?}: expected a {kind}, one of {}, found {got:?}",
+        choices.join(", ")
+    )]
+    Unknown {
+        /// The experiment.
+        experiment: String,
+        /// The title of the picture.
+        title: String,
+        /// What is asked for: `series` or `figure`.
+        kind: &'static str,
+        /// What there is.
+        choices: Vec<String>,
+        /// What was found.
+        got: String,
+    },
+    /// The library that draws has failed.
+    #[error("plot {title:?}: {problem}")]
+    Drawing {
+        /// The title of the picture.
+        title: String,
+        /// What it says.
+        problem: String,
+    },
+}

@@ -1,0 +1,225 @@
+//! [`Label`] and [`Unit`]: figures and series in words, and their values as people read them.
+
+/// What a figure or a series is called, and what it is counted in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Label {
+    /// In words.
+    pub text: String,
+    /// What it is counted in.
+    pub unit: Unit,
+}
+
+/// What a value is counted in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    /// A share of one, shown in percent.
+    Share,
+    /// Seconds of device time.
+    Seconds,
+    /// Operations of clients per second.
+    PerSecond,
+    /// Bandwidth.
+    MibPerSecond,
+    /// How many.
+    Count,
+    /// How many jobs at once.
+    Jobs,
+    /// How many times.
+    Factor,
+}
+
+/// Names whose words are not the name itself.
+const NAMED: [(&str, &str, Unit); 26] = [
+    // Families, as a whole.
+    ("seconds_by_cause", "time that the drive works", Unit::Seconds),
+    ("queued_by_cause", "time that requests queue", Unit::Seconds),
+    ("service_by_cause", "time that requests are served", Unit::Seconds),
+    ("latency_seconds", "latency", Unit::Seconds),
+    ("space_efficiency", "space efficiency", Unit::Share),
+    ("kv_per_second", "operations", Unit::PerSecond),
+    ("read_mib_per_second", "read", Unit::MibPerSecond),
+    ("write_mib_per_second", "written", Unit::MibPerSecond),
+    ("valid_share", "valid data in the store's space", Unit::Share),
+    ("used_share", "space in zones that hold anything", Unit::Share),
+    ("valid_efficiency", "space efficiency, valid", Unit::Share),
+    ("live_efficiency", "space efficiency, live", Unit::Share),
+    ("space_efficiency.valid_end", "space efficiency, valid, at the end", Unit::Share),
+    ("space_efficiency.valid_average", "space efficiency, valid, on average", Unit::Share),
+    ("space_efficiency.live_end", "space efficiency, live, at the end", Unit::Share),
+    ("space_efficiency.live_average", "space efficiency, live, on average", Unit::Share),
+    ("space_efficiency.live_worst", "space efficiency, live, at the worst", Unit::Share),
+    ("seconds", "time taken", Unit::Seconds),
+    ("stall_worst_seconds", "longest operation", Unit::Seconds),
+    ("zones", "zones that hold anything", Unit::Count),
+    ("zones_peak", "most zones that held anything", Unit::Count),
+    ("runs", "sorted runs", Unit::Count),
+    ("runs_average", "sorted runs, on average", Unit::Count),
+    ("flushes", "flushes under way", Unit::Jobs),
+    ("compactions", "compactions under way", Unit::Jobs),
+    ("tables_per_get", "tables searched per read", Unit::Count),
+];
+
+/// Families of names: what they begin with, and what they end with; `…` stands for the rest.
+const FAMILIES: [(&str, &str, &str, Unit); 6] = [
+    ("write_amplification.", "", "write amplification, …", Unit::Factor),
+    ("seconds_by_cause.", "", "drive at work for …", Unit::Seconds),
+    ("queued_by_cause.", "", "requests queued for …", Unit::Seconds),
+    ("service_by_cause.", "", "requests served for …", Unit::Seconds),
+    ("latency_seconds.", "", "latency, …", Unit::Seconds),
+    ("", "_share", "time that … takes", Unit::Share),
+];
+
+impl Label {
+    /// What a figure or a series is called, by its name in the JSON.
+    #[must_use]
+    pub fn of(name: &str) -> Self {
+        if let Some((_, text, unit)) = NAMED.iter().find(|(known, ..)| *known == name) {
+            return Self { text: (*text).to_owned(), unit: *unit };
+        }
+        let family = FAMILIES.iter().find_map(|(prefix, suffix, text, unit)| {
+            let rest = name.strip_prefix(prefix)?.strip_suffix(suffix)?;
+            Some(Self { text: text.replace('…', rest), unit: *unit })
+        });
+        family.unwrap_or_else(|| Self { text: name.replace('_', " "), unit: Unit::Factor })
+    }
+}
+
+impl Unit {
+    /// The name of the unit, where it has one.
+    #[must_use]
+    pub fn name(self) -> Option<&'static str> {
+        match self {
+            Self::Share => Some("%"),
+            Self::Seconds => Some("s"),
+            Self::PerSecond => Some("per second"),
+            Self::MibPerSecond => Some("MiB/s"),
+            Self::Count | Self::Jobs | Self::Factor => None,
+        }
+    }
+
+    /// What values of different names that are counted in it are together.
+    #[must_use]
+    pub(super) fn together(self) -> &'static str {
+        match self {
+            Self::Share => "share",
+            Self::Seconds => "time",
+            Self::PerSecond => "operations",
+            Self::MibPerSecond => "bandwidth",
+            Self::Count => "number",
+            Self::Jobs => "jobs",
+            Self::Factor => "factor",
+        }
+    }
+
+    /// What a value is multiplied by to be in the unit of [`Self::name`].
+    #[must_use]
+    pub fn factor(self) -> f64 {
+        if self == Self::Share { 100.0 } else { 1.0 }
+    }
+
+    /// A value with its unit, to three or four digits.
+    #[must_use]
+    pub fn show(self, value: f64) -> String {
+        let digits = number(value * self.factor());
+        match self {
+            Self::Count | Self::Jobs if value.fract() == 0.0 => grouped(&format!("{value:.0}")),
+            Self::Seconds => duration(value),
+            Self::Share => format!("{digits} %"),
+            Self::PerSecond => format!("{digits}/s"),
+            Self::MibPerSecond => format!("{digits} MiB/s"),
+            Self::Count | Self::Jobs | Self::Factor => digits,
+        }
+    }
+}
+
+/// A number with as many decimals as matter and with separators between thousands.
+#[must_use]
+pub fn number(value: f64) -> String {
+    if !value.is_finite() {
+        return "–".to_owned();
+    }
+    let size = value.abs();
+    let decimals = match size {
+        0.0 => 0,
+        size if size >= 99.95 => 0,
+        size if size >= 9.995 => 1,
+        size if size >= 0.0995 => 2,
+        size if size >= 0.00995 => 3,
+        _ => return format!("{value:.1e}"),
+    };
+    let text = format!("{size:.decimals$}");
+    let (whole, fraction) = text.split_at(text.find('.').unwrap_or(text.len()));
+    let sign = if value < 0.0 { "−" } else { "" };
+    format!("{sign}{}{fraction}", grouped(whole))
+}
+
+/// Digits with separators between thousands.
+fn grouped(digits: &str) -> String {
+    let mut out = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+/// A time, in seconds unless it is short: papers give hours in seconds too.
+fn duration(seconds: f64) -> String {
+    match seconds.abs() {
+        0.0 => "0 s".to_owned(),
+        size if size < 0.9995e-3 => format!("{} µs", number(seconds * 1e6)),
+        size if size < 0.9995 => format!("{} ms", number(seconds * 1e3)),
+        _ => format!("{} s", number(seconds)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::run::{Figures, Sample};
+
+    #[test]
+    fn every_figure_and_series_has_words() {
+        for name in Figures::names().into_iter().chain(Sample::names()) {
+            let label = Label::of(&name);
+            assert!(!label.text.contains(['_', '.', '…']) || name.contains("p99.9"), "{label:?}");
+        }
+        let label = |name| (Label::of(name).text, Label::of(name).unit);
+        assert_eq!(label("reclaim_share"), ("time that reclaim takes".into(), Unit::Share));
+        assert_eq!(label("valid_share").1, Unit::Share);
+        assert_eq!(label("valid_share").0, "valid data in the store's space");
+        assert_eq!(label("write_amplification.log").0, "write amplification, log");
+        assert_eq!(label("write_amplification").0, "write amplification");
+        assert_eq!(label("latency_seconds.p99.9"), ("latency, p99.9".into(), Unit::Seconds));
+    }
+
+    #[test]
+    fn values_are_as_people_read_them() {
+        for (unit, value, shown) in [
+            (Unit::Share, 0.899, "89.9 %"),
+            (Unit::Share, 1.0, "100 %"),
+            (Unit::PerSecond, 1489.4, "1,489/s"),
+            (Unit::PerSecond, 1_234_567.0, "1,234,567/s"),
+            (Unit::Factor, 13.14, "13.1"),
+            (Unit::Factor, 1.706, "1.71"),
+            (Unit::Factor, 0.0, "0"),
+            (Unit::Factor, -2.5, "−2.50"),
+            (Unit::Factor, 0.0612, "0.061"),
+            (Unit::Factor, 0.00012, "1.2e-4"),
+            (Unit::Factor, f64::NAN, "–"),
+            (Unit::Count, 280.0, "280"),
+            (Unit::Count, 48.0, "48"),
+            (Unit::Count, 20e6, "20,000,000"),
+            (Unit::Count, 5.5, "5.50"),
+            (Unit::Seconds, 0.0052, "5.20 ms"),
+            (Unit::Seconds, 12e-6, "12.0 µs"),
+            (Unit::Seconds, 16.04, "16.0 s"),
+            (Unit::Seconds, 24_156.0, "24,156 s"),
+            (Unit::MibPerSecond, 152.3, "152 MiB/s"),
+        ] {
+            assert_eq!(unit.show(value), shown, "{unit:?} {value}");
+        }
+    }
+}

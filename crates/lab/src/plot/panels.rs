@@ -1,0 +1,249 @@
+//! [`Panels`]: charts one below the other, with lines and points in them.
+
+use plotters::chart::{ChartBuilder, ChartContext};
+use plotters::coord::cartesian::Cartesian2d;
+use plotters::coord::types::RangedCoordf64;
+use plotters::element::PathElement;
+use plotters::prelude::SVGBackend;
+use plotters::style::text_anchor::HPos;
+use plotters::style::{Color, TRANSPARENT};
+
+use super::axis::{Axis, tick};
+use super::ink::Ink;
+use super::legend::{self, Legend};
+use super::lettering::{self, LINE, SIZE, SMALL};
+use super::svg::{Area, Failed, Svg, WIDTH, fine};
+
+/// Charts one below the other.
+pub(super) struct Panels {
+    /// Above all of them.
+    pub(super) legend: Legend,
+    /// From above.
+    pub(super) panels: Vec<Panel>,
+    /// How high each is, without what stands around it.
+    pub(super) height: f64,
+}
+
+/// A chart.
+pub(super) struct Panel {
+    /// Its own, where the lines are others than in other panels.
+    pub(super) legend: Legend,
+    /// What tells it from other panels, before the title of the upright axis.
+    pub(super) name: String,
+    /// To the right.
+    pub(super) x: Axis,
+    /// Upwards.
+    pub(super) y: Axis,
+    /// What is drawn.
+    pub(super) lines: Vec<Line>,
+}
+
+/// A line, in what its values are measured in; the axes scale it.
+pub(super) struct Line {
+    /// Which series, which says how it looks.
+    pub(super) series: usize,
+    /// From left to right.
+    pub(super) points: Vec<(f64, f64)>,
+    /// What stands at the points; `None`: they are not marked.
+    pub(super) marks: Option<Vec<String>>,
+}
+
+type Chart<'a> = ChartContext<'a, SVGBackend<'a>, Cartesian2d<RangedCoordf64, RangedCoordf64>>;
+
+/// Below a chart: the labels of its axis, and the axis's title.
+const LABELS: f64 = 17.0;
+const MARGIN: f64 = 8.0;
+const RIGHT: f64 = 14.0;
+
+impl Panels {
+    /// Draws them.
+    pub(super) fn paint(&self, title: &str, description: String) -> Result<Svg, Failed> {
+        let titles: Vec<bool> = (0..self.panels.len()).map(|at| self.ends_axis(at)).collect();
+        let height = |(panel, titled): (&Panel, &bool)| {
+            let title = if *titled { LINE + 2.0 } else { 4.0 };
+            LINE + 4.0 + panel.legend.height() + self.height + LABELS + title
+        };
+        let heights: Vec<f64> = self.panels.iter().zip(&titles).map(height).collect();
+        let all = self.legend.height() + heights.iter().sum::<f64>();
+        Svg::paint(title, description, all, |area| {
+            self.legend.paint(area, 0.0)?;
+            let mut top = self.legend.height();
+            for ((panel, height), titled) in self.panels.iter().zip(&heights).zip(&titles) {
+                panel.paint(area, top, self.height, *titled)?;
+                top += height;
+            }
+            Ok(())
+        })
+    }
+
+    /// Whether the title of the axis to the right stands below a panel: it is said once for
+    /// neighbours that share it.
+    fn ends_axis(&self, at: usize) -> bool {
+        self.panels.get(at + 1).is_none_or(|next| next.x.title != self.panels[at].x.title)
+    }
+}
+
+impl Panel {
+    fn paint(&self, area: &Area<'_>, top: f64, height: f64, titled: bool) -> Result<(), Failed> {
+        let heading = match (self.name.as_str(), self.y.title.as_str()) {
+            ("", title) => title.to_owned(),
+            (name, title) => format!("{name}: {title}"),
+        };
+        let heading = lettering::fit(&heading, SIZE, WIDTH - 2.0 * MARGIN);
+        let style = lettering::style(Ink::Text, SIZE, HPos::Left);
+        lettering::letter(area, &heading, (MARGIN, top + LINE / 2.0), &style)?;
+        self.legend.paint(area, top + LINE + 2.0)?;
+        let top = top + LINE + 4.0 + self.legend.height();
+        let mut chart = self.frame(area, top, height)?;
+        if self.lines.iter().all(|line| line.points.is_empty()) {
+            let style = lettering::style(Ink::Muted, SIZE, HPos::Center);
+            lettering::letter(area, "no data", (WIDTH / 2.0, top + height / 2.0), &style)?;
+        }
+        let mut taken = Vec::new();
+        for line in &self.lines {
+            self.line(&mut chart, line)?;
+        }
+        for line in &self.lines {
+            self.marks(area, &chart, line, &mut taken)?;
+        }
+        if titled {
+            let style = lettering::style(Ink::Muted, SMALL, HPos::Right);
+            let at = (WIDTH - RIGHT, top + height + LABELS + LINE / 2.0);
+            lettering::letter(area, &self.x.title, at, &style)?;
+        }
+        Ok(())
+    }
+
+    /// The axes with their grid.
+    fn frame<'a>(&self, area: &Area<'a>, top: f64, height: f64) -> Result<Chart<'a>, Failed> {
+        let origin = (0, fine(top));
+        let size = (fine(WIDTH - RIGHT) as u32, fine(height + LABELS) as u32);
+        let place = area.clone().shrink(origin, size);
+        let left = MARGIN + self.label_width();
+        let mut chart = ChartBuilder::on(&place)
+            .set_label_area_size(plotters::chart::LabelAreaPosition::Left, fine(left))
+            .set_label_area_size(plotters::chart::LabelAreaPosition::Bottom, fine(LABELS))
+            .build_cartesian_2d(self.x.from..self.x.to, self.y.from..self.y.to)?;
+        chart
+            .configure_mesh()
+            .x_labels(7)
+            .y_labels((height / 24.0) as usize)
+            .bold_line_style(Ink::Grid.colour().stroke_width(fine(0.5) as u32))
+            .light_line_style(TRANSPARENT)
+            .axis_style(Ink::Grid.colour().stroke_width(fine(1.0) as u32))
+            .x_label_style(lettering::style(Ink::Muted, SMALL, HPos::Center))
+            .y_label_style(lettering::style(Ink::Muted, SMALL, HPos::Right))
+            .x_label_formatter(&|value| tick(*value))
+            .y_label_formatter(&|value| tick(*value))
+            .set_all_tick_mark_size(fine(3.0))
+            .draw()?;
+        Ok(chart)
+    }
+
+    /// The room for labels at the upright axis: all as wide as the widest could be.
+    fn label_width(&self) -> f64 {
+        let ends = [self.y.to, self.y.to / 4.0, self.y.to / 8.0];
+        let widest = ends.map(|value| {
+            let scale = 10_f64.powf(value.abs().max(1e-9).log10().floor() - 1.0);
+            lettering::width(&tick((value / scale).round() * scale), SMALL)
+        });
+        widest.into_iter().fold(14.0, f64::max) + 6.0
+    }
+
+    fn scaled(&self, (x, y): (f64, f64)) -> (f64, f64) {
+        (x * self.x.factor, y * self.y.factor)
+    }
+
+    fn line(&self, chart: &mut Chart<'_>, line: &Line) -> Result<(), Failed> {
+        let points = thinned(&line.points, self.x.to / self.x.factor);
+        let points: Vec<_> = points.into_iter().map(|point| self.scaled(point)).collect();
+        if points.len() > 1 {
+            let stroke = Ink::Line(line.series).colour().stroke_width(fine(1.5) as u32);
+            chart.draw_series([PathElement::new(points, stroke)])?;
+        }
+        Ok(())
+    }
+
+    /// Points, and what stands at them where there is room.
+    fn marks(
+        &self,
+        area: &Area<'_>,
+        chart: &Chart<'_>,
+        line: &Line,
+        taken: &mut Vec<[f64; 4]>,
+    ) -> Result<(), Failed> {
+        let Some(names) = &line.marks else { return Ok(()) };
+        let at = |point: &(f64, f64)| chart.backend_coord(&self.scaled(*point));
+        let units = |fine: i32| f64::from(fine) / f64::from(self::fine(1.0));
+        for point in &line.points {
+            let (x, y) = at(point);
+            legend::point(area, (x, y), line.series)?;
+            let (x, y) = (units(x), units(y));
+            taken.push([x - 5.0, y - 5.0, x + 5.0, y + 5.0]);
+        }
+        let style = lettering::style(Ink::Muted, SMALL, HPos::Left);
+        for (point, name) in line.points.iter().zip(names).filter(|(_, name)| !name.is_empty()) {
+            let (x, y) = (units(at(point).0), units(at(point).1));
+            let width = lettering::width(name, SMALL);
+            let beside = [
+                (x - width / 2.0, y - 12.0),
+                (x - width / 2.0, y + 12.0),
+                (x + 8.0, y),
+                (x - 8.0 - width, y),
+            ];
+            let room = beside.into_iter().find_map(|(left, middle)| {
+                let own = [left, middle - 6.0, left + width, middle + 6.0];
+                let inside = own[0] >= MARGIN && own[2] <= WIDTH - 2.0;
+                let free = !taken.iter().any(|other| overlap(&own, other));
+                (inside && free).then_some((own, (left, middle)))
+            });
+            if let Some((own, place)) = room {
+                taken.push(own);
+                lettering::letter(area, name, place, &style)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn overlap(one: &[f64; 4], other: &[f64; 4]) -> bool {
+    one[0] < other[2] && other[0] < one[2] && one[1] < other[3] && other[1] < one[3]
+}
+
+/// The least and the greatest point of each of so many stretches: what the eye sees of a line that
+/// has more points than the screen.
+const STRETCHES: usize = 360;
+
+fn thinned(points: &[(f64, f64)], to: f64) -> Vec<(f64, f64)> {
+    if points.len() <= 2 * STRETCHES || to <= 0.0 {
+        return points.to_vec();
+    }
+    let stretch = |(x, _): &(f64, f64)| (x / to * STRETCHES as f64) as usize;
+    let mut kept = Vec::new();
+    for part in points.chunk_by(|one, other| stretch(one) == stretch(other)) {
+        let by_value = |a: &&(f64, f64), b: &&(f64, f64)| a.1.total_cmp(&b.1);
+        let ends = [part.iter().min_by(by_value), part.iter().max_by(by_value)];
+        let mut ends: Vec<(f64, f64)> = ends.into_iter().flatten().copied().collect();
+        ends.sort_by(|a, b| a.0.total_cmp(&b.0));
+        ends.dedup();
+        kept.extend(ends);
+    }
+    kept
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_of_many_points_keeps_its_peaks_and_its_order() {
+        let mut points: Vec<(f64, f64)> = (0..10_000).map(|i| (f64::from(i), 1.0)).collect();
+        points[4321].1 = 9.0;
+        points[4325].1 = -3.0;
+        let thin = thinned(&points, 10_000.0);
+        assert!(thin.len() <= 2 * STRETCHES);
+        assert!(thin.contains(&(4321.0, 9.0)) && thin.contains(&(4325.0, -3.0)));
+        assert!(thin.is_sorted_by(|a, b| a.0 < b.0));
+        assert_eq!(thinned(&points[..700], 700.0), points[..700]);
+    }
+}

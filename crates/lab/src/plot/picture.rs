@@ -1,0 +1,44 @@
+//! Drawing a [`Plot`].
+
+use super::arrangement::Arrangement;
+use super::zones::Order;
+use super::{PlotError, Svg, bars, points, timeline, zones};
+use crate::experiment::{Experiment, Plot};
+use crate::run::{Figures, Outcome, Sample};
+
+/// Draws a picture of an experiment, of those outcomes that are its own. Where there are none it is
+/// a picture that says so.
+pub fn draw(plot: &Plot, experiment: &Experiment, outcomes: &[Outcome]) -> Result<Svg, PlotError> {
+    check(plot, experiment)?;
+    let arrangement = Arrangement::of(experiment, outcomes);
+    let title = plot.title();
+    let drawn = match plot {
+        Plot::Timeline { series, .. } => timeline::paint(title, &arrangement, series),
+        Plot::ZonesSorted { .. } => zones::paint(title, &arrangement, Order::Sorted),
+        Plot::ZonesCumulative { .. } => zones::paint(title, &arrangement, Order::Cumulative),
+        Plot::Points { x, y, .. } => points::paint(title, &arrangement, x, y),
+        Plot::Bars { figures, .. } => bars::paint(title, &arrangement, figures),
+    };
+    let problem = |error: super::svg::Failed| error.to_string();
+    drawn.map_err(|error| PlotError::Drawing { title: title.to_owned(), problem: problem(error) })
+}
+
+/// Whether there is everything that is asked for.
+fn check(plot: &Plot, experiment: &Experiment) -> Result<(), PlotError> {
+    let (kind, choices, asked) = match plot {
+        Plot::Timeline { series, .. } => ("series", Sample::names(), series.clone()),
+        Plot::Points { x, y, .. } => ("figure", Figures::names(), vec![x.clone(), y.clone()]),
+        Plot::Bars { figures, .. } => ("figure", Figures::names(), figures.clone()),
+        Plot::ZonesSorted { .. } | Plot::ZonesCumulative { .. } => return Ok(()),
+    };
+    match asked.into_iter().find(|name| !choices.contains(name)) {
+        None => Ok(()),
+        Some(got) => Err(PlotError::Unknown {
+            experiment: experiment.name.clone(),
+            title: plot.title().to_owned(),
+            kind,
+            choices,
+            got,
+        }),
+    }
+}
