@@ -5,7 +5,7 @@
 //! real time, [`workload`] says what clients do. [`drives`] holds the timing models of
 //! drives against published figures. [`experiment`] are the papers' figures as data, [`run`]
 //! what comes of carrying them out in virtual time, and [`series`] carries out many. [`plot`] draws
-//! what came of them.
+//! what came of them, and a [`report`] holds it against the papers.
 
 pub mod bench;
 pub mod crash;
@@ -14,6 +14,7 @@ pub mod experiment;
 pub mod linearizability;
 pub mod model;
 pub mod plot;
+pub mod report;
 pub mod run;
 pub mod series;
 pub mod workload;

@@ -1,4 +1,4 @@
-//! `terrace lab list` and `terrace lab run`
+//! `terrace lab list`, `terrace lab run` and `terrace lab report`
 
 use serde_json::Value;
 
@@ -24,6 +24,11 @@ workload = "fillrandom"
 operations = 1_000_000
 key_size = 16
 value_size = "4096"
+
+[[plot]]
+kind = "bars"
+title = "Where the time goes"
+figures = ["seconds_by_cause.flush", "seconds_by_cause.compaction"]
 
 [[claim]]
 text = "one is as fast as the other"
@@ -177,4 +182,31 @@ fn experiments_are_listed_with_what_they_take() {
     // A million entries of 4112 bytes under two systems.
     assert_eq!((&tiny[0]["runs"], &tiny[0]["data"]), (&2.into(), &822_400_000.into()));
     assert!(place.ok(&["lab", "list", "geardb/all"]).contains("FAST '19"));
+}
+
+#[test]
+fn a_report_holds_what_was_kept_against_the_paper() {
+    let place = place();
+    let report = ["lab", "report", "tiny.toml", "--scale", "1/512"];
+    let error = place.fails(5, &report);
+    assert!(error.contains("lab-results") && error.contains("No result of: bluefs, "), "{error}");
+    assert!(error.contains("terrace lab run tiny.toml --scale 1/512 --seed 1"), "{error}");
+    let run = place.json(&[&RUN[..], &["--system", "bluefs"]].concat());
+    let files = ["--output", "a.html", "--plots", "plots", "--markdown", "a.md"];
+    let one = place.json(&[&report[..], &files].concat());
+    let standings: Vec<&Value> = [0, 1].map(|at| &one["runs"][at]["standing"]).into();
+    assert_eq!(standings, ["known", "missing"]);
+    assert_eq!(one["claims"][0]["verdict"], "missing");
+    let page = std::fs::read_to_string(place.path().join("a.html")).unwrap();
+    assert_eq!(one["page_bytes"], page.len());
+    let hash = run["outcomes"][0]["trace_hash"].as_str().unwrap();
+    assert!(page.contains(&hash[..8]) && page.contains("No result of: leveldb-greedy."));
+    assert!(page.contains("Where the time goes") && !page.contains("<script"));
+    let markdown = std::fs::read_to_string(place.path().join("a.md")).unwrap();
+    assert!(markdown.contains("(plots/tiny-1.svg)"), "{markdown}");
+    assert!(place.path().join("plots/tiny-1.svg").exists());
+    let run = place.json(&RUN);
+    let both = place.json(&report);
+    assert_eq!(both["claims"][0]["ours"], run["claims"][0]["ours"]);
+    assert!(place.ok(&report).contains("report.html: "));
 }

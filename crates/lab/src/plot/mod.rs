@@ -29,6 +29,7 @@ mod svg;
 mod timeline;
 mod zones;
 
+pub(crate) use arrangement::Arrangement;
 pub use error::PlotError;
 pub use label::{Label, Unit, number};
 pub use palette::{hatches, style_sheet};

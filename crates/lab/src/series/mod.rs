@@ -9,6 +9,7 @@
 //! Each run is in virtual time and on one thread: how many go on at once changes no figure.
 
 mod memory;
+mod others;
 mod plans;
 mod results;
 mod schedule;

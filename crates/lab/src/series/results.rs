@@ -18,7 +18,7 @@ use xxhash_rust::xxh3::{Xxh3Default, xxh3_64};
 use crate::run::{Outcome, RunPlan};
 
 /// The form of the files.
-const VERSION: u32 = 1;
+pub(super) const VERSION: u32 = 1;
 
 /// A directory of results. It may be used from several threads, and by several programs at once.
 #[derive(Clone, Debug)]
@@ -53,14 +53,14 @@ pub enum ResultError {
 /// What a file holds.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Kept {
-    version: u32,
+pub(super) struct Kept {
+    pub(super) version: u32,
     /// Of all that the run depends on.
     inputs: String,
     /// Of the outcomes' JSON.
-    checksum: String,
-    plan: RunPlan,
-    outcomes: Vec<Outcome>,
+    pub(super) checksum: String,
+    pub(super) plan: RunPlan,
+    pub(super) outcomes: Vec<Outcome>,
 }
 
 impl Results {
@@ -151,7 +151,7 @@ impl Results {
     }
 }
 
-fn checksum(outcomes: &[Outcome]) -> String {
+pub(super) fn checksum(outcomes: &[Outcome]) -> String {
     format!("{:016x}", xxh3_64(json(&outcomes).as_bytes()))
 }
 

@@ -10,6 +10,7 @@ mod linearizability;
 mod load;
 mod model;
 mod plots;
+mod report;
 mod run;
 mod serial;
 mod specimen;

@@ -2,6 +2,7 @@
 
 use super::drives::Drives;
 use super::list::List;
+use super::report::Report;
 use super::run::Run;
 use super::validate_drives::ValidateDrives;
 use crate::failure::Failure;
@@ -14,6 +15,8 @@ pub(crate) enum Lab {
     List(List),
     /// Carry out experiments in virtual time
     Run(Run),
+    /// Hold what came of runs against the papers, as one page of HTML with plots
+    Report(Report),
     /// List the modelled drives, or say where the values of one are from
     Drives(Drives),
     /// Hold the timing models of drives against published figures
@@ -25,6 +28,7 @@ impl Lab {
         match self {
             Self::List(command) => command.run(output),
             Self::Run(command) => command.run(output),
+            Self::Report(command) => command.run(output),
             Self::Drives(command) => command.run(output),
             Self::ValidateDrives(command) => command.run(output),
         }

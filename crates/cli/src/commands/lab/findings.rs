@@ -27,9 +27,9 @@ pub(super) struct Findings<'a> {
 /// A run that came to nothing.
 #[derive(Serialize)]
 pub(super) struct Flop {
-    experiment: String,
-    system: String,
-    variant: Option<String>,
+    pub(super) experiment: String,
+    pub(super) system: String,
+    pub(super) variant: Option<String>,
     error: String,
 }
 

@@ -6,6 +6,7 @@ mod drives;
 mod findings;
 mod list;
 mod page;
+mod report;
 mod run;
 mod spreadsheet;
 mod validate_drives;

@@ -133,7 +133,7 @@ impl Run {
             spreadsheet::samples(path, outcomes)?;
         }
         if let Some(path) = &self.markdown {
-            page::write(path, findings, self.scale, self.seed)?;
+            page::write(path, findings, &self.experiments, self.scale, self.seed)?;
         }
         Ok(())
     }

@@ -1,0 +1,123 @@
+//! [`Answer`]: what a paper says beside what we do.
+
+use serde::Serialize;
+
+use super::table::NONE;
+use crate::experiment::{Claim, Experiment, Measure};
+use crate::plot::{Label, Unit};
+use crate::run::Outcome;
+
+/// How far a figure may be off and still count as the published one.
+pub const BAND: f64 = 0.15;
+
+/// What a paper says, in figures, and what our runs say to it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Answer {
+    /// The experiment.
+    pub experiment: String,
+    /// The publication, and the place in it.
+    pub source: String,
+    /// What it says, in words.
+    pub claim: String,
+    /// Of which system of ours the figure is; `a / b` where it is a ratio.
+    pub system: String,
+    /// The variant and the phase, where the claim names them.
+    pub setting: Option<String>,
+    /// Theirs.
+    pub published: f64,
+    /// Ours; `None` where it is missing.
+    pub ours: Option<f64>,
+    /// Ours over theirs.
+    pub ratio: Option<f64>,
+    /// What comes of it.
+    pub verdict: Verdict,
+    /// Why ours differs, where a measurement has told.
+    pub explanation: Option<String>,
+    /// What both are counted in.
+    #[serde(skip)]
+    pub unit: Unit,
+}
+
+/// How a figure of ours stands to a published one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Verdict {
+    /// It is within [`BAND`].
+    Within,
+    /// It is not, and the reason is known.
+    Explained,
+    /// It is not.
+    Differs,
+    /// There is none.
+    Missing,
+}
+
+impl Answer {
+    /// What the outcomes say to a claim.
+    #[must_use]
+    pub fn of(experiment: &Experiment, claim: &Claim, outcomes: &[Outcome]) -> Self {
+        let quantity = &claim.quantity;
+        let (unit, over) = match &quantity.measure {
+            Measure::Figure { over: Some(over), .. } => (Unit::Factor, Some(over)),
+            Measure::Figure { figure, over: None } => (Label::of(figure).unit, None),
+            Measure::Series { series, .. } | Measure::End { series } => {
+                (Label::of(series).unit, None)
+            }
+            Measure::Zones { .. } => (Unit::Share, None),
+        };
+        let system = match over {
+            Some(over) => format!("{} / {over}", quantity.system),
+            None => quantity.system.clone(),
+        };
+        let setting: Vec<&str> = [&quantity.variant, &quantity.phase]
+            .into_iter()
+            .flatten()
+            .map(String::as_str)
+            .collect();
+        let ours = claim.evaluate(outcomes).filter(|ours| ours.is_finite());
+        let ratio = ours.map(|ours| ours / claim.published).filter(|ratio| ratio.is_finite());
+        let verdict = match (ours, ratio) {
+            (None, _) => Verdict::Missing,
+            (_, Some(ratio)) if (ratio - 1.0).abs() <= BAND => Verdict::Within,
+            (Some(ours), None) if ours == claim.published => Verdict::Within,
+            _ if claim.explanation.is_some() => Verdict::Explained,
+            _ => Verdict::Differs,
+        };
+        Self {
+            experiment: experiment.name.clone(),
+            source: experiment.source.clone(),
+            claim: claim.text.clone(),
+            system,
+            setting: (!setting.is_empty()).then(|| setting.join(", ")),
+            published: claim.published,
+            ours,
+            ratio,
+            verdict,
+            explanation: claim.explanation.clone(),
+            unit,
+        }
+    }
+}
+
+impl Answer {
+    /// Theirs, ours and the ratio, as they are shown.
+    #[must_use]
+    pub fn shown(&self) -> [String; 3] {
+        let ours = self.ours.map_or(NONE.to_owned(), |ours| self.unit.show(ours));
+        let ratio = self.ratio.map_or(NONE.to_owned(), |ratio| format!("{ratio:.2}"));
+        [self.unit.show(self.published), ours, ratio]
+    }
+}
+
+impl Verdict {
+    /// In words.
+    #[must_use]
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Within => "within 15 %",
+            Self::Explained => "differs, explained",
+            Self::Differs => "differs",
+            Self::Missing => "no result",
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! [`Chapter`]: an experiment, and what is known of it.
+
+use serde::Serialize;
+
+use super::Answer;
+use crate::experiment::Experiment;
+use crate::plot::{PlotError, Svg, draw};
+use crate::run::Outcome;
+
+/// An experiment with its outcomes.
+#[derive(Clone, Debug)]
+pub struct Chapter {
+    /// The experiment.
+    pub experiment: Experiment,
+    /// What is known.
+    pub outcomes: Vec<Outcome>,
+    /// The runs that it consists of, with what is known of each.
+    pub runs: Vec<RunStanding>,
+}
+
+/// A run, and whether there is a result of it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct RunStanding {
+    /// The system.
+    pub system: String,
+    /// The variant, where there are several.
+    pub variant: Option<String>,
+    /// Whether there is a result.
+    pub standing: Standing,
+}
+
+/// Whether there is a result of a run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Standing {
+    /// One of this very program.
+    Known,
+    /// One of another build of the program: its figures are shown, and may not be this one's.
+    OtherBuild,
+    /// There is none.
+    Missing,
+    /// There is one that cannot be trusted, and why.
+    Damaged(String),
+}
+
+impl Chapter {
+    /// What our runs say to the claims of the paper.
+    #[must_use]
+    pub fn answers(&self) -> Vec<Answer> {
+        // Outcomes of other experiments never answer for this one.
+        let own = |outcome: &&Outcome| outcome.experiment == self.experiment.name;
+        let own: Vec<Outcome> = self.outcomes.iter().filter(own).cloned().collect();
+        let claims = self.experiment.claims.iter();
+        claims.map(|claim| Answer::of(&self.experiment, claim, &own)).collect()
+    }
+
+    /// The plots, drawn.
+    pub fn plots(&self) -> Result<Vec<Svg>, PlotError> {
+        let plots = self.experiment.plots.iter();
+        plots.map(|plot| draw(plot, &self.experiment, &self.outcomes)).collect()
+    }
+
+    /// What its parts are called in files and in addresses within the page.
+    #[must_use]
+    pub fn slug(&self) -> String {
+        let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
+        self.experiment.name.chars().map(plain).collect()
+    }
+
+    /// What the file of a plot is called, counting from one.
+    #[must_use]
+    pub fn plot_file(&self, number: usize) -> String {
+        format!("{}-{number}.svg", self.slug())
+    }
+
+    /// What is to be said of runs without a result of this program, a sentence each.
+    #[must_use]
+    pub fn remarks(&self) -> Vec<String> {
+        let named = |run: &RunStanding| match &run.variant {
+            Some(variant) => format!("{} ({variant})", run.system),
+            None => run.system.clone(),
+        };
+        let of = |wanted: &Standing| -> Option<String> {
+            let runs = self.runs.iter().filter(|run| run.standing == *wanted);
+            let names: Vec<String> = runs.map(named).collect();
+            (!names.is_empty()).then(|| names.join(", "))
+        };
+        let mut remarks = Vec::new();
+        remarks.extend(of(&Standing::Missing).map(|runs| format!("No result of: {runs}.")));
+        remarks.extend(of(&Standing::OtherBuild).map(|runs| {
+            format!("By another build of the program, so perhaps not its figures: {runs}.")
+        }));
+        for run in &self.runs {
+            if let Standing::Damaged(why) = &run.standing {
+                remarks.push(format!("The result of {} cannot be read: {why}.", named(run)));
+            }
+        }
+        remarks
+    }
+}

@@ -1,0 +1,249 @@
+//! The report as one page of HTML.
+//!
+//! It needs nothing but itself: no script, no other file, no network. It says nothing of the day
+//! and the machine it was made on, so that the same results give the same bytes.
+
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+
+use super::table::{self, Table};
+use super::{Answer, Chapter, Report, Verdict};
+use crate::plot::{PlotError, Svg, hatches, style_sheet};
+
+const STYLE: &str = include_str!("page.css");
+
+impl Report {
+    /// The page.
+    pub fn html(&self) -> Result<String, PlotError> {
+        let mut sections = Vec::new();
+        for chapter in &self.chapters {
+            sections.push(section(chapter, &chapter.plots()?));
+        }
+        let page = html! {
+            (DOCTYPE)
+            html lang="en" {
+                head {
+                    meta charset="utf-8";
+                    meta name="viewport" content="width=device-width, initial-scale=1";
+                    meta name="color-scheme" content="light dark";
+                    title { "Figures of the papers, redrawn by Terrace" }
+                    style { (PreEscaped(style_sheet())) (PreEscaped(STYLE)) }
+                }
+                body {
+                    svg .definitions width="0" height="0" aria-hidden="true" { (PreEscaped(hatches())) }
+                    (self.header())
+                    main {
+                        (self.summary())
+                        @for section in &sections { (section) }
+                    }
+                    (self.footer())
+                }
+            }
+        };
+        Ok(page.into_string())
+    }
+
+    fn header(&self) -> Markup {
+        html! {
+            header {
+                h1 { "Figures of the papers, redrawn" }
+                p .lede {
+                    "What publications on key-value stores for zoned storage say of their systems, "
+                    "beside what Terrace " (self.program) " does with the same systems on models of "
+                    "the same drives. All times are those of the full drives; the runs were made in "
+                    "virtual time at a scale of " b { (self.scale) } " from seed " b { (self.seed) }
+                    ", and come to the same figures on every machine. Counts of operations and of "
+                    "zones are those of the scaled runs."
+                }
+                nav aria-label="Contents" {
+                    ol {
+                        li { a href="#claims" { "All claims" } }
+                        @for chapter in &self.chapters {
+                            li {
+                                a href={ "#" (chapter.slug()) } { (chapter.experiment.name) }
+                                " " (chapter.experiment.title)
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    fn summary(&self) -> Markup {
+        let answers = self.answers();
+        let missing = self.chapters.iter().any(|chapter| !chapter.remarks().is_empty());
+        html! {
+            section #claims {
+                h2 { "All claims" }
+                p { (tally(&answers)) }
+                @if missing {
+                    p .note {
+                        "Not every run has a result of this program: the sections below say which "
+                        "have not."
+                    }
+                }
+                @if !answers.is_empty() { (claims(&answers, true)) }
+            }
+        }
+    }
+
+    fn footer(&self) -> Markup {
+        html! {
+            footer {
+                p { "Made by:" }
+                pre { code { @for line in self.commands() { (line) "\n" } } }
+            }
+        }
+    }
+}
+
+/// How many claims stand how.
+fn tally(answers: &[Answer]) -> String {
+    let count = |verdict| answers.iter().filter(|answer| answer.verdict == verdict).count();
+    let parts = [
+        (Verdict::Within, "within 15 % of what was published"),
+        (Verdict::Explained, "different, with an explanation"),
+        (Verdict::Differs, "different"),
+        (Verdict::Missing, "without a result"),
+    ];
+    let parts = parts.into_iter().map(|(verdict, words)| (count(verdict), words));
+    let parts: Vec<String> =
+        parts.filter(|(n, _)| *n > 0).map(|(n, words)| format!("{n} {words}")).collect();
+    match answers.len() {
+        0 => "The experiments hold no claims.".to_owned(),
+        all => format!("Of {all} claims: {}.", parts.join("; ")),
+    }
+}
+
+/// Claims as a table; on a narrow screen as cards.
+fn claims(answers: &[Answer], with_place: bool) -> Markup {
+    html! {
+        table .claims {
+            thead {
+                tr {
+                    @if with_place { th scope="col" { "figure" } }
+                    th scope="col" { "claim" }
+                    th scope="col" { "system" }
+                    th .figures scope="col" { "published" }
+                    th .figures scope="col" { "ours" }
+                    th .figures scope="col" { "ratio" }
+                    th scope="col" { "verdict" }
+                }
+            }
+            tbody {
+                @for answer in answers { (claim(answer, with_place)) }
+            }
+        }
+    }
+}
+
+fn claim(answer: &Answer, with_place: bool) -> Markup {
+    let [published, ours, ratio] = answer.shown();
+    let (class, sign) = match answer.verdict {
+        Verdict::Within => ("good", "✓"),
+        Verdict::Explained => ("poor", "≈"),
+        Verdict::Differs => ("poor", "≠"),
+        Verdict::Missing => ("none", "–"),
+    };
+    let slug: String = answer
+        .experiment
+        .chars()
+        .map(|c| if c.is_ascii_alphanumeric() { c } else { '-' })
+        .collect();
+    html! {
+        tr {
+            @if with_place {
+                td .place { a href={ "#" (slug) } { (answer.experiment) } }
+            }
+            td .claim {
+                (answer.claim)
+                @if let Some(why) = &answer.explanation { p .why { (why) } }
+            }
+            td .system {
+                code { (answer.system) }
+                @if let Some(setting) = &answer.setting { " " span .setting { (setting) } }
+            }
+            td .figures data-label="published" { (published) }
+            td .figures data-label="ours" { (ours) }
+            td .figures data-label="ratio" { (ratio) }
+            td .verdict .(class) { span aria-hidden="true" { (sign) } " " (answer.verdict.words()) }
+        }
+    }
+}
+
+fn section(chapter: &Chapter, plots: &[Svg]) -> Markup {
+    let experiment = &chapter.experiment;
+    let answers = chapter.answers();
+    html! {
+        section #(chapter.slug()) {
+            h2 { span .name { (experiment.name) } " " (experiment.title) }
+            p .source { (experiment.source) }
+            @for remark in chapter.remarks() { p .note { (remark) } }
+            @if !answers.is_empty() { h3 { "Claims" } (claims(&answers, false)) }
+            @if !plots.is_empty() {
+                h3 { "Plots" }
+                div .plots { @for plot in plots { (figure(plot)) } }
+            }
+            h3 { "Runs" }
+            @match Table::runs(chapter) {
+                Some(table) => { (runs(&table, &experiment.name)) }
+                None => { p { "There is no result of any run." } }
+            }
+            h3 { "What was done" }
+            @for paragraph in experiment.about.split("\n\n").flat_map(paragraphs) { p { (paragraph) } }
+            dl {
+                @for (name, value) in table::settings(chapter, &chapter.outcomes) {
+                    dt { (name) } dd { (value) }
+                }
+            }
+        }
+    }
+}
+
+/// The lines of an experiment's file that belong together; what the paper does and what we do
+/// otherwise are paragraphs.
+fn paragraphs(text: &str) -> Vec<String> {
+    const OTHERWISE: &str = "Not as in the paper";
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    match text.find(OTHERWISE).filter(|at| *at > 0) {
+        Some(at) => vec![text[..at].trim_end().to_owned(), text[at..].to_owned()],
+        None => vec![text],
+    }
+}
+
+fn figure(plot: &Svg) -> Markup {
+    html! {
+        figure {
+            figcaption { (plot.title()) }
+            (PreEscaped(plot.inline()))
+        }
+    }
+}
+
+fn runs(table: &Table, name: &str) -> Markup {
+    let class = |figures: bool| figures.then_some("figures");
+    html! {
+        div .scroll tabindex="0" role="region" aria-label={ "Runs of " (name) } {
+            table .runs {
+                thead {
+                    tr {
+                        @for column in &table.columns {
+                            th class=[class(column.figures)] scope="col" { (column.title) }
+                        }
+                    }
+                }
+                tbody {
+                    @for row in &table.rows {
+                        tr {
+                            @for (at, (cell, column)) in row.iter().zip(&table.columns).enumerate() {
+                                @if at == 0 { th scope="row" { (cell) } }
+                                @else { td class=[class(column.figures)] { (cell) } }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+        details { summary { "What the columns mean" } p { (table::LEGEND) } }
+    }
+}

@@ -1,0 +1,131 @@
+//! [`Table`]: rows for the page and for Markdown alike.
+
+use super::Chapter;
+use crate::plot::{Arrangement, Unit, number};
+use crate::run::{Figures, Outcome};
+
+/// A table. Every row has as many cells as there are columns.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Table {
+    pub(super) columns: Vec<Column>,
+    pub(super) rows: Vec<Vec<String>>,
+}
+
+/// The head of a column.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Column {
+    pub(super) title: &'static str,
+    /// Whether it holds figures, whose last digits stand one below the other.
+    pub(super) figures: bool,
+}
+
+/// What is not there.
+pub(super) const NONE: &str = "–";
+
+/// What a column shows of a run.
+type Show = fn(&Figures) -> String;
+
+/// The columns of the table of runs, besides system and setting.
+const RUNS: [(&str, Show); 16] = [
+    ("KV/s", |it| number(it.kv_per_second)),
+    ("time", |it| Unit::Seconds.show(it.seconds)),
+    ("WA", |it| number(it.write_amplification.total)),
+    ("log", |it| number(it.write_amplification.log)),
+    ("flush", |it| number(it.write_amplification.flush)),
+    ("compaction", |it| number(it.write_amplification.compaction)),
+    ("reclaim", |it| number(it.write_amplification.reclaim)),
+    ("metadata", |it| number(it.write_amplification.metadata)),
+    ("device", |it| number(it.write_amplification.device)),
+    ("RA", |it| it.read_amplification.map_or(NONE.to_owned(), number)),
+    ("valid", |it| Unit::Share.show(it.space_efficiency.valid_average)),
+    ("live", |it| Unit::Share.show(it.space_efficiency.live_average)),
+    ("zones", |it| Unit::Count.show(it.zones_peak as f64)),
+    ("runs", |it| number(it.runs_average)),
+    ("worst stall", |it| Unit::Seconds.show(it.stall_worst_seconds)),
+    ("trace", |it| it.trace_hash.chars().take(8).collect()),
+];
+
+/// What the columns of the table of runs mean.
+pub(super) const LEGEND: &str = "KV/s: operations of clients per second of device time. WA: bytes \
+    written per byte of keys and values, and its parts; device: bytes that the device wrote per \
+    byte that it was given. RA: bytes read for clients per byte that they got. valid, live: \
+    referenced table bytes, and bytes of newest versions, per byte of zones that hold anything, on \
+    average over time. zones: the most that held anything. runs: sorted runs, on average. worst \
+    stall: the longest operation. trace: the first digits of a hash over every request to the drive \
+    with its times.";
+
+impl Table {
+    /// The runs of a chapter; `None` where there is no outcome.
+    pub(super) fn runs(chapter: &Chapter) -> Option<Self> {
+        let arrangement = Arrangement::of(&chapter.experiment, &chapter.outcomes);
+        let several = arrangement.settings.len() > 1;
+        let mut columns = vec![Column { title: "system", figures: false }];
+        if several {
+            columns.push(Column { title: "setting", figures: false });
+        }
+        columns.extend(RUNS.map(|(title, _)| Column { title, figures: true }));
+        let mut rows = Vec::new();
+        for setting in &arrangement.settings {
+            for (_, outcome) in &setting.outcomes {
+                let mut row = vec![outcome.system.clone()];
+                row.extend(several.then(|| setting.name.clone()));
+                row.extend(RUNS.map(|(_, show)| show(&outcome.figures)));
+                rows.push(row);
+            }
+        }
+        (!rows.is_empty()).then_some(Self { columns, rows })
+    }
+}
+
+/// What is said of an experiment besides its figures: what was done, as pairs of words.
+pub(super) fn settings(chapter: &Chapter, outcomes: &[Outcome]) -> Vec<(&'static str, String)> {
+    let experiment = &chapter.experiment;
+    let bytes = |size: terrace_zone::timing::Size| terrace_env::ByteCount(size.0).to_string();
+    let mut said = vec![("drive", experiment.drive.clone())];
+    let all = || "all of the drive".to_owned();
+    said.push(("space", experiment.space.map_or_else(all, bytes)));
+    let store = &experiment.store;
+    let sizes =
+        [("memtable", store.memtable_size), ("block", store.block_size), ("memory", store.memory)];
+    said.extend(sizes.into_iter().filter_map(|(name, size)| Some((name, bytes(size?)))));
+    said.extend(store.memtables_max.map(|most| ("memtables at once", most.to_string())));
+    said.extend(store.filter_bits.map(|bits| ("bits of a filter", bits.to_string())));
+    if store.synced == Some(true) {
+        said.push(("writes", "each waits for the medium".to_owned()));
+    }
+    said.extend(store.log.map(|log| {
+        let place = match log {
+            crate::experiment::LogPlace::Drive => "on the drive",
+            crate::experiment::LogPlace::Elsewhere => "elsewhere, at no cost",
+        };
+        ("log", place.to_owned())
+    }));
+    for phase in &experiment.phases {
+        let mut words = format!("{} operations", Unit::Count.show(phase.operations as f64));
+        if let Some(records) = phase.records {
+            words += &format!(" on {} records", Unit::Count.show(records as f64));
+        }
+        let sizes = [
+            ("keys", phase.key_size.map(|it| it.to_string())),
+            ("values", phase.value_size.clone()),
+        ];
+        for (what, size) in sizes {
+            if let Some(size) = size {
+                words += &format!(", {what} of {size} bytes");
+            }
+        }
+        words += &phase.clients.map_or(String::new(), |clients| format!(", {clients} clients"));
+        words += if phase.settle { ", until no job is due" } else { "" };
+        words += if phase.measured { "" } else { "; not measured" };
+        let name = phase.name();
+        let workload = if name == phase.workload { String::new() } else { format!("{name}: ") };
+        said.push(("phase", format!("{workload}{}, {words}", phase.workload)));
+    }
+    if !experiment.variants.is_empty() {
+        let names = experiment.variants.iter().map(|variant| variant.name.as_str());
+        said.push(("variants", names.collect::<Vec<_>>().join(", ")));
+    }
+    let measured = outcomes.iter().find(|outcome| outcome.experiment == experiment.name);
+    said.extend(measured.map(|it| ("run at", format!("{}, seed {}", it.scale, it.seed))));
+    said
+}

@@ -1,0 +1,35 @@
+//! Results that another build of the program has left.
+
+use std::fs;
+use std::path::PathBuf;
+use std::time::SystemTime;
+
+use super::results::{Kept, Results, VERSION, checksum};
+use crate::run::{Outcome, RunPlan};
+
+impl Results {
+    /// What came of a run with another build of the program, by the same plan: the newest that can
+    /// be trusted. Its figures may not be this program's.
+    #[must_use]
+    pub fn find_of_another_program(&self, plan: &RunPlan) -> Option<Vec<Outcome>> {
+        let own = self.path(plan);
+        // A name but for the hash at its end is that of the run.
+        let stem = |path: &PathBuf| -> Option<String> {
+            let (stem, _hash) = path.file_name()?.to_str()?.rsplit_once('-')?;
+            Some(stem.to_owned())
+        };
+        let entries = fs::read_dir(own.parent()?).ok()?;
+        let mut found: Vec<(SystemTime, PathBuf)> = entries
+            .filter_map(Result::ok)
+            .map(|entry| entry.path())
+            .filter(|path| *path != own && stem(path) == stem(&own))
+            .filter_map(|path| Some((fs::metadata(&path).ok()?.modified().ok()?, path)))
+            .collect();
+        found.sort();
+        found.into_iter().rev().find_map(|(_, path)| {
+            let kept: Kept = serde_json::from_str(&fs::read_to_string(path).ok()?).ok()?;
+            let sound = kept.version == VERSION && kept.checksum == checksum(&kept.outcomes);
+            (sound && kept.plan == *plan).then_some(kept.outcomes)
+        })
+    }
+}

@@ -1,0 +1,175 @@
+//! Reports: what is said in them, and that browsers can read them.
+//!
+//! `TERRACE_REGENERATE=1 cargo test -p terrace-lab --test it report` writes the goldens anew.
+
+use pulldown_cmark::{Event, Options, Parser, Tag};
+use scraper::{Html, Selector};
+use terrace_lab::report::{Chapter, Report, RunStanding, Standing, Verdict};
+use terrace_lab::run::Outcome;
+
+use crate::specimen;
+
+fn report(outcomes: Vec<Outcome>) -> Report {
+    let experiment = specimen::experiment();
+    let standing = |system: &String| {
+        let known = outcomes.iter().any(|outcome| outcome.system == *system);
+        RunStanding {
+            system: system.clone(),
+            variant: None,
+            standing: if known { Standing::Known } else { Standing::Missing },
+        }
+    };
+    let runs = experiment.systems.iter().map(standing).collect();
+    Report {
+        program: "0.0.0".into(),
+        scale: "1/64".into(),
+        seed: 1,
+        names: vec!["nobody/fig1".into()],
+        chapters: vec![Chapter { experiment, outcomes, runs }],
+    }
+}
+
+/// The page as a browser reads it; what a browser would have to mend is an error.
+fn read(page: &str) -> Html {
+    let document = Html::parse_document(page);
+    assert!(document.errors.is_empty(), "{:?}", document.errors);
+    let own = |selector: &str| document.select(&Selector::parse(selector).unwrap()).count();
+    for outer in ["script", "link", "img", "iframe", "[src]", "[onload]", "[style]"] {
+        assert_eq!(own(outer), 0, "{outer}");
+    }
+    // Every address in the page is an anchor of the page.
+    for link in document.select(&Selector::parse("a").unwrap()) {
+        let address = link.attr("href").unwrap();
+        assert_eq!(own(&format!("[id={:?}]", &address[1..])), 1, "{address}");
+    }
+    document
+}
+
+fn texts(document: &Html, selector: &str) -> Vec<String> {
+    let selector = Selector::parse(selector).unwrap();
+    let found = document.select(&selector);
+    found.map(|element| element.text().collect::<String>().trim().to_owned()).collect()
+}
+
+#[test]
+fn claims_are_answered_with_their_ratio_and_whether_it_is_near() {
+    let answers = report(specimen::outcomes()).answers();
+    let found: Vec<_> = answers.iter().map(|it| (it.published, it.ours, it.verdict)).collect();
+    assert_eq!(
+        found,
+        [
+            (1000.0, Some(1100.0), Verdict::Within),
+            (3.0, Some(1100.0 / (1100.0 / 3.0)), Verdict::Within),
+            (0.5, Some(0.5208333333333334), Verdict::Within),
+            (2.0, None, Verdict::Missing),
+        ]
+    );
+    assert_eq!(answers[0].ratio, Some(1.1));
+    assert_eq!(answers[3].ratio, None);
+    for (kv_per_second, verdict, explained) in [
+        (1149.0, Verdict::Within, Verdict::Within),
+        (851.0, Verdict::Within, Verdict::Within),
+        (1151.0, Verdict::Differs, Verdict::Explained),
+        (849.0, Verdict::Differs, Verdict::Explained),
+        (f64::NAN, Verdict::Missing, Verdict::Missing),
+    ] {
+        let mut outcome = specimen::outcome("bluefs", 0);
+        outcome.figures.kv_per_second = kv_per_second;
+        let mut report = report(vec![outcome]);
+        assert_eq!(report.answers()[0].verdict, verdict, "{kv_per_second}");
+        report.chapters[0].experiment.claims[0].explanation = Some("Because.".into());
+        assert_eq!(report.answers()[0].verdict, explained, "{kv_per_second}");
+    }
+    let foreign = Outcome { experiment: "nobody/fig2".into(), ..specimen::outcome("bluefs", 0) };
+    assert_eq!(report(vec![foreign]).answers()[0].verdict, Verdict::Missing);
+}
+
+#[test]
+fn the_page_is_whole_and_says_everything() {
+    let report = report(specimen::outcomes());
+    let page = report.html().unwrap();
+    assert_eq!(page, report.html().unwrap());
+    let document = read(&page);
+    let claims = texts(&document, "#claims tbody tr");
+    assert_eq!(claims.len(), 4);
+    assert!(claims[0].contains("1,000/s") && claims[0].contains("1.10"), "{claims:?}");
+    assert!(claims[0].contains("within 15 %") && claims[3].contains("no result"), "{claims:?}");
+    assert!(claims[1].contains("The specimen has no collector."), "{claims:?}");
+    assert_eq!(texts(&document, "#nobody-fig1 .runs tbody tr").len(), 3);
+    assert_eq!(texts(&document, "#nobody-fig1 figure > svg > title").len(), 5);
+    assert_eq!(texts(&document, "nav li").len(), 2);
+    assert_eq!(texts(&document, ".note"), [""; 0]);
+    let heads = texts(&document, ".runs thead th").len();
+    for row in document.select(&Selector::parse(".runs tbody tr").unwrap()) {
+        assert_eq!(row.child_elements().count(), heads);
+    }
+}
+
+#[test]
+fn the_page_says_what_is_missing_and_what_is_by_another_build() {
+    let mut report = report(vec![specimen::outcome("bluefs", 0)]);
+    report.chapters[0].runs[0].standing = Standing::OtherBuild;
+    report.chapters[0].runs[2].standing = Standing::Damaged("a.json: expected 1, found 2".into());
+    let notes = texts(&read(&report.html().unwrap()), ".note");
+    assert_eq!(notes.len(), 4, "{notes:?}");
+    assert_eq!(notes[1], "No result of: leveldb-greedy:free_min=10.");
+    assert!(notes[2].contains("another build") && notes[2].contains("bluefs"), "{notes:?}");
+    assert!(notes[3].contains("expected 1, found 2"), "{notes:?}");
+    let markdown = report.markdown(None);
+    for remark in report.chapters[0].remarks() {
+        let start = &remark[..20];
+        assert!(markdown.contains(&format!("> {start}")), "{markdown}");
+    }
+}
+
+#[test]
+fn without_any_result_there_is_still_a_page() {
+    let page = report(Vec::new()).html().unwrap();
+    let document = read(&page);
+    assert!(page.contains("There is no result of any run."));
+    assert_eq!(texts(&document, "#claims .verdict.none").len(), 4);
+    let nothing = Report { chapters: Vec::new(), ..report(Vec::new()) };
+    read(&nothing.html().unwrap());
+}
+
+#[test]
+fn names_from_anywhere_stand_in_the_page_as_they_are() {
+    let evil = "</style><script>alert(1)</script>\"' onload=x & `|` *b* _i_ [l](http://x) <!--";
+    let mut outcome = specimen::outcome("bluefs", 0);
+    outcome.system = evil.into();
+    outcome.figures.trace_hash = "<b>bold".into();
+    let mut report = report(vec![outcome]);
+    let chapter = &mut report.chapters[0];
+    chapter.experiment.title = evil.into();
+    chapter.experiment.source = evil.into();
+    chapter.experiment.about = evil.into();
+    chapter.experiment.claims[0].text = evil.into();
+    chapter.experiment.claims[1].explanation = Some(evil.into());
+    chapter.experiment.systems = vec![evil.into()];
+    chapter.runs[0].system = evil.into();
+    let page = report.html().unwrap();
+    let document = read(&page);
+    assert!(texts(&document, "#claims .claim").iter().any(|text| text == evil));
+    assert!(texts(&document, ".runs tbody th").iter().any(|text| text == evil));
+    let markdown = report.markdown(Some("plots"));
+    let (mut rows, mut found) = (0, 0);
+    for event in Parser::new_ext(&markdown, Options::ENABLE_TABLES) {
+        match event {
+            // The comment at the head is the only one.
+            Event::Html(text) if text.starts_with("<!-- Generated by") => {}
+            Event::Html(_) | Event::InlineHtml(_) => panic!("{event:?}"),
+            Event::Start(Tag::Emphasis | Tag::Strong | Tag::Link { .. }) => panic!("{event:?}"),
+            Event::Start(Tag::TableRow) => rows += 1,
+            Event::Text(text) if text.contains("alert(1)") => found += 1,
+            _ => {}
+        }
+    }
+    assert_eq!(rows, 5, "{markdown}");
+    assert!(found >= 7, "{markdown}");
+}
+
+#[test]
+fn the_page_of_markdown_is_as_it_was_read() {
+    let report = report(specimen::outcomes());
+    crate::golden::check("tests/golden/report.md", &report.markdown(Some("plots")));
+}
