@@ -14,6 +14,8 @@ pub enum Rule {
     LogEndJournaled,
     /// A zone is not reset while a reader may still look into it.
     NoResetUnderReader,
+    /// The file cache lets go of what is written again, taken back or deleted.
+    CacheFollowsWrites,
 }
 
 #[cfg(feature = "canary")]

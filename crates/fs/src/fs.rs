@@ -11,6 +11,7 @@ use terrace_env::{ByteCount, Cause, FileId, Uuid};
 use terrace_policy::{Placement, RECLAIM_STREAM, Reclaim};
 
 use crate::BLOCK;
+use crate::cache::CachePolicy;
 use crate::file::{Body, DataWriter, FileState, LogEnd, LogWriter, OpenFile, Pin, Reader, Tail};
 use crate::frame::Binding;
 use crate::mount::Access;
@@ -57,6 +58,12 @@ impl Fs {
     pub fn set_io_size(&self, io_size: ByteCount) {
         let blocks = io_size.0 / 2 / BLOCK as u64;
         self.volume.set_write_blocks(u32::try_from(blocks).unwrap_or(u32::MAX));
+    }
+
+    /// Keeps up to this much of what is written to files in memory from now on, and lets go of it
+    /// as the policy says. With 0, as after the mount, nothing is kept.
+    pub fn set_cache(&self, size: ByteCount, policy: CachePolicy) {
+        self.volume.cache.set(size, policy);
     }
 
     /// The capacity of an ordinary zone.
@@ -181,7 +188,8 @@ impl Fs {
         }
         let start = size - size % BLOCK as u64;
         let mut partial = terrace_env::IoBuf::zeroed((size - start) as usize);
-        file.read_at(&self.volume.medium, start, &mut partial, Cause::Client)?;
+        let from = (&*self.volume.medium, &self.volume.cache);
+        file.read_at(from, start, &mut partial, Cause::Client)?;
         let mut state = file.lock();
         let tail = state.tail();
         tail.at = (start / BLOCK as u64) as u32;
@@ -285,7 +293,8 @@ impl Store for Fs {
 
     fn io(&self) -> IoCounts {
         let rolls = self.volume.journal.rolls();
-        IoCounts { journal_rolls: rolls, ..self.volume.medium.io() }
+        let cache = self.volume.cache.counts();
+        IoCounts { journal_rolls: rolls, cache, ..self.volume.medium.io() }
     }
 }
 

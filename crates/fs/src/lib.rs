@@ -14,6 +14,7 @@
 //! fs does not know keys, or levels beyond the typed annotation.
 
 mod block;
+mod cache;
 pub mod canary;
 pub mod catalog;
 mod check;
@@ -33,6 +34,7 @@ mod usage;
 mod volume;
 
 pub use block::{BLOCK, BlockAddr, logical_per_block, pointer, zone_blocks};
+pub use cache::CachePolicy;
 pub use check::{CheckProgress, CheckReport, Problem};
 pub use format::{FormatOptions, OPEN_ZONES_MIN, ZONE_BLOCKS_MIN, data_zones_min};
 pub use fs::Fs;

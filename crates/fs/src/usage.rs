@@ -153,6 +153,10 @@ impl Fs {
                 ));
             }
         }
+        let exists = |id| {
+            self.volume.unsealed(id).is_some() || self.volume.journal.read(|c| c.get(id).is_some())
+        };
+        problems.extend(self.volume.cache.audit(exists));
         problems
     }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use terrace_env::{ByteCount, Store};
 use terrace_fs::dir::{DirOptions, DirStore};
-use terrace_fs::{Access, FormatOptions, Fs, MountOptions};
+use terrace_fs::{Access, CachePolicy, FormatOptions, Fs, MountOptions};
 use terrace_lsm::{
     Bounds, Checkpointed, Cursor, Durability, Engine, KeySpaceId, Listener, Scan, Stats, Verified,
     remembered_system,
@@ -100,6 +100,7 @@ impl Db {
         if let Some(fs) = &fs {
             fs.decide_by(system.placement(), system.reclaim());
             fs.set_io_size(options.io_size);
+            fs.set_cache(options.file_cache, CachePolicy::default());
         }
         let zones: Arc<dyn ZonesSource> = match &fs {
             Some(fs) => Arc::clone(fs) as _,

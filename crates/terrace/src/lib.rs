@@ -39,7 +39,7 @@ pub use options::Options;
 pub use snapshot::Snapshot;
 pub use terrace_env::store::MemoryStore;
 pub use terrace_env::{ByteCount, Store};
-pub use terrace_fs::{FormatOptions, Fs};
+pub use terrace_fs::{CachePolicy, FormatOptions, Fs};
 pub use terrace_lsm::{
     BATCH_BYTES_MAX, Bounds, Checkpointed, Compression, Cursor, Durability, Event, Ingested, Job,
     KEY_BYTES_MAX, LevelCompression, LevelStats, Listener, MemoryStats, Scan, Stats,

@@ -66,6 +66,13 @@ pub struct Options {
     /// several, and less memory and free space are taken at once; a random load on a modelled disk
     /// is then half as fast again, or more. Default: 0.
     pub workers: usize,
+    /// How much of what is written to tables the file system keeps in memory, besides `memory`:
+    /// compactions then read from there what was flushed or compacted a while ago. It pays where
+    /// the medium is what compactions wait for - disks - and covers the levels from the top down,
+    /// so that the first bytes save most; a store that is mostly read is better served by more
+    /// `memory`. It begins empty with each opening, and does nothing over a plain directory, which
+    /// the operating system keeps in memory. Default: 0, nothing.
+    pub file_cache: ByteCount,
 }
 
 impl Default for Options {
@@ -83,6 +90,7 @@ impl Default for Options {
             memory: engine.memory,
             io_size: engine.io_size,
             workers: engine.workers,
+            file_cache: ByteCount(0),
         }
     }
 }

@@ -164,6 +164,31 @@ pub struct IoCounts {
     pub zones_finished: u64,
     /// Times the journal was rolled into a snapshot.
     pub journal_rolls: u64,
+    /// What was read from the store's own memory instead.
+    #[serde(default)]
+    pub cache: CacheCounts,
+}
+
+/// What a store keeps of its files in memory, and what that has saved.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CacheCounts {
+    /// The bytes of memory that it may take; 0: there is no cache.
+    pub size: u64,
+    /// The bytes of memory that it takes, now.
+    pub used: u64,
+    /// Bytes of blocks that readers found there, indexed like [`Cause::ALL`].
+    pub hit_bytes: [u64; Cause::ALL.len()],
+    /// Bytes of blocks that they did not find there.
+    pub miss_bytes: [u64; Cause::ALL.len()],
+}
+
+impl CacheCounts {
+    /// The share of what was read for `cause` that was found there; `None` if nothing was read.
+    #[must_use]
+    pub fn hit_share(&self, cause: Cause) -> Option<f64> {
+        let (hit, missed) = (self.hit_bytes[cause as usize], self.miss_bytes[cause as usize]);
+        (hit + missed > 0).then(|| hit as f64 / (hit + missed) as f64)
+    }
 }
 
 impl IoCounts {

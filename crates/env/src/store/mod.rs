@@ -21,8 +21,8 @@ mod transaction;
 
 pub use annotation::{Annotation, KeyRange, Lifetime, PlacementHint};
 pub use contract::{
-    CreateOptions, FileInfo, FileKind, FileReader, FileWriter, IoCounts, Rank, Reservation,
-    ReservedSpace, SpaceInfo, Store,
+    CacheCounts, CreateOptions, FileInfo, FileKind, FileReader, FileWriter, IoCounts, Rank,
+    Reservation, ReservedSpace, SpaceInfo, Store,
 };
 pub use error::StoreError;
 pub use memory::{CrashMode, Failure, Latency, MemoryStore};

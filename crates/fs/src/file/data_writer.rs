@@ -169,7 +169,16 @@ impl DataWriter {
             }
             Err(error) => Some(self.write_elsewhere(&region, &chunk, error)?),
         };
+        let copies = match &places {
+            Some(_) => self.volume.cache.copies_of(&chunk.bytes),
+            None => Vec::new(),
+        };
         let mut state = self.file.lock();
+        if !state.deleted {
+            // Before the map names them: from then on they are looked for in the cache.
+            let level = self.ask.hint.level;
+            self.volume.cache.insert(self.file.id, level, chunk.at, copies);
+        }
         state.tail().in_flight.pop_front();
         let Some(places) = places else { return Ok(()) };
         let superseded = add_blocks(&mut state, &chunk, &places);

@@ -5,6 +5,7 @@
 //! bytes that a writer still holds in memory included. A [`Pin`] keeps zones from being reset under
 //! those who read.
 
+mod cached;
 mod data_writer;
 mod log_index;
 mod log_writer;

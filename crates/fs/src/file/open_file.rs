@@ -16,9 +16,11 @@ use terrace_env::sync::{Mutex, MutexGuard};
 use terrace_env::{Cause, FileId};
 use terrace_zone::{Completion, Device, Op, Request, Ticket};
 
+use super::cached::serve;
 use super::log_writer::LogEnd;
 use super::{LogIndex, Pin, Tail};
 use crate::block::{BLOCK, BlockAddr, logical_per_block};
+use crate::cache::FileCache;
 use crate::catalog::{Extent, ExtentMap};
 use crate::medium::Medium;
 
@@ -68,12 +70,14 @@ pub(crate) enum Body {
 }
 
 /// Bytes of the medium and where they go.
-struct Piece {
-    addr: BlockAddr,
-    blocks: u32,
-    skip: usize,
-    into: usize,
-    len: usize,
+pub(super) struct Piece {
+    /// The block of the file that it starts with.
+    pub(super) at: u32,
+    pub(super) addr: BlockAddr,
+    pub(super) blocks: u32,
+    pub(super) skip: usize,
+    pub(super) into: usize,
+    pub(super) len: usize,
 }
 
 impl FileState {
@@ -153,7 +157,7 @@ impl OpenFile {
     /// Fills `into` with the bytes from `offset` on.
     pub(crate) fn read_at(
         &self,
-        medium: &Medium,
+        (medium, cache): (&Medium, &FileCache),
         offset: u64,
         into: &mut [u8],
         cause: Cause,
@@ -166,6 +170,10 @@ impl OpenFile {
                 return Err(self.out_of_range(offset, end, format!("{} bytes", state.size)));
             }
             (self.plan(&state, offset, into)?, Arc::clone(&state.pin))
+        };
+        let pieces = match self.kind {
+            FileKind::Log => pieces,
+            FileKind::Table | FileKind::Client => serve(cache, self.id, pieces, into, cause),
         };
         carry_out(medium, &pieces, into, cause)
             .map_err(|error| StoreError::io(format!("reading file {}", self.id), error))
@@ -238,7 +246,7 @@ impl OpenFile {
                 block: piece.extent.start + (block - piece.at),
             };
             let blocks = (skip + taken).div_ceil(BLOCK) as u32;
-            pieces.push(Piece { addr, blocks, skip, into: into + done, len: taken });
+            pieces.push(Piece { at: block, addr, blocks, skip, into: into + done, len: taken });
             done += taken;
         }
         Ok(())

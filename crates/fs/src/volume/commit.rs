@@ -6,7 +6,6 @@ use terrace_env::FileId;
 use terrace_env::store::{Change, FileKind, StoreError, Transaction};
 
 use super::Volume;
-use super::effects::abandon;
 use crate::BLOCK;
 use crate::catalog::{Catalog, Extent, Record};
 use crate::file::OpenFile;
@@ -37,8 +36,9 @@ impl Volume {
             }
         }
         let committed = self.commit_in_order(flush, |_| Ok(records), &births.sealed);
-        if committed.is_err() {
-            self.unmake(births);
+        match committed {
+            Ok(()) => self.relevel(transaction),
+            Err(_) => self.unmake(births),
         }
         committed
     }
@@ -200,6 +200,15 @@ impl Volume {
         Ok(Record::Trim { id, from, to: to.max(from) })
     }
 
+    /// Tells the cache which files have come to another level.
+    fn relevel(&self, transaction: &Transaction) {
+        for change in transaction.changes() {
+            if let Change::Annotate { id, annotation } | Change::Seal { id, annotation } = change {
+                self.cache.relevel(*id, annotation.hint.level);
+            }
+        }
+    }
+
     /// Forgets what a transaction that failed was going to do.
     fn unmake(&self, births: Births) {
         for file in births.fresh {
@@ -209,7 +218,7 @@ impl Volume {
             drop(state);
             if orphaned {
                 self.files.lock().unsealed.remove(&file.id);
-                abandon(&file);
+                self.abandon(&file);
             }
         }
     }

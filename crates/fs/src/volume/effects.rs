@@ -30,15 +30,29 @@ impl Volume {
             let unsealed = files.unsealed.remove(id);
             let open = unsealed.clone().or_else(|| files.sealed.get(id)?.upgrade());
             drop(files);
-            let Some(file) = open else { continue };
+            let Some(file) = open else {
+                self.cache.forget(*id);
+                continue;
+            };
             let mut state = file.lock();
             (state.deleted, state.committed) = (true, false);
             let orphaned = unsealed.is_some() && !state.has_writer;
             drop(state);
+            self.cache.forget(*id);
             if orphaned {
-                abandon(&file);
+                self.abandon(&file);
             }
         }
+    }
+
+    /// Frees all blocks of a file that was never sealed, once nobody reads it.
+    pub(super) fn abandon(&self, file: &OpenFile) {
+        let state = file.lock();
+        let extents: Vec<Extent> = state.map.extents().collect();
+        let pin = Arc::clone(&state.pin);
+        drop(state);
+        self.cache.forget(file.id);
+        pin.condemn(&extents, Share::Unsealed);
     }
 
     /// Makes an open file a sealed one.
@@ -76,6 +90,10 @@ impl Volume {
             }
             return;
         }
+        let map = self.journal.read(|c| c.get(freed.file).map(|file| Arc::clone(&file.extents)));
+        if let Some(map) = map.as_ref().filter(|_| unsealed.is_none()) {
+            self.cache.keep_mapped(freed.file, map);
+        }
         let open = unsealed.clone().or_else(|| files.sealed.get(&freed.file)?.upgrade());
         let share = |extent: &Extent| {
             let live = match sealed_now {
@@ -92,7 +110,6 @@ impl Volume {
             }
             return;
         };
-        let map = self.journal.read(|c| c.get(freed.file).map(|file| Arc::clone(&file.extents)));
         let before = match map {
             Some(map) if unsealed.is_none() && map.blocks() < freed.map.blocks() => {
                 let heir = succeed(&file, map);
@@ -129,13 +146,4 @@ fn succeed(file: &OpenFile, map: Arc<ExtentMap>) -> Arc<OpenFile> {
     let heir = Arc::new(OpenFile::new(file.id, file.kind, FileState { sealed: true, ..quiet }));
     state.heir = Some(Arc::clone(&heir));
     heir
-}
-
-/// Frees all blocks of a file that was never sealed, once nobody reads it.
-pub(super) fn abandon(file: &OpenFile) {
-    let state = file.lock();
-    let extents: Vec<Extent> = state.map.extents().collect();
-    let pin = Arc::clone(&state.pin);
-    drop(state);
-    pin.condemn(&extents, Share::Unsealed);
 }

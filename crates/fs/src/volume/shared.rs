@@ -12,7 +12,8 @@ use terrace_env::sync::{Condvar, Mutex};
 use terrace_env::{Cause, FileId, Uuid};
 use terrace_zone::Device;
 
-use super::effects::abandon;
+use crate::BLOCK;
+use crate::cache::FileCache;
 use crate::catalog::FileRecord;
 use crate::file::{Body, FileSource, FileState, LogIndex, OpenFile, Pin, Tail};
 use crate::frame::LogScan;
@@ -37,6 +38,7 @@ pub(crate) struct Volume {
     pub(crate) medium: Arc<Medium>,
     pub(crate) space: Arc<Allocator>,
     pub(crate) journal: Journal,
+    pub(crate) cache: FileCache,
     pub(super) files: Mutex<Registry>,
     pub(super) turns: Mutex<Turns>,
     pub(super) turned: Condvar,
@@ -75,8 +77,9 @@ impl Volume {
         let (turns, turned) = (Mutex::default(), Condvar::new());
         let noted = AtomicU64::new(u64::MAX);
         let write_blocks = AtomicU32::new(WRITE_BLOCKS);
+        let cache = FileCache::default();
         let volume =
-            Self { uuid, medium, space, journal, files, turns, turned, noted, write_blocks };
+            Self { uuid, medium, space, journal, cache, files, turns, turned, noted, write_blocks };
         volume.note_size();
         volume
     }
@@ -209,7 +212,7 @@ impl Volume {
         drop(state);
         if !committed {
             self.files.lock().unsealed.remove(&file.id);
-            abandon(file);
+            self.abandon(file);
         } else if failed {
             self.return_to_synced(file);
         }
@@ -229,6 +232,7 @@ impl Volume {
                 *tail = Tail::synced(&record.extents, record.size);
                 let lost = state.map.difference(&record.extents);
                 (state.size, state.map) = (record.size, record.extents);
+                self.cache.forget_from(file.id, (record.size / BLOCK as u64) as u32);
                 let pin = Arc::clone(&state.pin);
                 drop(state);
                 pin.condemn(&lost, Share::Unsealed);

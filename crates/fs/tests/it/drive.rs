@@ -6,7 +6,7 @@ use terrace_env::random::Random;
 use terrace_env::store::Store;
 use terrace_env::store::conformance::Subject;
 use terrace_env::{ByteCount, Uuid};
-use terrace_fs::{FormatOptions, Fs, MountOptions, OPEN_ZONES_MIN, data_zones_min};
+use terrace_fs::{CachePolicy, FormatOptions, Fs, MountOptions, OPEN_ZONES_MIN, data_zones_min};
 use terrace_zone::{Device, Emulator, Geometry, PowerCut};
 
 /// The shapes that tests run on, by name.
@@ -81,13 +81,30 @@ pub(crate) fn mount(drive: &Arc<Emulator>) -> Arc<Fs> {
 pub(crate) struct Mounted {
     pub(crate) drive: Arc<Emulator>,
     pub(crate) fs: Option<Arc<Fs>>,
+    cache: (ByteCount, CachePolicy),
 }
 
 impl Mounted {
     pub(crate) fn new(geometry: Geometry, seed: u64) -> Self {
+        Self::with_cache(geometry, seed, ByteCount(0), CachePolicy::default())
+    }
+
+    pub(crate) fn with_cache(
+        geometry: Geometry,
+        seed: u64,
+        size: ByteCount,
+        policy: CachePolicy,
+    ) -> Self {
         let drive = formatted(geometry, seed);
-        let fs = Some(mount(&drive));
-        Self { drive, fs }
+        let mut made = Self { drive, fs: None, cache: (size, policy) };
+        made.mount();
+        made
+    }
+
+    fn mount(&mut self) {
+        let fs = mount(&self.drive);
+        fs.set_cache(self.cache.0, self.cache.1);
+        self.fs = Some(fs);
     }
 
     fn close(&mut self) {
@@ -105,7 +122,7 @@ impl Subject for Mounted {
 
     fn reopen(&mut self) {
         self.close();
-        self.fs = Some(mount(&self.drive));
+        self.mount();
     }
 
     fn power_cut(&mut self, seed: u64) {
@@ -114,7 +131,7 @@ impl Subject for Mounted {
         let cut = PowerCut::any(&mut random);
         self.drive.power_cut(cut, &mut random).expect("a medium in memory");
         self.drive.power_on();
-        self.fs = Some(mount(&self.drive));
+        self.mount();
     }
 }
 

@@ -1,5 +1,6 @@
 //! The integration tests of the file system.
 
+mod cache;
 #[cfg(feature = "canary")]
 mod canary;
 mod catalog;

@@ -40,6 +40,7 @@ impl Setup {
                 ..System::of(Row::ALL[(seed / 2) as usize % Row::ALL.len()])
             }),
             memory: ByteCount::kib(256),
+            file_cache: ByteCount::kib(if seed.is_multiple_of(3) { 0 } else { 96 }),
             ..Options::default()
         };
         let mut geometry = Geometry::uniform(ByteCount::kib(128), 40);

@@ -3,7 +3,8 @@
 //!
 //! A write or a job that is refused for want of space is allowed and changes nothing; anything else
 //! that goes wrong is a failure. After every opening, and at the end, all key spaces are compared
-//! whole; while it is closed, the file system's check must be clean.
+//! whole; when it is closed, what the file
+//! system has counted must be right, and its check must be clean.
 
 use std::fmt;
 use std::ops::Bound::{Excluded, Included, Unbounded};
@@ -199,7 +200,9 @@ impl<'a> Player<'a> {
 
     fn close(&mut self) -> Result<(), String> {
         if let Some(db) = self.let_go() {
+            let fs = db.fs().cloned();
             db.close().map_err(|error| format!("closing: {error}"))?;
+            same(&fs.map_or_else(Vec::new, |fs| fs.audit()), &Vec::new(), "audit")?;
         }
         self.contents.synced();
         self.check_drive()

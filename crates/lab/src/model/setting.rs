@@ -104,7 +104,7 @@ impl Setting {
                 (geometry.zone_size, geometry.zone_capacity) = (8 << 9, 8 << 9);
                 geometry.zones = 24;
             }
-            14 => latency_max = None,
+            14 => (latency_max, first.file_cache) = (None, ByteCount::kib(100)),
             // Another form at each opening.
             15 => {
                 options.push(Options { compression: Compression::Zstd.into(), ..tight() });
@@ -145,6 +145,10 @@ fn any_options(random: &mut Random) -> Options {
         filter_bits: random.random_range(0..16),
         system: any_system(random),
         memory: bytes(random, 4 << 10, 16 << 20),
+        file_cache: match random.random_range(0..3) {
+            0 => ByteCount(0),
+            _ => bytes(random, 4 << 10, 16 << 20),
+        },
         ..Options::default()
     }
 }

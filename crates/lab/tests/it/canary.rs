@@ -44,8 +44,12 @@ fn the_canary_of_a_zone_reset_under_a_reader_is_noticed() {
 
 #[test]
 fn the_canaries_of_what_is_acknowledged_are_noticed_by_scripts_too() {
-    for rule in [Rule::JournalDurableBeforeAck, Rule::CopyDurableBeforeMove, Rule::LogEndJournaled]
-    {
+    for rule in [
+        Rule::JournalDurableBeforeAck,
+        Rule::CopyDurableBeforeMove,
+        Rule::LogEndJournaled,
+        Rule::CacheFollowsWrites,
+    ] {
         let noticed = (0..SCRIPTS_MAX).any(|seed| {
             canary::set(Some(rule));
             let outcome = model::of_seed(seed);

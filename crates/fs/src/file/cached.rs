@@ -1,0 +1,60 @@
+//! What a read finds in the file cache, and what is left to be read from the medium.
+
+use std::time::Duration;
+
+use terrace_env::{Cause, FileId, runner};
+
+use super::open_file::Piece;
+use crate::BLOCK;
+use crate::cache::FileCache;
+
+/// What it costs to find a KiB in the cache and copy it, in a simulation.
+const COPY_KIB: Duration = Duration::from_nanos(100);
+
+/// Copies what of the pieces is in the cache; returns the rest.
+pub(super) fn serve(
+    cache: &FileCache,
+    file: FileId,
+    pieces: Vec<Piece>,
+    into: &mut [u8],
+    cause: Cause,
+) -> Vec<Piece> {
+    if !cache.is_enabled() || cause == Cause::Recovery {
+        return pieces;
+    }
+    let mut left = Vec::with_capacity(pieces.len());
+    let mut copied = 0;
+    for piece in pieces {
+        let mut next = 0;
+        for (at, block) in cache.find(file, piece.at..piece.at + piece.blocks, cause) {
+            let index = at - piece.at;
+            left.extend(piece.part(next, index));
+            if let Some(Piece { skip, into: to, len, .. }) = piece.part(index, index + 1) {
+                into[to..to + len].copy_from_slice(&block[skip..skip + len]);
+                copied += len;
+            }
+            next = index + 1;
+        }
+        left.extend(piece.part(next, piece.blocks));
+    }
+    if copied > 0 {
+        runner::charge(COPY_KIB * copied.div_ceil(1 << 10) as u32);
+    }
+    left
+}
+
+impl Piece {
+    /// What of it lies in its blocks from `from` to `to`, if anything does.
+    fn part(&self, from: u32, to: u32) -> Option<Self> {
+        let start = self.skip.max(from as usize * BLOCK);
+        let end = (self.skip + self.len).min(to as usize * BLOCK);
+        (start < end).then(|| Self {
+            at: self.at + from,
+            addr: crate::BlockAddr { block: self.addr.block + from, ..self.addr },
+            blocks: to - from,
+            skip: start - from as usize * BLOCK,
+            into: self.into + (start - self.skip),
+            len: end - start,
+        })
+    }
+}
