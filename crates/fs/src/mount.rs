@@ -23,7 +23,7 @@ use crate::Fs;
 use crate::block::{BLOCK, end_writing, pointer, zone_blocks};
 use crate::canary::{self, Rule};
 use crate::catalog::{Catalog, Extent, FileRecord, Record};
-use crate::file::{Body, FileSource, FileState, LogEnd, LogIndex, OpenFile, Pin, Tail};
+use crate::file::{Body, FileSource, FileState, LogEnd, LogIndex, OpenFile, Pending, Pin, Tail};
 use crate::format::{JOURNAL_OPEN, ZONE_BLOCKS_MIN};
 use crate::frame::{Binding, LogScan, LogTail};
 use crate::journal::{Journal, JournalSpace, Replayed, replay};
@@ -285,7 +285,7 @@ fn unsealed_files(
         let state = match logs.remove(&id) {
             Some(log) => {
                 let written = record.extents.without(log.tail.block, u32::MAX).0;
-                let body = Body::Log { index: Some(log.index), pending: Vec::new() };
+                let body = Body::Log { index: Some(log.index), pending: Pending::default() };
                 let epoch = journal.epoch();
                 let sequence = log.tail.cursor.sequence;
                 let cursor = Binding { uuid, owner: id.0, epoch }.start(sequence);

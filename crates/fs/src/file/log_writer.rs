@@ -2,24 +2,28 @@
 //!
 //! 1. Appends gather in memory. A sync writes all of them as one frame, forced. An append that is
 //!    larger than a frame goes on in the next ones.
-//! 2. When more gathers than a frame holds, frames are written unforced. A later sync flushes them
-//!    before it writes its own frame: a frame must not be durable before those in front of it.
+//! 2. When more gathers than a frame holds, frames are written unforced and nobody waits for them,
+//!    until [`WRITES_MAX`] are under way. A later sync waits for all of them, and flushes, before it
+//!    writes its own frame: a frame must not be durable before those in front of it.
 //! 3. A log goes on in another zone when a frame does not fit the rest of its zone. The journal
 //!    records the new lease before it is used.
-//! 4. When a zone fails under a write, the frame is written to another zone in the same way.
+//! 4. When a zone fails under a write, that frame and those behind it, whose bytes were kept, are
+//!    written to another zone in the same way. Any other failure is returned by whichever append or
+//!    sync finds it, and by all after it.
 //!
 //! # Threads
 //! One writer to a log; readers see every byte that was appended.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use terrace_env::store::{FileWriter, StoreError};
 use terrace_env::{FileId, IoBuf};
-use terrace_zone::{Completion, Device};
+use terrace_zone::{Completion, Device, Ticket};
 
 use super::data_writer::is_zone_failure;
-use super::{Body, FileState, LogIndex, OpenFile};
+use super::{Body, FileState, LogIndex, OpenFile, Pending};
 use crate::block::{BLOCK, BlockAddr};
 use crate::catalog::{Extent, ExtentMap, Record};
 use crate::frame::{
@@ -35,6 +39,9 @@ pub(crate) const LOG_FRAME: u8 = 1;
 const FRAME_MIN: usize = 64 << 10;
 /// Zones that may fail under one frame before the writer gives up.
 const FAILURES_MAX: u32 = 8;
+/// Frames under way at once, of 1 MiB each: as much as a disk writes in 20 ms, so that an append
+/// seldom waits for what compactions read and write in between.
+const WRITES_MAX: usize = 4;
 
 /// Where a log's writer left off.
 #[derive(Clone, Copy, Debug)]
@@ -49,17 +56,35 @@ pub(crate) struct LogEnd {
     pub(crate) broken: bool,
 }
 
+/// A frame on its way to the medium.
+struct Flight {
+    region: Arc<Region>,
+    addr: BlockAddr,
+    /// Payload bytes.
+    len: usize,
+    /// What a frame behind it must carry.
+    cursor: Cursor,
+    continues: bool,
+    forced: bool,
+    ticket: Ticket,
+}
+
 /// See the [module](self).
 pub(crate) struct LogWriter {
     volume: Arc<Volume>,
     file: Arc<OpenFile>,
     ask: Ask,
     meter: Option<Arc<AtomicU64>>,
-    region: Option<Region>,
+    region: Option<Arc<Region>>,
+    /// Behind the frames that are written; those under way come after it.
     end: LogEnd,
+    /// In the order of the log.
+    in_flight: VecDeque<Flight>,
+    /// Zones that have failed since a write succeeded.
+    failures: u32,
     payload_max: usize,
-    /// The buffer of the last write, to be used again.
-    spare: IoBuf,
+    /// Buffers of completed writes, to be used again.
+    spare: Vec<IoBuf>,
     failed: Option<StoreError>,
 }
 
@@ -74,8 +99,21 @@ impl LogWriter {
     ) -> Self {
         let frame = (volume.write_blocks() as usize * BLOCK).clamp(FRAME_MIN, PAYLOAD_MAX);
         let payload_max = payload_room(volume.space.zone_blocks()).min(frame);
-        let (spare, failed) = (IoBuf::default(), None);
-        Self { volume, file, ask, meter, region: None, end, payload_max, spare, failed }
+        let (region, in_flight, spare) = (None, VecDeque::new(), Vec::new());
+        let (failures, failed) = (0, None);
+        Self {
+            volume,
+            file,
+            ask,
+            meter,
+            region,
+            end,
+            in_flight,
+            failures,
+            payload_max,
+            spare,
+            failed,
+        }
     }
 
     /// Writing goes on as long as nothing has failed for good and the file exists.
@@ -87,60 +125,107 @@ impl LogWriter {
         }
     }
 
-    /// Writes everything that has gathered.
+    /// Bytes that have gathered and are not on their way.
+    fn unsent(&self) -> usize {
+        let sent: usize = self.in_flight.iter().map(|flight| flight.len).sum();
+        self.file.lock().pending().map_or(0, |pending| pending.len() - sent)
+    }
+
+    /// Writes everything that has gathered; waits for it if it is to be forced.
     fn write_out(&mut self, forced: bool) -> Result<(), StoreError> {
-        let mut failures = 0;
+        if forced {
+            self.settle_all()?;
+        }
         loop {
-            let gathered = match &self.file.lock().body {
-                Body::Log { pending, .. } => pending.len(),
-                _ => 0,
-            };
+            let gathered = self.unsent();
             if gathered == 0 {
                 return Ok(());
             }
-            let len = gathered.min(self.payload_max);
-            let continues = len < gathered;
-            let addr = self.place(blocks_for(len))?;
-            let mut cursor = self.end.cursor;
-            let data = self.encode(len, continues, &mut cursor);
-            let ticket = self.volume.medium.submit_blocks(addr, data, forced, self.ask.cause);
-            let result = self.volume.medium.wait(ticket);
-            if let Some(region) = &self.region {
-                region.settle();
+            if self.in_flight.len() >= WRITES_MAX {
+                self.settle()?;
+                continue;
             }
-            match result {
-                Ok(completion) => {
-                    if let Completion::Written { data, .. } = completion {
-                        self.spare = data;
-                    }
-                    self.note_written(addr, len, cursor, continues, forced);
-                }
-                Err(error) => {
-                    let blocks = blocks_for(len);
-                    let BlockAddr { zone, block: start } = addr;
-                    let dead = Extent { zone, start, blocks, crc: None };
-                    self.volume.space.free(&[dead], Share::Unsealed);
-                    let retry = is_zone_failure(&error) && failures < FAILURES_MAX;
-                    if !retry {
-                        return Err(self.fail("writing", error));
-                    }
-                    failures += 1;
-                    if let Some(region) = self.region.take() {
-                        region.retire();
-                    }
-                }
+            let len = gathered.min(self.payload_max);
+            if !self.has_room(blocks_for(len)) && !self.in_flight.is_empty() {
+                // The journal is to record where the log goes on, which is not sure before.
+                self.settle_all()?;
+                continue;
+            }
+            self.send(len, len < gathered, forced)?;
+            if forced {
+                self.settle()?;
             }
         }
     }
 
-    /// The frame for the first `len` bytes that have gathered.
+    /// Starts to write the next frame.
+    fn send(&mut self, len: usize, continues: bool, forced: bool) -> Result<(), StoreError> {
+        let (region, addr) = self.place(blocks_for(len))?;
+        let before = self.in_flight.back().map_or(self.end.cursor, |flight| flight.cursor);
+        let mut cursor = before;
+        let data = self.encode(len, continues, &mut cursor);
+        let ticket = self.volume.medium.submit_blocks(addr, data, forced, self.ask.cause);
+        self.in_flight.push_back(Flight { region, addr, len, cursor, continues, forced, ticket });
+        Ok(())
+    }
+
+    /// Waits for the oldest write. When its zone has failed, it and all others under way are taken
+    /// back: their bytes have gathered again.
+    fn settle(&mut self) -> Result<(), StoreError> {
+        let Some(flight) = self.in_flight.pop_front() else { return Ok(()) };
+        let Flight { region, addr, len, cursor, continues, forced, ticket } = flight;
+        let result = self.volume.medium.wait(ticket);
+        region.settle();
+        let error = match result {
+            Ok(completion) => {
+                if let Completion::Written { data, .. } = completion {
+                    self.spare.push(data);
+                }
+                self.failures = 0;
+                self.note_written(addr, len, cursor, continues, forced);
+                return Ok(());
+            }
+            Err(error) => error,
+        };
+        self.give_back(addr, len);
+        while let Some(flight) = self.in_flight.pop_front() {
+            // Behind a hole, so it counts for nothing even if it was written.
+            drop(self.volume.medium.wait(flight.ticket));
+            flight.region.settle();
+            self.give_back(flight.addr, flight.len);
+        }
+        self.region = None;
+        if !is_zone_failure(&error) || self.failures == FAILURES_MAX {
+            return Err(self.fail("writing", error));
+        }
+        self.failures += 1;
+        region.retire();
+        Ok(())
+    }
+
+    fn settle_all(&mut self) -> Result<(), StoreError> {
+        while !self.in_flight.is_empty() {
+            self.settle()?;
+        }
+        Ok(())
+    }
+
+    /// Counts blocks that were claimed and hold nothing of the log as dead.
+    fn give_back(&self, addr: BlockAddr, len: usize) {
+        let BlockAddr { zone, block: start } = addr;
+        let dead = Extent { zone, start, blocks: blocks_for(len), crc: None };
+        self.volume.space.free(&[dead], Share::Unsealed);
+    }
+
+    /// The frame for the next `len` bytes that have gathered.
     fn encode(&mut self, len: usize, continues: bool, cursor: &mut Cursor) -> IoBuf {
-        let mut data = std::mem::take(&mut self.spare);
+        let mut data = self.spare.pop().unwrap_or_default();
         data.clear();
+        let sent: usize = self.in_flight.iter().map(|flight| flight.len).sum();
         let (binding, synced) = (self.binding(), self.end.synced);
         let head = FrameHead { synced, kind: LOG_FRAME, continues };
         if let Body::Log { pending, .. } = &self.file.lock().body {
-            encode_frame(&binding, cursor, head, &pending[..len], &mut data);
+            encode_frame(&binding, cursor, head, &pending.bytes()[sent..sent + len], &mut data);
         }
         data
     }
@@ -150,22 +235,27 @@ impl LogWriter {
         Binding { uuid, owner: self.file.id.0, epoch }
     }
 
+    fn has_room(&self, blocks: u32) -> bool {
+        let rest = self.region.as_ref().and_then(|region| region.rest());
+        rest.is_some_and(|(_, room)| room >= blocks)
+    }
+
     /// A place for a frame: behind the last one if it fits there, else in another zone, which the
     /// journal records first.
-    fn place(&mut self, blocks: u32) -> Result<BlockAddr, StoreError> {
-        let fits = |region: &Region| region.rest().is_some_and(|(_, room)| room >= blocks);
-        if !self.region.as_ref().is_some_and(fits) {
+    fn place(&mut self, blocks: u32) -> Result<(Arc<Region>, BlockAddr), StoreError> {
+        if !self.has_room(blocks) {
+            debug_assert!(self.in_flight.is_empty(), "the log's end is not known");
             self.region = None;
             self.ask.least = blocks;
-            let region = self.volume.space.acquire(&self.ask)?;
+            let region = Arc::new(self.volume.space.acquire(&self.ask)?);
             self.lease(&region)?;
             self.region = Some(region);
         }
-        let claimed = self.region.as_ref().and_then(|region| region.claim(blocks));
-        match claimed {
-            Some((addr, got)) if got == blocks => Ok(addr),
-            _ => unreachable!("a log's lease is its own until it is dropped"),
-        }
+        let claimed = self.region.as_ref().and_then(|region| {
+            let (addr, got) = region.claim(blocks)?;
+            (got == blocks).then(|| (Arc::clone(region), addr))
+        });
+        Ok(claimed.unwrap_or_else(|| unreachable!("a log's lease is its own until it is dropped")))
     }
 
     /// Takes a region for a log that the catalog does not know yet, so that its creation records
@@ -177,7 +267,7 @@ impl LogWriter {
         if let Ok(region) = self.volume.space.acquire(&self.ask)
             && self.lease(&region).is_ok()
         {
-            self.region = Some(region);
+            self.region = Some(Arc::new(region));
         }
     }
 
@@ -209,7 +299,7 @@ impl LogWriter {
         state.map = Arc::new(with_frame(&state.map, addr, blocks));
         if let Body::Log { index: Some(index), pending } = &mut state.body {
             index.push(self.end.block, len as u32);
-            pending.drain(..len);
+            pending.note_written(len);
         }
         drop(state);
         let in_order = self.end.synced == self.end.cursor.sequence;
@@ -251,7 +341,7 @@ fn with_frame(map: &ExtentMap, addr: BlockAddr, blocks: u32) -> ExtentMap {
 
 impl FileState {
     /// The bytes of a log that have gathered and are not written.
-    fn pending(&mut self) -> Option<&mut Vec<u8>> {
+    fn pending(&mut self) -> Option<&mut Pending> {
         match &mut self.body {
             Body::Log { pending, .. } => Some(pending),
             _ => None,
@@ -260,7 +350,7 @@ impl FileState {
 
     /// An empty log.
     pub(crate) fn empty_log(pin: Arc<super::Pin>) -> Self {
-        let body = Body::Log { index: Some(LogIndex::default()), pending: Vec::new() };
+        let body = Body::Log { index: Some(LogIndex::default()), pending: Pending::default() };
         Self::empty(pin, body)
     }
 }
@@ -282,13 +372,15 @@ impl FileWriter for LogWriter {
             let (expected, got) = ("a log that is being written", "a finished one");
             return Err(StoreError::WrongState { id: self.file.id, expected, got });
         }
-        if state.pending().is_some_and(|p| !p.is_empty() && p.len() + bytes.len() > max) {
+        let sent: usize = self.in_flight.iter().map(|flight| flight.len).sum();
+        let unsent = state.pending().map_or(0, |pending| pending.len() - sent);
+        if unsent > 0 && unsent + bytes.len() > max {
             drop(state);
             self.write_out(false)?;
             state = self.file.lock();
         }
         if let Some(pending) = state.pending() {
-            pending.extend_from_slice(bytes);
+            pending.append(bytes);
         }
         state.size += bytes.len() as u64;
         drop(state);
@@ -303,6 +395,7 @@ impl FileWriter for LogWriter {
 
     fn sync(&mut self) -> Result<(), StoreError> {
         self.check_alive()?;
+        self.settle_all()?;
         self.flush()?;
         self.write_out(true)
     }
@@ -312,7 +405,10 @@ impl FileWriter for LogWriter {
         if self.file.lock().finished {
             return Ok(());
         }
-        self.write_out(false)?;
+        while self.unsent() > 0 || !self.in_flight.is_empty() {
+            self.write_out(false)?;
+            self.settle_all()?;
+        }
         self.region = None;
         self.file.lock().finished = true;
         Ok(())
@@ -321,6 +417,11 @@ impl FileWriter for LogWriter {
 
 impl Drop for LogWriter {
     fn drop(&mut self) {
+        while !self.in_flight.is_empty() {
+            if let Err(error) = self.settle() {
+                self.failed = Some(error);
+            }
+        }
         self.region = None;
         self.file.lock().log_end = Some(self.end);
         self.volume.writer_ended(&self.file, self.failed.is_some());

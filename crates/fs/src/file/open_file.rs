@@ -18,7 +18,7 @@ use terrace_zone::{Completion, Device, Op, Request, Ticket};
 
 use super::cached::serve;
 use super::log_writer::LogEnd;
-use super::{LogIndex, Pin, Tail};
+use super::{LogIndex, Pending, Pin, Tail};
 use crate::block::{BLOCK, BlockAddr, logical_per_block};
 use crate::cache::FileCache;
 use crate::catalog::{Extent, ExtentMap};
@@ -66,7 +66,7 @@ pub(crate) enum Body {
     /// An unsealed table or client's file.
     Growing(Tail),
     /// A log. The index of a sealed one is made when it is first read.
-    Log { index: Option<LogIndex>, pending: Vec<u8> },
+    Log { index: Option<LogIndex>, pending: Pending },
 }
 
 /// Bytes of the medium and where they go.
@@ -200,7 +200,7 @@ impl OpenFile {
                     Some((start, left)) => (start, left.min(want as u64) as usize),
                     None => {
                         let skip = (from - index.size()) as usize;
-                        into[done..].copy_from_slice(&pending[skip..skip + want]);
+                        into[done..].copy_from_slice(&pending.bytes()[skip..skip + want]);
                         break;
                     }
                 },

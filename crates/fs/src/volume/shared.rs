@@ -15,7 +15,7 @@ use terrace_zone::Device;
 use crate::BLOCK;
 use crate::cache::FileCache;
 use crate::catalog::FileRecord;
-use crate::file::{Body, FileSource, FileState, LogIndex, OpenFile, Pin, Tail};
+use crate::file::{Body, FileSource, FileState, LogIndex, OpenFile, Pending, Pin, Tail};
 use crate::frame::LogScan;
 use crate::journal::Journal;
 use crate::medium::Medium;
@@ -135,7 +135,7 @@ impl Volume {
 
     fn quiet_file(&self, id: FileId, record: &FileRecord) -> OpenFile {
         let body = match record.kind {
-            FileKind::Log => Body::Log { index: None, pending: Vec::new() },
+            FileKind::Log => Body::Log { index: None, pending: Pending::default() },
             FileKind::Table | FileKind::Client => Body::Sealed,
         };
         let (map, pin) = (Arc::clone(&record.extents), Pin::new(&self.space));

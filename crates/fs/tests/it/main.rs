@@ -23,6 +23,7 @@ mod journal;
 mod journal_cuts;
 mod journal_world;
 mod limits;
+mod log_writes;
 mod logs;
 mod placed;
 mod readers;
