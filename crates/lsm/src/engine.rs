@@ -21,7 +21,7 @@ use crate::shared::{CompactionRequest, Shared};
 use crate::snapshot::Snapshot;
 use crate::stats::Stats;
 use crate::verify::{self, Verified};
-use crate::{Error, compaction, flush, worker};
+use crate::{Error, compaction, flush, log_ahead, worker};
 
 /// An open engine. All methods may be called from any actor.
 ///
@@ -45,6 +45,8 @@ impl Engine {
         if !read_only {
             let of = Arc::clone(&shared);
             actors.push(runner::spawn("flush", move || flush::run(&of)));
+            let of = Arc::clone(&shared);
+            actors.push(runner::spawn("next log", move || log_ahead::run(&of)));
             let of = Arc::clone(&shared);
             actors.push(runner::spawn("compaction", move || compaction::run(&of)));
             // One alone leaves its work to the compaction's own actor.

@@ -49,6 +49,7 @@ pub mod inspect;
 mod job;
 mod key;
 mod log;
+mod log_ahead;
 mod memory;
 mod memtable;
 mod merge;

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use terrace_env::store::{
     CreateOptions, FileKind, FileReader, FileWriter, Rank, Reservation, Store,
 };
-use terrace_env::{Cause, FileId, SeqNo};
+use terrace_env::{ByteCount, Cause, FileId, SeqNo};
 
 use crate::Error;
 use crate::annotation::LogRecord;
@@ -18,6 +18,10 @@ use crate::memtable::Memtable;
 
 /// How much of a log is read at once.
 const REPLAY_BYTES: usize = 1 << 20;
+
+/// What a sync adds to a log at most, but for rare cases: the head of a frame, and the rest of a
+/// block.
+const PADDING: u64 = 4 << 10;
 
 /// The log that is being written, and what belongs to its memtable.
 pub(crate) struct ActiveLog {
@@ -34,6 +38,10 @@ pub(crate) struct ActiveLog {
     pub(crate) admitted: usize,
     /// The space for the memtable's flush, where it could be set aside.
     pub(crate) hold: Option<Reservation>,
+    /// Whether the next log has been asked for, or is done without.
+    pub(crate) looked_ahead: bool,
+    /// How often it has been synced: about as many blocks are not full.
+    syncs: u64,
     /// Whether anything appended may not be durable yet.
     unsynced: bool,
 }
@@ -42,8 +50,18 @@ impl ActiveLog {
     /// A log that goes on with `writer`.
     pub(crate) fn new(writer: Box<dyn FileWriter>, first: SeqNo, next: SeqNo) -> Self {
         let id = writer.id();
-        let (urgent, admitted, hold, unsynced) = (false, 0, None, true);
-        Self { writer: Some(writer), id, first, next, urgent, admitted, hold, unsynced }
+        Self {
+            writer: Some(writer),
+            id,
+            first,
+            next,
+            urgent: false,
+            admitted: 0,
+            hold: None,
+            looked_ahead: false,
+            syncs: 0,
+            unsynced: true,
+        }
     }
 
     /// The file.
@@ -54,6 +72,17 @@ impl ActiveLog {
     /// Whether another log must begin before the next write.
     pub(crate) fn is_given_up(&self) -> bool {
         self.writer.is_none()
+    }
+
+    /// The writer, for who is to seal the file.
+    pub(crate) fn into_writer(self) -> Option<Box<dyn FileWriter>> {
+        self.writer
+    }
+
+    /// About how much of the medium it takes up to now.
+    pub(crate) fn size(&self) -> ByteCount {
+        let bytes = self.writer.as_ref().map_or(0, |writer| writer.len());
+        ByteCount(bytes + self.syncs * PADDING)
     }
 
     /// Leaves the file to whoever deletes it.
@@ -71,6 +100,7 @@ impl ActiveLog {
         if self.unsynced {
             self.writer()?.sync()?;
             self.unsynced = false;
+            self.syncs += 1;
         }
         Ok(())
     }
@@ -84,11 +114,14 @@ impl ActiveLog {
     }
 }
 
-/// Starts a log; it counts once it is committed.
-pub(crate) fn create(store: &dyn Store, rank: Rank) -> Result<Box<dyn FileWriter>, Error> {
+/// Starts a log of about this size, where it is known; it counts once it is committed.
+pub(crate) fn create(
+    store: &dyn Store,
+    rank: Rank,
+    size: Option<ByteCount>,
+) -> Result<Box<dyn FileWriter>, Error> {
     let (kind, hint) = (FileKind::Log, LogRecord::hint());
-    let options =
-        CreateOptions { kind, hint, size: None, rank, reservation: None, cause: Cause::Log };
+    let options = CreateOptions { kind, hint, size, rank, reservation: None, cause: Cause::Log };
     Ok(store.create(&options)?)
 }
 

@@ -4,8 +4,8 @@
 //! What was written under another system is opened as it is; the store remembers the new one, and
 //! what the other one's decider left as its state is forgotten.
 //!
-//! The last log, if it is not sealed, is gone on with, and so is its memtable; all others wait for
-//! their flush. What is torn at a log's end the store has cut already. Read-only, nothing is
+//! The last log that holds anything, if it is not sealed, is gone on with, and so is its memtable;
+//! all others wait for their flush. What is torn at a log's end the store has cut already. Read-only, nothing is
 //! written.
 
 use std::collections::VecDeque;
@@ -24,6 +24,7 @@ use crate::counters::Counters;
 use crate::event::Listeners;
 use crate::handle::TableHandle;
 use crate::log::{self, ActiveLog};
+use crate::log_ahead::LogAhead;
 use crate::memory::{Memory, Shares};
 use crate::memtable::Memtable;
 use crate::options::EngineOptions;
@@ -124,6 +125,7 @@ impl Shared {
             commits: Role::default(),
             writes: WriteQueue::default(),
             log: Mutex::new(log),
+            ahead: LogAhead::default(),
         })
     }
 }
@@ -172,16 +174,18 @@ fn resume(
     memory: &MemoryGauge,
 ) -> Result<(Arc<Memtable>, ActiveLog), Error> {
     let mut transaction = Transaction::new();
-    let mut unsealed = found.logs.iter().filter(|log| !log.file.sealed).peekable();
-    let mut last = None;
-    while let Some(log) = unsealed.next() {
+    let goes_on = log_to_go_on_with(found);
+    let (mut last, mut finished) = (None, Vec::new());
+    for log in found.logs.iter().filter(|log| !log.file.sealed) {
         let mut writer = store.reopen(log.file.id)?;
-        if unsealed.peek().is_none() && is_last(found, log) {
+        if Some(log.file.id) == goes_on {
             last = Some((log, writer));
             continue;
         }
         writer.finish()?;
         transaction.seal(log.file.id, log.record.annotation());
+        // A file is sealed by its writer.
+        finished.push(writer);
     }
     // An empty log that is not gone on with has nothing to flush that would delete it.
     let kept = last.as_ref().map(|(log, _)| log.file.id);
@@ -212,14 +216,17 @@ fn resume(
     Ok((memtable, log))
 }
 
-fn is_last(found: &Found, log: &Replayed) -> bool {
-    found.logs.last().is_some_and(|last| last.file.id == log.file.id)
+/// The last log that holds anything, if it can be written; else an empty one behind it.
+fn log_to_go_on_with(found: &Found) -> Option<FileId> {
+    let filled = found.logs.iter().rposition(|log| !log.memtable.is_empty());
+    let mut behind = found.logs[filled.unwrap_or(0)..].iter();
+    behind.find(|log| !log.file.sealed).map(|log| log.file.id)
 }
 
 /// A full store must open, so that something can be deleted from it.
 fn begin_log(store: &dyn Store) -> Result<Box<dyn terrace_env::store::FileWriter>, Error> {
-    match log::create(store, Rank::Log) {
-        Err(error) if error.is_space() => log::create(store, Rank::Flush),
+    match log::create(store, Rank::Log, None) {
+        Err(error) if error.is_space() => log::create(store, Rank::Flush, None),
         other => other,
     }
 }

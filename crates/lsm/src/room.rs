@@ -206,13 +206,25 @@ impl Shared {
         if self.glance().active.is_empty() { Ok(()) } else { self.rotate(log, false) }
     }
 
-    /// Changes to a new memtable and log. The old log is sealed and the new one created by one
-    /// transaction, the new one right behind the old; the old memtable waits for its flush.
+    /// Changes to a new memtable and log; the old memtable waits for its flush. Where no log was
+    /// made ahead, the old log is sealed and the new one created by one transaction, the new one
+    /// right behind the old.
     fn rotate(&self, log: &mut ActiveLog, urgent: bool) -> Result<(), Error> {
         if log.is_given_up() {
             return self.begin_again(log, urgent);
         }
-        let begun = log.finish().and_then(|()| log::create(&*self.store, rank(urgent)));
+        if !urgent && !self.glance().active.is_empty() {
+            match self.switch_log(log) {
+                Ok(false) => {}
+                Ok(true) => return Ok(()),
+                Err(error) if error.is_space() => {
+                    self.give_up_log(log);
+                    return self.begin_again(log, urgent);
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        let begun = log.finish().and_then(|()| log::create(&*self.store, rank(urgent), None));
         let writer = match begun {
             Err(error) if error.is_space() => {
                 self.give_up_log(log);
@@ -244,7 +256,7 @@ impl Shared {
     /// Begins a log after one was given up, once everything before is in tables.
     pub(crate) fn begin_again(&self, log: &mut ActiveLog, urgent: bool) -> Result<(), Error> {
         self.wait_for_flushes()?;
-        let writer = log::create(&*self.store, rank(urgent))?;
+        let writer = log::create(&*self.store, rank(urgent), None)?;
         let mut transaction = Transaction::new();
         if self.store.info(log.id()).is_some() {
             transaction.delete(log.id());
@@ -278,7 +290,7 @@ impl Shared {
     }
 
     /// Leaves the active memtable to the flush and begins an empty one.
-    fn hand_over_memtable(&self, log: &mut ActiveLog) {
+    pub(crate) fn hand_over_memtable(&self, log: &mut ActiveLog) {
         let old = self.view().active.clone();
         if old.is_empty() {
             return;

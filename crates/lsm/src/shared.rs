@@ -24,6 +24,7 @@ use crate::counters::Counters;
 use crate::edit::Edit;
 use crate::event::{Event, Listeners};
 use crate::log::ActiveLog;
+use crate::log_ahead::LogAhead;
 use crate::memory::Memory;
 use crate::memtable::Memtable;
 use crate::options::EngineOptions;
@@ -173,6 +174,7 @@ pub(crate) struct Shared {
     pub(crate) writes: WriteQueue,
     /// Taken out by the write leader while it leads; `None` for ever when read-only.
     pub(crate) log: Mutex<Option<ActiveLog>>,
+    pub(crate) ahead: LogAhead,
 }
 
 impl Shared {

@@ -218,6 +218,7 @@ impl Shared {
         let rotated = tickets(|pending| pending.rotate);
         let sync = if synced.is_empty() { Ok(()) } else { log.sync() };
         self.publish(log, group);
+        self.look_ahead(log);
         let sync = match sync {
             // What the log has no space for is durable as soon as it is in tables.
             Err(error) if error.is_space() => {

@@ -3,8 +3,8 @@
 //! # Rules
 //! - A block comes in when its write has completed, before the file's map names it, and never
 //!   otherwise: what a compaction reads dies with it, and what clients read the engine keeps.
-//! - A block that is written again replaces the one before, or at least sends it out: what is in the
-//!   cache is what a reader of the file would find on the medium.
+//! - A block that is written again replaces the one before, or at least sends it out: what is in
+//!   the cache is what a reader of the file would find on the medium.
 //! - Whoever deletes or trims a file, or takes back what was appended to it, has its blocks
 //!   forgotten. Files are never written again under the same id, so nothing else makes a block
 //!   stale: where reclaim moves it, or which zone is reset, does not matter.

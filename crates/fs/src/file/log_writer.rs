@@ -259,12 +259,17 @@ impl LogWriter {
     }
 
     /// Takes a region for a log that the catalog does not know yet, so that its creation records
-    /// the lease and its first sync need not. Where there is no room, the first write will tell.
+    /// the lease and its first sync need not. Where there is no room to spare, the first write takes
+    /// one.
     pub(crate) fn lease_early(&mut self) {
         if self.file.lock().committed {
             return;
         }
-        if let Ok(region) = self.volume.space.acquire(&self.ask)
+        // All of it in one zone, where it is known how much that is: another zone is another record.
+        let size = self.ask.left.map_or(0, |size| size.0.div_ceil(BLOCK as u64));
+        let least = size.clamp(1, u64::from(self.volume.space.zone_blocks())) as u32;
+        let ask = Ask { least, ..self.ask.clone() };
+        if let Some(region) = self.volume.space.acquire_spare(&ask)
             && self.lease(&region).is_ok()
         {
             self.region = Some(Arc::new(region));

@@ -30,6 +30,7 @@ use super::state::{Choice, ReclaimState, State};
 use super::{Ask, Condition, Governor, Limits, Region, Reserved, Share, Totals, Zone, ZoneTable};
 use crate::block::{BLOCK, BlockAddr};
 use crate::catalog::Extent;
+use crate::format::{JOURNAL_OPEN, OPEN_ZONES_MIN};
 use crate::medium::Medium;
 
 /// The longest that anybody waits for reclaim or for an open zone. Emptying a full 256 MiB zone on
@@ -39,6 +40,10 @@ const WAIT_MAX: Duration = Duration::from_secs(60);
 const PIN_WAIT_MAX: Duration = Duration::from_millis(100);
 /// How often a waiter looks again without being told.
 const WAIT_STEP: Duration = Duration::from_millis(50);
+/// Zones that must be left to others than logs, whose leases are not taken away: a flush, a
+/// compaction, and reclaim.
+const OTHERS_OPEN: u32 = OPEN_ZONES_MIN - JOURNAL_OPEN - 1;
+
 /// See the [module](self).
 pub(crate) struct Allocator {
     pub(super) medium: Arc<Medium>,
@@ -168,6 +173,37 @@ impl Allocator {
                 Choice::AwaitLease => return Err(state.busy(u64::from(self.zone_blocks))),
                 Choice::Full => self.await_space(&mut state, ask.rank, 1, started)?,
             }
+        }
+    }
+
+    /// Leases a region to a log that does not need it yet; `None` where somebody would have to wait
+    /// for it, or might later.
+    pub(crate) fn acquire_spare(self: &Arc<Self>, ask: &Ask) -> Option<Region> {
+        let mut state = self.state.lock();
+        loop {
+            state.check_running().ok()?;
+            let logs = state.leases.values().filter(|lease| !lease.revocable).count() as u64;
+            if logs + 1 + u64::from(OTHERS_OPEN) > u64::from(self.limits.leases) {
+                return None;
+            }
+            let zone = match state.choose(ask, self.limits) {
+                Choice::Append(zone) => {
+                    let lease = state.lease(zone, ask);
+                    return Some(Region::new(Arc::clone(self), zone, lease));
+                }
+                Choice::Open(zone) => zone,
+                _ => return None,
+            };
+            let lease = state.lease(zone, ask);
+            state.open(zone, ask);
+            drop(state);
+            let region = Region::new(Arc::clone(self), zone, lease);
+            if self.prepare(zone, ask.cause) {
+                return Some(region);
+            }
+            region.retire();
+            drop(region);
+            state = self.state.lock();
         }
     }
 

@@ -20,6 +20,29 @@
 //! - Opened on what another system wrote, it leaves mixed zones as they are: they empty as their
 //!   tables are compacted, or by the collector.
 //!
+//! # Where the rest of the paper is
+//! What BlueFS does below its layout every system here does, because file system and engine do it:
+//!
+//! - The superblock in the first conventional zone, and a journal that has the only copy of all
+//!   metadata and is compacted to a new place (section 4): `fs`, `superblock/` and `journal/`.
+//! - Records of the log that have their length in line and are padded to 4 KiB, so that the log can
+//!   be in sequential zones (sections 3.3 and 4): `fs`, `frame/` and `file/log_writer.rs`.
+//! - A synchronous insert is one write (section 4, "Journaling"): `fs`, `file/log_writer.rs`.
+//!   BlueFS recycles logs so that their size does not change; ours say their length themselves, and
+//!   the journal has what they may take instead.
+//! - Logs that are allocated before they are needed (there): `lsm`, `log_ahead.rs`.
+//! - Asynchronous writes, in order (sections 3.2 and 5.4): `fs`, `file/log_writer.rs`, four of
+//!   1 MiB at a time; `file/data_writer.rs`, two.
+//! - Compaction reads of 2 MiB (section 5.1): `lsm`, `table/read_ahead.rs`.
+//! - A write-through cache of tables, first in, first out by file (sections 4 and 5.5): `fs`,
+//!   `cache/`, by block, and by what will be read next; the paper's way is a choice.
+//!
+//! Not here: 256 KiB extents in conventional zones for small files that are updated at random
+//! (section 4, "Data placement"). RocksDB has such files beside tables and logs. Our engine has
+//! none, since all that it must remember of a table is in the journal, and the files below it can
+//! only be appended to. They come with a client that overwrites; until then, conventional zones
+//! hold the superblock and are otherwise unused.
+//!
 //! What its layout costs: the rest of the last zone of each table. A merge ends with a table that
 //! is half full on average, of about eleven.
 

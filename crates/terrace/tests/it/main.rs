@@ -6,4 +6,5 @@ mod devices;
 mod full;
 mod ingest;
 mod lifetime;
+mod puts;
 mod systems;

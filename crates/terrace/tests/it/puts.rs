@@ -1,0 +1,77 @@
+//! What a put waits for.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use terrace::{ByteCount, Db, Durability, FormatOptions, Options};
+use terrace_env::{Cause, runner};
+use terrace_zone::emulator::RandomLatency;
+use terrace_zone::{Emulator, Geometry};
+
+/// What each request to the drive takes, whatever else it does.
+const LATENCY: Duration = Duration::from_millis(10);
+/// What a put takes of the processor, at most.
+const PROCESSOR: Duration = Duration::from_millis(1);
+
+fn store(durability: Durability, zone: ByteCount) -> (Arc<Emulator>, Db) {
+    let drive = Arc::new(Emulator::in_memory(Geometry::uniform(zone, 64), 1).unwrap());
+    drive.set_timing(Some(Box::new(RandomLatency::new(LATENCY, LATENCY, 1))));
+    let options = Options {
+        durability,
+        memtable_size: ByteCount::mib(1),
+        memory: ByteCount::mib(16),
+        ..Options::default()
+    };
+    let db = Db::create_device(drive.clone(), &FormatOptions::default(), options).unwrap();
+    (drive, db)
+}
+
+fn put(db: &Db, number: u32, size: usize) -> Duration {
+    let start = runner::now();
+    db.put(&number.wrapping_mul(0x9e37_79b9).to_be_bytes(), &vec![number as u8; size]).unwrap();
+    runner::now().since(start)
+}
+
+#[test]
+fn a_synced_put_waits_for_one_write_whichever_log_it_is_the_first_of() {
+    runner::simulate(1, || {
+        for size in [100, 1000, 3000] {
+            let (drive, db) = store(Durability::Synced, ByteCount::mib(64));
+            let (puts, before) = ((8 << 20) / size as u32, drive.io());
+            for number in 0..puts {
+                let time = put(&db, number, size);
+                assert!(time >= LATENCY && time < LATENCY + PROCESSOR, "put {number}: {time:?}");
+            }
+            let (stats, after) = (db.stats(), drive.io());
+            let count = |cause: Cause| after.writes[cause as usize] - before.writes[cause as usize];
+            assert_eq!(count(Cause::Log), u64::from(puts));
+            // Beside the puts: a log is created and sealed, and its memtable flushed; and tables
+            // are merged.
+            let changes = stats.flushes + 1;
+            assert!(changes > 5, "{changes} logs");
+            let jobs = stats.flushes + stats.compaction_steps + stats.relinks;
+            let journal = count(Cause::Journal);
+            assert!(journal <= 2 * changes + jobs + 2, "{journal} writes for {changes} logs");
+            db.close().unwrap();
+        }
+    });
+}
+
+#[test]
+fn buffered_puts_wait_for_nothing_but_the_change_of_logs() {
+    runner::simulate(1, || {
+        let (_, db) = store(Durability::Buffered, ByteCount::mib(64));
+        let mut waits = 0;
+        for number in 0..8_000 {
+            let time = put(&db, number, 1000);
+            // The old log's last write, and a flush of what was written before it.
+            assert!(time < 3 * LATENCY + PROCESSOR, "put {number}: {time:?}");
+            waits += u64::from(time > PROCESSOR);
+            // Slower than the drive, so that no put waits for a flush.
+            runner::sleep(Duration::from_micros(100));
+        }
+        let stats = db.stats();
+        assert!(stats.flushes > 5 && waits <= stats.flushes + 2, "{waits} waits, {stats:?}");
+        db.close().unwrap();
+    });
+}
