@@ -80,6 +80,16 @@ impl Db {
     /// Opens what is in a mounted file system, and unmounts it when it is closed.
     pub fn open_fs(fs: Arc<Fs>, options: Options) -> Result<Self, Error> {
         let store: Arc<dyn Store> = Arc::clone(&fs) as _;
+        Self::open_fs_through(fs, store, options)
+    }
+
+    /// The same, with `store` between it and the engine, which passes on to the file system what it
+    /// is asked: for measurements, and for faults on purpose.
+    pub fn open_fs_through(
+        fs: Arc<Fs>,
+        store: Arc<dyn Store>,
+        options: Options,
+    ) -> Result<Self, Error> {
         let opened = Self::start(store, Some(Arc::clone(&fs)), &options);
         if opened.is_err() {
             fs.unmount();

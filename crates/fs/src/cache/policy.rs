@@ -1,10 +1,14 @@
 //! [`CachePolicy`]: what leaves a full cache first.
 
 use std::fmt;
-use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
 
 /// What leaves a full cache first.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+#[serde(rename_all = "kebab-case")]
 pub enum CachePolicy {
     /// The oldest file as a whole, as in BlueFS's publication (section 5.5): on average half a file
     /// of the room stays empty.
@@ -37,17 +41,5 @@ impl CachePolicy {
 impl fmt::Display for CachePolicy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.name())
-    }
-}
-
-impl FromStr for CachePolicy {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let found = Self::ALL.into_iter().find(|policy| policy.name() == text);
-        found.ok_or_else(|| {
-            let names = Self::ALL.map(Self::name).join(", ");
-            format!("expected one of {names}, found {text:?}")
-        })
     }
 }

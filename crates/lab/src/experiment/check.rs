@@ -141,8 +141,12 @@ fn claim(field: &str, claim: &Claim, experiment: &Experiment) -> Check {
     match measure {
         Measure::Figure { figure: name, over } => {
             figure(&field_of("figure"), name)?;
-            over.as_ref()
-                .map_or(Ok(()), |over| one_of(&field_of("over"), over, &experiment.systems))
+            over.as_ref().map_or(Ok(()), |over| {
+                let variants = experiment.variants.iter().map(|variant| &variant.name);
+                let known: Vec<String> =
+                    experiment.systems.iter().chain(variants).cloned().collect();
+                one_of(&field_of("over"), over, &known)
+            })
         }
         Measure::Series { series, when, reaches } => {
             one_of(&field_of("series"), series, &Sample::names())?;

@@ -34,11 +34,11 @@ pub struct Quantity {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Measure {
     /// `figure`, and `over`: a figure of the run, or its ratio to the same figure of another
-    /// system.
+    /// system, or of the same system under another variant.
     Figure {
         /// Its name in the JSON.
         figure: String,
-        /// The system that it is divided by.
+        /// The system, or the variant, whose figure it is divided by.
         over: Option<String>,
     },
     /// `series` alone: what it shows at the end.

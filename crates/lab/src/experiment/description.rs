@@ -1,10 +1,12 @@
 //! [`Experiment`]: the file.
 
 use serde::{Deserialize, Serialize};
+use terrace::CachePolicy;
 use terrace_env::ByteCount;
 use terrace_zone::timing::{Scale, ScaleMode, Size, Span};
 
 use super::{Claim, Plot};
+use crate::run::LogWrites;
 use crate::workload::{Preset, Sizes};
 
 /// What is run, and what is drawn.
@@ -68,6 +70,12 @@ pub struct StoreDescription {
     pub synced: Option<bool>,
     /// Where the log is.
     pub log: Option<LogPlace>,
+    /// How it is written.
+    pub log_writes: Option<LogWrites>,
+    /// [`Options::file_cache`](terrace::Options::file_cache).
+    pub file_cache: Option<Size>,
+    /// What leaves it first.
+    pub cache_policy: Option<CachePolicy>,
 }
 
 /// Where the write-ahead log is.

@@ -19,7 +19,14 @@ impl Quantity {
             Measure::Figure { figure, over } => {
                 let own = outcome.figures.value(figure)?;
                 let Some(over) = over else { return Some(own) };
-                let other = self.outcome(outcomes, over)?.figures.value(figure)?;
+                let same = |outcome: &&Outcome| {
+                    outcome.system == self.system && outcome.variant.as_ref() == Some(over)
+                };
+                let other = self
+                    .outcome(outcomes, over)
+                    .or_else(|| outcomes.iter().filter(same).find(|it| self.is_of_phase(it)))?
+                    .figures
+                    .value(figure)?;
                 (other != 0.0).then(|| own / other)
             }
             Measure::Series { series, when, reaches } => {
@@ -40,10 +47,12 @@ impl Quantity {
     /// The outcome of a system in the phase and variant that are meant.
     fn outcome<'a>(&self, outcomes: &'a [Outcome], system: &str) -> Option<&'a Outcome> {
         outcomes.iter().find(|outcome| {
-            outcome.system == system
-                && outcome.variant == self.variant
-                && self.phase.as_ref().is_none_or(|phase| *phase == outcome.phase)
+            outcome.system == system && outcome.variant == self.variant && self.is_of_phase(outcome)
         })
+    }
+
+    fn is_of_phase(&self, outcome: &Outcome) -> bool {
+        self.phase.as_ref().is_none_or(|phase| *phase == outcome.phase)
     }
 }
 
@@ -60,10 +69,14 @@ mod tests {
     fn each_kind_of_quantity_is_taken_from_its_run() {
         let (a, mut b) = (Outcome::made_up("a"), Outcome::made_up("b"));
         b.figures.kv_per_second = 200.0;
-        let outcomes = [a, b];
+        let mut lesser = Outcome { variant: Some("lesser".into()), ..Outcome::made_up("a") };
+        lesser.figures.kv_per_second = 100.0;
+        let outcomes = [a, b, lesser];
         for (quantity, expected) in [
             ("system = \"a\", figure = \"kv_per_second\"", Some(300.0)),
             ("system = \"a\", figure = \"kv_per_second\", over = \"b\"", Some(1.5)),
+            ("system = \"a\", figure = \"kv_per_second\", over = \"lesser\"", Some(3.0)),
+            ("system = \"b\", figure = \"kv_per_second\", over = \"lesser\"", None),
             ("system = \"a\", figure = \"kv_per_second\", over = \"c\"", None),
             ("system = \"b\", figure = \"kv_per_second\", phase = \"other\"", None),
             ("system = \"b\", figure = \"kv_per_second\", variant = \"other\"", None),

@@ -5,12 +5,15 @@ use std::path::Path;
 use super::{Experiment, ExperimentError};
 
 /// The files, by the names of their experiments.
-const FILES: [(&str, &str); 5] = [
+const FILES: [(&str, &str); 8] = [
     ("geardb/fig3", include_str!("../../experiments/geardb/fig3.toml")),
     ("geardb/fig4", include_str!("../../experiments/geardb/fig4.toml")),
     ("geardb/fig5", include_str!("../../experiments/geardb/fig5.toml")),
     ("bluefs/fig2", include_str!("../../experiments/bluefs/fig2.toml")),
+    ("bluefs/fig9", include_str!("../../experiments/bluefs/fig9.toml")),
     ("bluefs/fig12", include_str!("../../experiments/bluefs/fig12.toml")),
+    ("bluefs/fig13", include_str!("../../experiments/bluefs/fig13.toml")),
+    ("bluefs/fig14", include_str!("../../experiments/bluefs/fig14.toml")),
 ];
 
 /// Stands for every experiment, alone or after a paper: `geardb/all`.

@@ -30,6 +30,9 @@ pub struct Figures {
     /// Bytes that were read for clients per byte of keys and values that they got; `None` where
     /// they read nothing.
     pub read_amplification: Option<f64>,
+    /// The share of what compactions read of tables that was in the file cache; `None` without one.
+    #[serde(default)]
+    pub cache_hit_share: Option<f64>,
     /// Bytes that count, per byte of zones that hold anything.
     pub space_efficiency: SpaceEfficiency,
     /// The most zones that held anything.
@@ -118,6 +121,7 @@ pub(super) fn figures(
         service_by_cause: summed(|times| times.1),
         write_amplification: interval.amplification(),
         read_amplification: (got > 0).then(|| interval.read_for_clients() as f64 / got as f64),
+        cache_hit_share: interval.cache_hit_share(),
         space_efficiency: SpaceEfficiency {
             valid_end: end.valid_efficiency(),
             valid_average: samples.valid_average(),

@@ -37,6 +37,7 @@ impl Figures {
             queued_by_cause: causes().into(),
             service_by_cause: causes().into(),
             read_amplification: Some(0.0),
+            cache_hit_share: Some(0.0),
             tables_per_get: Some(0.0),
             latency_seconds: PERCENTILES.map(|name| (name.to_owned(), 0.0)).into(),
             ..Self::default()

@@ -5,15 +5,15 @@
 //! that nothing is computed twice.
 
 use serde::{Deserialize, Serialize};
-use terrace::{ByteCount, Durability, Options, System};
+use terrace::{ByteCount, CachePolicy, Durability, Options, System};
 use terrace_policy::StoreShape;
 use terrace_zone::timing::{Drive, Scale, ScaleMode};
 use terrace_zone::{Geometry, GeometryError};
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::PlanError;
 use super::phase::PhasePlan;
 use super::scaling::Scaling;
+use super::{LogWrites, PlanError};
 use crate::experiment::{Experiment, LogPlace, StoreDescription, Variant};
 
 /// Two blocks of the file system: below, nothing is left of it.
@@ -74,6 +74,12 @@ pub struct StorePlan {
     pub synced: bool,
     /// Where the log is.
     pub log: LogPlace,
+    /// How it is written.
+    pub log_writes: LogWrites,
+    /// [`Options::file_cache`].
+    pub file_cache: u64,
+    /// What leaves it first.
+    pub cache_policy: CachePolicy,
 }
 
 /// Which run of an experiment.
@@ -133,6 +139,9 @@ impl RunPlan {
                 workers: store.workers,
                 synced: store.synced,
                 log: store.log,
+                log_writes: store.log_writes,
+                file_cache: store.file_cache,
+                cache_policy: store.cache_policy,
             },
             phases,
             sample_every: (experiment.sample_every.0 / scaling.stretch()).max(1),
@@ -189,6 +198,7 @@ impl RunPlan {
             memory: ByteCount(store.memory),
             io_size: ByteCount(store.io_size),
             workers: store.workers,
+            file_cache: ByteCount(store.file_cache),
             ..Options::default()
         })
     }
@@ -206,6 +216,9 @@ struct Resolved {
     workers: usize,
     synced: bool,
     log: LogPlace,
+    log_writes: LogWrites,
+    file_cache: u64,
+    cache_policy: CachePolicy,
 }
 
 fn store_plan(
@@ -245,6 +258,9 @@ fn store_plan(
         workers: store.workers.unwrap_or(usual.workers),
         synced: store.synced.unwrap_or(false),
         log: store.log.unwrap_or_default(),
+        log_writes: store.log_writes.unwrap_or_default(),
+        file_cache: scaling.bytes(size(store.file_cache, usual.file_cache)),
+        cache_policy: store.cache_policy.unwrap_or_default(),
     })
 }
 
@@ -271,6 +287,9 @@ fn laid_over(under: &StoreDescription, over: Option<&StoreDescription>) -> Store
         workers: over.workers.or(under.workers),
         synced: over.synced.or(under.synced),
         log: over.log.or(under.log),
+        log_writes: over.log_writes.or(under.log_writes),
+        file_cache: over.file_cache.or(under.file_cache),
+        cache_policy: over.cache_policy.or(under.cache_policy),
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use terrace::{Db, WriteAmplification};
-use terrace_env::store::IoCounts;
+use terrace_env::store::{CacheCounts, IoCounts};
 use terrace_env::{Cause, Time, runner};
 use terrace_zone::Emulator;
 use terrace_zone::timing::DeviceTime;
@@ -88,6 +88,16 @@ impl Interval<'_> {
     pub(super) fn moved(&self) -> (u64, u64) {
         let io = self.io();
         (io.read_bytes.iter().sum(), io.written_bytes.iter().sum())
+    }
+
+    /// The share of what compactions read of tables that was in the file cache, if there is one.
+    pub(super) fn cache_hit_share(&self) -> Option<f64> {
+        let at = Cause::Compaction as usize;
+        let of = |counts: fn(&CacheCounts) -> &[u64]| {
+            counts(&self.to.io.cache)[at] - counts(&self.from.io.cache)[at]
+        };
+        let (hit, missed) = (of(|cache| &cache.hit_bytes), of(|cache| &cache.miss_bytes));
+        (hit + missed > 0).then(|| hit as f64 / (hit + missed) as f64)
     }
 
     /// Bytes read for clients.

@@ -6,9 +6,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
-use terrace::{Db, Durability, FormatOptions};
+use terrace::{ByteCount, Db, Durability, FormatOptions, Fs, Options};
 use terrace_env::store::StoreError;
 use terrace_env::sync::Mutex;
+use terrace_fs::MountOptions;
 use terrace_zone::timing::ScaleMode;
 use terrace_zone::{Device, Emulator};
 
@@ -55,10 +56,8 @@ impl<'a> Stage<'a> {
         drive.set_timing(Some(Box::new(recorder)));
         let entries = entries(plan)?;
         let place = |error: terrace::Error| RunError::Store { place: "opening".into(), error };
-        let device: Arc<dyn Device> = Arc::clone(&drive) as _;
-        let opened = Db::create_device(device, &FormatOptions::default(), plan.options()?);
-        let db = opened.map_err(place)?;
-        let fs = Arc::clone(db.fs().expect("a store on a device"));
+        let opened = store(plan, plan.options()?, Arc::clone(&drive) as _);
+        let (db, fs) = opened.map_err(place)?;
         let jobs = Arc::new(Jobs::default());
         db.listen(Arc::clone(&jobs) as _);
         let world = World::new(db.clone(), Arc::new(entries));
@@ -166,6 +165,21 @@ impl<'a> Stage<'a> {
         let finished: io::Result<()> = trace.lock().finish();
         finished.map_err(RunError::Trace)
     }
+}
+
+/// Makes the store, and opens it so that its log is written the way the plan has it.
+fn store(
+    plan: &RunPlan,
+    options: Options,
+    drive: Arc<dyn Device>,
+) -> Result<(Db, Arc<Fs>), terrace::Error> {
+    let log = plan.store.log_writes;
+    Fs::format(Arc::clone(&drive), &FormatOptions::default())?;
+    let fs = Fs::mount(log.device(drive), &MountOptions::default())?;
+    let store = log.store(Arc::clone(&fs) as _);
+    let db = Db::open_fs_through(Arc::clone(&fs), store, options)?;
+    fs.set_cache(ByteCount(plan.store.file_cache), plan.store.cache_policy);
+    Ok((db, fs))
 }
 
 fn entries(plan: &RunPlan) -> Result<Entries, PlanError> {

@@ -1,0 +1,173 @@
+//! [`LogWrites`]: the ways of writing a log that BlueFS's publication went through, so that they
+//! can be measured beside ours.
+//!
+//! A [`Waiting`] log is made of two wrappers: the store's syncs a log with every append, and the
+//! device's takes from the log's writes that they are forced, so that a disk may keep them in its
+//! cache. A [`Journaled`] log is one wrapper: behind each sync of a log it commits what the log is
+//! annotated with already, which is a forced write to the journal.
+//!
+//! [`Waiting`]: LogWrites::Waiting
+//! [`Journaled`]: LogWrites::Journaled
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use terrace_env::store::{
+    CreateOptions, FileInfo, FileKind, FileReader, FileWriter, IoCounts, Rank, Reservation,
+    SpaceInfo, Store, StoreError, Transaction,
+};
+use terrace_env::{ByteCount, Cause, FileId, ZoneId};
+use terrace_zone::{Completion, Device, DeviceError, Geometry, Op, Request, Ticket, ZoneReport};
+
+/// How the log is written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LogWrites {
+    /// Several at a time, nobody waits; a sync is one forced write. Ours.
+    #[default]
+    Gathered,
+    /// Each append is a write of its own that is waited for, and that a cut may take back: the
+    /// first iteration of BlueFS (section 5.3).
+    Waiting,
+    /// Each sync is followed by a metadata write, as where a log grows that was not allocated
+    /// before: BlueFS before it recycled logs (sections 4 and 5.7).
+    Journaled,
+}
+
+impl LogWrites {
+    /// The device, as a log is to be written to it.
+    pub(super) fn device(self, device: Arc<dyn Device>) -> Arc<dyn Device> {
+        match self {
+            Self::Waiting => Arc::new(UnforcedLog(device)),
+            Self::Gathered | Self::Journaled => device,
+        }
+    }
+
+    /// The store, as it is to be used.
+    pub(super) fn store(self, store: Arc<dyn Store>) -> Arc<dyn Store> {
+        match self {
+            Self::Gathered => store,
+            Self::Waiting | Self::Journaled => Arc::new(LesserStore { store, writes: self }),
+        }
+    }
+}
+
+/// A device that writes logs unforced.
+struct UnforcedLog(Arc<dyn Device>);
+
+impl Device for UnforcedLog {
+    fn geometry(&self) -> &Geometry {
+        self.0.geometry()
+    }
+
+    fn report(&self, first: ZoneId, count: u32) -> Result<Vec<ZoneReport>, DeviceError> {
+        self.0.report(first, count)
+    }
+
+    fn submit(&self, mut request: Request) -> Ticket {
+        if let (Cause::Log, Op::Write { fua, .. }) = (request.cause, &mut request.op) {
+            *fua = false;
+        }
+        self.0.submit(request)
+    }
+
+    fn wait(&self, ticket: Ticket) -> Result<Completion, DeviceError> {
+        self.0.wait(ticket)
+    }
+}
+
+/// A store whose logs are written as the publication's were.
+struct LesserStore {
+    store: Arc<dyn Store>,
+    writes: LogWrites,
+}
+
+/// The writer of such a log.
+struct LesserLog {
+    writer: Box<dyn FileWriter>,
+    store: Arc<dyn Store>,
+    writes: LogWrites,
+}
+
+impl LesserStore {
+    fn writer(&self, kind: FileKind, writer: Box<dyn FileWriter>) -> Box<dyn FileWriter> {
+        if kind != FileKind::Log {
+            return writer;
+        }
+        Box::new(LesserLog { writer, store: Arc::clone(&self.store), writes: self.writes })
+    }
+}
+
+impl FileWriter for LesserLog {
+    fn id(&self) -> FileId {
+        self.writer.id()
+    }
+
+    fn len(&self) -> u64 {
+        self.writer.len()
+    }
+
+    fn append(&mut self, bytes: &[u8]) -> Result<(), StoreError> {
+        self.writer.append(bytes)?;
+        if self.writes == LogWrites::Waiting { self.writer.sync() } else { Ok(()) }
+    }
+
+    fn sync(&mut self) -> Result<(), StoreError> {
+        self.writer.sync()?;
+        if self.writes == LogWrites::Journaled
+            && let Some(info) = self.store.info(self.id())
+        {
+            let mut transaction = Transaction::new();
+            transaction.annotate(info.id, (*info.annotation).clone());
+            self.store.commit(transaction)?;
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self) -> Result<(), StoreError> {
+        self.writer.finish()
+    }
+}
+
+impl Store for LesserStore {
+    fn create(&self, options: &CreateOptions<'_>) -> Result<Box<dyn FileWriter>, StoreError> {
+        Ok(self.writer(options.kind, self.store.create(options)?))
+    }
+
+    fn reopen(&self, id: FileId) -> Result<Box<dyn FileWriter>, StoreError> {
+        let kind = self.store.info(id).map_or(FileKind::Client, |info| info.kind);
+        Ok(self.writer(kind, self.store.reopen(id)?))
+    }
+
+    fn open(&self, id: FileId) -> Result<Arc<dyn FileReader>, StoreError> {
+        self.store.open(id)
+    }
+
+    fn commit(&self, transaction: Transaction) -> Result<(), StoreError> {
+        self.store.commit(transaction)
+    }
+
+    fn info(&self, id: FileId) -> Option<FileInfo> {
+        self.store.info(id)
+    }
+
+    fn lookup(&self, name: &str) -> Option<FileId> {
+        self.store.lookup(name)
+    }
+
+    fn list(&self) -> Vec<FileInfo> {
+        self.store.list()
+    }
+
+    fn reserve(&self, rank: Rank, bytes: ByteCount) -> Result<Reservation, StoreError> {
+        self.store.reserve(rank, bytes)
+    }
+
+    fn space(&self) -> SpaceInfo {
+        self.store.space()
+    }
+
+    fn io(&self) -> IoCounts {
+        self.store.io()
+    }
+}
