@@ -45,6 +45,8 @@ impl Coroutine {
         let stack = pooled.unwrap_or_else(|| {
             DefaultStack::new(STACK_SIZE).expect("address space for an actor's stack")
         });
+        // What a coroutine begins with goes through its stack, which takes a KiB.
+        let body = Box::new(body);
         Self(Some(corosensei::Coroutine::with_stack(stack, |yielder, ()| {
             RUNNING.set(Some(NonNull::from(yielder)));
             body();

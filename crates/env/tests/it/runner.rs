@@ -82,6 +82,16 @@ fn virtual_time_stands_still_while_actors_compute_and_jumps_while_they_sleep() {
 }
 
 #[test]
+fn an_actor_may_take_more_with_it_than_fits_a_kib() {
+    simulate(1, || {
+        let large = [7_u8; 5000];
+        let sum =
+            runner::spawn("large", move || large.iter().map(|byte| u64::from(*byte)).sum::<u64>());
+        assert_eq!(sum.join(), 35_000);
+    });
+}
+
+#[test]
 fn yielding_in_a_loop_lets_everybody_run() {
     simulate(0, || {
         let done = Arc::new(AtomicBool::new(false));
