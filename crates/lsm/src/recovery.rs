@@ -5,8 +5,8 @@
 //! what the other one's decider left as its state is forgotten.
 //!
 //! The last log that holds anything, if it is not sealed, is gone on with, and so is its memtable;
-//! all others wait for their flush. What is torn at a log's end the store has cut already. Read-only, nothing is
-//! written.
+//! all others wait for their flush. What is torn at a log's end the store has cut already.
+//! Read-only, nothing is written.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

@@ -3,8 +3,8 @@
 //! 1. Appends gather in memory. A sync writes all of them as one frame, forced. An append that is
 //!    larger than a frame goes on in the next ones.
 //! 2. When more gathers than a frame holds, frames are written unforced and nobody waits for them,
-//!    until [`WRITES_MAX`] are under way. A later sync waits for all of them, and flushes, before it
-//!    writes its own frame: a frame must not be durable before those in front of it.
+//!    until [`WRITES_MAX`] are under way. A later sync waits for all of them, and flushes, before
+//!    it writes its own frame: a frame must not be durable before those in front of it.
 //! 3. A log goes on in another zone when a frame does not fit the rest of its zone. The journal
 //!    records the new lease before it is used.
 //! 4. When a zone fails under a write, that frame and those behind it, whose bytes were kept, are
@@ -259,13 +259,13 @@ impl LogWriter {
     }
 
     /// Takes a region for a log that the catalog does not know yet, so that its creation records
-    /// the lease and its first sync need not. Where there is no room to spare, the first write takes
-    /// one.
+    /// the lease and its first sync need not. Where there is no room to spare, the first write
+    /// takes one.
     pub(crate) fn lease_early(&mut self) {
         if self.file.lock().committed {
             return;
         }
-        // All of it in one zone, where it is known how much that is: another zone is another record.
+        // All of it in one zone, where its size is known: another zone is another record.
         let size = self.ask.left.map_or(0, |size| size.0.div_ceil(BLOCK as u64));
         let least = size.clamp(1, u64::from(self.volume.space.zone_blocks())) as u32;
         let ask = Ask { least, ..self.ask.clone() };
