@@ -26,7 +26,7 @@ use terrace_env::codec::{DecodeError, Reader, Writer};
 
 use crate::compaction::{Choice, Compaction, Pressure, Urgency};
 use crate::plan::{Cut, Input, Merge, Move, Obstacle, Part, Place, Plan, Route};
-use crate::tree::{RunId, SegmentView, Span, TreeView};
+use crate::tree::{RunId, RunView, SegmentView, Span, TreeView};
 
 /// The stream of the first level; each level has its own.
 pub const LEVEL_STREAM_FIRST: u16 = 16;
@@ -101,7 +101,8 @@ impl Leveled {
         self.options.levels.max(tree.levels.len()) - 1
     }
 
-    fn target(&self, level: usize) -> f64 {
+    /// The bytes that a level behind level 0 may hold.
+    pub(crate) fn target(&self, level: usize) -> f64 {
         let grown = f64::from(self.options.factor).powi(level as i32 - 1);
         self.options.level1_size.0 as f64 * grown
     }
@@ -124,8 +125,12 @@ impl Leveled {
         best.map(|(level, _)| level)
     }
 
-    /// Step 2 for level 0: the oldest run and whatever overlaps it.
-    fn level0(&self, tree: &TreeView, state: &Pointers, seed: usize) -> Option<Choice> {
+    /// Step 2 for level 0: a run and whatever overlaps it, newest first, and their range.
+    pub(crate) fn level0_due<'a>(
+        &self,
+        tree: &'a TreeView,
+        seed: usize,
+    ) -> Option<(Vec<&'a RunView>, Span)> {
         let runs = tree.runs(0);
         let mut hull = runs.get(seed)?.span()?;
         let mut taken = vec![false; runs.len()];
@@ -139,12 +144,47 @@ impl Leveled {
             taken[next] = true;
             hull = runs[next].span().map_or(hull.clone(), |span| span.hull(&hull));
         }
-        let sources = runs.iter().zip(&taken).filter(|(_, taken)| **taken);
-        let sources = sources.map(|(run, _)| Source {
+        let taken = runs.iter().zip(&taken).filter(|(_, taken)| **taken);
+        Some((taken.map(|(run, _)| run).collect(), hull))
+    }
+
+    fn level0(&self, tree: &TreeView, state: &Pointers, seed: usize) -> Option<Choice> {
+        let (runs, _) = self.level0_due(tree, seed)?;
+        let sources = runs.iter().map(|run| Source {
             place: Place { level: 0, run: run.id },
             segments: run.segments.iter().collect(),
         });
         Some(self.merge_into(tree, sources.collect(), 1, state.encode()))
+    }
+
+    /// The compaction that brings a level behind level 0 with several runs nearer to one.
+    pub(crate) fn drain_runs(&self, tree: &TreeView) -> Option<Plan> {
+        Some(self.drain(tree, &self.pointers(tree, &[]))?.plan)
+    }
+
+    /// The compaction of the level behind level 0 that is furthest over its limit; `state` is that
+    /// of this decider.
+    pub(crate) fn by_size(&self, tree: &TreeView, state: &[u8]) -> Option<Choice> {
+        let state = self.pointers(tree, state);
+        let scores = (1..self.last(tree)).map(|level| (level, self.score(tree, level)));
+        let over = scores.filter(|(_, score)| *score >= 1.0);
+        let (level, _) = over.max_by(|a, b| a.1.total_cmp(&b.1))?;
+        self.round_robin(tree, &state, level)
+    }
+
+    /// What may drop overwritten or deleted entries though the tree is in shape.
+    pub(crate) fn beyond_shape(&self, tree: &TreeView, urgency: Urgency) -> Option<Plan> {
+        Some(self.beyond(tree, &self.pointers(tree, &[]), urgency)?.plan)
+    }
+
+    fn beyond(&self, tree: &TreeView, state: &Pointers, urgency: Urgency) -> Option<Choice> {
+        match urgency {
+            Urgency::Shape => self.tombstones_down(tree, state, 2),
+            Urgency::Space => self
+                .tombstones_down(tree, state, u64::MAX)
+                .or_else(|| self.level0_oldest(tree, state))
+                .or_else(|| self.covering(tree, state, None)),
+        }
     }
 
     /// Step 2 for the other levels.
@@ -276,13 +316,7 @@ impl Leveled {
             0 => self.level0_oldest(tree, state),
             level => turn(level),
         });
-        match urgency {
-            Urgency::Shape => due.or_else(|| self.tombstones_down(tree, state, 2)),
-            Urgency::Space => due
-                .or_else(|| self.tombstones_down(tree, state, u64::MAX))
-                .or_else(|| self.level0_oldest(tree, state))
-                .or_else(|| self.covering(tree, state, None)),
-        }
+        due.or_else(|| self.beyond(tree, state, urgency))
     }
 
     fn level0_oldest(&self, tree: &TreeView, state: &Pointers) -> Option<Choice> {

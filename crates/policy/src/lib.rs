@@ -8,7 +8,7 @@
 //! | which zone is emptied next, and where to | [`Reclaim`] | [`Greedy`], [`CostBenefit`] |
 //! | | | [`LastResort`] |
 //! | which tables are merged, and where to | [`Compaction`] | [`Leveled`], [`Tiered`] |
-//! | | | [`Sweep`] |
+//! | | | [`Sweep`], [`Gear`] |
 //!
 //! A [`System`] is a row of such deciders and of their figures.
 //!
@@ -17,6 +17,7 @@
 mod by_lifetime;
 mod compaction;
 mod cost_benefit;
+mod geardb;
 mod greedy;
 mod last_resort;
 mod legality;
@@ -36,6 +37,7 @@ mod zones;
 pub use by_lifetime::ByLifetime;
 pub use compaction::{Choice, Compaction, Pressure, Urgency};
 pub use cost_benefit::CostBenefit;
+pub use geardb::{Gear, GearOptions};
 pub use greedy::Greedy;
 pub use last_resort::LastResort;
 pub use legality::Illegal;

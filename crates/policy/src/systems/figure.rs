@@ -79,6 +79,14 @@ pub(super) const LEVEL1_SIZE: Figure = Figure {
     get: |system| system.level1_size.map(compact),
 };
 
+/// See [`System::published`].
+pub(super) const PUBLISHED: Figure = Figure {
+    name: "published",
+    expected: "on or off",
+    set: |system, text| switch(text).map(|on| system.published = on),
+    get: |system| differs(system, |s| if s.published { "on" } else { "off" }),
+};
+
 /// See [`System::table_size`].
 pub(super) const TABLE_SIZE: Figure = Figure {
     name: "table_size",
@@ -110,6 +118,14 @@ fn switch(text: &str) -> Option<bool> {
         _ => None,
     }
 }
+
+/// See [`System::windows`].
+pub(super) const WINDOWS: Figure = Figure {
+    name: "windows",
+    expected: "a number from 1 to 100",
+    set: |system, text| number(text, 1..=100).map(|n| system.windows = n),
+    get: |system| differs(system, |s| s.windows),
+};
 
 fn number(text: &str, range: std::ops::RangeInclusive<u16>) -> Option<u16> {
     text.parse().ok().filter(|number| range.contains(number))

@@ -4,6 +4,7 @@
 
 mod bluefs;
 mod figure;
+mod geardb;
 mod level_separated;
 mod leveldb;
 mod leveldb_cost_benefit;

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use terrace_env::ByteCount;
 
 use super::{
-    RowParts, StoreShape, bluefs, level_separated, leveldb_cost_benefit, leveldb_greedy, lifetime,
-    text, tiered,
+    RowParts, StoreShape, bluefs, geardb, level_separated, leveldb_cost_benefit, leveldb_greedy,
+    lifetime, text, tiered,
 };
 use crate::{Compaction, LeveledOptions, Placement, Reclaim, ZonesSource};
 
@@ -25,6 +25,8 @@ pub enum Row {
     Lifetime,
     /// Levels collect runs, and the last one is a single run.
     Tiered,
+    /// A zone holds tables of one level, and compactions empty zones.
+    Geardb,
 }
 
 /// A system: a row of choices, and their figures.
@@ -79,6 +81,11 @@ pub struct System {
     /// Whether a merge is written by one worker, where levels are swept, so that a zone holds one
     /// interval of keys. Without: merges take as many processors as there are, and more zones.
     pub in_order: bool,
+    /// Into how many compaction windows a level is divided. More: less of a level lies dead at a
+    /// time, and upper levels hold more.
+    pub windows: u16,
+    /// The system as it was published, without what was found to be missing: for comparisons.
+    pub published: bool,
 }
 
 impl Default for System {
@@ -89,13 +96,14 @@ impl Default for System {
 
 impl Row {
     /// All rows.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::Bluefs,
         Self::LeveldbGreedy,
         Self::LeveldbCostBenefit,
         Self::LevelSeparated,
         Self::Lifetime,
         Self::Tiered,
+        Self::Geardb,
     ];
 
     /// What the row is made of: everything that tells it from the others.
@@ -107,6 +115,7 @@ impl Row {
             Self::LevelSeparated => &level_separated::PARTS,
             Self::Lifetime => &lifetime::PARTS,
             Self::Tiered => &tiered::PARTS,
+            Self::Geardb => &geardb::PARTS,
         }
     }
 
@@ -138,6 +147,8 @@ impl System {
             extra_tables: 1,
             tzone: true,
             in_order: true,
+            windows: 4,
+            published: false,
         }
     }
 

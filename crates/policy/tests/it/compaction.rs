@@ -3,10 +3,11 @@
 
 use terrace_env::{ByteCount, FileId};
 use terrace_policy::{
-    Choice, Compaction, Leveled, LeveledOptions, Move, Part, Plan, Pressure, RunId, RunView,
-    SegmentView, Span, Sweep, SweepOptions, Tiered, TieredOptions, TreeView, Urgency,
+    Choice, Compaction, Key, Leveled, LeveledOptions, Move, Part, Place, Plan, Pressure, RunId,
+    RunView, SegmentView, Span, Sweep, SweepOptions, Tiered, TieredOptions, TreeView, Urgency,
 };
 
+use crate::gear::gear;
 use crate::golden::{check, field, number};
 
 pub(crate) fn tree(input: &str) -> TreeView {
@@ -96,8 +97,12 @@ fn relink(one: &Move) -> String {
 
 fn describe(choice: Option<Choice>) -> String {
     let Some(choice) = choice else { return "nothing".into() };
+    describe_plan(&choice.plan) + &pointers(&choice.state)
+}
+
+pub(crate) fn describe_plan(plan: &Plan) -> String {
     let mut text = String::new();
-    match &choice.plan {
+    match plan {
         Plan::Merge(merge) => {
             for input in &merge.inputs {
                 let parts: String = input.parts.iter().map(part).collect();
@@ -123,7 +128,7 @@ fn describe(choice: Option<Choice>) -> String {
             }
         }
     }
-    text + &pointers(&choice.state)
+    text
 }
 
 fn decide(decider: &dyn Compaction, input: &str) -> String {
@@ -179,44 +184,63 @@ fn tiered_collects_runs_over_one_last_run() {
 fn carry_out(tree: &mut TreeView, choice: Choice, next: &mut u64) {
     choice.plan.check(tree).expect("a legal plan");
     let mut take = |part: &Part| {
-        for level in &mut tree.levels {
-            for run in &mut level.runs {
-                if let Some(i) =
-                    run.segments.iter().position(|s| s.file == part.file && s.span == part.span)
-                {
-                    return run.segments.remove(i);
-                }
+        let runs = tree.levels.iter_mut().flat_map(|level| &mut level.runs);
+        for run in runs {
+            let holds = |s: &SegmentView| s.file == part.file && s.span.overlaps(&part.span);
+            if let Some(at) = run.segments.iter().position(holds) {
+                let whole = run.segments.remove(at);
+                let rest = whole.span.without(&part.span).into_iter();
+                let rest = rest.map(|span| SegmentView { span, ..whole.clone() });
+                run.segments.extend(rest.collect::<Vec<_>>());
+                run.segments.sort_by(|a, b| a.span.start.cmp(&b.span.start));
+                return SegmentView { span: part.span.clone(), ..whole };
             }
         }
         panic!("{part:?} is not in the tree");
     };
-    let (to, moved) = match choice.plan {
-        Plan::Relink(moves) => (
-            moves[0].to.expect("a move to a place"),
-            moves.iter().map(|one| take(&one.part)).collect::<Vec<_>>(),
-        ),
+    let outputs: Vec<(Place, SegmentView)> = match choice.plan {
+        Plan::Relink(moves) => {
+            let to = |one: &Move| one.to.expect("a move to a place");
+            moves.iter().map(|one| (to(one), take(&one.part))).collect()
+        }
         Plan::Merge(merge) => {
             let parts = merge.inputs.iter().flat_map(|input| &input.parts);
             let taken: Vec<SegmentView> = parts.map(&mut take).collect();
-            let span = taken.iter().map(|s| s.span.clone()).reduce(|a, b| a.hull(&b)).unwrap();
-            *next += 1;
-            let size = ByteCount(taken.iter().map(|s| s.size.0).sum());
-            let whole =
-                SegmentView { file: FileId(*next), span, size, entries: 100, tombstones: 0 };
-            (merge.routes[0].to, vec![whole])
+            let total: u64 = taken.iter().map(|s| s.size.0).sum();
+            let size = ByteCount(total.div_ceil(merge.routes.len() as u64));
+            let mut start = Key::from(&b""[..]);
+            let mut outputs = Vec::new();
+            for route in &merge.routes {
+                let end = route.end.clone().unwrap_or_else(|| Key::from(&b"\xff"[..]));
+                let of_route = Span { start, end: end.clone() };
+                let clipped = taken.iter().filter(|s| s.span.overlaps(&of_route)).map(|s| Span {
+                    start: s.span.start.clone().max(of_route.start.clone()),
+                    end: s.span.end.clone().min(end.clone()),
+                });
+                if let Some(span) = clipped.reduce(|a, b| a.hull(&b)) {
+                    *next += 1;
+                    let file = FileId(*next);
+                    let whole = SegmentView { file, span, size, entries: 100, tombstones: 0 };
+                    outputs.push((route.to, whole));
+                }
+                start = end;
+            }
+            outputs
         }
     };
-    let level = usize::from(to.level);
-    tree.levels.resize(tree.levels.len().max(level + 1), Default::default());
-    let runs = &mut tree.levels[level].runs;
-    if !runs.iter().any(|run| run.id == to.run) {
-        runs.push(RunView { id: to.run, segments: Vec::new() });
-        runs.sort_by_key(|run| std::cmp::Reverse(run.id));
+    for (to, segment) in outputs {
+        let level = usize::from(to.level);
+        tree.levels.resize(tree.levels.len().max(level + 1), Default::default());
+        let runs = &mut tree.levels[level].runs;
+        if !runs.iter().any(|run| run.id == to.run) {
+            runs.push(RunView { id: to.run, segments: Vec::new() });
+            runs.sort_by_key(|run| std::cmp::Reverse(run.id));
+        }
+        let run = runs.iter_mut().find(|run| run.id == to.run).unwrap();
+        run.segments.push(segment);
+        run.segments.sort_by(|a, b| a.span.start.cmp(&b.span.start));
+        assert!(run.segments.windows(2).all(|w| w[0].span.end <= w[1].span.start), "{run:?}");
     }
-    let run = runs.iter_mut().find(|run| run.id == to.run).unwrap();
-    run.segments.extend(moved);
-    run.segments.sort_by(|a, b| a.span.start.cmp(&b.span.start));
-    assert!(run.segments.windows(2).all(|w| w[0].span.end <= w[1].span.start), "{run:?}");
     tree.levels.iter_mut().for_each(|level| level.runs.retain(|run| !run.segments.is_empty()));
 }
 
@@ -232,7 +256,7 @@ fn any_legal_tree_comes_to_rest_in_shape() {
         level=3 run=6 a-c:10 d-e:10
         level=3 run=1 a-m:10/100
         level=6 run=1 a-m:10";
-    let deciders: [&dyn Compaction; 3] = [&leveled(), &tiered(), &sweep()];
+    let deciders: [&dyn Compaction; 4] = [&leveled(), &tiered(), &sweep(), &gear(false)];
     let urgencies = [Urgency::Shape, Urgency::Space];
     for (decider, urgency) in deciders.iter().flat_map(|d| urgencies.map(|u| (d, u))) {
         let (mut tree, mut state, mut next, mut steps) = (tree(text), Vec::new(), 1000, 0);
@@ -257,7 +281,7 @@ fn pushing_down_ends_with_every_key_in_one_run() {
         level=1 run=5 a-d:3 e-h:3
         level=2 run=4 b-f:30 g-m:30";
     let whole = Span::new(&b""[..], &b"\xff"[..]);
-    let deciders: [&dyn Compaction; 3] = [&leveled(), &tiered(), &sweep()];
+    let deciders: [&dyn Compaction; 4] = [&leveled(), &tiered(), &sweep(), &gear(false)];
     for decider in deciders {
         push_down(decider, tree(text), &whole);
     }

@@ -1,6 +1,8 @@
 //! The policies' tests: goldens in text, a view in and a choice out.
 
 mod compaction;
+mod gear;
+mod gear_loads;
 mod golden;
 mod legality;
 mod placement;

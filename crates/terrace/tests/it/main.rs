@@ -4,6 +4,7 @@ mod checkpoint;
 mod cuts;
 mod devices;
 mod full;
+mod geardb;
 mod ingest;
 mod lifetime;
 mod puts;

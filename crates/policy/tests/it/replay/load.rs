@@ -60,7 +60,7 @@ impl Valid {
 }
 
 /// Replays `load sequential entries=N`, `load random entries=N keys=K`, and `open under SYSTEM`.
-fn replay(input: &str) -> String {
+pub(crate) fn replay(input: &str) -> String {
     let mut lines = input.lines();
     let first = lines.next().expect("a store");
     let system = |line: &str| -> System {

@@ -4,6 +4,6 @@
 //! The picture is a line per zone, a letter per entry - the level of the table it is in, `R` beside
 //! what reclaim has moved, `x` for a dead one, `.` for what is not written.
 
-mod load;
-mod store;
+pub(crate) mod load;
+pub(crate) mod store;
 mod zones;

@@ -8,10 +8,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use terrace_env::sync::Mutex;
 use terrace_env::{ByteCount, FileId};
 use terrace_policy::{
-    Compaction, Key, Merge, NoZones, Part, Place, Plan, Route, RunId, RunView, SegmentView, Span,
-    StoreShape, System, TreeView, Urgency,
+    Compaction, Key, Merge, Part, Place, Plan, Route, RunId, RunView, SegmentView, Span,
+    StoreShape, System, TreeView, Urgency, ZonesSource, ZonesView,
 };
 
 use super::zones::Zones;
@@ -21,13 +22,26 @@ const FLUSH_STREAM: u16 = 2;
 /// A slice has at most about as many tables, and at least as many: the engine's figures.
 const SLICE_TABLES: (usize, usize) = (2, 4);
 
+/// What deciders are told of the zones.
+#[derive(Debug, Default)]
+struct Sight(Mutex<ZonesView>);
+
+impl ZonesSource for Sight {
+    fn placed(&self, _: &[FileId]) -> ZonesView {
+        self.0.lock().clone()
+    }
+}
+
 pub(crate) struct Replay {
     pub(crate) zones: Zones,
     pub(crate) counts: BTreeMap<&'static str, u64>,
+    /// Whether deciders are told nothing of zones, as over a plain directory.
+    pub(crate) blind: bool,
     compaction: Arc<dyn Compaction>,
+    sight: Arc<Sight>,
     table_size: u64,
     workers: usize,
-    tree: TreeView,
+    pub(crate) tree: TreeView,
     state: Vec<u8>,
     next: u64,
 }
@@ -48,10 +62,13 @@ fn full_key(key: u32) -> Vec<u8> {
 impl Replay {
     pub(crate) fn new(system: &System, shape: Shape) -> Self {
         let Shape { zones, capacity, workers, .. } = shape;
+        let sight: Arc<Sight> = Arc::default();
         let mut replay = Self {
             zones: Zones::new((system.placement(), system.reclaim()), zones, capacity),
             counts: BTreeMap::new(),
-            compaction: system.compaction(&store_shape(shape), Arc::new(NoZones)),
+            blind: false,
+            compaction: system.compaction(&store_shape(shape), Arc::clone(&sight) as _),
+            sight,
             table_size: 0,
             workers,
             tree: TreeView::default(),
@@ -66,7 +83,7 @@ impl Replay {
     pub(crate) fn open_under(&mut self, system: &System, shape: Shape) {
         let of = store_shape(shape);
         (self.zones.placement, self.zones.reclaim) = (system.placement(), system.reclaim());
-        self.compaction = system.compaction(&of, Arc::new(NoZones));
+        self.compaction = system.compaction(&of, Arc::clone(&self.sight) as _);
         self.table_size = system.table_size(&of).0;
         // The state of another decider is no state.
         self.state.clear();
@@ -107,6 +124,9 @@ impl Replay {
         }
         let segments = &mut runs[at].segments;
         let at = segments.partition_point(|other| other.span.start < segment.span.start);
+        let apart = |other: &SegmentView| !other.span.overlaps(&segment.span);
+        let around = segments[at.saturating_sub(1)..].iter().take(2);
+        assert!(around.into_iter().all(apart), "{segment:?} overlaps others of {to}");
         segments.insert(at, segment);
     }
 
@@ -142,7 +162,15 @@ impl Replay {
     /// Compacts and reclaims until nothing is due.
     fn settle(&mut self) {
         self.collect();
-        while let Some(choice) = self.compaction.pick(&self.tree, &self.state, Urgency::Shape) {
+        let mut plans = 0;
+        loop {
+            if !self.blind {
+                *self.sight.0.lock() = self.zones.view();
+            }
+            let choice = self.compaction.pick(&self.tree, &self.state, Urgency::Shape);
+            let Some(choice) = choice else { break };
+            plans += 1;
+            assert!(plans < 1000, "still busy after {plans} plans: {choice:?}");
             choice.plan.check(&self.tree).expect("a legal plan");
             match choice.plan {
                 Plan::Relink(moves) => self.relink(&moves),

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use terrace_env::store::{FileKind, PlacementHint, Rank};
 use terrace_env::{ByteCount, FileId, ZoneId};
 use terrace_policy::{
-    CandidateZone, PartZone, Placement, PlacementChoice, PlacementRequest, RECLAIM_STREAM, Reclaim,
-    ReclaimView, Room, SpaceView,
+    CandidateZone, ExtentView, PartZone, Placement, PlacementChoice, PlacementRequest,
+    RECLAIM_STREAM, Reclaim, ReclaimView, Room, SpaceView, ZoneView, ZonesView,
 };
 
 /// Free zones that tables leave to reclaim.
@@ -71,9 +71,34 @@ impl Zones {
         occupied.fold((0, 0), |(live, room), zone| (live + zone.live, room + self.capacity))
     }
 
-    /// The keys of a table from `start` up to `end`.
+    /// Where the tables lie, as deciders are told: live entries of a table by zone, in the order in
+    /// which they were written.
+    pub(crate) fn view(&self) -> ZonesView {
+        let zone = |at: usize| ZoneId(at as u32);
+        let written = (0..).zip(&self.all).filter(|(_, zone)| !zone.slots.is_empty());
+        let zones = written.map(|(at, of)| ZoneView {
+            zone: zone(at),
+            capacity: ByteCount(self.capacity as u64),
+            written: ByteCount(of.slots.len() as u64),
+        });
+        let mut extents: Vec<ExtentView> = Vec::new();
+        for (file, table) in &self.tables {
+            for (at, _) in table.at.iter().flatten() {
+                match extents.last_mut() {
+                    Some(last) if (last.file, last.zone) == (*file, zone(*at)) => last.size.0 += 1,
+                    _ => {
+                        let size = ByteCount(1);
+                        extents.push(ExtentView { file: *file, zone: zone(*at), size });
+                    }
+                }
+            }
+        }
+        ZonesView::new(zones.collect(), extents)
+    }
+
+    /// The keys of a table from `start` up to `end`. What is left of a table may hold none.
     pub(crate) fn keys(&self, file: FileId, start: &[u8], end: &[u8]) -> &[u32] {
-        let keys = &self.tables[&file].keys;
+        let Some(Table { keys, .. }) = self.tables.get(&file) else { return &[] };
         let before = |bound: &[u8]| keys.partition_point(|key| &key.to_be_bytes()[..] < bound);
         &keys[before(start)..before(end)]
     }
@@ -154,7 +179,8 @@ impl Zones {
     /// Ends the life of a table's entries with keys from `start` up to `end`; how many zones are
     /// empty by that.
     pub(crate) fn trim(&mut self, file: FileId, start: &[u8], end: &[u8]) -> usize {
-        let Some(table) = self.tables.get_mut(&file) else { return 0 };
+        let table = self.tables.get_mut(&file).filter(|_| start < end);
+        let Some(table) = table else { return 0 };
         let before =
             |bound: &[u8]| table.keys.partition_point(|key| &key.to_be_bytes()[..] < bound);
         let (first, last) = (before(start), before(end));

@@ -1,0 +1,386 @@
+//! Gear compaction over level-pure zones (Yao et al., "GearDB: A GC-free Key-Value Store on HM-SMR
+//! Drives with Gear Compaction", FAST '19, section 3).
+//!
+//! *Layout* (3.1). A zone serves tables of one level only; each level has one zone that is written.
+//!
+//! *Compaction windows* (3.2). In each level a group of zones, 1/k of it, is its window. Only
+//! tables of windows are compacted, so that what dies in a level dies in its window. Levels 0 and 1
+//! are all window. When a window is empty its zones are, and other zones take their turn. See
+//! [`window`].
+//!
+//! *Gear compaction* (3.3, algorithm 1).
+//! 1. Active compaction: the runs of level 0 that are due merge with what they overlap in level 1.
+//! 2. The merged data is divided by the tables of level 2, see [`division`]: what lies out of its
+//!    window ends in level 1; what lies out of its range is dumped into level 2; what lies within
+//!    its window goes on.
+//! 3. Passive compaction: that merges with what it overlaps of level 2's window, and the result is
+//!    divided by level 3; and so on, level by level.
+//! 4. A level joins only if the one above it has reached its limit, and it has a full window.
+//!
+//! A compaction of level i therefore moves on by one window while that of level i + 1 moves on by a
+//! k-th, as gears do. The cascade is one plan, see [`cascade`].
+//!
+//! *Sequential writes* (4) go down by metadata alone: a run of level 0 that meets nothing as it is,
+//! then whole zones, see [`layout`].
+//!
+//! # What the paper leaves open, and what it gets wrong
+//! - By algorithm 1 as printed a level without a full window never takes anything, and the level
+//!   above grows without bound. A level that is smaller than its window is all window here.
+//! - The last tables of a window may meet no data, and zones are then never empty: see [`window`].
+//!   What stays behind in zones that lost their turn is written anew when a level spreads over
+//!   more zones than its windows explain ([`Gear::gather`]).
+//! - Outputs must end where a range that goes elsewhere begins, or tables of a level would overlap.
+//!   That follows from the routes.
+//! - Windows of L(i+1) take 1/k of whatever passes: level i keeps (k - 1) k^(i-1) times what one
+//!   compaction brings, even if its limit is lower. Data that no gear compaction meets any more may
+//!   add to that. Beyond it, level i is where a gear compaction begins ([`Gear::overfull`]).
+//! - A window is 1/k of the level's bytes, not of its limit: else a level of a quarter of its limit
+//!   would be half dead.
+//!
+//! With [`GearOptions::published`] these repairs are left out and the code's own one is in its
+//! place, which is not in the paper: levels over their limits are compacted as LevelDB does, table
+//! by table and outside windows, which leaves dead tables in all zones. Outputs still end where
+//! they must.
+//!
+//! Compactions that a client or the lack of space asks for, and those of tables that are mostly
+//! deletes, are [`Leveled`]'s. So is the draining of levels that have several runs.
+
+mod cascade;
+mod division;
+mod layout;
+mod state;
+mod window;
+
+use std::sync::Arc;
+
+use terrace_env::{ByteCount, ZoneId};
+
+use self::cascade::{Cascade, oldest, place};
+use self::division::Fate;
+use self::layout::{Held, Layout, Spread, home};
+use self::state::{GearState, NOWHERE};
+use self::window::{Window, newest};
+use crate::compaction::{Choice, Compaction, Pressure, Urgency};
+use crate::leveled::{Leveled, LeveledOptions};
+use crate::plan::{Move, Part, Place, Plan};
+use crate::tree::{RunView, SegmentView, Span, TreeView};
+use crate::zones::{ZonesSource, ZonesView};
+
+/// A level may take so much more than its tables and its window: one part in so many of its
+/// tables,
+const SPREAD_SHARE: u64 = 8;
+/// and so many zones: the one that is written, one that was when the store was closed, and the rest
+/// of the window's last one.
+const SPREAD_ZONES: u64 = 3;
+/// What is left in a zone is gathered if it is no more than this, in quarters of the zone.
+const GATHERED_QUARTERS: u64 = 3;
+
+/// The figures of gear compaction.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GearOptions {
+    /// Levels, limits and tables.
+    pub leveled: LeveledOptions,
+    /// How many windows a level has: k. More: less lies dead in a window; a level keeps more.
+    pub windows: u32,
+    /// About what an active compaction brings from level 0.
+    pub level0_size: ByteCount,
+    /// As the published code does it.
+    pub published: bool,
+}
+
+/// Gear compaction.
+#[derive(Clone, Debug)]
+pub struct Gear {
+    options: GearOptions,
+    leveled: Leveled,
+    zones: Arc<dyn ZonesSource>,
+}
+
+/// What one choice is made of.
+struct Sight<'a> {
+    tree: &'a TreeView,
+    zones: ZonesView,
+    state: GearState,
+}
+
+impl Gear {
+    /// A decider with these figures, for a store whose files lie where `zones` says.
+    ///
+    /// # Panics
+    /// When a figure is zero.
+    #[must_use]
+    pub fn new(options: GearOptions, zones: Arc<dyn ZonesSource>) -> Self {
+        assert!(options.windows > 0, "no windows: {options:?}");
+        let leveled = Leveled::new(options.leveled.clone());
+        Self { options, leveled, zones }
+    }
+
+    /// How many levels there are: another decider may have made a tree deeper.
+    fn levels(&self, tree: &TreeView) -> usize {
+        self.options.leveled.levels.max(tree.levels.len())
+    }
+
+    fn table_size(&self) -> ByteCount {
+        self.options.leveled.table_size
+    }
+
+    /// The next plan that keeps the shape, of this tree in these zones. Pure.
+    #[must_use]
+    pub fn decide(&self, tree: &TreeView, zones: ZonesView, state: &[u8]) -> Option<Choice> {
+        let state = GearState::decode(state, self.levels(tree));
+        let mut sight = Sight { tree, zones, state };
+        if let Some(drained) = self.leveled.drain_runs(tree) {
+            return Some(sight.choose(drained));
+        }
+        if tree.runs(0).len() >= self.options.leveled.level0_runs {
+            return self.active(&mut sight);
+        }
+        if self.options.published {
+            return self.by_size(sight);
+        }
+        let whole = (1..self.levels(tree) - 1).find_map(|level| self.zone_down(&sight, level));
+        if let Some(plan) = whole {
+            return Some(sight.choose(plan));
+        }
+        let overfull =
+            (1..self.levels(tree) - 1).find_map(|level| self.overfull(&mut sight, level));
+        let plan = overfull
+            .or_else(|| (1..self.levels(tree)).find_map(|level| self.gather(&sight, level)));
+        plan.map(|plan| sight.choose(plan))
+    }
+
+    /// Steps 1 to 4.
+    fn active(&self, sight: &mut Sight<'_>) -> Option<Choice> {
+        let tree = sight.tree;
+        let runs = tree.runs(0);
+        let (taken, hull) = self.leveled.level0_due(tree, runs.len().checked_sub(1)?)?;
+        let met: Vec<&SegmentView> =
+            oldest(tree, 1).map_or(&[][..], |run| run.overlapping(&hull)).iter().collect();
+        let mostly_data =
+            |run: &RunView| run.segments.iter().all(|s| s.tombstones * 4 <= s.entries);
+        if let [run] = taken[..]
+            && met.is_empty()
+            && mostly_data(run)
+        {
+            let from = Place { level: 0, run: run.id };
+            let moves = run.segments.iter().map(|table| goes(table, from, place(tree, 1)));
+            return Some(sight.choose(Plan::Relink(moves.collect())));
+        }
+        let mut inputs: Vec<(Place, Vec<&SegmentView>)> = taken
+            .iter()
+            .map(|run| (Place { level: 0, run: run.id }, run.segments.iter().collect()))
+            .collect();
+        if !met.is_empty() {
+            inputs.push((place(tree, 1), met));
+        }
+        let mut cascade = Cascade::new(tree, inputs, 1);
+        while cascade.level + 1 < self.levels(tree) && self.joins(sight, &cascade) {
+            let window = self.window(sight, cascade.level + 1, &cascade.pieces, false);
+            let fates = cascade.divided(&window, self.table_size(), self.options.published);
+            if !cascade.go_on(fates, &window) {
+                break;
+            }
+        }
+        sight.state.settled =
+            newest(tree.levels.iter().flat_map(|l| &l.runs).flat_map(|r| &r.segments));
+        Some(sight.choose(cascade.plan(self.table_size())))
+    }
+
+    /// Step 4: whether the next level takes part.
+    fn joins(&self, sight: &Sight<'_>, cascade: &Cascade<'_>) -> bool {
+        let size = |level: usize| sight.tree.levels.get(level).map_or(0, |level| level.size().0);
+        let here = cascade.level;
+        let left = size(here).saturating_sub(cascade.taken(here).0);
+        let full = (left + cascade.bytes().0) as f64 >= self.leveled.target(here);
+        let window = self.leveled.target(here + 1) / f64::from(self.options.windows);
+        full && (!self.options.published || size(here + 1) as f64 >= window)
+    }
+
+    /// The window of a level for a compaction that comes with these pieces. `now`: it has to meet
+    /// them, if anything of the level does.
+    fn window<'a>(
+        &self,
+        sight: &mut Sight<'a>,
+        level: usize,
+        pieces: &[Span],
+        now: bool,
+    ) -> Window<'a> {
+        let run = oldest(sight.tree, level);
+        let size = run.map_or(0, |run| run.size().0);
+        let k = u64::from(self.options.windows);
+        let limit = (self.leveled.target(level) / k as f64) as u64;
+        let turn = &mut sight.state.turns[level];
+        if level <= 1 || size <= limit && !self.options.published {
+            turn.window.clear();
+            return Window::whole(run);
+        }
+        let wanted = ByteCount(if self.options.published { limit } else { size / k });
+        let mut window = Window::remembered(run, &sight.zones, turn);
+        let serves = |table: &SegmentView| pieces.iter().any(|piece| piece.overlaps(&table.span));
+        if self.options.published {
+            if window.tables.is_empty() {
+                let layout = Layout::of(run, &sight.zones);
+                window.turn_on(&layout, turn, wanted, |_| true);
+            }
+            return window;
+        }
+        if window.is_nearly_empty(wanted) {
+            let layout = Layout::of(run, &sight.zones);
+            window.turn_on(&layout, turn, wanted, |_| true);
+        }
+        if pieces.is_empty() || window.meets_any(pieces) {
+            turn.misses = 0;
+            return window;
+        }
+        turn.misses = turn.misses.saturating_add(1);
+        if now || u64::from(turn.misses) > k {
+            let layout = Layout::of(run, &sight.zones);
+            turn.window.clear();
+            window = Window { tables: Vec::new() };
+            window.turn_on(&layout, turn, wanted, serves);
+        }
+        window
+    }
+
+    /// What a level may come to hold, whatever is written: its limit, or what its windows leave in
+    /// it, and a quarter for what no compaction meets any more.
+    fn most(&self, level: usize) -> f64 {
+        let k = f64::from(self.options.windows);
+        let left = (k - 1.0) * k.powi(level as i32 - 1) * self.options.level0_size.0 as f64;
+        self.leveled.target(level).max(left) * 1.25
+    }
+
+    /// A gear compaction that begins in the window of a level that is over all limits: with the
+    /// tables of which something can go on.
+    fn overfull(&self, sight: &mut Sight<'_>, level: usize) -> Option<Plan> {
+        let tree = sight.tree;
+        let run = oldest(tree, level)?;
+        if run.size().0 as f64 <= self.most(level) {
+            return None;
+        }
+        let all = self.window(sight, level, &[], true);
+        let of_level = |tables| Cascade::new(tree, vec![(place(tree, level), tables)], level);
+        let offered = of_level(all.tables.clone());
+        let spans: Vec<Span> = all.tables.iter().map(|table| table.span.clone()).collect();
+        let window = self.window(sight, level + 1, &spans, true);
+        // Here a small table is better than none.
+        let any = ByteCount(1);
+        let fates = offered.divided(&window, any, false);
+        let goes_on = |table: &&SegmentView| {
+            let goes =
+                |(span, fate): &(Span, Fate)| *fate != Fate::Stay && span.overlaps(&table.span);
+            fates.iter().any(goes)
+        };
+        let tables: Vec<&SegmentView> = all.tables.iter().copied().filter(goes_on).collect();
+        if tables.is_empty() {
+            return None;
+        }
+        let mut cascade = of_level(tables);
+        let fates = cascade.divided(&window, any, false);
+        cascade.go_on(fates, &window);
+        Some(cascade.plan(self.table_size()))
+    }
+
+    /// A zone that is full and of one level, of a level over its limit, and that meets nothing in
+    /// the next one, goes down as a whole.
+    fn zone_down(&self, sight: &Sight<'_>, level: usize) -> Option<Plan> {
+        let (tree, run) = (sight.tree, oldest(sight.tree, level)?);
+        if run.size().0 as f64 <= self.leveled.target(level) {
+            return None;
+        }
+        let next = oldest(tree, level + 1);
+        let meets =
+            |table: &SegmentView| next.is_some_and(|run| !run.overlapping(&table.span).is_empty());
+        let layout = Layout::of(Some(run), &sight.zones);
+        let mut whole = layout
+            .zones
+            .iter()
+            .filter(|zone| !zone.is_writing() && !zone.tables.iter().any(|table| meets(table)));
+        let zone = whole.find(|zone| !sight.is_shared(zone.zone, level))?;
+        let (from, to) = (place(tree, level), place(tree, level + 1));
+        Some(Plan::Relink(zone.tables.iter().map(|table| goes(table, from, to)).collect()))
+    }
+
+    /// What is left in the emptiest zone of a level that spreads over too many is written anew.
+    fn gather(&self, sight: &Sight<'_>, level: usize) -> Option<Plan> {
+        let run = oldest(sight.tree, level)?;
+        let spread = Spread::of(run, &sight.zones);
+        let zone = spread.zones.iter().map(|held| held.zone.capacity.0).max()?;
+        let size = run.size().0;
+        let window = size / u64::from(self.options.windows);
+        if spread.capacity() <= size + size / SPREAD_SHARE + window + SPREAD_ZONES * zone {
+            return None;
+        }
+        let settled = |table: &&SegmentView| table.file <= sight.state.settled;
+        let emptiest = spread.zones.into_iter().filter(|held| {
+            !held.zone.is_open()
+                && held.tables.iter().all(settled)
+                && held.size.0 <= held.zone.capacity.0 / 4 * GATHERED_QUARTERS
+        });
+        let Held { tables, .. } = emptiest.min_by_key(|held| (held.size, held.zone.zone))?;
+        let inputs = vec![(place(sight.tree, level), tables)];
+        Some(Cascade::new(sight.tree, inputs, level).plan(self.table_size()))
+    }
+
+    /// What the published code does beside gear compaction.
+    fn by_size(&self, mut sight: Sight<'_>) -> Option<Choice> {
+        let Choice { plan, state } = self.leveled.by_size(sight.tree, &sight.state.pointers)?;
+        sight.state.pointers = state;
+        Some(sight.choose(plan))
+    }
+
+    /// A plan that leaves the windows as they are.
+    fn beside(&self, tree: &TreeView, state: &[u8], plan: Option<Plan>) -> Option<Choice> {
+        let state = GearState::decode(state, self.levels(tree)).encode();
+        plan.map(|plan| Choice { plan, state })
+    }
+}
+
+impl Sight<'_> {
+    /// Whether a zone holds tables of other levels as well.
+    fn is_shared(&self, zone: ZoneId, level: usize) -> bool {
+        let others = self.tree.levels.iter().enumerate().filter(|(other, _)| *other != level);
+        let mut tables = others.flat_map(|(_, level)| &level.runs).flat_map(|run| &run.segments);
+        zone != NOWHERE && tables.any(|table| home(&self.zones, table.file) == zone)
+    }
+
+    fn choose(&self, plan: Plan) -> Choice {
+        Choice { plan, state: self.state.encode() }
+    }
+}
+
+impl Compaction for Gear {
+    fn name(&self) -> &'static str {
+        "gear"
+    }
+
+    fn pick(&self, tree: &TreeView, state: &[u8], urgency: Urgency) -> Option<Choice> {
+        if urgency == Urgency::Space {
+            let choice = self.leveled.pick(tree, &[], urgency);
+            return self.beside(tree, state, choice.map(|choice| choice.plan));
+        }
+        let tables = tree.levels.iter().flat_map(|level| &level.runs).flat_map(|run| &run.segments);
+        let files: Vec<_> = tables.map(|table| table.file).collect();
+        let due = self.decide(tree, self.zones.placed(&files), state);
+        due.or_else(|| self.beside(tree, state, self.leveled.beyond_shape(tree, urgency)))
+    }
+
+    fn push_down(&self, tree: &TreeView, state: &[u8], span: &Span) -> Option<Choice> {
+        let choice = self.leveled.push_down(tree, &[], span);
+        self.beside(tree, state, choice.map(|choice| choice.plan))
+    }
+
+    fn pressure(&self, tree: &TreeView) -> Pressure {
+        self.leveled.pressure(tree)
+    }
+
+    /// A level has one zone that is written (section 3.1).
+    fn writes_in_order(&self) -> bool {
+        true
+    }
+}
+
+fn goes(table: &SegmentView, from: Place, to: Place) -> Move {
+    let part = Part { file: table.file, span: table.span.clone() };
+    Move { part, from, to: Some(to) }
+}

@@ -1,0 +1,207 @@
+//! Gear compaction, planned (section 3.3, algorithm 1).
+//!
+//! The paper merges level by level and keeps in memory what goes on. Which range of keys ends at
+//! which level follows from the ranges of tables alone, though: here the whole cascade is planned
+//! before the first byte is read, and is one merge with many routes.
+//!
+//! A cascade holds *pieces*: ranges of keys, in all of which it takes whatever the tree has down to
+//! its level. Going down one level divides each piece by the next level's tables. What goes on,
+//! and the tables of the window that it meets, are the pieces there; what stays or is dumped is
+//! routed.
+//!
+//! Within a piece no table of its level is left, and of the next level's tables a range that goes
+//! on or is dumped meets none but those that are taken: so no route reaches over anything, and
+//! nobody overtakes anybody.
+//!
+//! A plan sends each key to one place. Where a table of the window reaches over a range whose data
+//! ends above, that range is left out of it, and stays in the tree as the rest of the table.
+
+use terrace_env::ByteCount;
+
+use super::division::{Fate, Rule, divide, share};
+use super::window::Window;
+use crate::leveled::LEVEL_STREAM_FIRST;
+use crate::plan::{Cut, Input, Merge, Part, Place, Plan, Route};
+use crate::tree::{Key, RunId, RunView, SegmentView, Span, TreeView};
+
+/// What goes down together.
+pub(super) struct Cascade<'a> {
+    tree: &'a TreeView,
+    /// Newest first.
+    inputs: Vec<(Place, Vec<SegmentView>)>,
+    /// In key order, apart.
+    pub(super) pieces: Vec<Span>,
+    /// Where the pieces end if they go no further.
+    pub(super) level: usize,
+    /// What ends before.
+    routed: Vec<(Span, usize)>,
+}
+
+impl<'a> Cascade<'a> {
+    /// Of these tables, newest first; they end at `level` unless they go on.
+    pub(super) fn new(
+        tree: &'a TreeView,
+        inputs: Vec<(Place, Vec<&'a SegmentView>)>,
+        level: usize,
+    ) -> Self {
+        let inputs: Vec<(Place, Vec<SegmentView>)> = inputs
+            .into_iter()
+            .map(|(place, tables)| (place, tables.into_iter().cloned().collect()))
+            .collect();
+        let spans = inputs.iter().flat_map(|(_, tables)| tables.iter().map(|t| t.span.clone()));
+        let run = oldest(tree, level);
+        let pieces = joined(spans.collect(), |between| has_table(run, between));
+        Self { tree, inputs, pieces, level, routed: Vec::new() }
+    }
+
+    /// About the bytes that it holds in a range.
+    fn bytes_in(&self, span: &Span) -> ByteCount {
+        let of_run = |tables: &Vec<SegmentView>| {
+            let first = tables.partition_point(|table| table.span.end <= span.start);
+            let met = tables[first..].iter().take_while(|table| table.span.start < span.end);
+            met.map(|table| share(table, span).0).sum::<u64>()
+        };
+        ByteCount(self.inputs.iter().map(|(_, tables)| of_run(tables)).sum())
+    }
+
+    /// About the bytes that would end at its level if it went no further, beside what stays there
+    /// anyway.
+    pub(super) fn bytes(&self) -> ByteCount {
+        ByteCount(self.pieces.iter().map(|piece| self.bytes_in(piece).0).sum())
+    }
+
+    /// The bytes that it takes out of a level.
+    pub(super) fn taken(&self, level: usize) -> ByteCount {
+        let inputs = self.inputs.iter().filter(|(place, _)| usize::from(place.level) == level);
+        let tables = inputs.flat_map(|(_, tables)| tables);
+        ByteCount(tables.map(|table| table.size.0).sum())
+    }
+
+    /// What becomes of its pieces at the next level.
+    pub(super) fn divided(
+        &self,
+        window: &Window<'_>,
+        table_size: ByteCount,
+        published: bool,
+    ) -> Vec<(Span, Fate)> {
+        let next = oldest(self.tree, self.level + 1);
+        let rule = Rule { bytes: &|span| self.bytes_in(span), table_size, published };
+        self.pieces.iter().flat_map(|piece| divide(piece, next, window, &rule)).collect()
+    }
+
+    /// Goes down one level; whether anything of it goes on from there.
+    pub(super) fn go_on(&mut self, fates: Vec<(Span, Fate)>, window: &Window<'a>) -> bool {
+        let mut pieces = Vec::new();
+        for (span, fate) in fates {
+            match fate {
+                Fate::Stay => self.routed.push((span, self.level)),
+                Fate::Dump => self.routed.push((span, self.level + 1)),
+                Fate::GoOn => pieces.push(span),
+            }
+        }
+        self.routed.sort_by(|a, b| a.0.start.cmp(&b.0.start));
+        let met = |span: &Span| {
+            let first = pieces.partition_point(|piece| piece.end <= span.start);
+            pieces.get(first).is_some_and(|piece| piece.start < span.end)
+        };
+        let tables = window.tables.iter().filter(|table| met(&table.span));
+        let parts = tables.flat_map(|table| self.unrouted(table).into_iter());
+        let parts: Vec<SegmentView> = parts.filter(|part| met(&part.span)).collect();
+        pieces.extend(parts.iter().map(|part| part.span.clone()));
+        self.level += 1;
+        let run = oldest(self.tree, self.level);
+        self.pieces =
+            joined(pieces, |span| has_table(run, span) || !self.routed_in(span).is_empty());
+        if !parts.is_empty() {
+            self.inputs.push((place(self.tree, self.level), parts));
+        }
+        !self.pieces.is_empty()
+    }
+
+    /// What ends above in a range.
+    fn routed_in(&self, span: &Span) -> &[(Span, usize)] {
+        let first = self.routed.partition_point(|(routed, _)| routed.end <= span.start);
+        let rest = &self.routed[first..];
+        &rest[..rest.partition_point(|(routed, _)| routed.start < span.end)]
+    }
+
+    /// A table without the ranges in which data ends above it: a key goes to one place.
+    fn unrouted(&self, table: &SegmentView) -> Vec<SegmentView> {
+        let mut rest = vec![table.span.clone()];
+        for (span, _) in self.routed_in(&table.span) {
+            rest = rest.iter().flat_map(|part| part.without(span)).collect();
+        }
+        let part = |span: Span| SegmentView { size: share(table, &span), span, ..table.clone() };
+        rest.into_iter().map(part).collect()
+    }
+
+    /// The plan: one merge.
+    pub(super) fn plan(mut self, table_size: ByteCount) -> Plan {
+        let level = self.level;
+        self.routed.extend(self.pieces.iter().map(|piece| (piece.clone(), level)));
+        self.routed.sort_by(|a, b| a.0.start.cmp(&b.0.start));
+        let mut routes: Vec<Route> = Vec::new();
+        let mut end = None;
+        for (span, level) in &self.routed {
+            let to = place(self.tree, *level);
+            match routes.last_mut() {
+                Some(route) if route.to == to => {
+                    // No table reaches over one that stays where it is.
+                    let run = oldest(self.tree, *level);
+                    let between = |end: &Key| Span { start: end.clone(), end: span.start.clone() };
+                    if end.is_some_and(|end| has_table(run, &between(end))) {
+                        route.cut.keys.push(span.start.clone());
+                    }
+                }
+                last => {
+                    if let Some(route) = last {
+                        route.end = Some(span.start.clone());
+                    }
+                    let stream = LEVEL_STREAM_FIRST + u16::from(to.level);
+                    routes.push(Route { end: None, to, stream, cut: Cut::at(table_size) });
+                }
+            }
+            end = Some(&span.end);
+        }
+        let part = |table: &SegmentView| Part { file: table.file, span: table.span.clone() };
+        let inputs = self.inputs.iter().map(|(place, tables)| Input {
+            place: *place,
+            parts: tables.iter().map(part).collect(),
+        });
+        Plan::Merge(Merge { inputs: inputs.collect(), routes, moves: Vec::new() })
+    }
+}
+
+/// The run of a level that compactions go to.
+pub(super) fn oldest(tree: &TreeView, level: usize) -> Option<&RunView> {
+    tree.runs(level).last()
+}
+
+pub(super) fn place(tree: &TreeView, level: usize) -> Place {
+    let run = oldest(tree, level).map_or(RunId(1), |run| run.id);
+    Place { level: level as u8, run }
+}
+
+/// The same ranges in key order, joined where nothing lies between.
+fn joined(mut spans: Vec<Span>, lies: impl Fn(&Span) -> bool) -> Vec<Span> {
+    spans.sort_by(|a, b| a.start.cmp(&b.start));
+    let mut joined: Vec<Span> = Vec::new();
+    for span in spans {
+        if let Some(last) = joined.last_mut() {
+            let between = Span { start: last.end.clone(), end: span.start.clone() };
+            if between.is_empty() || !lies(&between) {
+                if last.end < span.end {
+                    last.end = span.end;
+                }
+                continue;
+            }
+        }
+        joined.push(span);
+    }
+    joined
+}
+
+/// Whether a run has a table in the range.
+fn has_table(run: Option<&RunView>, span: &Span) -> bool {
+    !span.is_empty() && run.is_some_and(|run| !run.overlapping(span).is_empty())
+}

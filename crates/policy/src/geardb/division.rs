@@ -1,0 +1,124 @@
+//! Sorted data division (section 3.3): which of the merged keys go on to the next level.
+//!
+//! What a compaction holds at a level is told apart by the tables of the next one:
+//! - *within its window*: over tables of the window, and between two of them where no other table
+//!   lies. It goes on.
+//! - *out of its window*: over the other tables, and between two of them. It stays.
+//! - *out of its range*: where neither is. It is dumped into the next level as it is.
+//!
+//! A dump of less than a table stays as well, so that no small tables come about. Here the paper's
+//! rule is taken further: where the window lies beside such a gap, it goes on with it, because no
+//! table is in its way; and between two tables out of the window, a gap that holds a table or more
+//! is dumped.
+
+use terrace_env::ByteCount;
+
+use super::window::Window;
+use crate::tree::{Key, RunView, SegmentView, Span};
+
+/// What becomes of a range of keys.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fate {
+    /// Out of the next level's window.
+    Stay,
+    /// Out of its range.
+    Dump,
+    /// Within its window.
+    GoOn,
+}
+
+/// How gaps are judged.
+pub(super) struct Rule<'a> {
+    /// The bytes that the compaction holds in a range, as far as can be told.
+    pub(super) bytes: &'a dyn Fn(&Span) -> ByteCount,
+    /// Less than this makes no table.
+    pub(super) table_size: ByteCount,
+    /// As the paper has it, and no further.
+    pub(super) published: bool,
+}
+
+/// Divides a piece, in key order; neighbours have different fates.
+pub(super) fn divide(
+    piece: &Span,
+    next: Option<&RunView>,
+    window: &Window<'_>,
+    rule: &Rule<'_>,
+) -> Vec<(Span, Fate)> {
+    let segments: &[SegmentView] = next.map_or(&[], |run| &run.segments);
+    let first = segments.partition_point(|segment| segment.span.end <= piece.start);
+    let (mut fates, mut at) = (Vec::new(), piece.start.clone());
+    // The table before, and whether it is of the window.
+    let mut before = first.checked_sub(1).map(|at| is_of(window, &segments[at]));
+    for segment in &segments[first..] {
+        if segment.span.start >= piece.end {
+            break;
+        }
+        let of_window = is_of(window, segment);
+        if at < segment.span.start {
+            gap(&mut fates, &at, &segment.span.start, (before, Some(of_window)), rule);
+        }
+        let start = (&at).max(&segment.span.start).clone();
+        let end = (&piece.end).min(&segment.span.end).clone();
+        at = end.clone();
+        push(&mut fates, Span { start, end }, if of_window { Fate::GoOn } else { Fate::Stay });
+        before = Some(of_window);
+    }
+    if at < piece.end {
+        let behind = segments.partition_point(|segment| segment.span.start < piece.end);
+        let behind = segments.get(behind).map(|segment| is_of(window, segment));
+        gap(&mut fates, &at, &piece.end, (before, behind), rule);
+    }
+    fates
+}
+
+fn is_of(window: &Window<'_>, segment: &SegmentView) -> bool {
+    let at = window.tables.partition_point(|table| table.span.start < segment.span.start);
+    window.tables.get(at).is_some_and(|table| table.span.start == segment.span.start)
+}
+
+/// A range without tables; `around`: whether those before and behind it are of the window.
+fn gap(
+    fates: &mut Vec<(Span, Fate)>,
+    start: &Key,
+    end: &Key,
+    around: (Option<bool>, Option<bool>),
+    rule: &Rule<'_>,
+) {
+    let span = Span { start: start.clone(), end: end.clone() };
+    let fate = match around {
+        (Some(true), Some(true)) => Fate::GoOn,
+        (Some(false), Some(false)) if rule.published => Fate::Stay,
+        _ if (rule.bytes)(&span) >= rule.table_size => Fate::Dump,
+        (Some(true), _) | (_, Some(true)) if !rule.published => Fate::GoOn,
+        _ => Fate::Stay,
+    };
+    push(fates, span, fate);
+}
+
+fn push(fates: &mut Vec<(Span, Fate)>, span: Span, fate: Fate) {
+    match fates.last_mut() {
+        Some((last, same)) if *same == fate && last.end == span.start => last.end = span.end,
+        _ => fates.push((span, fate)),
+    }
+}
+
+/// About the bytes of a table in a range, taking its keys as evenly spread numbers.
+pub(super) fn share(table: &SegmentView, span: &Span) -> ByteCount {
+    let (start, end) = ((&table.span.start).max(&span.start), (&table.span.end).min(&span.end));
+    if start >= end {
+        return ByteCount(0);
+    }
+    if *start == table.span.start && *end == table.span.end {
+        return table.size;
+    }
+    let same = table.span.start.iter().zip(table.span.end.iter()).take_while(|(a, b)| a == b);
+    let skip = same.count();
+    let number = |key: &Key| {
+        let digits = (0..8).map(|at| u64::from(key.get(skip + at).copied().unwrap_or(0)));
+        digits.fold(0, |number, digit| number << 8 | digit)
+    };
+    let whole = number(&table.span.end).saturating_sub(number(&table.span.start)).max(1);
+    let part = number(end).saturating_sub(number(start)).min(whole);
+    let bytes = u128::from(table.size.0) * u128::from(part) / u128::from(whole);
+    ByteCount(bytes as u64)
+}

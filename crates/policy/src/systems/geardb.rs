@@ -1,0 +1,67 @@
+//! `geardb`: gear compaction over level-pure zones, which empty themselves (Yao et al., "GearDB: A
+//! GC-free Key-Value Store on HM-SMR Drives with Gear Compaction", FAST '19).
+//!
+//! 1. A zone serves tables of one level, and each level has a zone that is written (section 3.1).
+//!    See [`LevelSeparated`].
+//! 2. Compactions keep to compaction windows, 1/k of each level (`windows`; section 3.2 has 4), and
+//!    go down level by level as far as windows meet (section 3.3). See [`Gear`].
+//! 3. Zones are empty when their window is. There is no cleaning.
+//! 4. Tables and levels are LevelDB's (section 5), see [`leveldb`].
+//!
+//! `published=on` is gear compaction as the paper prints it, with what its code adds; [`Gear`] says
+//! what differs.
+//!
+//! # Where the paper is silent
+//! - The engine can write a merge by several workers, each to a zone of its own; here it is one, so
+//!   that a level has one zone that is written.
+//! - Where no free zone is left, or the device allows no further open zone, tables share a zone
+//!   with another level; they leave it when they are compacted.
+//! - As long as zones are pure, a level takes no more than its tables, a quarter and an eighth of
+//!   them, and four zones. In a store that has less than that for all levels together, writers come
+//!   to wait for space, and a collector empties zones for them ([`LastResort`]): otherwise a store
+//!   would be full that is not. It has nothing to do before.
+//! - Opened on what another system wrote, what lies in mixed zones is written anew level by level,
+//!   until no level spreads over more zones than that.
+
+use std::sync::Arc;
+
+use terrace_env::ByteCount;
+
+use super::figure::{self, Figure};
+use super::{Row, RowParts, StoreShape, System, leveldb};
+use crate::{Compaction, Gear, GearOptions, LastResort, LevelSeparated, ZonesSource};
+
+pub(super) const PARTS: RowParts = RowParts {
+    name: "geardb",
+    summary: "gear compaction; a zone holds tables of one level and empties with its window",
+    own: System::row(Row::Geardb, (0, 25)),
+    figures: FIGURES,
+    placement: |_| Arc::new(LevelSeparated),
+    compaction,
+    reclaim: |_| Arc::new(LastResort),
+    table_size: leveldb::table_size,
+};
+
+const FIGURES: &[Figure] = &[
+    figure::FACTOR,
+    figure::LEVEL0_RUNS,
+    figure::LEVEL1_SIZE,
+    figure::PUBLISHED,
+    figure::TABLE_SIZE,
+    figure::WINDOWS,
+];
+
+fn compaction(
+    system: &System,
+    store: &StoreShape,
+    zones: Arc<dyn ZonesSource>,
+) -> Arc<dyn Compaction> {
+    let level0 = store.memtable_size.0.saturating_mul(system.level0_runs.into());
+    let options = GearOptions {
+        leveled: system.leveled(store, leveldb::level1_size(store)),
+        windows: u32::from(system.windows.max(1)),
+        level0_size: ByteCount(level0),
+        published: system.published,
+    };
+    Arc::new(Gear::new(options, zones))
+}

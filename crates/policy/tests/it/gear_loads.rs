@@ -1,0 +1,211 @@
+//! Gear compaction over long loads: every level stays bounded, every zone is emptied in its turn,
+//! and a collector has nothing to do.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use terrace_env::FileId;
+use terrace_env::random::{Random, Rng};
+use terrace_policy::System;
+
+use crate::golden::check;
+use crate::replay::load::replay;
+use crate::replay::store::{Replay, Shape};
+
+/// Ten times as large, with sixteen tables to a zone, and hardly more zones than are needed.
+const LARGE: Shape = Shape { zones: 175, capacity: 1024, memtable: 64, workers: 1 };
+const LARGE_KEYS: u32 = 100_000;
+
+/// Tables and memtables of 16 entries, eight tables to a zone.
+const SHAPE: Shape = Shape { zones: 400, capacity: 128, memtable: 16, workers: 2 };
+const KEYS: u32 = 8_000;
+const WINDOWS: u64 = 4;
+
+/// The levels of the tables.
+fn levels(store: &Replay) -> BTreeMap<FileId, usize> {
+    let levels = store.tree.levels.iter().enumerate();
+    let tables = levels.flat_map(|(level, of)| {
+        let segments = of.runs.iter().flat_map(|run| &run.segments);
+        segments.map(move |segment| (segment.file, level))
+    });
+    tables.collect()
+}
+
+/// The bytes that a level may hold when nothing is due: its limit, or what its windows leave there.
+fn most(level: usize, memtable: u64) -> u64 {
+    let (level1, level0) = (memtable * 5 / 2, memtable * 4);
+    let limit = level1 * 10_u64.pow(level as u32 - 1);
+    limit.max((WINDOWS - 1) * WINDOWS.pow(level as u32 - 1) * level0) * 5 / 4
+}
+
+struct Load {
+    store: Replay,
+    shape: Shape,
+    memtable: BTreeSet<u32>,
+    /// In percent, after each flush.
+    valid: Vec<f64>,
+    written: u64,
+}
+
+impl Load {
+    fn new(system: &str) -> Self {
+        Self::with(system, SHAPE)
+    }
+
+    fn with(system: &str, shape: Shape) -> Self {
+        let system: System = system.parse().expect("a system");
+        let store = Replay::new(&system, shape);
+        Self { store, shape, memtable: BTreeSet::new(), valid: Vec::new(), written: 0 }
+    }
+
+    fn put(&mut self, key: u32) {
+        self.written += 1;
+        self.memtable.insert(key);
+        if self.memtable.len() as u64 == self.shape.memtable {
+            self.store.flush(&mut self.memtable);
+            self.check();
+        }
+    }
+
+    fn random(&mut self, entries: u32, random: &mut Random) {
+        (0..entries).for_each(|_| self.put(random.random_range(0..KEYS)));
+    }
+
+    /// What holds whenever nothing is due, whatever was written.
+    fn check(&mut self) {
+        let levels = &self.store.tree.levels;
+        for (level, of_level) in levels.iter().enumerate().skip(1) {
+            assert!(of_level.runs.len() <= 1, "level {level}");
+            let last = level + 1 == levels.len();
+            let size = of_level.size().0;
+            assert!(last || size <= most(level, self.shape.memtable), "level {level} holds {size}");
+        }
+        let (live, room) = self.store.zones.used();
+        self.valid.push(100.0 * live as f64 / room as f64);
+    }
+
+    /// The bound on space: a level takes its tables, an eighth and a quarter of them, and four
+    /// zones: two that are written, the rest of the window's last one, and one that was mostly full
+    /// or too young to be gathered.
+    fn check_space(&self) {
+        let of_level =
+            |size: u64| size + size / 8 + size / WINDOWS + 4 * self.shape.capacity as u64;
+        let levels = self.store.tree.levels.iter();
+        let most: u64 = levels.map(|level| of_level(level.size().0)).sum();
+        let (_, room) = self.store.zones.used();
+        assert!(room as u64 <= most, "{room} where {most} is enough");
+        assert!(!self.store.counts.contains_key("moved by reclaim"), "a collector was needed");
+    }
+
+    /// Zones that hold tables of several levels.
+    fn shared_zones(&self) -> usize {
+        let levels = levels(&self.store);
+        let of_zone = |slots: &[Option<(FileId, usize)>]| {
+            let files = slots.iter().flatten().map(|(file, _)| levels[file]);
+            files.collect::<BTreeSet<usize>>().len()
+        };
+        self.store.zones.all.iter().filter(|zone| of_zone(&zone.slots) > 1).count()
+    }
+
+    fn figures(&self, what: &str) -> String {
+        let counted = |what| self.store.counts.get(what).copied().unwrap_or(0);
+        let written = counted("flushed") + counted("merged") + counted("moved by reclaim");
+        let half = &self.valid[self.valid.len() / 2..];
+        let sizes = self.store.tree.levels.iter().map(|level| level.size().0.to_string());
+        format!(
+            "{what}: write amplification {:.2}; {:.1} % valid, {:.1} % at worst; levels of {}",
+            written as f64 / self.written as f64,
+            half.iter().sum::<f64>() / half.len() as f64,
+            half.iter().fold(100.0, |least: f64, share| least.min(*share)),
+            sizes.collect::<Vec<_>>().join(", "),
+        )
+    }
+}
+
+#[test]
+fn gear_compaction_leaves_zones_of_one_level_that_die_in_windows() {
+    check("replay-geardb", replay);
+}
+
+#[test]
+fn zones_of_a_random_load_are_of_one_level_and_all_of_them_are_emptied() {
+    let (mut load, mut random) = (Load::new("geardb"), Random::seeded(1));
+    load.random(40_000, &mut random);
+    let old: BTreeSet<FileId> = levels(&load.store).into_keys().collect();
+    for _ in 0..20 {
+        load.random(3_000, &mut random);
+        load.check_space();
+        assert_eq!(load.shared_zones(), 0);
+    }
+    let left = levels(&load.store).into_keys().filter(|file| old.contains(file)).count();
+    assert_eq!(left, 0, "of {} tables that were there before", old.len());
+}
+
+#[test]
+fn a_load_that_moves_about_leaves_no_level_and_no_zone_behind() {
+    let (mut load, mut random) = (Load::new("geardb"), Random::seeded(1));
+    load.random(20_000, &mut random);
+    for _ in 0..40 {
+        let start = random.random_range(0..KEYS - 200);
+        (0..800).for_each(|_| load.put(random.random_range(start..start + 200)));
+        load.check_space();
+    }
+}
+
+#[test]
+fn a_sequential_load_goes_down_by_whole_zones_unread() {
+    let mut load = Load::new("geardb");
+    (0..8_000).for_each(|key| load.put(key));
+    assert!(!load.store.counts.contains_key("merged"), "{:?}", load.store.counts);
+    assert!(load.valid.iter().skip(250).all(|share| *share > 90.0), "{:?}", load.valid);
+    // Behind level 1, zones are of one level.
+    let levels = levels(&load.store);
+    for zone in &load.store.zones.all {
+        let of_zone: BTreeSet<usize> =
+            zone.slots.iter().flatten().map(|(file, _)| levels[file]).collect();
+        assert!(of_zone.len() <= 1 || of_zone.iter().all(|level| *level <= 1), "{of_zone:?}");
+    }
+    let mut random = Random::seeded(2);
+    load.random(16_000, &mut random);
+    load.check_space();
+}
+
+#[test]
+fn without_zones_windows_are_stretches_of_tables() {
+    let (mut load, mut random) = (Load::new("geardb"), Random::seeded(1));
+    load.store.blind = true;
+    load.random(50_000, &mut random);
+}
+
+#[test]
+fn what_another_system_mixed_is_drained() {
+    let (mut load, mut random) = (Load::new("leveldb-greedy"), Random::seeded(1));
+    load.random(24_000, &mut random);
+    let before = load.shared_zones();
+    load.store.open_under(&"geardb".parse().expect("a system"), SHAPE);
+    load.random(8_000, &mut random);
+    load.check_space();
+    load.random(60_000, &mut random);
+    let after = load.shared_zones();
+    assert!(before > 20 && after == 0, "{before} zones were shared, {after} still are");
+}
+
+#[test]
+fn the_published_form_leaves_its_windows() {
+    let (mut load, mut random) = (Load::new("geardb:published=on"), Random::seeded(1));
+    let shared = (0..20).map(|_| {
+        load.random(2_500, &mut random);
+        load.shared_zones()
+    });
+    assert!(shared.sum::<usize>() > 0, "single tables move down, and their zones are shared");
+}
+
+/// `cargo test -p terrace-policy --test it -- --ignored --nocapture gear_loads`
+#[test]
+#[ignore = "a measurement of a minute, which checks nothing"]
+fn figures_of_a_random_load() {
+    for system in ["geardb", "geardb:windows=8", "geardb:published=on", "leveldb-greedy"] {
+        let (mut load, mut random) = (Load::with(system, LARGE), Random::seeded(1));
+        (0..400_000).for_each(|_| load.put(random.random_range(0..LARGE_KEYS)));
+        println!("{}", load.figures(system));
+    }
+}
