@@ -159,7 +159,9 @@ impl Shared {
         }
         drop(turn);
         drop(left);
-        self.ahead.logs.lock().next = created.map(|(writer, _)| writer);
+        if let Some((writer, _)) = created {
+            self.ahead.logs.lock().next = Some(writer);
+        }
         Ok(())
     }
 }

@@ -29,7 +29,8 @@ pub enum Unit {
 }
 
 /// Names whose words are not the name itself.
-const NAMED: [(&str, &str, Unit); 26] = [
+const NAMED: [(&str, &str, Unit); 27] = [
+    ("cache_hit_share", "compaction reads found in the file cache", Unit::Share),
     // Families, as a whole.
     ("seconds_by_cause", "time that the drive works", Unit::Seconds),
     ("queued_by_cause", "time that requests queue", Unit::Seconds),
