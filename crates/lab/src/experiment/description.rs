@@ -64,7 +64,7 @@ pub struct StoreDescription {
     pub filter_bits: Option<u8>,
     /// [`Options::memory`](terrace::Options::memory).
     pub memory: Option<Size>,
-    /// [`Options::workers`](terrace::Options::workers).
+    /// [`Options::workers`](terrace::Options::workers); what is not said is one on a disk.
     pub workers: Option<usize>,
     /// Whether every write waits for the medium.
     pub synced: Option<bool>,
