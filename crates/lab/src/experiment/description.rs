@@ -25,6 +25,9 @@ pub struct Experiment {
     /// What shrinks at a smaller scale: see [`ScaleMode`].
     #[serde(default)]
     pub scale_by: ScaleMode,
+    /// The smallest scale at which something is left of what it is about. Asked for less, it is
+    /// run at this.
+    pub scale_min: Option<Scale>,
     /// The drive: a name or a path, as [`Drive::find`](terrace_zone::timing::Drive::find) takes it.
     pub drive: String,
     /// How much of the drive the store has: its outer zones. `None`: all.
@@ -140,10 +143,18 @@ impl PhaseDescription {
 }
 
 impl Experiment {
+    /// The scale at which it is run when asked for this one.
+    #[must_use]
+    pub fn scale(&self, asked: Scale) -> Scale {
+        let least = self.scale_min.filter(|least| least.divisor() < asked.divisor());
+        least.unwrap_or(asked)
+    }
+
     /// Keys and values that the clients of all runs move, at a scale; where sizes are drawn, about
     /// so much.
     #[must_use]
     pub fn data(&self, scale: Scale) -> ByteCount {
+        let scale = self.scale(scale);
         let of_phase = |phase: &PhaseDescription| {
             let value = phase.value_size.as_ref().and_then(|sizes| sizes.parse::<Sizes>().ok());
             let value = value.map_or(VALUE_SIZE, |sizes| sizes.mean());

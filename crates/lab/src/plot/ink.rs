@@ -68,7 +68,8 @@ impl Ink {
 
 /// What the library has drawn, with classes instead of colours and without what says nothing.
 ///
-/// The library writes a tag or a text per line, and no value of an attribute holds a quotation mark.
+/// The library writes a tag or a text per line, and no value of an attribute holds a quotation
+/// mark.
 pub(super) fn attributes(drawn: &str) -> String {
     let mut out = String::with_capacity(drawn.len());
     for line in drawn.lines() {

@@ -19,8 +19,9 @@ pub enum GatherError {
 }
 
 impl Report {
-    /// A report on what `results` hold of the experiments that the names stand for. What there is of this program counts; else
-    /// what another build of it has come to by the same plan, and the report says so.
+    /// A report on what `results` hold of the experiments that the names stand for. What there is
+    /// of this program counts; else what another build of it has come to by the same plan, and
+    /// the report says so.
     pub fn gather(
         program: &str,
         names: &[String],

@@ -14,9 +14,9 @@ impl Report {
         page.push_str("# Figures of the papers, redrawn\n\n");
         let _ = writeln!(
             page,
-            "All times are those of the full drives; the runs were made in virtual time at {}, from \
-             seed {}, and\ncome to the same figures on every machine. Counts of operations and of \
-             zones are those of the scaled\nruns.\n\n```",
+            "All times are those of the full drives; the runs were made in virtual time at {}, \
+             from seed {}, and\ncome to the same figures on every machine. Counts of operations \
+             and of zones are those of the scaled\nruns.\n\n```",
             self.scale, self.seed
         );
         for command in self.commands() {

@@ -2,7 +2,7 @@
 //!
 //! | part | what it is |
 //! |---|---|
-//! | [`Report`] | experiments with their outcomes, as a page of [HTML](Report::html) or of [Markdown](Report::markdown) |
+//! | [`Report`] | experiments with their outcomes, as a page: HTML or Markdown |
 //! | [`Chapter`] | an experiment, its outcomes, and of which runs there are none |
 //! | [`Answer`], [`Verdict`] | a claim, our figure, their ratio |
 //!

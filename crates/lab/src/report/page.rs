@@ -29,7 +29,9 @@ impl Report {
                     style { (PreEscaped(style_sheet())) (PreEscaped(STYLE)) }
                 }
                 body {
-                    svg .definitions width="0" height="0" aria-hidden="true" { (PreEscaped(hatches())) }
+                    svg .definitions width="0" height="0" aria-hidden="true" {
+                        (PreEscaped(hatches()))
+                    }
                     (self.header())
                     main {
                         (self.summary())
@@ -48,11 +50,11 @@ impl Report {
                 h1 { "Figures of the papers, redrawn" }
                 p .lede {
                     "What publications on key-value stores for zoned storage say of their systems, "
-                    "beside what Terrace " (self.program) " does with the same systems on models of "
-                    "the same drives. All times are those of the full drives; the runs were made in "
-                    "virtual time at a scale of " b { (self.scale) } " from seed " b { (self.seed) }
-                    ", and come to the same figures on every machine. Counts of operations and of "
-                    "zones are those of the scaled runs."
+                    "beside what Terrace " (self.program) " does with the same systems on models "
+                    "of the same drives. All times are those of the full drives; the runs were "
+                    "made in virtual time at a scale of " b { (self.scale) } " from seed "
+                    b { (self.seed) } ", and come to the same figures on every machine. "
+                    "Counts of operations and of zones are those of the scaled runs."
                 }
                 nav aria-label="Contents" {
                     ol {
@@ -190,7 +192,9 @@ fn section(chapter: &Chapter, plots: &[Svg]) -> Markup {
                 None => { p { "There is no result of any run." } }
             }
             h3 { "What was done" }
-            @for paragraph in experiment.about.split("\n\n").flat_map(paragraphs) { p { (paragraph) } }
+            @for paragraph in experiment.about.split("\n\n").flat_map(paragraphs) {
+                p { (paragraph) }
+            }
             dl {
                 @for (name, value) in table::settings(chapter, &chapter.outcomes) {
                     dt { (name) } dd { (value) }
@@ -235,7 +239,8 @@ fn runs(table: &Table, name: &str) -> Markup {
                 tbody {
                     @for row in &table.rows {
                         tr {
-                            @for (at, (cell, column)) in row.iter().zip(&table.columns).enumerate() {
+                            @let cells = row.iter().zip(&table.columns);
+                            @for (at, (cell, column)) in cells.enumerate() {
                                 @if at == 0 { th scope="row" { (cell) } }
                                 @else { td class=[class(column.figures)] { (cell) } }
                             }

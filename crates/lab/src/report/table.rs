@@ -51,8 +51,8 @@ pub(super) const LEGEND: &str = "KV/s: operations of clients per second of devic
     byte that it was given. RA: bytes read for clients per byte that they got. valid, live: \
     referenced table bytes, and bytes of newest versions, per byte of zones that hold anything, on \
     average over time. zones: the most that held anything. runs: sorted runs, on average. worst \
-    stall: the longest operation. trace: the first digits of a hash over every request to the drive \
-    with its times.";
+    stall: the longest operation. trace: the first digits of a hash over every request to the \
+    drive with its times.";
 
 impl Table {
     /// The runs of a chapter; `None` where there is no outcome.

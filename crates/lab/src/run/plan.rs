@@ -100,12 +100,13 @@ impl RunPlan {
     pub fn new(experiment: &Experiment, choice: RunChoice<'_>) -> Result<Self, PlanError> {
         let drive = Drive::find(&experiment.drive)?;
         let variant = find_variant(experiment, choice.variant)?;
-        let scaling = Scaling::new(choice.scale, experiment.scale_by);
+        let scale = experiment.scale(choice.scale);
+        let scaling = Scaling::new(scale, experiment.scale_by);
         let space = variant.and_then(|variant| variant.space).or(experiment.space);
         let geometry = |scale| drive.geometry(scale);
         let of_drive = |problem: GeometryError| PlanError::Geometry {
             drive: drive.name().to_owned(),
-            scale: choice.scale.to_string(),
+            scale: scale.to_string(),
             problem,
         };
         let full = geometry(Scale::FULL).map_err(of_drive)?;

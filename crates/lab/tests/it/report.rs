@@ -171,5 +171,5 @@ fn names_from_anywhere_stand_in_the_page_as_they_are() {
 #[test]
 fn the_page_of_markdown_is_as_it_was_read() {
     let report = report(specimen::outcomes());
-    crate::golden::check("tests/golden/report.md", &report.markdown(Some("plots")));
+    crate::golden::check("tests/golden/report.txt", &report.markdown(Some("plots")));
 }

@@ -18,7 +18,6 @@ const LARGE_KEYS: u32 = 100_000;
 /// Tables and memtables of 16 entries, eight tables to a zone.
 const SHAPE: Shape = Shape { zones: 400, capacity: 128, memtable: 16, workers: 2 };
 const KEYS: u32 = 8_000;
-const WINDOWS: u64 = 4;
 
 /// The levels of the tables.
 fn levels(store: &Replay) -> BTreeMap<FileId, usize> {
@@ -31,15 +30,16 @@ fn levels(store: &Replay) -> BTreeMap<FileId, usize> {
 }
 
 /// The bytes that a level may hold when nothing is due: its limit, or what its windows leave there.
-fn most(level: usize, memtable: u64) -> u64 {
+fn most(level: usize, memtable: u64, windows: u64) -> u64 {
     let (level1, level0) = (memtable * 5 / 2, memtable * 4);
     let limit = level1 * 10_u64.pow(level as u32 - 1);
-    limit.max((WINDOWS - 1) * WINDOWS.pow(level as u32 - 1) * level0) * 5 / 4
+    limit.max((windows - 1) * windows.pow(level as u32 - 1) * level0) * 5 / 4
 }
 
 struct Load {
     store: Replay,
     shape: Shape,
+    windows: u64,
     memtable: BTreeSet<u32>,
     /// In percent, after each flush.
     valid: Vec<f64>,
@@ -53,8 +53,8 @@ impl Load {
 
     fn with(system: &str, shape: Shape) -> Self {
         let system: System = system.parse().expect("a system");
-        let store = Replay::new(&system, shape);
-        Self { store, shape, memtable: BTreeSet::new(), valid: Vec::new(), written: 0 }
+        let (store, windows) = (Replay::new(&system, shape), system.windows.into());
+        Self { store, shape, windows, memtable: BTreeSet::new(), valid: Vec::new(), written: 0 }
     }
 
     fn put(&mut self, key: u32) {
@@ -77,7 +77,8 @@ impl Load {
             assert!(of_level.runs.len() <= 1, "level {level}");
             let last = level + 1 == levels.len();
             let size = of_level.size().0;
-            assert!(last || size <= most(level, self.shape.memtable), "level {level} holds {size}");
+            let most = most(level, self.shape.memtable, self.windows);
+            assert!(last || size <= most, "level {level} holds {size}");
         }
         let (live, room) = self.store.zones.used();
         self.valid.push(100.0 * live as f64 / room as f64);
@@ -88,7 +89,7 @@ impl Load {
     /// or too young to be gathered.
     fn check_space(&self) {
         let of_level =
-            |size: u64| size + size / 8 + size / WINDOWS + 4 * self.shape.capacity as u64;
+            |size: u64| size + size / 8 + size / self.windows + 4 * self.shape.capacity as u64;
         let levels = self.store.tree.levels.iter();
         let most: u64 = levels.map(|level| of_level(level.size().0)).sum();
         let (_, room) = self.store.zones.used();

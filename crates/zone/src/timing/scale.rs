@@ -27,7 +27,8 @@ pub enum ScaleMode {
 }
 
 /// How much smaller a drive is made: `1/n`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
 pub struct Scale {
     divisor: NonZeroU32,
     mode: ScaleMode,
@@ -83,6 +84,14 @@ impl Default for Scale {
 impl fmt::Display for Scale {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "1/{}", self.divisor)
+    }
+}
+
+impl TryFrom<String> for Scale {
+    type Error = ParseQuantityError;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        text.parse()
     }
 }
 

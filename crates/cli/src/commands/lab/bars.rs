@@ -1,26 +1,28 @@
 //! How far the runs of a series are: a bar to each on the terminal, a line when one has ended.
 
-use std::collections::BTreeMap;
+use std::sync::OnceLock;
 
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use terrace_env::Time;
-use terrace_env::sync::Mutex;
 use terrace_lab::run::{Outcome, Progress, RunPlan};
 use terrace_lab::series::Event;
 
 const SHAPE: &str = "{prefix:40!} {wide_bar:.cyan/dim} {percent:>3} % {msg:>12} {eta:>5}";
 
-/// A bar for each run under way, on standard error.
+/// A bar for each run under way, on standard error. What runs share is not locked: a simulation may
+/// not wait for another.
 pub(super) struct Bars {
     titles: Vec<String>,
     all: MultiProgress,
-    shown: Mutex<BTreeMap<usize, ProgressBar>>,
+    /// Of each run, once it has begun.
+    bars: Vec<OnceLock<ProgressBar>>,
 }
 
 impl Bars {
     pub(super) fn new(plans: &[RunPlan]) -> Self {
-        let (titles, shown) = (plans.iter().map(title).collect(), Mutex::default());
-        Self { titles, all: MultiProgress::new(), shown }
+        let titles = plans.iter().map(title).collect();
+        let bars = plans.iter().map(|_| OnceLock::new()).collect();
+        Self { titles, all: MultiProgress::new(), bars }
     }
 
     /// Takes all bars away.
@@ -30,24 +32,21 @@ impl Bars {
     }
 
     pub(super) fn notice(&self, run: usize, event: &Event<'_>) {
-        let title = &self.titles[run];
+        let (title, bar) = (&self.titles[run], &self.bars[run]);
         match event {
             Event::Known => {}
             Event::Distrusted(error) => self.line(&format!("{title}: run again: {error}")),
             Event::Began => {
-                let bar = self.all.add(ProgressBar::new(1));
+                let bar = bar.get_or_init(|| self.all.add(ProgressBar::new(1)));
                 let style = ProgressStyle::with_template(SHAPE);
                 bar.set_style(style.expect("a template that is valid"));
                 bar.set_prefix(title.clone());
-                self.shown.lock().insert(run, bar);
             }
             Event::Did(progress, time) => {
-                let bar = self.shown.lock().get(&run).cloned();
-                bar.iter().for_each(|bar| show(bar, progress, *time));
+                bar.get().into_iter().for_each(|bar| show(bar, progress, *time));
             }
             Event::Ended(result) => {
-                let bar = self.shown.lock().remove(&run);
-                bar.iter().for_each(ProgressBar::finish_and_clear);
+                bar.get().into_iter().for_each(ProgressBar::finish_and_clear);
                 match result {
                     Ok(outcomes) => self.line(&format!("{title}: {}", took(outcomes))),
                     Err(error) => self.line(&format!("{title}: failed: {error}")),
