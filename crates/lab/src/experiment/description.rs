@@ -108,7 +108,7 @@ pub struct PhaseDescription {
     pub records: Option<u64>,
     /// Bytes of a key.
     pub key_size: Option<usize>,
-    /// Bytes of values: a number or a distribution, as [`Sizes`](crate::workload::Sizes) reads it.
+    /// Bytes of values: a number or a distribution, as [`Sizes`] reads it.
     pub value_size: Option<String>,
     /// How a record is chosen, where not as the workload has it.
     pub chooser: Option<String>,

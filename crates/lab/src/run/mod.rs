@@ -1,7 +1,7 @@
 //! Runs in virtual time: a system, a modelled drive and a workload, from which figures come that
 //! are the same on every machine.
 //!
-//! A [`RunPlan`] is everything that a run depends on; [`carry_out`] does it, on the very engine
+//! A [`RunPlan`] is everything that a run depends on; [`carry_out()`] does it, on the very engine
 //! that stores are used with: clients, flush, compaction and reclaim are actors on a virtual clock,
 //! and the drive is an emulator with a model of its times. Stalls and interference are not
 //! modelled: they happen.

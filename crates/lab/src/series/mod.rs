@@ -2,7 +2,7 @@
 //!
 //! | part | what it is |
 //! |---|---|
-//! | [`plans`] | the runs of an experiment, in the order in which they are reported |
+//! | [`plans()`] | the runs of an experiment, in the order in which they are reported |
 //! | [`Results`] | a directory of what came of runs, by a hash of all they depend on |
 //! | [`carry_out_all`] | runs on threads of their own, as many as processors and memory allow |
 //!

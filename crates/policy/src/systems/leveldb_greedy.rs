@@ -8,7 +8,7 @@
 //! 2. Tables of all levels are written to the open zone, one behind the other (figure 2). See
 //!    [`LogStructured`].
 //! 3. When less than 20 % of the zones is free, the zone with the most invalid data is emptied, its
-//!    valid data going to other zones ("passive" collection). See [`Greedy`](crate::Greedy).
+//!    valid data going to other zones ("passive" collection). See [`Greedy`].
 //!
 //! # Where the paper is silent
 //! - Two jobs write at once here, a flush and a merge: then two zones are open, each with tables of
