@@ -11,10 +11,6 @@ use crate::golden::check;
 use crate::replay::load::replay;
 use crate::replay::store::{Replay, Shape};
 
-/// Ten times as large, with sixteen tables to a zone, and hardly more zones than are needed.
-const LARGE: Shape = Shape { zones: 175, capacity: 1024, memtable: 64, workers: 1 };
-const LARGE_KEYS: u32 = 100_000;
-
 /// Tables and memtables of 16 entries, eight tables to a zone.
 const SHAPE: Shape = Shape { zones: 400, capacity: 128, memtable: 16, workers: 2 };
 const KEYS: u32 = 8_000;
@@ -38,29 +34,22 @@ fn most(level: usize, memtable: u64, windows: u64) -> u64 {
 
 struct Load {
     store: Replay,
-    shape: Shape,
     windows: u64,
     memtable: BTreeSet<u32>,
     /// In percent, after each flush.
     valid: Vec<f64>,
-    written: u64,
 }
 
 impl Load {
     fn new(system: &str) -> Self {
-        Self::with(system, SHAPE)
-    }
-
-    fn with(system: &str, shape: Shape) -> Self {
         let system: System = system.parse().expect("a system");
-        let (store, windows) = (Replay::new(&system, shape), system.windows.into());
-        Self { store, shape, windows, memtable: BTreeSet::new(), valid: Vec::new(), written: 0 }
+        let (store, windows) = (Replay::new(&system, SHAPE), system.windows.into());
+        Self { store, windows, memtable: BTreeSet::new(), valid: Vec::new() }
     }
 
     fn put(&mut self, key: u32) {
-        self.written += 1;
         self.memtable.insert(key);
-        if self.memtable.len() as u64 == self.shape.memtable {
+        if self.memtable.len() as u64 == SHAPE.memtable {
             self.store.flush(&mut self.memtable);
             self.check();
         }
@@ -77,7 +66,7 @@ impl Load {
             assert!(of_level.runs.len() <= 1, "level {level}");
             let last = level + 1 == levels.len();
             let size = of_level.size().0;
-            let most = most(level, self.shape.memtable, self.windows);
+            let most = most(level, SHAPE.memtable, self.windows);
             assert!(last || size <= most, "level {level} holds {size}");
         }
         let (live, room) = self.store.zones.used();
@@ -89,7 +78,7 @@ impl Load {
     /// or too young to be gathered.
     fn check_space(&self) {
         let of_level =
-            |size: u64| size + size / 8 + size / self.windows + 4 * self.shape.capacity as u64;
+            |size: u64| size + size / 8 + size / self.windows + 4 * SHAPE.capacity as u64;
         let levels = self.store.tree.levels.iter();
         let most: u64 = levels.map(|level| of_level(level.size().0)).sum();
         let (_, room) = self.store.zones.used();
@@ -105,20 +94,6 @@ impl Load {
             files.collect::<BTreeSet<usize>>().len()
         };
         self.store.zones.all.iter().filter(|zone| of_zone(&zone.slots) > 1).count()
-    }
-
-    fn figures(&self, what: &str) -> String {
-        let counted = |what| self.store.counts.get(what).copied().unwrap_or(0);
-        let written = counted("flushed") + counted("merged") + counted("moved by reclaim");
-        let half = &self.valid[self.valid.len() / 2..];
-        let sizes = self.store.tree.levels.iter().map(|level| level.size().0.to_string());
-        format!(
-            "{what}: write amplification {:.2}; {:.1} % valid, {:.1} % at worst; levels of {}",
-            written as f64 / self.written as f64,
-            half.iter().sum::<f64>() / half.len() as f64,
-            half.iter().fold(100.0, |least: f64, share| least.min(*share)),
-            sizes.collect::<Vec<_>>().join(", "),
-        )
     }
 }
 
@@ -198,15 +173,4 @@ fn the_published_form_leaves_its_windows() {
         load.shared_zones()
     });
     assert!(shared.sum::<usize>() > 0, "single tables move down, and their zones are shared");
-}
-
-/// `cargo test -p terrace-policy --test it -- --ignored --nocapture gear_loads`
-#[test]
-#[ignore = "a measurement of a minute, which checks nothing"]
-fn figures_of_a_random_load() {
-    for system in ["geardb", "geardb:windows=8", "geardb:published=on", "leveldb-greedy"] {
-        let (mut load, mut random) = (Load::with(system, LARGE), Random::seeded(1));
-        (0..400_000).for_each(|_| load.put(random.random_range(0..LARGE_KEYS)));
-        println!("{}", load.figures(system));
-    }
 }

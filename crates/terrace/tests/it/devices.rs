@@ -30,6 +30,23 @@ pub(crate) fn options() -> Options {
     }
 }
 
+/// The same under a system whose tables are small beside zones of 1 MiB.
+pub(crate) fn options_under(system: System) -> Options {
+    let system = System {
+        table_size: Some(ByteCount::kib(64)),
+        level1_size: Some(ByteCount::kib(160)),
+        ..system
+    };
+    Options { memtable_size: ByteCount::kib(64), system: Some(system), ..options() }
+}
+
+/// Bytes written to the device by flush and compaction, and by reclaim, for each byte of the
+/// client's.
+pub(crate) fn amplification(db: &Db) -> (f64, f64) {
+    let written = db.stats().write_amplification;
+    (written.flush + written.compaction, written.reclaim)
+}
+
 pub(crate) fn contents(db: &Db) -> Contents {
     let scan = db.scan(..).unwrap().map(Result::unwrap);
     scan.map(|(key, value)| (key.to_vec(), value.to_vec())).collect()

@@ -3,21 +3,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use terrace::{ByteCount, Db, FormatOptions, Options, Row, System};
+use terrace::{ByteCount, Db, FormatOptions, Row, System};
 use terrace_env::random::{Random, Rng, RngCore};
-use terrace_env::{Cause, runner};
+use terrace_env::runner;
 use terrace_zone::Emulator;
 
-use crate::devices::{contents, drive, options};
-
-fn under(system: System) -> Options {
-    let system = System {
-        table_size: Some(ByteCount::kib(64)),
-        level1_size: Some(ByteCount::kib(160)),
-        ..system
-    };
-    Options { memtable_size: ByteCount::kib(64), system: Some(system), ..options() }
-}
+use crate::devices::{amplification, contents, drive, options_under};
 
 /// Zones that hold tables of several levels.
 fn shared(db: &Db) -> usize {
@@ -35,17 +26,13 @@ fn puts(db: &Db, keys: impl Iterator<Item = u32>, random: &mut Random) -> (f64, 
         db.put(&key.to_be_bytes(), &value).unwrap();
     }
     db.settle().unwrap();
-    let stats = db.stats();
-    let share = |causes: &[Cause]| {
-        let written: u64 = causes.iter().map(|cause| stats.io.written(*cause).0).sum();
-        written as f64 / stats.user_bytes as f64
-    };
-    (share(&[Cause::Flush, Cause::Compaction]), share(&[Cause::Reclaim]))
+    amplification(db)
 }
 
 fn created(system: System) -> (Arc<Emulator>, Db) {
     let device = drive(ByteCount::mib(1), 200, 1);
-    let db = Db::create_device(device.clone(), &FormatOptions::default(), under(system)).unwrap();
+    let db = Db::create_device(device.clone(), &FormatOptions::default(), options_under(system))
+        .unwrap();
     (device, db)
 }
 
@@ -82,7 +69,7 @@ fn windows_go_on_where_they_were_when_the_store_was_closed() {
             let (_, moved) = puts(&db, drawn.into_iter(), &mut random);
             assert_eq!((moved, shared(&db)), (0.0, 0));
             db.close().unwrap();
-            db = Db::open_device(device.clone(), under(System::of(Row::Geardb))).unwrap();
+            db = Db::open_device(device.clone(), options_under(System::of(Row::Geardb))).unwrap();
         }
         assert_eq!(contents(&db).len(), held.len());
         db.verify().unwrap();

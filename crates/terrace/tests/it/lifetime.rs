@@ -1,20 +1,11 @@
 //! Lifetime-leveling on emulated devices: what it writes, and how full its zones are of what lives.
 
-use terrace::{ByteCount, Db, FormatOptions, Options, Row, System};
+use terrace::{ByteCount, Db, FormatOptions, Row, System};
 use terrace_env::random::{Random, Rng, RngCore};
-use terrace_env::{Cause, runner};
+use terrace_env::runner;
 use terrace_fs::ZoneUse;
 
-use crate::devices::{drive, options};
-
-fn under(system: System) -> Options {
-    let system = System {
-        table_size: Some(ByteCount::kib(64)),
-        level1_size: Some(ByteCount::kib(160)),
-        ..system
-    };
-    Options { memtable_size: ByteCount::kib(64), system: Some(system), ..options() }
-}
+use crate::devices::{amplification, drive, options_under};
 
 /// The live share of zones that hold tables, in percent.
 fn valid(db: &Db) -> f64 {
@@ -29,20 +20,15 @@ fn valid(db: &Db) -> f64 {
 fn load(system: System, puts: u32, key: impl Fn(u32, &mut Random) -> u32) -> (f64, f64, f64) {
     let device = drive(ByteCount::mib(1), 200, 1);
     let mut random = Random::seeded(1);
-    let db = Db::create_device(device, &FormatOptions::default(), under(system)).unwrap();
+    let db = Db::create_device(device, &FormatOptions::default(), options_under(system)).unwrap();
     let mut value = [0; 1000];
     for i in 0..puts {
         random.fill_bytes(&mut value);
         db.put(&key(i, &mut random).to_be_bytes(), &value).unwrap();
     }
     db.settle().unwrap();
-    let stats = db.stats();
-    let share = |causes: &[Cause]| {
-        let written: u64 = causes.iter().map(|cause| stats.io.written(*cause).0).sum();
-        written as f64 / stats.user_bytes as f64
-    };
-    let written = share(&[Cause::Flush, Cause::Compaction]);
-    let figures = (written, share(&[Cause::Reclaim]), valid(&db));
+    let (written, moved) = amplification(&db);
+    let figures = (written, moved, valid(&db));
     db.verify().unwrap();
     db.close().unwrap();
     figures
