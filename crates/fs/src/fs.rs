@@ -9,6 +9,7 @@ use terrace_env::store::{
 use terrace_env::sync::Mutex;
 use terrace_env::{ByteCount, Cause, FileId, Uuid};
 use terrace_policy::{Placement, RECLAIM_STREAM, Reclaim};
+use terrace_zone::Device as _;
 
 use crate::BLOCK;
 use crate::cache::CachePolicy;
@@ -289,6 +290,10 @@ impl Store for Fs {
 
     fn space(&self) -> SpaceInfo {
         crate::usage::space_info(&self.volume.space)
+    }
+
+    fn rotational(&self) -> bool {
+        self.volume.medium.geometry().rotational
     }
 
     fn io(&self) -> IoCounts {

@@ -15,9 +15,9 @@ pub enum ZoneType {
     Sequential,
 }
 
-/// Sizes and limits of a device. Addresses and sizes are in *logical* blocks; writes to sequential
-/// zones start and end on *physical* blocks (ZBC: 512e drives have 512-byte logical and 4 KiB
-/// physical blocks).
+/// Sizes, limits and medium of a device. Addresses and sizes are in *logical* blocks; writes to
+/// sequential zones start and end on *physical* blocks (ZBC: 512e drives have 512-byte logical and
+/// 4 KiB physical blocks).
 ///
 /// Zone `i` starts at block `i * zone_size`; a zone's capacity, from its start, may be smaller than
 /// its size (NVMe ZNS), and the last zone may be shorter.
@@ -43,6 +43,9 @@ pub struct Geometry {
     pub max_active: Option<u32>,
     /// The most logical blocks a zone append may carry; `None` if the device has no append.
     pub max_append: Option<u32>,
+    /// Whether the medium turns under a head, so that streams beside each other are seeks, as
+    /// Linux has it in `queue/rotational`. What is not known does not.
+    pub rotational: bool,
 }
 
 /// A geometry that no device can have.
@@ -73,6 +76,7 @@ impl Geometry {
             max_open: None,
             max_active: None,
             max_append: None,
+            rotational: false,
         }
     }
 

@@ -280,6 +280,10 @@ pub trait Store: Send + Sync + 'static {
     /// How the space is used.
     fn space(&self) -> SpaceInfo;
 
+    /// Whether the medium turns under a head, so that jobs beside each other send it back and
+    /// forth; `false` where that is not known.
+    fn rotational(&self) -> bool;
+
     /// What has been moved since the store was mounted.
     fn io(&self) -> IoCounts;
 }

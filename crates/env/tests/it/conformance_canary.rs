@@ -83,6 +83,10 @@ impl Store for Broken {
         self.inner.space()
     }
 
+    fn rotational(&self) -> bool {
+        self.inner.rotational()
+    }
+
     fn io(&self) -> IoCounts {
         self.inner.io()
     }

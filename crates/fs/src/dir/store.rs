@@ -154,6 +154,11 @@ impl Store for DirStore {
         }
     }
 
+    /// What a directory lies on is not known.
+    fn rotational(&self) -> bool {
+        false
+    }
+
     fn io(&self) -> IoCounts {
         self.0.io()
     }

@@ -12,7 +12,12 @@ use crate::state::ZoneStatus;
 use crate::{Geometry, ZoneState, ZoneType};
 
 const MAGIC: [u8; 8] = *b"TerZone\n";
-const VERSION: u32 = 1;
+/// What new images are.
+const VERSION: u32 = 2;
+/// The first version: no drive of it had flags.
+const VERSION_WITHOUT_FLAGS: u32 = 1;
+/// The flag of a medium that turns.
+const ROTATIONAL: u32 = 1;
 
 /// Bytes of the header, and the alignment of the blocks.
 pub(super) const HEADER: u64 = 4096;
@@ -73,7 +78,7 @@ impl Header {
         let mut bytes = Vec::with_capacity(HEADER as usize);
         bytes.put(&MAGIC);
         bytes.put_u32(VERSION);
-        bytes.put_u32(0);
+        bytes.put_u32(if geometry.rotational { ROTATIONAL } else { 0 });
         bytes.put(&self.uuid.0);
         bytes.put_u32(geometry.logical_block);
         bytes.put_u32(geometry.physical_block);
@@ -105,11 +110,17 @@ impl Header {
             return Err(Flaw::new("magic", MAGIC.escape_ascii(), magic.escape_ascii()));
         }
         // The version comes before the checksum: another version may lay it out elsewhere.
-        Flaw::unless_equal("version", VERSION, reader.u32("version")?)?;
+        let version = reader.u32("version")?;
+        if !(VERSION_WITHOUT_FLAGS..=VERSION).contains(&version) {
+            let expected = format!("{VERSION_WITHOUT_FLAGS} to {VERSION}");
+            return Err(Flaw::new("version", expected, version));
+        }
         let body = Reader::new(bytes).bytes("header", HEADER as usize - 4)?;
         let crc = Reader::new(&bytes[body.len()..]).u32("header checksum")?;
         Flaw::unless_equal("header checksum", Hex(crc32c(body)), Hex(crc))?;
-        Flaw::unless_equal("reserved field", 0, reader.u32("reserved field")?)?;
+        let flags = reader.u32("flags")?;
+        let known = if version == VERSION_WITHOUT_FLAGS { 0 } else { ROTATIONAL };
+        Flaw::unless_equal("flags", Hex(flags & known), Hex(flags))?;
         let uuid = reader.uuid("UUID")?;
         let some = |value: u32| (value > 0).then_some(value);
         let mut geometry = Geometry {
@@ -122,6 +133,7 @@ impl Header {
             max_open: some(reader.u32("open limit")?),
             max_active: some(reader.u32("active limit")?),
             max_append: some(reader.u32("append limit")?),
+            rotational: flags & ROTATIONAL != 0,
             conventional: Vec::new(),
         };
         let blocks_offset = reader.u64("blocks offset")?;
@@ -266,6 +278,7 @@ mod tests {
             max_open: Some(2),
             max_active: Some(4),
             max_append: Some(32),
+            rotational: true,
             ..Geometry::uniform(ByteCount::kib(64), 14)
         };
         Header { uuid: Uuid([7; 16]), geometry }

@@ -103,7 +103,7 @@ struct Shape {
 }
 
 impl Shape {
-    fn geometry(&self) -> Geometry {
+    fn geometry(&self, rotational: bool) -> Geometry {
         let block = u64::from(self.logical_block.value.max(1));
         let size = self.zone_size.value.0 / block;
         let value = |limit: &Option<Sourced<u32>>| limit.as_ref().map(|limit| limit.value);
@@ -120,6 +120,7 @@ impl Shape {
             max_open: value(&self.max_open),
             max_active: value(&self.max_active),
             max_append: append.map(|blocks| u32::try_from(blocks).unwrap_or(u32::MAX)),
+            rotational,
         }
     }
 
@@ -185,7 +186,7 @@ impl Drive {
         let impossible = |what: &'static str, expected: String, got: String| {
             Err(DriveError::Impossible { file: name.to_owned(), what, expected, got })
         };
-        let geometry = file.geometry.geometry();
+        let geometry = file.geometry.geometry(file.disk.is_some());
         if let Err(GeometryError { what, expected, got }) = geometry.validate() {
             return impossible(what, expected, got);
         }
@@ -327,7 +328,10 @@ mod tests {
             for figure in drive.published() {
                 assert!(figure.source.len() > 5, "{name}: {:?}", figure.job);
             }
-            assert!(drive.timing("1/64".parse().unwrap()).is_ok());
+            let scale = "1/64".parse().unwrap();
+            assert!(drive.timing(scale).is_ok());
+            let rotational = drive.geometry(scale).unwrap().rotational;
+            assert_eq!(rotational, drive.media() == Media::Disk, "{name}");
         }
         assert_eq!(Drive::all().len(), FILES.len());
     }

@@ -22,6 +22,7 @@ pub(crate) fn odd() -> Geometry {
         max_open: Some(2),
         max_active: Some(4),
         max_append: Some(32),
+        rotational: true,
     }
 }
 

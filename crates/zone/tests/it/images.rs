@@ -2,9 +2,10 @@
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use terrace_env::checksum::crc32c;
 use terrace_env::random::{Random, Rng};
 use terrace_env::{ByteCount, Cause, IoBuf, Lba, Uuid, ZoneId, runner};
 use terrace_zone::{
@@ -269,6 +270,7 @@ fn golden_image(path: &Path) {
         max_open: Some(3),
         max_active: Some(4),
         max_append: Some(2),
+        rotational: true,
     };
     let drive = Emulator::create_image(path, geometry, UUID).unwrap();
     let block = |text: &str| {
@@ -290,20 +292,55 @@ fn golden_image(path: &Path) {
 }
 
 #[test]
-fn an_image_of_version_1_opens_for_ever() {
-    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/image-1.bin");
+fn an_image_is_written_as_version_2_says() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("image");
     golden_image(&path);
     if std::env::var_os("TERRACE_REGENERATE").is_some() {
-        fs::copy(&path, &golden).unwrap();
+        fs::copy(&path, golden(2)).unwrap();
     }
-    let bytes = fs::read(&golden).unwrap();
-    assert!(bytes == fs::read(&path).unwrap(), "run with TERRACE_REGENERATE=1 if this is meant");
+    let same = fs::read(golden(2)).unwrap() == fs::read(&path).unwrap();
+    assert!(same, "run with TERRACE_REGENERATE=1 if this is meant");
+}
 
-    fs::write(&path, bytes).unwrap();
-    let drive = reopen(&path);
-    let states: Vec<ZoneState> = reports(&drive).iter().map(|report| report.state).collect();
+fn golden(version: u32) -> PathBuf {
+    let name = format!("tests/golden/image-{version}.bin");
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(name)
+}
+
+#[test]
+fn images_of_all_versions_open_for_ever() {
+    // What an image of version 1 is of, nobody knows.
+    for (version, rotational) in [(1, false), (2, true)] {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("image");
+        fs::copy(golden(version), &path).unwrap();
+        let drive = reopen(&path);
+        assert_eq!(drive.geometry().rotational, rotational, "version {version}");
+        holds_what_the_golden_image_holds(&drive);
+    }
+}
+
+#[test]
+fn flags_of_no_version_are_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("image");
+    // Version 1 has no flags, version 2 one.
+    for (version, flags) in [(1, 1), (2, 2), (2, 1 << 31)] {
+        let mut image = fs::read(golden(version)).unwrap();
+        image[12..16].copy_from_slice(&u32::to_le_bytes(flags));
+        let crc = crc32c(&image[..4092]);
+        image[4092..4096].copy_from_slice(&crc.to_le_bytes());
+        fs::write(&path, image).unwrap();
+        match Emulator::open_image(&path, Access::ReadOnly) {
+            Err(DeviceError::BadImage { what: "flags", .. }) => {}
+            other => panic!("version {version}, flags {flags:#x}: {other:?}"),
+        }
+    }
+}
+
+fn holds_what_the_golden_image_holds(drive: &Emulator) {
+    let states: Vec<ZoneState> = reports(drive).iter().map(|report| report.state).collect();
     use ZoneState::{Closed, Empty, Full, NotWritePointer, Offline};
     assert_eq!(states, [NotWritePointer, Closed, Closed, Full, Closed, Full, Offline, Empty]);
     for (lba, text) in

@@ -368,6 +368,10 @@ impl Store for MemoryStore {
         }
     }
 
+    fn rotational(&self) -> bool {
+        false
+    }
+
     fn io(&self) -> IoCounts {
         self.0.0.lock().io.clone()
     }
