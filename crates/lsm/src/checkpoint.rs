@@ -25,8 +25,9 @@ use crate::annotation::{LogRecord, SegmentRecord, StoreRecord, TableRecord, tabl
 use crate::cost;
 use crate::handle::TableHandle;
 use crate::inspect::{Part, TableFile};
+use crate::run::Segment;
 use crate::shared::Shared;
-use crate::version::{Segment, Version};
+use crate::version::Version;
 
 /// How much is read and written at once.
 const STRETCH: u64 = 1 << 20;

@@ -16,8 +16,9 @@ use terrace_policy::{Part, Place, Span};
 use crate::Error;
 use crate::edit::Edit;
 use crate::ranges::{Fragment, unite};
+use crate::run::Segment;
 use crate::shared::Shared;
-use crate::version::{Segment, Version};
+use crate::version::Version;
 
 /// How many segments one transaction takes out: some hundred KiB of journal.
 const SEGMENTS_MAX: usize = 4096;
@@ -104,5 +105,5 @@ fn hides_itself(segment: &Segment, ranges: &[Fragment], oldest: SeqNo) -> bool {
 /// Whether anything older lies below a segment.
 fn hides_others(version: &Version, place: Place, segment: &Segment) -> bool {
     let mut older = version.places().skip_while(|(other, _)| *other != place).skip(1);
-    older.any(|(_, run)| run.segments.iter().any(|other| other.span.overlaps(&segment.span)))
+    older.any(|(_, run)| !run.overlapping(&segment.span).1.is_empty())
 }

@@ -5,7 +5,7 @@
 //! In order: [`Edit::kept`], [`Edit::record`], the commit, [`Edit::version`]: a new table can be
 //! opened only once it is committed.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use terrace_env::store::{Store, Transaction};
@@ -17,7 +17,8 @@ use crate::annotation::{SegmentRecord, TableRecord};
 use crate::handle::TableHandle;
 use crate::inputs;
 use crate::memory::Memory;
-use crate::version::{Segment, Version};
+use crate::run::Segment;
+use crate::version::{Change, Version};
 
 /// A table that the change seals.
 #[derive(Debug)]
@@ -75,28 +76,24 @@ impl Edit {
         self.new.push(table);
     }
 
-    /// What the next version has of the tables that `before` has.
+    /// What the next version has of the tables that are taken from.
     pub(crate) fn kept(&self, before: &Version) -> Result<Kept, Error> {
-        let mut taken: BTreeMap<(Place, FileId), Vec<&Span>> = BTreeMap::new();
+        let mut taken: BTreeMap<FileId, BTreeMap<Place, Vec<&Span>>> = BTreeMap::new();
         for (place, part) in &self.taken {
-            taken.entry((*place, part.file)).or_default().push(&part.span);
+            let of_file = taken.entry(part.file).or_default();
+            of_file.entry(*place).or_default().push(&part.span);
         }
-        let mut segments: Vec<(Place, Segment)> = Vec::new();
-        let mut starts: BTreeMap<FileId, Key> = BTreeMap::new();
-        for (place, segment) in before.segments() {
-            let file = segment.table.id();
-            let Some(spans) = taken.get(&(place, file)) else {
-                segments.push((place, segment.clone()));
-                continue;
-            };
-            let start = starts.entry(file).or_insert_with(|| Arc::clone(&segment.span.start));
-            *start = Arc::clone((&segment.span.start).min(start));
-            let left = what_is_left(segment, spans)?;
-            segments.extend(left.into_iter().map(|segment| (place, segment)));
+        let mut relinked: BTreeMap<FileId, Vec<(Place, Segment)>> = BTreeMap::new();
+        for (place, segment) in &self.relinked {
+            let of_file = relinked.entry(segment.table.id()).or_default();
+            of_file.push((*place, segment.clone()));
         }
-        segments.extend(self.relinked.iter().cloned());
-        let trims = trims(&starts, &segments)?;
-        Ok(Kept { segments, trims })
+        let mut tables = BTreeMap::new();
+        for (file, taken) in taken {
+            let relinked = relinked.remove(&file).unwrap_or_default();
+            tables.insert(file, Rest::of(before, file, &taken, relinked)?);
+        }
+        Ok(Kept { tables })
     }
 
     /// Adds what makes the change durable.
@@ -106,25 +103,20 @@ impl Edit {
             record.segments = vec![table.segment()];
             into.seal(table.id, record.annotation(table.stream, table.size));
         }
-        let touched: BTreeSet<FileId> = self.taken.iter().map(|(_, part)| part.file).collect();
-        let mut left: BTreeMap<FileId, (&Arc<TableHandle>, Vec<SegmentRecord>)> = BTreeMap::new();
-        for (place, segment) in &kept.segments {
-            let file = segment.table.id();
-            if touched.contains(&file) {
-                let (place, size, span) = (*place, segment.size, segment.span.clone());
-                let (_, segments) = left.entry(file).or_insert((&segment.table, Vec::new()));
-                segments.push(SegmentRecord { place, size, span });
-            }
-        }
-        for file in touched {
-            let Some((table, mut segments)) = left.remove(&file) else {
+        for (&file, Rest { table, left, trim, .. }) in &kept.tables {
+            if left.is_empty() {
                 into.delete(file);
                 continue;
+            }
+            let record = |(place, segment): &(Place, Segment)| {
+                let (place, size, span) = (*place, segment.size, segment.span.clone());
+                SegmentRecord { place, size, span }
             };
+            let mut segments: Vec<SegmentRecord> = left.iter().map(record).collect();
             segments.sort_by(|a, b| a.span.start.cmp(&b.span.start));
             let record = TableRecord { segments, ..table.record().clone() };
             let mut size = table.size();
-            if let Some((from, to)) = kept.trims.get(&file) {
+            if let Some((from, to)) = trim {
                 into.trim(file, *from, *to);
                 size.0 -= to;
             }
@@ -135,72 +127,120 @@ impl Edit {
     /// The next version, once the change is committed.
     pub(crate) fn version(
         self,
+        before: &Version,
         kept: Kept,
         store: &dyn Store,
         memory: &Arc<Memory>,
     ) -> Result<Version, Error> {
-        let Kept { mut segments, trims } = kept;
-        let mut opened = BTreeMap::new();
-        // The handles of the version before pin what was trimmed.
-        for (_, segment) in &mut segments {
-            let old = &segment.table;
-            if !trims.contains_key(&old.id()) {
-                continue;
+        let mut change = Change::default();
+        for (file, Rest { table, was, left, trim }) in kept.tables {
+            for (place, at) in was {
+                change.removed.entry(place).or_default().insert(at);
             }
-            let new = match opened.get(&old.id()) {
-                Some(new) => Arc::clone(new),
-                None => {
-                    let (record, stream) = (old.record().clone(), old.stream());
-                    TableHandle::new(store, old.id(), record, stream, memory)?
-                }
+            // The handle of the version before pins what was trimmed.
+            let trimmed = trim.is_some() && !left.is_empty();
+            let table = if trimmed {
+                let (record, stream) = (table.record().clone(), table.stream());
+                TableHandle::new(store, file, record, stream, memory)?
+            } else {
+                table
             };
-            opened.insert(old.id(), Arc::clone(&new));
-            segment.table = new;
+            for (place, segment) in left {
+                let segment = Segment { table: Arc::clone(&table), ..segment };
+                change.added.entry(place).or_default().push(segment);
+            }
         }
         for table in self.new {
             let SegmentRecord { place, size, span } = table.segment();
             let handle = TableHandle::new(store, table.id, table.record, table.stream, memory)?;
-            segments.push((place, Segment { table: handle, span, size }));
+            let added = change.added.entry(place).or_default();
+            added.push(Segment { table: handle, span, size });
         }
-        Version::new(segments)
+        before.changed(change)
     }
 }
 
-/// What the next version has of the tables that are there already.
+/// What the next version has of the tables that a change takes from.
 #[derive(Debug)]
 pub(crate) struct Kept {
-    segments: Vec<(Place, Segment)>,
-    /// The bytes at the front of tables that are given back.
-    trims: BTreeMap<FileId, (u64, u64)>,
+    tables: BTreeMap<FileId, Rest>,
 }
 
-/// What can be given back of tables that began to count at `starts` and now begin further on.
-fn trims(
-    starts: &BTreeMap<FileId, Key>,
-    segments: &[(Place, Segment)],
-) -> Result<BTreeMap<FileId, (u64, u64)>, Error> {
-    let mut firsts: BTreeMap<FileId, &Segment> = BTreeMap::new();
-    for (_, segment) in segments {
-        let file = segment.table.id();
-        if starts.contains_key(&file) {
-            let first = firsts.entry(file).or_insert(segment);
-            if segment.span.start < first.span.start {
-                *first = segment;
+/// What is left of a table.
+#[derive(Debug)]
+struct Rest {
+    table: Arc<TableHandle>,
+    /// Where its segments are in the version before.
+    was: Vec<(Place, usize)>,
+    /// Its segments in the next one.
+    left: Vec<(Place, Segment)>,
+    /// The bytes at its front that are given back.
+    trim: Option<(u64, u64)>,
+}
+
+impl Rest {
+    fn of(
+        before: &Version,
+        file: FileId,
+        taken: &BTreeMap<Place, Vec<&Span>>,
+        relinked: Vec<(Place, Segment)>,
+    ) -> Result<Self, Error> {
+        let table = table_of(before, file, taken);
+        let all = table.record().span();
+        let (mut was, mut left) = (Vec::new(), relinked);
+        let mut start: Option<Key> = None;
+        for (place, run) in before.places() {
+            let (first, segments) = run.overlapping(&all);
+            for (at, segment) in (first..).zip(segments) {
+                if segment.table.id() != file {
+                    continue;
+                }
+                was.push((place, at));
+                let Some(spans) = taken.get(&place) else {
+                    left.push((place, segment.clone()));
+                    continue;
+                };
+                let before = start.get_or_insert_with(|| Arc::clone(&segment.span.start));
+                *before = Arc::clone((&segment.span.start).min(before));
+                let rest = what_is_left(segment, spans)?;
+                left.extend(rest.into_iter().map(|segment| (place, segment)));
             }
         }
+        let trim = trim(&table, start.as_ref(), &left)?;
+        Ok(Self { table, was, left, trim })
     }
-    let mut trims = BTreeMap::new();
-    for (file, first) in firsts {
-        let start = &starts[&file];
-        if first.span.start > *start {
-            let table = first.table.table(Cause::Compaction)?;
-            let (from, to) = (table.offset_of(start)?, table.offset_of(&first.span.start)?);
-            if from < to {
-                trims.insert(file, (from, to));
-            }
-        }
+}
+
+/// The table that parts are taken out of.
+fn table_of(
+    before: &Version,
+    file: FileId,
+    taken: &BTreeMap<Place, Vec<&Span>>,
+) -> Arc<TableHandle> {
+    let segments = taken.iter().flat_map(|(place, spans)| {
+        let run = before.run(*place).into_iter();
+        run.flat_map(|run| spans.iter().flat_map(|span| run.overlapping(span).1))
+    });
+    let table = segments.map(|segment| &segment.table).find(|table| table.id() == file);
+    Arc::clone(table.unwrap_or_else(|| {
+        panic!("a change that was checked takes of {file}, which the tree does not hold")
+    }))
+}
+
+/// What can be given back of a table that began to count at `start`, if it now begins further on.
+fn trim(
+    table: &Arc<TableHandle>,
+    start: Option<&Key>,
+    left: &[(Place, Segment)],
+) -> Result<Option<(u64, u64)>, Error> {
+    let first = left.iter().map(|(_, segment)| &segment.span.start).min();
+    let (Some(start), Some(first)) = (start, first) else { return Ok(None) };
+    if first <= start {
+        return Ok(None);
     }
-    Ok(trims)
+    let table = table.table(Cause::Compaction)?;
+    let (from, to) = (table.offset_of(start)?, table.offset_of(first)?);
+    Ok((from < to).then_some((from, to)))
 }
 
 /// What is left of a segment without these ranges.

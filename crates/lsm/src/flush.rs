@@ -9,13 +9,14 @@ use terrace_policy::{Cut, Place, Route, RunId};
 
 use crate::Error;
 use crate::annotation::FLUSH_STREAM;
+use crate::below::Below;
 use crate::edit::Edit;
 use crate::event::Job;
 use crate::job::worst_case_of_memtable;
 use crate::memtable::{MemoryCursor, Memtable};
 use crate::merge::{Merge, Source};
 use crate::ranges::JobRanges;
-use crate::rewrite::{Below, Rewrite, TableSource};
+use crate::rewrite::{Rewrite, TableSource};
 use crate::shared::{PanicGuard, Retry, Shared, Waiting};
 
 /// The actor.
@@ -57,7 +58,7 @@ impl Shared {
         let (memtable, start) = (&waiting.memtable, runner::now());
         let snapshots: Vec<_> = self.state.lock().snapshots.keys().copied().collect();
         let tombstones: Vec<_> = memtable.ranges().iter().cloned().collect();
-        let ranges = JobRanges::new(&tombstones, &snapshots, None);
+        let ranges = JobRanges::new(&tombstones, &snapshots, || None);
         // A memtable's newest sequence grows from memtable to memtable: it is the run's age.
         let to = Place { level: 0, run: RunId(memtable.end().0) };
         let cut = Cut::at(self.options.table_size);

@@ -26,6 +26,7 @@
 
 mod annotation;
 mod batch;
+mod below;
 mod bounds;
 mod cache;
 mod checkpoint;
@@ -63,6 +64,7 @@ mod retention;
 mod rewrite;
 mod role;
 mod room;
+mod run;
 mod run_cursor;
 mod scan;
 mod shared;

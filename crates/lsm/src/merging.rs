@@ -21,17 +21,19 @@ use terrace_env::{ByteCount, Cause, Time, runner};
 use terrace_policy::{Key, Merge, Move, Part, Place};
 
 use crate::Error;
+use crate::below::Below;
 use crate::edit::Edit;
 use crate::inputs::{self, find};
 use crate::job::{with_ranges, worst_case};
 use crate::merge::{self, Source};
 use crate::ranges::{Fragment, JobRanges, RangeTombstone};
 use crate::rewrite::{Rewrite, Rewritten, TableSource};
+use crate::run::Run;
 use crate::run_cursor::RunCursor;
 use crate::shared::Shared;
 use crate::slice::{self, Slice};
 use crate::table::Walk;
-use crate::version::{Run, Version};
+use crate::version::Version;
 use crate::worker::SliceWork;
 
 /// Slices that are begun, or wait for a worker, beside one for each worker: one, so that a worker
@@ -174,8 +176,8 @@ impl Shared {
             sources.push(Source::Run(Box::new(RunCursor::new(run, walk))));
         }
         let snapshots: Vec<_> = self.state.lock().snapshots.keys().copied().collect();
-        let below = inputs::below(&version, &job.merge, slice);
-        let ranges = JobRanges::new(&tombstones, &snapshots, below.spans());
+        let below = Below::of(&version, &job.merge, slice);
+        let ranges = JobRanges::new(&tombstones, &snapshots, || below.spans());
         let source = self.slice_source(job, at, &ranges, alone)?;
         let (merge, routes) = (merge::Merge::new(sources), job.merge.routes.clone());
         Ok(Rewrite::new(merge, snapshots, ranges, below, routes, source))

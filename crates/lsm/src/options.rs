@@ -39,7 +39,8 @@ pub struct EngineOptions {
     pub memory: ByteCount,
     /// What a job reads or has on its way to the medium at once.
     pub io_size: ByteCount,
-    /// How many slices of a merge are carried out at once, at most 4; 0 for as many as there are
+    /// How many slices of a merge are carried out at once, at most 4; 0 for one where the store
+    /// is [`rotational`](terrace_env::Store::rotational), and elsewhere for as many as there are
     /// processors.
     pub workers: usize,
     /// What the decider was made from, for the store to remember

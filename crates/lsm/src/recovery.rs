@@ -29,9 +29,10 @@ use crate::memory::{Memory, Shares};
 use crate::memtable::Memtable;
 use crate::options::EngineOptions;
 use crate::role::Role;
+use crate::run::Segment;
 use crate::shared::{Shared, State, View, Waiting};
 use crate::spaces::Spaces;
-use crate::version::{Segment, Version};
+use crate::version::Version;
 use crate::worker;
 use crate::write::WriteQueue;
 
@@ -106,7 +107,7 @@ impl Shared {
             .collect();
         let memtables = waiting.iter().rev().map(|one| Arc::clone(&one.memtable)).collect();
         let pressure = decider.pressure(found.version.view());
-        let workers = worker::count(options.workers);
+        let workers = worker::count(options.workers, store.rotational());
         let spaces = Spaces::of(&found.record);
         let version = Arc::new(found.version);
         let view = View { active, waiting: memtables, version, spaces };

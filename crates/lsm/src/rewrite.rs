@@ -13,10 +13,11 @@ use std::sync::Arc;
 
 use terrace_env::store::{CreateOptions, FileKind, Rank, Reservation, Store};
 use terrace_env::{ByteCount, Cause, MemoryGauge, SeqNo};
-use terrace_policy::{Key, Place, Route, Span};
+use terrace_policy::{Key, Place, Route};
 
 use crate::Error;
 use crate::annotation::table_hint;
+use crate::below::Below;
 use crate::cost;
 use crate::key;
 use crate::merge::Merge;
@@ -75,34 +76,6 @@ pub(crate) struct Output {
     pub(crate) place: Place,
     pub(crate) stream: u16,
     pub(crate) built: BuiltTable,
-}
-
-/// What may lie below a job's inputs.
-#[derive(Debug)]
-pub(crate) enum Below {
-    /// Anything.
-    Unknown,
-    /// Per older run, what it holds, in key order, and how far the job has come in it.
-    Runs(Vec<(Vec<Span>, usize)>),
-}
-
-impl Below {
-    /// What is there, in any order; `None`: anything.
-    pub(crate) fn spans(&self) -> Option<Vec<Span>> {
-        let Self::Runs(runs) = self else { return None };
-        Some(runs.iter().flat_map(|(spans, _)| spans.iter().cloned()).collect())
-    }
-
-    /// Whether anything older of the key may be there. Keys come in order.
-    fn may_hold(&mut self, full_key: &[u8]) -> bool {
-        let Self::Runs(runs) = self else { return true };
-        runs.iter_mut().any(|(spans, at)| {
-            while spans.get(*at).is_some_and(|span| &span.end[..] <= full_key) {
-                *at += 1;
-            }
-            spans.get(*at).is_some_and(|span| span.contains(full_key))
-        })
-    }
 }
 
 /// How far a job is.
@@ -213,7 +186,7 @@ impl Rewrite {
                 self.pass_hidden()?;
                 continue;
             }
-            let below = &mut self.below;
+            let below = &self.below;
             let verdict = self.retention.judge(full_key, trailer, |key| below.may_hold(key));
             match verdict {
                 Verdict::Keep { first } if first && self.must_end() => {

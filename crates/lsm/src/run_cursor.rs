@@ -5,27 +5,30 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use terrace_env::SeqNo;
+use terrace_policy::Span;
 
 use crate::Error;
 use crate::key::{self, Trailer};
+use crate::run::{Run, Segment};
 use crate::stamp::StampedCursor;
 use crate::table::Walk;
-use crate::version::{Run, Segment};
 
 /// Walks a run.
 #[derive(Debug)]
 pub(crate) struct RunCursor {
     run: Arc<Run>,
     walk: Walk,
-    /// The segment that `cursor` walks.
+    /// The segment that `cursor` walks, and its range.
     at: usize,
+    within: Span,
     cursor: Option<StampedCursor>,
 }
 
 impl RunCursor {
     /// A cursor that stands nowhere until it seeks.
     pub(crate) fn new(run: Arc<Run>, walk: Walk) -> Self {
-        Self { run, walk, at: 0, cursor: None }
+        let within = run.segments[0].span.clone();
+        Self { run, walk, at: 0, within, cursor: None }
     }
 
     /// Moves to the first entry at or behind `target`, an internal key.
@@ -94,7 +97,8 @@ impl RunCursor {
         let segments = &self.run.segments;
         let older = |segment: &Segment| segment.table.record().last_sequence < cover;
         let passed = |segment: &&Segment| older(segment) && &segment.span.end[..] <= until;
-        let at = self.at + segments[self.at..].iter().take_while(passed).count();
+        let rest = segments.slice(self.at..segments.len());
+        let at = self.at + rest.iter().take_while(passed).count();
         match segments.get(at) {
             Some(segment) if older(segment) && &segment.span.start[..] < until => {
                 self.open(at)?;
@@ -114,7 +118,7 @@ impl RunCursor {
         let segments = &self.run.segments;
         let older = |segment: &Segment| segment.table.record().last_sequence < cover;
         let passed = |segment: &&Segment| older(segment) && from <= &segment.span.start[..];
-        let passed = segments[..=self.at].iter().rev().take_while(passed).count();
+        let passed = segments.slice(0..self.at + 1).iter().rev().take_while(passed).count();
         let Some(at) = self.at.checked_sub(passed) else {
             self.cursor = None;
             return Ok(());
@@ -150,8 +154,7 @@ impl RunCursor {
     /// Goes over to the next segment while this one has no entry left within its range.
     fn settle(&mut self) -> Result<(), Error> {
         while let Some(cursor) = &self.cursor {
-            let end = &self.run.segments[self.at].span.end;
-            if cursor.key().is_some_and(|found| key::split(found).0 < &end[..]) {
+            if cursor.key().is_some_and(|found| key::split(found).0 < &self.within.end[..]) {
                 return Ok(());
             }
             self.start(self.at + 1)?;
@@ -162,8 +165,7 @@ impl RunCursor {
     /// Goes back to the segment before while this one has no entry left within its range.
     fn settle_back(&mut self) -> Result<(), Error> {
         while let Some(cursor) = &self.cursor {
-            let start = &self.run.segments[self.at].span.start;
-            if cursor.key().is_some_and(|found| key::split(found).0 >= &start[..]) {
+            if cursor.key().is_some_and(|found| key::split(found).0 >= &self.within.start[..]) {
                 return Ok(());
             }
             match self.at.checked_sub(1) {
@@ -204,10 +206,11 @@ impl RunCursor {
         self.at = at;
         self.cursor = None;
         if let Some(segment) = segments_at(&self.run, at) {
+            self.within = segment.span.clone();
             let table = segment.table.table(self.walk.cause())?;
             let stamp = segment.table.record().stamp;
             let mut cursor = StampedCursor::new(table, self.walk, stamp);
-            cursor.stay_behind(&segment.span.start);
+            cursor.stay_within(&segment.span);
             self.cursor = Some(cursor);
         }
         Ok(())
@@ -235,12 +238,19 @@ mod tests {
         key::full_key(KeySpaceId(0), &[number])
     }
 
-    /// A table of the keys of `numbers`, each in two versions.
     fn table(store: &MemoryStore, numbers: std::ops::Range<u8>) -> Arc<TableHandle> {
+        table_of(store, numbers, ByteCount(128))
+    }
+
+    /// A table of the keys of `numbers`, each in two versions.
+    fn table_of(
+        store: &MemoryStore,
+        numbers: std::ops::Range<u8>,
+        block_size: ByteCount,
+    ) -> Arc<TableHandle> {
         let cause = Cause::Flush;
         let (kind, rank, hint) = (FileKind::Table, Rank::Flush, table_hint(0, 0, None));
         let options = CreateOptions { kind, hint, size: None, rank, reservation: None, cause };
-        let block_size = ByteCount(128);
         let layout = TableLayout::new(block_size, Compression::None, 0);
         let memory = Memory::new(&EngineOptions::default());
         let writer = store.create(&options).unwrap();
@@ -291,5 +301,50 @@ mod tests {
         }
         cursor.seek_to_last().unwrap();
         assert_eq!(number(&cursor), held.last().copied());
+    }
+
+    /// Bytes read by a job, and by how many requests.
+    fn read_by_jobs(store: &MemoryStore) -> (u64, u64) {
+        let (io, at) = (store.io(), Cause::Compaction as usize);
+        (io.read_bytes[at], io.reads[at])
+    }
+
+    #[test]
+    fn a_job_reads_no_further_than_its_segment_reaches() {
+        let store = MemoryStore::new();
+        let whole = table(&store, 0..200);
+        let size = whole.table(Cause::Compaction).unwrap().data_bytes();
+        for (start, end) in [(0, 10), (95, 105), (190, 200)] {
+            let (table, span) = (Arc::clone(&whole), Span::new(full(start), full(end)));
+            let run = Run::new(RunId(1), vec![Segment { table, span, size: ByteCount(1) }]);
+            let mut cursor = RunCursor::new(Arc::new(run), Walk::Job(Cause::Compaction));
+            let before = read_by_jobs(&store);
+            cursor.seek_to_first().unwrap();
+            let mut entries = 0;
+            while cursor.key().is_some() {
+                entries += 1;
+                cursor.next().unwrap();
+            }
+            let after = read_by_jobs(&store);
+            let (bytes, requests) = (after.0 - before.0, after.1 - before.1);
+            assert_eq!(entries, 2 * u64::from(end - start));
+            assert_eq!(requests, 1, "{start}..{end}");
+            assert!(bytes <= size / 10, "{bytes} bytes of {size} for {start}..{end}");
+        }
+    }
+
+    #[test]
+    fn what_a_part_of_a_table_comes_to_is_asked_of_an_index_that_is_read_once() {
+        for (opened_for, reads) in [(Cause::Read, 1), (Cause::Compaction, 0)] {
+            let store = MemoryStore::new();
+            // A block to an entry: the index is larger than what a client reads of a table's end.
+            let handle = table_of(&store, 0..100, ByteCount(1));
+            let table = handle.table(opened_for).unwrap();
+            let before = read_by_jobs(&store).1;
+            let all = table.size_of(&full(0), &full(100)).unwrap();
+            let part = table.size_of(&full(25), &full(50)).unwrap();
+            assert!(part.0 > 0 && part < all, "{part} of {all}");
+            assert_eq!(read_by_jobs(&store).1 - before, reads, "opened for {opened_for}");
+        }
     }
 }

@@ -226,7 +226,7 @@ impl Shared {
             transaction.annotate(FileId::STORE, record.annotation());
         }
         self.store.commit(transaction)?;
-        let version = Arc::new(edit.version(kept, &*self.store, &self.memory)?);
+        let version = Arc::new(edit.version(&before, kept, &*self.store, &self.memory)?);
         let pressure = self.decider.pressure(version.view());
         let mut state = self.state.lock();
         if let Some(record) = record {

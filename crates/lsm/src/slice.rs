@@ -10,7 +10,8 @@ use terrace_policy::{Key, Merge, Span};
 
 use crate::Error;
 use crate::inputs::find;
-use crate::version::{Segment, Version};
+use crate::run::Segment;
+use crate::version::Version;
 
 /// A slice has at least as many tables, because its last one is cut short: half a table on average.
 const TABLES_MIN: u64 = 2;

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use terrace_env::SeqNo;
-use terrace_policy::Key;
+use terrace_policy::Span;
 
 use crate::Error;
 use crate::key::{self, Kind, Trailer};
@@ -54,9 +54,9 @@ impl StampedCursor {
         Self { table: TableCursor::new(table, walk), stamp, key: Vec::new() }
     }
 
-    /// As [`TableCursor::stay_behind`].
-    pub(crate) fn stay_behind(&mut self, start: &Key) {
-        self.table.stay_behind(start);
+    /// As [`TableCursor::stay_within`].
+    pub(crate) fn stay_within(&mut self, span: &Span) {
+        self.table.stay_within(span);
     }
 
     /// Moves to the first entry at or behind `target`, an internal key.

@@ -102,6 +102,8 @@ pub struct Stats {
     pub flushes: u64,
     /// Merges.
     pub compactions: u64,
+    /// How many slices of one are carried out at once at most.
+    pub workers: u64,
     /// Instalments of these: what is read, merged, written and committed at once.
     pub compaction_steps: u64,
     /// The longest that one took, in nanoseconds.
@@ -153,6 +155,7 @@ impl Shared {
             scans: counters.scans.get(),
             flushes: counters.flushes.get(),
             compactions: counters.compactions.get(),
+            workers: self.workers as u64,
             compaction_steps: counters.steps.get(),
             compaction_step_nanos_max: counters.step_nanos_max.get(),
             relinks: counters.relinks.get(),

@@ -1,148 +1,81 @@
 //! Versions: what the tree holds at one moment, as an immutable value.
 //!
 //! Readers take an `Arc` of the current version and need no lock afterwards. A change makes a new
-//! version that shares all untouched runs. There is no manifest: at open, the version is rebuilt
-//! from the files' annotations.
+//! version that shares all untouched runs, and of the others what is untouched ([`Run`]). There is
+//! no manifest: at open, the version is rebuilt from the files' annotations.
 //!
 //! Invariants, checked when a version is made: the runs of a level have falling ids; the segments
 //! of a run are in key order, do not overlap, and there is at least one.
 
-use std::sync::{Arc, OnceLock};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
-use terrace_env::{ByteCount, Cause, SeqNo};
-use terrace_policy::{LevelView, Place, RunId, RunView, SegmentView, Span, TreeView};
+use terrace_env::Cause;
+use terrace_policy::{LevelView, Place, TreeView};
 
 use crate::Error;
-use crate::handle::TableHandle;
 use crate::key;
 use crate::memtable::Found;
-use crate::ranges::{Fragment, Stretch};
+use crate::run::{Run, Segment};
 use crate::stamp;
 use crate::table::{Lookup, Table, hash};
 
-/// A range of a table that counts.
-#[derive(Clone, Debug)]
-pub(crate) struct Segment {
-    pub(crate) table: Arc<TableHandle>,
-    pub(crate) span: Span,
-    pub(crate) size: ByteCount,
-}
-
-impl Segment {
-    /// Whether its table has range tombstones.
-    pub(crate) fn has_ranges(&self) -> bool {
-        self.table.record().ranges.is_some()
-    }
-
-    /// The range tombstones that count, cut to its span. Opens the table if it has any.
-    pub(crate) fn ranges(&self, cause: Cause) -> Result<Vec<Fragment>, Error> {
-        if !self.has_ranges() {
-            return Ok(Vec::new());
-        }
-        Ok(self.table.table(cause)?.ranges().within(&self.span).collect())
-    }
-
-    fn view(&self) -> SegmentView {
-        let (record, whole) = (self.table.record(), self.table.size().0.max(1));
-        let share = |count: u64| {
-            let part = u128::from(count) * u128::from(self.size.0.min(whole)) / u128::from(whole);
-            part as u64
-        };
-        let ranges = record.ranges.as_ref().map_or(0, |ranges| share(ranges.count).max(1));
-        SegmentView {
-            file: self.table.id(),
-            span: self.span.clone(),
-            size: self.size,
-            entries: share(record.entries) + ranges,
-            tombstones: share(record.tombstones) + ranges,
-        }
-    }
-}
-
-/// A sorted run.
-#[derive(Clone, Debug)]
-pub(crate) struct Run {
-    pub(crate) id: RunId,
-    pub(crate) segments: Vec<Segment>,
-    has_ranges: bool,
-}
-
-impl Run {
-    /// A run of segments in key order.
-    pub(crate) fn new(id: RunId, segments: Vec<Segment>) -> Self {
-        let has_ranges = segments.iter().any(Segment::has_ranges);
-        Self { id, segments, has_ranges }
-    }
-
-    /// Whether any of its tables has range tombstones.
-    pub(crate) fn has_ranges(&self) -> bool {
-        self.has_ranges
-    }
-
-    /// What its range tombstones mean for a key and for those around it, as far as its segment or
-    /// the gap between two goes.
-    pub(crate) fn ranges_at(&self, full_key: &[u8], at: SeqNo) -> Result<Stretch, Error> {
-        let next = self.segments.partition_point(|segment| &segment.span.end[..] <= full_key);
-        let Some(segment) = self.segment_of(full_key) else {
-            let from = next.checked_sub(1).map(|before| self.segments[before].span.end.clone());
-            let until = self.segments.get(next).map(|behind| behind.span.start.clone());
-            return Ok(Stretch { cover: None, from, until });
-        };
-        let Span { start, end } = segment.span.clone();
-        let within = Stretch { cover: None, from: Some(start), until: Some(end) };
-        if !segment.has_ranges() {
-            return Ok(within);
-        }
-        Ok(segment.table.table(Cause::Read)?.ranges().at(full_key, at).and(within))
-    }
-
-    /// The only segment that may hold the key.
-    fn segment_of(&self, full_key: &[u8]) -> Option<&Segment> {
-        let at = self.segments.partition_point(|segment| &segment.span.end[..] <= full_key);
-        self.segments.get(at).filter(|segment| &segment.span.start[..] <= full_key)
-    }
-}
-
 /// The runs of a level, newest first.
 pub(crate) type Level = Vec<Arc<Run>>;
+
+/// What becomes of a version's runs.
+#[derive(Debug, Default)]
+pub(crate) struct Change {
+    /// By index in the run.
+    pub(crate) removed: BTreeMap<Place, BTreeSet<usize>>,
+    pub(crate) added: BTreeMap<Place, Vec<Segment>>,
+}
 
 /// What the tree holds at one moment.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Version {
     levels: Vec<Level>,
-    /// What deciders see of it, once one has looked.
-    view: OnceLock<TreeView>,
+    /// What deciders see of it.
+    view: TreeView,
 }
 
 impl Version {
     /// A version of these segments.
     pub(crate) fn new(segments: Vec<(Place, Segment)>) -> Result<Self, Error> {
-        let mut levels: Vec<Vec<Run>> = Vec::new();
+        let mut change = Change::default();
         for (place, segment) in segments {
+            change.added.entry(place).or_default().push(segment);
+        }
+        Self::default().changed(change)
+    }
+
+    /// The next version.
+    pub(crate) fn changed(&self, mut change: Change) -> Result<Self, Error> {
+        let mut levels = self.levels.clone();
+        let places: BTreeSet<Place> =
+            change.removed.keys().chain(change.added.keys()).copied().collect();
+        for place in places {
             let level = usize::from(place.level);
             levels.resize_with(levels.len().max(level + 1), Vec::new);
             let runs = &mut levels[level];
-            match runs.iter_mut().find(|run| run.id == place.run) {
-                Some(run) => run.segments.push(segment),
-                None => {
-                    runs.push(Run { id: place.run, segments: vec![segment], has_ranges: false })
-                }
+            let at = runs.partition_point(|run| run.id > place.run);
+            if runs.get(at).is_none_or(|run| run.id != place.run) {
+                runs.insert(at, Arc::new(Run::empty(place.run)));
+            }
+            let removed = change.removed.remove(&place).unwrap_or_default();
+            let added = change.added.remove(&place).unwrap_or_default();
+            let name = || format!("the tree, {place}");
+            runs[at] = Arc::new(runs[at].changed(&removed, added, name)?);
+            if runs[at].segments.is_empty() {
+                runs.remove(at);
             }
         }
-        let mut version = Self::default();
-        for (level, mut runs) in levels.into_iter().enumerate() {
-            runs.sort_by_key(|run| std::cmp::Reverse(run.id));
-            for run in &mut runs {
-                run.segments.sort_by(|a, b| a.span.start.cmp(&b.span.start));
-                check_run(level, run)?;
-                run.has_ranges = run.segments.iter().any(Segment::has_ranges);
-            }
-            version.levels.push(runs.into_iter().map(Arc::new).collect());
+        while levels.last().is_some_and(Vec::is_empty) {
+            levels.pop();
         }
-        while version.levels.last().is_some_and(Vec::is_empty) {
-            version.levels.pop();
-        }
-        Ok(version)
+        let view = |runs: &Level| LevelView { runs: runs.iter().map(|run| run.view()).collect() };
+        let view = TreeView { levels: levels.iter().map(view).collect() };
+        Ok(Self { levels, view })
     }
 
     /// All segments, with their places.
@@ -169,16 +102,7 @@ impl Version {
 
     /// What the decider sees.
     pub(crate) fn view(&self) -> &TreeView {
-        self.view.get_or_init(|| self.look())
-    }
-
-    fn look(&self) -> TreeView {
-        let run = |run: &Arc<Run>| RunView {
-            id: run.id,
-            segments: run.segments.iter().map(Segment::view).collect(),
-        };
-        let level = |runs: &Level| LevelView { runs: runs.iter().map(run).collect() };
-        TreeView { levels: self.levels.iter().map(level).collect() }
+        &self.view
     }
 
     /// The newest entry at or behind `seek_key`, an internal key, that is of the same full key.
@@ -211,16 +135,4 @@ impl Version {
         }
         Ok((None, searched))
     }
-}
-
-fn check_run(level: usize, run: &Run) -> Result<(), Error> {
-    for pair in run.segments.windows(2) {
-        let (left, right) = (&pair[0], &pair[1]);
-        if left.span.end > right.span.start {
-            let region = format!("the tree, level {level} run {}", run.id);
-            let expected = format!("table {} to begin behind {:?}", right.table.id(), left.span);
-            return Err(Error::corruption(region, 0, expected, format!("{:?}", right.span)));
-        }
-    }
-    Ok(())
 }

@@ -40,9 +40,15 @@ impl std::fmt::Debug for Slices {
     }
 }
 
-/// How many workers there are; 0 is for as many as there are processors.
-pub(crate) fn count(wanted: usize) -> usize {
-    let wanted = if wanted == 0 { runner::processors() } else { wanted };
+/// How many workers there are, where `wanted` are asked for; 0 leaves it to the medium. A disk has
+/// one head, which several slices at once only send back and forth between their inputs. Anything
+/// else is kept busy by as many as there are processors.
+pub(crate) fn count(wanted: usize, rotational: bool) -> usize {
+    let wanted = match wanted {
+        0 if rotational => 1,
+        0 => runner::processors(),
+        _ => wanted,
+    };
     wanted.clamp(1, WORKERS_MAX)
 }
 
@@ -121,5 +127,22 @@ impl Shared {
         // Their files and reservations are the store's business: no lock is held for that.
         drop(state);
         drop((queued, done));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_disk_has_one_worker_unless_more_are_asked_for() {
+        runner::simulate(1, || {
+            let processors = runner::processors();
+            assert!(processors > 1);
+            assert_eq!([count(0, true), count(0, false)], [1, processors.min(WORKERS_MAX)]);
+            for rotational in [true, false] {
+                assert_eq!([1, 2, 9].map(|wanted| count(wanted, rotational)), [1, 2, WORKERS_MAX]);
+            }
+        });
     }
 }

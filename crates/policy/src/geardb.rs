@@ -75,6 +75,11 @@ const SPREAD_ZONES: u64 = 3;
 /// What is left in a zone is gathered if it is no more than this, in quarters of the zone.
 const GATHERED_QUARTERS: u64 = 3;
 
+/// A compaction that begins in a level over all limits takes of its window what so many active
+/// compactions bring: all of it at once would keep level 0 waiting for the time that it takes to
+/// write a large part of the store.
+const OVERFULL_ACTIVE: u64 = 4;
+
 /// The figures of gear compaction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GearOptions {
@@ -155,7 +160,7 @@ impl Gear {
         let runs = tree.runs(0);
         let (taken, hull) = self.leveled.level0_due(tree, runs.len().checked_sub(1)?)?;
         let met: Vec<&SegmentView> =
-            oldest(tree, 1).map_or(&[][..], |run| run.overlapping(&hull)).iter().collect();
+            oldest(tree, 1).into_iter().flat_map(|run| run.overlapping(&hull)).collect();
         let mostly_data =
             |run: &RunView| run.segments.iter().all(|s| s.tombstones * 4 <= s.entries);
         if let [run] = taken[..]
@@ -196,8 +201,8 @@ impl Gear {
         full && (!self.options.published || size(here + 1) as f64 >= window)
     }
 
-    /// The window of a level for a compaction that comes with these pieces. `now`: it has to meet
-    /// them, if anything of the level does.
+    /// The window of a level for a compaction that comes with these pieces, which are in key order.
+    /// `now`: it has to meet them, if anything of the level does.
     fn window<'a>(
         &self,
         sight: &mut Sight<'a>,
@@ -216,7 +221,7 @@ impl Gear {
         }
         let wanted = ByteCount(if self.options.published { limit } else { size / k });
         let mut window = Window::remembered(run, &sight.zones, turn);
-        let serves = |table: &SegmentView| pieces.iter().any(|piece| piece.overlaps(&table.span));
+        let serves = |table: &SegmentView| table.span.meets(pieces);
         if self.options.published {
             if window.tables.is_empty() {
                 let layout = Layout::of(run, &sight.zones);
@@ -266,12 +271,17 @@ impl Gear {
         // Here a small table is better than none.
         let any = ByteCount(1);
         let fates = offered.divided(&window, any, false);
-        let goes_on = |table: &&SegmentView| {
-            let goes =
-                |(span, fate): &(Span, Fate)| *fate != Fate::Stay && span.overlaps(&table.span);
-            fates.iter().any(goes)
-        };
-        let tables: Vec<&SegmentView> = all.tables.iter().copied().filter(goes_on).collect();
+        let on = fates.into_iter().filter(|(_, fate)| *fate != Fate::Stay);
+        let on: Vec<Span> = on.map(|(span, _)| span).collect();
+        let mut size = 0;
+        let most = OVERFULL_ACTIVE * self.options.level0_size.max(self.table_size()).0;
+        let tables = all.tables.iter().copied().filter(|table| table.span.meets(&on));
+        let tables = tables.take_while(|table| {
+            let fits = size < most;
+            size += table.size.0;
+            fits
+        });
+        let tables: Vec<&SegmentView> = tables.collect();
         if tables.is_empty() {
             return None;
         }

@@ -26,7 +26,7 @@ use terrace_env::codec::{DecodeError, Reader, Writer};
 
 use crate::compaction::{Choice, Compaction, Pressure, Urgency};
 use crate::plan::{Cut, Input, Merge, Move, Obstacle, Part, Place, Plan, Route};
-use crate::tree::{RunId, RunView, SegmentView, Span, TreeView};
+use crate::tree::{RunId, RunView, SegmentView, Segments, Span, TreeView};
 
 /// The stream of the first level; each level has its own.
 pub const LEVEL_STREAM_FIRST: u16 = 16;
@@ -248,7 +248,7 @@ impl Leveled {
             .expect("a compaction of at least one segment");
         let level = usize::from(to.level);
         let target = tree.runs(level).iter().find(|run| run.id == to.run);
-        let met = target.map_or(&[][..], |run| run.overlapping(&hull));
+        let met = target.map_or_else(Segments::default, |run| run.overlapping(&hull));
         let mostly_data = segments().all(|segment| segment.tombstones * 4 <= segment.entries);
         if met.is_empty() && sources.len() == 1 && mostly_data {
             let from = sources[0].place;
@@ -327,7 +327,7 @@ impl Leveled {
     fn covering(&self, tree: &TreeView, state: &Pointers, span: Option<&Span>) -> Option<Choice> {
         (1..self.last(tree)).find_map(|level| {
             let run = tree.runs(level).first()?;
-            let candidates = span.map_or(&run.segments[..], |span| run.overlapping(span));
+            let candidates = span.map_or(run.segments.as_slice(), |span| run.overlapping(span));
             let seed = candidates.iter().find(|s| tree.overlaps_below(level, &s.span))?;
             Some(self.segment_down(tree, level, seed, state))
         })

@@ -15,6 +15,7 @@
 //! policy does not know I/O, bytes on a medium, threads or the clock.
 
 mod by_lifetime;
+mod chunked;
 mod compaction;
 mod cost_benefit;
 mod geardb;
@@ -35,6 +36,7 @@ mod whole_zones;
 mod zones;
 
 pub use by_lifetime::ByLifetime;
+pub use chunked::{Chunked, ChunkedSlice, Iter as ChunkedIter};
 pub use compaction::{Choice, Compaction, Pressure, Urgency};
 pub use cost_benefit::CostBenefit;
 pub use geardb::{Gear, GearOptions};
@@ -53,6 +55,6 @@ pub use sweep::{Sweep, SweepOptions, TAIL_STREAM};
 pub use systems::{ParseSystemError, Row, StoreShape, System};
 pub use terrace_env::ByteCount;
 pub use tiered::{Tiered, TieredOptions};
-pub use tree::{Key, LEVELS_MAX, LevelView, RunId, RunView, SegmentView, Span, TreeView};
+pub use tree::{Key, LEVELS_MAX, LevelView, RunId, RunView, SegmentView, Segments, Span, TreeView};
 pub use whole_zones::WholeZones;
 pub use zones::{ExtentView, NoZones, ZoneView, ZonesSource, ZonesView};

@@ -42,7 +42,7 @@ use terrace_env::ByteCount;
 use crate::compaction::{Choice, Compaction, Pressure, Urgency};
 use crate::leveled::{LEVEL_STREAM_FIRST, Leveled, LeveledOptions, Pointers, part};
 use crate::plan::{Input, Merge, Move, Place, Plan, Route};
-use crate::tree::{Key, LEVELS_MAX, RunId, SegmentView, Span, TreeView};
+use crate::tree::{Key, LEVELS_MAX, RunId, SegmentView, Segments, Span, TreeView};
 
 /// The stream of tails: the T-zone's. All levels share it, because there is one tail to a level.
 pub const TAIL_STREAM: u16 = LEVEL_STREAM_FIRST + LEVELS_MAX as u16;
@@ -73,23 +73,23 @@ pub struct Sweep {
 struct Step<'a> {
     level: usize,
     /// Tables of the level.
-    upper: &'a [SegmentView],
+    upper: Segments<'a>,
     /// Tables of the next one.
-    lower: &'a [SegmentView],
+    lower: Segments<'a>,
     /// The next pointer.
     next: Key,
 }
 
 /// A level and the next one, as the pointer finds them.
 struct Front<'a> {
-    upper: &'a [SegmentView],
-    lower: &'a [SegmentView],
+    upper: Segments<'a>,
+    lower: Segments<'a>,
     pointer: &'a [u8],
     /// The most that is carried along in one stretch.
     carried_max: ByteCount,
 }
 
-fn size(segments: &[SegmentView]) -> ByteCount {
+fn size(segments: Segments<'_>) -> ByteCount {
     ByteCount(segments.iter().map(|segment| segment.size.0).sum())
 }
 
@@ -102,11 +102,11 @@ impl Front<'_> {
         if first >= behind {
             return first..first;
         }
-        let carried = |stretch: Range<usize>| size(&self.lower[stretch]) < self.carried_max;
+        let carried = |stretch: Range<usize>| size(self.lower.slice(stretch)) < self.carried_max;
         let passed = self.lower.partition_point(|segment| &segment.span.start[..] < self.pointer);
         let seed = self.upper[tables.start].file;
         let newer = |table: &SegmentView| table.file > seed;
-        let before = self.lower.get(passed..first).unwrap_or_default();
+        let before = self.lower.slice(passed.min(first)..first);
         let passed = before.iter().rposition(newer).map_or(passed, |at| passed + at + 1);
         let from = if passed < first && carried(passed..first) { passed } else { first };
         let rest = behind..self.lower.len();
@@ -120,7 +120,7 @@ impl Front<'_> {
         let mut taken = first..first + 1;
         let ratio = |tables: &Range<usize>| {
             let met = self.met(tables);
-            (size(&self.upper[tables.clone()]).0, size(&self.lower[met]).0)
+            (size(self.upper.slice(tables.clone())).0, size(self.lower.slice(met)).0)
         };
         while taken.len() <= extra_max && taken.end < self.upper.len() {
             let more = first..taken.end + 1;
@@ -147,8 +147,9 @@ impl Sweep {
 
     /// Steps 1 to 4.
     fn step<'a>(&self, tree: &'a TreeView, state: &Pointers, level: usize) -> Option<Step<'a>> {
-        let upper = &tree.runs(level).first()?.segments[..];
-        let lower = tree.runs(level + 1).last().map_or(&[][..], |run| &run.segments);
+        let upper = tree.runs(level).first()?.segments.as_slice();
+        let lower = tree.runs(level + 1).last();
+        let lower = lower.map_or_else(Segments::default, |run| run.segments.as_slice());
         let at = upper.partition_point(|segment| &segment.span.start[..] < state.of(level));
         let (at, pointer) =
             if at < upper.len() { (at, state.of(level)) } else { (0, &[] as &[u8]) };
@@ -159,7 +160,7 @@ impl Sweep {
         let start = |segment: &SegmentView| Arc::clone(&segment.span.start);
         let end = |segment: &SegmentView| Arc::clone(&segment.span.end);
         let next = [upper.get(tables.end), lower.get(met.end)].into_iter().flatten().map(start);
-        let (upper, lower) = (&upper[tables], &lower[met]);
+        let (upper, lower) = (upper.slice(tables), lower.slice(met));
         let last = [upper.last(), lower.last()].into_iter().flatten().map(end);
         let next = next.min().or(last.max())?;
         Some(Step { level, upper, lower, next })
@@ -180,10 +181,8 @@ impl Sweep {
             let moves = upper.iter().map(|table| Move { part: part(table), from, to: Some(to) });
             return Choice { plan: Plan::Relink(moves.collect()), state: state.encode() };
         }
-        let input = |place, tables: &[SegmentView]| Input {
-            place,
-            parts: tables.iter().map(part).collect(),
-        };
+        let input =
+            |place, tables: Segments<'_>| Input { place, parts: tables.iter().map(part).collect() };
         let mut inputs = vec![input(from, upper)];
         if !lower.is_empty() {
             inputs.push(input(to, lower));

@@ -17,7 +17,7 @@ use terrace_env::ByteCount;
 use crate::compaction::{Choice, Compaction, Pressure, Urgency};
 use crate::leveled::LEVEL_STREAM_FIRST;
 use crate::plan::{Cut, Input, Merge, Move, Part, Place, Plan, Route};
-use crate::tree::{RunId, RunView, SegmentView, Span, TreeView};
+use crate::tree::{RunId, RunView, SegmentView, Segments, Span, TreeView};
 
 /// The figures of tiered compaction.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -109,7 +109,7 @@ impl Tiered {
         let spans = sources.iter().filter_map(|(_, run)| run.span());
         let hull = spans.reduce(|hull, span| hull.hull(&span))?;
         let target = tree.runs(level).iter().find(|other| other.id == run);
-        let met = target.map_or(&[][..], |target| target.overlapping(&hull));
+        let met = target.map_or_else(Segments::default, |target| target.overlapping(&hull));
         let segments = || sources.iter().flat_map(|(_, run)| &run.segments);
         if met.is_empty() && are_apart(segments()) && !segments().any(mostly_deletes) {
             let moves = sources.iter().flat_map(|(level, run)| {
@@ -118,12 +118,14 @@ impl Tiered {
             });
             return Some(Choice { plan: Plan::Relink(moves.collect()), state: Vec::new() });
         }
-        let input = |level: usize, run: RunId, segments: &[SegmentView]| Input {
+        let input = |level: usize, run: RunId, segments: Segments<'_>| Input {
             place: Place { level: level as u8, run },
             parts: segments.iter().map(part).collect(),
         };
-        let mut inputs: Vec<Input> =
-            sources.iter().map(|(level, run)| input(*level, run.id, &run.segments)).collect();
+        let of_sources = sources.iter();
+        let of_sources =
+            of_sources.map(|(level, run)| input(*level, run.id, run.segments.as_slice()));
+        let mut inputs: Vec<Input> = of_sources.collect();
         if !met.is_empty() {
             inputs.push(input(level, run, met));
         }

@@ -9,6 +9,8 @@ use std::sync::Arc;
 
 use terrace_env::{ByteCount, FileId};
 
+use crate::chunked::{Chunked, ChunkedSlice};
+
 /// How many levels a tree can have.
 pub const LEVELS_MAX: usize = 64;
 
@@ -47,6 +49,12 @@ impl Span {
     #[must_use]
     pub fn overlaps(&self, other: &Self) -> bool {
         self.start < other.end && other.start < self.end
+    }
+
+    /// Whether it overlaps one of these, which are apart and in key order.
+    pub(crate) fn meets(&self, spans: &[Self]) -> bool {
+        let first = spans.partition_point(|other| other.end <= self.start);
+        spans.get(first).is_some_and(|other| other.start < self.end)
     }
 
     /// The smallest range that holds both.
@@ -99,22 +107,25 @@ pub struct SegmentView {
     pub tombstones: u64,
 }
 
+/// Segments of a run, side by side.
+pub type Segments<'a> = ChunkedSlice<'a, SegmentView>;
+
 /// A sorted run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RunView {
     /// Its age rank within the level.
     pub id: RunId,
-    /// In key order, without overlap; never empty.
-    pub segments: Vec<SegmentView>,
+    /// In key order, without overlap; never empty. Shared with the views of other moments.
+    pub segments: Chunked<SegmentView>,
 }
 
 impl RunView {
     /// The segments that overlap a range.
     #[must_use]
-    pub fn overlapping(&self, span: &Span) -> &[SegmentView] {
+    pub fn overlapping(&self, span: &Span) -> Segments<'_> {
         let first = self.segments.partition_point(|segment| segment.span.end <= span.start);
-        let rest = &self.segments[first..];
-        &rest[..rest.partition_point(|segment| segment.span.start < span.end)]
+        let behind = self.segments.partition_point(|segment| segment.span.start < span.end);
+        self.segments.slice(first..behind.max(first))
     }
 
     /// From the first segment's start to the last one's end; `None` if there is no segment.
@@ -199,7 +210,8 @@ mod tests {
             entries: 1,
             tombstones: 0,
         };
-        let run = RunView { id: RunId(1), segments: vec![segment("b", "d"), segment("f", "h")] };
+        let segments = [segment("b", "d"), segment("f", "h")].into_iter().collect();
+        let run = RunView { id: RunId(1), segments };
         for (start, end, count) in
             [("a", "b", 0), ("a", "c", 1), ("d", "f", 0), ("c", "g", 2), ("h", "z", 0)]
         {

@@ -60,11 +60,14 @@ pub struct Options {
     /// merge on a disk, as far as memory allows it; smaller: less memory for each input, and others
     /// wait less for the head. Default: 2 MiB.
     pub io_size: ByteCount,
-    /// How many slices of a merge are carried out at once, each by a thread; 0 for as many as there
-    /// are processors, at most 4. More: a fast medium is kept busy, and compression is shared out.
-    /// One, for disks: the head goes back and forth between the inputs of one slice and not of
-    /// several, and less memory and free space are taken at once; a random load on a modelled disk
-    /// is then half as fast again, or more. Default: 0.
+    /// How many slices of a merge are carried out at once, each by a thread, at most 4; 0 leaves it
+    /// to the device: one where it is a disk
+    /// ([`Geometry::rotational`](terrace_zone::Geometry::rotational)), elsewhere as many as there
+    /// are processors. More: a fast medium is kept busy, and compression is shared out. One: the
+    /// head goes back and forth between the inputs of one slice and not of several, which makes a
+    /// random load on a modelled disk half as fast again, or more; and less memory and free space
+    /// are taken at once. [`Stats::workers`](crate::Stats::workers) says how many there are. For
+    /// those whose disk does not say that it is one - a directory never does. Default: 0.
     pub workers: usize,
     /// How much of what is written to tables the file system keeps in memory, besides `memory`:
     /// compactions then read from there what was flushed or compacted a while ago. It pays where

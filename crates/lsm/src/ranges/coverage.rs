@@ -12,7 +12,7 @@ use terrace_policy::Key;
 use super::{Skyline, Stretch};
 use crate::Error;
 use crate::memtable::Memtable;
-use crate::version::Run;
+use crate::run::Run;
 
 /// Where range tombstones are.
 #[derive(Debug)]

@@ -35,13 +35,13 @@ impl JobRanges {
     pub(crate) fn new(
         tombstones: &[RangeTombstone],
         snapshots: &[SeqNo],
-        below: Option<Vec<Span>>,
+        below: impl FnOnce() -> Option<Vec<Span>>,
     ) -> Self {
         if tombstones.is_empty() {
             return Self::default();
         }
         let covers = Fragments::of(tombstones, snapshots).into_vec();
-        let kept = match below {
+        let kept = match below() {
             Some(below) => what_is_needed(&covers, snapshots, &unite(below)),
             None => covers.clone(),
         };
@@ -225,7 +225,7 @@ mod tests {
     /// A job that takes `inputs` and leaves them in tables that end at these keys.
     fn job(inputs: &Written, below: &Written, snapshots: &[SeqNo], ends: &[u8]) -> Written {
         let spans: Vec<Span> = below.span().into_iter().collect();
-        let mut ranges = JobRanges::new(&inputs.tombstones, snapshots, Some(spans.clone()));
+        let mut ranges = JobRanges::new(&inputs.tombstones, snapshots, || Some(spans.clone()));
         let mut retention = Retention::new(snapshots.to_vec());
         let mut left = Written::default();
         for (key, trailer) in &inputs.entries {
@@ -289,11 +289,11 @@ mod tests {
             let inputs = Written::by_chance(&mut random, 1);
             let snapshots: Vec<SeqNo> =
                 (0..30).filter(|_| random.random_bool(0.05)).map(SeqNo).collect();
-            let mut ranges = JobRanges::new(&inputs.tombstones, &snapshots, None);
+            let mut ranges = JobRanges::new(&inputs.tombstones, &snapshots, || None);
             for key in 0..KEYS {
                 let Some((cover, until)) = ranges.hides_from_all(&[key]) else { continue };
                 for key in key..until[0] {
-                    let mut again = JobRanges::new(&inputs.tombstones, &snapshots, None);
+                    let mut again = JobRanges::new(&inputs.tombstones, &snapshots, || None);
                     let hidden = (0..cover.0).all(|older| again.hides(&[key], SeqNo(older)));
                     assert!(hidden, "seed {seed}: {key} below {cover}");
                 }
@@ -304,7 +304,7 @@ mod tests {
     #[test]
     fn pieces_of_one_tombstone_are_counted_into_every_table_that_takes_one() {
         let whole = RangeTombstone { span: Span::new([2], [9]), sequence: SeqNo(5) };
-        let mut ranges = JobRanges::new(&[whole], &[], None);
+        let mut ranges = JobRanges::new(&[whole], &[], || None);
         assert_eq!((ranges.pending_bytes(), ranges.next_start()), (0, Some(&Key::from([2]))));
         assert!(!ranges.begin_before(&[2]) && ranges.begin_before(&[3]));
         ranges.count_next();

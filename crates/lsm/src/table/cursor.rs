@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use terrace_policy::Key;
+use terrace_policy::{Key, Span};
 
 use super::block::Block;
 use super::block_cursor::BlockCursor;
@@ -26,6 +26,8 @@ pub(crate) struct TableCursor {
     start: Option<Key>,
     /// Where that block begins, once somebody has come near it.
     floor: Option<u64>,
+    /// What lies behind this key's block is not read ahead.
+    end: Option<Key>,
 }
 
 impl TableCursor {
@@ -33,14 +35,19 @@ impl TableCursor {
     pub(crate) fn new(table: Arc<Table>, walk: Walk) -> Self {
         let ahead = ReadAhead::new(&table, walk, Area::Data);
         let index = IndexCursor::new(table, walk);
-        let (start, floor) = (None, None);
-        Self { walk, index, data: None, valid: false, ahead, start, floor }
+        let (start, floor, end) = (None, None, None);
+        Self { walk, index, data: None, valid: false, ahead, start, floor, end }
     }
 
-    /// From now on stays within what may hold keys from `start` on.
-    pub(crate) fn stay_behind(&mut self, start: &Key) {
-        if start[..] > self.index.table().properties().smallest[..] {
-            self.start = Some(Arc::clone(start));
+    /// From now on stays within what may hold keys of `span`: goes no further back, and reads no
+    /// further ahead.
+    pub(crate) fn stay_within(&mut self, span: &Span) {
+        let properties = self.index.table().properties();
+        if span.start[..] > properties.smallest[..] {
+            self.start = Some(Arc::clone(&span.start));
+        }
+        if span.end[..] <= properties.largest[..] {
+            self.end = Some(Arc::clone(&span.end));
         }
     }
 
@@ -199,7 +206,11 @@ impl TableCursor {
             self.ahead.passed(handle);
             return Ok(block);
         }
-        let stored = self.ahead.fill(table, handle)?;
+        let most = match &self.end {
+            Some(end) => self.index.end_of(end)?,
+            None => table.data_end(),
+        };
+        let stored = self.ahead.fill(table, handle, most)?;
         let block = table.block(handle, &stored)?;
         // Where a scan begins others may begin, too; what it only comes by is not kept.
         if self.walk == Walk::Scan && self.ahead.is_single() {

@@ -8,6 +8,7 @@ use super::read_ahead::{Area, ReadAhead};
 use super::reader::Table;
 use super::walk::Walk;
 use crate::Error;
+use crate::key::{self, Trailer};
 use crate::resident::Part;
 
 /// Stands on the entry of a data block, or nowhere.
@@ -85,6 +86,19 @@ impl IndexCursor {
         self.index.as_ref().map(handle).transpose()
     }
 
+    /// Where the data blocks end that may hold keys before `end`, a full key; as far as the
+    /// partition tells on whose entry it stands.
+    pub(super) fn end_of(&self, end: &[u8]) -> Result<u64, Error> {
+        let Some(index) = &self.index else { return Ok(self.table.data_end()) };
+        let at = index.seek(&key::internal_key(end, Trailer::NEWEST));
+        if at == index.len() {
+            return Ok(self.table.data_end());
+        }
+        // What lies before a separator may lie before the key, too.
+        let handle = self.table.handle(index, at)?;
+        Ok(handle.offset + u64::from(handle.size))
+    }
+
     /// Stands on a partition's last entry.
     fn load_from_end(&mut self, partition: usize) -> Result<(), Error> {
         self.load(partition)?;
@@ -108,14 +122,14 @@ impl IndexCursor {
 
     fn read(&mut self, partition: usize) -> Result<Arc<Part<Index>>, Error> {
         if self.walk == Walk::Scan {
-            return self.table.index(partition, self.walk);
+            return self.table.index(partition, self.walk.cause());
         }
         let handle = self.table.index_handle(partition);
         let stored = match self.ahead.get(handle) {
             Some(stored) => stored,
             None => match self.table.index_in_memory(partition) {
                 Some(index) => return Ok(index),
-                None => self.ahead.fill(&self.table, handle)?,
+                None => self.ahead.fill(&self.table, handle, self.table.indexes_end())?,
             },
         };
         self.table.index_of(partition, &stored)

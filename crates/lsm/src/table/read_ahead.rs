@@ -77,8 +77,14 @@ impl ReadAhead {
         self.size == 0
     }
 
-    /// Reads the block, and what lies behind it in the walk's direction.
-    pub(super) fn fill(&mut self, table: &Table, handle: Handle) -> Result<Bytes, Error> {
+    /// Reads the block, and what lies behind it in the walk's direction, up to `most`: the end of
+    /// what the walk may come to.
+    pub(super) fn fill(
+        &mut self,
+        table: &Table,
+        handle: Handle,
+        most: u64,
+    ) -> Result<Bytes, Error> {
         let handle_end = handle.offset + u64::from(handle.size);
         // A stretch may end within a block: what there is of it is kept. Backward it is read again.
         let last = self.offset..=self.end;
@@ -92,10 +98,6 @@ impl ReadAhead {
         let mut buffer = std::mem::take(&mut self.bytes).try_into_mut().unwrap_or_default();
         self.lease.resize(0);
         self.choose_size(table, goes_on || goes_back);
-        let area_end = match self.area {
-            Area::Data => table.data_end(),
-            Area::Index => table.indexes_end(),
-        };
         let mut size = self.size as u64;
         let (offset, end, buffer) = loop {
             let (offset, end) = if goes_back {
@@ -104,7 +106,7 @@ impl ReadAhead {
                 (handle.offset, handle_end)
             } else {
                 let end = aligned(handle.offset + size, handle_end);
-                (handle.offset, handle_end.max(area_end.min(end)))
+                (handle.offset, handle_end.max(most.min(end)))
             };
             let buffer = std::mem::take(&mut buffer);
             match self.read(table, buffer, &known, offset..end) {

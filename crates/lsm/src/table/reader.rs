@@ -23,15 +23,15 @@ use super::frame::{Handle, TableName};
 use super::index::Index;
 use super::partition::PartitionHandles;
 use super::range_block;
-use super::walk::Walk;
 use crate::Error;
 use crate::key::{self, Kind};
 use crate::memory::Memory;
 use crate::memtable::Found;
 use crate::resident::{Owner, Part, Slot};
 
-/// What is read of a file's end at once: footer and properties, unless keys are very long. Stores
-/// read whole blocks, so more would often be two of them.
+/// What is read of a file's end at once for a client: footer and properties, unless keys are very
+/// long. Stores read whole blocks, so more would often be two of them. A job reads the index next,
+/// which lies before them.
 const TAIL_BYTES: u64 = 1 << 10;
 use crate::ranges::Fragments;
 
@@ -87,12 +87,20 @@ impl Table {
             let expected = format!("at least {FOOTER_BYTES} bytes");
             return Err(Error::corruption(format!("table {id}"), 0, expected, length));
         }
-        let (tail_start, tail) = read_tail(&*file, length, cause)?;
+        let tail_bytes = match cause {
+            Cause::Read => TAIL_BYTES,
+            _ => TAIL_BYTES.max(memory.job_index_ahead() as u64),
+        };
+        let (tail_start, tail) = read_tail(&*file, length, tail_bytes, cause)?;
         let footer = Footer::decode(id, length, &tail[tail.len() - FOOTER_BYTES..])?;
         let name = TableName { file: id, tag: footer.tag };
+        let in_tail = |handle: Handle| {
+            let at = handle.offset.checked_sub(tail_start)? as usize;
+            Some(tail.slice(at..at + handle.size as usize))
+        };
         let part = |part: &str, handle: Handle| {
-            let stored = match handle.offset.checked_sub(tail_start) {
-                Some(at) => tail.slice(at as usize..at as usize + handle.size as usize),
+            let stored = match in_tail(handle) {
+                Some(stored) => stored,
                 None => read(&*file, handle.offset, handle.size as usize, cause)?,
             };
             name.open(part, handle.offset, &stored)
@@ -148,7 +156,8 @@ impl Table {
             + properties.largest.len();
         let lease = memory.parts.lease(bytes);
         let memory = Arc::clone(memory);
-        Ok(Arc::new_cyclic(|this| Self {
+        let only_index = if top.is_none() { in_tail(footer.index) } else { None };
+        let table = Arc::new_cyclic(|this| Self {
             this: this.clone(),
             file,
             name,
@@ -160,7 +169,12 @@ impl Table {
             indexes_end,
             memory,
             _lease: lease,
-        }))
+        });
+        if let Some(stored) = only_index {
+            let index = table.index_of(0, &stored)?;
+            table.keep(&table.partitions[0].index, index, 0);
+        }
+        Ok(table)
     }
 
     pub(crate) fn name(&self) -> TableName {
@@ -198,7 +212,7 @@ impl Table {
         let index: &Index = match &glance {
             Some(index) => index,
             None => {
-                loaded = self.index(partition, Walk::Scan)?;
+                loaded = self.index(partition, Cause::Read)?;
                 &loaded
             }
         };
@@ -271,19 +285,18 @@ impl Table {
         Ok(())
     }
 
-    /// The index of a partition. What a client needs is kept, what a job needs is not: it comes by
-    /// once.
-    pub(super) fn index(&self, partition: usize, walk: Walk) -> Result<Arc<Part<Index>>, Error> {
+    /// The index of a partition, which is kept. A job that asks for it will ask again: where a
+    /// merge is cut, what a part of a table comes to, when it is read and when it is given back.
+    /// What only comes by an index keeps none.
+    pub(super) fn index(&self, partition: usize, cause: Cause) -> Result<Arc<Part<Index>>, Error> {
         let slot = &self.partitions[partition].index;
         if let Some(index) = slot.get() {
             return Ok(index);
         }
         let handle = self.index_handle(partition);
-        let stored = self.read(handle.offset, handle.size as usize, walk.cause())?;
+        let stored = self.read(handle.offset, handle.size as usize, cause)?;
         let index = self.index_of(partition, &stored)?;
-        if walk == Walk::Scan {
-            self.keep(slot, Arc::clone(&index), 2 * partition);
-        }
+        self.keep(slot, Arc::clone(&index), 2 * partition);
         Ok(index)
     }
 
@@ -392,7 +405,7 @@ impl Table {
         let (mut stretches, mut bytes) = (Vec::new(), 0);
         let target = key::internal_key(&span.start, key::Trailer::NEWEST);
         'partitions: for partition in self.partition_of(&target)..self.partitions.len() {
-            let index = self.index(partition, Walk::Job(Cause::Compaction))?;
+            let index = self.index(partition, Cause::Compaction)?;
             for at in index.seek(&target)..index.len() {
                 bytes += u64::from(self.handle(&index, at)?.size);
                 let (full_key, _) = key::split(index.key(at));
@@ -422,7 +435,7 @@ impl Table {
     pub(crate) fn offset_of(&self, start: &[u8]) -> Result<u64, Error> {
         let target = key::internal_key(start, key::Trailer::NEWEST);
         for partition in self.partition_of(&target)..self.partitions.len() {
-            let index = self.index(partition, Walk::Job(Cause::Compaction))?;
+            let index = self.index(partition, Cause::Compaction)?;
             let at = index.seek(&target);
             if at < index.len() {
                 return Ok(self.handle(&index, at)?.offset);
@@ -469,17 +482,23 @@ fn partitions(name: TableName, top: &Index) -> Result<Box<[Partition]>, Error> {
     (0..top.len()).map(partition).collect()
 }
 
-/// The file's last bytes and where they begin: at the footer, where what lies before it has been
-/// given back.
-fn read_tail(file: &dyn FileReader, length: u64, cause: Cause) -> Result<(u64, Bytes), Error> {
-    let start = length.saturating_sub(TAIL_BYTES);
-    match read(file, start, (length - start) as usize, cause) {
-        Err(Error::Store(StoreError::OutOfRange { .. })) => {
-            let start = length - FOOTER_BYTES as u64;
-            Ok((start, read(file, start, FOOTER_BYTES, cause)?))
+/// The file's last bytes and where they begin: fewer of them, down to the footer, where what lies
+/// before has been given back.
+fn read_tail(
+    file: &dyn FileReader,
+    length: u64,
+    bytes: u64,
+    cause: Cause,
+) -> Result<(u64, Bytes), Error> {
+    for bytes in [bytes, TAIL_BYTES] {
+        let start = length.saturating_sub(bytes);
+        match read(file, start, (length - start) as usize, cause) {
+            Err(Error::Store(StoreError::OutOfRange { .. })) => {}
+            other => return Ok((start, other?)),
         }
-        other => Ok((start, other?)),
     }
+    let start = length - FOOTER_BYTES as u64;
+    Ok((start, read(file, start, FOOTER_BYTES, cause)?))
 }
 
 /// Stored bytes of a file, as they are.

@@ -100,13 +100,9 @@ impl<'a> Cascade<'a> {
             }
         }
         self.routed.sort_by(|a, b| a.0.start.cmp(&b.0.start));
-        let met = |span: &Span| {
-            let first = pieces.partition_point(|piece| piece.end <= span.start);
-            pieces.get(first).is_some_and(|piece| piece.start < span.end)
-        };
-        let tables = window.tables.iter().filter(|table| met(&table.span));
+        let tables = window.tables.iter().filter(|table| table.span.meets(&pieces));
         let parts = tables.flat_map(|table| self.unrouted(table).into_iter());
-        let parts: Vec<SegmentView> = parts.filter(|part| met(&part.span)).collect();
+        let parts: Vec<SegmentView> = parts.filter(|part| part.span.meets(&pieces)).collect();
         pieces.extend(parts.iter().map(|part| part.span.clone()));
         self.level += 1;
         let run = oldest(self.tree, self.level);

@@ -14,7 +14,7 @@
 use terrace_env::ByteCount;
 
 use super::window::Window;
-use crate::tree::{Key, RunView, SegmentView, Span};
+use crate::tree::{Key, RunView, SegmentView, Segments, Span};
 
 /// What becomes of a range of keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,12 +44,12 @@ pub(super) fn divide(
     window: &Window<'_>,
     rule: &Rule<'_>,
 ) -> Vec<(Span, Fate)> {
-    let segments: &[SegmentView] = next.map_or(&[], |run| &run.segments);
+    let segments: Segments<'_> = next.map_or_else(Segments::default, |run| run.segments.as_slice());
     let first = segments.partition_point(|segment| segment.span.end <= piece.start);
     let (mut fates, mut at) = (Vec::new(), piece.start.clone());
     // The table before, and whether it is of the window.
     let mut before = first.checked_sub(1).map(|at| is_of(window, &segments[at]));
-    for segment in &segments[first..] {
+    for segment in segments.slice(first..segments.len()) {
         if segment.span.start >= piece.end {
             break;
         }

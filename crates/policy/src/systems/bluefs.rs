@@ -44,7 +44,9 @@
 //! hold the superblock and are otherwise unused.
 //!
 //! What its layout costs: the rest of the last zone of each table. A merge ends with a table that
-//! is half full on average, of about eleven.
+//! is half full on average, of about eleven. Small tables that share a zone are whole in it as
+//! well, and leave less than one of them takes: of memtables that are a quarter of a zone and a
+//! little, only three fit.
 
 use std::sync::Arc;
 

@@ -188,11 +188,10 @@ fn carry_out(tree: &mut TreeView, choice: Choice, next: &mut u64) {
         for run in runs {
             let holds = |s: &SegmentView| s.file == part.file && s.span.overlaps(&part.span);
             if let Some(at) = run.segments.iter().position(holds) {
-                let whole = run.segments.remove(at);
+                let whole = run.segments[at].clone();
                 let rest = whole.span.without(&part.span).into_iter();
                 let rest = rest.map(|span| SegmentView { span, ..whole.clone() });
-                run.segments.extend(rest.collect::<Vec<_>>());
-                run.segments.sort_by(|a, b| a.span.start.cmp(&b.span.start));
+                run.segments.splice(at..at + 1, rest.collect());
                 return SegmentView { span: part.span.clone(), ..whole };
             }
         }
@@ -233,13 +232,14 @@ fn carry_out(tree: &mut TreeView, choice: Choice, next: &mut u64) {
         tree.levels.resize(tree.levels.len().max(level + 1), Default::default());
         let runs = &mut tree.levels[level].runs;
         if !runs.iter().any(|run| run.id == to.run) {
-            runs.push(RunView { id: to.run, segments: Vec::new() });
+            runs.push(RunView { id: to.run, ..RunView::default() });
             runs.sort_by_key(|run| std::cmp::Reverse(run.id));
         }
         let run = runs.iter_mut().find(|run| run.id == to.run).unwrap();
-        run.segments.push(segment);
-        run.segments.sort_by(|a, b| a.span.start.cmp(&b.span.start));
-        assert!(run.segments.windows(2).all(|w| w[0].span.end <= w[1].span.start), "{run:?}");
+        let at = run.segments.partition_point(|other| other.span.start < segment.span.start);
+        run.segments.splice(at..at, vec![segment]);
+        let (segments, behind) = (run.segments.iter(), run.segments.iter().skip(1));
+        assert!(segments.zip(behind).all(|(a, b)| a.span.end <= b.span.start), "{run:?}");
     }
     tree.levels.iter_mut().for_each(|level| level.runs.retain(|run| !run.segments.is_empty()));
 }

@@ -5,6 +5,7 @@ mod gear;
 mod gear_loads;
 mod golden;
 mod legality;
+mod lifetime_loads;
 mod placement;
 mod reclaim;
 mod replay;

@@ -154,7 +154,7 @@ fn a_target_whose_power_fails_is_a_store_or_nothing() {
             let moments: Arc<Mutex<Vec<Snapshot>>> = Arc::default();
             let (into, chance) = (Arc::clone(&moments), Mutex::new(Random::seeded(seed)));
             target.set_observer(Some(Arc::new(move |event: &Event<'_>| {
-                if chance.lock().random_range(0..2) == 0 {
+                if chance.lock().random_range(0..4) > 0 {
                     into.lock().push(event.snapshot().unwrap());
                 }
             })));

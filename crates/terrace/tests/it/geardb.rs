@@ -75,13 +75,3 @@ fn windows_go_on_where_they_were_when_the_store_was_closed() {
         db.verify().unwrap();
     });
 }
-
-#[test]
-fn a_sequential_load_is_relinked_and_not_rewritten() {
-    runner::simulate(1, || {
-        let (_, db) = created(System::of(Row::Geardb));
-        let (written, moved) = puts(&db, 0..60_000, &mut Random::seeded(1));
-        // The log beside it makes it 2.1.
-        assert!(written + moved <= 1.1, "{written:.2} written and {moved:.2} moved for one");
-    });
-}

@@ -8,4 +8,5 @@ mod geardb;
 mod ingest;
 mod lifetime;
 mod puts;
+mod rows;
 mod systems;

@@ -120,14 +120,14 @@ impl Replay {
         let runs = &mut self.tree.levels[level].runs;
         let at = runs.iter().position(|run| run.id <= to.run).unwrap_or(runs.len());
         if runs.get(at).is_none_or(|run| run.id != to.run) {
-            runs.insert(at, RunView { id: to.run, segments: Vec::new() });
+            runs.insert(at, RunView { id: to.run, ..RunView::default() });
         }
         let segments = &mut runs[at].segments;
         let at = segments.partition_point(|other| other.span.start < segment.span.start);
         let apart = |other: &SegmentView| !other.span.overlaps(&segment.span);
-        let around = segments[at.saturating_sub(1)..].iter().take(2);
+        let around = segments.slice(at.saturating_sub(1)..segments.len()).iter().take(2);
         assert!(around.into_iter().all(apart), "{segment:?} overlaps others of {to}");
-        segments.insert(at, segment);
+        segments.splice(at..at, vec![segment]);
     }
 
     /// Takes a part out of the tree; what of its segment is left stays.
@@ -136,12 +136,12 @@ impl Replay {
         let run = runs.iter_mut().find(|run| run.id == from.run)?;
         let at = run.segments.partition_point(|s| s.span.end <= part.span.start);
         run.segments.get(at).filter(|s| s.file == part.file && s.span.overlaps(&part.span))?;
-        let whole = run.segments.remove(at);
-        for span in whole.span.without(&part.span).into_iter().rev() {
+        let whole = run.segments[at].clone();
+        let rest = whole.span.without(&part.span).into_iter().map(|span| {
             let keys = self.zones.keys(whole.file, &span.start, &span.end).len() as u64;
-            let rest = SegmentView { span, size: ByteCount(keys), entries: keys, ..whole.clone() };
-            run.segments.insert(at, rest);
-        }
+            SegmentView { span, size: ByteCount(keys), entries: keys, ..whole.clone() }
+        });
+        run.segments.splice(at..at + 1, rest.collect());
         let keys = self.zones.keys(part.file, &part.span.start, &part.span.end).len() as u64;
         let span = part.span.clone();
         let runs = &mut self.tree.levels[usize::from(from.level)].runs;
