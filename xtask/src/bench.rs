@@ -15,9 +15,11 @@ struct Bench {
     example: &'static str,
 }
 
-const BENCHES: [Bench; 1] = [
+const BENCHES: [Bench; 2] = [
     // Mount time and memory of 14 TB of 256 MiB zones, empty and with a million files.
     Bench { name: "mount", package: "terrace-fs", example: "mount" },
+    // How long each system takes to choose a compaction among ten thousands of tables.
+    Bench { name: "pick", package: "terrace-policy", example: "pick" },
 ];
 
 /// Which benchmark to run.

@@ -52,8 +52,9 @@ pub(crate) fn smoke(workspace: &Workspace) -> anyhow::Result<()> {
 }
 
 /// What is carried out in CI. The number of tables does not shrink with the scale, and the whole of
-/// GearDB's 80 GB in tables of 4 MiB is minutes of a processor at any; an eighth is seconds.
-const SMOKE: [&str; 4] = ["--scale", "1/64", "--share", "1/8"];
+/// GearDB's 80 GB in tables of 4 MiB is minutes of a processor at any; an eighth is seconds. Sweeps
+/// have many systems, which the tests of each try: here it is the first.
+const SMOKE: [&str; 5] = ["--scale", "1/64", "--share", "1/8", "--first"];
 
 /// What must be so whatever the figures are.
 fn check(line: &str) -> anyhow::Result<()> {
@@ -78,9 +79,16 @@ fn check(line: &str) -> anyhow::Result<()> {
             ensure!((0.0..=1.0).contains(&share), "{run}: {name}: expected a share, found {share}");
         }
         let total = number("/write_amplification/total")?;
-        ensure!(total >= 1.0, "{run}: write amplification: expected 1 or more, found {total}");
+        // A phase that mostly reads may leave the little that it writes to the next.
+        let loads = outcome["phase"].as_str().is_some_and(|phase| phase.starts_with("fill"));
+        let least = if loads { 1.0 } else { 0.0 };
+        ensure!(
+            total >= least,
+            "{run}: write amplification: expected {least} or more, found {total}"
+        );
+        let least = usize::from(loads);
         let samples = outcome["samples"].as_array().map_or(0, Vec::len);
-        ensure!(samples > 1, "{run}: expected samples, found {samples}");
+        ensure!(samples > least, "{run}: expected samples, found {samples}");
     }
     Ok(())
 }
@@ -91,7 +99,8 @@ mod tests {
 
     #[test]
     fn figures_that_cannot_be_fail_the_smoke_test() {
-        let good = r#"{"outcomes": [{"experiment": "e", "system": "s", "seconds": 3.0,
+        let good = r#"{"outcomes": [{"experiment": "e", "system": "s", "phase": "fillseq",
+            "seconds": 3.0,
             "seconds_by_cause": {"log": 1.0, "idle": 2.0},
             "space_efficiency": {"valid_end": 0.5, "valid_average": 0.5, "live_end": 0.5,
                 "live_average": 0.5, "live_worst": 0.5},

@@ -42,7 +42,7 @@ pub(crate) struct Create {
         value_name = "NAME",
         conflicts_with_all = [
             "zone_size", "zone_capacity", "conventional", "max_open", "max_active", "max_append",
-            "logical_block", "physical_block",
+            "logical_block", "physical_block", "rotational",
         ]
     )]
     drive: Option<String>,
@@ -84,6 +84,9 @@ pub(crate) struct Shape {
     /// The unit of writes: from the logical block to 4096
     #[arg(long, value_name = "SIZE", default_value = "4096")]
     physical_block: ByteCount,
+    /// The drive is a disk with a head, for which stores merge with one worker
+    #[arg(long)]
+    rotational: bool,
 }
 
 impl Shape {
@@ -131,6 +134,7 @@ impl Shape {
             max_open: self.max_open,
             max_active: self.max_active,
             max_append: append.map(|blocks| narrow("append", blocks)).transpose()?,
+            rotational: self.rotational,
         };
         geometry.validate().map_err(|error| Failure::new(Kind::Usage, error.to_string()))?;
         Ok(geometry)
@@ -263,7 +267,9 @@ impl Reported {
         let (open, active) = (limit(geometry.max_open), limit(geometry.max_active));
         let (logical, physical) = (geometry.logical_block, geometry.physical_block);
         writeln!(out, "blocks of {logical} bytes, written by {physical}")?;
-        writeln!(out, "at most open: {open}, at most active: {active}\n")?;
+        writeln!(out, "at most open: {open}, at most active: {active}")?;
+        let medium = if geometry.rotational { "a disk" } else { "not a disk, or not known" };
+        writeln!(out, "medium: {medium}\n")?;
         let mut table = Table::new();
         table.load_preset(presets::NOTHING);
         table.set_header(["zones", "type", "state", "written", "capacity"]);

@@ -31,6 +31,18 @@ fn a_report_in_text_joins_zones_that_are_alike() {
 }
 
 #[test]
+fn a_drive_is_a_disk_if_it_is_made_one() {
+    let place = Place::new();
+    for (name, flag, medium) in
+        [("disk.img", Some("--rotational"), "medium: a disk"), ("other.img", None, "not known")]
+    {
+        place.ok(&["device", "create", name].into_iter().chain(flag).collect::<Vec<_>>());
+        let report = place.ok(&["device", "report", name]);
+        assert!(report.contains(medium), "{report}");
+    }
+}
+
+#[test]
 fn a_drive_is_not_made_over_a_file() {
     let place = Place::new();
     place.ok(&["device", "create", "drive.img"]);

@@ -109,7 +109,7 @@ fn a_damaged_result_is_reported_and_run_again() {
     let place = place();
     let words = [&RUN[..], &["--system", "bluefs", "--results", "kept"]].concat();
     let first = without_cost(place.json(&words));
-    let kept = place.path().join("kept/tiny");
+    let kept = place.path().join("kept/seagate-st13125nm007");
     let files: Vec<_> =
         std::fs::read_dir(&kept).unwrap().map(|file| file.unwrap().path()).collect();
     assert_eq!(files.len(), 1, "{files:?}");

@@ -14,6 +14,12 @@ fn an_image_takes_the_shape_of_a_drive_and_becomes_a_store() {
     assert_eq!(place.ok(&["get", "drive.img", "key"]).trim(), "value");
     let whole = place.json(&["device", "create", "zns.img", "--drive", "wd-zn540"]);
     assert_eq!(whole["zone_count"], 904);
+    // A store on the disk merges with one worker, as it would on the real one.
+    let workers = |image: &str| place.json(&["stats", image])["workers"].as_u64();
+    let report = |image: &str| place.json(&["device", "report", image, "--count", "1"]);
+    assert_eq!(report("drive.img")["geometry"]["rotational"], true);
+    assert_eq!(report("zns.img")["geometry"]["rotational"], false);
+    assert_eq!(workers("drive.img"), Some(1));
 }
 
 #[test]

@@ -9,7 +9,7 @@ use terrace::{ByteCount, System};
 use terrace_zone::timing::{Drive, Scale};
 
 use super::claim::{Claim, Measure, Quantity};
-use super::{Experiment, PhaseDescription, Plot};
+use super::{Experiment, PhaseDescription, Plot, SETTING, figure_of, leading_number};
 use crate::run::{Figures, Sample};
 use crate::workload::{Chooser, KEY_SIZE_MIN, Sizes};
 
@@ -52,10 +52,15 @@ fn all(experiment: &Experiment) -> Check {
         let factor = variant.operations_factor.unwrap_or(1.0);
         let field = format!("variant[{index}].operations_factor");
         ensure(factor.is_finite() && factor > 0.0, &field, "more than 0", factor)?;
+        let Some(systems) = &variant.systems else { continue };
+        some(&format!("variant[{index}].systems"), "a system", systems.len())?;
+        for (at, system) in systems.iter().enumerate() {
+            one_of(&format!("variant[{index}].systems[{at}]"), system, &experiment.systems)?;
+        }
     }
     distinct("variant", ".name", variants.iter().map(|variant| variant.name.as_str()))?;
     for (index, it) in experiment.plots.iter().enumerate() {
-        plot(&format!("plot[{index}]"), it)?;
+        plot(&format!("plot[{index}]"), it, experiment)?;
     }
     let mut claims = experiment.claims.iter().enumerate();
     claims.try_for_each(|(index, it)| claim(&format!("claim[{index}]"), it, experiment))
@@ -99,7 +104,7 @@ fn phase(field: &str, phase: &PhaseDescription) -> Check {
     Ok(())
 }
 
-fn plot(field: &str, plot: &Plot) -> Check {
+fn plot(field: &str, plot: &Plot, experiment: &Experiment) -> Check {
     match plot {
         Plot::Timeline { series, .. } => {
             some(&format!("{field}.series"), "a series", series.len())?;
@@ -116,8 +121,33 @@ fn plot(field: &str, plot: &Plot) -> Check {
             figure(&format!("{field}.x"), x)?;
             figure(&format!("{field}.y"), y)
         }
+        Plot::Ratio { system, figure: name, by, published, published_at, .. } => {
+            one_of(&format!("{field}.system"), system, &experiment.systems)?;
+            figure(&format!("{field}.figure"), name)?;
+            let field_of = |name: &str| format!("{field}.{name}");
+            let marked = published.is_finite() && *published > 0.0;
+            ensure(marked, &field_of("published"), "more than 0", published)?;
+            let at = published_at.unwrap_or(0.0);
+            ensure(at.is_finite(), &field_of("published_at"), "a number", at)?;
+            constant(&field_of("by"), by, experiment)
+        }
         Plot::ZonesSorted { .. } | Plot::ZonesCumulative { .. } => Ok(()),
     }
+}
+
+/// The constant of a ratio is one in which something differs.
+fn constant(field: &str, by: &str, experiment: &Experiment) -> Check {
+    if by == SETTING {
+        let variants = experiment.variants.iter();
+        let wrong = variants.map(|it| &it.name).find(|name| leading_number(name).is_none());
+        let several = experiment.variants.len() > 1;
+        ensure(several, field, "several variants, or a figure of the systems", by)?;
+        let wrong = wrong.map_or("", |name| name);
+        return ensure(wrong.is_empty(), field, "variants whose names begin with numbers", wrong);
+    }
+    let known = experiment.systems.iter().filter(|system| figure_of(system, by).is_some());
+    let expected = format!("`{SETTING}`, or a figure of several of the systems, in numbers");
+    ensure(known.count() > 1, field, expected, format!("{by:?}"))
 }
 
 fn claim(field: &str, claim: &Claim, experiment: &Experiment) -> Check {
@@ -138,13 +168,18 @@ fn claim(field: &str, claim: &Claim, experiment: &Experiment) -> Check {
     choice(&field_of("phase"), phase.as_deref(), &phases, phases.len() == 1)?;
     let variants: Vec<&str> = experiment.variants.iter().map(|it| it.name.as_str()).collect();
     choice(&field_of("variant"), variant.as_deref(), &variants, variants.is_empty())?;
+    let meant = experiment.variants.iter().find(|it| Some(&it.name) == variant.as_ref());
+    one_of(&field_of("system"), system, experiment.systems_of(meant))?;
     match measure {
         Measure::Figure { figure: name, over } => {
             figure(&field_of("figure"), name)?;
             over.as_ref().map_or(Ok(()), |over| {
-                let variants = experiment.variants.iter().map(|variant| &variant.name);
-                let known: Vec<String> =
-                    experiment.systems.iter().chain(variants).cloned().collect();
+                let variants = experiment.variants.iter().map(|variant| variant.name.clone());
+                let both = experiment
+                    .runs()
+                    .filter_map(|(variant, system)| Some(format!("{system}, {}", variant?.name)));
+                let systems = experiment.systems.iter().cloned();
+                let known: Vec<String> = systems.chain(variants).chain(both).collect();
                 one_of(&field_of("over"), over, &known)
             })
         }
@@ -259,10 +294,22 @@ mod tests {
             ("\"runs\"", "\"runz\"", "plot[0].series[1]: ", "live_efficiency"),
             ("kind = \"timeline\"", "kind = \"time\"", "plot[0]", "zones-sorted"),
             ("x = \"seconds\"", "x = \"secs\"", "plot[1].x: ", "kv_per_second"),
+            ("over = \"progress\"", "over = \"keys\"", "plot[0]", "`time` or `progress`"),
+            ("system = \"bluefs\"\nfigure", "system = \"b\"\nfigure", "plot[2].system", "bluefs,"),
+            ("by = \"free_min\"", "by = \"tzone\"", "plot[2].by: ", "a figure of several"),
+            ("by = \"free_min\"", "by = \"setting\"", "plot[2].by: ", "several variants"),
+            ("published = 1.7", "published = 0.0", "plot[2].published: ", "more than 0"),
+            ("systems = [\"bluefs\"]", "systems = [\"b\"]", "variant[0].systems[0]: ", "bluefs, "),
             ("reaches = 0.7", "reached = 0.7", "claim[0].quantity", "`reaches`"),
             (", reaches = 0.7", "", "claim[0].quantity", "expected one of `figure`"),
             ("when = \"valid_share\"", "when = \"valid\"", "quantity.when: ", "valid_share"),
             ("phase = \"load\"", "phase = \"fill\"", "quantity.phase: ", "one of load, again"),
+            (
+                "{ system = \"bluefs\", phase",
+                "{ system = \"leveldb-greedy\", phase",
+                "system: ",
+                "one of bluefs, found",
+            ),
             (", phase = \"load\"", "", "quantity", "expected one of load, again, found none"),
             ("variant = \"small\"", "variant = \"big\"", "quantity.variant: ", "one of small"),
             ("published = 0.5", "published = 0", "claim[0].published: ", "more than 0"),

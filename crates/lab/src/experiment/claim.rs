@@ -34,11 +34,12 @@ pub struct Quantity {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Measure {
     /// `figure`, and `over`: a figure of the run, or its ratio to the same figure of another
-    /// system, or of the same system under another variant.
+    /// system, or of the same system under another variant, or of another under another.
     Figure {
         /// Its name in the JSON.
         figure: String,
-        /// The system, or the variant, whose figure it is divided by.
+        /// The system, or the variant, whose figure it is divided by; or both, as
+        /// `SYSTEM, VARIANT`.
         over: Option<String>,
     },
     /// `series` alone: what it shows at the end.

@@ -67,7 +67,7 @@ pub struct StoreDescription {
     pub filter_bits: Option<u8>,
     /// [`Options::memory`](terrace::Options::memory).
     pub memory: Option<Size>,
-    /// [`Options::workers`](terrace::Options::workers); what is not said is one on a disk.
+    /// [`Options::workers`](terrace::Options::workers).
     pub workers: Option<usize>,
     /// Whether every write waits for the medium.
     pub synced: Option<bool>,
@@ -161,13 +161,26 @@ impl Experiment {
             phase.operations as f64 * (phase.key_size.unwrap_or(KEY_SIZE) as f64 + value)
         };
         let once: f64 = self.phases.iter().map(of_phase).sum();
-        let factor = |variant: &Variant| variant.operations_factor.unwrap_or(1.0);
-        let settings = match self.variants.as_slice() {
-            [] => 1.0,
-            variants => variants.iter().map(factor).sum(),
+        let factor = |variant: Option<&Variant>| {
+            variant.and_then(|variant| variant.operations_factor).unwrap_or(1.0)
         };
-        let runs = settings * self.systems.len() as f64;
+        let runs: f64 = self.runs().map(|(variant, _)| factor(variant)).sum();
         ByteCount((once * runs) as u64 / scale.divisor())
+    }
+
+    /// Its runs: every variant with each system that is run under it.
+    pub fn runs(&self) -> impl Iterator<Item = (Option<&Variant>, &str)> {
+        let none = self.variants.is_empty().then_some(None);
+        let variants = self.variants.iter().map(Some).chain(none);
+        variants.flat_map(|variant| {
+            self.systems_of(variant).iter().map(move |system| (variant, system.as_str()))
+        })
+    }
+
+    /// The systems that are run under a variant.
+    #[must_use]
+    pub fn systems_of<'a>(&'a self, variant: Option<&'a Variant>) -> &'a [String] {
+        variant.and_then(|variant| variant.systems.as_ref()).unwrap_or(&self.systems)
     }
 }
 
@@ -181,6 +194,8 @@ fn yes() -> bool {
 pub struct Variant {
     /// What it is called.
     pub name: String,
+    /// Instead of the experiment's: those that are run in this setting.
+    pub systems: Option<Vec<String>>,
     /// Instead of the experiment's.
     pub space: Option<Size>,
     /// What is given here counts instead of the experiment's.

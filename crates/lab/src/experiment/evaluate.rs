@@ -20,7 +20,9 @@ impl Quantity {
                 let own = outcome.figures.value(figure)?;
                 let Some(over) = over else { return Some(own) };
                 let same = |outcome: &&Outcome| {
-                    outcome.system == self.system && outcome.variant.as_ref() == Some(over)
+                    let variant = outcome.variant.as_ref();
+                    outcome.system == self.system && variant == Some(over)
+                        || variant.is_some_and(|it| *over == format!("{}, {it}", outcome.system))
                 };
                 let other = self
                     .outcome(outcomes, over)
@@ -77,6 +79,7 @@ mod tests {
             ("system = \"a\", figure = \"kv_per_second\", over = \"b\"", Some(1.5)),
             ("system = \"a\", figure = \"kv_per_second\", over = \"lesser\"", Some(3.0)),
             ("system = \"b\", figure = \"kv_per_second\", over = \"lesser\"", None),
+            ("system = \"b\", figure = \"kv_per_second\", over = \"a, lesser\"", Some(2.0)),
             ("system = \"a\", figure = \"kv_per_second\", over = \"c\"", None),
             ("system = \"b\", figure = \"kv_per_second\", phase = \"other\"", None),
             ("system = \"b\", figure = \"kv_per_second\", variant = \"other\"", None),

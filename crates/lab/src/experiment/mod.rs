@@ -24,5 +24,6 @@ pub use claim::{Claim, Measure, Quantity};
 pub use description::{Experiment, LogPlace, PhaseDescription, StoreDescription, Variant};
 pub use library::names;
 pub use parse::ExperimentError;
-pub use plot::Plot;
+pub use plot::{Over, Plot, SETTING};
+pub(crate) use plot::{figure_of, leading_number};
 pub use position::Position;

@@ -13,6 +13,9 @@ pub enum Plot {
         title: String,
         /// The series.
         series: Vec<String>,
+        /// What is drawn to the right.
+        #[serde(default)]
+        over: Over,
     },
     /// The share of each occupied zone that is valid, at the end: sorted, as in GearDB's figure
     /// 4a.
@@ -42,6 +45,39 @@ pub enum Plot {
         /// The figures.
         figures: Vec<String>,
     },
+    /// A figure of one system, divided by the same of others, over a constant in which these
+    /// others differ and which a publication leaves open: what was published is marked.
+    Ratio {
+        /// What it shows.
+        title: String,
+        /// The system whose figure is divided.
+        system: String,
+        /// The figure.
+        figure: String,
+        /// The constant to the right: a figure of the systems that it is divided by, which they
+        /// have in their texts, `free_min` of `leveldb-greedy:free_min=20`; or [`SETTING`], which
+        /// is the number that a variant's name begins with.
+        by: String,
+        /// The ratio that was published.
+        published: f64,
+        /// The constant at which it was, where that is known.
+        published_at: Option<f64>,
+    },
+}
+
+/// What stands for the variants where a constant is named.
+pub const SETTING: &str = "setting";
+
+/// What a timeline is drawn over.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Over {
+    /// Device time.
+    #[default]
+    Time,
+    /// The share of the phase's operations that is done: systems are beside each other where they
+    /// have done the same, however long it took them.
+    Progress,
 }
 
 impl Plot {
@@ -53,7 +89,22 @@ impl Plot {
             | Self::ZonesSorted { title }
             | Self::ZonesCumulative { title }
             | Self::Points { title, .. }
-            | Self::Bars { title, .. } => title,
+            | Self::Bars { title, .. }
+            | Self::Ratio { title, .. } => title,
         }
     }
+}
+
+/// A figure of a system, where its text has it and it is a number: 20 is `free_min` of
+/// `leveldb-greedy:free_min=20`.
+pub(crate) fn figure_of(system: &str, name: &str) -> Option<f64> {
+    let (_, figures) = system.split_once(':')?;
+    let mut figures = figures.split(',').filter_map(|figure| figure.split_once('='));
+    let (_, value) = figures.find(|(known, _)| known.trim() == name)?;
+    value.trim().parse().ok()
+}
+
+/// The number that a variant's name begins with: 64 of `64 MiB`.
+pub(crate) fn leading_number(name: &str) -> Option<f64> {
+    name.split_whitespace().next()?.parse().ok()
 }

@@ -45,6 +45,11 @@ impl Axis {
         Self { from: from * whole.factor, to: to * whole.factor, ..whole }
     }
 
+    /// What is done of all there is to do.
+    pub(super) fn progress() -> Self {
+        Self { title: "operations done, %".to_owned(), from: 0.0, to: 100.0, factor: 100.0 }
+    }
+
     /// Time, in the unit that suits its length.
     pub(super) fn time(seconds: f64) -> Self {
         let to = if seconds > 0.0 { seconds } else { 1.0 };

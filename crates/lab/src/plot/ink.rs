@@ -27,6 +27,8 @@ pub(super) enum Ink {
     Fill(usize),
     /// What is laid over the areas of a series, so that they differ without colour.
     Hatch(usize),
+    /// What series are held against.
+    Rule,
 }
 
 /// Marks the numbers that stand for inks.
@@ -42,6 +44,7 @@ impl Ink {
             Self::Line(series) => (3, series),
             Self::Fill(series) => (4, series),
             Self::Hatch(series) => (5, series),
+            Self::Rule => (6, 0),
         };
         RGBColor(MARK, kind, (series % palette::SERIES) as u8)
     }
@@ -61,6 +64,7 @@ impl Ink {
             3 => Some(format!("line{series}")),
             4 => Some(format!("fill{series}")),
             5 => Some(format!("hatch{series}")),
+            6 => Some("rule".to_owned()),
             _ => None,
         }
     }
@@ -141,6 +145,7 @@ mod tests {
             (Ink::Line(1), "line1"),
             (Ink::Fill(7), "fill7"),
             (Ink::Hatch(palette::SERIES + 2), "hatch2"),
+            (Ink::Rule, "rule"),
         ];
         for (ink, class) in inks {
             let RGBColor(red, green, blue) = ink.colour();

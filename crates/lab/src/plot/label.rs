@@ -29,12 +29,15 @@ pub enum Unit {
 }
 
 /// Names whose words are not the name itself.
-const NAMED: [(&str, &str, Unit); 27] = [
+const NAMED: [(&str, &str, Unit); 30] = [
     ("cache_hit_share", "compaction reads found in the file cache", Unit::Share),
     // Families, as a whole.
     ("seconds_by_cause", "time that the drive works", Unit::Seconds),
     ("queued_by_cause", "time that requests queue", Unit::Seconds),
     ("service_by_cause", "time that requests are served", Unit::Seconds),
+    ("positioning_by_cause", "time that the drive seeks", Unit::Seconds),
+    ("reads_by_cause", "requests that read", Unit::Count),
+    ("writes_by_cause", "requests that write", Unit::Count),
     ("latency_seconds", "latency", Unit::Seconds),
     ("space_efficiency", "space efficiency", Unit::Share),
     ("kv_per_second", "operations", Unit::PerSecond),
@@ -61,11 +64,16 @@ const NAMED: [(&str, &str, Unit); 27] = [
 ];
 
 /// Families of names: what they begin with, and what they end with; `…` stands for the rest.
-const FAMILIES: [(&str, &str, &str, Unit); 6] = [
+const FAMILIES: [(&str, &str, &str, Unit); 11] = [
     ("write_amplification.", "", "write amplification, …", Unit::Factor),
     ("seconds_by_cause.", "", "drive at work for …", Unit::Seconds),
     ("queued_by_cause.", "", "requests queued for …", Unit::Seconds),
     ("service_by_cause.", "", "requests served for …", Unit::Seconds),
+    ("positioning_by_cause.", "", "drive seeking for …", Unit::Seconds),
+    ("reads_by_cause.", "", "requests that read for …", Unit::Count),
+    ("read_size_by_cause.", "", "bytes of a request that reads for …", Unit::Count),
+    ("writes_by_cause.", "", "requests that write for …", Unit::Count),
+    ("write_size_by_cause.", "", "bytes of a request that writes for …", Unit::Count),
     ("latency_seconds.", "", "latency, …", Unit::Seconds),
     ("", "_share", "time that … takes", Unit::Share),
 ];

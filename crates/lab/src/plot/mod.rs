@@ -7,6 +7,7 @@
 //! | part | what it is |
 //! |---|---|
 //! | [`draw`] | a [`Plot`](crate::experiment::Plot) as a drawing |
+//! | [`findings`] | what it comes to, where that is to be said in words |
 //! | [`Svg`] | a drawing, for a page or as a file |
 //! | [`style_sheet`], [`hatches`] | what a page with drawings in it needs once |
 //! | [`Label`], [`Unit`] | figures in words, and their values as people read them |
@@ -25,6 +26,7 @@ mod palette;
 mod panels;
 mod picture;
 mod points;
+mod ratio;
 mod svg;
 mod timeline;
 mod zones;
@@ -33,5 +35,5 @@ pub(crate) use arrangement::Arrangement;
 pub use error::PlotError;
 pub use label::{Label, Unit, number};
 pub use palette::{hatches, style_sheet};
-pub use picture::draw;
+pub use picture::{draw, findings};
 pub use svg::Svg;

@@ -96,7 +96,8 @@ pub fn style_sheet() -> String {
          @media screen and (prefers-color-scheme:dark){{:root{{{}}}}}\n\
          text{{font-family:system-ui,sans-serif}}\n\
          text.ink,rect.ink{{fill:var(--ink)}}text.muted{{fill:var(--muted)}}\n\
-         .grid{{stroke:var(--grid)}}.surface{{fill:var(--surface)}}\n",
+         .grid{{stroke:var(--grid)}}.rule{{stroke:var(--ink);stroke-dasharray:3 5}}\
+         .surface{{fill:var(--surface)}}\n",
         LIGHT.variables(),
         DARK.variables(),
     );

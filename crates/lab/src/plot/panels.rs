@@ -36,6 +36,23 @@ pub(super) struct Panel {
     pub(super) y: Axis,
     /// What is drawn.
     pub(super) lines: Vec<Line>,
+    /// What the lines are held against.
+    pub(super) rules: Vec<Rule>,
+}
+
+/// A straight line across a panel, with a text beside it.
+pub(super) struct Rule {
+    pub(super) at: Along,
+    pub(super) text: String,
+}
+
+/// Where a rule is, in what values are measured in.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Along {
+    /// Upright, at this place to the right.
+    X(f64),
+    /// Level, at this height.
+    Y(f64),
 }
 
 /// A line, in what its values are measured in; the axes scale it.
@@ -84,6 +101,12 @@ impl Panels {
 }
 
 impl Panel {
+    /// An empty one.
+    pub(super) fn new(x: Axis, y: Axis) -> Self {
+        let (legend, name) = (Legend::default(), String::new());
+        Self { legend, name, x, y, lines: Vec::new(), rules: Vec::new() }
+    }
+
     fn paint(&self, area: &Area<'_>, top: f64, height: f64, titled: bool) -> Result<(), Failed> {
         let heading = match (self.name.as_str(), self.y.title.as_str()) {
             ("", title) => title.to_owned(),
@@ -100,6 +123,9 @@ impl Panel {
             lettering::letter(area, "no data", (WIDTH / 2.0, top + height / 2.0), &style)?;
         }
         let mut taken = Vec::new();
+        for rule in &self.rules {
+            self.rule(area, &mut chart, rule, &mut taken)?;
+        }
         for line in &self.lines {
             self.line(&mut chart, line)?;
         }
@@ -162,6 +188,36 @@ impl Panel {
             chart.draw_series([PathElement::new(points, stroke)])?;
         }
         Ok(())
+    }
+
+    /// A rule, with its text where it begins: above a level one, and beside an upright one at its
+    /// foot, on the side where there is room.
+    fn rule(
+        &self,
+        area: &Area<'_>,
+        chart: &mut Chart<'_>,
+        rule: &Rule,
+        taken: &mut Vec<[f64; 4]>,
+    ) -> Result<(), Failed> {
+        let ends = match rule.at {
+            Along::X(x) => [(x * self.x.factor, self.y.from), (x * self.x.factor, self.y.to)],
+            Along::Y(y) => [(self.x.from, y * self.y.factor), (self.x.to, y * self.y.factor)],
+        };
+        let stroke = Ink::Rule.colour().stroke_width(fine(1.0) as u32);
+        chart.draw_series([PathElement::new(ends.to_vec(), stroke)])?;
+        let units = |(x, y): (i32, i32)| {
+            (f64::from(x) / f64::from(fine(1.0)), f64::from(y) / f64::from(fine(1.0)))
+        };
+        let from = units(chart.backend_coord(&ends[0]));
+        let width = lettering::width(&rule.text, SMALL);
+        let (left, middle) = match rule.at {
+            Along::Y(_) => (from.0 + 4.0, from.1 - 7.0),
+            Along::X(_) if from.0 + 4.0 + width <= WIDTH - RIGHT => (from.0 + 4.0, from.1 - 8.0),
+            Along::X(_) => (from.0 - 4.0 - width, from.1 - 8.0),
+        };
+        taken.push([left, middle - 6.0, left + width, middle + 6.0]);
+        let style = lettering::style(Ink::Text, SMALL, HPos::Left);
+        lettering::letter(area, &rule.text, (left, middle), &style)
     }
 
     /// Points, and what stands at them where there is room.

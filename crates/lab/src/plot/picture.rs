@@ -1,6 +1,7 @@
 //! Drawing a [`Plot`].
 
 use super::arrangement::Arrangement;
+use super::ratio::Ratio;
 use super::zones::Order;
 use super::{PlotError, Svg, bars, points, timeline, zones};
 use crate::experiment::{Experiment, Plot};
@@ -13,14 +14,24 @@ pub fn draw(plot: &Plot, experiment: &Experiment, outcomes: &[Outcome]) -> Resul
     let arrangement = Arrangement::of(experiment, outcomes);
     let title = plot.title();
     let drawn = match plot {
-        Plot::Timeline { series, .. } => timeline::paint(title, &arrangement, series),
+        Plot::Timeline { series, over, .. } => timeline::paint(title, &arrangement, series, *over),
         Plot::ZonesSorted { .. } => zones::paint(title, &arrangement, Order::Sorted),
         Plot::ZonesCumulative { .. } => zones::paint(title, &arrangement, Order::Cumulative),
         Plot::Points { x, y, .. } => points::paint(title, &arrangement, x, y),
         Plot::Bars { figures, .. } => bars::paint(title, &arrangement, figures),
+        Plot::Ratio { .. } => Ratio::of(plot, &arrangement).paint(title),
     };
     let problem = |error: super::svg::Failed| error.to_string();
     drawn.map_err(|error| PlotError::Drawing { title: title.to_owned(), problem: problem(error) })
+}
+
+/// What a picture comes to, in sentences to stand below it; none where it speaks for itself.
+#[must_use]
+pub fn findings(plot: &Plot, experiment: &Experiment, outcomes: &[Outcome]) -> Vec<String> {
+    match plot {
+        Plot::Ratio { .. } => Ratio::of(plot, &Arrangement::of(experiment, outcomes)).findings(),
+        _ => Vec::new(),
+    }
 }
 
 /// Whether there is everything that is asked for.
@@ -29,6 +40,7 @@ fn check(plot: &Plot, experiment: &Experiment) -> Result<(), PlotError> {
         Plot::Timeline { series, .. } => ("series", Sample::names(), series.clone()),
         Plot::Points { x, y, .. } => ("figure", Figures::names(), vec![x.clone(), y.clone()]),
         Plot::Bars { figures, .. } => ("figure", Figures::names(), figures.clone()),
+        Plot::Ratio { figure, .. } => ("figure", Figures::names(), vec![figure.clone()]),
         Plot::ZonesSorted { .. } | Plot::ZonesCumulative { .. } => return Ok(()),
     };
     match asked.into_iter().find(|name| !choices.contains(name)) {

@@ -57,7 +57,7 @@ pub(super) fn paint(
     };
     let (x, y) = (Axis::around(&across, &all(|it| it.0)), Axis::around(&upwards, &all(|it| it.1)));
     let description = format!("{} over {}. {}.", y.title, x.title, words.join("; "));
-    let panel = Panel { legend: Legend::default(), name: String::new(), x, y, lines };
+    let panel = Panel { lines, ..Panel::new(x, y) };
     let legend = Legend::of(Mark::Point, &names);
     Panels { legend, panels: vec![panel], height: HEIGHT }.paint(title, description)
 }

@@ -3,6 +3,9 @@
 //! With several systems there is a panel for each series and setting, and the systems are its
 //! lines. With one system the lines are series, as in BlueFS's figure 12: those that are counted in
 //! the same unit share a panel.
+//!
+//! Over the progress of a phase instead of time, systems stand beside each other where they have
+//! done the same.
 
 use super::arrangement::{Arrangement, Setting};
 use super::axis::Axis;
@@ -10,6 +13,7 @@ use super::label::Label;
 use super::legend::{Legend, Mark};
 use super::panels::{Line, Panel, Panels};
 use super::svg::{Failed, Svg};
+use crate::experiment::Over;
 use crate::run::Outcome;
 
 /// The height of a panel.
@@ -20,102 +24,114 @@ pub(super) fn paint(
     title: &str,
     arrangement: &Arrangement<'_>,
     series: &[String],
+    over: Over,
 ) -> Result<Svg, Failed> {
     let present = arrangement.present();
     let samples = || arrangement.outcomes().flat_map(|outcome| &outcome.samples);
-    let time = Axis::time(samples().map(|sample| sample.seconds).fold(0.0, f64::max));
+    let x = match over {
+        Over::Time => Axis::time(samples().map(|sample| sample.seconds).fold(0.0, f64::max)),
+        Over::Progress => Axis::progress(),
+    };
+    let shown = Shown { series, over, x };
     let mut words = Vec::new();
     let panels = match present.as_slice() {
-        [] => series.iter().map(|name| empty(name, &time)).collect(),
-        [_] => by_unit(arrangement, series, &time, &mut words),
-        _ => by_series(arrangement, series, &time, &mut words),
+        [] => series.iter().map(|name| shown.empty(name)).collect(),
+        [_] => shown.by_unit(arrangement, &mut words),
+        _ => shown.by_series(arrangement, &mut words),
     };
     let names: Vec<_> = present.iter().map(|(place, name)| (*place, (*name).to_owned())).collect();
     let several = present.len() > 1;
     let legend = if several { Legend::of(Mark::Line, &names) } else { Legend::default() };
     let systems: Vec<_> = names.into_iter().map(|(_, name)| name).collect();
+    let over = match over {
+        Over::Time => "time",
+        Over::Progress => "the operations that are done",
+    };
+    let systems = systems.join(", ");
     let description =
-        format!("Series over time, for {}. On average: {}.", systems.join(", "), words.join("; "));
+        format!("Series over {over}, for {systems}. On average: {}.", words.join("; "));
     Panels { legend, panels, height: HEIGHT }.paint(title, description)
 }
 
-fn points(outcome: &Outcome, series: &str) -> Vec<(f64, f64)> {
-    let values = outcome.samples.iter().filter_map(|sample| {
-        let value = sample.values.get(series).copied().filter(|value| value.is_finite())?;
-        Some((sample.seconds, value))
-    });
-    values.collect()
+/// What is shown of all outcomes.
+struct Shown<'a> {
+    series: &'a [String],
+    over: Over,
+    x: Axis,
 }
 
-fn empty(name: &str, time: &Axis) -> Panel {
-    let y = Axis::from_zero(&Label::of(name), std::iter::empty());
-    let (legend, name, x) = (Legend::default(), String::new(), time.clone());
-    Panel { legend, name, x, y, lines: Vec::new() }
-}
-
-/// A panel for each series and setting.
-fn by_series(
-    arrangement: &Arrangement<'_>,
-    series: &[String],
-    time: &Axis,
-    words: &mut Vec<String>,
-) -> Vec<Panel> {
-    let mut panels = Vec::new();
-    for name in series {
-        let label = Label::of(name);
-        // All settings of a series have the same scale, or they could not be compared.
-        let values = arrangement.outcomes().flat_map(|outcome| points(outcome, name));
-        let y = Axis::from_zero(&label, values.map(|(_, value)| value));
-        for setting in &arrangement.settings {
-            let lines = setting.outcomes.iter().map(|(place, outcome)| {
-                let points = points(outcome, name);
-                words.extend(average(&label, &outcome.system, setting, &points));
-                Line { series: *place, points, marks: None }
-            });
-            let lines = lines.collect();
-            let (name, x, y) = (setting.name.clone(), time.clone(), y.clone());
-            panels.push(Panel { legend: Legend::default(), name, x, y, lines });
-        }
-    }
-    panels
-}
-
-/// A panel for each unit and setting.
-fn by_unit(
-    arrangement: &Arrangement<'_>,
-    series: &[String],
-    time: &Axis,
-    words: &mut Vec<String>,
-) -> Vec<Panel> {
-    let labels: Vec<(&str, Label)> =
-        series.iter().map(|name| (name.as_str(), Label::of(name))).collect();
-    let mut panels = Vec::new();
-    for group in labels.chunk_by(|(_, one), (_, other)| one.unit == other.unit) {
-        for setting in &arrangement.settings {
-            let Some((_, outcome)) = setting.outcomes.first() else { continue };
-            let mut lines = Vec::new();
-            for (at, (name, label)) in group.iter().enumerate() {
-                let points = points(outcome, name);
-                words.extend(average(label, &label.text, setting, &points));
-                lines.push(Line { series: at, points, marks: None });
-            }
-            let all = lines.iter().flat_map(|line| &line.points).map(|(_, value)| *value);
-            let (legend, label) = match group {
-                [(_, label)] => (Legend::default(), label.clone()),
-                several => {
-                    let names = several.iter().map(|(_, label)| label.text.clone());
-                    let names: Vec<_> = names.enumerate().collect();
-                    let unit = several[0].1.unit;
-                    let text = unit.together().to_owned();
-                    (Legend::of(Mark::Line, &names), Label { text, unit })
-                }
+impl Shown<'_> {
+    fn points(&self, outcome: &Outcome, series: &str) -> Vec<(f64, f64)> {
+        let all = outcome.samples.last().map_or(1, |last| last.operations).max(1);
+        let values = outcome.samples.iter().filter_map(|sample| {
+            let value = sample.values.get(series).copied().filter(|value| value.is_finite())?;
+            let x = match self.over {
+                Over::Time => sample.seconds,
+                Over::Progress => sample.operations as f64 / all as f64,
             };
-            let y = Axis::from_zero(&label, all);
-            let (name, x) = (setting.name.clone(), time.clone());
-            panels.push(Panel { legend, name, x, y, lines });
-        }
+            Some((x, value))
+        });
+        values.collect()
     }
-    panels
+
+    fn empty(&self, name: &str) -> Panel {
+        let y = Axis::from_zero(&Label::of(name), std::iter::empty());
+        Panel::new(self.x.clone(), y)
+    }
+
+    /// A panel for each series and setting.
+    fn by_series(&self, arrangement: &Arrangement<'_>, words: &mut Vec<String>) -> Vec<Panel> {
+        let mut panels = Vec::new();
+        for name in self.series {
+            let label = Label::of(name);
+            // All settings of a series have the same scale, or they could not be compared.
+            let values = arrangement.outcomes().flat_map(|outcome| self.points(outcome, name));
+            let y = Axis::from_zero(&label, values.map(|(_, value)| value));
+            for setting in &arrangement.settings {
+                let lines = setting.outcomes.iter().map(|(place, outcome)| {
+                    let points = self.points(outcome, name);
+                    words.extend(average(&label, &outcome.system, setting, &points));
+                    Line { series: *place, points, marks: None }
+                });
+                let (name, lines) = (setting.name.clone(), lines.collect());
+                panels.push(Panel { name, lines, ..Panel::new(self.x.clone(), y.clone()) });
+            }
+        }
+        panels
+    }
+
+    /// A panel for each unit and setting.
+    fn by_unit(&self, arrangement: &Arrangement<'_>, words: &mut Vec<String>) -> Vec<Panel> {
+        let labels: Vec<(&str, Label)> =
+            self.series.iter().map(|name| (name.as_str(), Label::of(name))).collect();
+        let mut panels = Vec::new();
+        for group in labels.chunk_by(|(_, one), (_, other)| one.unit == other.unit) {
+            for setting in &arrangement.settings {
+                let Some((_, outcome)) = setting.outcomes.first() else { continue };
+                let mut lines = Vec::new();
+                for (at, (name, label)) in group.iter().enumerate() {
+                    let points = self.points(outcome, name);
+                    words.extend(average(label, &label.text, setting, &points));
+                    lines.push(Line { series: at, points, marks: None });
+                }
+                let all = lines.iter().flat_map(|line| &line.points).map(|(_, value)| *value);
+                let (legend, label) = match group {
+                    [(_, label)] => (Legend::default(), label.clone()),
+                    several => {
+                        let names = several.iter().map(|(_, label)| label.text.clone());
+                        let names: Vec<_> = names.enumerate().collect();
+                        let unit = several[0].1.unit;
+                        let text = unit.together().to_owned();
+                        (Legend::of(Mark::Line, &names), Label { text, unit })
+                    }
+                };
+                let y = Axis::from_zero(&label, all);
+                let name = setting.name.clone();
+                panels.push(Panel { legend, name, lines, ..Panel::new(self.x.clone(), y) });
+            }
+        }
+        panels
+    }
 }
 
 /// The average of a line, in words.

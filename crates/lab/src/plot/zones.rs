@@ -51,11 +51,10 @@ pub(super) fn paint(
             Line { series: *place, points, marks: None }
         });
         let (lines, name) = (lines.collect(), setting.name.clone());
-        panels.push(Panel { legend: Legend::default(), name, x: x.clone(), y: y.clone(), lines });
+        panels.push(Panel { name, lines, ..Panel::new(x.clone(), y.clone()) });
     }
     if panels.is_empty() {
-        let (legend, name) = (Legend::default(), String::new());
-        panels.push(Panel { legend, name, x, y, lines: Vec::new() });
+        panels.push(Panel::new(x, y));
     }
     let names: Vec<_> =
         arrangement.present().into_iter().map(|(place, name)| (place, name.to_owned())).collect();

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::Answer;
 use crate::experiment::Experiment;
-use crate::plot::{PlotError, Svg, draw};
+use crate::plot::{PlotError, Svg, draw, findings};
 use crate::run::Outcome;
 
 /// An experiment with its outcomes.
@@ -58,6 +58,13 @@ impl Chapter {
     pub fn plots(&self) -> Result<Vec<Svg>, PlotError> {
         let plots = self.experiment.plots.iter();
         plots.map(|plot| draw(plot, &self.experiment, &self.outcomes)).collect()
+    }
+
+    /// What each of the plots comes to, where that is said in words.
+    #[must_use]
+    pub fn findings(&self) -> Vec<Vec<String>> {
+        let plots = self.experiment.plots.iter();
+        plots.map(|plot| findings(plot, &self.experiment, &self.outcomes)).collect()
     }
 
     /// What its parts are called in files and in addresses within the page.

@@ -48,6 +48,9 @@ fn section(page: &mut String, chapter: &Chapter, plots: Option<&str>) {
     if let Some(runs) = Table::runs(chapter) {
         let _ = write!(page, "\n{}", runs.markdown());
     }
+    for finding in chapter.findings().concat() {
+        let _ = write!(page, "\n{}\n", escape(&finding));
+    }
     let Some(directory) = plots else { return };
     for number in 1..=experiment.plots.len() {
         let title = escape(experiment.plots[number - 1].title());

@@ -184,7 +184,11 @@ fn section(chapter: &Chapter, plots: &[Svg]) -> Markup {
             @if !answers.is_empty() { h3 { "Claims" } (claims(&answers, false)) }
             @if !plots.is_empty() {
                 h3 { "Plots" }
-                div .plots { @for plot in plots { (figure(plot)) } }
+                div .plots {
+                    @for (plot, said) in plots.iter().zip(chapter.findings()) {
+                        (figure(plot, &said))
+                    }
+                }
             }
             h3 { "Runs" }
             @match Table::runs(chapter) {
@@ -215,11 +219,12 @@ fn paragraphs(text: &str) -> Vec<String> {
     }
 }
 
-fn figure(plot: &Svg) -> Markup {
+fn figure(plot: &Svg, findings: &[String]) -> Markup {
     html! {
         figure {
             figcaption { (plot.title()) }
             (PreEscaped(plot.inline()))
+            @for finding in findings { p .finding { (finding) } }
         }
     }
 }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use terrace_env::Cause;
 
 use super::occupancy::Occupancy;
-use super::reading::Interval;
+use super::reading::{Interval, Moved};
 use super::sampler::{Samples, Scene};
 use crate::workload::Tally;
 
@@ -25,6 +25,22 @@ pub struct Figures {
     pub queued_by_cause: BTreeMap<String, f64>,
     /// Seconds that the drive took to serve requests, by cause, summed over requests.
     pub service_by_cause: BTreeMap<String, f64>,
+    /// Seconds of those in `seconds_by_cause` that the mechanism only moved to where it was to read
+    /// or write.
+    #[serde(default)]
+    pub positioning_by_cause: BTreeMap<String, f64>,
+    /// Requests that read, by cause. As many as on the full drive: the scale shrinks them, too.
+    #[serde(default)]
+    pub reads_by_cause: BTreeMap<String, f64>,
+    /// The bytes that each of them read, on average, as large as on the full drive.
+    #[serde(default)]
+    pub read_size_by_cause: BTreeMap<String, f64>,
+    /// Requests that wrote, by cause.
+    #[serde(default)]
+    pub writes_by_cause: BTreeMap<String, f64>,
+    /// The bytes that each of them wrote, on average.
+    #[serde(default)]
+    pub write_size_by_cause: BTreeMap<String, f64>,
     /// Bytes written per byte of keys and values.
     pub write_amplification: Amplification,
     /// Bytes that were read for clients per byte of keys and values that they got; `None` where
@@ -108,6 +124,8 @@ pub(super) fn figures(
     let summed = |of: fn(&(f64, f64)) -> f64| {
         requests.iter().map(|(cause, times)| (cause.to_string(), of(times) * stretch)).collect()
     };
+    let (reads, writes) = interval.reads_and_writes();
+    let shrunk = (scene.stretch * scene.rate) as f64;
     let got = tally.read.0;
     Figures {
         kv_per_second: if run_seconds > 0.0 {
@@ -119,6 +137,11 @@ pub(super) fn figures(
         seconds_by_cause: seconds_by_cause(scene, interval),
         queued_by_cause: summed(|times| times.0),
         service_by_cause: summed(|times| times.1),
+        positioning_by_cause: positioning_by_cause(scene, interval),
+        reads_by_cause: counts(&reads),
+        read_size_by_cause: sizes(&reads, shrunk),
+        writes_by_cause: counts(&writes),
+        write_size_by_cause: sizes(&writes, shrunk),
         write_amplification: interval.amplification(),
         read_amplification: (got > 0).then(|| interval.read_for_clients() as f64 / got as f64),
         cache_hit_share: interval.cache_hit_share(),
@@ -136,6 +159,22 @@ pub(super) fn figures(
         latency_seconds,
         trace_hash,
     }
+}
+
+/// How long it only moved.
+fn positioning_by_cause(scene: &Scene, interval: &Interval<'_>) -> BTreeMap<String, f64> {
+    let of = |cause: Cause| interval.positioned(cause, scene.mechanisms) * scene.stretch as f64;
+    let seconds = Cause::ALL.into_iter().map(|cause| (cause.to_string(), of(cause)));
+    seconds.filter(|(_, seconds)| *seconds > 0.0).collect()
+}
+
+fn counts(moved: &BTreeMap<Cause, Moved>) -> BTreeMap<String, f64> {
+    moved.iter().map(|(cause, moved)| (cause.to_string(), moved.requests as f64)).collect()
+}
+
+/// `shrunk`: how much smaller than on the full drive requests are.
+fn sizes(moved: &BTreeMap<Cause, Moved>, shrunk: f64) -> BTreeMap<String, f64> {
+    moved.iter().map(|(cause, moved)| (cause.to_string(), moved.mean() * shrunk)).collect()
 }
 
 /// What the mechanism did, and how long it did nothing.

@@ -167,6 +167,10 @@ impl Store for LesserStore {
         self.store.space()
     }
 
+    fn rotational(&self) -> bool {
+        self.store.rotational()
+    }
+
     fn io(&self) -> IoCounts {
         self.store.io()
     }

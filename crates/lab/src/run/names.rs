@@ -36,6 +36,11 @@ impl Figures {
             seconds_by_cause: causes().into_iter().chain([(IDLE.to_owned(), 0.0)]).collect(),
             queued_by_cause: causes().into(),
             service_by_cause: causes().into(),
+            positioning_by_cause: causes().into(),
+            reads_by_cause: causes().into(),
+            read_size_by_cause: causes().into(),
+            writes_by_cause: causes().into(),
+            write_size_by_cause: causes().into(),
             read_amplification: Some(0.0),
             cache_hit_share: Some(0.0),
             tables_per_get: Some(0.0),
@@ -66,15 +71,18 @@ impl Figures {
     /// that does not appear.
     #[must_use]
     pub fn value(&self, name: &str) -> Option<f64> {
-        let by_cause: [(&str, &BTreeMap<String, f64>); 3] = [
+        let by_cause: [(&str, &BTreeMap<String, f64>); 6] = [
             ("seconds_by_cause", &self.seconds_by_cause),
             ("queued_by_cause", &self.queued_by_cause),
             ("service_by_cause", &self.service_by_cause),
+            ("positioning_by_cause", &self.positioning_by_cause),
+            ("reads_by_cause", &self.reads_by_cause),
+            ("writes_by_cause", &self.writes_by_cause),
         ];
         if let Some((map, cause)) = name.split_once('.')
-            && let Some((_, seconds)) = by_cause.iter().find(|(known, _)| *known == map)
+            && let Some((_, values)) = by_cause.iter().find(|(known, _)| *known == map)
         {
-            return Some(seconds.get(cause).copied().unwrap_or(0.0));
+            return Some(values.get(cause).copied().unwrap_or(0.0));
         }
         self.values().into_iter().find(|(known, _)| known == name).map(|(_, value)| value)
     }

@@ -7,7 +7,7 @@
 use serde::{Deserialize, Serialize};
 use terrace::{ByteCount, CachePolicy, Durability, Options, System};
 use terrace_policy::StoreShape;
-use terrace_zone::timing::{Drive, Media, Scale, ScaleMode};
+use terrace_zone::timing::{Drive, Scale, ScaleMode};
 use terrace_zone::{Geometry, GeometryError};
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -113,8 +113,7 @@ impl RunPlan {
         let small = geometry(scaling.scale()).map_err(of_drive)?;
         scaling.size("a zone", zone_bytes(&full, full.zone_capacity))?;
         let zones = zones(&full, space.map(|space| space.0))?;
-        let store =
-            store_plan(experiment, variant, &scaling, &full, zones, drive.media(), choice.system)?;
+        let store = store_plan(experiment, variant, &scaling, &full, zones, choice.system)?;
         let factor = variant.and_then(|variant| variant.operations_factor).unwrap_or(1.0);
         let phases = experiment.phases.iter();
         let phases = phases.map(|phase| PhasePlan::new(phase, &scaling, factor));
@@ -150,6 +149,36 @@ impl RunPlan {
         };
         plan.geometry(&drive).map_err(of_drive)?;
         Ok(plan)
+    }
+
+    /// The plan up to one of its phases, which is measured.
+    #[must_use]
+    pub fn as_far_as(&self, phase: usize) -> Self {
+        let mut plan = self.clone();
+        plan.phases.truncate(phase + 1);
+        plan.phases.iter_mut().skip(phase).for_each(|last| last.measured = true);
+        plan
+    }
+
+    /// The plan without what only says how things are called, and what is told of them: of two runs
+    /// with equal ones the last phase is the same to the last digit.
+    #[must_use]
+    pub fn nameless(&self) -> Self {
+        let mut plan = self.clone();
+        (plan.experiment, plan.system, plan.variant) = (String::new(), String::new(), None);
+        for phase in &mut plan.phases {
+            phase.name = String::new();
+            phase.measured = true;
+        }
+        plan
+    }
+
+    /// The plan with figures of all phases. It is the same run: to look changes nothing.
+    #[must_use]
+    pub fn all_measured(&self) -> Self {
+        let mut plan = self.clone();
+        plan.phases.iter_mut().for_each(|phase| phase.measured = true);
+        plan
     }
 
     /// The scale, with what shrinks.
@@ -229,7 +258,6 @@ fn store_plan(
     scaling: &Scaling,
     full: &Geometry,
     zones: u32,
-    media: Media,
     system: &str,
 ) -> Result<Resolved, PlanError> {
     let store = laid_over(&experiment.store, variant.map(|variant| &variant.store));
@@ -258,21 +286,13 @@ fn store_plan(
         filter_bits: store.filter_bits.unwrap_or(usual.filter_bits),
         memory: scaling.size("memory", size(store.memory, usual.memory))?,
         io_size: scaling.bytes(usual.io_size.0).max(IO_SIZE_MIN),
-        workers: store.workers.unwrap_or(workers(media)),
+        workers: store.workers.unwrap_or(usual.workers),
         synced: store.synced.unwrap_or(false),
         log: store.log.unwrap_or_default(),
         log_writes: store.log_writes.unwrap_or_default(),
         file_cache: scaling.bytes(size(store.file_cache, usual.file_cache)),
         cache_policy: store.cache_policy.unwrap_or_default(),
     })
-}
-
-/// A disk has one head: several slices of a merge at once only send it back and forth.
-fn workers(media: Media) -> usize {
-    match media {
-        Media::Disk => 1,
-        Media::Flash => Options::default().workers,
-    }
 }
 
 /// A table that fills its zones but for what it may become too large by must go on doing so: what

@@ -1,6 +1,7 @@
 //! [`Reading`]: all counters at a moment, and what lies between two of them.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use terrace::{Db, WriteAmplification};
 use terrace_env::store::{CacheCounts, IoCounts};
@@ -41,6 +42,20 @@ impl Reading {
     }
 }
 
+/// Requests of one kind, and what they moved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Moved {
+    pub(super) requests: u64,
+    pub(super) bytes: u64,
+}
+
+impl Moved {
+    /// The bytes of one of them, on average.
+    pub(super) fn mean(self) -> f64 {
+        if self.requests > 0 { self.bytes as f64 / self.requests as f64 } else { 0.0 }
+    }
+}
+
 /// What lies between two readings. Times are those of the run.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Interval<'a> {
@@ -56,11 +71,20 @@ impl Interval<'_> {
     /// How long the mechanism worked for a cause, of `mechanisms` that work at once, each counted
     /// as its part of the whole.
     pub(super) fn worked(&self, cause: Cause, mechanisms: u64) -> f64 {
-        let of = |reading: &Reading| {
+        self.spent(mechanisms, |reading| {
             let time = reading.device.of(cause);
-            (time.positioning + time.transfer).as_secs_f64()
-        };
-        (of(self.to) - of(self.from)).max(0.0) / mechanisms as f64
+            time.positioning + time.transfer
+        })
+    }
+
+    /// How much of that went by before anything was read or written.
+    pub(super) fn positioned(&self, cause: Cause, mechanisms: u64) -> f64 {
+        self.spent(mechanisms, |reading| reading.device.of(cause).positioning)
+    }
+
+    fn spent(&self, mechanisms: u64, of: impl Fn(&Reading) -> Duration) -> f64 {
+        let (from, to) = (of(self.from).as_secs_f64(), of(self.to).as_secs_f64());
+        (to - from).max(0.0) / mechanisms as f64
     }
 
     /// How long requests were queued and served, by cause, summed; causes without any left out.
@@ -79,9 +103,22 @@ impl Interval<'_> {
         let (mut io, from) = (self.to.io.clone(), &self.from.io);
         for at in 0..Cause::ALL.len() {
             io.read_bytes[at] -= from.read_bytes[at];
+            io.reads[at] -= from.reads[at];
             io.written_bytes[at] -= from.written_bytes[at];
+            io.writes[at] -= from.writes[at];
         }
         io
+    }
+
+    /// Requests that read and requests that wrote, by cause; causes without any left out.
+    pub(super) fn reads_and_writes(&self) -> (BTreeMap<Cause, Moved>, BTreeMap<Cause, Moved>) {
+        let io = self.io();
+        let of = |requests: &[u64], bytes: &[u64]| {
+            let moved = |at| Moved { requests: requests[at], bytes: bytes[at] };
+            let all = Cause::ALL.into_iter().map(|cause| (cause, moved(cause as usize)));
+            all.filter(|(_, moved)| moved.requests > 0).collect()
+        };
+        (of(&io.reads, &io.read_bytes), of(&io.writes, &io.written_bytes))
     }
 
     /// Bytes read and written, for all causes.

@@ -207,20 +207,21 @@ mod tests {
     use crate::run::RunChoice;
     use crate::workload::{ClientError, Defect};
 
-    fn plan() -> RunPlan {
-        let text = r#"
-            title = "a load"
-            source = "none"
-            about = "for a test"
-            drive = "seagate-st13125nm007"
-            space = "6GiB"
-            systems = ["bluefs"]
-            sample_every = "1 s"
-            store = { memtable_size = "8MiB" }
-            [[phase]]
-            workload = "fillseq"
-            operations = 20_000
-        "#;
+    const LOAD: &str = r#"
+        title = "a load"
+        source = "none"
+        about = "for a test"
+        drive = "seagate-st13125nm007"
+        space = "6GiB"
+        systems = ["bluefs"]
+        sample_every = "1 s"
+        store = { memtable_size = "8MiB" }
+        [[phase]]
+        workload = "fillseq"
+        operations = 20_000
+    "#;
+
+    fn plan(text: &str) -> RunPlan {
         let experiment = Experiment::parse("test", "test.toml", text).unwrap();
         let scale = "1/64".parse().unwrap();
         RunPlan::new(&experiment, RunChoice { system: "bluefs", variant: None, scale, seed: 1 })
@@ -229,13 +230,30 @@ mod tests {
 
     /// Runs the plan, and does something behind its back before it is verified.
     fn finish(meddle: impl Fn(&World)) -> Result<(), RunError> {
-        let plan = plan();
+        let plan = plan(LOAD);
         runner::simulate(plan.seed, || {
             let stage = Stage::open(&plan, None)?;
             stage.phase(0, &mut |_| ())?;
             meddle(stage.world());
             stage.finish()
         })
+    }
+
+    #[test]
+    fn a_store_on_a_disk_merges_with_one_worker_and_on_flash_with_several() {
+        let workers = |drive: &str, store: &str| {
+            let text = LOAD.replace("6GiB", "64GiB").replace("seagate-st13125nm007", drive);
+            let plan = plan(&text.replace("memtable_size", &format!("{store}memtable_size")));
+            runner::simulate(plan.seed, || {
+                let stage = Stage::open(&plan, None).unwrap();
+                let workers = stage.scene.db.stats().workers;
+                stage.finish().unwrap();
+                workers
+            })
+        };
+        assert_eq!(workers("seagate-st13125nm007", ""), 1);
+        assert!(workers("wd-zn540", "") > 1);
+        assert_eq!(workers("seagate-st13125nm007", "workers = 3, "), 3);
     }
 
     #[test]

@@ -4,16 +4,21 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::SystemTime;
 
-use super::results::{Kept, Results, VERSION, checksum};
+use super::results::{Kept, Results, VERSION, called, checksum};
 use crate::run::{Outcome, RunPlan};
 
 impl Results {
-    /// What came of a run with another build of the program, by the same plan: the newest that can
-    /// be trusted. Its figures may not be this program's.
+    /// What came of a run with another build of the program, by the same plan: of each phase that
+    /// is measured the newest that can be trusted. Its figures may not be this program's.
     #[must_use]
     pub fn find_of_another_program(&self, plan: &RunPlan) -> Option<Vec<Outcome>> {
+        let measured = (0..plan.phases.len()).filter(|phase| plan.phases[*phase].measured);
+        measured.map(|phase| self.phase_of_another_program(&plan.as_far_as(phase))).collect()
+    }
+
+    fn phase_of_another_program(&self, plan: &RunPlan) -> Option<Outcome> {
         let own = self.path(plan);
-        // A name but for the hash at its end is that of the run.
+        // A name but for the hash at its end is that of the phase.
         let stem = |path: &PathBuf| -> Option<String> {
             let (stem, _hash) = path.file_name()?.to_str()?.rsplit_once('-')?;
             Some(stem.to_owned())
@@ -28,8 +33,9 @@ impl Results {
         found.sort();
         found.into_iter().rev().find_map(|(_, path)| {
             let kept: Kept = serde_json::from_str(&fs::read_to_string(path).ok()?).ok()?;
-            let sound = kept.version == VERSION && kept.checksum == checksum(&kept.outcomes);
-            (sound && kept.plan == *plan).then_some(kept.outcomes)
+            let sound = kept.version == VERSION && kept.checksum == checksum(&kept.outcome);
+            let same = kept.plan.nameless() == plan.nameless();
+            (sound && same).then(|| called(kept.outcome, plan))
         })
     }
 }

@@ -13,14 +13,15 @@ pub fn plans(
     scale: Scale,
     seed: u64,
 ) -> Result<Vec<RunPlan>, PlanError> {
-    let systems = if systems.is_empty() { &experiment.systems } else { systems };
-    let variants: Vec<Option<&str>> = match experiment.variants.as_slice() {
-        [] => vec![None],
-        variants => variants.iter().map(|variant| Some(variant.name.as_str())).collect(),
+    let own = |variant| match systems {
+        [] => experiment.systems_of(variant),
+        others => others,
     };
+    let none = experiment.variants.is_empty().then_some(None);
     let mut plans = Vec::new();
-    for variant in variants {
-        for system in systems {
+    for variant in experiment.variants.iter().map(Some).chain(none) {
+        for system in own(variant) {
+            let variant = variant.map(|variant| variant.name.as_str());
             let choice = RunChoice { system, variant, scale, seed };
             plans.push(RunPlan::new(experiment, choice)?);
         }

@@ -1,10 +1,15 @@
 //! [`Results`]: a directory of what came of runs.
 //!
-//! A file to a run: `geardb/fig3/leveldb-greedy-1.64-seed1-HASH.json`. The hash is over all that a
-//! run depends on: its plan, with the drive's parameters and the seed, and the program. So nothing
-//! that is there can be stale: what was changed has another name. A file is written beside its
-//! place and renamed, so that it is there as a whole or not at all, and it holds the hash and a
-//! checksum. One that is damaged, or that is another's, is an error and never a result.
+//! A file to a phase of a run: `DRIVE/SYSTEM-WORKLOAD-1.64-seed1-HASH.json`. The hash is over all
+//! that the phase depends on: the run's plan as far as this phase, with the drive's parameters and
+//! the seed, and the program. So nothing that is there can be stale: what was changed has another
+//! name. What a run is called - its experiment, its variant, its system's way to be written - and
+//! what comes after is not in the hash: experiments that begin with the same load share it, and
+//! what is found is called as whoever asks calls it.
+//!
+//! A file is written beside its place and renamed, so that it is there as a whole or not at all,
+//! and it holds the hash and a checksum. One that is damaged, or that is another's, is an error
+//! and never a result.
 //!
 //! It does not throw anything away: what older programs have left may be deleted at any time.
 
@@ -18,7 +23,7 @@ use xxhash_rust::xxh3::{Xxh3Default, xxh3_64};
 use crate::run::{Outcome, RunPlan};
 
 /// The form of the files.
-pub(super) const VERSION: u32 = 1;
+pub(super) const VERSION: u32 = 2;
 
 /// A directory of results. It may be used from several threads, and by several programs at once.
 #[derive(Clone, Debug)]
@@ -55,12 +60,13 @@ pub enum ResultError {
 #[serde(deny_unknown_fields)]
 pub(super) struct Kept {
     pub(super) version: u32,
-    /// Of all that the run depends on.
+    /// Of all that the phase depends on.
     inputs: String,
-    /// Of the outcomes' JSON.
+    /// Of the outcome's JSON.
     pub(super) checksum: String,
+    /// As far as the phase, as it was called when it was run.
     pub(super) plan: RunPlan,
-    pub(super) outcomes: Vec<Outcome>,
+    pub(super) outcome: Outcome,
 }
 
 impl Results {
@@ -77,11 +83,17 @@ impl Results {
         Self { directory: directory.to_owned(), program }
     }
 
-    /// What came of a run, if that is known.
+    /// What came of the phases of a run that are measured, if that is known of all of them.
     ///
     /// # Errors
-    /// When there is a file for it that cannot be trusted.
+    /// When there is a file for one of them that cannot be trusted.
     pub fn find(&self, plan: &RunPlan) -> Result<Option<Vec<Outcome>>, ResultError> {
+        let measured = (0..plan.phases.len()).filter(|phase| plan.phases[*phase].measured);
+        measured.map(|phase| self.find_phase(&plan.as_far_as(phase))).collect()
+    }
+
+    /// What came of the last phase of a plan.
+    fn find_phase(&self, plan: &RunPlan) -> Result<Option<Outcome>, ResultError> {
         let path = self.path(plan);
         let text = match fs::read_to_string(&path) {
             Ok(text) => text,
@@ -97,27 +109,33 @@ impl Results {
             ("version", VERSION.to_string(), kept.version.to_string()),
             ("inputs", self.inputs(plan), kept.inputs.clone()),
             ("inputs by the plan", self.inputs(plan), self.inputs(&kept.plan)),
-            ("checksum", checksum(&kept.outcomes), kept.checksum.clone()),
+            ("checksum", checksum(&kept.outcome), kept.checksum.clone()),
         ];
         match checks.into_iter().find(|(_, expected, found)| expected != found) {
-            None => Ok(Some(kept.outcomes)),
+            None => Ok(Some(called(kept.outcome, plan))),
             Some((what, expected, found)) => {
                 Err(damaged(&path, &format!("{what} {expected}"), found))
             }
         }
     }
 
-    /// Keeps what came of a run.
+    /// Keeps what came of a run: an outcome for each of its phases.
     pub fn keep(&self, plan: &RunPlan, outcomes: &[Outcome]) -> Result<(), ResultError> {
-        let path = self.path(plan);
+        assert_eq!(plan.phases.len(), outcomes.len(), "an outcome for each phase");
+        let mut each = outcomes.iter().enumerate();
+        each.try_for_each(|(phase, outcome)| self.keep_phase(plan.as_far_as(phase), outcome))
+    }
+
+    fn keep_phase(&self, plan: RunPlan, outcome: &Outcome) -> Result<(), ResultError> {
+        let path = self.path(&plan);
         let directory = path.parent().expect("a result is in a directory");
         fs::create_dir_all(directory).map_err(|error| host(directory, error))?;
         let kept = Kept {
             version: VERSION,
-            inputs: self.inputs(plan),
-            checksum: checksum(outcomes),
-            plan: plan.clone(),
-            outcomes: outcomes.to_vec(),
+            inputs: self.inputs(&plan),
+            checksum: checksum(outcome),
+            plan,
+            outcome: outcome.clone(),
         };
         let written = || -> io::Result<()> {
             let mut file = tempfile::NamedTempFile::new_in(directory)?;
@@ -131,28 +149,35 @@ impl Results {
         written().map_err(|error| host(&path, error))
     }
 
-    /// Where what came of a run is, or would be.
+    /// Where what came of the last phase of a plan is, or would be.
     #[must_use]
-    pub fn path(&self, plan: &RunPlan) -> PathBuf {
-        let mut name = in_a_name(&plan.system);
-        if let Some(variant) = &plan.variant {
-            name += &format!("-{}", in_a_name(variant));
+    pub(super) fn path(&self, plan: &RunPlan) -> PathBuf {
+        let mut name = in_a_name(&plan.store.system);
+        if let Some(phase) = plan.phases.last() {
+            name += &format!("-{}", phase.workload);
         }
         name += &format!("-1.{}-seed{}-{}.json", plan.scale, plan.seed, self.inputs(plan));
-        self.directory.join(&plan.experiment).join(name)
+        self.directory.join(in_a_name(&plan.drive)).join(name)
     }
 
-    /// The hash of all that a run depends on.
+    /// The hash of all that the last phase of a plan depends on.
     fn inputs(&self, plan: &RunPlan) -> String {
         let mut hash = Xxh3Default::new();
         hash.update(&self.program.to_le_bytes());
-        hash.update(json(plan).as_bytes());
+        hash.update(json(&plan.nameless()).as_bytes());
         format!("{:016x}", hash.digest())
     }
 }
 
-pub(super) fn checksum(outcomes: &[Outcome]) -> String {
-    format!("{:016x}", xxh3_64(json(&outcomes).as_bytes()))
+/// An outcome, called as the plan calls it.
+pub(super) fn called(outcome: Outcome, plan: &RunPlan) -> Outcome {
+    let phase = plan.phases.last().map_or(outcome.phase, |phase| phase.name.clone());
+    let (experiment, system) = (plan.experiment.clone(), plan.system.clone());
+    Outcome { experiment, system, variant: plan.variant.clone(), phase, ..outcome }
+}
+
+pub(super) fn checksum(outcome: &Outcome) -> String {
+    format!("{:016x}", xxh3_64(json(outcome).as_bytes()))
 }
 
 fn json(value: &impl Serialize) -> String {
@@ -191,6 +216,7 @@ mod tests {
     use crate::experiment::Experiment;
     use crate::series::plans;
 
+    /// Of two phases.
     fn plan(seed: u64) -> RunPlan {
         let text = include_str!("../experiment/test.toml");
         let experiment = Experiment::parse("test", "test.toml", text).unwrap();
@@ -198,10 +224,14 @@ mod tests {
     }
 
     fn outcomes() -> Vec<Outcome> {
-        let mut outcome = Outcome::made_up("bluefs");
-        // Has no short decimal form.
-        outcome.figures.seconds = 2.0_f64.sqrt() / 3e9;
-        vec![outcome]
+        let plan = plan(1);
+        let outcome = |phase: usize| {
+            let mut outcome = called(Outcome::made_up("bluefs"), &plan.as_far_as(phase));
+            // Has no short decimal form.
+            outcome.figures.seconds = 2.0_f64.sqrt() / 3e9 + phase as f64;
+            outcome
+        };
+        vec![outcome(0), outcome(1)]
     }
 
     #[test]
@@ -215,8 +245,41 @@ mod tests {
         let other = RunPlan { drive_hash: "other".into(), ..plan(1) };
         assert_eq!(results.find(&other).unwrap(), None);
         assert_eq!(Results::of_program(directory.path(), 2).find(&plan(1)).unwrap(), None);
-        let left = fs::read_dir(directory.path().join("test")).unwrap().count();
-        assert_eq!(left, 1, "nothing but the result is left behind");
+        let left = fs::read_dir(directory.path().join("hgst-hsh721414al")).unwrap().count();
+        assert_eq!(left, 2, "nothing but the results is left behind");
+    }
+
+    #[test]
+    fn a_run_that_begins_like_another_shares_what_is_common_under_its_own_names() {
+        let directory = tempfile::tempdir().unwrap();
+        let results = Results::of_program(directory.path(), 1);
+        results.keep(&plan(1), &outcomes()).unwrap();
+        let mut other = RunPlan {
+            experiment: "other".into(),
+            system: "bluefs:free_min=0".into(),
+            variant: None,
+            ..plan(1)
+        };
+        other.phases[0].name = "fill".into();
+        other.phases[0].measured = false;
+        let found = results.find(&other).unwrap().unwrap();
+        assert_eq!(found.len(), 1, "what is not measured is not told");
+        let again = Outcome {
+            experiment: "other".into(),
+            system: "bluefs:free_min=0".into(),
+            variant: None,
+            ..outcomes()[1].clone()
+        };
+        assert_eq!(found[0], again);
+        other.phases.truncate(1);
+        other.phases[0].measured = true;
+        let found = results.find(&other).unwrap().unwrap();
+        assert_eq!((found.len(), found[0].phase.as_str()), (1, "fill"));
+        assert_eq!(found[0].figures, outcomes()[0].figures);
+        // What comes before counts.
+        let mut without = plan(1);
+        without.phases.remove(0);
+        assert_eq!(results.find(&without).unwrap(), None);
     }
 
     #[test]
@@ -232,7 +295,7 @@ mod tests {
         let others = fs::read(others).unwrap();
         for (damage, expected) in [
             (text.replace("300.0", "301.0").into_bytes(), "checksum"),
-            (text.replace("\"version\":1", "\"version\":2").into_bytes(), "version 1"),
+            (text.replace("\"version\":2", "\"version\":3").into_bytes(), "version 2"),
             (text.replace("\"seed\":1,\"scale\"", "\"seed\":3,\"scale\"").into_bytes(), "plan"),
             (good[..good.len() / 2].to_vec(), "a result of the lab"),
             (Vec::new(), "a result of the lab"),
@@ -252,11 +315,12 @@ mod tests {
     #[test]
     fn the_names_of_files_say_what_they_are_of() {
         let results = Results::of_program(Path::new("results"), 1);
-        let system = "leveldb-greedy:free_min=5,table_size=4MiB".to_owned();
-        let path = results.path(&RunPlan { system, experiment: "geardb/fig3".into(), ..plan(7) });
+        let mut plan = RunPlan { drive: "my/drive.toml".into(), ..plan(7) };
+        plan.store.system = "leveldb-greedy:free_min=5,table_size=4MiB".into();
+        let path = results.path(&plan.as_far_as(0));
         let path = path.to_str().unwrap();
-        let start =
-            "results/geardb/fig3/leveldb-greedy_free_min=5,table_size=4MiB-small-1.64-seed7-";
+        let start = "results/my_drive.toml/leveldb-greedy_free_min=5,table_size=4MiB-fillrandom-\
+                     1.64-seed7-";
         assert!(path.starts_with(start) && path.ends_with(".json"), "{path}");
     }
 }

@@ -3,6 +3,9 @@
 //! Each run has a thread of its own. As many go on at once as the limits say, and fewer where they
 //! would not fit into memory together; one by itself is always tried. What comes of a run is kept
 //! as soon as it ends: whatever ends the program takes back no more than the runs under way.
+//!
+//! A run that is the beginning of another, or the same under another name, is not carried out: what
+//! came of it is among what came of the other.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -79,9 +82,50 @@ pub fn carry_out_all(
         }
         all.push(known.map(Ok));
     }
+    let (hosts, guests) = guests(plans, &waiting);
+    carry_out_these(&hosts, plans, results, limits, watch, &mut all);
+    let mut left = Vec::new();
+    for index in guests {
+        let limits = Limits { fresh: false, ..limits };
+        match known(index, &plans[index], results, limits, watch) {
+            Some(outcomes) => all[index] = Some(Ok(outcomes)),
+            // The other run has failed, perhaps later than this one goes.
+            None => left.push(index),
+        }
+    }
+    carry_out_these(&left, plans, results, limits, watch, &mut all);
+    all.into_iter().map(|one| one.expect("every run is known or was carried out")).collect()
+}
+
+/// Those of the runs that must be carried out, and those that are contained in one of them.
+fn guests(plans: &[RunPlan], waiting: &[usize]) -> (Vec<usize>, Vec<usize>) {
+    let nameless: Vec<RunPlan> = plans.iter().map(RunPlan::nameless).collect();
+    let begins_like = |guest: &RunPlan, host: &RunPlan| {
+        let last = guest.phases.len().checked_sub(1);
+        last.is_some_and(|last| host.phases.len() > last && host.as_far_as(last) == *guest)
+    };
+    let hosted = |index: usize| {
+        waiting.iter().any(|other| {
+            let (own, others) = (&nameless[index], &nameless[*other]);
+            // Of equal ones the first is carried out.
+            begins_like(own, others) && (own != others || *other < index)
+        })
+    };
+    waiting.iter().partition(|index| !hosted(**index))
+}
+
+/// Carries out the runs at these places.
+fn carry_out_these(
+    these: &[usize],
+    plans: &[RunPlan],
+    results: &Results,
+    limits: Limits,
+    watch: &Arc<Watch>,
+    all: &mut [Option<Carried>],
+) {
     let room = Arc::new(Room::new(limits));
     let mut running: Vec<(usize, JoinHandle<Carried>)> = Vec::new();
-    for index in waiting {
+    for &index in these {
         let plan = plans[index].clone();
         let memory = match memory::estimate(&plan) {
             Ok(memory) => memory,
@@ -106,7 +150,6 @@ pub fn carry_out_all(
         };
         all[index] = Some(handle.try_join().unwrap_or_else(panicked));
     }
-    all.into_iter().map(|one| one.expect("every run is known or was carried out")).collect()
 }
 
 fn known(
@@ -138,10 +181,12 @@ fn one(index: usize, plan: &RunPlan, results: &Results, watch: &Arc<Watch>) -> C
         // This is inside of the run, on its clock.
         watch(index, Event::Did(progress, Time(runner::now().0.saturating_mul(stretch))));
     };
-    let carried_out = run::carry_out(plan, &mut progress).map_err(SeriesError::from);
-    let outcome = carried_out.and_then(|outcomes| {
+    // Who shares a phase with this run may ask for its figures.
+    let carried_out = run::carry_out(&plan.all_measured(), &mut progress);
+    let outcome = carried_out.map_err(SeriesError::from).and_then(|outcomes| {
         results.keep(plan, &outcomes)?;
-        Ok(outcomes)
+        let each = plan.phases.iter().zip(outcomes);
+        Ok(each.filter(|(phase, _)| phase.measured).map(|(_, outcome)| outcome).collect())
     });
     watch(index, Event::Ended(outcome.as_deref()));
     outcome
@@ -199,6 +244,8 @@ impl Drop for Place {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::experiment::Experiment;
+    use crate::series::plans;
 
     #[test]
     fn runs_wait_for_a_place_and_for_memory_but_one_is_always_tried() {
@@ -208,6 +255,21 @@ mod tests {
         assert!(room.fits((1, 60 << 20), ByteCount::mib(40)));
         assert!(!room.fits((1, 61 << 20), ByteCount::mib(40)));
         assert!(!room.fits((2, 0), ByteCount::mib(1)));
+    }
+
+    #[test]
+    fn a_run_that_begins_another_is_not_carried_out_and_of_equal_ones_only_the_first() {
+        let text = include_str!("../experiment/test.toml");
+        let experiment = Experiment::parse("test", "test.toml", text).unwrap();
+        let whole = plans(&experiment, &[], "1/64".parse().unwrap(), 1).unwrap().remove(0);
+        let named = RunPlan { experiment: "other".into(), ..whole.clone() };
+        let mut unmeasured = named.clone();
+        unmeasured.phases[0].measured = false;
+        let other = RunPlan { seed: 2, ..named.clone() };
+        let plans = [whole.as_far_as(0), whole, unmeasured, named, other.as_far_as(0)];
+        assert_eq!(guests(&plans, &[0, 1, 2, 3, 4]), (vec![1, 4], vec![0, 2, 3]));
+        assert_eq!(guests(&plans, &[2, 3]), (vec![2], vec![3]));
+        assert_eq!(guests(&plans, &[0, 4]), (vec![0, 4], vec![]));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 //! `TERRACE_REGENERATE=1 cargo test -p terrace-lab --test it plots` writes them anew; look at them
 //! in a browser, by light and by dark.
 
-use terrace_lab::experiment::{Experiment, Plot};
+use terrace_lab::experiment::{Experiment, Over, Plot};
 use terrace_lab::plot::{PlotError, Svg, draw};
 use terrace_lab::run::Outcome;
 
@@ -34,7 +34,7 @@ fn check(name: &str, plot: &Plot, experiment: &Experiment, outcomes: &[Outcome])
 #[test]
 fn plots_of_every_kind_are_as_they_were_looked_at() {
     let (experiment, outcomes) = (specimen::experiment(), specimen::outcomes());
-    let names = ["timeline", "zones-sorted", "zones-cumulative", "points", "bars"];
+    let names = ["timeline", "zones-sorted", "zones-cumulative", "points", "bars", "ratio"];
     assert_eq!(names.len(), experiment.plots.len());
     for (name, plot) in names.into_iter().zip(&experiment.plots) {
         check(name, plot, &experiment, &outcomes);
@@ -46,8 +46,19 @@ fn with_one_system_series_of_a_unit_share_a_panel() {
     let mut experiment = specimen::experiment();
     experiment.systems.truncate(1);
     let series = ["kv_per_second", "flushes", "compactions", "zones"].map(str::to_owned).to_vec();
-    let plot = Plot::Timeline { title: "One system".into(), series };
+    let plot = Plot::Timeline { title: "One system".into(), series, over: Over::Time };
     check("one-system", &plot, &experiment, &[specimen::outcome("bluefs", 0)]);
+}
+
+#[test]
+fn over_progress_systems_stand_beside_each_other_where_they_have_done_the_same() {
+    let series = vec!["kv_per_second".to_owned()];
+    let plot = Plot::Timeline { title: "Progress".into(), series, over: Over::Progress };
+    let mut slower = specimen::outcome("leveldb-greedy:free_min=10", 1);
+    for sample in &mut slower.samples {
+        sample.seconds *= 3.0;
+    }
+    check("progress", &plot, &specimen::experiment(), &[specimen::outcome("bluefs", 0), slower]);
 }
 
 #[test]
@@ -85,7 +96,23 @@ fn figures_and_series_that_do_not_exist_are_refused_with_the_choices() {
     let experiment = specimen::experiment();
     let title = || "t".to_owned();
     let plots = [
-        (Plot::Timeline { title: title(), series: vec!["kv".into()] }, "series", "kv_per_second"),
+        (
+            Plot::Timeline { title: title(), series: vec!["kv".into()], over: Over::Time },
+            "series",
+            "kv_per_second",
+        ),
+        (
+            Plot::Ratio {
+                title: title(),
+                system: "bluefs".into(),
+                figure: "kv".into(),
+                by: "free_min".into(),
+                published: 1.7,
+                published_at: None,
+            },
+            "figure",
+            "kv_per_second",
+        ),
         (
             Plot::Bars { title: title(), figures: vec!["kv".into()] },
             "figure",

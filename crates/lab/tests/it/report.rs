@@ -96,7 +96,9 @@ fn the_page_is_whole_and_says_everything() {
     assert!(claims[0].contains("within 15 %") && claims[3].contains("no result"), "{claims:?}");
     assert!(claims[1].contains("The specimen has no collector."), "{claims:?}");
     assert_eq!(texts(&document, "#nobody-fig1 .runs tbody tr").len(), 3);
-    assert_eq!(texts(&document, "#nobody-fig1 figure > svg > title").len(), 5);
+    assert_eq!(texts(&document, "#nobody-fig1 figure > svg > title").len(), 6);
+    let findings = texts(&document, "#nobody-fig1 figure > .finding");
+    assert!(findings[0].contains("is 2.75, as published, at a free_min of 17.5"), "{findings:?}");
     assert_eq!(texts(&document, "nav li").len(), 2);
     assert_eq!(texts(&document, ".note"), [""; 0]);
     let heads = texts(&document, ".runs thead th").len();

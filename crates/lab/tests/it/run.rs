@@ -124,6 +124,27 @@ fn the_seconds_of_a_disk_add_up_to_those_of_the_phase() {
 }
 
 #[test]
+fn requests_and_their_sizes_come_to_what_was_written() {
+    let figures = figures(LOAD, "1/64");
+    let value = |name: &str| figures.value(name).unwrap();
+    let bytes = |cause: &str| {
+        value(&format!("writes_by_cause.{cause}")) * value(&format!("write_size_by_cause.{cause}"))
+    };
+    let written = figures.write_amplification;
+    let (requests, amplification) =
+        (bytes("compaction") / bytes("flush"), written.compaction / written.flush);
+    assert!((requests / amplification - 1.0).abs() < 1e-9, "{requests} and {amplification}");
+    // A job moves 2 MiB at once, whatever the scale.
+    for name in ["read_size_by_cause.compaction", "write_size_by_cause.compaction"] {
+        assert!((65_536.0..=2_200_000.0).contains(&value(name)), "{name}: {}", value(name));
+    }
+    assert_eq!(figures.value("read_size_by_cause.flush"), None, "flushes read nothing");
+    for (cause, seconds) in &figures.positioning_by_cause {
+        assert!(*seconds <= figures.seconds_by_cause[cause], "{cause}: {seconds}");
+    }
+}
+
+#[test]
 fn a_log_elsewhere_takes_no_time_of_the_drive_and_is_written_all_the_same() {
     // With space enough that nothing is collected: when that begins depends on who is faster.
     let text = LOAD.replace("6GiB", "24GiB");
@@ -133,7 +154,9 @@ fn a_log_elsewhere_takes_no_time_of_the_drive_and_is_written_all_the_same() {
     assert_eq!((here.write_amplification.reclaim, elsewhere.write_amplification.reclaim), (0., 0.));
     assert!(here.seconds_by_cause["log"] > 0.0);
     assert_eq!(elsewhere.seconds_by_cause.get("log"), None);
-    assert!(elsewhere.kv_per_second >= here.kv_per_second, "{elsewhere:?}");
+    // Other times of flushes make other merges: that alone is worth some percent either way.
+    let faster = elsewhere.kv_per_second / here.kv_per_second;
+    assert!(faster > 0.95, "{faster} times as fast");
     let (here, elsewhere) = (here.write_amplification.log, elsewhere.write_amplification.log);
     assert!((elsewhere / here - 1.0).abs() < 0.01, "{here} and {elsewhere}");
 }

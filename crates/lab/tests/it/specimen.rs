@@ -44,6 +44,15 @@ kind = "bars"
 title = "What is written for a byte"
 figures = ["write_amplification.log", "write_amplification.flush", "write_amplification.compaction"]
 
+[[plot]]
+kind = "ratio"
+title = "How much faster without a collector, by its threshold"
+system = "bluefs"
+figure = "kv_per_second"
+by = "free_min"
+published = 2.75
+published_at = 20
+
 [[claim]]
 text = "Operations come at a rate"
 published = 1000

@@ -68,7 +68,7 @@ impl Entry {
             drive: experiment.drive.clone(),
             systems: experiment.systems.clone(),
             variants: names.collect(),
-            runs: experiment.systems.len() * experiment.variants.len().max(1),
+            runs: experiment.runs().count(),
             data: experiment.data(scale),
         }
     }
@@ -84,8 +84,10 @@ fn table(entries: &[Entry], scale: Scale) -> Table {
     for entry in entries {
         let (systems, variants) = (entry.systems.len(), entry.variants.len());
         let runs = match variants {
-            0 => systems.to_string(),
-            variants => format!("{systems} x {variants}"),
+            variants if variants > 0 && entry.runs == systems * variants => {
+                format!("{systems} x {variants}")
+            }
+            _ => entry.runs.to_string(),
         };
         table.add_row([&entry.name, &entry.title, &runs, &entry.data.to_string()]);
     }
