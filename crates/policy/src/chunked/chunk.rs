@@ -1,0 +1,28 @@
+//! [`Chunk`]: items of a sequence that lie side by side, and where they lie.
+
+use std::sync::Arc;
+
+/// The fewest items of a chunk, but for that of a sequence of fewer.
+pub(super) const LEN_MIN: usize = 16;
+/// The most items of a chunk.
+pub(super) const LEN_MAX: usize = 64;
+
+/// Items side by side.
+pub(super) struct Chunk<T> {
+    /// The index of its first item.
+    pub(super) start: usize,
+    pub(super) items: Arc<[T]>,
+}
+
+impl<T> Clone for Chunk<T> {
+    fn clone(&self) -> Self {
+        Self { start: self.start, items: Arc::clone(&self.items) }
+    }
+}
+
+impl<T> Chunk<T> {
+    /// The index behind its last item.
+    pub(super) fn end(&self) -> usize {
+        self.start + self.items.len()
+    }
+}
