@@ -313,7 +313,7 @@ mod tests {
     fn a_job_reads_no_further_than_its_segment_reaches() {
         let store = MemoryStore::new();
         let whole = table(&store, 0..200);
-        let size = whole.table(Cause::Compaction).unwrap().data_bytes();
+        let size = whole.table(Cause::Compaction).unwrap().data_end();
         for (start, end) in [(0, 10), (95, 105), (190, 200)] {
             let (table, span) = (Arc::clone(&whole), Span::new(full(start), full(end)));
             let run = Run::new(RunId(1), vec![Segment { table, span, size: ByteCount(1) }]);

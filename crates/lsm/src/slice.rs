@@ -61,7 +61,7 @@ pub(crate) fn cut(version: &Version, merge: &Merge, workers: usize) -> Result<Ve
     let mut stretches = Vec::new();
     for segment in segments {
         let table = segment.table.table(Cause::Compaction)?;
-        let (whole, properties) = (table.data_bytes().max(1), table.properties());
+        let (whole, properties) = (table.data_end().max(1), table.properties());
         let share = |of: u64, bytes: u64| {
             let of = u128::from(of) * u128::from(bytes.min(whole));
             of.div_ceil(u128::from(whole)) as u64

@@ -7,6 +7,7 @@ use terrace_env::{FileId, SeqNo};
 use terrace_policy::Span;
 
 use super::frame::{FRAME_BYTES, Handle};
+use super::partition::PartitionHandles;
 use crate::Error;
 use crate::ranges::RangeSummary;
 
@@ -123,6 +124,14 @@ impl Footer {
             }
         }
         Ok(footer)
+    }
+
+    /// Where the data blocks of a table with these partitions end.
+    pub(super) fn data_end(&self, partitions: &[PartitionHandles]) -> u64 {
+        let parts = partitions.iter().flat_map(|one| [Some(one.index), one.filter]);
+        let blocks = [self.filter, Some(self.index), Some(self.properties)];
+        let offsets = parts.chain(blocks).flatten().map(|handle| handle.offset);
+        offsets.min().unwrap_or(0)
     }
 
     fn fields(reader: &mut Reader<'_>, features: Features, region: String) -> Result<Self, Either> {

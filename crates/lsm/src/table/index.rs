@@ -58,6 +58,15 @@ impl Index {
         self.block.restarts
     }
 
+    /// Refuses to have none in a table with entries.
+    pub(super) fn check_entries(&self, of_table: u64) -> Result<(), Error> {
+        if self.len() > 0 || of_table == 0 {
+            return Ok(());
+        }
+        let expected = format!("an entry, as the table has {of_table}");
+        Err(Error::corruption(self.block.table.region("index"), self.offset(), expected, "none"))
+    }
+
     /// The memory it takes.
     pub(super) fn bytes(&self) -> usize {
         self.block.contents.len() + self.prefixes.len() * size_of::<u64>()

@@ -17,7 +17,7 @@ use super::filter::Filter;
 use super::footer::{FOOTER_BYTES, Footer, Properties};
 use super::frame::{FRAME_BYTES, Handle, TableName};
 use super::index::Index;
-use super::partition::PartitionHandles;
+use super::partition::{self, PartitionHandles};
 use super::range_block;
 use super::reader::read;
 use crate::Error;
@@ -129,16 +129,13 @@ impl TableFile {
     }
 
     /// Where the partitions of index and filter lie: one of each, with an index of one level.
-    fn partitions(&self) -> Result<Vec<PartitionHandles>, Error> {
+    fn partitions(&self) -> Result<Box<[PartitionHandles]>, Error> {
         let (index, filter) = (self.footer.index, self.footer.filter);
         if self.footer.index_levels == 1 {
-            return Ok(vec![PartitionHandles { index, filter }]);
+            return Ok([PartitionHandles { index, filter }].into());
         }
-        let at = index.offset;
-        let top = Index::new(self.name, at, self.contents("index", index)?.0)?;
-        let wrong = |error| Error::decode(self.name.region("index of partitions"), at, &error);
-        let handles = |entry| PartitionHandles::decode(top.value(entry), at).map_err(wrong);
-        (0..top.len()).map(handles).collect()
+        let top = Index::new(self.name, index.offset, self.contents("index", index)?.0)?;
+        partition::all(self.name, &top)
     }
 
     /// The range tombstones, cut into ranges in key order; none if the table has none.
@@ -166,7 +163,7 @@ impl TableFile {
         let (contents, compression) = self.contents("index", self.footer.index)?;
         let plain_size = contents.len() as u64;
         let partitions = self.partitions()?;
-        let limit = self.data_end(&partitions);
+        let limit = self.footer.data_end(&partitions);
         let mut partitions: Vec<Handle> = partitions.iter().map(|one| one.index).collect();
         partitions.reverse();
         let (table, cursor, state) = (self.clone(), None, WalkState::Fresh);
@@ -186,14 +183,6 @@ impl TableFile {
         let plain_size = contents.len() as u64;
         let block = Block::new(self.name, at.offset, contents)?;
         Ok(DataBlock { name: self.name, at, compression, plain_size, block })
-    }
-
-    /// Where the data blocks end.
-    fn data_end(&self, partitions: &[PartitionHandles]) -> u64 {
-        let Footer { index, properties, .. } = self.footer;
-        let parts = partitions.iter().flat_map(|one| [Some(one.index), one.filter]).flatten();
-        let offsets = parts.chain([index, properties]).map(|handle| handle.offset);
-        offsets.min().unwrap_or(0)
     }
 
     /// A block's contents, and the number of its compression.

@@ -13,6 +13,7 @@ mod index;
 mod index_builder;
 mod index_cursor;
 mod inspect;
+mod open;
 mod partition;
 mod range_block;
 #[cfg(test)]
@@ -21,6 +22,7 @@ mod read_ahead;
 mod reader;
 #[cfg(test)]
 mod shapes;
+mod sizes;
 #[cfg(test)]
 mod specimens;
 mod walk;

@@ -3,7 +3,9 @@
 
 use terrace_env::codec::{DecodeError, Reader, Writer};
 
-use super::frame::Handle;
+use super::frame::{Handle, TableName};
+use super::index::Index;
+use crate::Error;
 
 /// Where a partition lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,6 +38,16 @@ impl PartitionHandles {
         reader.finish("partition")?;
         Ok(Self { index, filter })
     }
+}
+
+/// All partitions that the top of an index names.
+pub(super) fn all(table: TableName, top: &Index) -> Result<Box<[PartitionHandles]>, Error> {
+    let region = || table.region("index of partitions");
+    let handles = |at| {
+        PartitionHandles::decode(top.value(at), top.offset())
+            .map_err(|error| Error::decode(region(), top.offset(), &error))
+    };
+    (0..top.len()).map(handles).collect()
 }
 
 #[cfg(test)]

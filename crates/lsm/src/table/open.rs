@@ -1,0 +1,188 @@
+//! Opening a table: its end is read at once, and everything that is always in memory of a table is
+//! read and checked before anything is asked of it.
+//!
+//! What a footer leads to is as a rule in the bytes that were read with it; what is not is read by
+//! itself. Of a table whose front has been given back less may be left than is read at once.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use terrace_env::Cause;
+use terrace_env::store::{FileReader, StoreError};
+
+use super::footer::{FOOTER_BYTES, Features, Footer, Properties};
+use super::frame::{Handle, TableName};
+use super::index::Index;
+use super::partition::{self, PartitionHandles};
+use super::range_block;
+use super::reader::{Table, read};
+use crate::Error;
+use crate::memory::Memory;
+use crate::ranges::Fragments;
+
+/// What is read of a file's end at once for a client: footer and properties, unless keys are very
+/// long. Stores read whole blocks, so more would often be two of them. A job reads the index next,
+/// which lies before them.
+const TAIL_BYTES: u64 = 1 << 10;
+
+/// What is always in memory of a table.
+pub(super) struct Outline {
+    pub(super) name: TableName,
+    pub(super) properties: Properties,
+    pub(super) ranges: Fragments,
+    /// Finds the partition of a key, where there are several.
+    pub(super) top: Option<Index>,
+    pub(super) partitions: Box<[PartitionHandles]>,
+    /// Where the data blocks end.
+    pub(super) data_end: u64,
+    /// Where the indexes of all partitions end.
+    pub(super) indexes_end: u64,
+}
+
+impl Outline {
+    /// The memory that it takes beside its own size.
+    pub(super) fn bytes(&self) -> usize {
+        self.top.as_ref().map_or(0, Index::bytes)
+            + size_of_val(&*self.partitions)
+            + self.ranges.bytes()
+            + self.properties.smallest.len()
+            + self.properties.largest.len()
+    }
+}
+
+impl Table {
+    /// Reads and checks the table's end. An index that comes with it is kept.
+    pub(crate) fn open(
+        file: Arc<dyn FileReader>,
+        memory: &Arc<Memory>,
+        cause: Cause,
+    ) -> Result<Arc<Self>, Error> {
+        let bytes = match cause {
+            Cause::Read => TAIL_BYTES,
+            _ => TAIL_BYTES.max(memory.job_index_ahead() as u64),
+        };
+        let tail = Tail::read(&*file, bytes, cause)?;
+        let outline = tail.outline()?;
+        let only_index = match &outline.top {
+            None => tail.stored(tail.footer.index),
+            Some(_) => None,
+        };
+        let table = Self::new(Arc::clone(&file), outline, memory);
+        if let Some(stored) = only_index {
+            table.keep_index(0, table.index_of(0, &stored)?);
+        }
+        Ok(table)
+    }
+}
+
+/// A file's last bytes, and what the footer among them says.
+struct Tail<'a> {
+    file: &'a dyn FileReader,
+    cause: Cause,
+    start: u64,
+    bytes: Bytes,
+    name: TableName,
+    footer: Footer,
+}
+
+impl<'a> Tail<'a> {
+    /// Reads about so many bytes.
+    fn read(file: &'a dyn FileReader, bytes: u64, cause: Cause) -> Result<Self, Error> {
+        let (id, length) = (file.id(), file.len());
+        if length < FOOTER_BYTES as u64 {
+            let expected = format!("at least {FOOTER_BYTES} bytes");
+            return Err(Error::corruption(format!("table {id}"), 0, expected, length));
+        }
+        let (start, bytes) = read_tail(file, length, bytes, cause)?;
+        let footer = Footer::decode(id, length, &bytes[bytes.len() - FOOTER_BYTES..])?;
+        let name = TableName { file: id, tag: footer.tag };
+        Ok(Self { file, cause, start, bytes, name, footer })
+    }
+
+    /// A block as it is stored, if it is among the bytes.
+    fn stored(&self, handle: Handle) -> Option<Bytes> {
+        let at = handle.offset.checked_sub(self.start)? as usize;
+        Some(self.bytes.slice(at..at + handle.size as usize))
+    }
+
+    /// A block's contents.
+    fn contents(&self, part: &str, handle: Handle) -> Result<Bytes, Error> {
+        let stored = match self.stored(handle) {
+            Some(stored) => stored,
+            None => read(self.file, handle.offset, handle.size as usize, self.cause)?,
+        };
+        self.name.open(part, handle.offset, &stored)
+    }
+
+    fn outline(&self) -> Result<Outline, Error> {
+        let Self { name, footer, .. } = *self;
+        let properties = self.properties()?;
+        let ranges = self.ranges(&properties)?;
+        let Footer { index, filter, .. } = footer;
+        let (top, partitions) = match footer.index_levels {
+            1 => (None, [PartitionHandles { index, filter }].into()),
+            _ => {
+                let top = Index::new(name, index.offset, self.contents("index", index)?)?;
+                top.check_entries(properties.entries)?;
+                let partitions = partition::all(name, &top)?;
+                (Some(top), partitions)
+            }
+        };
+        let data_end = footer.data_end(&partitions);
+        let indexes_end = match top {
+            None => index.offset + u64::from(index.size),
+            Some(_) => index.offset,
+        };
+        Ok(Outline { name, properties, ranges, top, partitions, data_end, indexes_end })
+    }
+
+    fn properties(&self) -> Result<Properties, Error> {
+        let handle = self.footer.properties;
+        Properties::decode(&self.contents("properties", handle)?)
+            .map_err(|error| Error::decode(self.name.region("properties"), handle.offset, &error))
+    }
+
+    /// The range tombstones, which are those that the footer and the properties tell of.
+    fn ranges(&self, properties: &Properties) -> Result<Fragments, Error> {
+        let (name, limit) = (self.name, self.footer.properties.offset);
+        let ranges = match &properties.ranges {
+            None => Fragments::default(),
+            Some((handle, _)) => {
+                let handle = handle
+                    .before(limit)
+                    .map_err(|error| Error::decode(name.region("properties"), limit, &error))?;
+                let contents = self.contents("range block", handle)?;
+                range_block::decode(&contents).map_err(|error| {
+                    Error::decode(name.region("range block"), handle.offset, &error)
+                })?
+            }
+        };
+        let told = properties.ranges.as_ref().map(|(_, summary)| summary);
+        let announced = self.footer.features.has(Features::RANGES);
+        if announced == ranges.is_empty() || told != ranges.summary().as_ref() {
+            let expected = format!("{:?}", properties.ranges);
+            let got = format!("{:?}", ranges.summary());
+            return Err(Error::corruption(name.region("range block"), limit, expected, got));
+        }
+        Ok(ranges)
+    }
+}
+
+/// The file's last bytes and where they begin: fewer of them, down to the footer, where what lies
+/// before has been given back.
+fn read_tail(
+    file: &dyn FileReader,
+    length: u64,
+    bytes: u64,
+    cause: Cause,
+) -> Result<(u64, Bytes), Error> {
+    for bytes in [bytes, TAIL_BYTES] {
+        let start = length.saturating_sub(bytes);
+        match read(file, start, (length - start) as usize, cause) {
+            Err(Error::Store(StoreError::OutOfRange { .. })) => {}
+            other => return Ok((start, other?)),
+        }
+    }
+    let start = length - FOOTER_BYTES as u64;
+    Ok((start, read(file, start, FOOTER_BYTES, cause)?))
+}

@@ -1,0 +1,57 @@
+//! What lies where in a table, as its indexes tell: what jobs ask to cut a merge, to estimate it
+//! and to give back what they are done with.
+//!
+//! Only data blocks count, and each is counted whole, so that all figures are rough by one.
+
+use terrace_env::{ByteCount, Cause};
+use terrace_policy::{Key, Span};
+
+use super::reader::Table;
+use crate::Error;
+use crate::key;
+
+impl Table {
+    /// Keys that part what the table holds of a range into stretches of about `every` bytes, each
+    /// with the bytes of data blocks in front of it; the last is the range's end.
+    pub(crate) fn stretches(
+        &self,
+        span: &Span,
+        every: ByteCount,
+    ) -> Result<Vec<(Key, ByteCount)>, Error> {
+        let (mut stretches, mut bytes) = (Vec::new(), 0);
+        let target = key::internal_key(&span.start, key::Trailer::NEWEST);
+        'partitions: for partition in self.partition_of(&target)..self.partitions() {
+            let index = self.index(partition, Cause::Compaction)?;
+            for at in index.seek(&target)..index.len() {
+                bytes += u64::from(self.handle(&index, at)?.size);
+                let (full_key, _) = key::split(index.key(at));
+                if full_key >= &span.end[..] {
+                    break 'partitions;
+                }
+                if bytes >= every.0 && full_key > &span.start[..] {
+                    stretches.push((full_key.into(), ByteCount(std::mem::take(&mut bytes))));
+                }
+            }
+        }
+        stretches.push((span.end.clone(), ByteCount(bytes)));
+        Ok(stretches)
+    }
+
+    /// Where the first data block begins that may hold keys from `start` on.
+    pub(crate) fn offset_of(&self, start: &[u8]) -> Result<u64, Error> {
+        let target = key::internal_key(start, key::Trailer::NEWEST);
+        for partition in self.partition_of(&target)..self.partitions() {
+            let index = self.index(partition, Cause::Compaction)?;
+            let at = index.seek(&target);
+            if at < index.len() {
+                return Ok(self.handle(&index, at)?.offset);
+            }
+        }
+        Ok(self.data_end())
+    }
+
+    /// About the bytes of the data blocks with keys in `start..end`.
+    pub(crate) fn size_of(&self, start: &[u8], end: &[u8]) -> Result<ByteCount, Error> {
+        Ok(ByteCount(self.offset_of(end)?.saturating_sub(self.offset_of(start)?)))
+    }
+}
