@@ -1,5 +1,5 @@
-//! What the parts of a plan are in a version: the segments they name, and what stays in the tree
-//! around them.
+//! What the parts of a plan are in a version: why they may not be taken, the segments they name,
+//! and where outputs must end for what stays around them.
 
 use std::sync::Arc;
 

@@ -238,11 +238,12 @@ mod tests {
         key::full_key(KeySpaceId(0), &[number])
     }
 
+    /// A table of the keys of `numbers`, each in two versions.
     fn table(store: &MemoryStore, numbers: std::ops::Range<u8>) -> Arc<TableHandle> {
         table_of(store, numbers, ByteCount(128))
     }
 
-    /// A table of the keys of `numbers`, each in two versions.
+    /// The same, in blocks of another size.
     fn table_of(
         store: &MemoryStore,
         numbers: std::ops::Range<u8>,

@@ -140,8 +140,9 @@ fn constant(field: &str, by: &str, experiment: &Experiment) -> Check {
     if by == SETTING {
         let variants = experiment.variants.iter();
         let wrong = variants.map(|it| &it.name).find(|name| leading_number(name).is_none());
-        let several = experiment.variants.len() > 1;
-        ensure(several, field, "several variants, or a figure of the systems", by)?;
+        let count = experiment.variants.len();
+        let expected = "a figure of several of the systems, or several variants";
+        ensure(count > 1, field, expected, format!("`{SETTING}` with variants: {count}"))?;
         let wrong = wrong.map_or("", |name| name);
         return ensure(wrong.is_empty(), field, "variants whose names begin with numbers", wrong);
     }

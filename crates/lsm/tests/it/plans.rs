@@ -1,5 +1,5 @@
-//! Plans of any shape: a decider that picks random legal ones, under the same operations as any
-//! other, and one whose plans are illegal.
+//! Plans of any shape: those of every system's decider, and of one that picks random legal ones,
+//! under the same operations; and one whose plans are illegal.
 
 use std::sync::Arc;
 
