@@ -129,6 +129,11 @@ fn figures_and_samples_are_written_as_tables_and_a_part_answers_no_claim() {
     let place = place();
     let part = place.json(&[&RUN[..], &["--share", "1/4", "--system", "bluefs"]].concat());
     assert_eq!(part["claims"].as_array().unwrap().len(), 0);
+    let first = place.json(&[&RUN[..], &["--first"]].concat());
+    let systems: Vec<&Value> =
+        first["outcomes"].as_array().unwrap().iter().map(|outcome| &outcome["system"]).collect();
+    assert_eq!(systems, ["bluefs"]);
+    assert_eq!(first["claims"].as_array().unwrap().len(), 0);
     let files = ["--csv", "figures.csv", "--samples", "samples.csv", "--markdown", "page.md"];
     let result = place.json(&[&RUN[..], &files].concat());
     let read = |name: &str| std::fs::read_to_string(place.path().join(name)).unwrap();
