@@ -5,7 +5,7 @@
 //! In order: [`Edit::kept`], [`Edit::record`], the commit, [`Edit::version`]: a new table can be
 //! opened only once it is committed.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use terrace_env::store::{Store, Transaction};
@@ -189,7 +189,9 @@ impl Rest {
         let all = table.record().span();
         let (mut was, mut left) = (Vec::new(), relinked);
         let mut start: Option<Key> = None;
-        for (place, run) in before.places() {
+        let one: BTreeSet<Place> = taken.keys().copied().collect();
+        for &place in before.split_places(file).unwrap_or(&one) {
+            let Some(run) = before.run(place) else { continue };
             let (first, segments) = run.overlapping(&all);
             for (at, segment) in (first..).zip(segments) {
                 if segment.table.id() != file {

@@ -71,6 +71,7 @@ mod shared;
 mod slice;
 mod snapshot;
 mod spaces;
+mod split_tables;
 mod stamp;
 mod stats;
 mod table;

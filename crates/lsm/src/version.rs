@@ -5,25 +5,28 @@
 //! no manifest: at open, the version is rebuilt from the files' annotations.
 //!
 //! Invariants, checked when a version is made: the runs of a level have falling ids; the segments
-//! of a run are in key order, do not overlap, and there is at least one.
+//! of a run are in key order, do not overlap, and there is at least one. In debug builds also that
+//! the list of split tables is what a count of all segments gives.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use terrace_env::Cause;
+use terrace_env::{Cause, FileId};
 use terrace_policy::{LevelView, Place, TreeView};
 
 use crate::Error;
 use crate::key;
 use crate::memtable::Found;
 use crate::run::{Run, Segment};
+use crate::split_tables::{Places, SplitTables};
 use crate::stamp;
 use crate::table::{Lookup, Table, hash};
 
 /// The runs of a level, newest first.
 pub(crate) type Level = Vec<Arc<Run>>;
 
-/// What becomes of a version's runs.
+/// What becomes of a version's runs. Of a table of which anything is removed, all segments are;
+/// those that stay are added again.
 #[derive(Debug, Default)]
 pub(crate) struct Change {
     /// By index in the run.
@@ -35,6 +38,7 @@ pub(crate) struct Change {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Version {
     levels: Vec<Level>,
+    split: SplitTables,
     /// What deciders see of it.
     view: TreeView,
 }
@@ -51,6 +55,7 @@ impl Version {
 
     /// The next version.
     pub(crate) fn changed(&self, mut change: Change) -> Result<Self, Error> {
+        let split = self.split.clone().changed(self.places_after(&change));
         let mut levels = self.levels.clone();
         let places: BTreeSet<Place> =
             change.removed.keys().chain(change.added.keys()).copied().collect();
@@ -75,7 +80,29 @@ impl Version {
         }
         let view = |runs: &Level| LevelView { runs: runs.iter().map(|run| run.view()).collect() };
         let view = TreeView { levels: levels.iter().map(view).collect() };
-        Ok(Self { levels, view })
+        let version = Self { levels, split, view };
+        debug_assert_eq!(
+            version.split,
+            SplitTables::among(version.segments().map(|(place, s)| (place, s.table.id()))),
+            "a change of all segments of its tables"
+        );
+        Ok(version)
+    }
+
+    /// Where the tables of a change are after it.
+    fn places_after(&self, change: &Change) -> Places {
+        let mut places = Places::new();
+        for (place, removed) in &change.removed {
+            let Some(run) = self.run(*place) else { continue };
+            let segments = removed.iter().filter_map(|at| run.segments.get(*at));
+            places.extend(segments.map(|segment| (segment.table.id(), BTreeSet::new())));
+        }
+        for (place, added) in &change.added {
+            for segment in added {
+                places.entry(segment.table.id()).or_default().insert(*place);
+            }
+        }
+        places
     }
 
     /// All segments, with their places.
@@ -93,6 +120,11 @@ impl Version {
     /// The run at a place.
     pub(crate) fn run(&self, place: Place) -> Option<&Arc<Run>> {
         self.levels.get(usize::from(place.level))?.iter().find(|run| run.id == place.run)
+    }
+
+    /// Where a table has segments, if that is in several runs.
+    pub(crate) fn split_places(&self, file: FileId) -> Option<&BTreeSet<Place>> {
+        self.split.places(file)
     }
 
     /// The last level that holds anything; 0 when none does.

@@ -1,0 +1,86 @@
+//! Which tables have segments in several runs: a change that takes from a table has to know all of
+//! them, and finds the others here instead of looking into every run.
+//!
+//! Most tables have all their segments in one run, and are not listed. A version shares the list
+//! with the one before it where the change between them split nothing and was of nothing split.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use terrace_env::FileId;
+use terrace_policy::Place;
+
+/// Tables, and the runs in which they have segments.
+pub(crate) type Places = BTreeMap<FileId, BTreeSet<Place>>;
+
+/// The tables that have segments in several runs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct SplitTables(Arc<Places>);
+
+impl SplitTables {
+    /// Those among all tables of a tree.
+    pub(crate) fn among(segments: impl Iterator<Item = (Place, FileId)>) -> Self {
+        let mut places = Places::new();
+        for (place, file) in segments {
+            places.entry(file).or_default().insert(place);
+        }
+        Self::default().changed(places)
+    }
+
+    /// After a change: `touched` says where the tables are now that it was of.
+    pub(crate) fn changed(mut self, touched: Places) -> Self {
+        for (file, places) in touched {
+            if places.len() > 1 {
+                Arc::make_mut(&mut self.0).insert(file, places);
+            } else if self.0.contains_key(&file) {
+                Arc::make_mut(&mut self.0).remove(&file);
+            }
+        }
+        self
+    }
+
+    /// Where a table has segments, if that is in several runs.
+    pub(crate) fn places(&self, file: FileId) -> Option<&BTreeSet<Place>> {
+        self.0.get(&file)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use terrace_env::random::{Random, Rng};
+    use terrace_policy::RunId;
+
+    use super::*;
+
+    /// Where every table is.
+    fn all(tables: &Places) -> impl Iterator<Item = (Place, FileId)> {
+        tables.iter().flat_map(|(file, places)| places.iter().map(|place| (*place, *file)))
+    }
+
+    #[test]
+    fn the_list_is_after_any_changes_what_a_count_of_all_tables_gives() {
+        let mut random = Random::seeded(5);
+        let (mut tables, mut split) = (Places::new(), SplitTables::default());
+        let (mut most, mut shared) = (0, 0);
+        for _ in 0..2_000 {
+            let mut touched = Places::new();
+            for _ in 0..random.random_range(1..4) {
+                let runs = [0, 1, 1, 1, 2, 3][random.random_range(0..6)];
+                let mut place = || Place {
+                    level: random.random_range(0..3),
+                    run: RunId(random.random_range(0..2)),
+                };
+                let places = (0..runs).map(|_| place()).collect();
+                touched.insert(FileId(random.random_range(0..20)), places);
+            }
+            tables.extend(touched.clone());
+            let before = split.clone();
+            split = split.changed(touched);
+            assert_eq!(split, SplitTables::among(all(&tables)));
+            assert!(split.0.values().all(|places| places.len() > 1), "{split:?}");
+            most = most.max(split.0.len());
+            shared += u32::from(Arc::ptr_eq(&before.0, &split.0));
+        }
+        assert!(most > 5 && shared > 100, "at most {most} were split, {shared} lists were shared");
+    }
+}
