@@ -83,11 +83,14 @@ struct Contents {
     has_log: bool,
 }
 
-/// Walks these files alone, a part of them at a time.
+/// Walks these files alone, a part of them at a time. By id, as the catalog has them: one is then
+/// found beside the one before it.
 impl ZonesSource for Fs {
     fn placed(&self, files: &[FileId]) -> ZonesView {
+        let mut files = files.to_vec();
+        files.sort_unstable();
         let mut extents = Vec::with_capacity(files.len() + files.len() / 8);
-        self.volume.for_files(files, |file, record| {
+        self.volume.for_files(&files, |file, record| {
             let of_file = record.extents.extents().map(|extent| ExtentView {
                 file,
                 zone: extent.zone,

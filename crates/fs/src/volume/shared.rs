@@ -174,12 +174,14 @@ impl Volume {
         }
     }
 
-    /// The same for some files, those that there are.
+    /// The same for some files, those that there are. A part of them is found before any is looked
+    /// at: what `look` reads of one then comes from memory while it waits for that of others.
     pub(crate) fn for_files(&self, files: &[FileId], mut look: impl FnMut(FileId, &FileRecord)) {
         for part in files.chunks(WALK_STEP) {
             self.journal.read(|catalog| {
                 let found = part.iter().filter_map(|id| Some((*id, catalog.get(*id)?)));
-                found.for_each(|(id, record)| look(id, record));
+                let found: Vec<_> = found.collect();
+                found.into_iter().for_each(|(id, record)| look(id, record));
             });
         }
     }
