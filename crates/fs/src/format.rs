@@ -92,7 +92,6 @@ impl Fs {
             (Arc::new(LevelSeparated), Arc::new(Greedy::default())),
             device_limits(&geometry, in_log),
             ZoneTable::new(table),
-            ordinary_zone(&geometry),
         ));
         let uuid = options.uuid.unwrap_or_else(|| runner::fork_random().uuid());
         journal::format(&as_device(&medium), area, &space, uuid, Vec::new())

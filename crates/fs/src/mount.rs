@@ -94,7 +94,6 @@ impl Fs {
             (Arc::clone(&options.placement), Arc::clone(&options.reclaim)),
             device_limits(medium.geometry(), in_log),
             ZoneTable::new(table),
-            ordinary_zone(medium.geometry()),
         ));
         let journal = if write {
             let ends = log_ends(&logs, replayed.epoch());
@@ -130,7 +129,8 @@ pub(crate) fn device_limits(geometry: &Geometry, superblock_in_log: bool) -> Lim
     let own = JOURNAL_OPEN + u32::from(superblock_in_log);
     let left = |limit: Option<u32>| limit.map_or(u32::MAX, |limit| limit.saturating_sub(own));
     let active = left(geometry.max_active);
-    Limits { leases: left(geometry.max_open).min(active), active }
+    let leases = left(geometry.max_open).min(active);
+    Limits { leases, active, zone_blocks: ordinary_zone(geometry) }
 }
 
 fn read_logs(

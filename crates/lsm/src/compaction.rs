@@ -12,13 +12,14 @@
 use std::sync::Arc;
 
 use terrace_env::runner;
+use terrace_env::store::Rank;
 use terrace_policy::{Choice, Merge, Move, Plan, Urgency};
 
 use crate::Error;
 use crate::edit::Edit;
 use crate::event::Job;
 use crate::inputs;
-use crate::shared::{CompactionRequest, PanicGuard, Retry, Shared};
+use crate::shared::{CompactionRequest, PanicGuard, Refused, Retry, Shared};
 use crate::version::Version;
 
 /// How often a client's request is tried again before the client is told that there is no space.
@@ -35,10 +36,10 @@ pub(crate) fn run(shared: &Arc<Shared>) {
     let _guard = PanicGuard { shared, job: "a compaction" };
     let (mut retry, mut tries) = (Retry::new(), 0);
     while let Some(task) = next(shared) {
-        let result = match &task {
+        let result = shared.check_refused().and_then(|()| match &task {
             Task::Request(request) => shared.push_down(request),
             Task::Pick { urgency, tree } => shared.keep_shape(*urgency, *tree),
-        };
+        });
         {
             let mut state = shared.state.lock();
             state.compacting = false;
@@ -97,6 +98,17 @@ fn next(shared: &Shared) -> Option<Task> {
 }
 
 impl Shared {
+    /// An error if a merge that found no space would find none again. Asked of the counts in
+    /// memory, before anything is read: a full store is tried again for as long as it is full.
+    fn check_refused(&self) -> Result<(), Error> {
+        let refused = {
+            let state = self.state.lock();
+            state.refused.filter(|refused| refused.at == state.tree_changes)
+        };
+        let Some(Refused { bytes, .. }) = refused else { return Ok(()) };
+        self.store.reserve(Rank::Compaction, bytes).map(drop).map_err(Error::from)
+    }
+
     fn keep_shape(&self, urgency: Urgency, tree: u64) -> Result<(), Error> {
         let version = self.view().version.clone();
         if self.drop_covered(&version)? {

@@ -30,7 +30,7 @@ use crate::ranges::{Fragment, JobRanges, RangeTombstone};
 use crate::rewrite::{Rewrite, Rewritten, TableSource};
 use crate::run::Run;
 use crate::run_cursor::RunCursor;
-use crate::shared::Shared;
+use crate::shared::{Refused, Shared};
 use crate::slice::{self, Slice};
 use crate::table::Walk;
 use crate::version::Version;
@@ -200,7 +200,13 @@ impl Shared {
             match self.store.reserve(Rank::Compaction, wanted) {
                 Ok(reservation) => break reservation,
                 Err(error) if error.is_space() && alone && wanted.0 / 2 >= least.0 => wanted.0 /= 2,
-                Err(error) => return Err(error.into()),
+                Err(error) => {
+                    if error.is_space() && alone {
+                        let mut state = self.state.lock();
+                        state.refused = Some(Refused { at: state.tree_changes, bytes: wanted });
+                    }
+                    return Err(error.into());
+                }
             }
         };
         // The table that is being written when the budget is used up must still be ended. What

@@ -6,7 +6,9 @@
 //! When space is short:
 //! - A memtable takes puts only as far as there is space for its flush. Where little can be set
 //!   aside, the memtable stays small; where nothing can, puts wait for the memtables before it, and
-//!   are refused if even then there is not enough.
+//!   are refused if even then there is not enough. What is kept for flushes beyond that is for
+//!   deletes, which are always taken: puts that used it up would leave a full store unable to give
+//!   space back.
 //! - Nobody waits for what may never come: who would have to wait while jobs find no space is
 //!   refused, or, with deletes, goes on in the memtable there is.
 //! - A log that finds no space for what it has taken is *given up*: its memtable is flushed, and
@@ -148,13 +150,7 @@ impl Shared {
             return Ok(());
         }
         drop(state);
-        // With no other memtable about, what is kept for flushes is for this one.
-        match self.reserve_flush(Rank::Flush, least, least) {
-            Ok((size, _)) => log.admitted = size,
-            Err(error) if error.is_space() => return self.win_space(log, refused),
-            Err(error) => return Err(error),
-        }
-        Ok(())
+        self.win_space(log, refused)
     }
 
     /// Lets the jobs fetch the space that deletes have made, the newest of them included; the

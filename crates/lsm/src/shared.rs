@@ -15,7 +15,7 @@ use std::time::Duration;
 use arc_swap::{ArcSwap, Guard};
 use terrace_env::store::{Reservation, Store, Transaction};
 use terrace_env::sync::{Condvar, Mutex, MutexGuard};
-use terrace_env::{FileId, SeqNo};
+use terrace_env::{ByteCount, FileId, SeqNo};
 use terrace_policy::{Compaction, Pressure, Span};
 
 use crate::Error;
@@ -72,6 +72,13 @@ pub(crate) struct CompactionRequest {
     pub(crate) span: Span,
 }
 
+/// A reservation that a merge did not get, and the change of the tree at which it did not.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Refused {
+    pub(crate) at: u64,
+    pub(crate) bytes: ByteCount,
+}
+
 /// What jobs and writers wait on.
 #[derive(Debug)]
 pub(crate) struct State {
@@ -81,6 +88,8 @@ pub(crate) struct State {
     pub(crate) closing: bool,
     /// Somebody found no space, and nobody has found any since.
     pub(crate) no_space: Option<Error>,
+    /// What a merge last found no space for.
+    pub(crate) refused: Option<Refused>,
     /// How often a job has found no space.
     pub(crate) space_errors: u64,
     /// Oldest first.
@@ -114,6 +123,7 @@ impl State {
             failure: None,
             closing: false,
             no_space: None,
+            refused: None,
             space_errors: 0,
             waiting,
             snapshots: BTreeMap::new(),

@@ -48,7 +48,6 @@ const OTHERS_OPEN: u32 = OPEN_ZONES_MIN - JOURNAL_OPEN - 1;
 pub(crate) struct Allocator {
     pub(super) medium: Arc<Medium>,
     limits: Limits,
-    zone_blocks: u32,
     pub(super) state: Mutex<State>,
     /// Space, a lease or an active slot may have come free.
     pub(super) changed: Condvar,
@@ -56,19 +55,18 @@ pub(crate) struct Allocator {
     pub(super) wanted: Condvar,
 }
 impl Allocator {
-    /// Over these zones. `zone_blocks` is the capacity of an ordinary zone.
+    /// Over these zones.
     pub(crate) fn new(
         medium: Arc<Medium>,
         (placement, victims): (Arc<dyn Placement>, Arc<dyn Reclaim>),
         limits: Limits,
         table: ZoneTable,
-        zone_blocks: u32,
     ) -> Self {
         let state = State {
             placement,
             victims,
             table,
-            governor: Governor::new(journal_zones(0, zone_blocks)),
+            governor: Governor::new(journal_zones(0, limits.zone_blocks)),
             leases: BTreeMap::new(),
             next_lease: 1,
             waiters: 0,
@@ -79,7 +77,7 @@ impl Allocator {
             stopped: None,
         };
         let (state, changed, wanted) = (Mutex::new(state), Condvar::new(), Condvar::new());
-        Self { medium, limits, zone_blocks, state, changed, wanted }
+        Self { medium, limits, state, changed, wanted }
     }
 
     /// From now on these decide where files go and which zones are emptied.
@@ -112,7 +110,7 @@ impl Allocator {
 
     /// Blocks of an ordinary zone.
     pub(crate) fn zone_blocks(&self) -> u32 {
-        self.zone_blocks
+        self.limits.zone_blocks
     }
 
     /// Whether a zone holds data and nobody writes to it.
@@ -133,6 +131,7 @@ impl Allocator {
     /// Leases a region to a writer, waiting for reclaim where that helps.
     pub(crate) fn acquire(self: &Arc<Self>, ask: &Ask) -> Result<Region, StoreError> {
         let started = runner::now();
+        let zone = u64::from(self.limits.zone_blocks);
         let mut state = self.state.lock();
         loop {
             state.check_running()?;
@@ -170,8 +169,8 @@ impl Allocator {
                 Choice::AwaitLease if runner::now().since(started) < WAIT_MAX => {
                     self.changed.wait_for(&mut state, WAIT_STEP);
                 }
-                Choice::AwaitLease => return Err(state.busy(u64::from(self.zone_blocks))),
-                Choice::Full => self.await_space(&mut state, ask.rank, 1, started)?,
+                Choice::AwaitLease => return Err(state.busy(zone)),
+                Choice::Full => self.await_space(&mut state, ask.rank, zone, started)?,
             }
         }
     }
@@ -218,7 +217,7 @@ impl Allocator {
 
     /// Keeps enough zones for a journal whose snapshot has this many bytes.
     pub(crate) fn set_snapshot(&self, bytes: u64) {
-        let zones = journal_zones(bytes, self.zone_blocks);
+        let zones = journal_zones(bytes, self.limits.zone_blocks);
         self.state.lock().governor.set_journal(zones);
     }
 
@@ -229,17 +228,16 @@ impl Allocator {
         bytes: ByteCount,
     ) -> Result<Reserved, StoreError> {
         let started = runner::now();
-        let zones = Governor::zones_for(bytes.0.div_ceil(BLOCK as u64), self.zone_blocks);
+        let blocks = Governor::padded(bytes.0.div_ceil(BLOCK as u64));
         let mut state = self.state.lock();
         loop {
             state.check_running()?;
             let State { table, governor, .. } = &mut *state;
-            let (blocks, active) = (self.zone_blocks, self.limits.active);
-            if let Some(id) = governor.grant(rank, zones, blocks, active, table) {
+            if let Some(id) = governor.grant(rank, blocks, self.limits, table) {
                 drop(state);
                 return Ok(Reserved::new(Arc::clone(self), id, bytes));
             }
-            self.await_space(&mut state, rank, zones, started)?;
+            self.await_space(&mut state, rank, blocks, started)?;
         }
     }
 
@@ -248,10 +246,9 @@ impl Allocator {
         &self,
         state: &mut MutexGuard<'_, State>,
         rank: Rank,
-        zones: u32,
+        needed: u64,
         started: Time,
     ) -> Result<(), StoreError> {
-        let needed = u64::from(zones) * u64::from(self.zone_blocks);
         let waited = runner::now().since(started);
         if rank > Rank::Reclaim && state.reclaim_helps() && waited < WAIT_MAX {
             state.waiters += 1;

@@ -15,8 +15,14 @@
 //! A reservation of `n` bytes is a right to as many free zones as `n` bytes fill, and one more: for
 //! the padding of many files, and for a second writer whose zone is not full yet. One job therefore
 //! never runs out within its reservation while it keeps to two open files at a time. Where too few
-//! zones are free, room in partly written zones is set aside instead: it is reserved by zone, so
-//! that nobody else goes on there.
+//! zones are free, room in partly written zones is set aside instead, as many blocks as the job may
+//! take and the second writer strand: it is reserved by zone, so that nobody else goes on there.
+//!
+//! Room is what becomes of a free zone that was taken and not filled. So that it comes back to whom
+//! the zone was kept for, flush and log leave as much room as the ranks above them, down to
+//! compaction, lack in free zones. Without that a compaction that takes its reserve, and makes no
+//! zone empty by it, would leave the room behind its tables to logs: and a full store would never
+//! again have space for the compaction that carries out its deletes.
 //!
 //! Pure; whoever owns the governor locks it.
 
@@ -25,6 +31,7 @@ use std::collections::BTreeMap;
 use terrace_env::ZoneId;
 use terrace_env::store::Rank;
 
+use super::Limits;
 use super::zone_table::{Zone, ZoneTable};
 use crate::BLOCK;
 
@@ -122,28 +129,45 @@ impl Governor {
         own.min(table.totals().free_zones).max(self.available(rank, table))
     }
 
-    /// Zones that `bytes` take in the worst case.
-    pub(crate) fn zones_for(blocks: u64, zone_blocks: u32) -> u32 {
-        let padded = blocks + blocks.div_ceil(PADDING_SHARE);
-        let zones = padded.div_ceil(u64::from(zone_blocks.max(1))) + 1;
-        u32::try_from(zones).unwrap_or(u32::MAX)
+    /// Blocks of room in partly written zones that a writer of `rank` must leave: as much as the
+    /// ranks above it lack in free zones.
+    pub(crate) fn room_kept(&self, rank: Rank, zone_blocks: u32, table: &ZoneTable) -> u64 {
+        let unreserved = table.totals().free_zones.saturating_sub(self.granted);
+        let lacking = self.floor(rank, table).saturating_sub(unreserved);
+        // What reclaim and the journal lack, room cannot give: they take free zones.
+        let most = match rank {
+            Rank::Journal | Rank::Reclaim | Rank::Compaction => 0,
+            Rank::Flush => COMPACTION_RESERVE,
+            Rank::Log => COMPACTION_RESERVE + FLUSH_RESERVE,
+        };
+        u64::from(lacking.min(most)) * u64::from(zone_blocks)
     }
 
-    /// Sets `zones` free zones aside for `rank`, or room in partly written ones where too few are
-    /// free; `None` if that is not enough either. `active`: how many zones may be partly written.
+    /// Blocks that a job which writes so many takes in the worst case.
+    pub(crate) fn padded(blocks: u64) -> u64 {
+        blocks + blocks.div_ceil(PADDING_SHARE)
+    }
+
+    /// Sets free zones aside for `rank`, or room in partly written ones where too few are free,
+    /// that hold this many blocks [with padding](Self::padded); `None` if there is not enough.
     pub(crate) fn grant(
         &mut self,
         rank: Rank,
-        zones: u32,
-        zone_blocks: u32,
-        active: u32,
+        blocks: u64,
+        limits: Limits,
         table: &mut ZoneTable,
     ) -> Option<ReservationId> {
+        let zone = u64::from(limits.zone_blocks.max(1));
+        let zones = u32::try_from(blocks.div_ceil(zone) + 1).unwrap_or(u32::MAX);
         let free = self.available(rank, table).min(zones);
-        let missing = u64::from(zones - free) * u64::from(zone_blocks);
-        let partly = if missing == 0 { Vec::new() } else { roomy(table, missing)? };
+        let partly = if free == zones {
+            Vec::new()
+        } else {
+            let kept = self.room_kept(rank, limits.zone_blocks, table);
+            roomy(table, blocks, u64::from(free) * zone, zone, kept)?
+        };
         let held = table.partly().filter(|(_, zone)| zone.holder != 0).count() + partly.len();
-        if !partly.is_empty() && held as u64 + u64::from(SLOTS_KEPT) > u64::from(active) {
+        if !partly.is_empty() && held as u64 + u64::from(SLOTS_KEPT) > u64::from(limits.active) {
             return None;
         }
         let id = self.next;
@@ -196,25 +220,32 @@ impl Governor {
     }
 }
 
-/// Partly written zones that together have `blocks` of room, the roomiest first.
-fn roomy(table: &ZoneTable, blocks: u64) -> Option<Vec<ZoneId>> {
-    let unheld = |zone: &Zone| zone.holder == 0 && zone.stream != terrace_policy::RECLAIM_STREAM;
-    let mut zones: Vec<(u32, ZoneId)> = table
-        .partly()
-        .filter(|(_, zone)| unheld(zone))
-        .map(|(id, zone)| (zone.room(), id))
-        .collect();
+/// Partly written zones, the roomiest first, that together with free zones hold `blocks` even if a
+/// second writer holds one of them that the last block would need; `None` if there are not enough,
+/// or what is left is less than `kept`. `free`: the blocks of those free zones, each of `zone`.
+fn roomy(table: &ZoneTable, blocks: u64, free: u64, zone: u64, kept: u64) -> Option<Vec<ZoneId>> {
+    let common = table.partly().filter(|(_, zone)| is_common(zone));
+    let mut zones: Vec<(u64, ZoneId)> =
+        common.map(|(id, zone)| (u64::from(zone.room()), id)).collect();
     zones.sort_unstable_by(|a, b| b.cmp(a));
+    let all: u64 = zones.iter().map(|(room, _)| room).sum();
+    let stranded = if free > 0 { zone } else { zones.first()?.0 };
+    let wanted = (blocks + stranded).saturating_sub(free);
     let mut room = 0;
     let mut chosen = Vec::new();
     for (blocks_free, zone) in zones {
-        if room >= blocks {
+        if room >= wanted {
             break;
         }
-        room += u64::from(blocks_free);
+        room += blocks_free;
         chosen.push(zone);
     }
-    (room >= blocks).then_some(chosen)
+    (room >= wanted && all - room >= kept).then_some(chosen)
+}
+
+/// Whether room in a partly written zone may be set aside, or taken without a reservation.
+pub(crate) fn is_common(zone: &Zone) -> bool {
+    zone.holder == 0 && zone.stream != terrace_policy::RECLAIM_STREAM
 }
 
 #[cfg(test)]
@@ -223,7 +254,9 @@ mod tests {
     use super::*;
 
     const ZONE: u32 = 16;
-    const SLOTS: u32 = 6;
+    const BLOCKS: u64 = ZONE as u64;
+    const LIMITS: Limits = Limits { leases: 6, active: 6, zone_blocks: ZONE };
+    const WIDE: Limits = Limits { leases: 32, active: 32, ..LIMITS };
 
     fn table(free: u32, half: u32) -> ZoneTable {
         let mut zones = vec![Zone::empty(Condition::Free, ZONE); free as usize];
@@ -243,7 +276,7 @@ mod tests {
     #[test]
     fn what_is_reserved_is_nobody_elses() {
         let (mut governor, mut table) = (Governor::new(2), table(9, 0));
-        let id = governor.grant(Rank::Flush, 3, ZONE, SLOTS, &mut table).unwrap();
+        let id = governor.grant(Rank::Flush, 2 * BLOCKS, LIMITS, &mut table).unwrap();
         assert_eq!(governor.available(Rank::Flush, &table), 1);
         assert_eq!(governor.available(Rank::Log, &table), 0);
         assert_eq!(governor.available_to(id, Rank::Flush, &table), 3);
@@ -257,18 +290,47 @@ mod tests {
     fn room_in_partly_written_zones_is_reserved_when_zones_are_short() {
         let (mut governor, mut table) = (Governor::new(2), table(5, 4));
         assert_eq!(governor.available(Rank::Flush, &table), 0);
-        let id = governor.grant(Rank::Flush, 2, ZONE, SLOTS, &mut table).unwrap();
+        let id = governor.grant(Rank::Flush, BLOCKS + 8, LIMITS, &mut table).unwrap();
         let held = table.partly().filter(|(_, z)| z.holder == id).count();
-        assert_eq!(held, 4, "32 blocks are half of four zones");
-        assert!(governor.grant(Rank::Flush, 1, ZONE, SLOTS, &mut table).is_none());
+        assert_eq!(held, 4, "24 blocks, and half a zone that a second writer holds");
+        assert!(governor.grant(Rank::Flush, 1, LIMITS, &mut table).is_none());
         governor.release(id, &mut table);
-        assert!(governor.grant(Rank::Flush, 1, ZONE, SLOTS, &mut table).is_some());
+        let id = governor.grant(Rank::Flush, 1, LIMITS, &mut table).unwrap();
+        let held = table.partly().filter(|(_, z)| z.holder == id).count();
+        assert_eq!(held, 2, "one for each of two writers");
+    }
+
+    #[test]
+    fn a_zone_that_is_missing_is_made_up_for_by_room() {
+        let (mut governor, mut table) = (Governor::new(2), table(6, 4));
+        assert_eq!(governor.available(Rank::Flush, &table), 1);
+        let id = governor.grant(Rank::Flush, BLOCKS, LIMITS, &mut table).unwrap();
+        let held = table.partly().filter(|(_, z)| z.holder == id).count();
+        assert_eq!((governor.granted(), held), (1, 2), "either may be a second writer's");
+    }
+
+    #[test]
+    fn room_is_left_for_who_lacks_zones() {
+        // What flush must leave: 3 zones for the ranks above compaction, and its 2.
+        for (free, halves, most) in [(5, 3, 2), (4, 5, 2), (4, 3, 0), (3, 5, 0), (3, 6, 1)] {
+            let (mut governor, mut table) = (Governor::new(2), table(free, halves));
+            let case = format!("{free} free zones and {halves} halves");
+            let kept = governor.room_kept(Rank::Flush, ZONE, &table);
+            assert_eq!(kept, BLOCKS * u64::from(5 - free), "{case}");
+            let mut grant = |blocks| governor.grant(Rank::Flush, blocks, WIDE, &mut table);
+            assert!(grant(most * 8 + 1).is_none(), "{case}");
+            assert!(most == 0 || grant(most * 8).is_some(), "{case}");
+            // It was kept for this.
+            assert!(governor.grant(Rank::Compaction, 8, WIDE, &mut table).is_some(), "{case}");
+        }
     }
 
     #[test]
     fn slots_are_left_for_who_has_no_reservation() {
         let (mut governor, mut table) = (Governor::new(2), table(5, 4));
-        let mut grant = |slots| governor.grant(Rank::Flush, 2, ZONE, slots, &mut table);
+        let mut grant = |active| {
+            governor.grant(Rank::Flush, BLOCKS + 8, Limits { active, ..LIMITS }, &mut table)
+        };
         assert!(grant(5).is_none(), "all four, and a single one that is left");
         assert!(grant(6).is_some());
     }

@@ -82,29 +82,43 @@ fn a_sequential_load_is_relinked_and_not_rewritten() {
 /// whoever gives space back, and some lies dead in zones.
 const LIVE: u64 = 50;
 
+/// Loads a store to [`LIVE`] in random order, overwrites its capacity twice, and puts new
+/// keys until one is refused; returns the error, and how many keys there are.
+fn filled(db: &Db, name: &str, random: &mut Random) -> (Error, u32) {
+    let capacity = db.stats().space.capacity.0;
+    let keys = (capacity * LIVE / 100 / VALUE as u64) as u32;
+    let overwrites = 2 * (capacity / VALUE as u64) as u32;
+    let loaded = (0..keys).map(|n| n.wrapping_mul(7919) % keys);
+    let drawn: Vec<u32> = (0..overwrites).map(|_| random.random_range(0..keys)).collect();
+    for key in loaded.chain(drawn) {
+        let done = put(db, key, VALUE, random);
+        done.unwrap_or_else(|error| panic!("{name}: {error}; {:?}", db.stats().space));
+    }
+    for key in keys.. {
+        if let Err(refused) = put(db, key, VALUE, random) {
+            return (refused, key);
+        }
+    }
+    unreachable!("keys without end")
+}
+
+/// The bytes of a value of a store that is filled.
+const VALUE: usize = 1000;
+
 #[test]
 fn overwriting_goes_on_and_a_full_store_says_so_and_rests() {
-    const SIZE: usize = 1000;
     for_each_row(|system| {
         let device = drive(ByteCount::kib(128), 208, 1);
         let compression = Compression::None.into();
         let db = created(&device, Options { compression, ..options_under(system) });
         let (name, mut random) = (system.name(), Random::seeded(1));
         let capacity = db.stats().space.capacity.0;
-        let keys = (capacity * LIVE / 100 / SIZE as u64) as u32;
-        let overwrites = (2 * capacity / SIZE as u64) as u32;
-        let loaded = (0..keys).map(|n| n.wrapping_mul(7919) % keys);
-        let drawn: Vec<u32> = (0..overwrites).map(|_| random.random_range(0..keys)).collect();
-        for key in loaded.chain(drawn) {
-            let done = put(&db, key, SIZE, &mut random);
-            done.unwrap_or_else(|error| panic!("{name}: {error}; {:?}", db.stats().space));
-        }
+        let (refused, _) = filled(&db, name, &mut random);
+        assert!(refused.is_space(), "{name}: {refused}");
+        assert!(refused.to_string().contains("delete something"), "{name}: {refused}");
         // A collector that copied everything for the little that is dead would be far above.
         let moved = db.stats().write_amplification.reclaim;
         assert!(moved < 20.0, "{name}: {moved:.1} bytes moved for one");
-        let refused = (keys..).find_map(|key| put(&db, key, SIZE, &mut random).err()).unwrap();
-        assert!(refused.is_space(), "{name}: {refused}");
-        assert!(refused.to_string().contains("delete something"), "{name}: {refused}");
         // Nothing is left that a collector could have found.
         let space = db.stats().space;
         assert!(space.dead.0 * 100 < capacity, "{name}: refused with {space:?}");
@@ -119,5 +133,35 @@ fn overwriting_goes_on_and_a_full_store_says_so_and_rests() {
         assert_eq!(work(), before, "{name}: busy though nothing can be done");
         assert_eq!(db.stats().failure, None, "{name}");
         db.close().unwrap();
+    });
+}
+
+#[test]
+fn deletes_give_a_full_store_of_many_zones_space_again() {
+    for_each_row(|system| {
+        for (zones, share) in [(208, 2), (256, 4)] {
+            let device = drive(ByteCount::kib(128), zones, 1);
+            let compression = Compression::None.into();
+            let db = created(&device, Options { compression, ..options_under(system) });
+            let (name, mut random) = (system.name(), Random::seeded(1));
+            let (refused, keys) = filled(&db, name, &mut random);
+            assert!(refused.is_space(), "{name}: {refused}");
+            let space = db.stats().space;
+            let full = space.live.0 as f64 / space.capacity.0 as f64;
+            assert!(full > 0.8, "{name}: refused at {full:.2}");
+            for key in (0..keys).step_by(share) {
+                db.delete(&key.to_be_bytes()).unwrap_or_else(|error| panic!("{name}: {error}"));
+            }
+            // Half of what was deleted finds a place at once.
+            let begun = runner::now();
+            for key in keys..keys + keys / share as u32 / 2 {
+                let done = put(&db, key, VALUE, &mut random);
+                done.unwrap_or_else(|error| panic!("{name}: {error}; {:?}", db.stats().space));
+            }
+            let took = runner::now().since(begun);
+            assert!(took < Duration::from_secs(60), "{name}: {took:?} to put a part again");
+            assert_eq!(db.stats().failure, None, "{name}");
+            db.close().unwrap();
+        }
     });
 }
