@@ -5,7 +5,7 @@ use std::path::Path;
 use super::{Experiment, ExperimentError};
 
 /// The files, by the names of their experiments.
-const FILES: [(&str, &str); 28] = [
+const FILES: [(&str, &str); 29] = [
     ("geardb/fig3", include_str!("../../experiments/geardb/fig3.toml")),
     ("geardb/fig4", include_str!("../../experiments/geardb/fig4.toml")),
     ("geardb/fig5", include_str!("../../experiments/geardb/fig5.toml")),
@@ -28,6 +28,7 @@ const FILES: [(&str, &str); 28] = [
     ("bluefs/fig13", include_str!("../../experiments/bluefs/fig13.toml")),
     ("bluefs/fig14", include_str!("../../experiments/bluefs/fig14.toml")),
     ("bluefs/fig16", include_str!("../../experiments/bluefs/fig16.toml")),
+    ("bluefs/distinct", include_str!("../../experiments/bluefs/distinct.toml")),
     ("bluefs/memtables", include_str!("../../experiments/bluefs/memtables.toml")),
     ("lifetime/throughput", include_str!("../../experiments/lifetime/throughput.toml")),
     ("lifetime/writes", include_str!("../../experiments/lifetime/writes.toml")),
