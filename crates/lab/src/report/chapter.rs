@@ -33,9 +33,9 @@ pub struct RunStanding {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Standing {
-    /// One of this very program.
+    /// One of this very engine.
     Known,
-    /// One of another build of the program: its figures are shown, and may not be this one's.
+    /// One of another engine: its figures are shown, and may not be this one's.
     OtherBuild,
     /// There is none.
     Missing,
@@ -80,7 +80,7 @@ impl Chapter {
         format!("{}-{number}.svg", self.slug())
     }
 
-    /// What is to be said of runs without a result of this program, a sentence each.
+    /// What is to be said of runs without a result of this engine, a sentence each.
     #[must_use]
     pub fn remarks(&self) -> Vec<String> {
         let named = |run: &RunStanding| match &run.variant {
@@ -95,7 +95,7 @@ impl Chapter {
         let mut remarks = Vec::new();
         remarks.extend(of(&Standing::Missing).map(|runs| format!("No result of: {runs}.")));
         remarks.extend(of(&Standing::OtherBuild).map(|runs| {
-            format!("By another build of the program, so perhaps not its figures: {runs}.")
+            format!("By another engine than this program's, so perhaps not its figures: {runs}.")
         }));
         for run in &self.runs {
             if let Standing::Damaged(why) = &run.standing {

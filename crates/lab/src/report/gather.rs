@@ -20,8 +20,8 @@ pub enum GatherError {
 
 impl Report {
     /// A report on what `results` hold of the experiments that the names stand for. What there is
-    /// of this program counts; else what another build of it has come to by the same plan, and
-    /// the report says so.
+    /// of this engine counts; else what another one has come to by the same plan, and the
+    /// report says so.
     pub fn gather(
         program: &str,
         names: &[String],
@@ -58,7 +58,7 @@ fn chapter(
     for plan in series::plans(&experiment, &[], scale, seed)? {
         let found = match results.find(&plan) {
             Ok(Some(found)) => (found, Standing::Known),
-            Ok(None) => match results.find_of_another_program(&plan) {
+            Ok(None) => match results.find_of_another_engine(&plan) {
                 Some(found) => (found, Standing::OtherBuild),
                 None => (Vec::new(), Standing::Missing),
             },

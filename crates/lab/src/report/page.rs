@@ -80,7 +80,7 @@ impl Report {
                 p { (tally(&answers)) }
                 @if missing {
                     p .note {
-                        "Not every run has a result of this program: the sections below say which "
+                        "Not every run has a result of this engine: the sections below say which "
                         "have not."
                     }
                 }

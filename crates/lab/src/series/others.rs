@@ -1,4 +1,4 @@
-//! Results that another build of the program has left.
+//! Results that another engine has left: an older one, or one that was tried.
 
 use std::fs;
 use std::path::PathBuf;
@@ -8,15 +8,15 @@ use super::results::{Kept, Results, VERSION, called, checksum};
 use crate::run::{Outcome, RunPlan};
 
 impl Results {
-    /// What came of a run with another build of the program, by the same plan: of each phase that
-    /// is measured the newest that can be trusted. Its figures may not be this program's.
+    /// What came of a run with another engine, by the same plan: of each phase that is measured the
+    /// newest that can be trusted. Its figures may not be this engine's.
     #[must_use]
-    pub fn find_of_another_program(&self, plan: &RunPlan) -> Option<Vec<Outcome>> {
+    pub fn find_of_another_engine(&self, plan: &RunPlan) -> Option<Vec<Outcome>> {
         let measured = (0..plan.phases.len()).filter(|phase| plan.phases[*phase].measured);
-        measured.map(|phase| self.phase_of_another_program(&plan.as_far_as(phase))).collect()
+        measured.map(|phase| self.phase_of_another_engine(&plan.as_far_as(phase))).collect()
     }
 
-    fn phase_of_another_program(&self, plan: &RunPlan) -> Option<Outcome> {
+    fn phase_of_another_engine(&self, plan: &RunPlan) -> Option<Outcome> {
         let own = self.path(plan);
         // A name but for the hash at its end is that of the phase.
         let stem = |path: &PathBuf| -> Option<String> {

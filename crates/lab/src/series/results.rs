@@ -2,7 +2,7 @@
 //!
 //! A file to a phase of a run: `DRIVE/SYSTEM-WORKLOAD-1.64-seed1-HASH.json`. The hash is over all
 //! that the phase depends on: the run's plan as far as this phase, with the drive's parameters and
-//! the seed, and the program. So nothing that is there can be stale: what was changed has another
+//! the seed, and the [engine]. So nothing that is there can be stale: what was changed has another
 //! name. What a run is called - its experiment, its variant, its system's way to be written - and
 //! what comes after is not in the hash: experiments that begin with the same load share it, and
 //! what is found is called as whoever asks calls it.
@@ -11,10 +11,12 @@
 //! and it holds the hash and a checksum. One that is damaged, or that is another's, is an error
 //! and never a result.
 //!
-//! It does not throw anything away: what older programs have left may be deleted at any time.
+//! It does not throw anything away: what older engines have left may be deleted at any time.
+//!
+//! [engine]: Results::of_this_engine
 
-use std::fs::{self, File};
-use std::io::{self, Read, Write};
+use std::fs;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -29,7 +31,7 @@ pub(super) const VERSION: u32 = 2;
 #[derive(Clone, Debug)]
 pub struct Results {
     directory: PathBuf,
-    program: u64,
+    engine: String,
 }
 
 /// A result that is not there, though a file is, or that could not be kept.
@@ -70,17 +72,18 @@ pub(super) struct Kept {
 }
 
 impl Results {
-    /// Those of this program in a directory, which need not be there yet.
-    pub fn of_this_program(directory: &Path) -> Result<Self, ResultError> {
-        let path = std::env::current_exe().map_err(|error| host(Path::new("program"), error))?;
-        let program = hash_file(&path).map_err(|error| host(&path, error))?;
-        Ok(Self::of_program(directory, program))
+    /// Those of this program's engine in a directory, which need not be there yet. The engine is
+    /// all that is at work in a run, down to the drive's model: its sources, and the versions of
+    /// libraries. The same sources give the same figures, whoever builds them.
+    #[must_use]
+    pub fn of_this_engine(directory: &Path) -> Self {
+        Self::of_engine(directory, env!("TERRACE_ENGINE"))
     }
 
-    /// Those of the program with this hash.
+    /// Those of the engine of this name.
     #[must_use]
-    pub fn of_program(directory: &Path, program: u64) -> Self {
-        Self { directory: directory.to_owned(), program }
+    pub fn of_engine(directory: &Path, engine: &str) -> Self {
+        Self { directory: directory.to_owned(), engine: engine.to_owned() }
     }
 
     /// What came of the phases of a run that are measured, if that is known of all of them.
@@ -163,7 +166,7 @@ impl Results {
     /// The hash of all that the last phase of a plan depends on.
     fn inputs(&self, plan: &RunPlan) -> String {
         let mut hash = Xxh3Default::new();
-        hash.update(&self.program.to_le_bytes());
+        hash.update(self.engine.as_bytes());
         hash.update(json(&plan.nameless()).as_bytes());
         format!("{:016x}", hash.digest())
     }
@@ -188,17 +191,6 @@ fn json(value: &impl Serialize) -> String {
 fn in_a_name(text: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_.=,".contains(c);
     text.chars().map(|c| if plain(c) { c } else { '_' }).collect()
-}
-
-fn hash_file(path: &Path) -> io::Result<u64> {
-    let mut file = File::open(path)?;
-    let (mut hash, mut buffer) = (Xxh3Default::new(), vec![0; 1 << 20]);
-    loop {
-        match file.read(&mut buffer)? {
-            0 => return Ok(hash.digest()),
-            read => hash.update(&buffer[..read]),
-        }
-    }
 }
 
 fn host(path: &Path, source: io::Error) -> ResultError {
@@ -237,14 +229,14 @@ mod tests {
     #[test]
     fn what_was_kept_is_found_to_the_last_bit_and_only_for_the_same_inputs() {
         let directory = tempfile::tempdir().unwrap();
-        let results = Results::of_program(directory.path(), 1);
+        let results = Results::of_engine(directory.path(), "1");
         assert_eq!(results.find(&plan(1)).unwrap(), None);
         results.keep(&plan(1), &outcomes()).unwrap();
         assert_eq!(results.find(&plan(1)).unwrap(), Some(outcomes()));
         assert_eq!(results.find(&plan(2)).unwrap(), None);
         let other = RunPlan { drive_hash: "other".into(), ..plan(1) };
         assert_eq!(results.find(&other).unwrap(), None);
-        assert_eq!(Results::of_program(directory.path(), 2).find(&plan(1)).unwrap(), None);
+        assert_eq!(Results::of_engine(directory.path(), "2").find(&plan(1)).unwrap(), None);
         let left = fs::read_dir(directory.path().join("hgst-hsh721414al")).unwrap().count();
         assert_eq!(left, 2, "nothing but the results is left behind");
     }
@@ -252,7 +244,7 @@ mod tests {
     #[test]
     fn a_run_that_begins_like_another_shares_what_is_common_under_its_own_names() {
         let directory = tempfile::tempdir().unwrap();
-        let results = Results::of_program(directory.path(), 1);
+        let results = Results::of_engine(directory.path(), "1");
         results.keep(&plan(1), &outcomes()).unwrap();
         let mut other = RunPlan {
             experiment: "other".into(),
@@ -285,7 +277,7 @@ mod tests {
     #[test]
     fn a_file_that_was_changed_or_is_anothers_is_never_a_result() {
         let directory = tempfile::tempdir().unwrap();
-        let results = Results::of_program(directory.path(), 1);
+        let results = Results::of_engine(directory.path(), "1");
         results.keep(&plan(1), &outcomes()).unwrap();
         let path = results.path(&plan(1));
         let good = fs::read(&path).unwrap();
@@ -314,7 +306,7 @@ mod tests {
 
     #[test]
     fn the_names_of_files_say_what_they_are_of() {
-        let results = Results::of_program(Path::new("results"), 1);
+        let results = Results::of_engine(Path::new("results"), "1");
         let mut plan = RunPlan { drive: "my/drive.toml".into(), ..plan(7) };
         plan.store.system = "leveldb-greedy:free_min=5,table_size=4MiB".into();
         let path = results.path(&plan.as_far_as(0));

@@ -115,7 +115,7 @@ fn the_page_says_what_is_missing_and_what_is_by_another_build() {
     let notes = texts(&read(&report.html().unwrap()), ".note");
     assert_eq!(notes.len(), 4, "{notes:?}");
     assert_eq!(notes[1], "No result of: leveldb-greedy:free_min=10.");
-    assert!(notes[2].contains("another build") && notes[2].contains("bluefs"), "{notes:?}");
+    assert!(notes[2].contains("another engine") && notes[2].contains("bluefs"), "{notes:?}");
     assert!(notes[3].contains("expected 1, found 2"), "{notes:?}");
     let markdown = report.markdown(None);
     for remark in report.chapters[0].remarks() {

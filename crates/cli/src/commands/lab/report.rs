@@ -18,7 +18,7 @@ use crate::output::Output;
 /// Hold what came of runs against the papers, as one page of HTML with plots.
 ///
 /// Nothing is run: the results are those that `terrace lab run` has kept. The page says which are
-/// missing, and which another build of the program has left.
+/// missing, and which another engine has left.
 #[derive(clap::Args)]
 pub(crate) struct Report {
     /// The experiments: `geardb/fig3`, `geardb/all`, or the path of a file [default: all]
@@ -64,7 +64,7 @@ struct Run {
 
 impl Report {
     pub(super) fn run(&self, output: &Output) -> Result<(), Failure> {
-        let results = Results::of_this_program(&self.results)?;
+        let results = Results::of_this_engine(&self.results);
         let version = env!("CARGO_PKG_VERSION");
         let all = [String::from("all")];
         let names = if self.experiments.is_empty() { &all[..] } else { &self.experiments };

@@ -89,7 +89,7 @@ impl Run {
             let most = if self.first { 1 } else { planned.len() };
             plans.extend(planned.into_iter().take(most).map(|plan| self.cut(plan)));
         }
-        let results = Results::of_this_program(&self.results)?;
+        let results = Results::of_this_engine(&self.results);
         let limits = self.limits(&plans, output)?;
         if cfg!(debug_assertions) {
             output.note("note: built with debug assertions: slower, with the same figures");

@@ -1,0 +1,54 @@
+//! Tells the lab what its runs depend on besides their plans: a hash over the sources of the
+//! engine, of all below it, and of the lab's own part in a run, and over the versions of libraries.
+//!
+//! Results are kept by it. What only draws or tells what came of runs is not in it, so that a
+//! better plot, or a word about a figure, does not send anybody back to hours of runs.
+
+use std::path::{Path, PathBuf};
+use std::{fs, io};
+
+use xxhash_rust::xxh3::Xxh3Default;
+
+/// What a run depends on, from the workspace's root.
+const SOURCES: [&str; 9] = [
+    "Cargo.lock",
+    "crates/env/src",
+    "crates/zone/src",
+    "crates/policy/src",
+    "crates/fs/src",
+    "crates/lsm/src",
+    "crates/terrace/src",
+    "crates/lab/src/run",
+    "crates/lab/src/workload",
+];
+
+fn main() -> io::Result<()> {
+    let root = Path::new("../..");
+    let mut hash = Xxh3Default::new();
+    for source in SOURCES {
+        println!("cargo::rerun-if-changed={}", root.join(source).display());
+        let mut files = Vec::new();
+        list(&root.join(source), &mut files)?;
+        // By name, whatever the order of a directory.
+        files.sort();
+        for file in files {
+            let text = fs::read(&file)?;
+            hash.update(file.to_string_lossy().replace('\\', "/").as_bytes());
+            hash.update(&(text.len() as u64).to_le_bytes());
+            hash.update(&text);
+        }
+    }
+    println!("cargo::rustc-env=TERRACE_ENGINE={:016x}", hash.digest());
+    Ok(())
+}
+
+fn list(path: &Path, files: &mut Vec<PathBuf>) -> io::Result<()> {
+    if path.is_file() {
+        files.push(path.to_owned());
+        return Ok(());
+    }
+    for entry in fs::read_dir(path)? {
+        list(&entry?.path(), files)?;
+    }
+    Ok(())
+}
