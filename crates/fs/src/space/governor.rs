@@ -30,6 +30,7 @@ use std::collections::BTreeMap;
 
 use terrace_env::ZoneId;
 use terrace_env::store::Rank;
+use terrace_policy::RECLAIM_STREAM;
 
 use super::Limits;
 use super::zone_table::{Zone, ZoneTable};
@@ -129,9 +130,20 @@ impl Governor {
         own.min(table.totals().free_zones).max(self.available(rank, table))
     }
 
+    /// Blocks of room in partly written zones that a writer of `rank` may set aside, or take as
+    /// they are.
+    pub(crate) fn spare_room(&self, rank: Rank, zone_blocks: u32, table: &ZoneTable) -> u64 {
+        let kept = self.room_kept(rank, zone_blocks, table);
+        if kept == 0 {
+            return u64::MAX;
+        }
+        let room: u64 = common(table).map(|(_, zone)| u64::from(zone.room())).sum();
+        room.saturating_sub(kept)
+    }
+
     /// Blocks of room in partly written zones that a writer of `rank` must leave: as much as the
     /// ranks above it lack in free zones.
-    pub(crate) fn room_kept(&self, rank: Rank, zone_blocks: u32, table: &ZoneTable) -> u64 {
+    fn room_kept(&self, rank: Rank, zone_blocks: u32, table: &ZoneTable) -> u64 {
         let unreserved = table.totals().free_zones.saturating_sub(self.granted);
         let lacking = self.floor(rank, table).saturating_sub(unreserved);
         // What reclaim and the journal lack, room cannot give: they take free zones.
@@ -163,8 +175,8 @@ impl Governor {
         let partly = if free == zones {
             Vec::new()
         } else {
-            let kept = self.room_kept(rank, limits.zone_blocks, table);
-            roomy(table, blocks, u64::from(free) * zone, zone, kept)?
+            let spare = self.spare_room(rank, limits.zone_blocks, table);
+            roomy(table, blocks, u64::from(free) * zone, zone).filter(|(_, room)| *room <= spare)?.0
         };
         let held = table.partly().filter(|(_, zone)| zone.holder != 0).count() + partly.len();
         if !partly.is_empty() && held as u64 + u64::from(SLOTS_KEPT) > u64::from(limits.active) {
@@ -221,14 +233,12 @@ impl Governor {
 }
 
 /// Partly written zones, the roomiest first, that together with free zones hold `blocks` even if a
-/// second writer holds one of them that the last block would need; `None` if there are not enough,
-/// or what is left is less than `kept`. `free`: the blocks of those free zones, each of `zone`.
-fn roomy(table: &ZoneTable, blocks: u64, free: u64, zone: u64, kept: u64) -> Option<Vec<ZoneId>> {
-    let common = table.partly().filter(|(_, zone)| is_common(zone));
+/// second writer holds one of them that the last block would need, and the room in them; `None` if
+/// there are not enough. `free`: the blocks of those free zones, each of `zone`.
+fn roomy(table: &ZoneTable, blocks: u64, free: u64, zone: u64) -> Option<(Vec<ZoneId>, u64)> {
     let mut zones: Vec<(u64, ZoneId)> =
-        common.map(|(id, zone)| (u64::from(zone.room()), id)).collect();
+        common(table).map(|(id, zone)| (u64::from(zone.room()), id)).collect();
     zones.sort_unstable_by(|a, b| b.cmp(a));
-    let all: u64 = zones.iter().map(|(room, _)| room).sum();
     let stranded = if free > 0 { zone } else { zones.first()?.0 };
     let wanted = (blocks + stranded).saturating_sub(free);
     let mut room = 0;
@@ -240,12 +250,13 @@ fn roomy(table: &ZoneTable, blocks: u64, free: u64, zone: u64, kept: u64) -> Opt
         room += blocks_free;
         chosen.push(zone);
     }
-    (room >= wanted && all - room >= kept).then_some(chosen)
+    (room >= wanted).then_some((chosen, room))
 }
 
-/// Whether room in a partly written zone may be set aside, or taken without a reservation.
-pub(crate) fn is_common(zone: &Zone) -> bool {
-    zone.holder == 0 && zone.stream != terrace_policy::RECLAIM_STREAM
+/// Partly written zones whose room may be set aside, or taken without a reservation.
+fn common(table: &ZoneTable) -> impl Iterator<Item = (ZoneId, &Zone)> {
+    let is_common = |zone: &Zone| zone.holder == 0 && zone.stream != RECLAIM_STREAM;
+    table.partly().filter(move |(_, zone)| is_common(zone))
 }
 
 #[cfg(test)]

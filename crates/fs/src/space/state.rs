@@ -9,7 +9,7 @@ use terrace_policy::{
     PartZone, Placement, PlacementChoice, PlacementRequest, RECLAIM_STREAM, Reclaim, SpaceView,
 };
 
-use super::governor::{ReservationId, is_common};
+use super::governor::ReservationId;
 use super::{Condition, Governor, Zone, ZoneTable};
 use crate::block::BLOCK;
 
@@ -96,7 +96,7 @@ impl State {
         if self.leases.len() as u64 >= u64::from(limits.leases) {
             return self.revoke();
         }
-        let spare = self.spare_room(ask.rank, limits.zone_blocks);
+        let spare = self.governor.spare_room(ask.rank, limits.zone_blocks, &self.table);
         let own = |zone: &Zone| {
             let strange = zone.stream == RECLAIM_STREAM && ask.rank > Rank::Reclaim;
             let room = zone.room() >= ask.least && !strange;
@@ -131,18 +131,6 @@ impl State {
             _ if next.is_none() && with_slot.is_some() => self.finish_fullest(),
             _ => Choice::Full,
         }
-    }
-
-    /// Blocks of room in partly written zones that a writer of `rank` may take without having set
-    /// them aside.
-    fn spare_room(&self, rank: Rank, zone_blocks: u32) -> u64 {
-        let kept = self.governor.room_kept(rank, zone_blocks, &self.table);
-        if kept == 0 {
-            return u64::MAX;
-        }
-        let common = self.table.partly().filter(|(_, zone)| is_common(zone));
-        let room: u64 = common.map(|(_, zone)| u64::from(zone.room())).sum();
-        room.saturating_sub(kept)
     }
 
     /// The partly written zone with the least room that nobody has set aside.
