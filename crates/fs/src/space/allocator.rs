@@ -229,6 +229,8 @@ impl Allocator {
     ) -> Result<Reserved, StoreError> {
         let started = runner::now();
         let blocks = Governor::padded(bytes.0.div_ceil(BLOCK as u64));
+        // A second writer may strand as much.
+        let needed = blocks + u64::from(self.limits.zone_blocks);
         let mut state = self.state.lock();
         loop {
             state.check_running()?;
@@ -237,7 +239,7 @@ impl Allocator {
                 drop(state);
                 return Ok(Reserved::new(Arc::clone(self), id, bytes));
             }
-            self.await_space(&mut state, rank, blocks, started)?;
+            self.await_space(&mut state, rank, needed, started)?;
         }
     }
 

@@ -186,6 +186,30 @@ fn a_job_never_runs_out_within_its_reservation() {
 }
 
 #[test]
+fn a_reservation_that_is_refused_needed_more_than_there_was() {
+    runner::simulate(1, || {
+        let zone = ByteCount::kib(512);
+        let fs = mount(&formatted(Geometry::uniform(zone, 64), 1));
+        for bytes in [1, zone.0 / 2, zone.0, zone.0 * 5 / 2] {
+            for rank in [Rank::Log, Rank::Flush, Rank::Compaction] {
+                let mut held = Vec::new();
+                let refused = loop {
+                    match fs.reserve(rank, ByteCount(bytes)) {
+                        Ok(reservation) => held.push(reservation),
+                        Err(error) => break error,
+                    }
+                };
+                let StoreError::NoSpace { needed, available, .. } = refused else {
+                    panic!("no space, not {refused}")
+                };
+                assert!(needed > available, "{bytes} bytes: {refused}");
+            }
+        }
+        fs.unmount();
+    });
+}
+
+#[test]
 fn a_store_that_readers_pin_says_that_it_is_busy_and_heals_when_they_let_go() {
     runner::simulate(2, || {
         let fs = mount(&formatted(fewest(), 2));
