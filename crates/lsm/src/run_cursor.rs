@@ -234,8 +234,9 @@ mod tests {
     use terrace_env::{ByteCount, Cause};
     use terrace_policy::{RunId, Span};
 
+    /// Longer than what tells it from its neighbours, so that separators are shorter than keys.
     fn full(number: u8) -> Vec<u8> {
-        key::full_key(KeySpaceId(0), &[number])
+        key::full_key(KeySpaceId(0), &[number, 0])
     }
 
     /// A table of the keys of `numbers`, each in two versions.
@@ -317,21 +318,44 @@ mod tests {
         let size = whole.table(Cause::Compaction).unwrap().data_end();
         for (start, end) in [(0, 10), (95, 105), (190, 200)] {
             let (table, span) = (Arc::clone(&whole), Span::new(full(start), full(end)));
-            let run = Run::new(RunId(1), vec![Segment { table, span, size: ByteCount(1) }]);
-            let mut cursor = RunCursor::new(Arc::new(run), Walk::Job(Cause::Compaction));
-            let before = read_by_jobs(&store);
-            cursor.seek_to_first().unwrap();
-            let mut entries = 0;
-            while cursor.key().is_some() {
-                entries += 1;
-                cursor.next().unwrap();
-            }
-            let after = read_by_jobs(&store);
-            let (bytes, requests) = (after.0 - before.0, after.1 - before.1);
+            let (entries, bytes, requests) = walk_by_a_job(&store, table, span);
             assert_eq!(entries, 2 * u64::from(end - start));
             assert_eq!(requests, 1, "{start}..{end}");
             assert!(bytes <= size / 10, "{bytes} bytes of {size} for {start}..{end}");
         }
+    }
+
+    #[test]
+    fn where_a_slice_ends_nothing_is_read_to_see_that_it_does() {
+        let store = MemoryStore::new();
+        let whole = table(&store, 0..200);
+        let table = whole.table(Cause::Compaction).unwrap();
+        let all = Span::new(full(0), full(200));
+        let mut start = full(0);
+        let (mut read, mut stretches) = (0, 0);
+        for (end, _) in table.stretches(&all, ByteCount(table.data_end() / 16)).unwrap() {
+            let span = Span::new(std::mem::replace(&mut start, end.to_vec()), end.to_vec());
+            let (entries, _, requests) = walk_by_a_job(&store, Arc::clone(&whole), span);
+            assert_eq!(requests, 1, "up to {end:?}");
+            (read, stretches) = (read + entries, stretches + 1);
+        }
+        assert!(read == 400 && stretches > 10, "{read} entries in {stretches} stretches");
+    }
+
+    /// How many entries a job finds in a part of a table, and what it reads for them: bytes, and
+    /// by how many requests.
+    fn walk_by_a_job(store: &MemoryStore, table: Arc<TableHandle>, span: Span) -> (u64, u64, u64) {
+        let run = Run::new(RunId(1), vec![Segment { table, span, size: ByteCount(1) }]);
+        let mut cursor = RunCursor::new(Arc::new(run), Walk::Job(Cause::Compaction));
+        let before = read_by_jobs(store);
+        cursor.seek_to_first().unwrap();
+        let mut entries = 0;
+        while cursor.key().is_some() {
+            entries += 1;
+            cursor.next().unwrap();
+        }
+        let after = read_by_jobs(store);
+        (entries, after.0 - before.0, after.1 - before.1)
     }
 
     #[test]

@@ -26,7 +26,7 @@ pub(crate) struct TableCursor {
     start: Option<Key>,
     /// Where that block begins, once somebody has come near it.
     floor: Option<u64>,
-    /// What lies behind this key's block is not read ahead.
+    /// What lies behind this key's block is not read.
     end: Option<Key>,
 }
 
@@ -39,8 +39,8 @@ impl TableCursor {
         Self { walk, index, data: None, valid: false, ahead, start, floor, end }
     }
 
-    /// From now on stays within what may hold keys of `span`: goes no further back, and reads no
-    /// further ahead.
+    /// From now on stays within what may hold keys of `span`: goes no further back and no further
+    /// on, and reads no further ahead.
     pub(crate) fn stay_within(&mut self, span: &Span) {
         let properties = self.index.table().properties();
         if span.start[..] > properties.smallest[..] {
@@ -59,6 +59,21 @@ impl TableCursor {
             None => *self.floor.insert(self.index.table().offset_of(start)?),
         };
         Ok(self.index.handle()?.is_some_and(|handle| handle.offset < floor))
+    }
+
+    /// Where the last block ends that may hold keys of the range.
+    fn ceiling(&self) -> Result<u64, Error> {
+        match &self.end {
+            Some(end) => self.index.end_of(end),
+            None => Ok(self.index.table().data_end()),
+        }
+    }
+
+    /// Whether the block that the index stands on lies behind the last that holds anything of the
+    /// range. To read it only to see that would cost a disk a revolution.
+    fn is_behind(&self) -> Result<bool, Error> {
+        let Some(handle) = self.index.handle()? else { return Ok(true) };
+        Ok(self.end.is_some() && handle.offset >= self.ceiling()?)
     }
 
     /// Moves to the first entry at or behind `target`, an internal key.
@@ -150,7 +165,7 @@ impl TableCursor {
     fn settle(&mut self) -> Result<(), Error> {
         while !self.check()? {
             self.index.next()?;
-            if !self.load_block()? {
+            if self.is_behind()? || !self.load_block()? {
                 return Ok(());
             }
             self.data_mut().seek_to_first()?;
@@ -206,11 +221,7 @@ impl TableCursor {
             self.ahead.passed(handle);
             return Ok(block);
         }
-        let most = match &self.end {
-            Some(end) => self.index.end_of(end)?,
-            None => table.data_end(),
-        };
-        let stored = self.ahead.fill(table, handle, most)?;
+        let stored = self.ahead.fill(table, handle, self.ceiling()?)?;
         let block = table.block(handle, &stored)?;
         // Where a scan begins others may begin, too; what it only comes by is not kept.
         if self.walk == Walk::Scan && self.ahead.is_single() {

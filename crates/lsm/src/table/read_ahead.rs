@@ -21,6 +21,13 @@ use crate::Error;
 /// Stretches end at multiples of what stores read at least, so that nothing is read twice.
 const ALIGNMENT: u64 = 4096;
 
+/// How much of `left` bytes to read at once where reads should have about `size`: they are read in
+/// even parts, so that there is no small rest, for which a disk would have to move its head.
+fn even_part(left: u64, size: u64) -> u64 {
+    let parts = (left + size / 2) / size.max(1);
+    left.div_ceil(parts.max(1))
+}
+
 /// About `end`, and at or behind `least`.
 fn aligned(end: u64, least: u64) -> u64 {
     (end / ALIGNMENT * ALIGNMENT).max(least.next_multiple_of(ALIGNMENT))
@@ -105,8 +112,12 @@ impl ReadAhead {
             } else if size == 0 {
                 (handle.offset, handle_end)
             } else {
-                let end = aligned(handle.offset + size, handle_end);
-                (handle.offset, handle_end.max(most.min(end)))
+                let part = even_part(most.saturating_sub(handle.offset), size);
+                let end = match handle.offset + part {
+                    end if end >= most => most,
+                    end => aligned(end, handle_end),
+                };
+                (handle.offset, handle_end.max(end))
             };
             let buffer = std::mem::take(&mut buffer);
             match self.read(table, buffer, &known, offset..end) {
@@ -155,5 +166,24 @@ impl ReadAhead {
             (Walk::Scan, _) if !sequential => 0,
             (Walk::Scan, _) => memory.scan_ahead(self.size),
         };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stretch_is_read_in_even_parts_without_a_small_rest() {
+        assert_eq!(even_part(0, 100), 0);
+        assert_eq!(even_part(1, 100), 1);
+        assert_eq!(even_part(149, 100), 149);
+        assert_eq!(even_part(150, 100), 75);
+        assert_eq!(even_part(204, 100), 102);
+        assert_eq!(even_part(1010, 100), 101);
+        for left in 1..2000 {
+            let part = even_part(left, 100);
+            assert!(left < 67 || (67..150).contains(&part), "{part} of {left}");
+        }
     }
 }
