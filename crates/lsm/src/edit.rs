@@ -8,6 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use bytes::Bytes;
 use terrace_env::store::{Store, Transaction};
 use terrace_env::{ByteCount, Cause, FileId};
 use terrace_policy::{Key, Move, Part, Place, Span};
@@ -29,6 +30,8 @@ pub(crate) struct NewTable {
     pub(crate) place: Place,
     /// Without segments: the table has one, of all its keys and ranges.
     pub(crate) record: TableRecord,
+    /// Its last bytes, if they are still there to open it by.
+    pub(crate) tail: Option<Bytes>,
 }
 
 impl NewTable {
@@ -133,17 +136,13 @@ impl Edit {
         memory: &Arc<Memory>,
     ) -> Result<Version, Error> {
         let mut change = Change::default();
-        for (file, Rest { table, was, left, trim }) in kept.tables {
+        for (_, Rest { table, was, left, trim }) in kept.tables {
             for (place, at) in was {
                 change.removed.entry(place).or_default().insert(at);
             }
-            // The handle of the version before pins what was trimmed.
-            let trimmed = trim.is_some() && !left.is_empty();
-            let table = if trimmed {
-                let (record, stream) = (table.record().clone(), table.stream());
-                TableHandle::new(store, file, record, stream, memory)?
-            } else {
-                table
+            let table = match trim {
+                Some(_) if !left.is_empty() => table.trimmed(store)?,
+                _ => table,
             };
             for (place, segment) in left {
                 let segment = Segment { table: Arc::clone(&table), ..segment };
@@ -153,6 +152,9 @@ impl Edit {
         for table in self.new {
             let SegmentRecord { place, size, span } = table.segment();
             let handle = TableHandle::new(store, table.id, table.record, table.stream, memory)?;
+            if let Some(tail) = table.tail {
+                handle.open_by(tail)?;
+            }
             let added = change.added.entry(place).or_default();
             added.push(Segment { table: handle, span, size });
         }

@@ -10,6 +10,7 @@
 
 use std::sync::{Arc, Weak};
 
+use bytes::Bytes;
 use terrace_env::store::{FileReader, Store};
 use terrace_env::{ByteCount, Cause, FileId};
 
@@ -48,6 +49,24 @@ impl TableHandle {
         let size = ByteCount(file.len());
         let (table, opening) = (Slot::default(), Role::default());
         Ok(Arc::new(Self { file, id, size, record, stream, memory, table, opening }))
+    }
+
+    /// The handle of what is left of the table after something at its front was given back. The
+    /// one before pins that.
+    pub(crate) fn trimmed(&self, store: &dyn Store) -> Result<Arc<Self>, Error> {
+        let trimmed = Self::new(store, self.id, self.record.clone(), self.stream, &self.memory)?;
+        if let Some(table) = self.table.get() {
+            trimmed.keep(table.by(Arc::clone(&trimmed.file)));
+        }
+        Ok(trimmed)
+    }
+
+    /// Opens the table by its last bytes, which its writer still has.
+    pub(crate) fn open_by(self: &Arc<Self>, tail: Bytes) -> Result<(), Error> {
+        let table = Table::open_by(Arc::clone(&self.file), tail, &self.memory)?;
+        self.check(&table)?;
+        self.keep(table);
+        Ok(())
     }
 
     pub(crate) fn id(&self) -> FileId {
@@ -91,9 +110,13 @@ impl TableHandle {
         }
         let table = Table::open(Arc::clone(&self.file), &self.memory, cause)?;
         self.check(&table)?;
-        let this: Weak<Self> = Arc::downgrade(self);
-        self.memory.parts.keep(&self.table, Arc::clone(&table), this, 0);
+        self.keep(Arc::clone(&table));
         Ok(table)
+    }
+
+    fn keep(self: &Arc<Self>, table: Arc<Table>) {
+        let this: Weak<Self> = Arc::downgrade(self);
+        self.memory.parts.keep(&self.table, table, this, 0);
     }
 
     /// Checks that the file holds the table that the annotation describes.

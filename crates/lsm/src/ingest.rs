@@ -21,6 +21,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use bytes::Bytes;
 use terrace_env::store::{CreateOptions, FileKind, Rank};
 use terrace_env::{ByteCount, Cause, SeqNo};
 use terrace_policy::{Place, RunId, Span};
@@ -150,7 +151,9 @@ impl Ingest {
 
     fn end_table(&mut self) -> Result<(), Error> {
         if let Some(builder) = self.builder.take() {
-            self.built.push(builder.finish()?);
+            // There may be very many of them until they are committed.
+            let built = BuiltTable { tail: Bytes::new(), ..builder.finish()? };
+            self.built.push(built);
         }
         Ok(())
     }
@@ -252,7 +255,7 @@ impl Shared {
             let place = place(&version, &span, stamp, compacting);
             written.push((place, table.size));
             let (id, size, stream) = (table.writer.id(), table.size, INGEST_STREAM);
-            edit.put(NewTable { id, size, stream, place, record });
+            edit.put(NewTable { id, size, stream, place, record, tail: None });
         }
         self.commit(edit, None, None)?;
         self.visible.store(stamp.0, Ordering::Release);

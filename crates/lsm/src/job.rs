@@ -97,9 +97,9 @@ impl Shared {
         let mut unsealed: Vec<BuiltTable> = Vec::new();
         for Output { place, stream, built } in outputs {
             let record = TableRecord::new(built.tag, &built.properties);
-            let (id, size) = (built.writer.id(), built.size);
+            let (id, size, tail) = (built.writer.id(), built.size, Some(built.tail.clone()));
             written.push((place, size.0));
-            edit.put(NewTable { id, size, stream, place, record });
+            edit.put(NewTable { id, size, stream, place, record, tail });
             unsealed.push(built);
         }
         self.commit(edit, decider_state, flushed)?;

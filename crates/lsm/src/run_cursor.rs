@@ -250,6 +250,15 @@ mod tests {
         numbers: std::ops::Range<u8>,
         block_size: ByteCount,
     ) -> Arc<TableHandle> {
+        written(store, numbers, block_size).0
+    }
+
+    /// The same, with its last bytes.
+    fn written(
+        store: &MemoryStore,
+        numbers: std::ops::Range<u8>,
+        block_size: ByteCount,
+    ) -> (Arc<TableHandle>, bytes::Bytes) {
         let cause = Cause::Flush;
         let (kind, rank, hint) = (FileKind::Table, Rank::Flush, table_hint(0, 0, None));
         let options = CreateOptions { kind, hint, size: None, rank, reservation: None, cause };
@@ -268,7 +277,7 @@ mod tests {
         let mut transaction = Transaction::new();
         transaction.seal(id, record.annotation(0, built.size));
         store.commit(transaction).unwrap();
-        TableHandle::new(store, id, record, 0, &memory).unwrap()
+        (TableHandle::new(store, id, record, 0, &memory).unwrap(), built.tail)
     }
 
     #[test]
@@ -356,6 +365,26 @@ mod tests {
         }
         let after = read_by_jobs(store);
         (entries, after.0 - before.0, after.1 - before.1)
+    }
+
+    #[test]
+    fn of_a_table_just_written_jobs_read_data_only_and_of_what_is_left_of_it_later() {
+        // In one partition, and in some dozen.
+        for block_size in [ByteCount(128), ByteCount(1)] {
+            let store = MemoryStore::new();
+            let (handle, tail) = written(&store, 0..250, block_size);
+            handle.open_by(tail).unwrap();
+            let table = handle.table(Cause::Compaction).unwrap();
+            let (cut, end) = (full(100), full(250));
+            let front = table.size_of(&full(0), &cut).unwrap();
+            assert_eq!(read_by_jobs(&store), (0, 0), "in blocks of {block_size}");
+            let mut transaction = Transaction::new();
+            transaction.trim(handle.id(), 0, front.0);
+            store.commit(transaction).unwrap();
+            let rest = handle.trimmed(&store).unwrap();
+            let (entries, bytes, _) = walk_by_a_job(&store, rest, Span::new(cut, end));
+            assert_eq!((entries, bytes), (300, table.data_end() - front.0));
+        }
     }
 
     #[test]

@@ -3,6 +3,7 @@
 //! Memory: the block being filled, and index and filter (see [`IndexBuilder`]): one to three
 //! hundredths of the file. Dropped before it is finished, the file is gone.
 
+use bytes::Bytes;
 use terrace_env::store::FileWriter;
 use terrace_env::{ByteCount, FileId, MemoryGauge, MemoryLease, SeqNo};
 
@@ -60,6 +61,8 @@ pub(crate) struct BuiltTable {
     pub(crate) tag: u64,
     pub(crate) size: ByteCount,
     pub(crate) properties: Properties,
+    /// Its last bytes, from the index on: the table is opened by them and need not be read for it.
+    pub(crate) tail: Bytes,
 }
 
 /// Writes a table.
@@ -75,6 +78,8 @@ pub(crate) struct TableBuilder {
     features: Features,
     ranges: Vec<Fragment>,
     properties: Properties,
+    /// What has been written since the data and the filters were.
+    tail: Option<Vec<u8>>,
     memory: MemoryLease,
 }
 
@@ -97,6 +102,7 @@ impl TableBuilder {
             features: Features::default(),
             ranges: Vec::new(),
             properties: Properties { first_sequence: SeqNo::MAX, ..Properties::default() },
+            tail: None,
             memory: jobs.lease(writer_bytes(layout.io_size)),
         }
     }
@@ -146,6 +152,7 @@ impl TableBuilder {
         let (index_levels, index, filter) = match index.finish() {
             Finished::Whole { index, filter } => {
                 let filter = self.write_filter(filter)?;
+                self.tail = Some(Vec::new());
                 (1, self.write_block(index, self.layout.compression)?, filter)
             }
             Finished::Partitions(partitions) => (2, self.write_partitions(partitions)?, None),
@@ -155,13 +162,17 @@ impl TableBuilder {
         let length = self.offset + FOOTER_BYTES as u64;
         let (features, tag) = (self.features, self.name.tag);
         let footer = Footer { features, tag, index_levels, index, filter, properties, length };
-        self.writer.append(&footer.encode())?;
+        let footer = footer.encode();
+        self.writer.append(&footer)?;
         self.writer.finish()?;
+        let mut tail = self.tail.unwrap_or_default();
+        tail.extend_from_slice(&footer);
         Ok(BuiltTable {
             writer: self.writer,
             tag: self.name.tag,
             size: ByteCount(length),
             properties: self.properties,
+            tail: tail.into(),
         })
     }
 
@@ -190,6 +201,7 @@ impl TableBuilder {
             filters.push(self.write_filter(filter)?);
             rest.push((index, end));
         }
+        self.tail = Some(Vec::new());
         let mut top = BlockBuilder::new(1);
         for ((index, end), filter) in rest.into_iter().zip(filters) {
             let index = self.write_block(index, self.layout.compression)?;
@@ -249,6 +261,9 @@ impl TableBuilder {
             self.features.add(Features::ZSTD);
         }
         self.writer.append(contents)?;
+        if let Some(tail) = &mut self.tail {
+            tail.extend_from_slice(contents);
+        }
         self.offset += contents.len() as u64;
         let size = u32::try_from(contents.len()).expect("a block below its limit");
         Ok(Handle { offset, size })

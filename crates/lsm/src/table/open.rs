@@ -61,15 +61,29 @@ impl Table {
             Cause::Read => TAIL_BYTES,
             _ => TAIL_BYTES.max(memory.job_index_ahead() as u64),
         };
-        let tail = Tail::read(&*file, bytes, cause)?;
-        let outline = tail.outline()?;
-        let only_index = match &outline.top {
-            None => tail.stored(tail.footer.index),
-            Some(_) => None,
-        };
-        let table = Self::new(Arc::clone(&file), outline, memory);
-        if let Some(stored) = only_index {
-            table.keep_index(0, table.index_of(0, &stored)?);
+        Self::of(&Tail::read(&*file, bytes, cause)?, &file, memory)
+    }
+
+    /// Opens a table by its last bytes, which its writer still has, and reads nothing.
+    pub(crate) fn open_by(
+        file: Arc<dyn FileReader>,
+        tail: Bytes,
+        memory: &Arc<Memory>,
+    ) -> Result<Arc<Self>, Error> {
+        let start = file.len() - tail.len() as u64;
+        Self::of(&Tail::new(&*file, start, tail, Cause::Compaction)?, &file, memory)
+    }
+
+    fn of(
+        tail: &Tail<'_>,
+        file: &Arc<dyn FileReader>,
+        memory: &Arc<Memory>,
+    ) -> Result<Arc<Self>, Error> {
+        let table = Self::new(Arc::clone(file), Arc::new(tail.outline()?), memory);
+        for partition in 0..table.partitions() {
+            if let Some(stored) = tail.stored(table.index_handle(partition)) {
+                table.keep_index(partition, table.index_of(partition, &stored)?);
+            }
         }
         Ok(table)
     }
@@ -94,6 +108,17 @@ impl<'a> Tail<'a> {
             return Err(Error::corruption(format!("table {id}"), 0, expected, length));
         }
         let (start, bytes) = read_tail(file, length, bytes, cause)?;
+        Self::new(file, start, bytes, cause)
+    }
+
+    /// These bytes, which end with a footer.
+    fn new(
+        file: &'a dyn FileReader,
+        start: u64,
+        bytes: Bytes,
+        cause: Cause,
+    ) -> Result<Self, Error> {
+        let (id, length) = (file.id(), file.len());
         let footer = Footer::decode(id, length, &bytes[bytes.len() - FOOTER_BYTES..])?;
         let name = TableName { file: id, tag: footer.tag };
         Ok(Self { file, cause, start, bytes, name, footer })

@@ -32,7 +32,7 @@ use crate::resident::{Owner, Part, Slot};
 pub(crate) struct Table {
     this: Weak<Self>,
     file: Arc<dyn FileReader>,
-    outline: Outline,
+    outline: Arc<Outline>,
     /// Of each partition.
     slots: Box<[Slots]>,
     memory: Arc<Memory>,
@@ -60,7 +60,7 @@ impl Table {
     /// A table whose end has been read; no partition is in memory yet.
     pub(super) fn new(
         file: Arc<dyn FileReader>,
-        outline: Outline,
+        outline: Arc<Outline>,
         memory: &Arc<Memory>,
     ) -> Arc<Self> {
         let slots: Box<[Slots]> = outline.partitions.iter().map(|_| Slots::default()).collect();
@@ -76,6 +76,20 @@ impl Table {
             _lease: lease,
         };
         Arc::new_cyclic(this)
+    }
+
+    /// The same table by another reader of its file, with what is in memory of it.
+    pub(crate) fn by(&self, file: Arc<dyn FileReader>) -> Arc<Self> {
+        let table = Self::new(file, Arc::clone(&self.outline), &self.memory);
+        for (at, Slots { index, filter }) in self.slots.iter().enumerate() {
+            if let Some(index) = index.get() {
+                table.keep(&table.slots[at].index, index, 2 * at);
+            }
+            if let Some(filter) = filter.get() {
+                table.keep(&table.slots[at].filter, filter, 2 * at + 1);
+            }
+        }
+        table
     }
 
     pub(crate) fn name(&self) -> TableName {
