@@ -1,13 +1,17 @@
 //! Placement of tables in zones of their own (BlueFS, section 4, "Data placement": complete zones
 //! for tables; section 2.3: when a table is deleted, its zones are empty).
 //!
-//! A table:
-//! 1. goes where the rest of it fits: behind tables of its own stream and level, in the zone that
-//!    has the least room for that. A table that fills a zone finds none. Small ones share a zone,
-//!    and each of them is whole in it.
-//! 2. Otherwise it opens a free zone, even if another has to be finished for that.
-//! 3. A table that became larger than it should have puts the rest behind others of its level.
-//! 4. Without a free zone it takes any room there is, first where its own level is, then where
+//! 1. A table of level 0 goes on where the one before it ended, from zone to zone. How large it
+//!    becomes nobody knows before: a memtable takes more memory than its entries have bytes, and
+//!    tables compress. Those that share a zone die nearly together: level 0 is merged as a whole,
+//!    and tables that move down by metadata alone follow one another in the order of keys, in which
+//!    levels are merged.
+//! 2. Any other goes where the rest of it fits: behind tables of its own stream and level, in the
+//!    zone that has the least room for that. A table that fills a zone finds none. Small ones share
+//!    a zone, and each of them is whole in it.
+//! 3. Otherwise it opens a free zone, even if another has to be finished for that.
+//! 4. A table that became larger than it should have puts the rest behind others of its level.
+//! 5. Without a free zone it takes any room there is, first where its own level is, then where
 //!    there is most: two tables that share a zone are better than a job that cannot end.
 //!
 //! Everything else goes to zones by stream, in order of arrival.
@@ -21,7 +25,7 @@ use crate::{
     SpaceView,
 };
 
-/// A table owns whole zones.
+/// A table that was merged owns whole zones; those of level 0 follow one another.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct WholeZones;
 
@@ -41,6 +45,7 @@ impl Placement for WholeZones {
         }
         let akin = view.partly.iter().filter(|z| z.stream == stream && z.level == level);
         let place = match request.left {
+            _ if level == Some(0) => akin.min_by_key(|zone| (zone.room, zone.zone)),
             Some(ByteCount(0)) => akin.max_by_key(|zone| (zone.room, Reverse(zone.zone))),
             Some(left) => akin.filter(|z| z.room >= left).min_by_key(|z| (z.room, z.zone)),
             None => None,

@@ -7,13 +7,20 @@
 //! 3. When a table is deleted, its zones hold nothing and are reset: there is no cleaning.
 //! 4. Logs and the journal go to sequential zones of their own (section 3.3, section 4).
 //!
+//! # Where it departs from the paper
+//! There, what is flushed is assigned complete zones as well. But a memtable of 256 MiB makes a
+//! smaller table: it takes more memory than its entries have bytes, and tables compress. A quarter
+//! or half of such a zone would be empty, and under a sequential load, whose tables only move down,
+//! would stay so. Here tables of level 0 follow one another, across the ends of zones. Those that
+//! share a zone die nearly together: level 0 is merged as a whole (section 2.1), and what has moved
+//! down is merged in the order of its keys.
+//!
 //! # Where the paper is silent
 //! - It has zones of 256 MiB and drives of 52,000. Where zones are small, a table owns several;
 //!   where they are larger than 256 MiB, or too large for the merges of a small store, a zone holds
 //!   an even number of tables, all of one level and each of them whole.
-//! - Its memtables are 256 MiB. A smaller one makes tables that are smaller than a zone, and with
-//!   them a sequential load, whose tables only move down, would put a few MiB into each zone: small
-//!   tables of one level share zones. A zone is then empty when the last of them is deleted.
+//! - Small tables of one level share zones, each of them whole. A zone is then empty when the last
+//!   of them is deleted.
 //! - Where no free zone is left, tables share whatever room there is, and a collector empties what
 //!   is mostly dead before writers have to wait: otherwise a store would be full that is not. It
 //!   has nothing to do as long as the layout holds.
@@ -43,10 +50,10 @@
 //! only be appended to. They come with a client that overwrites; until then, conventional zones
 //! hold the superblock and are otherwise unused.
 //!
-//! What its layout costs: the rest of the last zone of each table. A merge ends with a table that
-//! is half full on average, of about eleven. Small tables that share a zone are whole in it as
-//! well, and leave less than one of them takes: of memtables that are a quarter of a zone and a
-//! little, only three fit.
+//! What its layout costs: the rest of the last zone of each table that a merge wrote. A merge ends
+//! with a table that is half full on average, of about eleven. Small ones that share a zone leave
+//! less than one of them takes. What is flushed leaves nothing: all zones of a sequential load are
+//! valid, but for the rest of the last one.
 
 use std::sync::Arc;
 
@@ -57,7 +64,7 @@ use crate::{Compaction, Greedy, Leveled, WholeZones, ZonesSource};
 
 pub(super) const PARTS: RowParts = RowParts {
     name: "bluefs",
-    summary: "leveled; a table owns whole zones, which are empty when it is deleted",
+    summary: "leveled; a merged table owns whole zones, which are empty when it is deleted",
     // The collector works when it must.
     own: System::row(Row::Bluefs, (0, 25)),
     figures: figure::LEVELED,

@@ -52,6 +52,6 @@ fn by_lifetime_keeps_what_is_consumed_next_apart() {
 }
 
 #[test]
-fn whole_zones_gives_each_table_zones_of_its_own() {
+fn whole_zones_gives_a_merged_table_zones_of_its_own() {
     check("placement-whole-zones", |input| decide(&WholeZones, input));
 }

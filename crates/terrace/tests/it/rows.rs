@@ -1,14 +1,16 @@
 //! What every row of the table of systems promises, whatever its choices are. That a full store
 //! goes on once it is emptied is in `full`.
 
+use std::cmp::Reverse;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use terrace::{ByteCount, Compression, Db, Error, FormatOptions, Options, Row, System};
+use terrace::{ByteCount, Compression, Db, Error, FormatOptions, Options, System};
 use terrace_env::random::{Random, Rng, RngCore};
 use terrace_env::runner;
-use terrace_fs::{ZoneUsage, ZoneUse};
-use terrace_zone::Emulator;
+use terrace_fs::{OPEN_ZONES_MIN, ZoneUsage};
+use terrace_zone::{Emulator, Geometry};
 
 use crate::devices::{drive, options_under};
 
@@ -34,47 +36,99 @@ fn written(device: &Emulator) -> u64 {
     device.io().written_bytes.iter().sum()
 }
 
-/// The bytes of values, of a put and of all that a table has beside them.
-const LARGE: usize = 4000;
+/// The zones that hold tables, without those that the next ones go to: for each stream the roomiest
+/// that is not full.
+fn zones_of_tables(db: &Db) -> Vec<ZoneUsage> {
+    let room = |zone: &ZoneUsage| zone.pointer.map_or(0, |at| zone.capacity.0 - at.0);
+    let mut zones = db.fs().expect("a device").zones().expect("a report");
+    zones.retain(|zone| zone.levels.iter().any(|(level, _)| level.is_some()));
+    zones.sort_by_key(|zone| Reverse(room(zone)));
+    let mut open = BTreeSet::new();
+    zones.retain(|zone| room(zone) == 0 || !open.insert(zone.stream));
+    zones
+}
+
+/// A load in the order of keys, of a store whose tables may be as large as its zones.
+#[derive(Clone, Copy, Debug)]
+struct SequentialLoad {
+    zone: ByteCount,
+    active_max: Option<u32>,
+    memtable: ByteCount,
+    value: usize,
+    compression: Compression,
+    puts: u32,
+}
+
+impl SequentialLoad {
+    /// Values so large that hardly anything else takes space.
+    const LARGE: Self = Self {
+        zone: ByteCount::mib(1),
+        active_max: None,
+        memtable: ByteCount::mib(1),
+        value: 4000,
+        compression: Compression::None,
+        puts: 8_000,
+    };
+
+    /// Memtables that make tables of a quarter of a zone and a little, of a zone and a little, of
+    /// nine tenths of one, and of half of one.
+    const ALL: [Self; 5] = [
+        Self {
+            zone: ByteCount::mib(2),
+            memtable: ByteCount::kib(512),
+            puts: 16_000,
+            ..Self::LARGE
+        },
+        Self::LARGE,
+        Self { value: 400, puts: 80_000, ..Self::LARGE },
+        Self { compression: Compression::Lz4, ..Self::LARGE },
+        Self { compression: Compression::Lz4, active_max: Some(ACTIVE_MIN), ..Self::LARGE },
+    ];
+}
+
+/// The fewest zones that a store can do with, its superblock's among them.
+const ACTIVE_MIN: u32 = OPEN_ZONES_MIN + 1;
 
 #[test]
 fn a_sequential_load_is_relinked_and_not_rewritten() {
-    const ZONE: ByteCount = ByteCount::mib(4);
-    const MEMTABLE: ByteCount = ByteCount::mib(1);
     for_each_row(|system| {
-        let device = drive(ZONE, 60, 1);
-        let db = created(
-            &device,
-            Options {
-                system: Some(system),
-                memtable_size: MEMTABLE,
-                memory: ByteCount::mib(16),
-                ..Options::default()
-            },
-        );
-        let mut random = Random::seeded(1);
-        (0..32_000).for_each(|key| put(&db, key, LARGE, &mut random).unwrap());
-        db.settle().unwrap();
-        let name = system.name();
-        // All that reached the device, the log among it.
-        let amplification = written(&device) as f64 / db.stats().user_bytes as f64;
-        assert!(amplification <= 2.1, "{name}: {amplification:.3} bytes written for one");
-        // A zone is done when it has no room for another table, which is a memtable and a little.
-        let zones = db.fs().expect("a device").zones().expect("a report");
-        let room = |zone: &ZoneUsage| zone.pointer.map_or(0, |at| zone.capacity.0 - at.0);
-        let is_done = |zone: &&ZoneUsage| {
-            zone.used_for == ZoneUse::Data && room(zone) < MEMTABLE.0 + MEMTABLE.0 / 32
-        };
-        let done = zones.iter().filter(is_done);
-        let (live, all) =
-            done.fold((0, 0), |(live, all), zone| (live + zone.live.0, all + zone.capacity.0));
-        assert!(all >= 28 * ZONE.0, "{name}: {} zones are done", all / ZONE.0);
-        // Whole tables in a zone: there is room for one more but for a byte. Of memtables that are
-        // a quarter of a zone, that is a quarter.
-        let least = if system.row == Row::Bluefs { 75 } else { 95 };
-        assert!(live * 100 >= all * least, "{name}: {live} of {all} bytes are valid");
-        db.close().unwrap();
+        SequentialLoad::ALL.into_iter().for_each(|load| load_sequentially(system, load));
     });
+}
+
+fn load_sequentially(system: System, load: SequentialLoad) {
+    let geometry = Geometry {
+        max_open: load.active_max,
+        max_active: load.active_max,
+        ..Geometry::uniform(load.zone, 72)
+    };
+    let device = Arc::new(Emulator::in_memory(geometry, 1).unwrap());
+    let options = Options {
+        system: Some(system),
+        memtable_size: load.memtable,
+        memory: ByteCount::mib(16),
+        compression: load.compression.into(),
+        ..Options::default()
+    };
+    let db = created(&device, options);
+    let (mut value, mut random) = (vec![0; load.value], Random::seeded(1));
+    let compressible = load.compression != Compression::None;
+    let noise = if compressible { load.value / 2 } else { load.value };
+    for key in 0..load.puts {
+        random.fill_bytes(&mut value[..noise]);
+        db.put(&key.to_be_bytes(), &value).unwrap();
+    }
+    db.settle().unwrap();
+    let case = format!("{} with {load:?}", system.name());
+    // All that reached the device, the log among it.
+    let amplification = written(&device) as f64 / db.stats().user_bytes as f64;
+    assert!(amplification <= 2.1, "{case}: {amplification:.3} bytes written for one");
+    let zones = zones_of_tables(&db);
+    assert!(zones.len() >= 12, "{case}: {} zones hold tables", zones.len());
+    let sum = |of: fn(&ZoneUsage) -> ByteCount| zones.iter().map(|zone| of(zone).0).sum::<u64>();
+    let (live, all) = (sum(|zone| zone.live), sum(|zone| zone.capacity));
+    assert!(live * 100 >= all * 95, "{case}: {live} of {all} bytes are valid");
+    db.close().unwrap();
 }
 
 /// The share of a store in percent that live data may take for overwriting to go on, whatever the
