@@ -49,6 +49,9 @@ pub(crate) fn run(shared: &Arc<Shared>) {
         match result {
             Ok(()) => (retry, tries) = (Retry::new(), 0),
             Err(error) if error.is_space() => {
+                if let Task::Pick { tree, .. } = &task {
+                    shared.state.lock().refused_at = Some(*tree);
+                }
                 shared.note_no_space(&error);
                 tries += 1;
                 if let Task::Request(request) = &task

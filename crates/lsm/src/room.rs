@@ -9,8 +9,9 @@
 //!   are refused if even then there is not enough. What is kept for flushes beyond that is for
 //!   deletes, which are always taken: puts that used it up would leave a full store unable to give
 //!   space back.
-//! - Nobody waits for what may never come: who would have to wait while jobs find no space is
-//!   refused, or, with deletes, goes on in the memtable there is.
+//! - Nobody waits for what may never come: who would have to wait while no job finds space is
+//!   refused, or, with deletes, goes on in the memtable there is. A job that has its space is
+//!   waited for, however little it leaves to others meanwhile.
 //! - A log that finds no space for what it has taken is *given up*: its memtable is flushed, and
 //!   only then another log begins, so that a power cut never leaves later writes without earlier
 //!   ones.
@@ -20,6 +21,7 @@ use std::time::Duration;
 
 use terrace_env::runner;
 use terrace_env::store::{Rank, Reservation, Transaction};
+use terrace_env::sync::MutexGuard;
 use terrace_policy::Pressure;
 
 use crate::Error;
@@ -28,7 +30,7 @@ use crate::event::Event;
 use crate::job::worst_case_of_memtable;
 use crate::log::{self, ActiveLog};
 use crate::memtable::Memtable;
-use crate::shared::{Shared, Waiting};
+use crate::shared::{Shared, State, Waiting};
 
 /// How many times its size a memtable may grow with deletes while space is short.
 const DELETES_FACTOR: usize = 2;
@@ -116,11 +118,7 @@ impl Shared {
             if !puts && filled < size * DELETES_FACTOR && !log.is_given_up() {
                 return Ok(Next::Go);
             }
-            if let Some(error) = &state.no_space {
-                return Err(error.clone());
-            }
-            self.changed.wait(&mut state);
-            return Ok(Next::Waited);
+            return self.await_jobs(state).map(|()| Next::Waited);
         }
         if full || log.is_given_up() || (log.urgent && puts) {
             return Ok(Next::Rotate);
@@ -140,17 +138,26 @@ impl Shared {
             Err(error) if error.is_space() => error,
             Err(error) => return Err(error),
         };
-        let mut state = self.state.lock();
+        let state = self.state.lock();
         if !state.waiting.is_empty() {
             state.check_writable()?;
-            if let Some(error) = &state.no_space {
-                return Err(error.clone());
-            }
-            self.changed.wait(&mut state);
-            return Ok(());
+            return self.await_jobs(state);
         }
         drop(state);
         self.win_space(log, refused)
+    }
+
+    /// Waits for jobs to change something; an error where none finds space.
+    fn await_jobs(&self, mut state: MutexGuard<'_, State>) -> Result<(), Error> {
+        let Some(error) = state.out_of_space() else {
+            self.changed.wait(&mut state);
+            return Ok(());
+        };
+        // A flush that has its space gives back that of its log, and a compaction tries again.
+        let held = state.waiting.front().is_some_and(|waiting| waiting.hold.is_some());
+        let mut tree = state.tree_changes;
+        drop(state);
+        if held && self.wait_for_space(&mut tree) { Ok(()) } else { Err(error) }
     }
 
     /// Lets the jobs fetch the space that deletes have made, the newest of them included; the

@@ -107,6 +107,8 @@ pub(crate) struct State {
     pub(crate) settled_at: Option<u64>,
     /// The same, where nothing more could be done for space.
     pub(crate) spaceless_at: Option<u64>,
+    /// At which change a compaction that was due found no space.
+    pub(crate) refused_at: Option<u64>,
     pub(crate) compacting: bool,
     pub(crate) slices: Slices,
     /// How many ingests are putting their tables into the tree: no compaction begins meanwhile.
@@ -134,6 +136,7 @@ impl State {
             tree_changes: 0,
             settled_at: None,
             spaceless_at: None,
+            refused_at: None,
             compacting: false,
             slices: Slices::default(),
             ingesting: 0,
@@ -157,6 +160,14 @@ impl State {
         while let Some(request) = self.requests.pop_front() {
             self.answered.insert(request.ticket, Err(error.clone()));
         }
+    }
+
+    /// That there is no space, as long as no compaction is under way or to be tried that may free
+    /// some.
+    pub(crate) fn out_of_space(&self) -> Option<Error> {
+        let tree = Some(self.tree_changes);
+        let tried = self.spaceless_at == tree || self.refused_at == tree || self.ingesting > 0;
+        self.no_space.clone().filter(|_| tried && !self.compacting)
     }
 
     /// Whether jobs should drop what they are at.
