@@ -52,7 +52,7 @@ pub use reclaim::{
     CandidateZone, RECLAIM_STREAM, Reclaim, ReclaimChoice, ReclaimView, Room, Sight,
 };
 pub use sweep::{Sweep, SweepOptions, TAIL_STREAM};
-pub use systems::{ParseSystemError, Row, StoreShape, System};
+pub use systems::{MEMTABLES_KEPT, ParseSystemError, Row, StoreShape, System, ZONES_KEPT};
 pub use terrace_env::ByteCount;
 pub use tiered::{Tiered, TieredOptions};
 pub use tree::{Key, LEVELS_MAX, LevelView, RunId, RunView, SegmentView, Segments, Span, TreeView};

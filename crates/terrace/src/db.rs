@@ -33,6 +33,7 @@ pub(crate) struct Inner {
     fs: Option<Arc<Fs>>,
     durability: Durability,
     system: System,
+    live_max: ByteCount,
 }
 
 impl std::fmt::Debug for Inner {
@@ -118,7 +119,8 @@ impl Db {
         };
         let decider = system.compaction(&shape, zones);
         let engine = Engine::open(store, decider, options.engine(&system, &shape))?;
-        let inner = Arc::new(Inner { engine, fs, durability: options.durability, system });
+        let (durability, live_max) = (options.durability, system.live_max(&shape));
+        let inner = Arc::new(Inner { engine, fs, durability, system, live_max });
         let (id, name) = (KeySpaceId::DEFAULT, "default".into());
         let default = KeySpace { inner: Arc::clone(&inner), id, name };
         Ok(Self { inner, default })
@@ -128,6 +130,14 @@ impl Db {
     #[must_use]
     pub fn system(&self) -> System {
         self.inner.system
+    }
+
+    /// As many bytes of keys and values can live in the store, and be overwritten in random order
+    /// without end ([`System::live_max`]). Beyond that a write may find no space, until something
+    /// is deleted.
+    #[must_use]
+    pub fn live_max(&self) -> ByteCount {
+        self.inner.live_max
     }
 
     /// The mounted file system, where the store is on a device: for its zones and its reclaim.

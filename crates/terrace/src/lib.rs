@@ -45,4 +45,4 @@ pub use terrace_lsm::{
     KEY_BYTES_MAX, LevelCompression, LevelStats, Listener, MemoryStats, Scan, Stats,
     VALUE_BYTES_MAX, Verified, WriteAmplification,
 };
-pub use terrace_policy::{ParseSystemError, Row, System};
+pub use terrace_policy::{MEMTABLES_KEPT, ParseSystemError, Row, System, ZONES_KEPT};

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use terrace::System;
+use terrace::{MEMTABLES_KEPT, System, ZONES_KEPT};
 
 /// A system, as one types it.
 #[derive(clap::Args)]
@@ -19,8 +19,14 @@ fn long_help() -> String {
                     was opened under last, and a new one under the first of these:\n"
         .to_owned();
     for system in System::all() {
-        let _ = write!(help, "\n- {}: {}", system.name(), system.summary());
+        let (name, summary, live_max) = (system.name(), system.summary(), system.row.live_max());
+        let _ = write!(help, "\n- {name}: {summary} ({live_max} %)");
     }
+    let _ = write!(
+        help,
+        "\n\nIn brackets: of the store without {ZONES_KEPT} zones and {MEMTABLES_KEPT} memtables, \
+         the share up to which keys and values can be overwritten in random order without end"
+    );
     let figures = System::figures().join(", ");
     let _ = write!(help, "\n\nFigures: {figures}; those that are not given, the system has itself");
     help

@@ -65,6 +65,7 @@ use crate::{Compaction, Greedy, Leveled, WholeZones, ZonesSource};
 pub(super) const PARTS: RowParts = RowParts {
     name: "bluefs",
     summary: "leveled; a merged table owns whole zones, which are empty when it is deleted",
+    live_max: 70,
     // The collector works when it must.
     own: System::row(Row::Bluefs, (0, 25)),
     figures: figure::LEVELED,

@@ -34,6 +34,7 @@ use crate::{Compaction, Gear, GearOptions, LastResort, LevelSeparated, ZonesSour
 pub(super) const PARTS: RowParts = RowParts {
     name: "geardb",
     summary: "gear compaction; a zone holds tables of one level and empties with its window",
+    live_max: 55,
     own: System::row(Row::Geardb, (0, 25)),
     figures: FIGURES,
     placement: |_| Arc::new(LevelSeparated),

@@ -23,6 +23,7 @@ use crate::{Greedy, LevelSeparated};
 pub(super) const PARTS: RowParts = RowParts {
     name: "level-separated",
     summary: "leveled; a zone holds tables of one level, emptied by a greedy collector",
+    live_max: 55,
     own: System::row(Row::LevelSeparated, leveldb::COLLECTOR),
     figures: figure::LEVELED,
     placement: |_| Arc::new(LevelSeparated),

@@ -23,6 +23,7 @@ use crate::{CostBenefit, LogStructured};
 pub(super) const PARTS: RowParts = RowParts {
     name: "leveldb-cost-benefit",
     summary: "leveled; tables of all levels in one log of zones, emptied where it pays most",
+    live_max: 55,
     own: System::row(Row::LeveldbCostBenefit, leveldb::COLLECTOR),
     figures: figure::LEVELED,
     placement: |_| Arc::new(LogStructured),

@@ -30,6 +30,7 @@ use crate::{Greedy, LogStructured};
 pub(super) const PARTS: RowParts = RowParts {
     name: "leveldb-greedy",
     summary: "leveled; tables of all levels in one log of zones, emptied by a greedy collector",
+    live_max: 55,
     own: System::row(Row::LeveldbGreedy, leveldb::COLLECTOR),
     figures: figure::LEVELED,
     placement: |_| Arc::new(LogStructured),

@@ -36,6 +36,7 @@ use crate::{ByLifetime, Compaction, LastResort, Sweep, SweepOptions, ZonesSource
 pub(super) const PARTS: RowParts = RowParts {
     name: "lifetime",
     summary: "leveled by sweeps in key order; zones die whole behind them, without a collector",
+    live_max: 70,
     own: System::row(Row::Lifetime, (0, 25)),
     figures: &[
         figure::EXTRA_TABLES,

@@ -17,6 +17,6 @@ mod text;
 mod tiered;
 
 use parts::RowParts;
-pub use shape::StoreShape;
+pub use shape::{MEMTABLES_KEPT, StoreShape, ZONES_KEPT};
 pub use system::{Row, System};
 pub use text::ParseSystemError;

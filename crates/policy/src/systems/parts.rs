@@ -19,6 +19,9 @@ pub(super) struct RowParts {
     pub(super) name: &'static str,
     /// What it does, in a line.
     pub(super) summary: &'static str,
+    /// Of what a store has [for data](StoreShape::for_data), the share in percent up to which keys
+    /// and values can be overwritten in random order without end.
+    pub(super) live_max: u64,
     /// The system with the figures that are the row's own.
     pub(super) own: System,
     /// The figures that it has, by name in alphabetical order. It ignores all others.

@@ -17,7 +17,23 @@ pub struct StoreShape {
 /// takes less than a fifth of it.
 const TABLES_IN_STORE: u64 = 64;
 
+/// Zones that tables do not come to fill: the journal's, those that the file system keeps for the
+/// ranks of its writers, the log's, and those that are written.
+pub const ZONES_KEPT: u64 = 12;
+/// What they do not come to fill in memtables: level 0 as far as it grows before writers wait,
+/// twelve, and the logs of the memtables before it.
+pub const MEMTABLES_KEPT: u64 = 16;
+
 impl StoreShape {
+    /// What it has for tables: its capacity but for [`ZONES_KEPT`] and [`MEMTABLES_KEPT`]. Where
+    /// there are no zones, only the latter.
+    #[must_use]
+    pub fn for_data(&self) -> ByteCount {
+        let zones = self.zone_capacity.map_or(0, |zone| zone.0.saturating_mul(ZONES_KEPT));
+        let memtables = self.memtable_size.0.saturating_mul(MEMTABLES_KEPT);
+        ByteCount(self.capacity.0.saturating_sub(zones).saturating_sub(memtables))
+    }
+
     /// The largest table whose compactions the store has room for.
     pub(super) fn table_size_max(&self) -> ByteCount {
         ByteCount((self.capacity.0 / TABLES_IN_STORE).max(1))

@@ -130,6 +130,13 @@ impl Row {
     pub fn summary(self) -> &'static str {
         self.parts().summary
     }
+
+    /// Of what a store has [for data](StoreShape::for_data), the share in percent up to which keys
+    /// and values can be overwritten in random order without end.
+    #[must_use]
+    pub fn live_max(self) -> u64 {
+        self.parts().live_max
+    }
 }
 
 impl System {
@@ -203,6 +210,14 @@ impl System {
         zones: Arc<dyn ZonesSource>,
     ) -> Arc<dyn Compaction> {
         (self.row.parts().compaction)(self, store, zones)
+    }
+
+    /// As many bytes of keys and values can live in this store, and be overwritten in random order
+    /// without end. A store takes more, up to a part of what the systems hide and keep; then writes
+    /// may be refused, until something is deleted.
+    #[must_use]
+    pub fn live_max(&self, store: &StoreShape) -> ByteCount {
+        ByteCount(store.for_data().0 / 100 * self.row.live_max())
     }
 
     /// The size of a table in this store.

@@ -22,6 +22,7 @@ use crate::{Compaction, Greedy, LEVELS_MAX, LevelSeparated, Tiered, TieredOption
 pub(super) const PARTS: RowParts = RowParts {
     name: "tiered",
     summary: "tiers of runs over one last run; a zone holds tables of one level",
+    live_max: 70,
     own: System::row(Row::Tiered, (0, 25)),
     figures: &[figure::FREE_MIN, figure::GAIN_MIN, figure::TABLE_SIZE, figure::TIER_RUNS],
     placement: |_| Arc::new(LevelSeparated),
