@@ -49,8 +49,13 @@ pub(crate) struct MergeJob {
 }
 
 impl MergeJob {
-    fn new(version: &Version, mut merge: Merge, workers: usize) -> Result<Self, Error> {
-        let slices = slice::cut(version, &merge, workers)?;
+    fn new(
+        version: &Version,
+        mut merge: Merge,
+        workers: usize,
+        free: ByteCount,
+    ) -> Result<Self, Error> {
+        let slices = slice::cut(version, &merge, workers, free)?;
         inputs::add_barriers(version, &mut merge);
         let table_size = merge.routes.iter().map(|route| route.cut.size).min();
         let table_size = table_size.unwrap_or(ByteCount(1));
@@ -89,7 +94,9 @@ impl Shared {
         state: Vec<u8>,
     ) -> Result<Option<ByteCount>, Error> {
         let workers = if self.decider.writes_in_order() { 1 } else { self.workers };
-        let job = MergeJob::new(&version, merge, workers)?;
+        let space = self.store.space();
+        let free = ByteCount(space.free.0.saturating_sub(space.reserved.0));
+        let job = MergeJob::new(&version, merge, workers, free)?;
         // What is trimmed must come free.
         drop(version);
         let mut progress = Progress::default();

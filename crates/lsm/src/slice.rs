@@ -2,8 +2,13 @@
 //! out by several workers at once and committed one after the other, front to back, each as an
 //! instalment; so a large merge never holds all of its output beside all of its input.
 //!
-//! Where slices end follows from the indexes of the tables alone, and is the same on every machine
-//! with as many workers. A merge of a few tables is one slice, and nothing is read for that.
+//! Each slice ends with a table that is cut short, half a one on average, and what lies above it
+//! later overlaps one table more. With slices of four tables LevelDB's compaction wrote a sixth more
+//! than with slices of sixteen, which hold a whole merge of one table with the ten below it. So
+//! slices are as large as that, as long as an instalment may take the space.
+//!
+//! Where slices end follows from the indexes of the tables, the workers and, where it is short, the
+//! free space. A merge of a few tables is one slice, and nothing is read for that.
 
 use terrace_env::{ByteCount, Cause};
 use terrace_policy::{Key, Merge, Span};
@@ -13,10 +18,13 @@ use crate::inputs::find;
 use crate::run::Segment;
 use crate::version::Version;
 
-/// A slice has at least as many tables, because its last one is cut short: half a table on average.
-const TABLES_MIN: u64 = 2;
-/// And about as many at most: the space that an instalment takes before it gives any back.
-const TABLES_MAX: u64 = 4;
+/// A merge is shared out among workers in slices of at least so many tables.
+const TABLES_MIN: u64 = 4;
+/// A slice has about as many at most.
+const TABLES_MAX: u64 = 16;
+/// And takes at most this part of what is free before it gives any back, but for
+/// [`TABLES_MIN`] tables.
+const FREE_PART: u64 = 16;
 /// Into how many stretches a slice's share of one table is told apart.
 const STRETCHES: u64 = 16;
 
@@ -51,13 +59,18 @@ struct Stretch {
 }
 
 /// The slices of a merge, in key order; at least one.
-pub(crate) fn cut(version: &Version, merge: &Merge, workers: usize) -> Result<Vec<Slice>, Error> {
+pub(crate) fn cut(
+    version: &Version,
+    merge: &Merge,
+    workers: usize,
+    free: ByteCount,
+) -> Result<Vec<Slice>, Error> {
     let table_size = merge.routes.iter().map(|route| route.cut.size.0).min().unwrap_or(0).max(1);
     let parts = merge.inputs.iter().flat_map(|i| i.parts.iter().map(|part| (i.place, part)));
     let segments = parts.map(|(place, part)| find(version, place, part));
     let segments: Vec<Segment> = segments.collect::<Result<_, _>>()?;
     let total: u64 = segments.iter().map(|segment| segment.size.0).sum();
-    let count = count(total, table_size, workers as u64);
+    let count = count(total, table_size, workers as u64, free.0);
     let mut stretches = Vec::new();
     for segment in segments {
         let table = segment.table.table(Cause::Compaction)?;
@@ -83,10 +96,12 @@ pub(crate) fn cut(version: &Version, merge: &Merge, workers: usize) -> Result<Ve
 }
 
 /// How many slices so many bytes make: as many for each worker, where they are not too small.
-fn count(total: u64, table_size: u64, workers: u64) -> u64 {
-    let wanted = total.div_ceil(table_size.saturating_mul(TABLES_MAX)).max(1);
+fn count(total: u64, table_size: u64, workers: u64, free: u64) -> u64 {
+    let (least, most) =
+        (table_size.saturating_mul(TABLES_MIN), table_size.saturating_mul(TABLES_MAX));
+    let wanted = total.div_ceil((free / FREE_PART).clamp(least, most)).max(1);
     let even = wanted.next_multiple_of(workers.max(1));
-    even.min(total / table_size.saturating_mul(TABLES_MIN)).max(1)
+    even.min(total / least).max(1)
 }
 
 /// Goes through what lies in the tables, in key order, and ends a slice where its share is full.
@@ -133,16 +148,24 @@ mod tests {
 
     #[test]
     fn small_merges_are_one_slice_and_large_ones_as_many_for_each_worker() {
-        for (total, workers, slices) in [
-            (0, 2, 1),
-            (39, 2, 1),
-            (40, 2, 2),
-            (59, 4, 2),
-            (110, 2, 4),
-            (1_000, 4, 28),
-            (1_000, 1, 25),
+        let (plenty, half, little) = (1 << 20, 16 * 80, 16 * 10);
+        for (total, workers, free, slices) in [
+            (0, 2, plenty, 1),
+            (79, 2, plenty, 1),
+            (80, 2, plenty, 2),
+            (119, 4, plenty, 2),
+            (160, 1, plenty, 1),
+            (161, 1, plenty, 2),
+            (200, 2, plenty, 2),
+            (400, 2, plenty, 4),
+            (1_600, 4, plenty, 12),
+            (1_600, 1, plenty, 10),
+            (1_600, 1, half, 20),
+            (1_600, 1, little, 40),
+            (1_600, 1, 0, 40),
         ] {
-            assert_eq!(count(total, 10, workers), slices, "{total} bytes, {workers} workers");
+            let of = format!("{total} bytes, {workers} workers, {free} free");
+            assert_eq!(count(total, 10, workers, free), slices, "{of}");
         }
     }
 
