@@ -67,6 +67,8 @@ pub struct StoreDescription {
     pub filter_bits: Option<u8>,
     /// [`Options::memory`](terrace::Options::memory).
     pub memory: Option<Size>,
+    /// [`Options::io_size`](terrace::Options::io_size).
+    pub io_size: Option<Size>,
     /// [`Options::workers`](terrace::Options::workers).
     pub workers: Option<usize>,
     /// Whether every write waits for the medium.

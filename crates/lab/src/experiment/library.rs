@@ -5,7 +5,7 @@ use std::path::Path;
 use super::{Experiment, ExperimentError};
 
 /// The files, by the names of their experiments.
-const FILES: [(&str, &str); 29] = [
+const FILES: [(&str, &str); 30] = [
     ("geardb/fig3", include_str!("../../experiments/geardb/fig3.toml")),
     ("geardb/fig4", include_str!("../../experiments/geardb/fig4.toml")),
     ("geardb/fig5", include_str!("../../experiments/geardb/fig5.toml")),
@@ -21,6 +21,7 @@ const FILES: [(&str, &str); 29] = [
     ("geardb/threshold", include_str!("../../experiments/geardb/threshold.toml")),
     ("geardb/gain", include_str!("../../experiments/geardb/gain.toml")),
     ("bluefs/fig2", include_str!("../../experiments/bluefs/fig2.toml")),
+    ("bluefs/fig6", include_str!("../../experiments/bluefs/fig6.toml")),
     ("bluefs/fig9", include_str!("../../experiments/bluefs/fig9.toml")),
     ("bluefs/fig10", include_str!("../../experiments/bluefs/fig10.toml")),
     ("bluefs/fig11", include_str!("../../experiments/bluefs/fig11.toml")),
