@@ -423,7 +423,11 @@ impl FileWriter for DataWriter {
         }
         self.drain()?;
         self.region = None;
-        self.file.lock().finished = true;
+        // Whoever seals many files by one transaction keeps their writers until then.
+        self.spare = Vec::new();
+        let mut state = self.file.lock();
+        state.tail().buffer = IoBuf::default();
+        state.finished = true;
         Ok(())
     }
 }
