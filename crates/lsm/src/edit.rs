@@ -30,7 +30,7 @@ pub(crate) struct NewTable {
     pub(crate) place: Place,
     /// Without segments: the table has one, of all its keys and ranges.
     pub(crate) record: TableRecord,
-    /// Its last bytes, if they are still there to open it by.
+    /// See [`BuiltTable`](crate::table::BuiltTable).
     pub(crate) tail: Option<Bytes>,
 }
 
@@ -136,7 +136,7 @@ impl Edit {
         memory: &Arc<Memory>,
     ) -> Result<Version, Error> {
         let mut change = Change::default();
-        for (_, Rest { table, was, left, trim }) in kept.tables {
+        for Rest { table, was, left, trim } in kept.tables.into_values() {
             for (place, at) in was {
                 change.removed.entry(place).or_default().insert(at);
             }

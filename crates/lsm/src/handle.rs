@@ -2,8 +2,9 @@
 //! has needed it.
 //!
 //! Opening reads the footer, the properties and the top of the index, and is a role: others wait,
-//! no lock is held. An open table that nobody has used for a while may be closed again, where
-//! memory is short.
+//! no lock is held. A table that was just written is opened by its last bytes, and one of which
+//! something was given back takes over what is in memory of it: neither is read for that. An open
+//! table that nobody has used for a while may be closed again, where memory is short.
 //!
 //! A handle pins the file, so that a version that is still in use can be read though the tables
 //! were deleted since.

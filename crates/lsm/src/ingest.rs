@@ -21,7 +21,6 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use bytes::Bytes;
 use terrace_env::store::{CreateOptions, FileKind, Rank};
 use terrace_env::{ByteCount, Cause, SeqNo};
 use terrace_policy::{Place, RunId, Span};
@@ -152,7 +151,7 @@ impl Ingest {
     fn end_table(&mut self) -> Result<(), Error> {
         if let Some(builder) = self.builder.take() {
             // There may be very many of them until they are committed.
-            let built = BuiltTable { tail: Bytes::new(), ..builder.finish()? };
+            let built = BuiltTable { tail: None, ..builder.finish()? };
             self.built.push(built);
         }
         Ok(())
@@ -255,7 +254,8 @@ impl Shared {
             let place = place(&version, &span, stamp, compacting);
             written.push((place, table.size));
             let (id, size, stream) = (table.writer.id(), table.size, INGEST_STREAM);
-            edit.put(NewTable { id, size, stream, place, record, tail: None });
+            let tail = table.tail.clone();
+            edit.put(NewTable { id, size, stream, place, record, tail });
         }
         self.commit(edit, None, None)?;
         self.visible.store(stamp.0, Ordering::Release);

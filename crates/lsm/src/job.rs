@@ -97,7 +97,7 @@ impl Shared {
         let mut unsealed: Vec<BuiltTable> = Vec::new();
         for Output { place, stream, built } in outputs {
             let record = TableRecord::new(built.tag, &built.properties);
-            let (id, size, tail) = (built.writer.id(), built.size, Some(built.tail.clone()));
+            let (id, size, tail) = (built.writer.id(), built.size, built.tail.clone());
             written.push((place, size.0));
             edit.put(NewTable { id, size, stream, place, record, tail });
             unsealed.push(built);

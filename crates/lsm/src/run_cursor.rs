@@ -277,7 +277,7 @@ mod tests {
         let mut transaction = Transaction::new();
         transaction.seal(id, record.annotation(0, built.size));
         store.commit(transaction).unwrap();
-        (TableHandle::new(store, id, record, 0, &memory).unwrap(), built.tail)
+        (TableHandle::new(store, id, record, 0, &memory).unwrap(), built.tail.unwrap())
     }
 
     #[test]

@@ -61,8 +61,9 @@ pub(crate) struct BuiltTable {
     pub(crate) tag: u64,
     pub(crate) size: ByteCount,
     pub(crate) properties: Properties,
-    /// Its last bytes, from the index on: the table is opened by them and need not be read for it.
-    pub(crate) tail: Bytes,
+    /// Its last bytes, from the index on, if they are still there: the table is opened by them and
+    /// need not be read for it.
+    pub(crate) tail: Option<Bytes>,
 }
 
 /// Writes a table.
@@ -172,7 +173,7 @@ impl TableBuilder {
             tag: self.name.tag,
             size: ByteCount(length),
             properties: self.properties,
-            tail: tail.into(),
+            tail: Some(tail.into()),
         })
     }
 

@@ -1,5 +1,5 @@
-//! Opening a table: its end is read at once, and everything that is always in memory of a table is
-//! read and checked before anything is asked of it.
+//! Opening a table: its end is read at once, or handed on by who has just written it, and what is
+//! always in memory of a table is read and checked before anything is asked of it.
 //!
 //! What a footer leads to is as a rule in the bytes that were read with it; what is not is read by
 //! itself. Of a table whose front has been given back less may be left than is read at once.

@@ -17,7 +17,7 @@
 //! # Where the slides are silent
 //! - Step 3's limit: one further table. With the ten that each of them meets that is what LevelDB
 //!   takes for a compaction that it enlarges, 25 tables (`extra_tables`).
-//! - How many write at once: one, as in LevelDB. The engine can carry out a merge by several
+//! - How many write at once: one, as in LevelDB. The engine can carry out a large merge by several
 //!   workers, and each of them writes to a zone of its own. An interval of keys is then spread over
 //!   as many zones, and so many instead of one are partly dead behind the pointer that writes them,
 //!   partly dead behind the one that takes from them, and partly written: with four workers some
