@@ -51,19 +51,20 @@ mod layout;
 mod state;
 mod window;
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use terrace_env::{ByteCount, ZoneId};
 
 use self::cascade::{Cascade, oldest, place};
 use self::division::Fate;
-use self::layout::{Held, Layout, Spread, home};
+use self::layout::{Held, Layout, LevelZone, Spread, home};
 use self::state::{GearState, NOWHERE};
 use self::window::{Window, newest};
 use crate::compaction::{Choice, Compaction, Pressure, Urgency};
 use crate::leveled::{Leveled, LeveledOptions};
 use crate::plan::{Move, Part, Place, Plan};
-use crate::tree::{RunView, SegmentView, Span, TreeView};
+use crate::tree::{Key, RunView, SegmentView, Span, TreeView};
 use crate::zones::{ZonesSource, ZonesView};
 
 /// A level may take so much more than its tables and its window: one part in so many of its
@@ -256,14 +257,20 @@ impl Gear {
     }
 
     /// A gear compaction that begins in the window of a level that is over all limits: with the
-    /// tables of which something can go on.
+    /// tables of which something can go on. What waits to go down as it is does not count.
     fn overfull(&self, sight: &mut Sight<'_>, level: usize) -> Option<Plan> {
         let tree = sight.tree;
         let run = oldest(tree, level)?;
         if run.size().0 as f64 <= self.most(level) {
             return None;
         }
-        let all = self.window(sight, level, &[], true);
+        let waiting = sight.waiting(run, level);
+        let left: u64 = waiting.values().map(|size| size.0).sum();
+        if (run.size().0 - left) as f64 <= self.most(level) {
+            return None;
+        }
+        let mut all = self.window(sight, level, &[], true);
+        all.tables.retain(|table| !waiting.contains_key(&table.span.start));
         let of_level = |tables| Cascade::new(tree, vec![(place(tree, level), tables)], level);
         let offered = of_level(all.tables.clone());
         let spans: Vec<Span> = all.tables.iter().map(|table| table.span.clone()).collect();
@@ -298,14 +305,10 @@ impl Gear {
         if run.size().0 as f64 <= self.leveled.target(level) {
             return None;
         }
-        let next = oldest(tree, level + 1);
-        let meets =
-            |table: &SegmentView| next.is_some_and(|run| !run.overlapping(&table.span).is_empty());
         let layout = Layout::of(Some(run), &sight.zones);
-        let mut whole = layout
-            .zones
-            .iter()
-            .filter(|zone| !zone.is_writing() && !zone.tables.iter().any(|table| meets(table)));
+        let mut whole = layout.zones.iter().filter(|zone| {
+            !zone.is_writing() && zone.tables.iter().all(|t| is_free(tree, level, t))
+        });
         let zone = whole.find(|zone| !sight.is_shared(zone.zone, level))?;
         let (from, to) = (place(tree, level), place(tree, level + 1));
         Some(Plan::Relink(zone.tables.iter().map(|table| goes(table, from, to)).collect()))
@@ -346,7 +349,21 @@ impl Gear {
     }
 }
 
-impl Sight<'_> {
+impl<'a> Sight<'a> {
+    /// The tables of a level that nothing of the next one keeps from going down with their zone,
+    /// once that is full and nothing of level 0 is in it; by where they begin.
+    fn waiting(&self, run: &'a RunView, level: usize) -> BTreeMap<&'a Key, ByteCount> {
+        let runs = self.tree.runs(0).iter().flat_map(|run| &run.segments);
+        let level0: BTreeSet<ZoneId> = runs.map(|table| home(&self.zones, table.file)).collect();
+        let layout = Layout::of(Some(run), &self.zones).zones;
+        let fills = |zone: &LevelZone<'_>| {
+            zone.is_writing() || zone.zone != NOWHERE && level0.contains(&zone.zone)
+        };
+        let zones = layout.into_iter().filter(fills);
+        let tables = zones.flat_map(|zone| zone.tables).filter(|t| is_free(self.tree, level, t));
+        tables.map(|table| (&table.span.start, table.size)).collect()
+    }
+
     /// Whether a zone holds tables of other levels as well.
     fn is_shared(&self, zone: ZoneId, level: usize) -> bool {
         let others = self.tree.levels.iter().enumerate().filter(|(other, _)| *other != level);
@@ -388,6 +405,11 @@ impl Compaction for Gear {
     fn writes_in_order(&self) -> bool {
         true
     }
+}
+
+/// Whether a table meets nothing of the level below its own.
+fn is_free(tree: &TreeView, level: usize, table: &SegmentView) -> bool {
+    oldest(tree, level + 1).is_none_or(|run| run.overlapping(&table.span).is_empty())
 }
 
 fn goes(table: &SegmentView, from: Place, to: Place) -> Move {
