@@ -13,12 +13,12 @@ use std::sync::Arc;
 
 use terrace_env::runner;
 use terrace_env::store::Rank;
-use terrace_policy::{Choice, Merge, Move, Plan, Urgency};
+use terrace_policy::{Choice, Merge, Plan, TreeView, Urgency};
 
 use crate::Error;
-use crate::edit::Edit;
 use crate::event::Job;
 use crate::inputs;
+use crate::relink::Chooser;
 use crate::shared::{CompactionRequest, PanicGuard, Refused, Retry, Shared};
 use crate::version::Version;
 
@@ -117,8 +117,9 @@ impl Shared {
         if self.drop_covered(&version)? {
             return Ok(());
         }
-        match self.decider.pick(version.view(), &self.decider_state(), urgency) {
-            Some(choice) => self.carry_out_choice(version, choice),
+        let choose = |tree: &TreeView, state: &[u8]| self.decider.pick(tree, state, urgency);
+        match choose(version.view(), &self.decider_state()) {
+            Some(choice) => self.carry_out_choice(version, choice, &choose),
             None => {
                 let mut state = self.state.lock();
                 state.settled_at = Some(tree);
@@ -135,8 +136,10 @@ impl Shared {
         if self.drop_covered(&version)? {
             return Ok(());
         }
-        match self.decider.push_down(version.view(), &self.decider_state(), &request.span) {
-            Some(choice) => self.carry_out_choice(version, choice),
+        let choose =
+            |tree: &TreeView, state: &[u8]| self.decider.push_down(tree, state, &request.span);
+        match choose(version.view(), &self.decider_state()) {
+            Some(choice) => self.carry_out_choice(version, choice, &choose),
             None => {
                 self.answer(request, Ok(()));
                 Ok(())
@@ -162,10 +165,15 @@ impl Shared {
         self.changed.notify_all();
     }
 
-    fn carry_out_choice(&self, version: Arc<Version>, choice: Choice) -> Result<(), Error> {
+    fn carry_out_choice(
+        &self,
+        version: Arc<Version>,
+        choice: Choice,
+        choose: Chooser<'_>,
+    ) -> Result<(), Error> {
         self.check_plan(&version, &choice.plan)?;
         match choice.plan {
-            Plan::Relink(moves) => self.relink(&version, &moves, choice.state),
+            Plan::Relink(moves) => self.relink(&version, moves, choice.state, choose),
             Plan::Merge(plan) => {
                 let job = describe(&plan);
                 self.tell_of_job(job, || self.merge(version, plan, choice.state))
@@ -174,23 +182,11 @@ impl Shared {
     }
 
     /// A decider's bug must not make the tree wrong.
-    fn check_plan(&self, version: &Version, plan: &Plan) -> Result<(), Error> {
+    pub(crate) fn check_plan(&self, version: &Version, plan: &Plan) -> Result<(), Error> {
         match inputs::defect(version, plan) {
             None => Ok(()),
             Some(defect) => Err(Error::IllegalPlan { decider: self.decider.name(), defect }),
         }
-    }
-
-    fn relink(&self, version: &Version, moves: &[Move], state: Vec<u8>) -> Result<(), Error> {
-        let mut edit = Edit::default();
-        let mut bytes = Vec::new();
-        for one in moves {
-            bytes.extend(edit.carry(version, one)?);
-        }
-        self.commit(edit, Some(state), None)?;
-        self.count_relinked(bytes);
-        self.counters.relinks.add(1);
-        Ok(())
     }
 }
 

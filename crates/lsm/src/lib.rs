@@ -58,6 +58,7 @@ mod merging;
 mod options;
 mod ranges;
 mod recovery;
+mod relink;
 mod resident;
 mod resume;
 mod retention;

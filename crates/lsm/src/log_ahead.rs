@@ -8,7 +8,8 @@
 //!    creation records where it may be written. There is none ahead where space is short.
 //! 2. When the memtable is full, the leader syncs the old log, unless that is done, and goes on in
 //!    the next one. No metadata is written.
-//! 3. The actor seals the old log, if its memtable has not been flushed by then.
+//! 3. When the actor makes the log after that, it seals the old one, if its memtable has not been
+//!    flushed by then: mostly it has, and nothing has to be written for that.
 //!
 //! # Rules
 //! - Nothing is written to a log before all logs before it are durable: a power cut never leaves
@@ -78,6 +79,17 @@ fn await_work(shared: &Shared) -> bool {
     }
 }
 
+impl LogAhead {
+    /// Lets go of a log that has been deleted: what it took is free only then.
+    pub(crate) fn forget(&self, log: FileId) {
+        let left = {
+            let mut logs = self.logs.lock();
+            logs.left.extract_if(.., |(writer, _)| writer.id() == log).collect::<Vec<_>>()
+        };
+        drop(left);
+    }
+}
+
 impl Shared {
     /// Has the next log made once the memtable is half full.
     pub(crate) fn look_ahead(&self, log: &mut ActiveLog) {
@@ -121,7 +133,6 @@ impl Shared {
         if let Some(writer) = old.into_writer() {
             self.ahead.logs.lock().left.push((writer, first));
         }
-        self.call_actor();
         Ok(true)
     }
 

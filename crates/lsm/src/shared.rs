@@ -247,6 +247,9 @@ impl Shared {
             transaction.annotate(FileId::STORE, record.annotation());
         }
         self.store.commit(transaction)?;
+        if let Some(flushed) = flushed {
+            self.ahead.forget(flushed.log);
+        }
         let version = Arc::new(edit.version(&before, kept, &*self.store, &self.memory)?);
         let pressure = self.decider.pressure(version.view());
         let mut state = self.state.lock();

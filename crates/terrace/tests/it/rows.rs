@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use terrace::{ByteCount, Compression, Db, Error, FormatOptions, Options, Row, System};
+use terrace_env::Cause;
 use terrace_env::random::{Random, Rng, RngCore};
 use terrace_env::runner;
 use terrace_fs::{OPEN_ZONES_MIN, ZoneUsage};
@@ -71,8 +72,8 @@ impl SequentialLoad {
     };
 
     /// Memtables that make tables of a quarter of a zone and a little, of a zone and a little, of
-    /// nine tenths of one, and of half of one.
-    const ALL: [Self; 5] = [
+    /// nine tenths of one, and of half of one; and zones of more than upper levels may hold.
+    const ALL: [Self; 6] = [
         Self {
             zone: ByteCount::mib(2),
             memtable: ByteCount::kib(512),
@@ -83,6 +84,13 @@ impl SequentialLoad {
         Self { value: 400, puts: 80_000, ..Self::LARGE },
         Self { compression: Compression::Lz4, ..Self::LARGE },
         Self { compression: Compression::Lz4, active_max: Some(ACTIVE_MIN), ..Self::LARGE },
+        Self {
+            zone: ByteCount::mib(8),
+            memtable: ByteCount::kib(256),
+            value: 16_000,
+            puts: 7_000,
+            ..Self::LARGE
+        },
     ];
 }
 
@@ -123,6 +131,9 @@ fn load_sequentially(system: System, load: SequentialLoad) {
     // All that reached the device, the log among it.
     let amplification = written(&device) as f64 / db.stats().user_bytes as f64;
     assert!(amplification <= 2.1, "{case}: {amplification:.3} bytes written for one");
+    // A memtable's log is made, it is flushed, and it goes down as far as it goes.
+    let (commits, flushes) = (device.io().writes[Cause::Journal as usize], db.stats().flushes);
+    assert!(commits * 10 <= flushes * 35 + 100, "{case}: {commits} commits for {flushes} flushes");
     let zones = zones_of_tables(&db);
     assert!(zones.len() >= 12, "{case}: {} zones hold tables", zones.len());
     let sum = |of: fn(&ZoneUsage) -> ByteCount| zones.iter().map(|zone| of(zone).0).sum::<u64>();
