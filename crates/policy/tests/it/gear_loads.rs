@@ -178,7 +178,7 @@ fn what_another_system_mixed_is_drained() {
     load.check_space();
     load.random(60_000, &mut random);
     let after = load.shared_zones();
-    assert!(before > 20 && after == 0, "{before} zones were shared, {after} still are");
+    assert!(before > 10 && after == 0, "{before} zones were shared, {after} still are");
 }
 
 #[test]

@@ -19,9 +19,9 @@ use super::zones::Zones;
 
 const FLUSH_STREAM: u16 = 2;
 
-/// A slice has at least as many tables, and at most about as many. The engine's are larger, 4 and
-/// 16; with these the merges of small trees are cut, too.
-const SLICE_TABLES: (usize, usize) = (2, 4);
+/// A slice has at least as many tables, and at most about as many, as in the engine where there is
+/// space.
+const SLICE_TABLES: (usize, usize) = (4, 16);
 
 /// What deciders are told of the zones.
 #[derive(Debug, Default)]
