@@ -1,6 +1,7 @@
 //! What the parts of a plan are in a version: why they may not be taken, the segments they name,
 //! and where outputs must end for what stays around them.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use terrace_env::{ByteCount, Cause};
@@ -63,13 +64,18 @@ pub(crate) fn find(version: &Version, place: Place, part: &Part) -> Result<Segme
 /// Cuts a merge's outputs where they would reach over what their run keeps, or gets by a move.
 pub(crate) fn add_barriers(version: &Version, merge: &mut Merge) {
     let spans = || merge.inputs.iter().flat_map(|input| &input.parts).map(|part| &part.span);
-    let first = spans().map(|span| &span.start).min().cloned();
+    let mut start = spans().map(|span| &span.start).min().cloned();
     let last = spans().map(|span| &span.end).max().cloned();
-    let mut start: Option<Key> = None;
+    let places: BTreeSet<Place> = merge.routes.iter().map(|route| route.to).collect();
+    let kept = places.into_iter().filter_map(|to| {
+        let run = version.run(to)?;
+        Some((to, KeptRun::of(run.view(), to, merge)))
+    });
+    let kept: BTreeMap<Place, KeptRun> = kept.collect();
     for at in 0..merge.routes.len() {
         let to = merge.routes[at].to;
-        let kept = version.run(to).map(|run| KeptRun::of(run.view(), to, merge));
-        let kept = kept.map_or(Vec::new(), |run| run.spans(first.as_ref(), last.as_ref()));
+        let end = merge.routes[at].end.as_ref().or(last.as_ref());
+        let kept = kept.get(&to).map_or(Vec::new(), |run| run.spans(start.as_ref(), end));
         let moved = merge.moves.iter().filter(|one| one.to == Some(to));
         let barriers = kept.into_iter().chain(moved.map(|one| one.part.span.clone()));
         let route = &mut merge.routes[at];

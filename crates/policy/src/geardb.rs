@@ -51,6 +51,7 @@ mod layout;
 mod state;
 mod window;
 
+use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -105,8 +106,29 @@ pub struct Gear {
 /// What one choice is made of.
 struct Sight<'a> {
     tree: &'a TreeView,
-    zones: ZonesView,
+    zones: ZonesByLevel<'a>,
     state: GearState,
+}
+
+/// Where the tables of each level lie; asked for level by level, as most choices look at few.
+struct ZonesByLevel<'a> {
+    tree: &'a TreeView,
+    source: &'a dyn ZonesSource,
+    levels: Vec<OnceCell<ZonesView>>,
+}
+
+impl<'a> ZonesByLevel<'a> {
+    fn new(tree: &'a TreeView, source: &'a dyn ZonesSource, levels: usize) -> Self {
+        Self { tree, source, levels: vec![OnceCell::new(); levels] }
+    }
+
+    fn of(&self, level: usize) -> &ZonesView {
+        self.levels[level].get_or_init(|| {
+            let tables = self.tree.runs(level).iter().flat_map(|run| &run.segments);
+            let files: Vec<_> = tables.map(|table| table.file).collect();
+            self.source.placed(&files)
+        })
+    }
 }
 
 impl Gear {
@@ -132,9 +154,10 @@ impl Gear {
 
     /// The next plan that keeps the shape, of this tree in these zones. Pure.
     #[must_use]
-    pub fn decide(&self, tree: &TreeView, zones: ZonesView, state: &[u8]) -> Option<Choice> {
-        let state = GearState::decode(state, self.levels(tree));
-        let mut sight = Sight { tree, zones, state };
+    pub fn decide(&self, tree: &TreeView, zones: &dyn ZonesSource, state: &[u8]) -> Option<Choice> {
+        let levels = self.levels(tree);
+        let zones = ZonesByLevel::new(tree, zones, levels);
+        let mut sight = Sight { tree, zones, state: GearState::decode(state, levels) };
         if let Some(drained) = self.leveled.drain_runs(tree) {
             return Some(sight.choose(drained));
         }
@@ -150,8 +173,10 @@ impl Gear {
         }
         let overfull =
             (1..self.levels(tree) - 1).find_map(|level| self.overfull(&mut sight, level));
-        let plan = overfull
-            .or_else(|| (1..self.levels(tree)).find_map(|level| self.gather(&sight, level)));
+        let plan = overfull.or_else(|| {
+            let levels = if has_merged(tree) { 1..self.levels(tree) } else { 0..0 };
+            levels.into_iter().find_map(|level| self.gather(&sight, level))
+        });
         plan.map(|plan| sight.choose(plan))
     }
 
@@ -221,17 +246,18 @@ impl Gear {
             return Window::whole(run);
         }
         let wanted = ByteCount(if self.options.published { limit } else { size / k });
-        let mut window = Window::remembered(run, &sight.zones, turn);
+        let zones = sight.zones.of(level);
+        let mut window = Window::remembered(run, zones, turn);
         let serves = |table: &SegmentView| table.span.meets(pieces);
         if self.options.published {
             if window.tables.is_empty() {
-                let layout = Layout::of(run, &sight.zones);
+                let layout = Layout::of(run, zones);
                 window.turn_on(&layout, turn, wanted, |_| true);
             }
             return window;
         }
         if window.is_nearly_empty(wanted) {
-            let layout = Layout::of(run, &sight.zones);
+            let layout = Layout::of(run, zones);
             window.turn_on(&layout, turn, wanted, |_| true);
         }
         if pieces.is_empty() || window.meets_any(pieces) {
@@ -240,7 +266,7 @@ impl Gear {
         }
         turn.misses = turn.misses.saturating_add(1);
         if now || u64::from(turn.misses) > k {
-            let layout = Layout::of(run, &sight.zones);
+            let layout = Layout::of(run, zones);
             turn.window.clear();
             window = Window { tables: Vec::new() };
             window.turn_on(&layout, turn, wanted, serves);
@@ -305,7 +331,7 @@ impl Gear {
         if run.size().0 as f64 <= self.leveled.target(level) {
             return None;
         }
-        let layout = Layout::of(Some(run), &sight.zones);
+        let layout = Layout::of(Some(run), sight.zones.of(level));
         let mut whole = layout.zones.iter().filter(|zone| {
             !zone.is_writing() && zone.tables.iter().all(|t| is_free(tree, level, t))
         });
@@ -317,7 +343,7 @@ impl Gear {
     /// What is left in the emptiest zone of a level that spreads over too many is written anew.
     fn gather(&self, sight: &Sight<'_>, level: usize) -> Option<Plan> {
         let run = oldest(sight.tree, level)?;
-        let spread = Spread::of(run, &sight.zones);
+        let spread = Spread::of(run, sight.zones.of(level));
         let zone = spread.zones.iter().map(|held| held.zone.capacity.0).max()?;
         let size = run.size().0;
         let window = size / u64::from(self.options.windows);
@@ -354,8 +380,9 @@ impl<'a> Sight<'a> {
     /// once that is full and nothing of level 0 is in it; by where they begin.
     fn waiting(&self, run: &'a RunView, level: usize) -> BTreeMap<&'a Key, ByteCount> {
         let runs = self.tree.runs(0).iter().flat_map(|run| &run.segments);
-        let level0: BTreeSet<ZoneId> = runs.map(|table| home(&self.zones, table.file)).collect();
-        let layout = Layout::of(Some(run), &self.zones).zones;
+        let zones = self.zones.of(0);
+        let level0: BTreeSet<ZoneId> = runs.map(|table| home(zones, table.file)).collect();
+        let layout = Layout::of(Some(run), self.zones.of(level)).zones;
         let fills = |zone: &LevelZone<'_>| {
             zone.is_writing() || zone.zone != NOWHERE && level0.contains(&zone.zone)
         };
@@ -366,9 +393,11 @@ impl<'a> Sight<'a> {
 
     /// Whether a zone holds tables of other levels as well.
     fn is_shared(&self, zone: ZoneId, level: usize) -> bool {
-        let others = self.tree.levels.iter().enumerate().filter(|(other, _)| *other != level);
-        let mut tables = others.flat_map(|(_, level)| &level.runs).flat_map(|run| &run.segments);
-        zone != NOWHERE && tables.any(|table| home(&self.zones, table.file) == zone)
+        let lies = |other: usize| {
+            let mut tables = self.tree.runs(other).iter().flat_map(|run| &run.segments);
+            tables.any(|table| home(self.zones.of(other), table.file) == zone)
+        };
+        zone != NOWHERE && (0..self.tree.levels.len()).filter(|other| *other != level).any(lies)
     }
 
     fn choose(&self, plan: Plan) -> Choice {
@@ -386,9 +415,7 @@ impl Compaction for Gear {
             let choice = self.leveled.pick(tree, &[], urgency);
             return self.beside(tree, state, choice.map(|choice| choice.plan));
         }
-        let tables = tree.levels.iter().flat_map(|level| &level.runs).flat_map(|run| &run.segments);
-        let files: Vec<_> = tables.map(|table| table.file).collect();
-        let due = self.decide(tree, self.zones.placed(&files), state);
+        let due = self.decide(tree, &*self.zones, state);
         due.or_else(|| self.beside(tree, state, self.leveled.beyond_shape(tree, urgency)))
     }
 
@@ -405,6 +432,14 @@ impl Compaction for Gear {
     fn writes_in_order(&self) -> bool {
         true
     }
+}
+
+/// Whether anything was merged since the oldest run of level 0 was flushed: only merges leave zones
+/// that are partly dead, and to see which are takes a look at all tables.
+fn has_merged(tree: &TreeView) -> bool {
+    let oldest = tree.runs(0).iter().flat_map(|run| &run.segments).map(|table| table.file).min();
+    let deeper = tree.levels.iter().skip(1).flat_map(|level| &level.runs);
+    oldest.is_none_or(|oldest| oldest < newest(deeper.flat_map(|run| &run.segments)))
 }
 
 /// Whether a table meets nothing of the level below its own.

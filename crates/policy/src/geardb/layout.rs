@@ -87,7 +87,7 @@ impl<'a> Spread<'a> {
                 let nothing = || Held { zone: *zone, tables: Vec::new(), size: ByteCount(0) };
                 let held = zones.entry(extent.zone).or_insert_with(nothing);
                 held.size.0 += extent.size.0;
-                if held.tables.last().is_none_or(|last| last.span != table.span) {
+                if held.tables.last().is_none_or(|last| !std::ptr::eq(*last, table)) {
                     held.tables.push(table);
                 }
             }

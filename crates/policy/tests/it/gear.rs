@@ -8,7 +8,7 @@ use std::sync::Arc;
 use terrace_env::{FileId, ZoneId};
 use terrace_policy::{
     ByteCount, Choice, ExtentView, Gear, GearOptions, LeveledOptions, NoZones, TreeView, ZoneView,
-    ZonesView,
+    ZonesSource, ZonesView,
 };
 
 use crate::compaction::{describe_plan, tree};
@@ -30,6 +30,15 @@ pub(crate) fn gear(published: bool) -> Gear {
     };
     let level0_size = ByteCount(20);
     Gear::new(GearOptions { leveled, windows: 4, level0_size, published }, Arc::new(NoZones))
+}
+
+#[derive(Debug)]
+struct Given(ZonesView);
+
+impl ZonesSource for Given {
+    fn placed(&self, _: &[FileId]) -> ZonesView {
+        self.0.clone()
+    }
 }
 
 fn files(line: &str, separator: char) -> Vec<u64> {
@@ -110,7 +119,7 @@ fn decide(input: &str) -> String {
     let tree = tree(&of_tree.collect::<Vec<_>>().join("\n"));
     let first = input.lines().next().unwrap_or_default();
     let gear = gear(first.contains("published"));
-    let Some(choice) = gear.decide(&tree, zones(input, &tree), &state(input)) else {
+    let Some(choice) = gear.decide(&tree, &Given(zones(input, &tree)), &state(input)) else {
         return "nothing".into();
     };
     let Choice { plan, state } = choice;
