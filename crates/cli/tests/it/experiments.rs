@@ -129,6 +129,8 @@ fn figures_and_samples_are_written_as_tables_and_a_part_answers_no_claim() {
     let place = place();
     let part = place.json(&[&RUN[..], &["--share", "1/4", "--system", "bluefs"]].concat());
     assert_eq!(part["claims"].as_array().unwrap().len(), 0);
+    let wrong = place.fails(2, &[&RUN[..], &["--share", "3/2"]].concat());
+    assert!(wrong.contains("expected a share such as 1/8"), "{wrong}");
     let first = place.json(&[&RUN[..], &["--first"]].concat());
     let systems: Vec<&Value> =
         first["outcomes"].as_array().unwrap().iter().map(|outcome| &outcome["system"]).collect();

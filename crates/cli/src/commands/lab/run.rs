@@ -1,5 +1,6 @@
 //! `terrace lab run`
 
+use std::num::NonZeroU64;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -33,8 +34,8 @@ pub(crate) struct Run {
     scale: Scale,
     /// Only this share of each phase's operations, as 1/8: to see whether an experiment works.
     /// Nothing is held against what the paper says
-    #[arg(long, value_name = "SHARE", default_value = "1")]
-    share: Scale,
+    #[arg(long, value_name = "SHARE", default_value = "1", value_parser = nth)]
+    share: NonZeroU64,
     /// Only the first system of each experiment, under its first variant: to see whether it works.
     /// Nothing is held against what the paper says
     #[arg(long)]
@@ -68,6 +69,15 @@ pub(crate) struct Run {
 /// A system, as it was written: claims are about systems by their text.
 fn known_system(text: &str) -> Result<String, ParseSystemError> {
     text.parse::<System>().map(|_| text.to_owned())
+}
+
+/// The `n` of `1/n`.
+fn nth(text: &str) -> Result<NonZeroU64, String> {
+    let n = match text {
+        "1" => Some(NonZeroU64::MIN),
+        _ => text.strip_prefix("1/").and_then(|n| n.parse().ok()),
+    };
+    n.ok_or_else(|| "expected a share such as 1/8, or 1".to_owned())
 }
 
 impl Run {
@@ -107,7 +117,7 @@ impl Run {
                 Err(error) => flops.push(Flop::new(plan, &error)),
             }
         }
-        let whole = self.share.divisor() == 1 && !self.first;
+        let whole = self.share == NonZeroU64::MIN && !self.first;
         let findings = Findings::new(&experiments, outcomes, flops, whole);
         self.write_files(&findings)?;
         output.result(&findings, |out| write!(out, "{findings}"))?;
@@ -124,7 +134,7 @@ impl Run {
     fn cut(&self, mut plan: RunPlan) -> RunPlan {
         for phase in &mut plan.phases {
             let least = u64::from(phase.clients);
-            phase.operations = (phase.operations / self.share.divisor()).max(least);
+            phase.operations = (phase.operations / self.share).max(least);
         }
         plan
     }
