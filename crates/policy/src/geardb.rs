@@ -33,7 +33,9 @@
 //!   That follows from the routes.
 //! - Windows of L(i+1) take 1/k of whatever passes: level i keeps (k - 1) k^(i-1) times what one
 //!   compaction brings, even if its limit is lower. Data that no gear compaction meets any more may
-//!   add to that. Beyond it, level i is where a gear compaction begins ([`Gear::overfull`]).
+//!   add to that. Beyond it, level i is where a gear compaction begins ([`Gear::overfull`]). What
+//!   meets nothing of the next level and waits for its zone to fill does not count: it goes down
+//!   with the zone, unread.
 //! - A window is 1/k of the level's bytes, not of its limit: else a level of a quarter of its limit
 //!   would be half dead.
 //!
@@ -48,25 +50,25 @@
 mod cascade;
 mod division;
 mod layout;
+mod sight;
 mod state;
 mod window;
 
-use std::cell::OnceCell;
-use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use terrace_env::{ByteCount, ZoneId};
+use terrace_env::ByteCount;
 
 use self::cascade::{Cascade, oldest, place};
 use self::division::Fate;
-use self::layout::{Held, Layout, LevelZone, Spread, home};
-use self::state::{GearState, NOWHERE};
+use self::layout::{Held, Layout, Spread};
+use self::sight::{Sight, ZonesByLevel, is_free};
+use self::state::GearState;
 use self::window::{Window, newest};
 use crate::compaction::{Choice, Compaction, Pressure, Urgency};
 use crate::leveled::{Leveled, LeveledOptions};
 use crate::plan::{Move, Part, Place, Plan};
-use crate::tree::{Key, RunView, SegmentView, Span, TreeView};
-use crate::zones::{ZonesSource, ZonesView};
+use crate::tree::{RunView, SegmentView, Span, TreeView};
+use crate::zones::ZonesSource;
 
 /// A level may take so much more than its tables and its window: one part in so many of its
 /// tables,
@@ -101,34 +103,6 @@ pub struct Gear {
     options: GearOptions,
     leveled: Leveled,
     zones: Arc<dyn ZonesSource>,
-}
-
-/// What one choice is made of.
-struct Sight<'a> {
-    tree: &'a TreeView,
-    zones: ZonesByLevel<'a>,
-    state: GearState,
-}
-
-/// Where the tables of each level lie; asked for level by level, as most choices look at few.
-struct ZonesByLevel<'a> {
-    tree: &'a TreeView,
-    source: &'a dyn ZonesSource,
-    levels: Vec<OnceCell<ZonesView>>,
-}
-
-impl<'a> ZonesByLevel<'a> {
-    fn new(tree: &'a TreeView, source: &'a dyn ZonesSource, levels: usize) -> Self {
-        Self { tree, source, levels: vec![OnceCell::new(); levels] }
-    }
-
-    fn of(&self, level: usize) -> &ZonesView {
-        self.levels[level].get_or_init(|| {
-            let tables = self.tree.runs(level).iter().flat_map(|run| &run.segments);
-            let files: Vec<_> = tables.map(|table| table.file).collect();
-            self.source.placed(&files)
-        })
-    }
 }
 
 impl Gear {
@@ -174,7 +148,7 @@ impl Gear {
         let overfull =
             (1..self.levels(tree) - 1).find_map(|level| self.overfull(&mut sight, level));
         let plan = overfull.or_else(|| {
-            let levels = if has_merged(tree) { 1..self.levels(tree) } else { 0..0 };
+            let levels = if sight.has_merged() { 1..self.levels(tree) } else { 0..0 };
             levels.into_iter().find_map(|level| self.gather(&sight, level))
         });
         plan.map(|plan| sight.choose(plan))
@@ -375,36 +349,6 @@ impl Gear {
     }
 }
 
-impl<'a> Sight<'a> {
-    /// The tables of a level that nothing of the next one keeps from going down with their zone,
-    /// once that is full and nothing of level 0 is in it; by where they begin.
-    fn waiting(&self, run: &'a RunView, level: usize) -> BTreeMap<&'a Key, ByteCount> {
-        let runs = self.tree.runs(0).iter().flat_map(|run| &run.segments);
-        let zones = self.zones.of(0);
-        let level0: BTreeSet<ZoneId> = runs.map(|table| home(zones, table.file)).collect();
-        let layout = Layout::of(Some(run), self.zones.of(level)).zones;
-        let fills = |zone: &LevelZone<'_>| {
-            zone.is_writing() || zone.zone != NOWHERE && level0.contains(&zone.zone)
-        };
-        let zones = layout.into_iter().filter(fills);
-        let tables = zones.flat_map(|zone| zone.tables).filter(|t| is_free(self.tree, level, t));
-        tables.map(|table| (&table.span.start, table.size)).collect()
-    }
-
-    /// Whether a zone holds tables of other levels as well.
-    fn is_shared(&self, zone: ZoneId, level: usize) -> bool {
-        let lies = |other: usize| {
-            let mut tables = self.tree.runs(other).iter().flat_map(|run| &run.segments);
-            tables.any(|table| home(self.zones.of(other), table.file) == zone)
-        };
-        zone != NOWHERE && (0..self.tree.levels.len()).filter(|other| *other != level).any(lies)
-    }
-
-    fn choose(&self, plan: Plan) -> Choice {
-        Choice { plan, state: self.state.encode() }
-    }
-}
-
 impl Compaction for Gear {
     fn name(&self) -> &'static str {
         "gear"
@@ -432,19 +376,6 @@ impl Compaction for Gear {
     fn writes_in_order(&self) -> bool {
         true
     }
-}
-
-/// Whether anything was merged since the oldest run of level 0 was flushed: only merges leave zones
-/// that are partly dead, and to see which are takes a look at all tables.
-fn has_merged(tree: &TreeView) -> bool {
-    let oldest = tree.runs(0).iter().flat_map(|run| &run.segments).map(|table| table.file).min();
-    let deeper = tree.levels.iter().skip(1).flat_map(|level| &level.runs);
-    oldest.is_none_or(|oldest| oldest < newest(deeper.flat_map(|run| &run.segments)))
-}
-
-/// Whether a table meets nothing of the level below its own.
-fn is_free(tree: &TreeView, level: usize, table: &SegmentView) -> bool {
-    oldest(tree, level + 1).is_none_or(|run| run.overlapping(&table.span).is_empty())
 }
 
 fn goes(table: &SegmentView, from: Place, to: Place) -> Move {
