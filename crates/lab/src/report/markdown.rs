@@ -23,12 +23,7 @@ impl Report {
             let _ = writeln!(page, "{command}");
         }
         page.push_str("```\n\n## All claims\n\n");
-        let answers = self.answers();
-        page.push_str(&claims(&answers, true));
-        let why = answers.iter().filter_map(|it| Some((&it.claim, it.explanation.as_ref()?)));
-        for (claim, why) in why {
-            let _ = write!(page, "\n{}: {}\n", escape(claim), escape(why));
-        }
+        page.push_str(&claims(&self.answers(), true));
         for chapter in &self.chapters {
             section(&mut page, chapter, plots);
         }
@@ -44,6 +39,11 @@ fn section(page: &mut String, chapter: &Chapter, plots: Option<&str>) {
     let _ = writeln!(page, "{}", escape(experiment.about.trim()));
     for remark in chapter.remarks() {
         let _ = write!(page, "\n> {}\n", escape(&remark));
+    }
+    for answer in chapter.answers() {
+        if let Some(why) = &answer.explanation {
+            let _ = write!(page, "\n{}: {}\n", escape(&answer.claim), escape(why));
+        }
     }
     if let Some(runs) = Table::runs(chapter) {
         let _ = write!(page, "\n{}", runs.markdown());

@@ -159,7 +159,10 @@ fn claim(answer: &Answer, with_place: bool) -> Markup {
             }
             td .claim {
                 (answer.claim)
-                @if let Some(why) = &answer.explanation { p .why { (why) } }
+                // Among all claims there is no room for it; its figure is one click away.
+                @if let (false, Some(why)) = (with_place, &answer.explanation) {
+                    p .why { (why) }
+                }
             }
             td .system {
                 code { (answer.system) }
