@@ -1,11 +1,12 @@
 //! Compaction: the decider is asked, and what it chose is carried out without thinking, as
 //! [`merging`](crate::merging) describes. One actor, and workers for large merges.
 //!
-//! A plan is carried out to its end before the next is chosen. Several disjoint plans at once would
-//! keep the workers as busy as the slices of one plan do; but each decider would have to tell what
-//! is still right beside plans that are under way, and a sweep or a window would have to be in two
-//! states at once. So deciders see a tree at rest, and what has to wait - level 0, while a large
-//! merge goes on - is told to writers as pressure.
+//! A plan is carried out to its end before the next is chosen, but for moves that follow one
+//! another, which are committed together ([`relink`](crate::relink)). Several disjoint plans at
+//! once would keep the workers as busy as the slices of one plan do; but each decider would have
+//! to tell what is still right beside plans that are under way, and a sweep or a window would have
+//! to be in two states at once. So deciders see a tree at rest, and what has to wait - level 0,
+//! while a large merge goes on - is told to writers as pressure.
 //!
 //! What a plan did is dropped when the engine closes, but for the instalments that were committed.
 

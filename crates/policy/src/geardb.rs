@@ -248,8 +248,9 @@ impl Gear {
         window
     }
 
-    /// What a level may come to hold, whatever is written: its limit, or what its windows leave in
-    /// it, and a quarter for what no compaction meets any more.
+    /// What a level may come to hold, whatever is written, beside what waits to go down as it is:
+    /// its limit, or what its windows leave in it, and a quarter for what no compaction meets any
+    /// more.
     fn most(&self, level: usize) -> f64 {
         let k = f64::from(self.options.windows);
         let left = (k - 1.0) * k.powi(level as i32 - 1) * self.options.level0_size.0 as f64;

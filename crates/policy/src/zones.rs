@@ -1,7 +1,8 @@
 //! The view of zones: where the tables of a tree lie, and how full their zones are.
 //!
 //! The engine knows nothing of zones. A decider that looks at them is handed a [`ZonesSource`] when
-//! it is made, asks it once per choice, and decides by a pure function of tree, zones and state.
+//! it is made, asks it for each table at most once per choice, and decides by a pure function of
+//! tree, zones and state.
 //!
 //! Zones change beside the tree: an extent may be moved by reclaim while a choice is made. What a
 //! view says is therefore a hint about cost, never about what is right: every plan that a decider

@@ -67,8 +67,9 @@ impl<'a> Sight<'a> {
         zone != NOWHERE && (0..self.tree.levels.len()).filter(|other| *other != level).any(lies)
     }
 
-    /// Whether anything was merged since the oldest run of level 0 was flushed: only merges leave
-    /// zones that are partly dead, and to see which are takes a look at all tables.
+    /// Whether anything was merged since the oldest run of level 0 was flushed: merges leave zones
+    /// that are partly dead, and to see which are takes a look at all tables. What range deletes
+    /// leave waits for the next merge.
     pub(super) fn has_merged(&self) -> bool {
         let level0 = self.tree.runs(0).iter().flat_map(|run| &run.segments);
         let deeper = self.tree.levels.iter().skip(1).flat_map(|level| &level.runs);

@@ -19,7 +19,8 @@
 //! - As long as zones are pure, a level takes no more than its tables, a quarter and an eighth of
 //!   them, and four zones. In a store that has less than that for all levels together, writers come
 //!   to wait for space, and a collector empties zones for them ([`LastResort`]): otherwise a store
-//!   would be full that is not. It has nothing to do before.
+//!   would be full that is not. It has nothing to do before. Zones that tables were dropped from
+//!   by range deletes are counted at the next merge.
 //! - Opened on what another system wrote, what lies in mixed zones is written anew level by level,
 //!   until no level spreads over more zones than that.
 
