@@ -1,4 +1,8 @@
 //! Reads a tree's files and puts them into a store, small ones together.
+//!
+//! The files of a tree go to a key space, its symbolic links to another one that belongs to it
+//! ([`links_of`]). So trees that are imported into different key spaces share nothing. A path is in
+//! one of the two: a file that takes the place of a link deletes the link, and the other way round.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -7,11 +11,26 @@ use std::path::Path;
 
 use terrace::{Batch, Db, Durability, KeySpace};
 
-use crate::failure::Failure;
+use crate::failure::{Failure, Kind};
 use crate::tree::{Content, Entry};
 
-/// The key space of symbolic links.
-pub(crate) const LINKS: &str = "links";
+/// What the name of a key space of links ends with.
+const LINKS: &str = "/links";
+
+/// The name of the key space that holds the symbolic links of a tree whose files are in `space`.
+/// A space of links has no links of its own, and is refused: its values are targets, not contents.
+pub(crate) fn links_of(space: &str) -> Result<String, Failure> {
+    match space.strip_suffix(LINKS) {
+        None => Ok(format!("{space}{LINKS}")),
+        Some(files) => Err(Failure::new(
+            Kind::Usage,
+            format!(
+                "--space {space}: expected a key space for files, found the name of one that holds \
+                 the links of `{files}`; use that, or another name"
+            ),
+        )),
+    }
+}
 
 /// Bytes after which a batch is written: enough to share a log write among small files.
 const BATCH: usize = 1 << 20;
@@ -38,9 +57,9 @@ pub(crate) struct Loader<'a> {
 }
 
 impl<'a> Loader<'a> {
-    /// Files go to one key space, links to the one named [`LINKS`].
+    /// Files go to this key space, links to the one that [`links_of`] names.
     pub(crate) fn new(db: &'a Db, files: KeySpace) -> Result<Self, Failure> {
-        let links = db.create_key_space(LINKS)?;
+        let links = db.create_key_space(&links_of(files.name())?)?;
         let loaded = Loaded::default();
         Ok(Self { db, files, links, batch: Batch::new(), batched: 0, loaded })
     }
@@ -49,8 +68,9 @@ impl<'a> Loader<'a> {
     pub(crate) fn file(&mut self, path: &[u8], contents: &[u8]) -> Result<(), Failure> {
         self.loaded.files += 1;
         self.loaded.bytes += contents.len() as u64;
-        let space = self.files.clone();
-        self.put(&space, path, contents)
+        let (files, links) = (self.files.clone(), self.links.clone());
+        self.replace(&links, path)?;
+        self.put(&files, path, contents)
     }
 
     /// Puts an entry of the tree below `root`; returns the bytes of its contents.
@@ -63,8 +83,9 @@ impl<'a> Loader<'a> {
             }
             Content::Link(target) => {
                 self.loaded.links += 1;
-                let space = self.links.clone();
-                self.put(&space, &entry.path, target)?;
+                let (files, links) = (self.files.clone(), self.links.clone());
+                self.replace(&files, &entry.path)?;
+                self.put(&links, &entry.path, target)?;
                 Ok(0)
             }
         }
@@ -74,6 +95,15 @@ impl<'a> Loader<'a> {
     pub(crate) fn finish(mut self) -> Result<Loaded, Failure> {
         self.write()?;
         Ok(self.loaded)
+    }
+
+    /// Deletes what an earlier import put at this path of the other key space.
+    fn replace(&mut self, other: &KeySpace, path: &[u8]) -> Result<(), Failure> {
+        if other.get(path)?.is_some() {
+            self.batch.delete_in(other, path);
+            self.batched += path.len();
+        }
+        Ok(())
     }
 
     fn put(&mut self, space: &KeySpace, key: &[u8], value: &[u8]) -> Result<(), Failure> {

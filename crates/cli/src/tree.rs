@@ -113,6 +113,7 @@ pub(crate) fn visit(
     strictness: Strictness,
     mut take: impl FnMut(Entry) -> Result<(), Failure>,
 ) -> Result<Skipped, Failure> {
+    check_directory(root)?;
     let mut skipped = Skipped::default();
     let walk = walkdir::WalkDir::new(root).min_depth(1).sort_by_file_name();
     for found in walk {
@@ -122,7 +123,7 @@ pub(crate) fn visit(
                     take(entry)?;
                 }
             }
-            // The root itself must be readable: otherwise a wrong name is an empty tree.
+            // The root itself must be readable: otherwise it looks like an empty tree.
             Err(error) if error.depth() == 0 || strictness == Strictness::Fail => {
                 return Err(walk_failure(root, error));
             }
@@ -130,6 +131,18 @@ pub(crate) fn visit(
         }
     }
     Ok(skipped)
+}
+
+/// Refuses a root that is no directory: a walk of a file finds nothing below it, and would look
+/// like that of an empty tree. The root may be a link to a directory.
+pub(crate) fn check_directory(root: &Path) -> Result<(), Failure> {
+    let found = fs::metadata(root).map_err(|error| Failure::path(root, &error))?;
+    if found.is_dir() {
+        return Ok(());
+    }
+    let what = if found.is_file() { "a file" } else { "a device, pipe or socket" };
+    let root = root.display();
+    Err(Failure::new(Kind::Failed, format!("{root}: expected a directory, found {what}")))
 }
 
 /// What is stored of something that a walk found; `None` if nothing is.

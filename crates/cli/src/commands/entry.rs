@@ -7,6 +7,7 @@ use terrace::{Db, KeySpace};
 
 use crate::escape::Escaped;
 use crate::failure::{Failure, Kind};
+use crate::loader::links_of;
 
 /// A key, as one types it.
 #[derive(clap::Args)]
@@ -55,6 +56,16 @@ impl Space {
     /// The space of this name, which must exist.
     pub(crate) fn find(&self, db: &Db) -> Result<KeySpace, Failure> {
         db.key_space(&self.name).ok_or_else(|| no_space(&self.name))
+    }
+
+    /// The space that holds the links of the files in this one; see [`links_of`].
+    pub(crate) fn links(&self) -> Result<String, Failure> {
+        links_of(&self.name)
+    }
+
+    /// Refuses a name under which no tree can be imported.
+    pub(crate) fn check_for_files(&self) -> Result<(), Failure> {
+        self.links().map(drop)
     }
 
     /// The space of this name, made if it is not there.

@@ -17,7 +17,6 @@ use terrace_fs::Access;
 use super::entry::Space;
 use super::target::Target;
 use crate::failure::{Failure, Kind};
-use crate::loader::LINKS;
 use crate::output::Output;
 use crate::progress::Progress;
 use crate::tree;
@@ -38,14 +37,20 @@ pub(crate) struct Export {
 
 impl Export {
     pub(crate) fn run(&self, output: &Output) -> Result<(), Failure> {
+        let links = self.space.links()?;
         let db = self.target.db(Access::ReadOnly)?;
-        fs::create_dir_all(&self.dir).map_err(|error| Failure::path(&self.dir, &error))?;
+        match fs::create_dir_all(&self.dir) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                tree::check_directory(&self.dir)?;
+            }
+            other => other.map_err(|error| Failure::path(&self.dir, &error))?,
+        }
         let progress = Progress::pieces("exporting", 0);
         let (files, bytes) = self.each(&self.space.find(&db)?, |path, value| {
             progress.add(1);
             write_file(path, value)
         })?;
-        let links = match db.key_space(LINKS) {
+        let links = match db.key_space(&links) {
             Some(space) => self.each(&space, link)?.0,
             None => 0,
         };

@@ -29,6 +29,7 @@ pub(crate) struct Import {
 
 impl Import {
     pub(crate) fn run(&self, output: &Output) -> Result<(), Failure> {
+        self.space.check_for_files()?;
         let size_max = terrace::VALUE_BYTES_MAX as u64;
         // What cannot be stored is found before anything is; the list is not kept.
         let mut total = 0;

@@ -49,6 +49,76 @@ fn a_tree_comes_back_bit_for_bit() {
 }
 
 #[test]
+fn links_of_two_trees_in_two_key_spaces_stay_apart() {
+    let place = formatted();
+    for (tree, target) in [("one", "target/of/one"), ("two", "target/of/two")] {
+        let root = place.path().join(tree);
+        fs::create_dir(&root).unwrap();
+        fs::write(root.join("file"), tree).unwrap();
+        symlink(target, root.join("link")).unwrap();
+        symlink(target, root.join(format!("only-in-{tree}"))).unwrap();
+        place.ok(&["import", "d.img", tree, "--space", tree]);
+    }
+    // The first tree is also in the default space, which shares nothing with the others either.
+    place.ok(&["import", "d.img", "one"]);
+    for (space, tree) in [("one", "one"), ("two", "two"), ("default", "one")] {
+        let out = format!("out-{space}");
+        let written = place.json(&["export", "d.img", &out, "--space", space]);
+        assert_eq!((&written["files"], &written["links"]), (&1.into(), &2.into()), "{space}");
+        let (from, to) = (place.path().join(tree), place.path().join(&out));
+        assert_eq!(fs::read(to.join("file")).unwrap(), fs::read(from.join("file")).unwrap());
+        for link in ["link".to_owned(), format!("only-in-{tree}")] {
+            let target = fs::read_link(from.join(&link)).unwrap();
+            assert_eq!(fs::read_link(to.join(&link)).unwrap(), target, "{space}");
+        }
+        assert_eq!(fs::read_dir(&to).unwrap().count(), 3, "{space}");
+    }
+    for command in ["import", "export"] {
+        let error = place.fails(2, &[command, "d.img", "one", "--space", "two/links"]);
+        assert!(error.contains("the links of `two`"), "{error}");
+    }
+}
+
+#[test]
+fn a_path_is_a_file_or_a_link_and_the_last_import_decides() {
+    let place = formatted();
+    let root = place.path().join("in");
+    fs::create_dir(&root).unwrap();
+    fs::write(root.join("a"), "a file").unwrap();
+    symlink("a", root.join("b")).unwrap();
+    place.ok(&["import", "d.img", "in"]);
+    fs::remove_file(root.join("a")).unwrap();
+    fs::remove_file(root.join("b")).unwrap();
+    symlink("b", root.join("a")).unwrap();
+    fs::write(root.join("b"), "b is the file now").unwrap();
+    place.ok(&["import", "d.img", "in"]);
+    place.ok(&["export", "d.img", "out"]);
+    let out = place.path().join("out");
+    assert_eq!(fs::read_link(out.join("a")).unwrap(), Path::new("b"));
+    assert_eq!(fs::read(out.join("a")).unwrap(), b"b is the file now");
+}
+
+#[test]
+fn what_is_no_directory_is_neither_imported_nor_exported_to() {
+    let place = formatted();
+    fs::write(place.path().join("file"), "contents").unwrap();
+    let _socket = std::os::unix::net::UnixListener::bind(place.path().join("socket")).unwrap();
+    for (name, found) in [("file", "a file"), ("socket", "a device, pipe or socket")] {
+        for command in ["import", "export"] {
+            let error = place.fails(1, &[command, "d.img", name]);
+            assert!(error.contains("expected a directory, found "), "{error}");
+            assert!(error.contains(found), "{error}");
+        }
+    }
+    place.fails(5, &["import", "d.img", "nowhere"]);
+    assert_eq!(fs::read(place.path().join("file")).unwrap(), b"contents");
+    // A link to a directory is as good as the directory.
+    grow(&place.path().join("in"));
+    symlink("in", place.path().join("via")).unwrap();
+    assert_eq!(place.json(&["import", "d.img", "via"])["files"], 4);
+}
+
+#[test]
 fn nothing_is_overwritten_unless_asked() {
     let place = formatted();
     grow(&place.path().join("in"));
