@@ -296,6 +296,10 @@ impl Store for Fs {
         self.volume.medium.geometry().rotational
     }
 
+    fn log_unit(&self) -> ByteCount {
+        ByteCount(BLOCK as u64)
+    }
+
     fn io(&self) -> IoCounts {
         let rolls = self.volume.journal.rolls();
         let cache = self.volume.cache.counts();

@@ -207,6 +207,10 @@ impl IoCounts {
 
 /// The only writer of a file. Dropped before the file is sealed: a file that was committed with
 /// [`Change::Create`](super::Change::Create) stays unsealed, any other is gone.
+///
+/// What is appended to a log takes three steps: it is *gathered* in the memory of the process until
+/// there is enough of it, *written* ([`write_out`](Self::write_out)), and *synced*
+/// ([`sync`](Self::sync)). A writer that is dropped loses what is only gathered.
 pub trait FileWriter: Send {
     /// The file.
     fn id(&self) -> FileId;
@@ -222,6 +226,12 @@ pub trait FileWriter: Send {
     /// Appends bytes. They can be read at once, and are durable after [`sync`](Self::sync) or the
     /// commit that seals the file. One append to a log is never split by a power cut.
     fn append(&mut self, bytes: &[u8]) -> Result<(), StoreError>;
+
+    /// Hands what was appended to a log to the medium, without making it durable: it is then there
+    /// after the end of the process, and a power cut may still take it. What is handed over one by
+    /// one can cost a block of the medium each ([`Store::log_unit`]). Of files that are no logs
+    /// nothing is promised, and nothing happens.
+    fn write_out(&mut self) -> Result<(), StoreError>;
 
     /// Makes everything appended so far durable.
     fn sync(&mut self) -> Result<(), StoreError>;
@@ -283,6 +293,11 @@ pub trait Store: Send + Sync + 'static {
     /// Whether the medium turns under a head, so that jobs beside each other send it back and
     /// forth; `false` where that is not known.
     fn rotational(&self) -> bool;
+
+    /// What a log grows by at least each time that appended bytes are handed to the medium
+    /// ([`FileWriter::write_out`]): a block of a drive. 0 where small appends share blocks, as in a
+    /// file of the operating system; there they need not be gathered.
+    fn log_unit(&self) -> ByteCount;
 
     /// What has been moved since the store was mounted.
     fn io(&self) -> IoCounts;

@@ -20,6 +20,8 @@ enum Rule {
     AllOrNothing,
     /// A sync does nothing.
     SyncIsDurable,
+    /// What is handed over stays in the memory of the process.
+    WrittenOutlivesProcess,
     /// Bytes that were trimmed can still be read.
     TrimmedIsUnreadable,
     /// Names are lost when the store is closed.
@@ -87,6 +89,10 @@ impl Store for Broken {
         self.inner.rotational()
     }
 
+    fn log_unit(&self) -> ByteCount {
+        self.inner.log_unit()
+    }
+
     fn io(&self) -> IoCounts {
         self.inner.io()
     }
@@ -111,6 +117,10 @@ impl FileWriter for BrokenWriter {
         self.inner.append(&bytes[..kept])
     }
 
+    fn write_out(&mut self) -> Result<(), StoreError> {
+        if self.rule == Rule::WrittenOutlivesProcess { Ok(()) } else { self.inner.write_out() }
+    }
+
     fn sync(&mut self) -> Result<(), StoreError> {
         if self.rule == Rule::SyncIsDurable { Ok(()) } else { self.inner.sync() }
     }
@@ -127,6 +137,10 @@ impl Subject for Broken {
 
     fn reopen(&mut self) {
         self.power_cut(0);
+    }
+
+    fn end_process(&mut self, seed: u64) {
+        self.inner = self.inner.crash(CrashMode::EndProcess, &mut Random::seeded(seed));
     }
 
     fn power_cut(&mut self, seed: u64) {
@@ -156,6 +170,7 @@ fn each_broken_rule_is_noticed() {
     for (rule, complaint) in [
         (Rule::AllOrNothing, "the file opens: NotFound"),
         (Rule::SyncIsDurable, "expected at least the 1 synced records"),
+        (Rule::WrittenOutlivesProcess, "written records and a prefix of the others"),
         (Rule::TrimmedIsUnreadable, "a trim gives live bytes back"),
         (Rule::NamesArePersistent, "after None"),
         (Rule::SealKeepsAllBytes, "the length of file"),

@@ -26,6 +26,10 @@ impl Subject for Memory {
         self.0 = self.0.crash(CrashMode::KeepUnsynced, &mut Random::seeded(0));
     }
 
+    fn end_process(&mut self, seed: u64) {
+        self.0 = self.0.crash(CrashMode::EndProcess, &mut Random::seeded(seed));
+    }
+
     fn power_cut(&mut self, seed: u64) {
         self.0 = self.0.crash(MODES[seed as usize % 3], &mut Random::seeded(seed));
     }

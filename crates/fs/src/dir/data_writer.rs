@@ -84,6 +84,10 @@ impl FileWriter for DataWriter {
         Ok(())
     }
 
+    fn write_out(&mut self) -> Result<(), StoreError> {
+        Ok(())
+    }
+
     fn sync(&mut self) -> Result<(), StoreError> {
         self.check()?;
         if self.node.lock().deleted {

@@ -1,8 +1,16 @@
 //! Writes logs: frames, so that what survives a power cut is a prefix cut between appends.
 //!
-//! Appends gather in memory; a sync writes them as one frame and syncs the file. When more gathers
-//! than a frame is worth, a frame is written before that, always in front of a whole append. An
-//! append that is longer than a frame goes on in the next ones.
+//! 1. Appends gather in memory. A write-out hands them to the operating system as a frame; a sync
+//!    does so too, and syncs the file. When more gathers than a frame is worth, a frame is written
+//!    before that, always in front of a whole append. An append that is longer than a frame goes on
+//!    in the next ones.
+//! 2. A frame of one block that a write-out has written stays *open*: the next write-out writes it
+//!    again, with what has been appended since, as long as it fits the block. So a log of small
+//!    appends that are written one by one takes no more room than one whose appends gather. A frame
+//!    that is full, or synced, is closed, and never written again.
+//!
+//! Writing an open frame again is safe: a process that ends leaves the old block or the new one,
+//! and a power cut may take the frame anyway, as it was never synced.
 //!
 //! # Threads
 //! One writer to a log; readers see every byte that was appended.
@@ -13,11 +21,11 @@ use terrace_env::store::{FileWriter, StoreError};
 use terrace_env::{Cause, FileId, IoBuf, Uuid};
 
 use super::journal::encode_append;
-use super::node::{LogState, Node};
+use super::node::{LogState, Node, OpenFrame};
 use super::reservation::Allowance;
 use super::volume::Volume;
 use crate::BLOCK;
-use crate::frame::{Binding, PAYLOAD_MAX, blocks_for};
+use crate::frame::{Binding, HEADER, PAYLOAD_MAX, blocks_for};
 
 /// The type of a log's frames; logs have only one.
 const LOG_FRAME: u8 = 1;
@@ -25,6 +33,9 @@ const LOG_FRAME: u8 = 1;
 /// Bytes that gather before a frame is written unasked: much larger than a block, so that padding
 /// is nothing, and small enough to hold.
 const GATHER_MAX: usize = 256 << 10;
+
+/// A larger buffer is given back: only a large append needs it.
+const BUFFER_KEPT: usize = 2 * GATHER_MAX;
 
 /// See the [module](self).
 pub(super) struct LogWriter {
@@ -34,6 +45,8 @@ pub(super) struct LogWriter {
     pub(super) allowance: Allowance,
     /// After a failed sync nobody knows which frames are durable.
     pub(super) failed: Option<StoreError>,
+    /// What is written, kept for the next write.
+    pub(super) buffer: IoBuf,
 }
 
 impl LogState {
@@ -42,6 +55,15 @@ impl LogState {
         self.cursor = Binding { uuid, owner: id.0, epoch }.start(sequence);
         (self.epoch, self.block, self.synced) = (epoch, block, sequence);
     }
+
+    /// The open frame is never written again.
+    pub(super) fn close_open_frame(&mut self) {
+        let Some(OpenFrame { len, cursor }) = self.open.take() else { return };
+        self.index.push(self.block, &self.pending[..len]);
+        self.block += 1;
+        self.cursor = cursor;
+        self.pending.drain(..len);
+    }
 }
 
 impl LogWriter {
@@ -49,30 +71,49 @@ impl LogWriter {
         self.failed.clone().map_or(Ok(()), Err)
     }
 
-    /// Writes what has gathered.
-    fn write_out(&mut self) -> Result<(), StoreError> {
+    /// Writes what has gathered. A frame that may be written again stays open, unless it is to be
+    /// closed.
+    fn put_out(&mut self, close: bool) -> Result<(), StoreError> {
         let id = self.node.id;
-        let (payload, epoch, mut cursor, block, synced) = {
-            let state = self.node.lock();
-            let log = &state.log;
-            if log.pending.is_empty() {
-                return Ok(());
+        let mut state = self.node.lock();
+        let log = &mut state.log;
+        if log.pending.len() == log.open.map_or(0, |open| open.len) {
+            if close {
+                log.close_open_frame();
             }
-            (log.pending.clone(), log.epoch, log.cursor, log.block, log.synced)
-        };
-        let binding = Binding { uuid: self.volume.uuid, owner: id.0, epoch };
-        let mut bytes = IoBuf::with_capacity(payload.len() + 2 * BLOCK);
-        encode_append(&binding, &mut cursor, LOG_FRAME, synced, &payload, &mut bytes);
-        if bytes.len() / BLOCK > (u32::MAX - block) as usize {
+            return Ok(());
+        }
+        if HEADER + log.pending.len() > BLOCK {
+            log.close_open_frame();
+        }
+        let binding = Binding { uuid: self.volume.uuid, owner: id.0, epoch: log.epoch };
+        let (mut cursor, block, len) = (log.cursor, log.block, log.pending.len());
+        let was_open = log.open.is_some();
+        self.buffer.clear();
+        encode_append(&binding, &mut cursor, LOG_FRAME, log.synced, &log.pending, &mut self.buffer);
+        drop(state);
+        if self.buffer.len() / BLOCK > (u32::MAX - block) as usize {
             let expected = "expected a log of fewer than 2^32 blocks";
             return Err(StoreError::Invalid(format!("file {id}: {expected}")));
         }
-        let written = self.node.file.write_at(u64::from(block) * BLOCK as u64, &bytes);
-        written.map_err(|error| self.allowance.describe(&self.node, bytes.len(), error))?;
-        self.volume.count_write(self.cause, bytes.len() as u64);
+        let bytes = self.buffer.len();
+        let written = self.node.file.write_at(u64::from(block) * BLOCK as u64, &self.buffer);
+        written.map_err(|error| self.allowance.describe(&self.node, bytes, error))?;
+        // A block that the operating system has already is not more for the medium.
+        self.volume.count_write(self.cause, if was_open { 0 } else { bytes as u64 });
+        if bytes > BUFFER_KEPT {
+            self.buffer = IoBuf::default();
+        }
         let mut state = self.node.lock();
         let log = &mut state.log;
-        for part in payload.chunks(PAYLOAD_MAX) {
+        if bytes == BLOCK {
+            log.open = Some(OpenFrame { len, cursor });
+            if close {
+                log.close_open_frame();
+            }
+            return Ok(());
+        }
+        for part in log.pending.chunks(PAYLOAD_MAX) {
             log.index.push(log.block, part);
             log.block += blocks_for(part.len());
         }
@@ -96,7 +137,7 @@ impl FileWriter for LogWriter {
         self.node.check_writable()?;
         let gathered = self.node.lock().log.pending.len();
         if gathered > 0 && gathered + bytes.len() > GATHER_MAX {
-            self.write_out()?;
+            self.put_out(true)?;
         }
         self.allowance.spend(bytes.len() as u64);
         let mut state = self.node.lock();
@@ -105,12 +146,20 @@ impl FileWriter for LogWriter {
         Ok(())
     }
 
+    fn write_out(&mut self) -> Result<(), StoreError> {
+        self.check()?;
+        if self.node.lock().deleted {
+            return Err(StoreError::NotFound(self.node.id));
+        }
+        self.put_out(false)
+    }
+
     fn sync(&mut self) -> Result<(), StoreError> {
         self.check()?;
         if self.node.lock().deleted {
             return Err(StoreError::NotFound(self.node.id));
         }
-        self.write_out()?;
+        self.put_out(true)?;
         match self.node.sync() {
             Ok(false) => {}
             Ok(true) => self.volume.count_sync(),
@@ -127,7 +176,7 @@ impl FileWriter for LogWriter {
         if self.node.lock().deleted {
             return Err(StoreError::NotFound(self.node.id));
         }
-        self.write_out()?;
+        self.put_out(true)?;
         self.node.lock().finished = true;
         Ok(())
     }

@@ -65,6 +65,19 @@ pub(super) struct LogState {
     pub(super) index: LogIndex,
     /// What the next frame will hold.
     pub(super) pending: Vec<u8>,
+    /// The open frame, if there is one.
+    pub(super) open: Option<OpenFrame>,
+}
+
+/// A frame of one block that is in the file, at `block`, and may be written again with more behind
+/// what it holds, as long as it has not been synced. Until it is closed, what it holds stays at the
+/// front of `pending`.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct OpenFrame {
+    /// Its payload bytes.
+    pub(super) len: usize,
+    /// What the frame behind it must carry.
+    pub(super) cursor: Cursor,
 }
 
 impl Node {

@@ -7,7 +7,7 @@ use terrace_env::store::{
     CreateOptions, FileInfo, FileKind, FileReader, FileWriter, IoCounts, Rank, Reservation,
     SpaceInfo, Store, StoreError, Transaction,
 };
-use terrace_env::{ByteCount, Cause, FileId};
+use terrace_env::{ByteCount, Cause, FileId, IoBuf};
 
 use super::data_writer::DataWriter;
 use super::log_writer::LogWriter;
@@ -51,7 +51,8 @@ impl DirStore {
     fn writer(&self, node: Arc<Node>, cause: Cause, allowance: Allowance) -> Box<dyn FileWriter> {
         let volume = Arc::clone(&self.0);
         if node.kind == FileKind::Log {
-            Box::new(LogWriter { volume, node, cause, allowance, failed: None })
+            let buffer = IoBuf::default();
+            Box::new(LogWriter { volume, node, cause, allowance, failed: None, buffer })
         } else {
             Box::new(DataWriter { volume, node, cause, allowance, failed: None })
         }
@@ -75,7 +76,10 @@ impl Store for DirStore {
             }
             state.has_writer = true;
             Ok(match node.kind {
-                FileKind::Log => u64::from(state.log.block) * BLOCK as u64,
+                FileKind::Log => {
+                    state.log.close_open_frame();
+                    u64::from(state.log.block) * BLOCK as u64
+                }
                 FileKind::Table | FileKind::Client => state.size,
             })
         })?;
@@ -157,6 +161,10 @@ impl Store for DirStore {
     /// What a directory lies on is not known.
     fn rotational(&self) -> bool {
         false
+    }
+
+    fn log_unit(&self) -> ByteCount {
+        ByteCount(0)
     }
 
     fn io(&self) -> IoCounts {

@@ -395,6 +395,10 @@ impl FileWriter for DataWriter {
         Ok(())
     }
 
+    fn write_out(&mut self) -> Result<(), StoreError> {
+        Ok(())
+    }
+
     fn sync(&mut self) -> Result<(), StoreError> {
         self.check_alive()?;
         let partial = {

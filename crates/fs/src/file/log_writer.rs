@@ -5,9 +5,11 @@
 //! 2. When more gathers than a frame holds, frames are written unforced and nobody waits for them,
 //!    until [`WRITES_MAX`] are under way. A later sync waits for all of them, and flushes, before
 //!    it writes its own frame: a frame must not be durable before those in front of it.
-//! 3. A log goes on in another zone when a frame does not fit the rest of its zone. The journal
+//! 3. A write-out writes what has gathered as one frame, unforced, and waits for all frames that
+//!    are under way: a process may end with a request in the queue of its device.
+//! 4. A log goes on in another zone when a frame does not fit the rest of its zone. The journal
 //!    records the new lease before it is used.
-//! 4. When a zone fails under a write, that frame and those behind it, whose bytes were kept, are
+//! 5. When a zone fails under a write, that frame and those behind it, whose bytes were kept, are
 //!    written to another zone in the same way. Any other failure is returned by whichever append or
 //!    sync finds it, and by all after it.
 //!
@@ -131,8 +133,8 @@ impl LogWriter {
         self.file.lock().pending().map_or(0, |pending| pending.len() - sent)
     }
 
-    /// Writes everything that has gathered; waits for it if it is to be forced.
-    fn write_out(&mut self, forced: bool) -> Result<(), StoreError> {
+    /// Sends everything that has gathered; waits for it if it is to be forced.
+    fn send_all(&mut self, forced: bool) -> Result<(), StoreError> {
         if forced {
             self.settle_all()?;
         }
@@ -156,6 +158,15 @@ impl LogWriter {
                 self.settle()?;
             }
         }
+    }
+
+    /// Writes everything that has gathered, unforced, and waits for it.
+    fn send_and_settle(&mut self) -> Result<(), StoreError> {
+        while self.unsent() > 0 || !self.in_flight.is_empty() {
+            self.send_all(false)?;
+            self.settle_all()?;
+        }
+        Ok(())
     }
 
     /// Starts to write the next frame.
@@ -381,7 +392,7 @@ impl FileWriter for LogWriter {
         let unsent = state.pending().map_or(0, |pending| pending.len() - sent);
         if unsent > 0 && unsent + bytes.len() > max {
             drop(state);
-            self.write_out(false)?;
+            self.send_all(false)?;
             state = self.file.lock();
         }
         if let Some(pending) = state.pending() {
@@ -398,11 +409,16 @@ impl FileWriter for LogWriter {
         Ok(())
     }
 
+    fn write_out(&mut self) -> Result<(), StoreError> {
+        self.check_alive()?;
+        self.send_and_settle()
+    }
+
     fn sync(&mut self) -> Result<(), StoreError> {
         self.check_alive()?;
         self.settle_all()?;
         self.flush()?;
-        self.write_out(true)
+        self.send_all(true)
     }
 
     fn finish(&mut self) -> Result<(), StoreError> {
@@ -410,10 +426,7 @@ impl FileWriter for LogWriter {
         if self.file.lock().finished {
             return Ok(());
         }
-        while self.unsent() > 0 || !self.in_flight.is_empty() {
-            self.write_out(false)?;
-            self.settle_all()?;
-        }
+        self.send_and_settle()?;
         self.region = None;
         self.file.lock().finished = true;
         Ok(())

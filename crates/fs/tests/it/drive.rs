@@ -125,6 +125,11 @@ impl Subject for Mounted {
         self.mount();
     }
 
+    fn end_process(&mut self, _seed: u64) {
+        // Closing writes nothing that the process has gathered.
+        self.reopen();
+    }
+
     fn power_cut(&mut self, seed: u64) {
         self.close();
         let mut random = Random::seeded(seed);

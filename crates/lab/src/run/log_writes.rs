@@ -112,6 +112,10 @@ impl FileWriter for LesserLog {
         if self.writes == LogWrites::Waiting { self.writer.sync() } else { Ok(()) }
     }
 
+    fn write_out(&mut self) -> Result<(), StoreError> {
+        self.writer.write_out()
+    }
+
     fn sync(&mut self) -> Result<(), StoreError> {
         self.writer.sync()?;
         if self.writes == LogWrites::Journaled
@@ -169,6 +173,10 @@ impl Store for LesserStore {
 
     fn rotational(&self) -> bool {
         self.store.rotational()
+    }
+
+    fn log_unit(&self) -> ByteCount {
+        self.store.log_unit()
     }
 
     fn io(&self) -> IoCounts {

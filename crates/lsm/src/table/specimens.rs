@@ -46,6 +46,10 @@ impl FileWriter for File {
         Ok(())
     }
 
+    fn write_out(&mut self) -> Result<(), StoreError> {
+        Ok(())
+    }
+
     fn sync(&mut self) -> Result<(), StoreError> {
         Ok(())
     }

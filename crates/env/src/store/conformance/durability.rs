@@ -15,6 +15,8 @@ pub(super) const CHECKS: &[DurableCheck] = &[
     ("what was committed is found again", committed_is_found),
     ("what was sealed survives a power cut without a sync", sealed_survives),
     ("a log keeps what was synced and a prefix of the rest", log_prefix),
+    ("a log keeps what was written when the process ends", log_written),
+    ("what was written and not synced is cut like any tail", written_is_volatile),
     ("a client's file keeps what was synced", client_prefix),
     ("a file that was not committed is gone after a power cut", uncommitted_is_gone),
     ("a log goes on after what survived of it", log_goes_on),
@@ -89,6 +91,73 @@ fn log_prefix(subject: &mut dyn Subject) {
              bytes that are no such prefix",
             found.len()
         );
+        commit(&store, |t| t.delete(id));
+    }
+}
+
+/// Appends to a log, hands a part over in groups of several sizes, and ends the process.
+fn log_written(subject: &mut dyn Subject) {
+    let records: Vec<Vec<u8>> = (0..40).map(|n| pattern(n, 50 + 137 * n as usize)).collect();
+    for seed in 0..24 {
+        let store = subject.store();
+        let mut log = create_committed(&store, FileKind::Log);
+        let (synced, written) = (seed as usize % 4, seed as usize * 40 / 24);
+        for (n, record) in records.iter().enumerate() {
+            log.append(record).expect("an append");
+            if n < synced {
+                log.sync().expect("a sync");
+            } else if n < written && (n % (1 + seed as usize % 5) == 0 || n + 1 == written) {
+                log.write_out().expect("a hand-over");
+                log.write_out().expect("a hand-over of nothing");
+            }
+            assert_eq!(log.len(), records[..=n].concat().len() as u64);
+        }
+        let id = log.id();
+        assert_contents(&store, id, &records.concat());
+        drop((log, store));
+        subject.end_process(seed);
+        let store = subject.store();
+        let found = contents(&store, id);
+        let least = written.max(synced);
+        let kept = (least..=records.len()).find(|kept| records[..*kept].concat() == found);
+        assert!(
+            kept.is_some(),
+            "expected at least the {least} written records and a prefix of the others, found {} \
+             bytes that are no such prefix",
+            found.len()
+        );
+        // It goes on there, and a power cut then finds what it should.
+        let mut log = store.reopen(id).expect("an unsealed log reopens");
+        log.append(b"behind").expect("an append");
+        log.sync().expect("a sync");
+        drop((log, store));
+        let store = restart(subject, Some(seed));
+        assert_contents(&store, id, &[&found[..], b"behind"].concat());
+        commit(&store, |t| t.delete(id));
+    }
+}
+
+fn written_is_volatile(subject: &mut dyn Subject) {
+    let records: Vec<Vec<u8>> = (0..30).map(|n| pattern(n, 20 + 61 * n as usize)).collect();
+    for seed in 0..24 {
+        let store = subject.store();
+        let mut log = create_committed(&store, FileKind::Log);
+        let synced = seed as usize;
+        for (n, record) in records.iter().enumerate() {
+            log.append(record).expect("an append");
+            if n % 3 != 2 {
+                log.write_out().expect("a hand-over");
+            }
+            if n + 1 == synced {
+                log.sync().expect("a sync");
+            }
+        }
+        let id = log.id();
+        drop((log, store));
+        let store = restart(subject, Some(seed));
+        let found = contents(&store, id);
+        let kept = (synced..=records.len()).find(|kept| records[..*kept].concat() == found);
+        assert!(kept.is_some(), "{} bytes that are no prefix of at least {synced}", found.len());
         commit(&store, |t| t.delete(id));
     }
 }

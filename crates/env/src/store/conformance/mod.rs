@@ -1,9 +1,9 @@
 //! What every [`Store`](super::Store) must do, as checks that any implementation is run through.
 //!
-//! [`run`] needs nothing but empty stores. [`run_durable`] also closes stores, cuts their power and
-//! looks at what is found again, and walks at random beside [`MemoryStore`](super::MemoryStore),
-//! which serves as the model. A check that fails panics with what was expected and what was found;
-//! the name of the check is printed before.
+//! [`run`] needs nothing but empty stores. [`run_durable`] also closes stores, ends their process,
+//! cuts their power and looks at what is found again, and walks at random beside
+//! [`MemoryStore`](super::MemoryStore), which serves as the model. A check that fails panics with
+//! what was expected and what was found; the name of the check is printed before.
 //!
 //! The checks are sparing: at most three files are written at a time, and less than 4 MiB are ever
 //! in use. They hold in simulations and on threads.

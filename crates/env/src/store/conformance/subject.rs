@@ -13,6 +13,10 @@ pub trait Subject {
     /// Closes the store properly and opens it again.
     fn reopen(&mut self);
 
+    /// Ends the process that has the store open, losing what it only has in memory, and opens the
+    /// store again.
+    fn end_process(&mut self, seed: u64);
+
     /// Cuts the power, losing unsynced bytes by seed, and opens the store again.
     fn power_cut(&mut self, seed: u64);
 }

@@ -50,13 +50,26 @@ pub(super) fn walk(subject: &mut dyn Subject, seed: u64) {
         walk.compare();
         let restart = walk.random.random_ratio(1, 25);
         if restart {
-            let power_cut = walk.random.random_bool(0.7).then(|| walk.random.random());
-            walk.restart(subject, power_cut);
+            let seed = walk.random.random();
+            let end = match walk.random.random_range(0..10) {
+                0..2 => End::Closed,
+                2..4 => End::Process(seed),
+                _ => End::PowerCut(seed),
+            };
+            walk.restart(subject, end);
         }
         if restart || step % 20 == 0 {
             walk.compare_bytes();
         }
     }
+}
+
+/// How a life of the store ends.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum End {
+    Closed,
+    Process(u64),
+    PowerCut(u64),
 }
 
 struct Walk {
@@ -145,12 +158,15 @@ impl Walk {
 
     fn sync_or_finish(&mut self) {
         let Some(file) = self.pick_writer() else { return };
-        let finish = self.random.random_ratio(2, 3);
+        let finish = self.random.random_ratio(1, 2);
+        let write_out = self.random.random_bool(0.5);
         let info = self.model.info(self.files[file].model);
         let is_table = info.is_none_or(|info| info.kind == FileKind::Table || info.sealed);
         let twin = self.writers.get_mut(&file).expect("a writer");
         if finish {
             agree("a finish", twin.real.finish(), twin.model.finish());
+        } else if write_out {
+            agree("a hand-over", twin.real.write_out(), twin.model.write_out());
         } else if !is_table {
             agree("a sync", twin.real.sync(), twin.model.sync());
         }
@@ -304,13 +320,14 @@ impl Walk {
         }
     }
 
-    fn restart(&mut self, subject: &mut dyn Subject, power_cut: Option<u64>) {
+    fn restart(&mut self, subject: &mut dyn Subject, end: End) {
         self.writers.clear();
         self.readers.clear();
         self.real = Arc::new(MemoryStore::new());
-        match power_cut {
-            Some(seed) => subject.power_cut(seed),
-            None => subject.reopen(),
+        match end {
+            End::PowerCut(seed) => subject.power_cut(seed),
+            End::Process(seed) => subject.end_process(seed),
+            End::Closed => subject.reopen(),
         }
         self.real = subject.store();
         let (real, files) = (&self.real, &self.files);
@@ -318,7 +335,8 @@ impl Walk {
             let ids = files.iter().find(|ids| ids.model == id).expect("a file of the walk");
             let info = real.info(ids.real);
             let kept = info.expect("a committed file is found again").size as usize;
-            let durable = content.durable;
+            let is_written = matches!(end, End::Process(_)) && kind == FileKind::Log;
+            let durable = if is_written { content.written } else { content.durable };
             let possible = kept >= durable && kept <= content.bytes.len();
             let whole = kind != FileKind::Log || kept == durable || content.ends.contains(&kept);
             assert!(

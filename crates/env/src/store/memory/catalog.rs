@@ -24,6 +24,8 @@ pub(super) struct Body {
 pub(in crate::store) struct Content {
     pub(in crate::store) bytes: Arc<Vec<u8>>,
     pub(in crate::store) durable: usize,
+    /// What the end of the process leaves; at least what is durable.
+    pub(in crate::store) written: usize,
     /// Where the appends after `durable` end.
     pub(in crate::store) ends: Vec<usize>,
 }
@@ -36,6 +38,7 @@ impl Content {
 
     pub(super) fn sync(&mut self) {
         self.durable = self.bytes.len();
+        self.written = self.durable;
         self.ends.clear();
     }
 
@@ -159,6 +162,11 @@ pub(super) struct Catalog {
 }
 
 impl Catalog {
+    /// How a file is written, committed or not.
+    pub(super) fn kind(&self, id: FileId) -> Result<FileKind, StoreError> {
+        self.files.get(&id).map(|record| record.kind).ok_or(StoreError::NotFound(id))
+    }
+
     /// A file that exists for others than its writer.
     pub(super) fn committed(&self, id: FileId) -> Option<&Record> {
         self.files.get(&id).filter(|record| record.committed)

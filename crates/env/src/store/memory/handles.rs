@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::catalog::{Body, Record, Trims};
 use super::space::Reserved;
 use super::store::{Operation, Shared, State};
-use crate::store::{FileReader, FileWriter, Rank, StoreError};
+use crate::store::{FileKind, FileReader, FileWriter, Rank, StoreError};
 use crate::{Cause, FileId};
 
 /// The only writer of a file.
@@ -57,6 +57,21 @@ impl FileWriter for MemoryWriter {
         Ok(())
     }
 
+    fn write_out(&mut self) -> Result<(), StoreError> {
+        let kind = self.shared.0.lock().catalog.kind(self.body.id)?;
+        let is_written = {
+            let content = self.body.content.lock();
+            content.written == content.bytes.len()
+        };
+        if kind != FileKind::Log || is_written {
+            return Ok(());
+        }
+        self.shared.begin(Operation::WriteOut)?;
+        let mut content = self.body.content.lock();
+        content.written = content.bytes.len();
+        Ok(())
+    }
+
     fn sync(&mut self) -> Result<(), StoreError> {
         self.shared.begin(Operation::Sync)?;
         let mut state = self.shared.0.lock();
@@ -73,6 +88,8 @@ impl FileWriter for MemoryWriter {
         let id = self.body.id;
         let record = state.catalog.files.get_mut(&id).ok_or(StoreError::NotFound(id))?;
         record.finished = true;
+        let mut content = self.body.content.lock();
+        content.written = content.bytes.len();
         Ok(())
     }
 }

@@ -7,8 +7,12 @@
 //!   everything, or a random prefix: of a log cut between two appends, of any other file at any
 //!   byte. A file that was not committed is gone. A transaction is durable at one instant within
 //!   [`commit`](super::Store::commit): a cut during the call may fall before or after it.
-//! - **Failing operations** ([`MemoryStore::fail_at`]): an append, sync, finish, commit or read
-//!   fails with [`StoreError::Io`](super::StoreError::Io) and has no effect, once or from then on.
+//! - **The end of the process** ([`CrashMode::EndProcess`]): of a log, everything that was written
+//!   ([`write_out`](super::FileWriter::write_out)) survives, and of what was only gathered a random
+//!   number of appends; everything else survives as it is.
+//! - **Failing operations** ([`MemoryStore::fail_at`]): an append, write-out, sync, finish, commit
+//!   or read fails with [`StoreError::Io`](super::StoreError::Io) and has no effect, once or from
+//!   then on.
 //! - **A full medium** ([`MemoryStore::with_capacity`]): ranks run out of space one after another.
 //!   Bytes that readers of deleted files hold are not free: [`Busy`](super::StoreError::Busy).
 //!   (Bytes that were trimmed are free at once, although readers that are older than the trim

@@ -14,9 +14,13 @@ use crate::store::{
 use crate::sync::{Mutex, assert_no_lock_held};
 use crate::{ByteCount, Cause, FileId, runner};
 
-/// What a power cut does to bytes that were appended and not synced.
+/// What a power cut does to bytes that were appended and not synced, or the end of the process to
+/// those that were not written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CrashMode {
+    /// The process ends. What was written is kept, and of each log a random number of appends that
+    /// were only gathered.
+    EndProcess,
     /// All of them are lost.
     DropUnsynced,
     /// All of them are kept.
@@ -95,6 +99,7 @@ impl Default for State {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Operation {
     Append,
+    WriteOut,
     Sync,
     Finish,
     Commit,
@@ -131,7 +136,8 @@ impl MemoryStore {
         self
     }
 
-    /// How many appends, syncs, finishes, commits and reads have been asked for.
+    /// How many appends, write-outs of something, syncs, finishes, commits and reads have been
+    /// asked for.
     #[must_use]
     pub fn operations(&self) -> u64 {
         self.0.0.lock().operations
@@ -153,6 +159,13 @@ impl MemoryStore {
     #[must_use]
     pub fn crash(&self, mode: CrashMode, random: &mut Random) -> Self {
         self.survivor(|_, kind, content| match mode {
+            CrashMode::EndProcess if kind == FileKind::Log => {
+                let written = content.written;
+                let gathered = content.ends.partition_point(|end| *end <= written);
+                let kept = random.random_range(gathered..=content.ends.len());
+                kept.checked_sub(1).map_or(written, |last| content.ends[last].max(written))
+            }
+            CrashMode::EndProcess => content.bytes.len(),
             CrashMode::DropUnsynced => content.durable,
             CrashMode::KeepUnsynced => content.bytes.len(),
             CrashMode::TearUnsynced if kind == FileKind::Log => {
@@ -249,6 +262,8 @@ impl Shared {
         let latency = state.latency;
         let longest = match operation {
             Operation::Append | Operation::Finish => latency.append,
+            // Taken together with the appends.
+            Operation::WriteOut => Duration::ZERO,
             Operation::Sync => latency.sync,
             Operation::Commit => latency.commit / 2,
             Operation::Read => latency.read,
@@ -370,6 +385,10 @@ impl Store for MemoryStore {
 
     fn rotational(&self) -> bool {
         false
+    }
+
+    fn log_unit(&self) -> ByteCount {
+        ByteCount(0)
     }
 
     fn io(&self) -> IoCounts {

@@ -35,6 +35,11 @@ impl Subject for InMemory {
         self.store = Some(open(&self.files).expect("the store opens again"));
     }
 
+    fn end_process(&mut self, _seed: u64) {
+        // Closing writes nothing that the process has gathered.
+        self.reopen();
+    }
+
     fn power_cut(&mut self, seed: u64) {
         self.store = None;
         self.files = self.files.power_cut(&mut Random::seeded(seed));
@@ -63,6 +68,11 @@ impl Subject for OnDisk {
     fn reopen(&mut self) {
         self.store = None;
         self.open();
+    }
+
+    fn end_process(&mut self, _seed: u64) {
+        // Closing writes nothing that the process has gathered.
+        self.reopen();
     }
 
     fn power_cut(&mut self, _seed: u64) {

@@ -38,6 +38,39 @@ fn commits_that_wait_for_a_sync_go_in_one_write() {
     }
 }
 
+/// The bytes of a log that was written in appends of this size, and in how many writes.
+fn log_of(appends: usize, size: usize, write_out: bool, sync_every: usize) -> (u64, u64) {
+    let files = MemoryFiles::new();
+    let store = open(&files).expect("an empty store");
+    let mut log = create(&store, FileKind::Log);
+    for n in 1..=appends {
+        log.append(&vec![n as u8; size]).expect("an append");
+        if write_out {
+            log.write_out().expect("a write-out");
+        }
+        if n % sync_every == 0 {
+            log.sync().expect("a sync");
+        }
+    }
+    log.finish().expect("a finish");
+    let io = store.io();
+    (io.written_bytes[Cause::Client as usize], io.writes[Cause::Client as usize])
+}
+
+#[test]
+fn small_appends_that_are_written_one_by_one_share_blocks() {
+    let (gathered, few) = log_of(1000, 150, false, usize::MAX);
+    let (written, many) = log_of(1000, 150, true, usize::MAX);
+    assert!(few < 5 && many == 1000, "{few} and {many} writes");
+    // 27 fit a block beside the frame's head: 4050 of 4096 bytes.
+    assert_eq!(written, 1000_u64.div_ceil(27) * 4096);
+    assert!(written < gathered * 21 / 20, "{written} bytes, where {gathered} gather");
+    // What was synced is never written again.
+    assert_eq!(log_of(100, 150, true, 10).0, 10 * 4096);
+    // What does not fit a block goes on its own, and behind what is there.
+    assert_eq!(log_of(10, 5000, true, usize::MAX).0, 10 * 8192);
+}
+
 #[test]
 fn threads_commit_and_read_in_a_real_directory() {
     let directory = tempfile::tempdir().expect("a temporary directory");
