@@ -1,6 +1,7 @@
 //! The engine's own counts, kept from the first operation on. What moves bytes on the medium is
 //! counted by the store.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -65,6 +66,9 @@ pub(crate) struct Counters {
     pub(crate) segments_dropped: Count,
     pub(crate) bytes_dropped: Count,
     pub(crate) steps: Count,
+    pub(crate) steps_ended_early: Count,
+    /// Shared with jobs, whose tables count themselves where they are dropped.
+    pub(crate) bytes_discarded: Arc<Count>,
     pub(crate) step_nanos_max: Longest,
     pub(crate) stalls: Count,
     pub(crate) stall_nanos: Count,
@@ -91,6 +95,8 @@ impl Counters {
             segments_dropped: count(),
             bytes_dropped: count(),
             steps: count(),
+            steps_ended_early: count(),
+            bytes_discarded: Arc::default(),
             step_nanos_max: Longest::default(),
             stalls: count(),
             stall_nanos: count(),

@@ -97,6 +97,7 @@ impl Shared {
             reservation,
             budget: ByteCount(u64::MAX),
             worst,
+            discarded: Arc::clone(&self.counters.bytes_discarded),
         })
     }
 

@@ -2,17 +2,17 @@
 //! [`Rewrite`] to its end and committing it.
 
 use terrace_env::ByteCount;
-use terrace_policy::{Place, Route};
+use terrace_policy::Route;
 
 use crate::Error;
 use crate::annotation::TableRecord;
 use crate::edit::{Edit, NewTable};
 use crate::key::{SPACE_BYTES, TRAILER_BYTES};
 use crate::memtable::ENTRY_BYTES;
+use crate::outputs::{Output, Outputs};
 use crate::ranges::JobRanges;
-use crate::rewrite::{Output, Progress, Rewrite, Rewritten};
+use crate::rewrite::{Progress, Rewrite, Rewritten};
 use crate::shared::{Shared, Waiting};
-use crate::table::BuiltTable;
 
 /// What a table's tail, and its last block's rest of the store's block, take at most, filter and
 /// index aside.
@@ -88,26 +88,22 @@ impl Shared {
     /// Commits what a job has written as a part of `edit`; returns how much that is.
     pub(crate) fn commit_outputs(
         &self,
-        outputs: Vec<Output>,
+        outputs: Outputs,
         mut edit: Edit,
         decider_state: Option<Vec<u8>>,
         flushed: Option<&Waiting>,
     ) -> Result<ByteCount, Error> {
-        let mut written: Vec<(Place, u64)> = Vec::new();
-        let mut unsealed: Vec<BuiltTable> = Vec::new();
-        for Output { place, stream, built } in outputs {
+        for Output { place, stream, built } in outputs.tables() {
             let record = TableRecord::new(built.tag, &built.properties);
             let (id, size, tail) = (built.writer.id(), built.size, built.tail.clone());
-            written.push((place, size.0));
-            edit.put(NewTable { id, size, stream, place, record, tail });
-            unsealed.push(built);
+            edit.put(NewTable { id, size, stream: *stream, place: *place, record, tail });
         }
         self.commit(edit, decider_state, flushed)?;
-        drop(unsealed);
-        let total = written.iter().map(|(_, bytes)| bytes).sum();
-        for (place, bytes) in written {
-            self.counters.levels[usize::from(place.level)].bytes_written.add(bytes);
+        for Output { place, built, .. } in outputs.tables() {
+            self.counters.levels[usize::from(place.level)].bytes_written.add(built.size.0);
         }
+        let total = outputs.bytes();
+        outputs.committed();
         Ok(ByteCount(total))
     }
 }

@@ -56,6 +56,7 @@ mod memtable;
 mod merge;
 mod merging;
 mod options;
+mod outputs;
 mod ranges;
 mod recovery;
 mod relink;

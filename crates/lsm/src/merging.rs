@@ -5,15 +5,22 @@
 //!
 //! Where the decider wants what is written to lie in key order, one slice follows the other.
 //!
+//! A slice writes no more than its reservation holds. Where the slice comes to more - its entries
+//! are larger than those of its tables on average - it ends early, between two keys, and its rest
+//! becomes a slice of its own, which is carried out next. If there is no space for the rest, the
+//! slices that are under way are finished and committed first. So nothing that a merge has written
+//! is thrown away, unless the engine closes or the merge fails.
+//!
 //! Where space is short for a slice, those before it are finished first. Where it is still short,
-//! the slice gets what can be set aside, and ends the merge where that is used up: the decider then
-//! chooses anew, out of a tree with more space. A slice that was estimated too small ends the same
-//! way. If not even half a table can be written, the merge fails for lack of space.
+//! the slice gets what can be set aside, alone, and ends the merge where that is used up: the
+//! decider then chooses anew, out of a tree with more space. If not even half a table can be
+//! written, the merge fails for lack of space.
 //!
 //! Memory: per slice that is under way a read-ahead buffer for each input run and the table that is
 //! written; all of them share what [jobs may hold](crate::memory). No version is held for longer
 //! than a slice takes, so that what was trimmed comes free.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use terrace_env::store::Rank;
@@ -31,7 +38,7 @@ use crate::rewrite::{Rewrite, Rewritten, TableSource};
 use crate::run::Run;
 use crate::run_cursor::RunCursor;
 use crate::shared::{Refused, Shared};
-use crate::slice::{self, Slice};
+use crate::slice::{self, Load, Slice};
 use crate::table::Walk;
 use crate::version::Version;
 use crate::worker::SliceWork;
@@ -43,23 +50,16 @@ const AHEAD: usize = 1;
 /// A merge on its way.
 pub(crate) struct MergeJob {
     merge: Merge,
-    slices: Vec<Slice>,
     last_level: u8,
     table_size: ByteCount,
 }
 
 impl MergeJob {
-    fn new(
-        version: &Version,
-        mut merge: Merge,
-        workers: usize,
-        free: ByteCount,
-    ) -> Result<Self, Error> {
-        let slices = slice::cut(version, &merge, workers, free)?;
+    fn new(version: &Version, mut merge: Merge) -> Self {
         inputs::add_barriers(version, &mut merge);
         let table_size = merge.routes.iter().map(|route| route.cut.size).min();
         let table_size = table_size.unwrap_or(ByteCount(1));
-        Ok(Self { merge, slices, last_level: version.last_level(), table_size })
+        Self { merge, last_level: version.last_level(), table_size }
     }
 
     /// What a slice takes out of each run, up to `end` if it ends there: the parts with their
@@ -77,12 +77,44 @@ impl MergeJob {
     }
 }
 
+/// A slice that is under way.
+struct Begun {
+    /// The name that its worker knows it by.
+    at: usize,
+    slice: Slice,
+    /// It was given less space than it may take, and ends the merge where that is used up.
+    short: bool,
+}
+
 /// How far a merge has come.
-#[derive(Default)]
 struct Progress {
+    /// Slices that have not been begun, in key order.
+    due: VecDeque<Slice>,
+    /// Those that have, in the order in which they are committed.
+    under_way: VecDeque<Begun>,
     begun: usize,
     committed: usize,
     written: u64,
+}
+
+impl Progress {
+    fn new(slices: Vec<Slice>) -> Self {
+        let (due, under_way) = (slices.into(), VecDeque::new());
+        Self { due, under_way, begun: 0, committed: 0, written: 0 }
+    }
+
+    /// Whether nothing is left to be done.
+    fn is_whole(&self) -> bool {
+        self.due.is_empty() && self.under_way.is_empty()
+    }
+
+    /// Takes a slice that has been made ready into those that are under way.
+    fn begin(&mut self, slice: Slice, short: bool) -> usize {
+        let at = self.begun;
+        self.begun += 1;
+        self.under_way.push_back(Begun { at, slice, short });
+        at
+    }
 }
 
 impl Shared {
@@ -96,78 +128,90 @@ impl Shared {
         let workers = if self.decider.writes_in_order() { 1 } else { self.workers };
         let space = self.store.space();
         let free = ByteCount(space.free.0.saturating_sub(space.reserved.0));
-        let job = MergeJob::new(&version, merge, workers, free)?;
+        let slices = slice::cut(&version, &merge, workers, free)?;
+        let job = MergeJob::new(&version, merge);
         // What is trimmed must come free.
         drop(version);
-        let mut progress = Progress::default();
-        let whole = if workers > 1 && job.slices.len() > 1 {
-            let whole = self.merge_at_once(&job, &mut progress, &state);
+        let at_once = workers > 1 && slices.len() > 1;
+        let mut progress = Progress::new(slices);
+        let ended = if at_once {
+            let ended = self.merge_at_once(&job, &mut progress, &state);
             self.clear_slices();
-            whole?
+            ended?
         } else {
             self.merge_in_turn(&job, &mut progress, &state)?
         };
-        if !whole && progress.committed == 0 {
+        if !ended && progress.committed == 0 {
             return Ok(None);
         }
         self.counters.compactions.add(1);
         Ok(Some(ByteCount(progress.written)))
     }
 
-    /// One slice after the other, here; whether all were committed.
+    /// One slice after the other, here; `false` if the engine closes first.
     fn merge_in_turn(
         &self,
         job: &MergeJob,
         progress: &mut Progress,
         state: &[u8],
     ) -> Result<bool, Error> {
-        while progress.committed < job.slices.len() {
+        while let Some(slice) = progress.due.pop_front() {
             let begun = runner::now();
-            let rewrite = self.slice(job, progress.committed, true)?;
+            let (rewrite, short) = self.slice(job, &slice, true)?;
+            progress.begin(slice, short);
             let Some(done) = self.carry_out(rewrite)? else { return Ok(false) };
             if !self.commit_slice(job, progress, done, state, begun)? {
-                return Ok(true);
+                break;
             }
         }
         Ok(true)
     }
 
-    /// Several slices at once, by the workers; whether all were committed.
+    /// Several slices at once, by the workers; `false` if the engine closes first.
     fn merge_at_once(
         &self,
         job: &MergeJob,
         progress: &mut Progress,
         state: &[u8],
     ) -> Result<bool, Error> {
-        while progress.committed < job.slices.len() {
-            while progress.begun < job.slices.len()
-                && progress.begun - progress.committed < self.workers + AHEAD
-            {
-                let (at, alone) = (progress.begun, progress.begun == progress.committed);
-                match self.slice(job, at, alone) {
-                    Ok(rewrite) => self.begin_slice(SliceWork { at, rewrite }),
-                    Err(error) if error.is_space() && !alone => break,
-                    Err(error) => return Err(error),
-                }
-                progress.begun += 1;
-            }
-            let Some((result, begun)) = self.await_slice(progress.committed) else {
-                return Ok(false);
-            };
+        while !progress.is_whole() {
+            self.begin_slices(job, progress)?;
+            let front = progress.under_way.front().expect("what is due was begun").at;
+            let Some((result, begun)) = self.await_slice(front) else { return Ok(false) };
             let Some(done) = result? else { return Ok(false) };
             if !self.commit_slice(job, progress, done, state, begun)? {
-                return Ok(true);
+                break;
             }
         }
         Ok(true)
     }
 
-    /// Makes a slice ready to be carried out. `alone`: no other is under way.
-    fn slice(&self, job: &MergeJob, at: usize, alone: bool) -> Result<Rewrite, Error> {
-        let slice = &job.slices[at];
+    /// Begins slices, as many as there are workers and space for: at least one.
+    fn begin_slices(&self, job: &MergeJob, progress: &mut Progress) -> Result<(), Error> {
+        while progress.under_way.len() < self.workers + AHEAD
+            // What comes behind would be thrown away where this one ends the merge.
+            && !progress.under_way.front().is_some_and(|begun| begun.short)
+            && let Some(slice) = progress.due.front()
+        {
+            let alone = progress.under_way.is_empty();
+            let (rewrite, short) = match self.slice(job, slice, alone) {
+                Err(error) if error.is_space() && !alone => return Ok(()),
+                made => made?,
+            };
+            let slice = progress.due.pop_front().expect("the slice that was made ready");
+            let at = progress.begin(slice, short);
+            self.begin_slice(SliceWork { at, rewrite });
+        }
+        Ok(())
+    }
+
+    /// Makes a slice ready to be carried out, and says whether it was given less space than it may
+    /// take. `alone`: no other is under way.
+    fn slice(&self, job: &MergeJob, slice: &Slice, alone: bool) -> Result<(Rewrite, bool), Error> {
         let version = self.view().version.clone();
         let (parts, _) = job.taken(slice, None);
         let (mut sources, mut tombstones) = (Vec::new(), Vec::new());
+        let mut load = Load::default();
         for of_run in parts.chunk_by(|(a, _), (b, _)| a == b) {
             let mut segments = Vec::new();
             for (place, part) in of_run {
@@ -176,6 +220,7 @@ impl Shared {
                     let of = |sequence| RangeTombstone { span: span.clone(), sequence };
                     tombstones.extend(sequences.into_iter().map(of));
                 }
+                load.add(&segment)?;
                 segments.push(segment);
             }
             let run = Arc::new(Run::new(of_run[0].0.run, segments));
@@ -185,22 +230,22 @@ impl Shared {
         let snapshots: Vec<_> = self.state.lock().snapshots.keys().copied().collect();
         let below = Below::of(&version, &job.merge, slice);
         let ranges = JobRanges::new(&tombstones, &snapshots, || below.spans());
-        let source = self.slice_source(job, at, &ranges, alone)?;
+        let (source, short) = self.slice_source(job, load, &ranges, alone)?;
         let (merge, routes) = (merge::Merge::new(sources), job.merge.routes.clone());
-        Ok(Rewrite::new(merge, snapshots, ranges, below, routes, source))
+        Ok((Rewrite::new(merge, snapshots, ranges, below, routes, source), short))
     }
 
-    /// Where a slice's tables go. Alone, it takes what there is.
+    /// Where the tables of a slice go that reads so much, and whether it was given less space than
+    /// it may take: a slice that is alone takes what there is.
     fn slice_source(
         &self,
         job: &MergeJob,
-        at: usize,
+        load: Load,
         ranges: &JobRanges,
         alone: bool,
-    ) -> Result<TableSource, Error> {
-        let slice = &job.slices[at];
+    ) -> Result<(TableSource, bool), Error> {
         let bits = self.options.filter_bits;
-        let worst = worst_case(bits, job.table_size, slice.entries, slice.plain);
+        let worst = worst_case(bits, job.table_size, load.entries, load.plain);
         let worst = with_ranges(worst, ranges, job.table_size, &job.merge.routes);
         let (mut wanted, least) = (worst, ByteCount(job.table_size.0 / 2));
         let reservation = loop {
@@ -216,15 +261,12 @@ impl Shared {
                 }
             }
         };
-        // The table that is being written when the budget is used up must still be ended. What
-        // lies in a whole input is known, in a part of one it is estimated.
-        let (whole, known) = (wanted == worst, job.slices.len() == 1);
-        let budget = match (whole, known) {
-            (true, true) => u64::MAX,
-            (true, false) => wanted.0,
-            (false, _) => (wanted.0 - wanted.0 / 8).max(1),
-        };
-        Ok(TableSource {
+        let short = wanted < worst;
+        // The table that is being written when the budget is used up must still be ended. What is
+        // added to a worst case for the tails of tables is enough for that; in a part of it, it may
+        // not be.
+        let budget = if short { (wanted.0 - wanted.0 / 8).max(1) } else { wanted.0 };
+        let source = TableSource {
             store: Arc::clone(&self.store),
             options: self.options.clone(),
             memory: self.memory.jobs.clone(),
@@ -234,10 +276,13 @@ impl Shared {
             reservation: Some(Arc::new(reservation)),
             budget: ByteCount(budget),
             worst,
-        })
+            discarded: Arc::clone(&self.counters.bytes_discarded),
+        };
+        Ok((source, short))
     }
 
-    /// Commits the slice that is due, as far as it went; `false` if the merge ends there.
+    /// Commits the slice that is due, as far as it went, and puts its rest in front of the slices
+    /// that are to be begun; `false` if the merge ends there.
     fn commit_slice(
         &self,
         job: &MergeJob,
@@ -246,9 +291,11 @@ impl Shared {
         state: &[u8],
         begun: Time,
     ) -> Result<bool, Error> {
-        let slice = &job.slices[progress.committed];
+        let Begun { slice, short, .. } =
+            progress.under_way.pop_front().expect("a slice that was begun");
+        let Rewritten { outputs, boundary, counts } = done;
         let version = self.view().version.clone();
-        let (parts, moves) = job.taken(slice, done.boundary.as_ref());
+        let (parts, moves) = job.taken(&slice, boundary.as_ref());
         let (mut edit, mut read, mut relinked) = (Edit::default(), Vec::new(), Vec::new());
         for (place, part) in parts {
             read.push((place, find(&version, place, &part)?.size));
@@ -258,18 +305,21 @@ impl Shared {
             relinked.extend(edit.carry(&version, &one)?);
         }
         drop(version);
-        let goes_on = done.boundary.is_none();
-        let last = goes_on && progress.committed + 1 == job.slices.len();
-        let state = last.then(|| state.to_vec());
-        progress.written += self.commit_outputs(done.outputs, edit, state, None)?.0;
+        let ended_early = boundary.is_some();
+        if let Some(start) = boundary {
+            self.counters.steps_ended_early.add(1);
+            progress.due.push_front(Slice { start: Some(start), end: slice.end });
+        }
+        let state = progress.is_whole().then(|| state.to_vec());
+        progress.written += self.commit_outputs(outputs, edit, state, None)?.0;
         progress.committed += 1;
         self.count_relinked(relinked);
         for (place, bytes) in read {
             self.counters.levels[usize::from(place.level)].bytes_read.add(bytes.0);
         }
-        self.counters.entries_dropped.add(done.counts.dropped);
+        self.counters.entries_dropped.add(counts.dropped);
         self.counters.stepped(runner::now().since(begun));
-        Ok(goes_on)
+        Ok(!(short && ended_early))
     }
 
     pub(crate) fn count_relinked(&self, relinked: Vec<(Place, ByteCount)>) {

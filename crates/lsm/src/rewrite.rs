@@ -13,18 +13,20 @@ use std::sync::Arc;
 
 use terrace_env::store::{CreateOptions, FileKind, Rank, Reservation, Store};
 use terrace_env::{ByteCount, Cause, MemoryGauge, SeqNo};
-use terrace_policy::{Key, Place, Route};
+use terrace_policy::{Key, Route};
 
 use crate::Error;
 use crate::annotation::table_hint;
 use crate::below::Below;
 use crate::cost;
+use crate::counters::Count;
 use crate::key;
 use crate::merge::Merge;
 use crate::options::EngineOptions;
+use crate::outputs::{Output, Outputs};
 use crate::ranges::JobRanges;
 use crate::retention::{Retention, Verdict};
-use crate::table::{BuiltTable, TableBuilder};
+use crate::table::TableBuilder;
 
 /// How many bytes of entries a step goes through: some milliseconds of work.
 const STEP_BYTES: usize = 256 << 10;
@@ -48,6 +50,8 @@ pub(crate) struct TableSource {
     pub(crate) budget: ByteCount,
     /// The most that all its tables can take together.
     pub(crate) worst: ByteCount,
+    /// Counts the bytes that are written and not committed.
+    pub(crate) discarded: Arc<Count>,
 }
 
 /// A table may become larger than its cut by its last entry and the rest of a block.
@@ -69,13 +73,6 @@ impl TableSource {
         let layout = self.options.layout(route.to.level, self.last_level);
         Ok(TableBuilder::new(writer, layout, &self.memory))
     }
-}
-
-/// A table that a job has written, and where it goes.
-pub(crate) struct Output {
-    pub(crate) place: Place,
-    pub(crate) stream: u16,
-    pub(crate) built: BuiltTable,
 }
 
 /// How far a job is.
@@ -117,9 +114,7 @@ pub(crate) struct Rewrite {
     overlap: u64,
     source: TableSource,
     builder: Option<TableBuilder>,
-    outputs: Vec<Output>,
-    /// Bytes of `outputs`.
-    written: u64,
+    outputs: Outputs,
     /// Where the job ended, if it was before the end.
     boundary: Option<Key>,
     counts: RewriteCounts,
@@ -127,8 +122,7 @@ pub(crate) struct Rewrite {
 
 /// What a job leaves.
 pub(crate) struct Rewritten {
-    /// In key order.
-    pub(crate) outputs: Vec<Output>,
+    pub(crate) outputs: Outputs,
     /// The first key that was not gone through; `None`: all were.
     pub(crate) boundary: Option<Key>,
     pub(crate) counts: RewriteCounts,
@@ -143,6 +137,7 @@ impl Rewrite {
         routes: Vec<Route>,
         source: TableSource,
     ) -> Self {
+        let outputs = Outputs::new(Arc::clone(&source.discarded));
         assert!(routes.last().is_some_and(|route| route.end.is_none()), "a route to the end");
         Self {
             merge,
@@ -158,8 +153,7 @@ impl Rewrite {
             overlap: 0,
             source,
             builder: None,
-            outputs: Vec::new(),
-            written: 0,
+            outputs,
             boundary: None,
             counts: RewriteCounts::default(),
         }
@@ -214,14 +208,14 @@ impl Rewrite {
     }
 
     /// What the job leaves, once it is done.
-    pub(crate) fn into_rewritten(self) -> Rewritten {
-        let Self { outputs, boundary, counts, .. } = self;
-        Rewritten { outputs, boundary, counts }
+    pub(crate) fn into_rewritten(mut self) -> Rewritten {
+        let (outputs, boundary) = (self.outputs.take(), self.boundary.take());
+        Rewritten { outputs, boundary, counts: self.counts }
     }
 
     /// Whether the job has written as much as it may.
     fn must_end(&self) -> bool {
-        self.written + self.filled() >= self.source.budget.0
+        self.outputs.bytes() + self.filled() >= self.source.budget.0
     }
 
     /// About the bytes of the table that is being written.
@@ -253,7 +247,9 @@ impl Rewrite {
         let key = self.merge.key().expect("a merge that stands on an entry");
         let builder = match &mut self.builder {
             Some(builder) => builder,
-            None => self.builder.insert(self.source.begin(&self.routes[self.route], self.written)?),
+            None => self
+                .builder
+                .insert(self.source.begin(&self.routes[self.route], self.outputs.bytes())?),
         };
         builder.add(key, self.merge.value_slice())
     }
@@ -375,18 +371,25 @@ impl Rewrite {
         if !ranges.is_empty() {
             let builder = match &mut self.builder {
                 Some(builder) => builder,
-                None => {
-                    self.builder.insert(self.source.begin(&self.routes[self.route], self.written)?)
-                }
+                None => self
+                    .builder
+                    .insert(self.source.begin(&self.routes[self.route], self.outputs.bytes())?),
             };
             builder.add_ranges(ranges);
         }
         if let Some(builder) = self.builder.take() {
             let route = &self.routes[self.route];
             let built = builder.finish()?;
-            self.written += built.size.0;
             self.outputs.push(Output { place: route.to, stream: route.stream, built });
         }
         Ok(())
+    }
+}
+
+impl Drop for Rewrite {
+    fn drop(&mut self) {
+        if let Some(unfinished) = &self.builder {
+            self.source.discarded.add(unfinished.estimated_size().0);
+        }
     }
 }

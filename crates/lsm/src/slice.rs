@@ -9,7 +9,8 @@
 //! long as an instalment may take the space.
 //!
 //! Where slices end follows from the indexes of the tables, the workers and, where it is short, the
-//! free space. A merge of a few tables is one slice, and nothing is read for that.
+//! free space. A merge of a few tables is one slice, and nothing is read for that. Slices are about
+//! equal; [`Load`] says how much lies in one of them, before it is begun.
 
 use terrace_env::{ByteCount, Cause};
 use terrace_policy::{Key, Merge, Span};
@@ -29,16 +30,13 @@ const FREE_PART: u64 = 16;
 /// Into how many stretches a slice's share of one table is told apart.
 const STRETCHES: u64 = 16;
 
-/// A stretch of a merge's keys, and about what lies in it.
+/// A stretch of a merge's keys.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Slice {
     /// `None`: from the first key on.
     pub(crate) start: Option<Key>,
     /// `None`: to the last key.
     pub(crate) end: Option<Key>,
-    pub(crate) entries: u64,
-    /// Bytes of keys with trailers and values.
-    pub(crate) plain: u64,
 }
 
 impl Slice {
@@ -51,12 +49,39 @@ impl Slice {
     }
 }
 
-/// What lies in a table before a key, and behind the stretch before.
-struct Stretch {
-    end: Key,
+/// What a merge reads of some tables: as much as the tables' indexes tell, and not less, as long as
+/// the entries of a table are about the same all over it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Load {
+    pub(crate) entries: u64,
+    /// Bytes of keys with trailers and values.
+    pub(crate) plain: u64,
+}
+
+impl Load {
+    /// Adds what lies in a segment.
+    pub(crate) fn add(&mut self, segment: &Segment) -> Result<(), Error> {
+        let table = segment.table.table(Cause::Compaction)?;
+        let (whole, properties) = (table.data_end().max(1), table.properties());
+        let is_whole = segment.size >= segment.table.size();
+        let bytes = if is_whole { whole } else { table.blocks_of(&segment.span)?.0.min(whole) };
+        let share = |of: u64| (u128::from(of) * u128::from(bytes)).div_ceil(u128::from(whole));
+        self.entries += share(properties.entries) as u64;
+        self.plain += share(properties.plain_bytes) as u64;
+        Ok(())
+    }
+}
+
+/// Half of the bytes of a stretch of a table, at either end of it.
+///
+/// A cut goes through stretches of most of the merge's runs. Counted whole where they end, they
+/// would all belong to the slice behind the cut: a merge of 13 runs had first slices that were a
+/// quarter larger than the others. Counted by halves, what is in front of a cut is right on
+/// average.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Half {
+    at: Key,
     bytes: u64,
-    entries: u64,
-    plain: u64,
 }
 
 /// The slices of a merge, in key order; at least one.
@@ -72,26 +97,22 @@ pub(crate) fn cut(
     let segments: Vec<Segment> = segments.collect::<Result<_, _>>()?;
     let total: u64 = segments.iter().map(|segment| segment.size.0).sum();
     let count = count(total, table_size, workers as u64, free.0);
-    let mut stretches = Vec::new();
-    for segment in segments {
-        let table = segment.table.table(Cause::Compaction)?;
-        let (whole, properties) = (table.data_end().max(1), table.properties());
-        let share = |of: u64, bytes: u64| {
-            let of = u128::from(of) * u128::from(bytes.min(whole));
-            of.div_ceil(u128::from(whole)) as u64
-        };
-        let of_table = match count {
-            1 => vec![(segment.span.end.clone(), segment.size)],
-            _ => table.stretches(&segment.span, ByteCount(total / count / STRETCHES))?,
-        };
-        for (end, ByteCount(bytes)) in of_table {
-            let entries = share(properties.entries, bytes);
-            let plain = share(properties.plain_bytes, bytes);
-            stretches.push(Stretch { end, bytes, entries, plain });
+    if count == 1 {
+        return Ok(vec![Slice::default()]);
+    }
+    let mut halves = Vec::new();
+    for Segment { table, span, .. } in segments {
+        let table = table.table(Cause::Compaction)?;
+        let mut start = span.start.clone();
+        for (end, ByteCount(bytes)) in
+            table.stretches(&span, ByteCount(total / count / STRETCHES))?
+        {
+            halves.push(Half { at: std::mem::replace(&mut start, end.clone()), bytes: bytes / 2 });
+            halves.push(Half { at: end, bytes: bytes - bytes / 2 });
         }
     }
-    stretches.sort_by(|a, b| a.end.cmp(&b.end));
-    Ok(sweep(&stretches, count, |key| {
+    halves.sort_by(|a, b| a.at.cmp(&b.at));
+    Ok(sweep(&halves, count, |key| {
         merge.moves.iter().any(|one| &one.part.span.start < key && key < &one.part.span.end)
     }))
 }
@@ -106,27 +127,23 @@ fn count(total: u64, table_size: u64, workers: u64, free: u64) -> u64 {
 }
 
 /// Goes through what lies in the tables, in key order, and ends a slice where its share is full.
-fn sweep(stretches: &[Stretch], count: u64, within_move: impl Fn(&Key) -> bool) -> Vec<Slice> {
-    let total: u64 = stretches.iter().map(|stretch| stretch.bytes).sum();
-    let (mut slices, mut current, mut seen) = (Vec::new(), Slice::default(), 0);
-    let last = stretches.last().map(|stretch| &stretch.end);
-    for (at, stretch) in stretches.iter().enumerate() {
-        seen += stretch.bytes;
-        current.entries += stretch.entries;
-        current.plain += stretch.plain;
+fn sweep(halves: &[Half], count: u64, within_move: impl Fn(&Key) -> bool) -> Vec<Slice> {
+    let total: u64 = halves.iter().map(|half| half.bytes).sum();
+    let (mut slices, mut start, mut seen) = (Vec::new(), None, 0);
+    let (first, last) = (halves.first().map(|half| &half.at), halves.last().map(|half| &half.at));
+    for (at, half) in halves.iter().enumerate() {
+        seen += half.bytes;
         let next = slices.len() as u64 + 1;
         let full = u128::from(seen) * u128::from(count) >= u128::from(total) * u128::from(next);
-        let together = stretches.get(at + 1).is_some_and(|behind| behind.end == stretch.end);
-        if full && next < count && !together && Some(&stretch.end) != last {
-            let end = stretch.end.clone();
-            if !within_move(&end) {
-                let start = Some(end.clone());
-                slices.push(Slice { end: Some(end), ..current });
-                current = Slice { start, ..Slice::default() };
-            }
+        let together = halves.get(at + 1).is_some_and(|behind| behind.at == half.at);
+        let inner = Some(&half.at) != first && Some(&half.at) != last;
+        if full && next < count && !together && inner && !within_move(&half.at) {
+            let end = Some(half.at.clone());
+            slices.push(Slice { start, end: end.clone() });
+            start = end;
         }
     }
-    slices.push(current);
+    slices.push(Slice { start, end: None });
     slices
 }
 
@@ -134,12 +151,15 @@ fn sweep(stretches: &[Stretch], count: u64, within_move: impl Fn(&Key) -> bool) 
 mod tests {
     use super::*;
 
-    fn stretches(ends: &[(&str, u64)]) -> Vec<Stretch> {
-        let stretch = |(end, bytes): &(&str, u64)| {
-            let (end, bytes) = (end.as_bytes().into(), *bytes);
-            Stretch { end, bytes, entries: bytes / 10, plain: bytes * 2 }
+    /// The halves of stretches, each with its start, its end and its bytes.
+    fn halves(stretches: &[(&str, &str, u64)]) -> Vec<Half> {
+        let half = |at: &str, bytes: u64| Half { at: at.as_bytes().into(), bytes };
+        let of = |(start, end, bytes): &(&str, &str, u64)| {
+            [half(start, bytes / 2), half(end, bytes - bytes / 2)]
         };
-        ends.iter().map(stretch).collect()
+        let mut halves: Vec<Half> = stretches.iter().flat_map(of).collect();
+        halves.sort_by(|a, b| a.at.cmp(&b.at));
+        halves
     }
 
     fn ends(slices: &[Slice]) -> Vec<&str> {
@@ -172,20 +192,51 @@ mod tests {
 
     #[test]
     fn slices_are_about_equal_and_hold_everything() {
-        let all = stretches(&[("b", 10), ("c", 30), ("d", 40), ("f", 40), ("g", 40), ("z", 80)]);
-        let slices = sweep(&all, 3, |_| false);
-        assert_eq!(ends(&slices), ["d", "g"]);
-        assert_eq!(slices.iter().map(|slice| slice.plain).collect::<Vec<_>>(), [160, 160, 160]);
-        assert_eq!(slices.iter().map(|slice| slice.entries).sum::<u64>(), 24);
+        let runs = [("a", "c", 40), ("c", "e", 40), ("e", "g", 40), ("b", "d", 40), ("d", "z", 80)];
+        let slices = sweep(&halves(&runs), 3, |_| false);
+        assert_eq!(ends(&slices), ["c", "e"]);
         assert_eq!(slices[1].start, slices[0].end);
         assert!(slices[0].start.is_none() && slices[2].end.is_none());
     }
 
     #[test]
-    fn no_slice_ends_within_what_moves_or_at_the_end_of_all() {
-        let all = stretches(&[("b", 10), ("c", 30), ("d", 40), ("f", 40), ("z", 0), ("z", 80)]);
-        assert_eq!(ends(&sweep(&all, 2, |_| false)), ["f"]);
-        assert_eq!(ends(&sweep(&all, 2, |key| &key[..] == b"f")), [""; 0]);
+    fn a_first_slice_is_no_larger_than_the_others_however_many_runs_there_are() {
+        // Runs of ten stretches of ten keys each, each run a key behind the one before.
+        let runs = 10;
+        let key = |at: u64| format!("{at:04}");
+        let texts: Vec<(String, String)> = (0..runs)
+            .flat_map(|run| (0..10).map(move |at| (run + at * 10, run + at * 10 + 10)))
+            .map(|(start, end)| (key(start), key(end)))
+            .collect();
+        let stretches: Vec<(&str, &str, u64)> =
+            texts.iter().map(|(start, end)| (&start[..], &end[..], 100)).collect();
+        let slices = sweep(&halves(&stretches), 5, |_| false);
+        // Ten bytes of each run to a key, as long as all runs are there.
+        let bytes = |slice: &Slice| -> u64 {
+            let number = |key: &Key| std::str::from_utf8(key).unwrap().parse::<u64>().unwrap();
+            let (start, end) = (slice.start.as_ref().map_or(0, number), slice.end.as_ref());
+            let end = end.map_or(200, number);
+            let of_run = |run: u64| end.min(run + 100).saturating_sub(start.max(run)) * 10;
+            (0..runs).map(of_run).sum()
+        };
+        let sizes: Vec<u64> = slices.iter().map(bytes).collect();
+        assert_eq!(sizes.iter().sum::<u64>(), 10_000);
+        let (least, most) = (sizes.iter().min().unwrap(), sizes.iter().max().unwrap());
+        assert!(*least >= 1_700 && *most <= 2_300, "{sizes:?}");
+    }
+
+    #[test]
+    fn no_slice_ends_within_what_moves_or_at_either_end_of_all() {
+        let all = halves(&[
+            ("a", "b", 10),
+            ("b", "c", 30),
+            ("c", "d", 40),
+            ("d", "f", 40),
+            ("f", "z", 80),
+        ]);
+        assert_eq!(ends(&sweep(&all, 2, |_| false)), ["d"]);
+        assert_eq!(ends(&sweep(&all, 2, |key| &key[..] == b"d")), ["f"]);
+        assert_eq!(ends(&sweep(&all, 2, |key| &key[..] >= &b"d"[..])), [""; 0]);
         assert_eq!(ends(&sweep(&all, 100, |_| false)), ["b", "c", "d", "f"]);
         assert_eq!(sweep(&[], 2, |_| false).len(), 1);
     }

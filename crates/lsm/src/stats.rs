@@ -106,8 +106,14 @@ pub struct Stats {
     pub workers: u64,
     /// Instalments of these: what is read, merged, written and committed at once.
     pub compaction_steps: u64,
+    /// How many of these ended early, because their entries took more space than their tables let
+    /// expect, or because space was short.
+    pub compaction_steps_ended_early: u64,
     /// The longest that one took, in nanoseconds.
     pub compaction_step_nanos_max: u64,
+    /// Bytes of tables that flushes and compactions wrote and did not commit: 0, unless the store
+    /// was closed or had no space meanwhile.
+    pub bytes_discarded: u64,
     /// Moves by metadata alone.
     pub relinks: u64,
     /// Overwritten and deleted entries that jobs dropped.
@@ -157,6 +163,8 @@ impl Shared {
             compactions: counters.compactions.get(),
             workers: self.workers as u64,
             compaction_steps: counters.steps.get(),
+            compaction_steps_ended_early: counters.steps_ended_early.get(),
+            bytes_discarded: counters.bytes_discarded.get(),
             compaction_step_nanos_max: counters.step_nanos_max.get(),
             relinks: counters.relinks.get(),
             entries_dropped: counters.entries_dropped.get(),

@@ -85,6 +85,10 @@ pub struct Loaded {
     pub delay_seconds: f64,
     /// Instalments of compactions: what is merged and committed at once.
     pub steps: u64,
+    /// How many of these ended before the end of what they were to merge.
+    pub steps_ended_early: u64,
+    /// Bytes of tables that were written and thrown away.
+    pub discarded: ByteCount,
     /// Seconds that the slowest of these took.
     pub step_seconds_max: f64,
     /// Flushes, and compactions as a whole.
@@ -155,6 +159,8 @@ impl Load {
             stall_seconds: seconds(stats.stall_nanos),
             delay_seconds: seconds(stats.delay_nanos),
             steps: stats.compaction_steps,
+            steps_ended_early: stats.compaction_steps_ended_early,
+            discarded: ByteCount(stats.bytes_discarded),
             step_seconds_max: seconds(stats.compaction_step_nanos_max),
             jobs: background.jobs(),
             write_amplification,

@@ -50,6 +50,21 @@ impl Table {
         Ok(self.data_end())
     }
 
+    /// The bytes of all data blocks that may hold keys of the range.
+    pub(crate) fn blocks_of(&self, span: &Span) -> Result<ByteCount, Error> {
+        let start = self.offset_of(&span.start)?;
+        let target = key::internal_key(&span.end, key::Trailer::NEWEST);
+        for partition in self.partition_of(&target)..self.partitions() {
+            let index = self.index(partition, Cause::Compaction)?;
+            let at = index.seek(&target);
+            if at < index.len() {
+                let last = self.handle(&index, at)?;
+                return Ok(ByteCount((last.offset + u64::from(last.size)).saturating_sub(start)));
+            }
+        }
+        Ok(ByteCount(self.data_end().saturating_sub(start)))
+    }
+
     /// About the bytes of the data blocks with keys in `start..end`.
     pub(crate) fn size_of(&self, start: &[u8], end: &[u8]) -> Result<ByteCount, Error> {
         Ok(ByteCount(self.offset_of(end)?.saturating_sub(self.offset_of(start)?)))

@@ -6,6 +6,7 @@ mod events;
 mod faults;
 mod full;
 mod memory;
+mod merges;
 mod model;
 mod operations;
 mod plans;

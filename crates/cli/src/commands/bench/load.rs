@@ -180,8 +180,9 @@ impl Report {
         )?;
         writeln!(
             f,
-            "the slowest step of a compaction took {:.3} s, of {} steps",
-            loaded.step_seconds_max, loaded.steps
+            "the slowest step of a compaction took {:.3} s, of {} steps; {} ended early, {} were \
+             written and thrown away",
+            loaded.step_seconds_max, loaded.steps, loaded.steps_ended_early, loaded.discarded
         )?;
         for (name, times) in [("compaction", &jobs.compaction), ("flush", &jobs.flush)] {
             writeln!(

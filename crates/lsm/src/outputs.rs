@@ -1,0 +1,64 @@
+//! Tables that a job has written and that no transaction has made part of the tree yet.
+//!
+//! The bytes of tables that are dropped instead of committed are counted: a job that throws its
+//! work away costs as much as one that does not.
+
+use std::sync::Arc;
+
+use terrace_policy::Place;
+
+use crate::counters::Count;
+use crate::table::BuiltTable;
+
+/// A table that a job has written, and its place in the tree.
+pub(crate) struct Output {
+    pub(crate) place: Place,
+    pub(crate) stream: u16,
+    pub(crate) built: BuiltTable,
+}
+
+/// See the [module](self).
+pub(crate) struct Outputs {
+    tables: Vec<Output>,
+    bytes: u64,
+    discarded: Arc<Count>,
+}
+
+impl Outputs {
+    /// None yet. `discarded` counts the bytes of those that are not committed.
+    pub(crate) fn new(discarded: Arc<Count>) -> Self {
+        Self { tables: Vec::new(), bytes: 0, discarded }
+    }
+
+    pub(crate) fn push(&mut self, output: Output) {
+        self.bytes += output.built.size.0;
+        self.tables.push(output);
+    }
+
+    /// All of them, for a job that goes on without them.
+    pub(crate) fn take(&mut self) -> Self {
+        let none = Self::new(Arc::clone(&self.discarded));
+        std::mem::replace(self, none)
+    }
+
+    /// In key order.
+    pub(crate) fn tables(&self) -> &[Output] {
+        &self.tables
+    }
+
+    /// The bytes of all of them.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Drops them after a transaction has made them part of the tree.
+    pub(crate) fn committed(mut self) {
+        self.bytes = 0;
+    }
+}
+
+impl Drop for Outputs {
+    fn drop(&mut self) {
+        self.discarded.add(self.bytes);
+    }
+}

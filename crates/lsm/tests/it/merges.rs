@@ -1,0 +1,136 @@
+//! Merges in slices: what they write is committed, however wrong the slices' sizes were.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use terrace_env::random::{Random, RngCore};
+use terrace_env::store::{Failure, MemoryStore};
+use terrace_env::{ByteCount, runner};
+use terrace_lsm::{Compression, Durability, Engine, EngineOptions, KeySpaceId, LevelCompression};
+use terrace_policy::{
+    Choice, Compaction, Cut, Input, Merge, Part, Place, Plan, Pressure, Route, RunId, SegmentView,
+    Span, TreeView, Urgency,
+};
+
+use crate::model::{Contents, batch, contents};
+
+const RUNS: u32 = 3;
+const KEYS: u32 = 4_400;
+const SPACE: KeySpaceId = KeySpaceId(0);
+
+/// Merges level 0 into level 1 once it has three runs.
+#[derive(Debug)]
+struct AllAtOnce;
+
+impl Compaction for AllAtOnce {
+    fn name(&self) -> &'static str {
+        "all at once"
+    }
+
+    fn pick(&self, tree: &TreeView, _: &[u8], _: Urgency) -> Option<Choice> {
+        let runs = tree.runs(0);
+        if runs.len() < RUNS as usize {
+            return None;
+        }
+        let part = |s: &SegmentView| Part { file: s.file, span: s.span.clone() };
+        let inputs = runs.iter().map(|run| Input {
+            place: Place { level: 0, run: run.id },
+            parts: run.segments.iter().map(part).collect(),
+        });
+        let (to, cut) = (Place { level: 1, run: RunId(1) }, Cut::at(ByteCount::kib(32)));
+        let routes = vec![Route { end: None, to, stream: 1, cut }];
+        let merge = Merge { inputs: inputs.collect(), routes, moves: Vec::new() };
+        Some(Choice { plan: Plan::Merge(merge), state: Vec::new() })
+    }
+
+    fn push_down(&self, _: &TreeView, _: &[u8], _: &Span) -> Option<Choice> {
+        None
+    }
+
+    fn pressure(&self, _: &TreeView) -> Pressure {
+        Pressure(0.0)
+    }
+}
+
+fn engine(store: &MemoryStore, workers: usize) -> Engine {
+    let options = EngineOptions {
+        memtable_size: ByteCount::mib(4),
+        table_size: ByteCount::mib(8),
+        block_size: ByteCount::kib(4),
+        compression: LevelCompression { upper: Compression::Lz4, last: Compression::None },
+        memory: ByteCount::mib(32),
+        workers,
+        ..EngineOptions::default()
+    };
+    Engine::open(Arc::new(store.clone()), Arc::new(AllAtOnce), options).unwrap()
+}
+
+/// Runs whose values are zeros up to `zeros` keys, and random from there on. A table of one has
+/// nearly all of its bytes in what is random, and so a share of the bytes says little of the share
+/// of the values.
+fn fill(engine: &Engine, zeros: u32) -> Contents {
+    let (mut random, mut model) = (Random::seeded(1), BTreeMap::new());
+    for run in 0..RUNS {
+        for number in (0..KEYS).filter(|number| number % RUNS == run) {
+            let (key, mut value) = (number.to_be_bytes().to_vec(), vec![0; 1_000]);
+            if number >= zeros {
+                random.fill_bytes(&mut value);
+            }
+            let write = (SPACE, key.clone(), Some(value.clone()));
+            engine.write(batch(&[write]), Durability::Synced).unwrap();
+            model.insert((SPACE, key), value);
+        }
+        engine.flush().unwrap();
+    }
+    model
+}
+
+#[test]
+fn slices_that_come_to_more_than_was_expected_hand_their_rest_on() {
+    runner::simulate(1, || {
+        for workers in [1, 2, 4] {
+            let engine = engine(&MemoryStore::new(), workers);
+            let model = fill(&engine, KEYS / 8 * 7);
+            engine.settle().unwrap();
+            let stats = engine.stats();
+            assert!(stats.compaction_steps_ended_early > 0, "{workers} workers: {stats:?}");
+            assert_eq!((stats.compactions, stats.bytes_discarded), (1, 0), "{workers} workers");
+            // Each value goes down once; its zeros are no longer compressed there.
+            let written = stats.levels[1].bytes_written;
+            assert!(written < u64::from(KEYS) * 1_100, "{workers} workers: {written}");
+            assert_eq!(contents(&engine), model);
+        }
+    });
+}
+
+#[test]
+fn slices_of_like_entries_go_to_their_ends() {
+    runner::simulate(1, || {
+        for workers in [1, 2, 4] {
+            let engine = engine(&MemoryStore::new(), workers);
+            let model = fill(&engine, 0);
+            engine.settle().unwrap();
+            let stats = engine.stats();
+            assert!(stats.compaction_steps > 1, "{workers} workers: {stats:?}");
+            assert_eq!(stats.compaction_steps_ended_early, 0, "{workers} workers: {stats:?}");
+            assert_eq!(stats.bytes_discarded, 0, "{workers} workers");
+            assert_eq!(contents(&engine), model);
+        }
+    });
+}
+
+#[test]
+fn what_a_failed_merge_had_written_is_counted_as_thrown_away() {
+    let discarded = |nth: u64| {
+        let store = MemoryStore::new();
+        let engine = engine(&store, 4);
+        // Before the last flush there is nothing to merge.
+        fill(&engine, 0);
+        store.fail_at(store.operations() + nth, Failure::Once);
+        engine.settle().ok();
+        engine.stats().bytes_discarded
+    };
+    let counts = (1..40).map(|nth| runner::simulate(1, || discarded(nth)));
+    let most = counts.max().unwrap();
+    assert!(most > 10 << 10, "at most {most} bytes were counted");
+}
