@@ -3,7 +3,7 @@
 //! Time, chance, threads and waiting come in through this crate and nowhere else, so that the
 //! same code runs on real threads and, unchanged, as simulated actors on a virtual clock. It also
 //! holds the vocabulary the layers share: units and ids, buffers, checksums, the byte codec, the
-//! causes of I/O, and the [`Store`] trait with its in-memory fake.
+//! causes of I/O and of waits, and the [`Store`] trait with its in-memory fake.
 //!
 //! env does not know devices, zones or keys.
 
@@ -20,6 +20,7 @@ pub mod store;
 pub mod sync;
 mod time;
 mod units;
+pub mod wait;
 
 pub use buffer::IoBuf;
 pub use cause::Cause;

@@ -7,6 +7,7 @@ use terrace_env::store::{
     Reservation, SpaceInfo, Store, StoreError, Transaction,
 };
 use terrace_env::sync::Mutex;
+use terrace_env::wait::Waits;
 use terrace_env::{ByteCount, Cause, FileId, Uuid};
 use terrace_policy::{Placement, RECLAIM_STREAM, Reclaim};
 use terrace_zone::Device as _;
@@ -304,6 +305,10 @@ impl Store for Fs {
         let rolls = self.volume.journal.rolls();
         let cache = self.volume.cache.counts();
         IoCounts { journal_rolls: rolls, cache, ..self.volume.medium.io() }
+    }
+
+    fn waits(&self) -> Waits {
+        self.volume.waits()
     }
 }
 

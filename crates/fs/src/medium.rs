@@ -4,16 +4,18 @@
 //! one count. Requests are counted when they are handed over, whether or not they succeed: a failed
 //! write may have moved its bytes all the same.
 //!
+//! How long requests are waited for is counted by their cause, too.
+//!
 //! A flush that fails may have lost what was reported complete, and nobody can tell what. From then
 //! on every flush fails: what was written before must never be taken for durable.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use terrace_env::store::IoCounts;
 use terrace_env::sync::Mutex;
-use terrace_env::{Cause, IoBuf, ZoneId};
+use terrace_env::wait::{WaitCause, WaitCounts};
+use terrace_env::{Cause, FastMap, IoBuf, ZoneId};
 use terrace_zone::{Completion, Device, DeviceError, Geometry, Op, Request, Ticket, ZoneReport};
 
 use crate::block::{BLOCK, BlockAddr, logical_per_block};
@@ -24,15 +26,17 @@ const CAUSES: usize = Cause::ALL.len();
 pub(crate) struct Medium {
     device: Arc<dyn Device>,
     counts: Counts,
-    flushes: Mutex<Flushes>,
+    /// What is waited for in the file system, requests to the device and all else.
+    pub(crate) waits: WaitCounts,
+    requests: Mutex<Requests>,
 }
 
-/// What is to be known of flushes.
+/// What is to be known of requests until they are waited for.
 #[derive(Default)]
-struct Flushes {
-    /// Under way, by ticket.
-    under_way: BTreeSet<u64>,
-    /// The first that failed.
+struct Requests {
+    /// Under way, by ticket: the cause, and whether it is a flush.
+    under_way: FastMap<u64, (Cause, bool)>,
+    /// The first flush that failed.
     failed: Option<DeviceError>,
 }
 
@@ -50,7 +54,8 @@ struct Counts {
 impl Medium {
     /// Counts from zero.
     pub(crate) fn new(device: Arc<dyn Device>) -> Self {
-        Self { device, counts: Counts::default(), flushes: Mutex::default() }
+        let (counts, waits) = (Counts::default(), WaitCounts::default());
+        Self { device, counts, waits, requests: Mutex::default() }
     }
 
     /// What has been moved; journal rolls are not known here.
@@ -146,24 +151,23 @@ impl Device for Medium {
 
     fn submit(&self, request: Request) -> Ticket {
         self.counts.add(&request, self.geometry().logical_block);
-        let is_flush = matches!(request.op, Op::Flush);
+        let known = (request.cause, matches!(request.op, Op::Flush));
         let ticket = self.device.submit(request);
-        if is_flush {
-            self.flushes.lock().under_way.insert(ticket.0);
-        }
+        self.requests.lock().under_way.insert(ticket.0, known);
         ticket
     }
 
     fn wait(&self, ticket: Ticket) -> Result<Completion, DeviceError> {
-        let number = ticket.0;
-        let result = self.device.wait(ticket);
-        let mut flushes = self.flushes.lock();
-        if !flushes.under_way.remove(&number) {
+        let known = self.requests.lock().under_way.remove(&ticket.0);
+        let Some((cause, is_flush)) = known else { return self.device.wait(ticket) };
+        let result = self.waits.during(WaitCause::Device(cause), || self.device.wait(ticket));
+        if !is_flush {
             return result;
         }
+        let mut requests = self.requests.lock();
         if let Err(error) = &result {
-            flushes.failed.get_or_insert_with(|| error.clone());
+            requests.failed.get_or_insert_with(|| error.clone());
         }
-        flushes.failed.clone().map_or(result, Err)
+        requests.failed.clone().map_or(result, Err)
     }
 }

@@ -5,6 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use terrace_env::sync::Mutex;
+use terrace_env::wait::{WaitCounts, Waits};
 use terrace_policy::LEVELS_MAX;
 
 /// A count that only grows.
@@ -39,6 +41,32 @@ fn nanos(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
+/// The write that has waited longest.
+#[derive(Debug, Default)]
+pub(crate) struct LongestWrite {
+    nanos: Longest,
+    waits: Mutex<Waits>,
+}
+
+impl LongestWrite {
+    /// A write took so long, from its first wait on.
+    pub(crate) fn meet(&self, time: Duration, waits: &Waits) {
+        if nanos(time) > self.nanos.get() {
+            let mut longest = self.waits.lock();
+            // Others may have met it meanwhile.
+            if nanos(time) > self.nanos.get() {
+                self.nanos.meet(nanos(time));
+                *longest = waits.clone();
+            }
+        }
+    }
+
+    pub(crate) fn read(&self) -> (u64, Waits) {
+        let waits = self.waits.lock();
+        (self.nanos.get(), waits.clone())
+    }
+}
+
 /// Counts of one level.
 #[derive(Debug, Default)]
 pub(crate) struct LevelCounts {
@@ -70,11 +98,9 @@ pub(crate) struct Counters {
     /// Shared with jobs, whose tables count themselves where they are dropped.
     pub(crate) bytes_discarded: Arc<Count>,
     pub(crate) step_nanos_max: Longest,
-    pub(crate) stalls: Count,
-    pub(crate) stall_nanos: Count,
-    pub(crate) stall_nanos_max: Longest,
-    pub(crate) delays: Count,
-    pub(crate) delay_nanos: Count,
+    /// What was waited for outside of the store.
+    pub(crate) waits: WaitCounts,
+    pub(crate) longest_write: LongestWrite,
     pub(crate) levels: Vec<LevelCounts>,
 }
 
@@ -98,29 +124,15 @@ impl Counters {
             steps_ended_early: count(),
             bytes_discarded: Arc::default(),
             step_nanos_max: Longest::default(),
-            stalls: count(),
-            stall_nanos: count(),
-            stall_nanos_max: Longest::default(),
-            delays: count(),
-            delay_nanos: count(),
+            waits: WaitCounts::default(),
+            longest_write: LongestWrite::default(),
             levels: (0..LEVELS_MAX).map(|_| LevelCounts::default()).collect(),
         }
-    }
-
-    pub(crate) fn stalled(&self, time: Duration) {
-        self.stalls.add(1);
-        self.stall_nanos.add(nanos(time));
-        self.stall_nanos_max.meet(nanos(time));
     }
 
     /// A step of a compaction was committed.
     pub(crate) fn stepped(&self, time: Duration) {
         self.steps.add(1);
         self.step_nanos_max.meet(nanos(time));
-    }
-
-    pub(crate) fn delayed(&self, time: Duration) {
-        self.delays.add(1);
-        self.delay_nanos.add(nanos(time));
     }
 }

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use terrace_env::sync::Mutex;
+use terrace_env::wait::Waits;
 use terrace_env::{ByteCount, runner};
 
 use crate::Error;
@@ -53,10 +54,12 @@ pub enum Event {
         /// How long it took.
         time: Duration,
     },
-    /// Writers had to wait for a flush, or for space.
+    /// A group of writes took [`STALL_MIN`](Self::STALL_MIN) or longer, because it had to wait.
     Stalled {
-        /// How long.
+        /// How long it took, from its first wait on.
         time: Duration,
+        /// What it waited for.
+        waits: Waits,
     },
     /// A failure has stopped all writing.
     Stopped {
@@ -65,6 +68,11 @@ pub enum Event {
     },
     /// Writing goes on after a failure.
     Resumed,
+}
+
+impl Event {
+    /// The shortest stall that is told.
+    pub const STALL_MIN: Duration = Duration::from_secs(1);
 }
 
 /// Somebody who wants to know what happens.

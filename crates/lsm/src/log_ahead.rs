@@ -152,7 +152,7 @@ impl Shared {
             None => None,
         };
         // Whoever flushes a memtable deletes its log, and does so in this role.
-        let turn = self.commits.take();
+        let turn = self.take_commits();
         let mut transaction = Transaction::new();
         for (writer, first) in &left {
             if self.store.info(writer.id()).is_some() {

@@ -22,11 +22,11 @@ use std::time::Duration;
 use terrace_env::runner;
 use terrace_env::store::{Rank, Reservation, Transaction};
 use terrace_env::sync::MutexGuard;
+use terrace_env::wait::{WaitCause, WaitClock};
 use terrace_policy::Pressure;
 
 use crate::Error;
 use crate::annotation::LogRecord;
-use crate::event::Event;
 use crate::job::worst_case_of_memtable;
 use crate::log::{self, ActiveLog};
 use crate::memtable::Memtable;
@@ -46,7 +46,7 @@ const ADMITTED_MIN: usize = 64 << 10;
 /// What a leader does next.
 enum Next {
     Go,
-    SlowDown(Duration),
+    SlowDown(Duration, WaitCause),
     Waited,
     Rotate,
     Admit,
@@ -62,33 +62,26 @@ impl Shared {
         puts: bool,
         urgent: bool,
     ) -> Result<(), Error> {
-        let (mut admitted, mut stall) = (false, None);
-        let result = loop {
-            let done = match self.next_step(log, puts, bytes, &mut admitted) {
-                Ok(Next::Go) => break Ok(()),
-                Ok(Next::SlowDown(delay)) => {
-                    self.counters.delayed(delay);
-                    runner::sleep(delay);
+        let mut admitted = false;
+        let mut wait = self.counters.waits.clock();
+        loop {
+            let next = self.next_step(log, puts, bytes, &mut admitted, &mut wait);
+            if !matches!(next, Ok(Next::Waited)) {
+                wait.off();
+            }
+            let done = match next {
+                Ok(Next::Go) => return Ok(()),
+                Ok(Next::SlowDown(delay, cause)) => {
+                    self.counters.waits.during(cause, || runner::sleep(delay));
                     Ok(())
                 }
-                Ok(Next::Waited) => {
-                    stall.get_or_insert_with(runner::now);
-                    Ok(())
-                }
+                Ok(Next::Waited) => Ok(()),
                 Ok(Next::Rotate) => self.rotate(log, urgent && !puts),
                 Ok(Next::Admit) => self.admit(log, bytes),
                 Err(error) => Err(error),
             };
-            if done.is_err() {
-                break done;
-            }
-        };
-        if let Some(start) = stall {
-            let time = runner::now().since(start);
-            self.counters.stalled(time);
-            self.listeners.tell(|| Event::Stalled { time });
+            done?;
         }
-        result
     }
 
     /// What to do next; has waited already if it is to wait.
@@ -98,6 +91,7 @@ impl Shared {
         puts: bool,
         bytes: usize,
         admitted: &mut bool,
+        wait: &mut WaitClock<'_>,
     ) -> Result<Next, Error> {
         let filled = self.glance().active.bytes();
         let size = self.options.memtable_size.0 as usize;
@@ -109,8 +103,9 @@ impl Shared {
             let (now, pressure) = (runner::now(), state.pressure);
             let delay = state.throttle.admit(now, bytes as u64, pressure, fill);
             // Deletes are what gives space.
-            if let Some(delay) = delay.filter(|_| puts || state.no_space.is_none()) {
-                return Ok(Next::SlowDown(delay));
+            let delay = delay.filter(|_| puts || state.no_space.is_none());
+            if let Some((delay, cause)) = delay {
+                return Ok(Next::SlowDown(delay, cause));
             }
         }
         let full = filled >= if log.admitted > 0 { log.admitted.min(size) } else { size };
@@ -118,6 +113,7 @@ impl Shared {
             if !puts && filled < size * DELETES_FACTOR && !log.is_given_up() {
                 return Ok(Next::Go);
             }
+            wait.on(WaitCause::Memtables);
             return self.await_jobs(state).map(|()| Next::Waited);
         }
         if full || log.is_given_up() || (log.urgent && puts) {
@@ -141,7 +137,7 @@ impl Shared {
         let state = self.state.lock();
         if !state.waiting.is_empty() {
             state.check_writable()?;
-            return self.await_jobs(state);
+            return self.counters.waits.during(WaitCause::FlushSpace, || self.await_jobs(state));
         }
         drop(state);
         self.win_space(log, refused)
@@ -157,7 +153,7 @@ impl Shared {
         let held = state.waiting.front().is_some_and(|waiting| waiting.hold.is_some());
         let mut tree = state.tree_changes;
         drop(state);
-        if held && self.wait_for_space(&mut tree) { Ok(()) } else { Err(error) }
+        if held && self.wait_for_change(&mut tree) { Ok(()) } else { Err(error) }
     }
 
     /// Lets the jobs fetch the space that deletes have made, the newest of them included; the
@@ -188,8 +184,13 @@ impl Shared {
         }
     }
 
-    /// Waits until a job has changed the tree since `tree`; `false` when none does.
+    /// Waits for space that a job frees: until one has changed the tree since `tree`; `false` when
+    /// none does.
     pub(crate) fn wait_for_space(&self, tree: &mut u64) -> bool {
+        self.counters.waits.during(WaitCause::FlushSpace, || self.wait_for_change(tree))
+    }
+
+    fn wait_for_change(&self, tree: &mut u64) -> bool {
         let start = runner::now();
         let mut state = self.state.lock();
         while state.tree_changes == *tree {
@@ -274,6 +275,7 @@ impl Shared {
     /// Waits until no memtable waits any more, as long as there is progress.
     pub(crate) fn wait_for_flushes(&self) -> Result<(), Error> {
         let (mut last, mut since) = (usize::MAX, runner::now());
+        let mut wait = self.counters.waits.clock();
         let mut state = self.state.lock();
         while !state.waiting.is_empty() {
             state.check_writable()?;
@@ -286,6 +288,7 @@ impl Shared {
             {
                 return Err(error.clone());
             }
+            wait.on(WaitCause::LogSwitch);
             let rest = SPACE_WAIT_MAX.saturating_sub(waited).max(WAIT_MIN);
             let _ = self.changed.wait_for(&mut state, rest);
         }

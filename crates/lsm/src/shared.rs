@@ -15,6 +15,7 @@ use std::time::Duration;
 use arc_swap::{ArcSwap, Guard};
 use terrace_env::store::{Reservation, Store, Transaction};
 use terrace_env::sync::{Condvar, Mutex, MutexGuard};
+use terrace_env::wait::WaitCause;
 use terrace_env::{ByteCount, FileId, SeqNo};
 use terrace_policy::{Compaction, Pressure, Span};
 
@@ -28,7 +29,7 @@ use crate::log_ahead::LogAhead;
 use crate::memory::Memory;
 use crate::memtable::Memtable;
 use crate::options::EngineOptions;
-use crate::role::Role;
+use crate::role::{Role, RoleHolder};
 use crate::spaces::Spaces;
 use crate::throttle::Throttle;
 use crate::version::Version;
@@ -231,7 +232,7 @@ impl Shared {
         decider_state: Option<Vec<u8>>,
         flushed: Option<&Waiting>,
     ) -> Result<(), Error> {
-        let _turn = self.commits.take();
+        let _turn = self.take_commits();
         let before = self.view().version.clone();
         let kept = edit.kept(&before)?;
         let mut transaction = Transaction::new();
@@ -272,9 +273,14 @@ impl Shared {
         Ok(())
     }
 
+    /// Waits until no other change of the tree is being committed.
+    pub(crate) fn take_commits(&self) -> RoleHolder<'_> {
+        self.commits.take_counted(&self.counters.waits, WaitCause::Commits)
+    }
+
     /// Changes the engine's own record.
     pub(crate) fn commit_record(&self, change: impl FnOnce(&mut StoreRecord)) -> Result<(), Error> {
-        let _turn = self.commits.take();
+        let _turn = self.take_commits();
         let mut record = self.state.lock().record.clone();
         change(&mut record);
         let mut transaction = Transaction::new();
@@ -349,7 +355,9 @@ impl Retry {
     /// Waits for a change of the state, but not for ever.
     pub(crate) fn wait(&mut self, shared: &Shared, mut state: MutexGuard<'_, State>) {
         if !state.must_stop() {
-            let _ = shared.changed.wait_for(&mut state, self.0);
+            shared.counters.waits.during(WaitCause::Retry, || {
+                let _ = shared.changed.wait_for(&mut state, self.0);
+            });
         }
         self.0 = (self.0 * 2).min(RETRY_MAX);
     }

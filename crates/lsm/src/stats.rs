@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use terrace_env::Cause;
 use terrace_env::store::{IoCounts, SpaceInfo};
+use terrace_env::wait::Waits;
 
 use crate::memory::MemoryStats;
 use crate::shared::Shared;
@@ -122,16 +123,12 @@ pub struct Stats {
     pub segments_dropped: u64,
     /// Bytes of them.
     pub bytes_dropped: u64,
-    /// Groups that had to wait for a flush or for space.
-    pub stalls: u64,
-    /// How long, in nanoseconds, all together.
-    pub stall_nanos: u64,
-    /// The longest of these waits.
-    pub stall_nanos_max: u64,
-    /// Groups that were held back a little, so that compaction keeps up.
-    pub delays: u64,
-    /// How long, in nanoseconds, all together.
-    pub delay_nanos: u64,
+    /// What writers and jobs waited for, in the engine and in its store, by cause.
+    pub waits: Waits,
+    /// How long the write took that has waited longest, from its first wait on, in nanoseconds.
+    pub longest_write_nanos: u64,
+    /// What it waited for.
+    pub longest_write_waits: Waits,
     /// The newest write.
     pub sequence: u64,
     /// What the engine stopped on, if it did.
@@ -144,6 +141,7 @@ impl Shared {
         let user_bytes = counters.user_bytes.get();
         let failure = self.state.lock().failure.as_ref().map(ToString::to_string);
         let memtables = view.memtables();
+        let (longest_write_nanos, longest_write_waits) = counters.longest_write.read();
         Stats {
             user_bytes,
             write_amplification: WriteAmplification::of(user_bytes, &io),
@@ -170,11 +168,9 @@ impl Shared {
             entries_dropped: counters.entries_dropped.get(),
             segments_dropped: counters.segments_dropped.get(),
             bytes_dropped: counters.bytes_dropped.get(),
-            stalls: counters.stalls.get(),
-            stall_nanos: counters.stall_nanos.get(),
-            stall_nanos_max: counters.stall_nanos_max.get(),
-            delays: counters.delays.get(),
-            delay_nanos: counters.delay_nanos.get(),
+            waits: counters.waits.read().and(&self.store.waits()),
+            longest_write_nanos,
+            longest_write_waits,
             sequence: self.visible().0,
             failure,
         }

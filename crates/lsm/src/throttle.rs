@@ -17,6 +17,7 @@
 use std::time::Duration;
 
 use terrace_env::Time;
+use terrace_env::wait::WaitCause;
 use terrace_policy::Pressure;
 
 /// Over how many flushes work per byte is taken.
@@ -84,18 +85,20 @@ impl Throttle {
         }
     }
 
-    /// Lets bytes in; returns how long their writer is to wait. `fill`: how full the memtables are
-    /// that may be in memory.
+    /// Lets bytes in; returns how long their writer is to wait, and why. `fill`: how full the
+    /// memtables are that may be in memory.
     pub(crate) fn admit(
         &mut self,
         now: Time,
         bytes: u64,
         tree: Pressure,
         fill: Pressure,
-    ) -> Option<Duration> {
+    ) -> Option<(Duration, WaitCause)> {
         self.admitted += bytes;
         let for_tree = self.compacting.seconds_per_byte() * excess(tree);
         let for_memory = self.flushing.seconds_per_byte() * excess(fill);
+        let cause =
+            if for_tree >= for_memory { WaitCause::TreeDelay } else { WaitCause::MemoryDelay };
         let cost = for_tree.max(for_memory) * bytes as f64;
         let cost = Duration::from_secs_f64(cost.min(DELAY_MAX.as_secs_f64()));
         self.due = self.due.max(now) + cost;
@@ -104,7 +107,7 @@ impl Throttle {
             return None;
         }
         self.due = self.due.min(now + DELAY_MAX);
-        Some(owed.min(DELAY_MAX))
+        Some((owed.min(DELAY_MAX), cause))
     }
 }
 
@@ -133,7 +136,7 @@ mod tests {
 
     fn waits(pressure: f64) -> Duration {
         let delay = throttle().admit(Time(u64::MAX / 2), 10_000, Pressure(pressure), NONE);
-        delay.unwrap_or_default()
+        delay.map_or(Duration::ZERO, |(delay, _)| delay)
     }
 
     #[test]
@@ -150,7 +153,7 @@ mod tests {
         let (mut throttle, mut waited) = (throttle(), Duration::ZERO);
         let mut now = Time(u64::MAX / 2);
         for _ in 0..100_000 {
-            if let Some(delay) = throttle.admit(now, 10, Pressure::MATCH, NONE) {
+            if let Some((delay, _)) = throttle.admit(now, 10, Pressure::MATCH, NONE) {
                 assert!(delay >= DELAY_MIN, "{delay:?}");
                 waited += delay;
                 now = now + delay;
@@ -163,7 +166,7 @@ mod tests {
     #[test]
     fn full_memory_is_paid_for_at_the_rate_of_flushes() {
         let delay = throttle().admit(Time(u64::MAX / 2), 1_000_000, NONE, Pressure::MATCH);
-        assert_eq!(delay, Some(Duration::from_millis(10)));
+        assert_eq!(delay, Some((Duration::from_millis(10), WaitCause::MemoryDelay)));
     }
 
     /// Writers that write as fast as they may, against a compaction that takes `capacity` bytes a
@@ -179,7 +182,7 @@ mod tests {
             let pressure = Pressure::of(debt / flush as f64, limit * 2.0 / 3.0, limit);
             highest = highest.max(pressure.0);
             now = now + Duration::from_micros(10);
-            if let Some(delay) = throttle.admit(now, group, pressure, NONE) {
+            if let Some((delay, _)) = throttle.admit(now, group, pressure, NONE) {
                 now = now + delay;
             }
             let passed = now.since(before).as_secs_f64();

@@ -10,12 +10,15 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use terrace_env::SeqNo;
 use terrace_env::sync::{Condvar, Mutex, MutexGuard};
+use terrace_env::wait::{WaitCause, WaitLedger, Waits};
 
 use crate::annotation::FEATURE_RANGE_DELETES;
 use crate::batch::Batch;
+use crate::event::Event;
 use crate::log::ActiveLog;
 use crate::shared::Shared;
 use crate::{Durability, Error};
@@ -122,15 +125,19 @@ impl Shared {
         durability: Durability,
         rotate: bool,
     ) -> Result<(), Error> {
+        let (ledger, mut wait) = (WaitLedger::open(), self.counters.waits.clock());
+        let mut led = false;
         let ticket = queue.next;
         queue.next += 1;
         queue.pending.push_back(Pending { ticket, batch, durability, rotate });
         while queue.answered <= ticket {
             if queue.led {
+                wait.on(WaitCause::Queue);
                 self.writes.moved.wait(&mut queue);
                 continue;
             }
-            queue.led = true;
+            wait.off();
+            (queue.led, led) = (true, true);
             let group = take_group(&mut queue.pending);
             drop(queue);
             let (end, failed) = self.lead(group);
@@ -140,7 +147,22 @@ impl Shared {
             queue.failed.extend(failed);
             self.writes.moved.notify_all();
         }
-        queue.failed.remove(&ticket).map_or(Ok(()), Err)
+        let result = queue.failed.remove(&ticket).map_or(Ok(()), Err);
+        drop(queue);
+        drop(wait);
+        if let Some((time, waits)) = ledger.close() {
+            self.note_waits(time, waits, led);
+        }
+        result
+    }
+
+    /// A write has waited, and `led` its group or others.
+    fn note_waits(&self, time: Duration, waits: Waits, led: bool) {
+        self.counters.longest_write.meet(time, &waits);
+        // Those who follow wait for their leader, and are told of with it.
+        if led && time >= Event::STALL_MIN {
+            self.listeners.tell(|| Event::Stalled { time, waits });
+        }
     }
 
     /// Writes a group; returns the ticket behind its last, and who failed.

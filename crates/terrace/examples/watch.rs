@@ -34,7 +34,8 @@ impl Listener for Log {
                     "compacted {inputs} tables of level {from} into {to}: {written}, {time:?}"
                 );
             }
-            Event::Stalled { .. } => {
+            Event::Stalled { time, .. } => {
+                println!("a write waited {time:?}");
                 self.stalls.fetch_add(1, Ordering::Relaxed);
             }
             Event::Stopped { error } => eprintln!("nothing is written any more: {error}"),
@@ -78,7 +79,7 @@ fn main() -> Outcome<()> {
         amplification.log, amplification.flush, amplification.compaction
     );
     println!(
-        "{} flushes, {} compactions, {} waits; {} of memory at most",
+        "{} flushes, {} compactions, {} stalls; {} of memory at most",
         log.flushes.load(Ordering::Relaxed),
         log.compactions.load(Ordering::Relaxed),
         log.stalls.load(Ordering::Relaxed),

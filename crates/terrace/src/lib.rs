@@ -38,6 +38,7 @@ pub use key_space::KeySpace;
 pub use options::Options;
 pub use snapshot::Snapshot;
 pub use terrace_env::store::MemoryStore;
+pub use terrace_env::wait::{WaitCause, WaitStats, Waits};
 pub use terrace_env::{ByteCount, Store};
 pub use terrace_fs::{CachePolicy, FormatOptions, Fs};
 pub use terrace_lsm::{

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use comfy_table::{CellAlignment, Table, presets};
 use indicatif::HumanCount;
 use serde::Serialize;
-use terrace::{LevelStats, Stats};
+use terrace::{LevelStats, Stats, Waits};
 use terrace_env::ByteCount;
 use terrace_fs::Access;
 
@@ -66,8 +66,31 @@ impl Answer {
             let percent = 100.0 * share;
             writeln!(out, "space efficiency: {percent:.0} % of the zones in use are valid tables")?;
         }
+        if !stats.waits.is_empty() {
+            write!(out, "\nsince it was opened:\n{}", waits_table(&stats.waits))?;
+        }
         Ok(())
     }
+}
+
+/// What was waited for, in a table.
+pub(crate) fn waits_table(waits: &Waits) -> String {
+    let mut table = Table::new();
+    table.load_preset(presets::NOTHING);
+    table.set_header(["waits for", "", "number", "seconds", "longest"]);
+    for column in table.column_iter_mut().skip(2) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    for (cause, stats) in waits.iter() {
+        table.add_row([
+            cause.name().to_owned(),
+            cause.meaning().to_owned(),
+            HumanCount(stats.count).to_string(),
+            format!("{:.3}", stats.time().as_secs_f64()),
+            format!("{:.3}", stats.longest().as_secs_f64()),
+        ]);
+    }
+    format!("{table}\n")
 }
 
 /// The levels that hold something, in a table.

@@ -87,6 +87,15 @@ pub fn fork_random() -> Random {
     Simulation::current().map_or_else(Random::from_entropy, |simulation| simulation.fork_random())
 }
 
+/// Tells the actors of a process apart; what is not simulated is told apart by its thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ActorKey(Option<(u64, u64)>);
+
+/// The calling actor.
+pub(crate) fn actor() -> ActorKey {
+    ActorKey(Simulation::current().map(|simulation| simulation.running()))
+}
+
 /// A hash over which actor ran at which time since the simulation started: equal for equal seeds.
 /// `None` on threads.
 #[must_use]

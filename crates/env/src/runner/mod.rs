@@ -25,6 +25,7 @@ mod schedule;
 mod simulation;
 mod threads;
 
+pub(crate) use ambient::{ActorKey, actor};
 pub use ambient::{
     charge, fork_random, history, is_simulated, now, processors, sleep, sleep_until, spawn,
     yield_now,

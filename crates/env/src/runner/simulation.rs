@@ -136,6 +136,11 @@ impl Simulation {
         self.schedule.borrow().now()
     }
 
+    /// This simulation, and its actor that runs.
+    pub(super) fn running(&self) -> (u64, u64) {
+        (self.number, self.schedule.borrow().running().0)
+    }
+
     pub(super) fn history(&self) -> u64 {
         self.schedule.borrow().history()
     }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::{Annotation, PlacementHint, StoreError, Transaction};
+use crate::wait::Waits;
 use crate::{ByteCount, Cause, FileId};
 
 impl FileId {
@@ -301,4 +302,8 @@ pub trait Store: Send + Sync + 'static {
 
     /// What has been moved since the store was mounted.
     fn io(&self) -> IoCounts;
+
+    /// What was waited for in the store since it was mounted, by whoever called it and by its own
+    /// actors.
+    fn waits(&self) -> Waits;
 }

@@ -8,6 +8,7 @@ use terrace_env::store::{
     Change, CrashMode, CreateOptions, FileInfo, FileReader, FileWriter, IoCounts, MemoryStore,
     Rank, Reservation, SpaceInfo, StoreError, Transaction,
 };
+use terrace_env::wait::Waits;
 use terrace_env::{ByteCount, FileId, Store};
 
 use crate::panic_of;
@@ -95,6 +96,10 @@ impl Store for Broken {
 
     fn io(&self) -> IoCounts {
         self.inner.io()
+    }
+
+    fn waits(&self) -> Waits {
+        self.inner.waits()
     }
 }
 

@@ -18,10 +18,11 @@ use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 
 use terrace_env::store::{Change, FileKind, StoreError, Transaction};
+use terrace_env::wait::WaitCause;
 use terrace_env::{Cause, FileId};
 
 use super::journal::{Identity, Journal, RollError};
-use super::node::{self, Node};
+use super::node::{self, Node, usual_cause};
 use super::volume::{State, Volume};
 use crate::BLOCK;
 use crate::catalog::{Catalog, Effects, Record};
@@ -67,7 +68,7 @@ impl Volume {
             sealed.collect()
         };
         for node in sealed {
-            if node.sync()? {
+            if self.timed(usual_cause(node.kind), || node.sync())? {
                 self.count_sync();
             }
         }
@@ -76,6 +77,7 @@ impl Volume {
 
     /// Queues changes and waits until they are durable, leading if nobody does.
     pub(super) fn enqueue(&self, work: Work) -> Result<(), StoreError> {
+        let mut wait = self.waits.clock();
         let mut state = self.lock();
         state.check()?;
         let ticket = state.queue.next;
@@ -86,9 +88,11 @@ impl Volume {
                 return result;
             }
             let Some(journal) = state.journal.take() else {
+                wait.on(WaitCause::Journal);
                 self.changed.wait(&mut state);
                 continue;
             };
+            wait.off();
             let group = state.stage_group();
             drop(state);
             let journal = self.lead(journal, group);
@@ -100,7 +104,7 @@ impl Volume {
 
     /// Writes a group, tells its members, and tidies up.
     fn lead(&self, mut journal: Journal, group: Group) -> Journal {
-        let written = self.write(&mut journal, &group);
+        let written = self.timed(Cause::Journal, || self.write(&mut journal, &group));
         {
             let mut state = self.lock();
             if let Err(error) = &written {

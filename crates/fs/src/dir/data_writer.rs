@@ -74,7 +74,7 @@ impl FileWriter for DataWriter {
                 "file {id}: expected at most {SIZE_MAX} bytes, found {got}"
             )));
         }
-        let written = self.node.file.write_at(size, bytes);
+        let written = self.volume.timed(self.cause, || self.node.file.write_at(size, bytes));
         written.map_err(|error| self.allowance.describe(&self.node, bytes.len(), error))?;
         self.volume.count_write(self.cause, bytes.len() as u64);
         self.allowance.spend(bytes.len() as u64);
@@ -93,7 +93,7 @@ impl FileWriter for DataWriter {
         if self.node.lock().deleted {
             return Err(StoreError::NotFound(self.node.id));
         }
-        match self.node.sync() {
+        match self.volume.timed(self.cause, || self.node.sync()) {
             Ok(was_volatile) => {
                 if was_volatile {
                     self.volume.count_sync();

@@ -97,7 +97,9 @@ impl LogWriter {
             return Err(StoreError::Invalid(format!("file {id}: {expected}")));
         }
         let bytes = self.buffer.len();
-        let written = self.node.file.write_at(u64::from(block) * BLOCK as u64, &self.buffer);
+        let place = u64::from(block) * BLOCK as u64;
+        let write = || self.node.file.write_at(place, &self.buffer);
+        let written = self.volume.timed(self.cause, write);
         written.map_err(|error| self.allowance.describe(&self.node, bytes, error))?;
         // A block that the operating system has already is not more for the medium.
         self.volume.count_write(self.cause, if was_open { 0 } else { bytes as u64 });
@@ -160,7 +162,7 @@ impl FileWriter for LogWriter {
             return Err(StoreError::NotFound(self.node.id));
         }
         self.put_out(true)?;
-        match self.node.sync() {
+        match self.volume.timed(self.cause, || self.node.sync()) {
             Ok(false) => {}
             Ok(true) => self.volume.count_sync(),
             Err(error) => {

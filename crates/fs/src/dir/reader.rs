@@ -142,12 +142,13 @@ impl FileReader for Reader {
         if end > size {
             return Err(self.out_of_range(offset, end, format!("{size} bytes")));
         }
-        if self.node.kind == FileKind::Log {
-            self.read_log(offset, into)?;
-        } else {
+        self.volume.timed(cause, || {
+            if self.node.kind == FileKind::Log {
+                return self.read_log(offset, into);
+            }
             self.check_mapped(offset, end)?;
-            self.read_file(offset, into)?;
-        }
+            self.read_file(offset, into)
+        })?;
         self.volume.count_read(cause, into.len() as u64);
         Ok(())
     }

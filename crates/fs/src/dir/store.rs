@@ -7,6 +7,7 @@ use terrace_env::store::{
     CreateOptions, FileInfo, FileKind, FileReader, FileWriter, IoCounts, Rank, Reservation,
     SpaceInfo, Store, StoreError, Transaction,
 };
+use terrace_env::wait::Waits;
 use terrace_env::{ByteCount, Cause, FileId, IoBuf};
 
 use super::data_writer::DataWriter;
@@ -169,6 +170,10 @@ impl Store for DirStore {
 
     fn io(&self) -> IoCounts {
         self.0.io()
+    }
+
+    fn waits(&self) -> Waits {
+        self.0.waits.read()
     }
 }
 

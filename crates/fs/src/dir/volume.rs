@@ -11,6 +11,7 @@ use std::sync::{Arc, Weak};
 
 use terrace_env::store::{FileKind, IoCounts, StoreError};
 use terrace_env::sync::{Condvar, Mutex, MutexGuard};
+use terrace_env::wait::{WaitCause, WaitCounts};
 use terrace_env::{Cause, FileId, Uuid};
 
 use super::commit::{Queue, Work};
@@ -41,6 +42,7 @@ pub(super) struct Volume {
     state: Mutex<State>,
     pub(super) changed: Condvar,
     io: Mutex<IoCounts>,
+    pub(super) waits: WaitCounts,
 }
 
 /// What the lock is around.
@@ -70,9 +72,9 @@ impl Volume {
         epoch: u32,
         state: State,
     ) -> Self {
-        let (created, io) = (AtomicU64::new(0), Mutex::default());
+        let (created, io, waits) = (AtomicU64::new(0), Mutex::default(), WaitCounts::default());
         let (state, changed) = (Mutex::new(state), Condvar::new());
-        Self { files, access, uuid, epoch, created, state, changed, io }
+        Self { files, access, uuid, epoch, created, state, changed, io, waits }
     }
 
     pub(super) fn lock(&self) -> MutexGuard<'_, State> {
@@ -81,6 +83,11 @@ impl Volume {
 
     pub(super) fn io(&self) -> IoCounts {
         self.io.lock().clone()
+    }
+
+    /// Counts the time that an operation on files takes, as one on a device.
+    pub(super) fn timed<T>(&self, cause: Cause, operation: impl FnOnce() -> T) -> T {
+        self.waits.during(WaitCause::Device(cause), operation)
     }
 
     pub(super) fn count_read(&self, cause: Cause, bytes: u64) {

@@ -21,6 +21,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use terrace_env::store::StoreError;
 use terrace_env::sync::{Condvar, Mutex};
+use terrace_env::wait::{WaitCause, WaitCounts, Waits};
 use terrace_env::{FileId, ZoneId};
 
 use super::leader::Leader;
@@ -34,6 +35,7 @@ pub struct Journal {
     changed: Condvar,
     next_file: AtomicU64,
     epoch: u32,
+    waits: WaitCounts,
 }
 
 struct State {
@@ -89,7 +91,8 @@ impl Journal {
             zones,
             refusal,
         };
-        Self { state: Mutex::new(state), changed: Condvar::new(), next_file, epoch }
+        let (changed, waits) = (Condvar::new(), WaitCounts::default());
+        Self { state: Mutex::new(state), changed, next_file, epoch, waits }
     }
 
     /// Looks at the catalog. The closure runs under the journal's lock: it must be short and touch
@@ -121,6 +124,11 @@ impl Journal {
     /// The bytes of the last complete snapshot.
     pub(crate) fn snapshot_bytes(&self) -> u64 {
         self.state.lock().snapshot
+    }
+
+    /// What transactions waited for that others wrote.
+    pub(crate) fn waits(&self) -> Waits {
+        self.waits.read()
     }
 
     /// How many rolls were completed since the mount.
@@ -188,6 +196,7 @@ impl Journal {
 
     /// Waits until a group is durable, leading if nobody does.
     fn await_group(&self, group: u64) -> Result<(), StoreError> {
+        let mut wait = self.waits.clock();
         let mut state = self.state.lock();
         loop {
             if state.durable > group {
@@ -195,9 +204,11 @@ impl Journal {
             }
             state.check()?;
             let Some(mut leader) = state.leader.take() else {
+                wait.on(WaitCause::Journal);
                 self.changed.wait(&mut state);
                 continue;
             };
+            wait.off();
             let records = std::mem::take(&mut state.gathering);
             let flush = std::mem::take(&mut state.flush);
             let led = state.group;

@@ -21,6 +21,7 @@ use std::time::Duration;
 
 use terrace_env::store::{Rank, StoreError};
 use terrace_env::sync::{Condvar, Mutex, MutexGuard};
+use terrace_env::wait::{WaitCause, WaitClock};
 use terrace_env::{ByteCount, Cause, Time, ZoneId, runner};
 use terrace_policy::{Placement, Reclaim};
 use terrace_zone::{Device, ZoneState};
@@ -132,10 +133,15 @@ impl Allocator {
     pub(crate) fn acquire(self: &Arc<Self>, ask: &Ask) -> Result<Region, StoreError> {
         let started = runner::now();
         let zone = u64::from(self.limits.zone_blocks);
+        let mut wait = self.medium.waits.clock();
         let mut state = self.state.lock();
         loop {
             state.check_running()?;
-            match state.choose(ask, self.limits) {
+            let choice = state.choose(ask, self.limits);
+            if !matches!(choice, Choice::AwaitLease | Choice::Full) {
+                wait.off();
+            }
+            match choice {
                 Choice::Append(zone) => {
                     let lease = state.lease(zone, ask);
                     return Ok(Region::new(Arc::clone(self), zone, lease));
@@ -167,10 +173,11 @@ impl Allocator {
                 }
                 Choice::Revoke(zone) => state.end_lease(zone),
                 Choice::AwaitLease if runner::now().since(started) < WAIT_MAX => {
+                    wait.on(WaitCause::OpenZones);
                     self.changed.wait_for(&mut state, WAIT_STEP);
                 }
                 Choice::AwaitLease => return Err(state.busy(zone)),
-                Choice::Full => self.await_space(&mut state, ask.rank, zone, started)?,
+                Choice::Full => self.await_space(&mut state, ask.rank, zone, started, &mut wait)?,
             }
         }
     }
@@ -231,6 +238,7 @@ impl Allocator {
         let blocks = Governor::padded(bytes.0.div_ceil(BLOCK as u64));
         // A second writer may strand as much.
         let needed = blocks + u64::from(self.limits.zone_blocks);
+        let mut wait = self.medium.waits.clock();
         let mut state = self.state.lock();
         loop {
             state.check_running()?;
@@ -239,7 +247,7 @@ impl Allocator {
                 drop(state);
                 return Ok(Reserved::new(Arc::clone(self), id, bytes));
             }
-            self.await_space(&mut state, rank, needed, started)?;
+            self.await_space(&mut state, rank, needed, started, &mut wait)?;
         }
     }
 
@@ -250,9 +258,11 @@ impl Allocator {
         rank: Rank,
         needed: u64,
         started: Time,
+        wait: &mut WaitClock<'_>,
     ) -> Result<(), StoreError> {
         let waited = runner::now().since(started);
         if rank > Rank::Reclaim && state.reclaim_helps() && waited < WAIT_MAX {
+            wait.on(WaitCause::Zones(rank));
             state.waiters += 1;
             self.wanted.notify_all();
             self.changed.wait_for(state, WAIT_STEP);
@@ -264,6 +274,7 @@ impl Allocator {
             return Err(state.no_space(rank, needed));
         }
         if waited < PIN_WAIT_MAX {
+            wait.on(WaitCause::Pinned);
             self.changed.wait_for(state, WAIT_STEP);
             return Ok(());
         }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use terrace_env::FileId;
 use terrace_env::store::{Change, FileKind, StoreError, Transaction};
+use terrace_env::wait::WaitCause;
 
 use super::Volume;
 use crate::BLOCK;
@@ -89,7 +90,9 @@ impl Volume {
         }
         let Some(turn) = turn else { return result.map(drop) };
         let mut turns = self.turns.lock();
-        self.turned.wait_while(&mut turns, |turns| turns.done != turn);
+        self.medium.waits.during(WaitCause::Journal, || {
+            self.turned.wait_while(&mut turns, |turns| turns.done != turn);
+        });
         drop(turns);
         if let Ok(effects) = &result {
             self.space.turn(&moved, Share::Unsealed, Share::Live);

@@ -9,6 +9,7 @@ use std::sync::{Arc, Weak};
 
 use terrace_env::store::{FileInfo, FileKind, StoreError};
 use terrace_env::sync::{Condvar, Mutex};
+use terrace_env::wait::Waits;
 use terrace_env::{Cause, FileId, Uuid};
 use terrace_zone::Device;
 
@@ -241,6 +242,11 @@ impl Volume {
             }
             _ => {}
         }
+    }
+
+    /// What was waited for since the mount.
+    pub(crate) fn waits(&self) -> Waits {
+        self.medium.waits.read().and(&self.journal.waits())
     }
 
     /// Keeps as many zones for the journal as it may take, going by its last snapshot.

@@ -12,7 +12,7 @@
 use std::sync::Arc;
 
 use serde::Serialize;
-use terrace::{Db, FormatOptions, MemoryStats, Options, Stats, WriteAmplification};
+use terrace::{Db, FormatOptions, MemoryStats, Options, Stats, Waits, WriteAmplification};
 use terrace_env::ByteCount;
 use terrace_fs::{CheckReport, Fs};
 use terrace_zone::Device;
@@ -77,12 +77,12 @@ pub struct Loaded {
     pub processor_micros: f64,
     /// How long puts took.
     pub latency: Latency,
-    /// Seconds of the longest wait of a writer for jobs or space, as the engine counts them.
-    pub stall_seconds_max: f64,
-    /// Seconds of all of them.
-    pub stall_seconds: f64,
-    /// Seconds that writers were held back a little at a time.
-    pub delay_seconds: f64,
+    /// What writers and jobs waited for, by cause.
+    pub waits: Waits,
+    /// Seconds that the put took that waited longest, from its first wait on.
+    pub longest_write_seconds: f64,
+    /// What it waited for.
+    pub longest_write_waits: Waits,
     /// Instalments of compactions: what is merged and committed at once.
     pub steps: u64,
     /// How many of these ended before the end of what they were to merge.
@@ -155,9 +155,9 @@ impl Load {
             read_seconds: (read.wall - opened.wall).as_secs_f64(),
             processor_micros: settled.processor.as_secs_f64() * 1e6 / count.max(1) as f64,
             latency,
-            stall_seconds_max: seconds(stats.stall_nanos_max),
-            stall_seconds: seconds(stats.stall_nanos),
-            delay_seconds: seconds(stats.delay_nanos),
+            waits: stats.waits,
+            longest_write_seconds: seconds(stats.longest_write_nanos),
+            longest_write_waits: stats.longest_write_waits,
             steps: stats.compaction_steps,
             steps_ended_early: stats.compaction_steps_ended_early,
             discarded: ByteCount(stats.bytes_discarded),

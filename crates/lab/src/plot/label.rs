@@ -64,7 +64,10 @@ const NAMED: [(&str, &str, Unit); 30] = [
 ];
 
 /// Families of names: what they begin with, and what they end with; `…` stands for the rest.
-const FAMILIES: [(&str, &str, &str, Unit); 11] = [
+const FAMILIES: [(&str, &str, &str, Unit); 14] = [
+    ("waits.", "", "waiting at once, …", Unit::Jobs),
+    ("waits_by_cause.", "", "waits, …", Unit::Seconds),
+    ("longest_waits.", "", "longest operation, …", Unit::Seconds),
     ("write_amplification.", "", "write amplification, …", Unit::Factor),
     ("seconds_by_cause.", "", "drive at work for …", Unit::Seconds),
     ("queued_by_cause.", "", "requests queued for …", Unit::Seconds),

@@ -26,7 +26,7 @@ pub(super) const NONE: &str = "–";
 type Show = fn(&Figures) -> String;
 
 /// The columns of the table of runs, besides system and setting.
-const RUNS: [(&str, Show); 16] = [
+const RUNS: [(&str, Show); 17] = [
     ("KV/s", |it| number(it.kv_per_second)),
     ("time", |it| Unit::Seconds.show(it.seconds)),
     ("WA", |it| number(it.write_amplification.total)),
@@ -42,6 +42,7 @@ const RUNS: [(&str, Show); 16] = [
     ("zones", |it| Unit::Count.show(it.zones_peak as f64)),
     ("runs", |it| number(it.runs_average)),
     ("worst stall", |it| Unit::Seconds.show(it.stall_worst_seconds)),
+    ("waited for", |it| it.longest_cause().unwrap_or(NONE).to_owned()),
     ("trace", |it| it.trace_hash.chars().take(8).collect()),
 ];
 
@@ -51,8 +52,8 @@ pub(super) const LEGEND: &str = "KV/s: operations of clients per second of devic
     byte that it was given. RA: bytes read for clients per byte that they got. valid, live: \
     referenced table bytes, and bytes of newest versions, per byte of zones that hold anything, on \
     average over time. zones: the most that held anything. runs: sorted runs, on average. worst \
-    stall: the longest operation. trace: the first digits of a hash over every request to the \
-    drive with its times.";
+    stall: the longest operation. waited for: what it waited for most. trace: the first digits of \
+    a hash over every request to the drive with its times.";
 
 impl Table {
     /// The runs of a chapter; `None` where there is no outcome.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use terrace_env::Cause;
+use terrace_env::wait::{WaitStats, Waits};
 
 use super::occupancy::Occupancy;
 use super::reading::{Interval, Moved};
@@ -59,10 +60,25 @@ pub struct Figures {
     pub tables_per_get: Option<f64>,
     /// The longest that an operation of a client took.
     pub stall_worst_seconds: f64,
+    /// What the operation waited for, in seconds, that took longest; they add up to what it took.
+    #[serde(default)]
+    pub longest_waits: BTreeMap<String, f64>,
+    /// Seconds that clients and jobs waited, by cause, summed over all of them.
+    #[serde(default)]
+    pub waits_by_cause: BTreeMap<String, f64>,
     /// What operations took, by percentile: `p50`, `p90`, `p99`, `p99.9`, `max`.
     pub latency_seconds: BTreeMap<String, f64>,
     /// A hash over every request to the drive with its times, as sixteen hexadecimal digits.
     pub trace_hash: String,
+}
+
+impl Figures {
+    /// What the longest operation waited for most; `None` where none waited.
+    #[must_use]
+    pub fn longest_cause(&self) -> Option<&str> {
+        let most = self.longest_waits.iter().max_by(|a, b| a.1.total_cmp(b.1));
+        most.map(|(cause, _)| cause.as_str())
+    }
 }
 
 /// Bytes written to the drive per byte of keys and values that clients wrote, by cause.
@@ -156,9 +172,16 @@ pub(super) fn figures(
         runs_average: samples.runs_average(),
         tables_per_get: interval.tables_per_get(),
         stall_worst_seconds: longest,
+        longest_waits: seconds_waited(&tally.longest.1, stretch),
+        waits_by_cause: seconds_waited(&interval.waits(), stretch),
         latency_seconds,
         trace_hash,
     }
+}
+
+fn seconds_waited(waits: &Waits, stretch: f64) -> BTreeMap<String, f64> {
+    let seconds = |stats: WaitStats| stats.time().as_secs_f64() * stretch;
+    waits.iter().map(|(cause, stats)| (cause.to_string(), seconds(stats))).collect()
 }
 
 /// How long it only moved.

@@ -16,6 +16,7 @@ use terrace_env::store::{
     CreateOptions, FileInfo, FileKind, FileReader, FileWriter, IoCounts, Rank, Reservation,
     SpaceInfo, Store, StoreError, Transaction,
 };
+use terrace_env::wait::Waits;
 use terrace_env::{ByteCount, Cause, FileId, ZoneId};
 use terrace_zone::{Completion, Device, DeviceError, Geometry, Op, Request, Ticket, ZoneReport};
 
@@ -181,5 +182,9 @@ impl Store for LesserStore {
 
     fn io(&self) -> IoCounts {
         self.store.io()
+    }
+
+    fn waits(&self) -> Waits {
+        self.store.waits()
     }
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use terrace::{Db, WriteAmplification};
 use terrace_env::store::{CacheCounts, IoCounts};
+use terrace_env::wait::Waits;
 use terrace_env::{Cause, Time, runner};
 use terrace_zone::Emulator;
 use terrace_zone::timing::DeviceTime;
@@ -20,6 +21,7 @@ pub(super) struct Reading {
     user_bytes: u64,
     gets: u64,
     tables_searched: u64,
+    waits: Waits,
 }
 
 impl Reading {
@@ -33,6 +35,7 @@ impl Reading {
             user_bytes: stats.user_bytes,
             gets: stats.gets,
             tables_searched: stats.tables_searched,
+            waits: stats.waits,
         }
     }
 
@@ -119,6 +122,11 @@ impl Interval<'_> {
             all.filter(|(_, moved)| moved.requests > 0).collect()
         };
         (of(&io.reads, &io.read_bytes), of(&io.writes, &io.written_bytes))
+    }
+
+    /// What was waited for.
+    pub(super) fn waits(&self) -> Waits {
+        self.to.waits.since(&self.from.waits)
     }
 
     /// Bytes read and written, for all causes.

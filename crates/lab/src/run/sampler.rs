@@ -12,6 +12,7 @@ use terrace::{Db, Fs};
 use terrace_env::runner::{self, JoinHandle};
 use terrace_env::store::StoreError;
 use terrace_env::sync::{Condvar, Mutex};
+use terrace_env::wait::WaitCause;
 use terrace_env::{Cause, Time};
 use terrace_zone::Emulator;
 
@@ -188,6 +189,14 @@ impl Watch {
         for cause in Cause::ALL {
             let worked = per_second(interval.worked(cause, scene.mechanisms));
             values.insert(format!("{cause}_share"), worked);
+        }
+        let waits = interval.waits();
+        for cause in WaitCause::ALL {
+            // What the device does is in the shares.
+            if !matches!(cause, WaitCause::Device(_)) {
+                let waiting = per_second(waits.of(cause).time().as_secs_f64());
+                values.insert(format!("waits.{cause}"), waiting);
+            }
         }
         let found = &mut self.found;
         found.zones_peak = found.zones_peak.max(held.zones);

@@ -7,6 +7,7 @@
 use std::ops::Range;
 
 use terrace::{Batch, Bounds, Durability};
+use terrace_env::wait::WaitLedger;
 use terrace_env::{Time, runner};
 
 use super::entries::KeyOrder;
@@ -83,6 +84,7 @@ impl Client {
     /// Carries an operation out, timed from an earlier moment: where it arrived and had to wait
     /// for this client, or where the one before had ended.
     pub fn play_since(&mut self, operation: Operation, since: Time) -> Result<Time, ClientError> {
+        let ledger = WaitLedger::open();
         match operation {
             Operation::Read(record) => self.get(record)?,
             Operation::Update(record, size) | Operation::Insert(record, size) => {
@@ -96,6 +98,9 @@ impl Client {
                 self.put(record, size)?;
             }
             Operation::Delete(record) => self.delete(record)?,
+        }
+        if let Some((time, waits)) = ledger.close() {
+            self.tally.meet(time.as_nanos() as u64, &waits);
         }
         Ok(self.ended(operation.kind(), since))
     }

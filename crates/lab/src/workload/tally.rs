@@ -2,6 +2,7 @@
 
 use hdrhistogram::Histogram;
 use terrace_env::ByteCount;
+use terrace_env::wait::Waits;
 
 use super::operation::Kind;
 
@@ -30,6 +31,9 @@ pub struct Tally {
     pub written: ByteCount,
     /// Bytes of keys and values that reads and scans found.
     pub read: ByteCount,
+    /// How many nanoseconds the operation took that has waited longest, from its first wait on,
+    /// and what it waited for.
+    pub longest: (u64, Waits),
 }
 
 impl Default for Tally {
@@ -40,6 +44,7 @@ impl Default for Tally {
             scanned: 0,
             written: ByteCount(0),
             read: ByteCount(0),
+            longest: (0, Waits::default()),
         }
     }
 }
@@ -76,6 +81,14 @@ impl Tally {
         self.scanned += other.scanned;
         self.written.0 += other.written.0;
         self.read.0 += other.read.0;
+        self.meet(other.longest.0, &other.longest.1);
+    }
+
+    /// An operation took so many nanoseconds, from its first wait on.
+    pub(super) fn meet(&mut self, nanos: u64, waits: &Waits) {
+        if nanos > self.longest.0 {
+            self.longest = (nanos, waits.clone());
+        }
     }
 
     /// An operation took so many nanoseconds.

@@ -3,7 +3,9 @@
 
 use terrace_env::runner;
 use terrace_lab::experiment::Experiment;
-use terrace_lab::run::{Cost, Figures, Outcome, RunChoice, RunPlan, carry_out, carry_out_traced};
+use terrace_lab::run::{
+    Cost, Figures, Outcome, RunChoice, RunPlan, Sample, carry_out, carry_out_traced,
+};
 
 /// A random load of 1.2 GB into 6 GiB of a disk.
 const LOAD: &str = r#"
@@ -208,4 +210,19 @@ fn what_cannot_be_run_is_told_with_the_choices() {
     let choice = RunChoice { variant: None, ..choice("ext4") };
     let system = RunPlan::new(&experiment, choice).unwrap_err().to_string();
     assert!(system.contains("leveldb-greedy") && system.contains("\"ext4\""), "{system}");
+}
+
+#[test]
+fn the_waits_of_the_longest_put_add_up_to_what_it_took() {
+    for outcome in run(&plan(LOAD, "1/64")) {
+        let figures = outcome.figures;
+        let waited: f64 = figures.longest_waits.values().sum();
+        let longest = figures.stall_worst_seconds;
+        assert!((0.97..=1.0).contains(&(waited / longest)), "{waited} of {longest} s");
+        let cause = figures.longest_cause().unwrap();
+        assert!(figures.waits_by_cause[cause] >= figures.longest_waits[cause], "{cause}");
+        let sampled = |sample: &Sample| sample.values[&format!("waits.{cause}")] > 0.0;
+        let on_device = cause.starts_with("device_");
+        assert!(on_device || outcome.samples.iter().any(sampled), "{cause}");
+    }
 }

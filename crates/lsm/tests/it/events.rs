@@ -1,10 +1,12 @@
 //! What listeners are told.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use terrace_env::runner;
-use terrace_env::store::{Failure, MemoryStore};
+use terrace_env::store::{Failure, Latency, MemoryStore};
 use terrace_env::sync::Mutex;
+use terrace_env::wait::{WaitCause, Waits};
+use terrace_env::{Cause, runner};
 use terrace_lsm::{Durability, Engine, Event, Job, KeySpaceId, Listener};
 
 use crate::model::{self, Write, batch};
@@ -37,7 +39,7 @@ fn every_job_is_told_when_it_begins_and_when_it_ends_and_the_figures_agree() {
         let heard = listen(&engine);
         (0..3000).for_each(|number| write(&engine, number).unwrap());
         engine.compact_all().unwrap();
-        let (mut flushing, mut compacting, mut stalls) = (None, None, 0);
+        let (mut flushing, mut compacting) = (None, None);
         let (mut flushes, mut compactions, mut bytes) = (0, 0, 0);
         for event in heard.0.lock().iter() {
             let is_flush = |job: &Job| matches!(job, Job::Flush { .. });
@@ -53,14 +55,12 @@ fn every_job_is_told_when_it_begins_and_when_it_ends_and_the_figures_agree() {
                     *count += 1;
                     bytes += written.expect("nothing fails").0;
                 }
-                Event::Stalled { .. } => stalls += 1,
                 other => panic!("{other:?}"),
             }
         }
         let stats = engine.stats();
         assert_eq!((flushing, compacting), (None, None));
         assert_eq!((flushes, compactions), (stats.flushes, stats.compactions));
-        assert_eq!(stalls, stats.stalls);
         assert!(flushes > 10 && compactions > 5, "{stats:?}");
         let written: u64 = stats.levels.iter().map(|level| level.bytes_written).sum();
         assert_eq!(bytes, written);
@@ -86,5 +86,47 @@ fn a_failure_and_its_end_are_told_once() {
         let told = |wanted: fn(&Event) -> bool| heard.iter().filter(|event| wanted(event)).count();
         assert_eq!(told(|event| matches!(event, Event::Stopped { .. })), 1);
         assert_eq!(told(|event| matches!(event, Event::Resumed)), 1);
+    });
+}
+
+#[test]
+fn a_write_that_waits_for_a_second_is_told_with_what_it_waited_for() {
+    runner::simulate(5, || {
+        let commit = Duration::from_secs(8);
+        let latency = Latency { commit, ..Latency::uniform(Duration::from_millis(900)) };
+        let engine = model::open(&MemoryStore::new().with_latency(5, latency));
+        let heard = listen(&engine);
+        let mut longest = Duration::ZERO;
+        let mut stalls = 0;
+        for number in 0..300 {
+            let start = runner::now();
+            write(&engine, number).unwrap();
+            let took = runner::now().since(start);
+            longest = longest.max(took);
+            stalls += u64::from(took >= Event::STALL_MIN);
+        }
+        let heard = heard.0.lock();
+        let told: Vec<(Duration, Waits)> = heard
+            .iter()
+            .filter_map(|event| match event {
+                Event::Stalled { time, waits } => Some((*time, waits.clone())),
+                _ => None,
+            })
+            .collect();
+        assert!(stalls > 0 && told.len() as u64 == stalls, "{stalls} stalls: {told:?}");
+        for (time, waits) in &told {
+            // The rest is what the processor did.
+            let rest = *time - waits.time();
+            assert!(*time >= Event::STALL_MIN && rest < Duration::from_millis(1), "{waits:?}");
+        }
+        let stats = engine.stats();
+        let (time, waits) = told.iter().max_by_key(|(time, _)| *time).unwrap();
+        assert_eq!(stats.longest_write_nanos as u128, time.as_nanos());
+        assert_eq!(&stats.longest_write_waits, waits);
+        assert!(longest - *time < Duration::from_millis(1), "{longest:?}, of which {time:?} told");
+        let all = told.iter().fold(Waits::default(), |all, (_, waits)| all.and(waits));
+        let causes: Vec<WaitCause> = all.iter().map(|(cause, _)| cause).collect();
+        let expected = [WaitCause::MemoryDelay, WaitCause::Device(Cause::Log)];
+        assert!(expected.iter().all(|cause| causes.contains(cause)), "{causes:?}");
     });
 }

@@ -15,6 +15,7 @@ use terrace_lab::workload::Sizes;
 use terrace_zone::{Device, Emulator, Geometry};
 
 use super::sizes;
+use crate::commands::stats::waits_table;
 use crate::commands::under::Under;
 use crate::failure::{Failure, Kind};
 use crate::output::Output;
@@ -191,12 +192,12 @@ impl Report {
                 times.seconds_max, times.slowest_written, times.count, times.seconds
             )?;
         }
-        writeln!(
-            f,
-            "writers waited for jobs or space {:.1} s, the longest {:.3} s; held back gently \
-             {:.1} s",
-            loaded.stall_seconds, loaded.stall_seconds_max, loaded.delay_seconds
-        )
+        write!(f, "{}", waits_table(&loaded.waits))?;
+        writeln!(f, "the put that waited longest took {:.3} s", loaded.longest_write_seconds)?;
+        for (cause, stats) in loaded.longest_write_waits.iter() {
+            writeln!(f, "  {:.3} s for {}", stats.time().as_secs_f64(), cause.meaning())?;
+        }
+        Ok(())
     }
 
     fn write_memory(&self, f: &mut Formatter<'_>) -> fmt::Result {

@@ -46,9 +46,22 @@ pub(super) struct Answer {
     explanation: Option<String>,
 }
 
-const FIGURES: [&str; 14] = [
-    "system", "setting", "KV/s", "seconds", "WA", "log", "flush", "comp.", "reclaim", "valid",
-    "live", "worst", "zones", "stall s",
+const FIGURES: [&str; 15] = [
+    "system",
+    "setting",
+    "KV/s",
+    "seconds",
+    "WA",
+    "log",
+    "flush",
+    "comp.",
+    "reclaim",
+    "valid",
+    "live",
+    "worst",
+    "zones",
+    "stall s",
+    "waited for",
 ];
 
 impl Flop {
@@ -113,6 +126,7 @@ impl<'a> Findings<'a> {
                 two(space.live_worst),
                 figures.zones_peak.to_string(),
                 two(figures.stall_worst_seconds),
+                figures.longest_cause().unwrap_or("-").to_owned(),
             ]);
         }
         table

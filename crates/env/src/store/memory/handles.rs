@@ -39,7 +39,7 @@ impl FileWriter for MemoryWriter {
     }
 
     fn append(&mut self, bytes: &[u8]) -> Result<(), StoreError> {
-        self.shared.begin(Operation::Append)?;
+        self.shared.begin(Operation::Append, self.cause)?;
         let mut state = self.shared.0.lock();
         self.writable(&mut state)?;
         let needed = bytes.len() as u64;
@@ -73,7 +73,7 @@ impl FileWriter for MemoryWriter {
     }
 
     fn sync(&mut self) -> Result<(), StoreError> {
-        self.shared.begin(Operation::Sync)?;
+        self.shared.begin(Operation::Sync, self.cause)?;
         let mut state = self.shared.0.lock();
         let id = self.body.id;
         state.catalog.files.get(&id).ok_or(StoreError::NotFound(id))?;
@@ -83,7 +83,7 @@ impl FileWriter for MemoryWriter {
     }
 
     fn finish(&mut self) -> Result<(), StoreError> {
-        self.shared.begin(Operation::Finish)?;
+        self.shared.begin(Operation::Finish, self.cause)?;
         let mut state = self.shared.0.lock();
         let id = self.body.id;
         let record = state.catalog.files.get_mut(&id).ok_or(StoreError::NotFound(id))?;
@@ -124,7 +124,7 @@ impl FileReader for MemoryReader {
     }
 
     fn read_at(&self, offset: u64, into: &mut [u8], cause: Cause) -> Result<(), StoreError> {
-        self.shared.begin(Operation::Read)?;
+        self.shared.begin(Operation::Read, cause)?;
         let bytes = Arc::clone(&self.body.content.lock().bytes);
         let end = offset.saturating_add(into.len() as u64);
         let out_of_range =

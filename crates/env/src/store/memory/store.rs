@@ -12,6 +12,7 @@ use crate::store::{
     SpaceInfo, Store, StoreError, Transaction,
 };
 use crate::sync::{Mutex, assert_no_lock_held};
+use crate::wait::{WaitCause, WaitCounts, Waits};
 use crate::{ByteCount, Cause, FileId, runner};
 
 /// What a power cut does to bytes that were appended and not synced, or the end of the process to
@@ -65,7 +66,7 @@ pub struct MemoryStore(pub(super) Arc<Shared>);
 
 /// What a store and its handles share.
 #[derive(Default)]
-pub(super) struct Shared(pub(super) Mutex<State>);
+pub(super) struct Shared(pub(super) Mutex<State>, WaitCounts);
 
 pub(super) struct State {
     pub(super) catalog: Catalog,
@@ -203,7 +204,7 @@ impl MemoryStore {
             random: state.random.fork(),
             ..State::default()
         };
-        Self(Arc::new(Shared(Mutex::new(survivor))))
+        Self(Arc::new(Shared(Mutex::new(survivor), WaitCounts::default())))
     }
 }
 
@@ -235,7 +236,7 @@ impl State {
 
 impl Shared {
     /// The first half of every operation that can be slow or fail: counts it, and takes its time.
-    pub(super) fn begin(&self, operation: Operation) -> Result<(), StoreError> {
+    pub(super) fn begin(&self, operation: Operation, cause: Cause) -> Result<(), StoreError> {
         assert_no_lock_held("a store call");
         let mut state = self.0.lock();
         let number = state.operations;
@@ -248,7 +249,7 @@ impl Shared {
             None => false,
         };
         drop(state);
-        self.delay(operation);
+        self.delay(operation, cause);
         if fails {
             let what = format!("{operation:?} (operation {number})").to_lowercase();
             return Err(StoreError::io(what, std::io::Error::other("an injected failure")));
@@ -257,7 +258,7 @@ impl Shared {
     }
 
     /// Sleeps for as long as the operation takes; half as long for each half of a commit.
-    fn delay(&self, operation: Operation) {
+    fn delay(&self, operation: Operation, cause: Cause) {
         let mut state = self.0.lock();
         let latency = state.latency;
         let longest = match operation {
@@ -274,7 +275,7 @@ impl Shared {
         }
         let delay = Duration::from_nanos(state.random.random_range(0..=longest));
         drop(state);
-        runner::sleep(delay);
+        self.1.during(WaitCause::Device(cause), || runner::sleep(delay));
     }
 
     /// Gives back what is left of a reservation.
@@ -330,13 +331,13 @@ impl Store for MemoryStore {
     }
 
     fn commit(&self, transaction: Transaction) -> Result<(), StoreError> {
-        self.0.begin(Operation::Commit)?;
+        self.0.begin(Operation::Commit, Cause::Journal)?;
         let mut state = self.0.0.lock();
         state.catalog.apply(&transaction)?;
         state.io.writes[Cause::Journal as usize] += 1;
         state.io.flushes += 1;
         drop(state);
-        self.0.delay(Operation::Commit);
+        self.0.delay(Operation::Commit, Cause::Journal);
         Ok(())
     }
 
@@ -393,6 +394,10 @@ impl Store for MemoryStore {
 
     fn io(&self) -> IoCounts {
         self.0.0.lock().io.clone()
+    }
+
+    fn waits(&self) -> Waits {
+        self.0.1.read()
     }
 }
 

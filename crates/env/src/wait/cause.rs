@@ -1,0 +1,192 @@
+//! [`WaitCause`]: what is waited for.
+
+use std::fmt;
+
+use serde::de::{Deserialize, Deserializer, Error};
+use serde::ser::{Serialize, Serializer};
+
+use crate::Cause;
+use crate::store::Rank;
+
+/// What an actor waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum WaitCause {
+    /// A writer is slowed, because compactions are behind.
+    TreeDelay,
+    /// A writer is slowed, because flushes are behind.
+    MemoryDelay,
+    /// A writer waits for a flush: every memtable that may be in memory is full.
+    Memtables,
+    /// A writer waits for space to be set aside for the flush of its memtable.
+    FlushSpace,
+    /// A writer waits for the flush of all memtables, because the log found no space.
+    LogSwitch,
+    /// A writer waits for the group of writes before its own, or for the leader of its own.
+    Queue,
+    /// A change of the tree waits for the one before it.
+    Commits,
+    /// A job that found no space waits until it tries again.
+    Retry,
+    /// A writer of this rank waits for reclaim to empty a zone.
+    Zones(Rank),
+    /// A writer of files waits for a zone that it may open: the device limits how many are open.
+    OpenZones,
+    /// A writer of files waits for readers to let go of deleted files.
+    Pinned,
+    /// A transaction waits for the journal, which others write.
+    Journal,
+    /// The device carries out a request.
+    Device(Cause),
+}
+
+impl WaitCause {
+    /// All causes, in the order in which they are reported.
+    pub const ALL: [Self; 25] = [
+        Self::TreeDelay,
+        Self::MemoryDelay,
+        Self::Memtables,
+        Self::FlushSpace,
+        Self::LogSwitch,
+        Self::Queue,
+        Self::Commits,
+        Self::Retry,
+        Self::Zones(Rank::Journal),
+        Self::Zones(Rank::Reclaim),
+        Self::Zones(Rank::Compaction),
+        Self::Zones(Rank::Flush),
+        Self::Zones(Rank::Log),
+        Self::OpenZones,
+        Self::Pinned,
+        Self::Journal,
+        Self::Device(Cause::Superblock),
+        Self::Device(Cause::Journal),
+        Self::Device(Cause::Log),
+        Self::Device(Cause::Flush),
+        Self::Device(Cause::Compaction),
+        Self::Device(Cause::Reclaim),
+        Self::Device(Cause::Read),
+        Self::Device(Cause::Recovery),
+        Self::Device(Cause::Client),
+    ];
+
+    /// The name in metrics, JSON and tables.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::TreeDelay => "tree_delay",
+            Self::MemoryDelay => "memory_delay",
+            Self::Memtables => "memtables",
+            Self::FlushSpace => "flush_space",
+            Self::LogSwitch => "log_switch",
+            Self::Queue => "queue",
+            Self::Commits => "commits",
+            Self::Retry => "retry",
+            Self::Zones(Rank::Journal) => "zones_journal",
+            Self::Zones(Rank::Reclaim) => "zones_reclaim",
+            Self::Zones(Rank::Compaction) => "zones_compaction",
+            Self::Zones(Rank::Flush) => "zones_flush",
+            Self::Zones(Rank::Log) => "zones_log",
+            Self::OpenZones => "open_zones",
+            Self::Pinned => "pinned",
+            Self::Journal => "journal",
+            Self::Device(Cause::Superblock) => "device_superblock",
+            Self::Device(Cause::Journal) => "device_journal",
+            Self::Device(Cause::Log) => "device_log",
+            Self::Device(Cause::Flush) => "device_flush",
+            Self::Device(Cause::Compaction) => "device_compaction",
+            Self::Device(Cause::Reclaim) => "device_reclaim",
+            Self::Device(Cause::Read) => "device_read",
+            Self::Device(Cause::Recovery) => "device_recovery",
+            Self::Device(Cause::Client) => "device_client",
+        }
+    }
+
+    /// What is waited for, in a few words.
+    #[must_use]
+    pub fn meaning(self) -> &'static str {
+        match self {
+            Self::TreeDelay => "writers slowed: compactions are behind",
+            Self::MemoryDelay => "writers slowed: flushes are behind",
+            Self::Memtables => "a flush: all memtables are full",
+            Self::FlushSpace => "space for a memtable's flush",
+            Self::LogSwitch => "all flushes: the log found no space",
+            Self::Queue => "other writers, one group at a time",
+            Self::Commits => "the change of the tree before",
+            Self::Retry => "another try of a job that found no space",
+            Self::Zones(Rank::Journal) => "a free zone for the journal",
+            Self::Zones(Rank::Reclaim) => "a free zone for reclaim",
+            Self::Zones(Rank::Compaction) => "a free zone for a compaction",
+            Self::Zones(Rank::Flush) => "a free zone for a flush",
+            Self::Zones(Rank::Log) => "a free zone for new data",
+            Self::OpenZones => "a zone that may be opened",
+            Self::Pinned => "readers of deleted files",
+            Self::Journal => "a transaction of others",
+            Self::Device(Cause::Superblock) => "the device: superblock",
+            Self::Device(Cause::Journal) => "the device: journal",
+            Self::Device(Cause::Log) => "the device: log",
+            Self::Device(Cause::Flush) => "the device: flushes",
+            Self::Device(Cause::Compaction) => "the device: compactions",
+            Self::Device(Cause::Reclaim) => "the device: reclaim",
+            Self::Device(Cause::Read) => "the device: reads of clients",
+            Self::Device(Cause::Recovery) => "the device: opening and checking",
+            Self::Device(Cause::Client) => "the device: other files",
+        }
+    }
+
+    /// Its place in [`ALL`](Self::ALL).
+    pub(super) fn index(self) -> usize {
+        match self {
+            Self::TreeDelay => 0,
+            Self::MemoryDelay => 1,
+            Self::Memtables => 2,
+            Self::FlushSpace => 3,
+            Self::LogSwitch => 4,
+            Self::Queue => 5,
+            Self::Commits => 6,
+            Self::Retry => 7,
+            Self::Zones(rank) => 8 + rank as usize,
+            Self::OpenZones => 13,
+            Self::Pinned => 14,
+            Self::Journal => 15,
+            Self::Device(cause) => 16 + cause as usize,
+        }
+    }
+}
+
+impl fmt::Display for WaitCause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl Serialize for WaitCause {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
+    }
+}
+
+impl<'de> Deserialize<'de> for WaitCause {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let name = String::deserialize(deserializer)?;
+        let known = Self::ALL.into_iter().find(|cause| cause.name() == name);
+        known.ok_or_else(|| D::Error::custom(format!("expected a cause of waits, found {name:?}")))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn every_cause_has_a_place_and_a_name_of_its_own() {
+        for (at, cause) in WaitCause::ALL.into_iter().enumerate() {
+            assert_eq!(cause.index(), at, "{cause}");
+        }
+        let names: BTreeSet<&str> = WaitCause::ALL.into_iter().map(WaitCause::name).collect();
+        assert_eq!(names.len(), WaitCause::ALL.len());
+        for cause in Cause::ALL {
+            assert!(WaitCause::Device(cause).index() < WaitCause::ALL.len(), "{cause}");
+        }
+    }
+}

@@ -1,0 +1,45 @@
+//! [`WaitClock`]: takes the time of one actor's waits.
+
+use super::{WaitCause, WaitCounts, ledger};
+use crate::{Time, runner};
+
+/// Takes the time of waits, one after the other. What is under way when it is dropped ends then.
+///
+/// A wait in a loop is one wait, from the first [`on`](Self::on) to [`off`](Self::off): however
+/// often the loop looks whether it is over.
+#[derive(Debug)]
+pub struct WaitClock<'a> {
+    counts: &'a WaitCounts,
+    running: Option<(WaitCause, Time)>,
+}
+
+impl<'a> WaitClock<'a> {
+    pub(super) fn new(counts: &'a WaitCounts) -> Self {
+        Self { counts, running: None }
+    }
+
+    /// A wait for this begins, unless one does already. A wait for something else ends.
+    pub fn on(&mut self, cause: WaitCause) {
+        if self.running.is_none_or(|(running, _)| running != cause) {
+            self.off();
+            self.running = Some((cause, runner::now()));
+        }
+    }
+
+    /// What is waited for has come, or is given up. To be called before anything that waits and
+    /// is counted by itself, such as a request to the device.
+    pub fn off(&mut self) {
+        let Some((cause, since)) = self.running.take() else { return };
+        let time = runner::now().since(since);
+        if !time.is_zero() {
+            self.counts.add(cause, time);
+            ledger::note(cause, since, time);
+        }
+    }
+}
+
+impl Drop for WaitClock<'_> {
+    fn drop(&mut self) {
+        self.off();
+    }
+}
