@@ -66,7 +66,7 @@ impl FileWriter for MemoryWriter {
         if kind != FileKind::Log || is_written {
             return Ok(());
         }
-        self.shared.begin(Operation::WriteOut)?;
+        self.shared.begin(Operation::WriteOut, self.cause)?;
         let mut content = self.body.content.lock();
         content.written = content.bytes.len();
         Ok(())
