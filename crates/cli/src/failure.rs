@@ -180,7 +180,9 @@ impl From<terrace::Error> for Failure {
         match error {
             terrace::Error::Engine(error) => error.into(),
             terrace::Error::Store(error) => error.into(),
-            unknown @ terrace::Error::System(_) => Self::new(Kind::Failed, unknown.to_string()),
+            error @ (terrace::Error::System(_) | terrace::Error::OtherStore { .. }) => {
+                Self::new(Kind::Failed, error.to_string())
+            }
         }
     }
 }

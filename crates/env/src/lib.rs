@@ -20,6 +20,7 @@ pub mod store;
 pub mod sync;
 mod time;
 mod units;
+mod users;
 pub mod wait;
 
 pub use buffer::IoBuf;
@@ -30,3 +31,4 @@ pub use seeds::test_seeds;
 pub use store::Store;
 pub use time::Time;
 pub use units::{ByteCount, FileId, Lba, ParseByteCountError, SeqNo, Uuid, ZoneId};
+pub use users::{Claim, Users};

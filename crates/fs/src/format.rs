@@ -53,6 +53,8 @@ impl Fs {
     /// Makes a device an empty store. What it held is lost, though no zone is reset before it is
     /// needed.
     pub fn format(device: Arc<dyn Device>, options: &FormatOptions) -> Result<(), StoreError> {
+        let claim = device.users().claim_to_write();
+        let _claim = claim.ok_or(StoreError::InUse("the device"))?;
         let geometry = device.geometry().clone();
         let medium = Arc::new(Medium::new(device));
         let reports = medium

@@ -8,7 +8,7 @@ use terrace_env::store::{
 };
 use terrace_env::sync::Mutex;
 use terrace_env::wait::Waits;
-use terrace_env::{ByteCount, Cause, FileId, Uuid};
+use terrace_env::{ByteCount, Cause, Claim, FileId, Users, Uuid};
 use terrace_policy::{Placement, RECLAIM_STREAM, Reclaim};
 use terrace_zone::Device as _;
 
@@ -29,11 +29,20 @@ const FIRST_SEQUENCE: u64 = 1;
 /// # Threads
 /// Everything may be called from any actor. A background actor reclaims space while the store is
 /// mounted for writing; [`unmount`](Fs::unmount), or dropping the last handle, ends it.
+///
+/// # Users
+/// A device is mounted once for writing, or any number of times for reading, in a process; it is
+/// free for another mount as soon as this one is unmounted or dropped. Handles that are left then
+/// reach the device no more.
 pub struct Fs {
     pub(crate) volume: Arc<Volume>,
     pub(crate) access: Access,
     pub(crate) reclaimer: Option<Arc<Reclaimer>>,
     pub(crate) background: Mutex<Option<terrace_env::runner::JoinHandle<()>>>,
+    /// That of the device, until the store is unmounted.
+    pub(crate) claim: Mutex<Option<Claim>>,
+    /// The users of the store.
+    pub(crate) users: Users,
 }
 
 impl std::fmt::Debug for Fs {
@@ -74,14 +83,22 @@ impl Fs {
         ByteCount(u64::from(self.volume.space.zone_blocks()) * BLOCK as u64)
     }
 
-    /// Ends background work and waits for it. Everything committed is durable already; handles that
-    /// are still open go on working, without reclaim. Calling it again does nothing.
+    /// Ends background work and waits for it, and gives the device up. Everything committed is
+    /// durable already; what handles that are still open ask of the device fails from now on.
+    /// Calling it again does nothing.
     pub fn unmount(&self) {
         self.volume.space.stop_reclaim();
         let background = self.background.lock().take();
         if let Some(actor) = background {
             actor.join();
         }
+        self.give_up_device();
+    }
+
+    fn give_up_device(&self) {
+        self.volume.medium.shut();
+        let claim = self.claim.lock().take();
+        drop(claim);
     }
 
     /// Rolls the journal into a snapshot now.
@@ -301,6 +318,10 @@ impl Store for Fs {
         ByteCount(BLOCK as u64)
     }
 
+    fn users(&self) -> &Users {
+        &self.users
+    }
+
     fn io(&self) -> IoCounts {
         let rolls = self.volume.journal.rolls();
         let cache = self.volume.cache.counts();
@@ -316,8 +337,10 @@ impl Drop for Fs {
     fn drop(&mut self) {
         self.volume.space.stop_reclaim();
         // Reclaim looks between two steps whether it is to end, so this waits for one at most. A
-        // panic must not become two.
-        if !std::thread::panicking() {
+        // panic must not become two; then reclaim ends because no request passes any more.
+        if std::thread::panicking() {
+            self.give_up_device();
+        } else {
             self.unmount();
         }
     }

@@ -8,14 +8,20 @@
 //!
 //! A flush that fails may have lost what was reported complete, and nobody can tell what. From then
 //! on every flush fails: what was written before must never be taken for durable.
+//!
+//! Once the store is unmounted the medium is *shut*: no request passes any more, because another
+//! mount may own the device by then. What handles of the old one wrote would destroy its data, and
+//! what they read would not be theirs. Whoever shuts it waits for requests that are just being
+//! handed over; those that were handed over before are carried out before any of a later mount.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use terrace_env::store::IoCounts;
 use terrace_env::sync::Mutex;
 use terrace_env::wait::{WaitCause, WaitCounts};
-use terrace_env::{Cause, FastMap, IoBuf, ZoneId};
+use terrace_env::{Cause, FastMap, IoBuf, Users, ZoneId, runner};
 use terrace_zone::{Completion, Device, DeviceError, Geometry, Op, Request, Ticket, ZoneReport};
 
 use crate::block::{BLOCK, BlockAddr, logical_per_block};
@@ -29,7 +35,16 @@ pub(crate) struct Medium {
     /// What is waited for in the file system, requests to the device and all else.
     pub(crate) waits: WaitCounts,
     requests: Mutex<Requests>,
+    /// How many requests are being handed over, and [`SHUT`] once there must be no more.
+    passing: AtomicU64,
 }
+
+/// The bit of [`Medium::passing`] that says that the medium is shut.
+const SHUT: u64 = 1 << 63;
+/// The ticket of a request that was not handed over.
+const REFUSED: u64 = u64::MAX;
+/// How long [`Medium::shut`] sleeps between two looks: handing over takes about so long.
+const SHUT_POLL: Duration = Duration::from_micros(10);
 
 /// What is to be known of requests until they are waited for.
 #[derive(Default)]
@@ -55,7 +70,17 @@ impl Medium {
     /// Counts from zero.
     pub(crate) fn new(device: Arc<dyn Device>) -> Self {
         let (counts, waits) = (Counts::default(), WaitCounts::default());
-        Self { device, counts, waits, requests: Mutex::default() }
+        let passing = AtomicU64::new(0);
+        Self { device, counts, waits, requests: Mutex::default(), passing }
+    }
+
+    /// Lets no request pass from now on.
+    pub(crate) fn shut(&self) {
+        self.passing.fetch_or(SHUT, Ordering::SeqCst);
+        // Unwinding must not wait: a panic in a simulation would wait for actors that never run.
+        while self.passing.load(Ordering::SeqCst) != SHUT && !std::thread::panicking() {
+            runner::sleep(SHUT_POLL);
+        }
     }
 
     /// What has been moved; journal rolls are not known here.
@@ -149,15 +174,28 @@ impl Device for Medium {
         self.device.report(first, count)
     }
 
+    fn users(&self) -> &Users {
+        self.device.users()
+    }
+
     fn submit(&self, request: Request) -> Ticket {
+        let before = self.passing.fetch_add(1, Ordering::SeqCst);
+        if before & SHUT != 0 {
+            self.passing.fetch_sub(1, Ordering::SeqCst);
+            return Ticket(REFUSED);
+        }
         self.counts.add(&request, self.geometry().logical_block);
         let known = (request.cause, matches!(request.op, Op::Flush));
         let ticket = self.device.submit(request);
+        self.passing.fetch_sub(1, Ordering::SeqCst);
         self.requests.lock().under_way.insert(ticket.0, known);
         ticket
     }
 
     fn wait(&self, ticket: Ticket) -> Result<Completion, DeviceError> {
+        if ticket.0 == REFUSED {
+            return Err(DeviceError::Unmounted);
+        }
         let known = self.requests.lock().under_way.remove(&ticket.0);
         let Some((cause, is_flush)) = known else { return self.device.wait(ticket) };
         let result = self.waits.during(WaitCause::Device(cause), || self.device.wait(ticket));

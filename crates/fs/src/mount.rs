@@ -1,6 +1,7 @@
 //! Mounting: from the bytes on a device to a store that can be used.
 //!
 //! # Steps
+//! 0. The device is claimed: to write by one mount alone, to read by any number.
 //! 1. For writing, the device is flushed, so that what is read cannot be lost any more. The
 //!    superblock is found and the journal replayed.
 //! 2. Every unsealed log is read to its end.
@@ -15,7 +16,7 @@ use std::sync::Arc;
 
 use terrace_env::store::StoreError;
 use terrace_env::sync::Mutex;
-use terrace_env::{Cause, FileId, Uuid, ZoneId, runner};
+use terrace_env::{Cause, FileId, Users, Uuid, ZoneId, runner};
 use terrace_policy::{Greedy, LevelSeparated, Placement, Reclaim};
 use terrace_zone::{Device, Geometry, ZoneReport, ZoneState, ZoneType};
 
@@ -78,8 +79,11 @@ struct RecoveredLog {
 impl Fs {
     /// Mounts a store.
     pub fn mount(device: Arc<dyn Device>, options: &MountOptions) -> Result<Arc<Self>, StoreError> {
-        let medium = Arc::new(Medium::new(device));
         let write = options.access == Access::ReadWrite;
+        let users = device.users();
+        let claim = if write { users.claim_to_write() } else { users.claim_to_read() };
+        let claim = Mutex::new(Some(claim.ok_or(StoreError::InUse("the device"))?));
+        let medium = Arc::new(Medium::new(device));
         let replayed = replay(&as_device(&medium), write)?;
         let uuid = replayed.superblock.uuid;
         let logs = read_logs(&medium, uuid, &replayed.catalog)?;
@@ -113,7 +117,8 @@ impl Fs {
             runner::spawn("reclaim", move || reclaimer.run(&volume))
         });
         let (access, background) = (options.access, Mutex::new(background));
-        Ok(Arc::new(Self { volume, access, reclaimer, background }))
+        let users = Users::default();
+        Ok(Arc::new(Self { volume, access, reclaimer, background, claim, users }))
     }
 }
 

@@ -17,6 +17,7 @@ use terrace_env::SeqNo;
 
 use crate::Error;
 use crate::bounds::Bounds;
+use crate::closed::Closed;
 use crate::cost;
 use crate::key::{self, KeySpaceId, Kind, SPACE_BYTES, Trailer};
 use crate::memtable::MemoryCursor;
@@ -43,6 +44,7 @@ pub struct Cursor {
     coverage: Option<Box<Coverage>>,
     /// How many hidden entries it has come over in a row.
     hidden: u32,
+    closed: Closed,
     /// Sees entries up to this.
     sequence: SeqNo,
     space: KeySpaceId,
@@ -80,6 +82,7 @@ impl Cursor {
             merge: Merge::new(memtables.chain(runs).collect()),
             coverage,
             hidden: 0,
+            closed: view.closed.clone(),
             sequence,
             space,
             start,
@@ -93,18 +96,18 @@ impl Cursor {
 
     /// Moves to the first key of the range; `false` if there is none.
     pub fn seek_to_first(&mut self) -> Result<bool, Error> {
-        self.start_forward(&self.start.clone())
+        self.moved(|cursor| cursor.start_forward(&cursor.start.clone()))
     }
 
     /// Moves to the last key of the range; `false` if there is none.
     pub fn seek_to_last(&mut self) -> Result<bool, Error> {
-        self.start_backward(self.end.clone())
+        self.moved(|cursor| cursor.start_backward(cursor.end.clone()))
     }
 
     /// Moves to the first key of the range that is not before `user_key`; `false` if there is none.
     pub fn seek(&mut self, user_key: &[u8]) -> Result<bool, Error> {
         let sought = key::full_key(self.space, user_key).max(self.start.clone());
-        self.start_forward(&sought)
+        self.moved(|cursor| cursor.start_forward(&sought))
     }
 
     /// Moves to the last key of the range that is not behind `user_key`; `false` if there is none.
@@ -114,33 +117,33 @@ impl Cursor {
             Some(end) if *end < behind => end.clone(),
             _ => behind,
         };
-        self.start_backward(Some(end))
+        self.moved(|cursor| cursor.start_backward(Some(end)))
     }
 
     /// Moves to the next key; `false` beyond the last.
     #[expect(clippy::should_implement_trait, reason = "one of two directions, and may fail")]
     pub fn next(&mut self) -> Result<bool, Error> {
-        match self.standing {
-            Standing::Nowhere => self.seek_to_first(),
-            Standing::Backward => self.start_forward(&key::successor(&self.full_key)),
+        self.moved(|cursor| match cursor.standing {
+            Standing::Nowhere => cursor.start_forward(&cursor.start.clone()),
+            Standing::Backward => cursor.start_forward(&key::successor(&cursor.full_key)),
             Standing::Forward => {
-                self.standing = Standing::Nowhere;
-                self.merge.next()?;
-                self.find_forward(true)
+                cursor.standing = Standing::Nowhere;
+                cursor.merge.next()?;
+                cursor.find_forward(true)
             }
-        }
+        })
     }
 
     /// Moves to the key before; `false` beyond the first.
     pub fn prev(&mut self) -> Result<bool, Error> {
-        match self.standing {
-            Standing::Nowhere => self.seek_to_last(),
-            Standing::Forward => self.start_backward(Some(self.full_key.clone())),
+        self.moved(|cursor| match cursor.standing {
+            Standing::Nowhere => cursor.start_backward(cursor.end.clone()),
+            Standing::Forward => cursor.start_backward(Some(cursor.full_key.clone())),
             Standing::Backward => {
-                self.standing = Standing::Nowhere;
-                self.find_backward()
+                cursor.standing = Standing::Nowhere;
+                cursor.find_backward()
             }
-        }
+        })
     }
 
     /// Whether it stands on a key.
@@ -181,6 +184,19 @@ impl Cursor {
     pub(crate) fn start_behind(&mut self, other: &Self) {
         self.start.clone_from(&other.full_key);
         self.start.push(0);
+    }
+
+    /// Moves, unless the engine is closed.
+    #[inline]
+    fn moved(
+        &mut self,
+        step: impl FnOnce(&mut Self) -> Result<bool, Error>,
+    ) -> Result<bool, Error> {
+        let moved = self.closed.check().and_then(|()| step(self));
+        moved.map_err(|error| {
+            self.standing = Standing::Nowhere;
+            self.closed.explain(error)
+        })
     }
 
     /// Moves to the first visible key at or behind a full key.

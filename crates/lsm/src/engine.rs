@@ -26,7 +26,9 @@ use crate::{Error, compaction, flush, log_ahead, worker};
 /// An open engine. All methods may be called from any actor.
 ///
 /// Dropped, it ends its jobs and leaves what was written and not synced to the store's mercy, as
-/// after a power cut; [`close`](Self::close) makes everything durable first.
+/// after a power cut; [`close`](Self::close) makes everything durable first. Either way its
+/// snapshots, scans, cursors and ingests return [`Error::Closed`] from then on, and the store can
+/// be opened again.
 pub struct Engine {
     shared: Arc<Shared>,
     actors: Mutex<Vec<JoinHandle<()>>>,
@@ -105,7 +107,7 @@ impl Engine {
         target: &dyn Store,
         progress: CheckpointProgress<'_>,
     ) -> Result<Checkpointed, Error> {
-        self.shared.checkpoint(target, progress)
+        self.shared.while_open(|| self.shared.checkpoint(target, progress))
     }
 
     /// Makes everything written so far durable.
@@ -193,6 +195,7 @@ impl Engine {
     /// refused by the failure is there as a whole or not at all. If the engine has not stopped,
     /// nothing happens. Otherwise it stays stopped, or is short of space, as the error says.
     pub fn resume(&self) -> Result<(), Error> {
+        self.shared.check_open()?;
         if self.shared.options.read_only {
             return Err(Error::ReadOnly("work to resume"));
         }
@@ -235,7 +238,7 @@ impl Engine {
     /// Reads every table and checks its checksums, its order and that it holds what its annotation
     /// says. Ends at the first thing that is wrong.
     pub fn verify(&self) -> Result<Verified, Error> {
-        verify::verify(&self.shared)
+        self.shared.while_open(|| verify::verify(&self.shared))
     }
 
     /// The engine's figures.
@@ -261,15 +264,17 @@ impl Engine {
     }
 
     fn check_writable(&self, what: &'static str) -> Result<(), Error> {
+        self.shared.check_open()?;
         if self.shared.options.read_only {
             return Err(Error::ReadOnly(what));
         }
         self.shared.state.lock().check_writable()
     }
 
-    /// Ends the jobs between two of their steps.
+    /// Ends the jobs between two of their steps, and gives the store up.
     fn stop(&self) {
         self.shared.state.lock().closing = true;
+        self.shared.glance().closed.set();
         self.shared.changed.notify_all();
         let actors = std::mem::take(&mut *self.actors.lock());
         for actor in actors {
@@ -279,6 +284,7 @@ impl Engine {
                 std::panic::resume_unwind(panic);
             }
         }
+        self.shared.give_up_store();
     }
 }
 

@@ -69,6 +69,7 @@ pub struct Ingested {
 
 impl Ingest {
     pub(crate) fn new(shared: &Arc<Shared>) -> Result<Self, Error> {
+        shared.check_open()?;
         if shared.options.read_only {
             return Err(Error::ReadOnly("an ingest"));
         }
@@ -90,6 +91,12 @@ impl Ingest {
     /// same one. An error leaves out this key and nothing else, unless it is one of the store: then
     /// the ingest is lost.
     pub fn put(&mut self, space: KeySpaceId, user_key: &[u8], value: &[u8]) -> Result<(), Error> {
+        let closed = self.shared.glance().closed.clone();
+        closed.check()?;
+        self.put_open(space, user_key, value).map_err(|error| closed.explain(error))
+    }
+
+    fn put_open(&mut self, space: KeySpaceId, user_key: &[u8], value: &[u8]) -> Result<(), Error> {
         check_sizes(user_key, value)?;
         if self.spaces.last() != Some(&space) {
             self.shared.glance().spaces.check_write(space)?;
@@ -130,7 +137,13 @@ impl Ingest {
 
     /// Makes everything visible at once: durable, and newer than all that was written before. With
     /// an error, nothing of it is there.
-    pub fn finish(mut self) -> Result<Ingested, Error> {
+    pub fn finish(self) -> Result<Ingested, Error> {
+        let closed = self.shared.glance().closed.clone();
+        closed.check()?;
+        self.finish_open().map_err(|error| closed.explain(error))
+    }
+
+    fn finish_open(mut self) -> Result<Ingested, Error> {
         self.end_table()?;
         let built = std::mem::take(&mut self.built);
         let sum = built.iter().map(|table| table.size.0).sum();

@@ -14,6 +14,7 @@
 //! | how does the tree change | `edit`, `shared` |
 //! | how is it found again | `recovery`, `annotation` |
 //! | how does it go on after a failure | `resume` |
+//! | what is left of it once it is closed | `closed` |
 //! | how does sorted input become tables directly | `ingest`, `stamp` |
 //! | how is a store copied while it is written | `checkpoint` |
 //! | who is told of what happens | `event` |
@@ -30,6 +31,7 @@ mod below;
 mod bounds;
 mod cache;
 mod checkpoint;
+mod closed;
 mod compaction;
 mod cost;
 mod counters;

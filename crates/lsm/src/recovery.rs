@@ -7,19 +7,22 @@
 //! The last log that holds anything, if it is not sealed, is gone on with, and so is its memtable;
 //! all others wait for their flush. What is torn at a log's end the store has cut already.
 //! Read-only, nothing is written.
+//!
+//! The store is claimed first, so that no two engines open it at once unless both only read.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use arc_swap::ArcSwap;
-use terrace_env::store::{FileInfo, FileKind, Rank, Store, Transaction};
+use terrace_env::store::{FileInfo, FileKind, Rank, Store, StoreError, Transaction};
 use terrace_env::sync::{Condvar, Mutex};
 use terrace_env::{FileId, MemoryGauge, SeqNo};
 use terrace_policy::{Compaction, Place};
 
 use crate::Error;
 use crate::annotation::{LogRecord, StoreRecord, TableRecord};
+use crate::closed::Closed;
 use crate::counters::Counters;
 use crate::event::Listeners;
 use crate::handle::TableHandle;
@@ -81,6 +84,9 @@ impl Shared {
         decider: Arc<dyn Compaction>,
         options: EngineOptions,
     ) -> Result<Self, Error> {
+        let users = store.users();
+        let claim = if options.read_only { users.claim_to_read() } else { users.claim_to_write() };
+        let claim = claim.ok_or(StoreError::InUse("the store"))?;
         let memtable_size = Shares::of(&options).memtable_size;
         let options = EngineOptions { memtable_size, ..options };
         let memory = Memory::new(&options);
@@ -110,9 +116,11 @@ impl Shared {
         let workers = worker::count(options.workers, store.rotational());
         let spaces = Spaces::of(&found.record);
         let version = Arc::new(found.version);
-        let view = View { active, waiting: memtables, version, spaces };
+        let closed = Closed::default();
+        let view = View { active, waiting: memtables, version, spaces, closed };
         Ok(Self {
             store,
+            claim: Mutex::new(Some(claim)),
             options,
             decider,
             memory,

@@ -15,8 +15,8 @@ use crate::cursor::Cursor;
 use crate::key::KeySpaceId;
 use crate::shared::View;
 
-/// An ordered scan. Ends after the first error. It pins what it may read: kept for long, it keeps
-/// space from being freed.
+/// An ordered scan. Ends after the first error, which is [`Error::Closed`] once the store is
+/// closed. It pins what it may read: kept for long, it keeps space from being freed.
 ///
 /// Either an iterator of shared keys and values from both ends, so that `scan.rev()` goes backward;
 /// or, without an allocation per entry, [`advance`](Self::advance) and

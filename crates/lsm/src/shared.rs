@@ -16,11 +16,12 @@ use arc_swap::{ArcSwap, Guard};
 use terrace_env::store::{Reservation, Store, Transaction};
 use terrace_env::sync::{Condvar, Mutex, MutexGuard};
 use terrace_env::wait::WaitCause;
-use terrace_env::{ByteCount, FileId, SeqNo};
+use terrace_env::{ByteCount, Claim, FileId, SeqNo};
 use terrace_policy::{Compaction, Pressure, Span};
 
 use crate::Error;
 use crate::annotation::StoreRecord;
+use crate::closed::Closed;
 use crate::counters::Counters;
 use crate::edit::Edit;
 use crate::event::{Event, Listeners};
@@ -48,6 +49,7 @@ pub(crate) struct View {
     pub(crate) waiting: Vec<Arc<Memtable>>,
     pub(crate) version: Arc<Version>,
     pub(crate) spaces: Arc<Spaces>,
+    pub(crate) closed: Closed,
 }
 
 impl View {
@@ -150,8 +152,8 @@ impl State {
     /// Why nothing can be written, if nothing can.
     pub(crate) fn check_writable(&self) -> Result<(), Error> {
         match &self.failure {
+            _ if self.closing => Err(Error::Closed),
             Some(failure) => Err(failure.clone()),
-            None if self.closing => Err(Error::Closed),
             None => Ok(()),
         }
     }
@@ -180,6 +182,8 @@ impl State {
 /// What the engine's actors share.
 pub(crate) struct Shared {
     pub(crate) store: Arc<dyn Store>,
+    /// That of the store, until the engine is closed or dropped.
+    pub(crate) claim: Mutex<Option<Claim>>,
     pub(crate) options: EngineOptions,
     pub(crate) decider: Arc<dyn Compaction>,
     pub(crate) memory: Arc<Memory>,
@@ -215,6 +219,36 @@ impl Shared {
     /// newer than everything in it.
     pub(crate) fn visible(&self) -> SeqNo {
         SeqNo(self.visible.load(Ordering::Acquire))
+    }
+
+    /// An error if the engine is closed.
+    pub(crate) fn check_open(&self) -> Result<(), Error> {
+        self.glance().closed.check()
+    }
+
+    /// Carries out what reads from the store; if the engine is closed, or closed meanwhile, it says
+    /// so instead of what it found.
+    pub(crate) fn while_open<T>(
+        &self,
+        read: impl FnOnce() -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        self.check_open()?;
+        read().map_err(|error| self.glance().closed.explain(error))
+    }
+
+    /// Gives the store up: waits for the write and the commit that are under way, ends the log, and
+    /// lets others open the store. All further writes find the engine closed.
+    pub(crate) fn give_up_store(&self) {
+        // Unwinding must not wait: who writes may be who panics.
+        if !std::thread::panicking() {
+            self.writes.take_lead();
+            let log = self.log.lock().take();
+            drop(log);
+            self.writes.end_lead();
+            drop(self.commits.take());
+        }
+        let claim = self.claim.lock().take();
+        drop(claim);
     }
 
     /// Changes what readers see. The guard of `state` is the proof that one does so at a time.
@@ -281,6 +315,7 @@ impl Shared {
     /// Changes the engine's own record.
     pub(crate) fn commit_record(&self, change: impl FnOnce(&mut StoreRecord)) -> Result<(), Error> {
         let _turn = self.take_commits();
+        self.check_open()?;
         let mut record = self.state.lock().record.clone();
         change(&mut record);
         let mut transaction = Transaction::new();

@@ -1,5 +1,7 @@
 //! Reading: of what is visible now, or was at one moment.
 //!
+//! Once the engine is closed, every read returns [`Error::Closed`].
+//!
 //! A snapshot is a sequence that jobs know of: they keep the entries that it sees. A read takes the
 //! view first and the sequence afterwards: what the view lacks is then newer than the sequence.
 
@@ -94,6 +96,7 @@ impl Shared {
         at: Option<SeqNo>,
     ) -> Result<Option<Bytes>, Error> {
         let view = self.glance();
+        view.closed.check()?;
         view.spaces.check_read(space)?;
         let sequence = at.unwrap_or_else(|| self.visible());
         self.counters.gets.add(1);
@@ -104,7 +107,8 @@ impl Shared {
                 return Ok(found.value());
             }
         }
-        let (found, searched) = view.version.get(&seek_key)?;
+        let got = view.version.get(&seek_key);
+        let (found, searched) = got.map_err(|error| view.closed.explain(error))?;
         self.counters.tables_searched.add(u64::from(searched));
         Ok(found.and_then(crate::memtable::Found::value))
     }
@@ -116,6 +120,7 @@ impl Shared {
         at: Option<SeqNo>,
     ) -> Result<Scan, Error> {
         let view = self.view();
+        view.closed.check()?;
         view.spaces.check_read(space)?;
         let sequence = at.unwrap_or_else(|| self.visible());
         self.counters.scans.add(1);
@@ -129,6 +134,7 @@ impl Shared {
         at: Option<SeqNo>,
     ) -> Result<Cursor, Error> {
         let view = self.glance();
+        view.closed.check()?;
         view.spaces.check_read(space)?;
         let sequence = at.unwrap_or_else(|| self.visible());
         self.counters.scans.add(1);

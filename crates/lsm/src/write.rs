@@ -74,6 +74,7 @@ impl WriteQueue {
 impl Shared {
     /// Writes a batch; it is in the log and visible when this returns.
     pub(crate) fn write(&self, batch: Batch, durability: Durability) -> Result<(), Error> {
+        self.check_open()?;
         batch.defect()?;
         if self.options.read_only {
             return Err(Error::ReadOnly("writes"));

@@ -15,10 +15,16 @@ use terrace_policy::{NoZones, StoreShape, System, ZonesSource};
 
 use terrace_zone::Device;
 
+use crate::below::Below;
+use crate::identity::Identity;
 use crate::{Batch, Error, Ingest, KeySpace, Options, Snapshot};
 
 /// A key-value store. Cheap to clone; all clones are the same store, and its jobs end with the last
 /// of them. All methods may be called from any thread.
+///
+/// A store is open once: to open it again, by whatever handle or path, is refused until it is
+/// closed or dropped; only for reading it can be opened any number of times. A [`KeySpace`] is of
+/// the opening that it was asked of, and refused by others.
 ///
 /// The methods that take a key mean the default key space; [`KeySpace`] has them for the others.
 #[derive(Clone, Debug)]
@@ -30,7 +36,8 @@ pub struct Db {
 pub(crate) struct Inner {
     // Before the file system: its jobs end first.
     pub(crate) engine: Engine,
-    fs: Option<Arc<Fs>>,
+    below: Below,
+    pub(crate) identity: Identity,
     durability: Durability,
     system: System,
     live_max: ByteCount,
@@ -44,21 +51,31 @@ impl std::fmt::Debug for Inner {
 
 impl Inner {
     pub(crate) fn write(&self, batch: Batch, durability: Option<Durability>) -> Result<(), Error> {
-        Ok(self.engine.write(batch.0, durability.unwrap_or(self.durability))?)
+        let writes = batch.of(self.identity)?;
+        self.write_own(writes, durability)
+    }
+
+    /// Writes what is known to be this store's.
+    pub(crate) fn write_own(
+        &self,
+        batch: terrace_lsm::Batch,
+        durability: Option<Durability>,
+    ) -> Result<(), Error> {
+        Ok(self.engine.write(batch, durability.unwrap_or(self.durability))?)
     }
 }
 
 impl Db {
     /// Opens what is in a store of files; an empty one becomes an empty `Db`.
     pub fn open(store: Arc<dyn Store>, options: Options) -> Result<Self, Error> {
-        Self::start(store, None, &options)
+        Self::start(store, Below::Store, &options)
     }
 
     /// Opens what is in a plain directory, which is made if it is not there.
     pub fn open_directory(path: impl AsRef<Path>, options: Options) -> Result<Self, Error> {
         let access = access(&options);
         let store = DirStore::open(path, DirOptions { access })?;
-        Self::start(store, None, &options)
+        Self::start(Arc::clone(&store) as _, Below::Directory(store), &options)
     }
 
     /// Makes a zoned device an empty store, and opens it. What the device held is lost.
@@ -75,7 +92,7 @@ impl Db {
     pub fn open_device(device: Arc<dyn Device>, options: Options) -> Result<Self, Error> {
         let access = access(&options);
         let fs = Fs::mount(device, &MountOptions { access, ..MountOptions::default() })?;
-        Self::open_fs(fs, options)
+        Self::start(Arc::clone(&fs) as _, Below::Device(fs), &options)
     }
 
     /// Opens what is in a mounted file system, and unmounts it when it is closed.
@@ -91,36 +108,38 @@ impl Db {
         store: Arc<dyn Store>,
         options: Options,
     ) -> Result<Self, Error> {
-        let opened = Self::start(store, Some(Arc::clone(&fs)), &options);
+        let opened = Self::start(store, Below::Mounted(Arc::clone(&fs)), &options);
         if opened.is_err() {
             fs.unmount();
         }
         opened
     }
 
-    fn start(store: Arc<dyn Store>, fs: Option<Arc<Fs>>, options: &Options) -> Result<Self, Error> {
+    fn start(store: Arc<dyn Store>, below: Below, options: &Options) -> Result<Self, Error> {
+        let fs = below.fs();
         let system = match options.system {
             Some(system) => system,
             None => remembered(&*store)?,
         };
         let shape = StoreShape {
             capacity: store.space().capacity,
-            zone_capacity: fs.as_ref().map(|fs| fs.zone_capacity()),
+            zone_capacity: fs.map(|fs| fs.zone_capacity()),
             memtable_size: options.memtable_size,
         };
-        if let Some(fs) = &fs {
+        if let Some(fs) = fs {
             fs.decide_by(system.placement(), system.reclaim());
             fs.set_io_size(options.io_size);
             fs.set_cache(options.file_cache, CachePolicy::default());
         }
-        let zones: Arc<dyn ZonesSource> = match &fs {
+        let zones: Arc<dyn ZonesSource> = match fs {
             Some(fs) => Arc::clone(fs) as _,
             None => Arc::new(NoZones),
         };
         let decider = system.compaction(&shape, zones);
         let engine = Engine::open(store, decider, options.engine(&system, &shape))?;
         let (durability, live_max) = (options.durability, system.live_max(&shape));
-        let inner = Arc::new(Inner { engine, fs, durability, system, live_max });
+        let identity = Identity::new();
+        let inner = Arc::new(Inner { engine, below, identity, durability, system, live_max });
         let (id, name) = (KeySpaceId::DEFAULT, "default".into());
         let default = KeySpace { inner: Arc::clone(&inner), id, name };
         Ok(Self { inner, default })
@@ -143,7 +162,7 @@ impl Db {
     /// The mounted file system, where the store is on a device: for its zones and its reclaim.
     #[must_use]
     pub fn fs(&self) -> Option<&Arc<Fs>> {
-        self.inner.fs.as_ref()
+        self.inner.below.fs()
     }
 
     /// The store of files below.
@@ -270,7 +289,7 @@ impl Db {
     /// What is there now, for later.
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {
-        Snapshot(self.inner.engine.snapshot())
+        Snapshot { inner: self.inner.engine.snapshot(), of: self.inner.identity }
     }
 
     /// Writes what is only in memory and log into tables, and waits for it.
@@ -293,7 +312,7 @@ impl Db {
     /// Begins an ingest: sorted input goes into tables directly, in bounded memory, and becomes
     /// visible as a whole when it is finished. Several may be under way at once.
     pub fn ingest(&self) -> Result<Ingest, Error> {
-        Ok(Ingest(self.inner.engine.ingest()?))
+        Ok(Ingest { inner: self.inner.engine.ingest()?, of: self.inner.identity })
     }
 
     /// Copies everything that is there now into an empty store of files, while writes go on. Tables
@@ -369,14 +388,15 @@ impl Db {
         self.inner.engine.stats()
     }
 
-    /// Makes everything durable and ends the background jobs. Other clones of this `Db` can still
-    /// read, and no longer write. Dropping the last clone ends the jobs as well, but what was
-    /// written and not synced is then left to chance, as by a power cut.
+    /// Makes everything durable, ends the background jobs, and gives up what the store lies on, so
+    /// that it can be opened again, by this process or another. Clones, key spaces, snapshots,
+    /// scans, cursors and ingests that are left return
+    /// [`Closed`](terrace_lsm::Error::Closed) from then on. Dropping the last clone and key space
+    /// does the same, but what was written and not synced is then left to chance, as by a power
+    /// cut.
     pub fn close(self) -> Result<(), Error> {
         let closed = self.inner.engine.close();
-        if let Some(fs) = &self.inner.fs {
-            fs.unmount();
-        }
+        self.inner.below.close();
         Ok(closed?)
     }
 }

@@ -16,6 +16,15 @@ pub enum Error {
     /// that it knows, by [`Options::system`](crate::Options::system).
     #[error("the store was last opened under a system unknown here: {0}")]
     System(ParseSystemError),
+    /// A key space of one store was used with another, or with the same store opened again.
+    #[error(
+        "the key space {name:?} belongs to another store: expected one of the store that it is \
+         used with; ask that one for it, by `key_space`"
+    )]
+    OtherStore {
+        /// The key space's name.
+        name: String,
+    },
 }
 
 impl Error {
@@ -26,7 +35,7 @@ impl Error {
         match self {
             Self::Engine(error) => error.is_space(),
             Self::Store(error) => error.is_space(),
-            Self::System(_) => false,
+            Self::System(_) | Self::OtherStore { .. } => false,
         }
     }
 
@@ -36,7 +45,7 @@ impl Error {
         match self {
             Self::Engine(error) => error.is_corruption(),
             Self::Store(error) => matches!(error, StoreError::Corruption { .. }),
-            Self::System(_) => false,
+            Self::System(_) | Self::OtherStore { .. } => false,
         }
     }
 }

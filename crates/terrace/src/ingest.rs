@@ -2,6 +2,7 @@
 
 use terrace_lsm::{Ingested, KeySpaceId};
 
+use crate::identity::Identity;
 use crate::{Error, KeySpace};
 
 /// Sorted input on its way into a store, from [`Db::ingest`](crate::Db::ingest). It goes into
@@ -24,30 +25,34 @@ use crate::{Error, KeySpace};
 /// # }
 /// ```
 #[derive(Debug)]
-pub struct Ingest(pub(crate) terrace_lsm::Ingest);
+pub struct Ingest {
+    pub(crate) inner: terrace_lsm::Ingest,
+    pub(crate) of: Identity,
+}
 
 impl Ingest {
     /// Adds a key of the default key space, behind all keys before. Each key comes once. A key that
     /// is out of order or too long is refused and left out; any other error ends the ingest.
     pub fn put(&mut self, key: &[u8], value: &[u8]) -> Result<(), Error> {
-        Ok(self.0.put(KeySpaceId::DEFAULT, key, value)?)
+        Ok(self.inner.put(KeySpaceId::DEFAULT, key, value)?)
     }
 
     /// Adds a key of a key space. Key spaces come in the order in which they were made.
     pub fn put_in(&mut self, space: &KeySpace, key: &[u8], value: &[u8]) -> Result<(), Error> {
-        Ok(self.0.put(space.id(), key, value)?)
+        self.of.check(space)?;
+        Ok(self.inner.put(space.id(), key, value)?)
     }
 
     /// How many keys have come.
     #[must_use]
     pub fn entries(&self) -> u64 {
-        self.0.entries()
+        self.inner.entries()
     }
 
     /// Makes everything visible at once: durable, newer than all that was written before, and not
     /// seen by snapshots taken before. With an error nothing of it is there. Writers wait while
     /// what is in memory of the same keys is flushed.
     pub fn finish(self) -> Result<Ingested, Error> {
-        Ok(self.0.finish()?)
+        Ok(self.inner.finish()?)
     }
 }

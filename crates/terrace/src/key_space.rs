@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use terrace_lsm::{Bounds, Cursor, KeySpaceId, Scan};
+use terrace_lsm::{Batch, Bounds, Cursor, KeySpaceId, Scan};
 
+use crate::Error;
 use crate::db::Inner;
-use crate::{Batch, Error};
 
-/// A key space: an ordered map of its own within a store. Cheap to clone.
+/// A key space: an ordered map of its own within a store. Cheap to clone. It is of one opening of
+/// one store; others refuse it with [`Error::OtherStore`].
 #[derive(Clone, Debug)]
 pub struct KeySpace {
     pub(crate) inner: Arc<Inner>,
@@ -32,22 +33,22 @@ impl KeySpace {
     /// Writes `value` under `key`.
     pub fn put(&self, key: &[u8], value: &[u8]) -> Result<(), Error> {
         let mut batch = Batch::new();
-        batch.put_in(self, key, value);
-        self.inner.write(batch, None)
+        batch.put(self.id, key, value);
+        self.inner.write_own(batch, None)
     }
 
     /// Removes what is under `key`; nothing happens if nothing is.
     pub fn delete(&self, key: &[u8]) -> Result<(), Error> {
         let mut batch = Batch::new();
-        batch.delete_in(self, key);
-        self.inner.write(batch, None)
+        batch.delete(self.id, key);
+        self.inner.write_own(batch, None)
     }
 
     /// Removes everything in the range, by one write; see [`Db::delete_range`](crate::Db).
     pub fn delete_range(&self, bounds: impl Into<Bounds>) -> Result<(), Error> {
         let mut batch = Batch::new();
-        batch.delete_range_in(self, bounds);
-        self.inner.write(batch, None)
+        batch.delete_range(self.id, &bounds.into());
+        self.inner.write_own(batch, None)
     }
 
     /// The value under `key`.

@@ -22,8 +22,10 @@
 //! Layer 3: joins device, file system, policies and engine.
 
 mod batch;
+mod below;
 mod db;
 mod error;
+mod identity;
 mod ingest;
 mod key_space;
 mod options;

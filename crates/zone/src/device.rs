@@ -20,7 +20,7 @@
 //! which they were submitted. No lock may be held over a call.
 
 use serde::{Deserialize, Serialize};
-use terrace_env::{Cause, IoBuf, Lba, ZoneId};
+use terrace_env::{Cause, IoBuf, Lba, Users, ZoneId};
 
 use crate::{DeviceError, Geometry, ZoneType};
 
@@ -162,6 +162,10 @@ pub trait Device: Send + Sync + 'static {
 
     /// The state of `count` zones from `first` on; fewer at the end of the device.
     fn report(&self, first: ZoneId, count: u32) -> Result<Vec<ZoneReport>, DeviceError>;
+
+    /// Who uses the device: a file system claims it before it looks at it. Of a device that wraps
+    /// another one, the users of that.
+    fn users(&self) -> &Users;
 
     /// Hands a request to the device and returns at once.
     fn submit(&self, request: Request) -> Ticket;

@@ -159,6 +159,10 @@ pub enum DeviceError {
         /// The image file.
         path: String,
     },
+    /// The store on the device has been unmounted: its handles reach the device no more, because
+    /// somebody else may use it by now.
+    #[error("the store on the device has been unmounted")]
+    Unmounted,
     /// No device can have this shape.
     #[error(transparent)]
     Geometry(#[from] GeometryError),

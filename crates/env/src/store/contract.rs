@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Annotation, PlacementHint, StoreError, Transaction};
 use crate::wait::Waits;
-use crate::{ByteCount, Cause, FileId};
+use crate::{ByteCount, Cause, FileId, Users};
 
 impl FileId {
     /// Not a file: the place of the store's own annotation (the engine's global state).
@@ -299,6 +299,10 @@ pub trait Store: Send + Sync + 'static {
     /// ([`FileWriter::write_out`]): a block of a drive. 0 where small appends share blocks, as in a
     /// file of the operating system; there they need not be gathered.
     fn log_unit(&self) -> ByteCount;
+
+    /// Who uses the store: an engine claims it before it looks at it. Of a store that wraps another
+    /// one, the users of that.
+    fn users(&self) -> &Users;
 
     /// What has been moved since the store was mounted.
     fn io(&self) -> IoCounts;

@@ -86,6 +86,14 @@ pub enum StoreError {
     /// An earlier failure left the store unable to take writes; reads still work.
     #[error("the store stopped taking writes after: {0}")]
     Stopped(Arc<StoreError>),
+    /// Somebody else has it open.
+    #[error(
+        "{0} is in use: expected no other user, or readers only; close or drop the other handle"
+    )]
+    InUse(&'static str),
+    /// The store has been closed.
+    #[error("the store has been closed")]
+    Closed,
     /// What was asked for is malformed or not supported here.
     #[error("{0}")]
     Invalid(String),

@@ -9,7 +9,7 @@ use terrace_env::store::{
     Rank, Reservation, SpaceInfo, StoreError, Transaction,
 };
 use terrace_env::wait::Waits;
-use terrace_env::{ByteCount, FileId, Store};
+use terrace_env::{ByteCount, FileId, Store, Users};
 
 use crate::panic_of;
 
@@ -92,6 +92,10 @@ impl Store for Broken {
 
     fn log_unit(&self) -> ByteCount {
         self.inner.log_unit()
+    }
+
+    fn users(&self) -> &Users {
+        self.inner.users()
     }
 
     fn io(&self) -> IoCounts {

@@ -87,6 +87,10 @@ impl Volume {
             if let Some(result) = state.queue.ended.remove(&ticket) {
                 return result;
             }
+            if state.closed {
+                state.queue.waiting.remove(&ticket);
+                return Err(StoreError::Closed);
+            }
             let Some(journal) = state.journal.take() else {
                 wait.on(WaitCause::Journal);
                 self.changed.wait(&mut state);

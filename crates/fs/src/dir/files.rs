@@ -36,6 +36,10 @@ pub trait Files: Send + Sync + 'static {
     /// Makes all names durable as they are now.
     fn sync(&self) -> io::Result<()>;
 
+    /// Lets other processes open the directory, where opening it locked it. Called once nothing is
+    /// written any more.
+    fn unlock(&self) {}
+
     /// How much can still be written.
     fn room(&self) -> io::Result<Room>;
 

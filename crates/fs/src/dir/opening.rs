@@ -84,6 +84,7 @@ pub(super) fn open(files: Arc<dyn Files>, access: Access) -> Result<Volume, Stor
         queue: Queue::default(),
         journal,
         refusal: (!write).then_some(StoreError::ReadOnly("a change")),
+        closed: false,
     };
     Ok(Volume::new(files, access, found.uuid, epoch, state))
 }

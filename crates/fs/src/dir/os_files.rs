@@ -11,17 +11,19 @@ use rustix::fs::{FallocateFlags, FlockOperation};
 use rustix::io::Errno;
 use terrace_env::ByteCount;
 use terrace_env::store::StoreError;
-use terrace_env::sync::assert_no_lock_held;
+use terrace_env::sync::{Mutex, assert_no_lock_held};
 
 use super::names;
 use super::{FileHandle, Files, Room};
 use crate::Access;
 
-/// The files of a directory, locked for as long as this lives.
+/// The files of a directory, locked until it is unlocked or dropped. The lock belongs to the open
+/// file, not to the process: a second opening by the same process is refused as well, by whatever
+/// path it finds the directory.
 pub struct OsFiles {
     path: PathBuf,
     /// Holds the lock; none if there was nothing to lock and nothing may be written.
-    _lock: Option<File>,
+    lock: Mutex<Option<File>>,
 }
 
 impl OsFiles {
@@ -65,7 +67,7 @@ impl OsFiles {
                 Err(error) => return Err(wrap("locking", error.into())),
             }
         }
-        Ok(Self { path: path.to_owned(), _lock: lock })
+        Ok(Self { path: path.to_owned(), lock: Mutex::new(lock) })
     }
 }
 
@@ -113,6 +115,11 @@ impl Files for OsFiles {
     fn sync(&self) -> io::Result<()> {
         assert_no_lock_held("a file operation");
         sync_directory(&self.path)
+    }
+
+    fn unlock(&self) {
+        let lock = self.lock.lock().take();
+        drop(lock);
     }
 
     fn room(&self) -> io::Result<Room> {

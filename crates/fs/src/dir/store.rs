@@ -8,7 +8,7 @@ use terrace_env::store::{
     SpaceInfo, Store, StoreError, Transaction,
 };
 use terrace_env::wait::Waits;
-use terrace_env::{ByteCount, Cause, FileId, IoBuf};
+use terrace_env::{ByteCount, Cause, FileId, IoBuf, Users};
 
 use super::data_writer::DataWriter;
 use super::log_writer::LogWriter;
@@ -33,8 +33,8 @@ pub struct DirOptions {
 pub struct DirStore(Arc<Volume>);
 
 impl DirStore {
-    /// Opens the store in the directory `path`, which stays locked until the store and all its
-    /// handles are dropped.
+    /// Opens the store in the directory `path`, which stays locked until the store is
+    /// [closed](Self::close), or it and all its handles are dropped.
     ///
     /// # Errors
     /// [`StoreError::Invalid`] if somebody else has the store open, or if the directory holds
@@ -47,6 +47,12 @@ impl DirStore {
     /// Opens a store on files that need not be a directory's.
     pub fn open_on(files: Arc<dyn Files>, options: DirOptions) -> Result<Arc<Self>, StoreError> {
         Ok(Arc::new(Self(Arc::new(opening::open(files, options.access)?))))
+    }
+
+    /// Ends all writing and unlocks the directory. Everything committed is durable already; what
+    /// handles that are still open ask for is refused, or fails. Calling it again does nothing.
+    pub fn close(&self) {
+        self.0.close();
     }
 
     fn writer(&self, node: Arc<Node>, cause: Cause, allowance: Allowance) -> Box<dyn FileWriter> {
@@ -93,6 +99,7 @@ impl Store for DirStore {
     }
 
     fn open(&self, id: FileId) -> Result<Arc<dyn FileReader>, StoreError> {
+        self.0.lock().check_open()?;
         let (node, map) = self.0.claim(id, |record, node| {
             node.lock().readers += 1;
             Ok(record.sealed.then(|| Arc::clone(&record.extents)))
@@ -166,6 +173,10 @@ impl Store for DirStore {
 
     fn log_unit(&self) -> ByteCount {
         ByteCount(0)
+    }
+
+    fn users(&self) -> &Users {
+        &self.0.users
     }
 
     fn io(&self) -> IoCounts {

@@ -12,7 +12,7 @@ use std::sync::{Arc, Weak};
 use terrace_env::store::{FileKind, IoCounts, StoreError};
 use terrace_env::sync::{Condvar, Mutex, MutexGuard};
 use terrace_env::wait::{WaitCause, WaitCounts};
-use terrace_env::{Cause, FileId, Uuid};
+use terrace_env::{Cause, FileId, Users, Uuid};
 
 use super::commit::{Queue, Work};
 use super::journal::Journal;
@@ -41,6 +41,8 @@ pub(super) struct Volume {
     pub(super) created: AtomicU64,
     state: Mutex<State>,
     pub(super) changed: Condvar,
+    /// The users of the store.
+    pub(super) users: Users,
     io: Mutex<IoCounts>,
     pub(super) waits: WaitCounts,
 }
@@ -62,6 +64,8 @@ pub(super) struct State {
     pub(super) journal: Option<Journal>,
     /// Why nothing can be written.
     pub(super) refusal: Option<StoreError>,
+    /// Whether the directory is unlocked.
+    pub(super) closed: bool,
 }
 
 impl Volume {
@@ -74,11 +78,30 @@ impl Volume {
     ) -> Self {
         let (created, io, waits) = (AtomicU64::new(0), Mutex::default(), WaitCounts::default());
         let (state, changed) = (Mutex::new(state), Condvar::new());
-        Self { files, access, uuid, epoch, created, state, changed, io, waits }
+        let users = Users::default();
+        Self { files, access, uuid, epoch, created, state, changed, users, io, waits }
     }
 
     pub(super) fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock()
+    }
+
+    /// Ends all changes, waiting for the commit that is under way, and unlocks the directory.
+    pub(super) fn close(&self) {
+        let mut state = self.lock();
+        state.refusal = Some(StoreError::Closed);
+        while self.access == Access::ReadWrite && state.journal.is_none() && !state.closed {
+            if std::thread::panicking() {
+                // Its leader may be the one that panics.
+                break;
+            }
+            self.changed.wait(&mut state);
+        }
+        state.closed = true;
+        state.journal = None;
+        drop(state);
+        self.changed.notify_all();
+        self.files.unlock();
     }
 
     pub(super) fn io(&self) -> IoCounts {
@@ -270,6 +293,10 @@ impl Volume {
 impl State {
     pub(super) fn check(&self) -> Result<(), StoreError> {
         self.refusal.clone().map_or(Ok(()), Err)
+    }
+
+    pub(super) fn check_open(&self) -> Result<(), StoreError> {
+        if self.closed { Err(StoreError::Closed) } else { Ok(()) }
     }
 
     pub(super) fn stop(&mut self, error: &StoreError) {

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use terrace_env::store::{
     CreateOptions, FileKind, FileWriter, PlacementHint, Rank, Store, StoreError, Transaction,
 };
-use terrace_env::{ByteCount, Cause, FileId, Lba, ZoneId};
+use terrace_env::{ByteCount, Cause, FileId, Lba, Users, ZoneId};
 use terrace_fs::{Fs, MountOptions};
 use terrace_zone::{
     Completion, Device, DeviceError, Emulator, Geometry, Request, Ticket, ZoneReport,
@@ -31,6 +31,10 @@ impl Device for Liar {
 
     fn report(&self, first: ZoneId, count: u32) -> Result<Vec<ZoneReport>, DeviceError> {
         self.drive.report(first, count)
+    }
+
+    fn users(&self) -> &Users {
+        self.drive.users()
     }
 
     fn submit(&self, request: Request) -> Ticket {

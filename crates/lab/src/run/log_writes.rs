@@ -17,7 +17,7 @@ use terrace_env::store::{
     SpaceInfo, Store, StoreError, Transaction,
 };
 use terrace_env::wait::Waits;
-use terrace_env::{ByteCount, Cause, FileId, ZoneId};
+use terrace_env::{ByteCount, Cause, FileId, Users, ZoneId};
 use terrace_zone::{Completion, Device, DeviceError, Geometry, Op, Request, Ticket, ZoneReport};
 
 /// How the log is written.
@@ -63,6 +63,10 @@ impl Device for UnforcedLog {
 
     fn report(&self, first: ZoneId, count: u32) -> Result<Vec<ZoneReport>, DeviceError> {
         self.0.report(first, count)
+    }
+
+    fn users(&self) -> &Users {
+        self.0.users()
     }
 
     fn submit(&self, mut request: Request) -> Ticket {
@@ -178,6 +182,10 @@ impl Store for LesserStore {
 
     fn log_unit(&self) -> ByteCount {
         self.store.log_unit()
+    }
+
+    fn users(&self) -> &Users {
+        self.store.users()
     }
 
     fn io(&self) -> IoCounts {

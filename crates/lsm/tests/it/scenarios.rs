@@ -108,8 +108,8 @@ fn read_only_shows_everything_and_changes_nothing() {
         for i in 0..1000u32 {
             put(&engine, &i.to_be_bytes(), &[7; 40]);
         }
-        engine.close().unwrap();
         let expected = contents(&engine);
+        engine.close().unwrap();
         drop(engine);
         let before = (store.io().written_bytes, format!("{:?}", store.list()));
         let read_only = EngineOptions { read_only: true, ..options() };

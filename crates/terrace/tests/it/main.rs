@@ -5,6 +5,7 @@ mod cuts;
 mod devices;
 mod full;
 mod geardb;
+mod handles;
 mod ingest;
 mod lifetime;
 mod puts;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use terrace_env::random::Random;
 use terrace_env::store::IoCounts;
 use terrace_env::sync::{self, Mutex};
-use terrace_env::{ByteCount, Lba, Uuid, ZoneId, runner};
+use terrace_env::{ByteCount, Lba, Users, Uuid, ZoneId, runner};
 
 use super::PowerCut;
 use super::core::{Core, Observer};
@@ -34,6 +34,7 @@ const REMEMBERING_MAX: ByteCount = ByteCount::gib(1);
 pub struct Emulator {
     geometry: Arc<Geometry>,
     core: Mutex<Core>,
+    users: Users,
 }
 
 impl Emulator {
@@ -93,7 +94,11 @@ impl Emulator {
     }
 
     pub(super) fn from_core(core: Core) -> Self {
-        Self { geometry: core.drive.geometry.clone(), core: Mutex::new(core) }
+        Self {
+            geometry: core.drive.geometry.clone(),
+            core: Mutex::new(core),
+            users: Users::default(),
+        }
     }
 
     /// The drive's identity, from its image; of a drive in memory, all zeros.
@@ -189,6 +194,10 @@ impl Device for Emulator {
         table.check_zone(first)?;
         let end = first.0.saturating_add(count).min(self.geometry.zones);
         Ok((first.0..end).map(|zone| table.report(ZoneId(zone))).collect())
+    }
+
+    fn users(&self) -> &Users {
+        &self.users
     }
 
     fn submit(&self, request: Request) -> Ticket {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use std::time::Duration;
 
-use terrace_env::{Cause, Lba, Uuid, ZoneId};
+use terrace_env::{Cause, Lba, Users, Uuid, ZoneId};
 use terrace_zone::emulator::RandomLatency;
 use terrace_zone::{
     Access, Completion, Device, DeviceError, Emulator, Geometry, Op, Request, Ticket, ZoneReport,
@@ -91,6 +91,10 @@ impl Device for Broken {
             }
         }
         Ok(reports)
+    }
+
+    fn users(&self) -> &Users {
+        self.drive.users()
     }
 
     fn submit(&self, request: Request) -> Ticket {

@@ -13,7 +13,7 @@ use crate::store::{
 };
 use crate::sync::{Mutex, assert_no_lock_held};
 use crate::wait::{WaitCause, WaitCounts, Waits};
-use crate::{ByteCount, Cause, FileId, runner};
+use crate::{ByteCount, Cause, FileId, Users, runner};
 
 /// What a power cut does to bytes that were appended and not synced, or the end of the process to
 /// those that were not written.
@@ -66,7 +66,7 @@ pub struct MemoryStore(pub(super) Arc<Shared>);
 
 /// What a store and its handles share.
 #[derive(Default)]
-pub(super) struct Shared(pub(super) Mutex<State>, WaitCounts);
+pub(super) struct Shared(pub(super) Mutex<State>, WaitCounts, Users);
 
 pub(super) struct State {
     pub(super) catalog: Catalog,
@@ -204,7 +204,7 @@ impl MemoryStore {
             random: state.random.fork(),
             ..State::default()
         };
-        Self(Arc::new(Shared(Mutex::new(survivor), WaitCounts::default())))
+        Self(Arc::new(Shared(Mutex::new(survivor), WaitCounts::default(), Users::default())))
     }
 }
 
@@ -390,6 +390,10 @@ impl Store for MemoryStore {
 
     fn log_unit(&self) -> ByteCount {
         ByteCount(0)
+    }
+
+    fn users(&self) -> &Users {
+        &self.0.2
     }
 
     fn io(&self) -> IoCounts {
