@@ -57,7 +57,8 @@ pub(crate) struct MergeJob {
 impl MergeJob {
     fn new(version: &Version, mut merge: Merge) -> Self {
         inputs::add_barriers(version, &mut merge);
-        let table_size = merge.routes.iter().map(|route| route.cut.size).min();
+        let cuts = merge.routes.iter().map(|route| &route.cut);
+        let table_size = cuts.map(|cut| cut.size.min(cut.aligned_from)).min();
         let table_size = table_size.unwrap_or(ByteCount(1));
         Self { merge, last_level: version.last_level(), table_size }
     }

@@ -309,6 +309,7 @@ impl Rewrite {
         let cut = &self.routes[self.route].cut;
         let passed = cut.keys[self.cut..].partition_point(|key| &key[..] <= full_key);
         self.cut += passed;
+        let obstacles_before = self.obstacle;
         while let Some(obstacle) = cut.obstacles.get(self.obstacle) {
             if full_key < &obstacle.end[..] {
                 break;
@@ -321,8 +322,10 @@ impl Rewrite {
             self.overlap = 0;
             return Ok(());
         };
-        let full = builder.estimated_size() >= cut.size || self.overlap > cut.overlap_max.0;
-        if passed > 0 || full { self.end_table(None) } else { Ok(()) }
+        let size = builder.estimated_size();
+        let aligned = self.obstacle > obstacles_before && size >= cut.aligned_from;
+        let full = size >= cut.size || self.overlap > cut.overlap_max.0;
+        if passed > 0 || full || aligned { self.end_table(None) } else { Ok(()) }
     }
 
     /// The same where range tombstones are about, which reach over cuts and obstacles without an
@@ -340,6 +343,7 @@ impl Rewrite {
                 return Ok(());
             };
             let (at, size, overlap_max) = (at.clone(), cut.size, cut.overlap_max);
+            let aligned_from = cut.aligned_from;
             match passed {
                 Passed::Cut => {
                     self.cut += 1;
@@ -349,7 +353,7 @@ impl Rewrite {
                     self.obstacle += 1;
                     let open = self.builder.is_some() || self.ranges.begin_before(&at);
                     self.overlap = if open { self.overlap + size.0 } else { 0 };
-                    if self.overlap > overlap_max.0 {
+                    if self.overlap > overlap_max.0 || self.filled() >= aligned_from.0 {
                         self.end_table(Some(at))?;
                     }
                 }

@@ -11,7 +11,10 @@
 //! 3. They merge with what they overlap in the next level. If that is nothing, they move there by
 //!    metadata alone - unless they hold tombstones that could be dropped instead.
 //! 4. Outputs end at the table size, and where they would reach over more than ten tables of the
-//!    level behind theirs, so that no later compaction becomes too large.
+//!    level behind theirs, so that no later compaction becomes too large. Where it is asked
+//!    for (LevelDB does not): an output that is nearly full ends where a table of the level behind
+//!    its own ends. Otherwise its next compaction reads that table whole, though it reaches only a
+//!    little way into it.
 //! 5. When no level is too large: segments that are mostly tombstones go down as well, so that the
 //!    space of deleted data comes back though nothing new is written.
 //!
@@ -53,6 +56,9 @@ pub struct LeveledOptions {
     pub levels: usize,
     /// How many tables' worth of the level behind its own an output may overlap.
     pub overlap_tables: u32,
+    /// From which part of its size on, in percent, an output ends where a table of the level behind
+    /// its own ends; 100: it does not.
+    pub aligned_from: u8,
 }
 
 impl Default for LeveledOptions {
@@ -67,6 +73,7 @@ impl Default for LeveledOptions {
             table_size: ByteCount::mib(16),
             levels: 7,
             overlap_tables: 10,
+            aligned_from: 100,
         }
     }
 }
@@ -282,7 +289,11 @@ impl Leveled {
         obstacles.sort_by(|a, b| a.end.cmp(&b.end));
         let size = self.options.table_size;
         let overlap_max = ByteCount(size.0 * u64::from(self.options.overlap_tables));
-        Cut { size, keys: Vec::new(), obstacles, overlap_max }
+        let aligned_from = match self.options.aligned_from {
+            100.. => ByteCount(u64::MAX),
+            percent => ByteCount((size.0.saturating_mul(percent.into()) / 100).max(1)),
+        };
+        Cut { size, keys: Vec::new(), obstacles, overlap_max, aligned_from }
     }
 
     /// Step 5: a segment of whose entries at least one in `share` is a delete.

@@ -86,14 +86,18 @@ pub struct Cut {
     pub obstacles: Vec<Obstacle>,
     /// When they reach over obstacles of more than this.
     pub overlap_max: ByteCount,
+    /// At the next end of an obstacle, when they have grown to this. A later compaction of such an
+    /// output reads no obstacle only because the output reaches a little way into it.
+    pub aligned_from: ByteCount,
 }
 
 impl Cut {
     /// Outputs that end at a size, and nowhere before.
     #[must_use]
     pub fn at(size: ByteCount) -> Self {
-        let overlap_max = ByteCount(u64::MAX);
-        Self { size, keys: Vec::new(), obstacles: Vec::new(), overlap_max }
+        let never = ByteCount(u64::MAX);
+        let (keys, obstacles) = (Vec::new(), Vec::new());
+        Self { size, keys, obstacles, overlap_max: never, aligned_from: never }
     }
 }
 

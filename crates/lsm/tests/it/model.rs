@@ -170,6 +170,7 @@ pub(crate) fn decider() -> Arc<Leveled> {
         table_size: ByteCount::kib(6),
         levels: 5,
         overlap_tables: 4,
+        ..LeveledOptions::default()
     }))
 }
 

@@ -8,9 +8,9 @@ use terrace_env::store::MemoryStore;
 use terrace_env::{ByteCount, FileId, ZoneId, runner, test_seeds};
 use terrace_lsm::{Durability, Engine, Error, KeySpaceId};
 use terrace_policy::{
-    Choice, Compaction, Cut, ExtentView, Input, Key, Merge, Move, Part, Place, Plan, Pressure,
-    Route, RunId, SegmentView, Segments, Span, StoreShape, System, TreeView, Urgency, ZoneView,
-    ZonesSource, ZonesView,
+    Choice, Compaction, Cut, ExtentView, Input, Key, Merge, Move, Obstacle, Part, Place, Plan,
+    Pressure, Route, RunId, SegmentView, Segments, Span, StoreShape, System, TreeView, Urgency,
+    ZoneView, ZonesSource, ZonesView,
 };
 
 use crate::model::{self, batch, contents};
@@ -93,6 +93,10 @@ impl<'a> Draw<'a> {
         parts.map(|part| Move { part, from, to: Some(to) }).collect()
     }
 
+    fn obstacle(&mut self) -> Obstacle {
+        Obstacle { end: self.key(), size: ByteCount(self.random.random_range(1..6_000)) }
+    }
+
     fn merge(&mut self) -> Merge {
         let first = self.random.random_range(0..self.runs.len());
         let behind = self.random.random_range(first..self.runs.len()) + 1;
@@ -113,6 +117,12 @@ impl<'a> Draw<'a> {
             if self.random.random_bool(0.3) {
                 cut.keys = (0..3).map(|_| self.key()).collect();
                 cut.keys.sort();
+            }
+            if self.random.random_bool(0.3) {
+                cut.obstacles = (0..6).map(|_| self.obstacle()).collect();
+                cut.obstacles.sort_by(|a, b| a.end.cmp(&b.end));
+                cut.overlap_max = ByteCount(self.random.random_range(1000..12_000));
+                cut.aligned_from = ByteCount(self.random.random_range(1..12_000));
             }
             Route { end, to, stream: self.random.random_range(16..20), cut }
         });

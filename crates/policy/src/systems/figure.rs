@@ -21,7 +21,15 @@ pub(super) struct Figure {
 
 /// The figures of a system of leveled compaction with a collector, and no other.
 pub(super) const LEVELED: &[Figure] =
-    &[FACTOR, FREE_MIN, GAIN_MIN, LEVEL0_RUNS, LEVEL1_SIZE, TABLE_SIZE];
+    &[ALIGNED_FROM, FACTOR, FREE_MIN, GAIN_MIN, LEVEL0_RUNS, LEVEL1_SIZE, TABLE_SIZE];
+
+/// See [`System::aligned_from`].
+pub(super) const ALIGNED_FROM: Figure = Figure {
+    name: "aligned_from",
+    expected: "a number of percent from 10 to 100",
+    set: |system, text| number(text, 10..=100).map(|n| system.aligned_from = n as u8),
+    get: |system| differs(system, |s| s.aligned_from),
+};
 
 /// See [`System::extra_tables`].
 pub(super) const EXTRA_TABLES: Figure = Figure {

@@ -84,6 +84,11 @@ pub struct System {
     /// Into how many compaction windows a level is divided. More: less of a level lies dead at a
     /// time, and upper levels hold more.
     pub windows: u16,
+    /// From which part of its size on, in percent, a merged table ends where a table of the level
+    /// behind its own ends. Less: compactions read and write fewer tables that they hardly overlap,
+    /// and tables are smaller; where they own zones, more of these stays empty. 100: tables end at
+    /// their size, as LevelDB's do.
+    pub aligned_from: u8,
     /// The system as it was published, without what was found to be missing: for comparisons.
     pub published: bool,
 }
@@ -155,6 +160,7 @@ impl System {
             tzone: true,
             in_order: true,
             windows: 4,
+            aligned_from: 100,
             published: false,
         }
     }
@@ -238,6 +244,7 @@ impl System {
             level1_size: self.level1_size.unwrap_or(level1_size).max(ByteCount(1)),
             factor: u32::from(self.factor.max(2)),
             table_size: self.table_size(store),
+            aligned_from: self.aligned_from,
             ..LeveledOptions::default()
         }
     }

@@ -113,7 +113,7 @@ mod tests {
             assert!(figures.windows(2).all(|pair| pair[0].name < pair[1].name), "{system}");
             for figure in figures {
                 let mut other = system;
-                let values = ["3", "7MiB", "off", "on"];
+                let values = ["3", "30", "7MiB", "off", "on"];
                 let set = values.iter().filter(|text| (figure.set)(&mut other, text).is_some());
                 assert!(set.count() > 0, "{}: none of {values:?}", figure.name);
                 let differs = other != system;
@@ -127,7 +127,7 @@ mod tests {
     fn what_cannot_be_read_names_the_choices() {
         let error = |text: &str| text.parse::<System>().unwrap_err().to_string();
         assert!(error("ext4").contains("one of bluefs, leveldb-greedy"), "{}", error("ext4"));
-        assert!(error("bluefs:colour=red").contains("one of factor, free_min, gain_min, "));
+        assert!(error("bluefs:colour=red").contains("one of aligned_from, factor, free_min, "));
         assert!(error("bluefs:factor=1").contains("a number from 2 to 1000 as factor of bluefs"));
         assert!(error("bluefs:table_size=0").contains("a size such as"));
         // A figure that only another system has.

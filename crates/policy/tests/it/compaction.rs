@@ -51,6 +51,7 @@ fn options() -> LeveledOptions {
         table_size: ByteCount(10),
         levels: 4,
         overlap_tables: 3,
+        ..LeveledOptions::default()
     }
 }
 

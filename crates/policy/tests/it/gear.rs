@@ -27,6 +27,7 @@ pub(crate) fn gear(published: bool) -> Gear {
         table_size: ByteCount(10),
         levels: LEVELS,
         overlap_tables: 10,
+        ..LeveledOptions::default()
     };
     let level0_size = ByteCount(20);
     Gear::new(GearOptions { leveled, windows: 4, level0_size, published }, Arc::new(NoZones))
