@@ -168,6 +168,7 @@ impl From<terrace_lsm::Error> for Failure {
         let kind = match error {
             Error::Store(error) => return Self::from(error),
             Error::Corruption { .. } => Kind::Corruption,
+            Error::Option(_) => Kind::Usage,
             Error::Stopped { ref cause, .. } => Self::from(Error::clone(cause)).kind,
             _ => Kind::Failed,
         };
@@ -180,6 +181,7 @@ impl From<terrace::Error> for Failure {
         match error {
             terrace::Error::Engine(error) => error.into(),
             terrace::Error::Store(error) => error.into(),
+            error @ terrace::Error::Option(_) => Self::new(Kind::Usage, error.to_string()),
             error @ (terrace::Error::System(_) | terrace::Error::OtherStore { .. }) => {
                 Self::new(Kind::Failed, error.to_string())
             }

@@ -77,6 +77,12 @@ impl Fs {
         self.volume.cache.set(size, policy);
     }
 
+    /// The capacity of the device, which does not change as the journal grows.
+    #[must_use]
+    pub fn device_capacity(&self) -> ByteCount {
+        self.volume.medium.geometry().capacity()
+    }
+
     /// The capacity of an ordinary zone.
     #[must_use]
     pub fn zone_capacity(&self) -> ByteCount {

@@ -19,6 +19,10 @@ const ENTRY_BYTES: u64 = 96;
 /// Below this, a shard would hold less than a few blocks: then there is no cache.
 const CAPACITY_MIN: u64 = SHARDS as u64 * 32 * 1024;
 
+/// No more are reckoned with beforehand: the cache makes room for as many at once, and for further
+/// ones as they come.
+const BLOCKS_EXPECTED_MAX: u64 = 1 << 22;
+
 type Key = (FileId, u64);
 
 #[derive(Clone, Debug, Default)]
@@ -97,7 +101,8 @@ impl BlockCache {
         if capacity.0 < CAPACITY_MIN {
             return Self { blocks: None, gauge };
         }
-        let blocks = (capacity.0 / (block_size.0 + ENTRY_BYTES)).max(1);
+        let blocks = capacity.0 / block_size.0.saturating_add(ENTRY_BYTES);
+        let blocks = blocks.clamp(1, BLOCKS_EXPECTED_MAX);
         let options = OptionsBuilder::new()
             .estimated_items_capacity(usize::try_from(blocks).unwrap_or(usize::MAX))
             .weight_capacity(capacity.0)

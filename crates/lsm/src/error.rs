@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use terrace_env::ByteCount;
 use terrace_env::codec::DecodeError;
 use terrace_env::store::StoreError;
+use terrace_env::{ByteCount, OutOfRange};
 
 use crate::KeySpaceId;
 
@@ -15,6 +15,9 @@ pub enum Error {
     /// The store below failed, or has no space.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// An option is out of its range.
+    #[error(transparent)]
+    Option(#[from] OutOfRange),
     /// Bytes on the medium are not what was written.
     #[error("corruption in {region} at offset {offset}: expected {expected}, found {got}")]
     Corruption {

@@ -51,6 +51,7 @@ mod inputs;
 pub mod inspect;
 mod job;
 mod key;
+pub mod limits;
 mod log;
 mod log_ahead;
 mod memory;

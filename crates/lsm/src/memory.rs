@@ -23,20 +23,24 @@ use terrace_env::sync::Mutex;
 use terrace_env::{ByteCount, MemoryGauge};
 
 use crate::cache::BlockCache;
+use crate::limits;
 use crate::options::EngineOptions;
 use crate::resident::Clock;
 
 /// What a table that is being written is reckoned to take at the store below: two writes on their
 /// way, which are what jobs move at once, and a buffer as large as one of them that is filled.
 pub(crate) fn writer_bytes(io_size: ByteCount) -> usize {
-    usize::try_from(io_size.0 + io_size.0 / 2).unwrap_or(usize::MAX)
+    usize::try_from(io_size.0.saturating_add(io_size.0 / 2)).unwrap_or(usize::MAX)
 }
 
+/// The part of the budget that jobs may move at once: a flush and the slices of a merge each have
+/// so much on its way.
+const IO_PART: u64 = 8;
 /// Beyond so many times what jobs move at once, more memory makes them no quicker: enough for
 /// tables to write and for read-ahead of some dozen inputs.
 const JOBS_MAX: u64 = 32;
 /// Whatever the budget: smaller memtables make more work than memory.
-const MEMTABLE_SIZE_MIN: u64 = 16 << 10;
+pub(crate) const MEMTABLE_SIZE_MIN: u64 = 16 << 10;
 /// The same for scans: enough for a hundred long ones.
 const SCANS_MAX: u64 = 16;
 /// Into what parts of what jobs move at once other reads are cut: the least that a job reads, and
@@ -51,6 +55,8 @@ const SCAN_PART_FIRST: u64 = 128;
 pub(crate) struct Shares {
     /// What one memtable may grow to.
     pub(crate) memtable_size: ByteCount,
+    /// What jobs move at once.
+    pub(crate) io_size: ByteCount,
     pub(crate) memtables: ByteCount,
     pub(crate) jobs: ByteCount,
     pub(crate) scans: ByteCount,
@@ -61,15 +67,17 @@ pub(crate) struct Shares {
 impl Shares {
     pub(crate) fn of(options: &EngineOptions) -> Self {
         let whole = options.memory.0;
-        let count = options.memtables_max as u64 + 1;
+        let count = (options.memtables_max as u64).saturating_add(1);
         let size_max = (whole - whole / 4) / count;
         let memtable_size = options.memtable_size.0.min(size_max.max(MEMTABLE_SIZE_MIN));
         let memtables = memtable_size.saturating_mul(count);
         let rest = whole.saturating_sub(memtables);
-        let most = |times: u64| options.io_size.0.saturating_mul(times);
+        let io_size = options.io_size.0.min((whole / IO_PART).max(limits::IO_SIZE.least.0));
+        let most = |times: u64| io_size.saturating_mul(times);
         let (jobs, scans) = ((rest / 4).min(most(JOBS_MAX)), (rest / 16).min(most(SCANS_MAX)));
         Self {
             memtable_size: ByteCount(memtable_size),
+            io_size: ByteCount(io_size),
             memtables: ByteCount(memtables),
             jobs: ByteCount(jobs),
             scans: ByteCount(scans),

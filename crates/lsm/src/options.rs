@@ -1,8 +1,10 @@
 //! The engine's figures.
 
 use serde::{Deserialize, Serialize};
-use terrace_env::ByteCount;
+use terrace_env::{ByteCount, OutOfRange};
 
+use crate::limits;
+use crate::memory::{MEMTABLE_SIZE_MIN, Shares};
 use crate::table::{LevelCompression, TableLayout};
 
 /// When a write is safe from a power cut.
@@ -17,7 +19,8 @@ pub enum Durability {
     Synced,
 }
 
-/// The engine's figures. Who opens the engine documents what they trade.
+/// The engine's figures, each within its range of [`limits`](crate::limits). Who opens the engine
+/// documents what they trade.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EngineOptions {
     /// Nothing is written, and nothing runs in the background.
@@ -50,6 +53,36 @@ pub struct EngineOptions {
 }
 
 impl EngineOptions {
+    /// Checks that every option is within its range, and that they fit each other.
+    pub fn check(&self) -> Result<(), OutOfRange> {
+        limits::MEMTABLE_SIZE.check(self.memtable_size)?;
+        limits::MEMTABLES_MAX.check(self.memtables_max as u64)?;
+        limits::TABLE_SIZE.check(self.table_size)?;
+        limits::BLOCK_SIZE.check(self.block_size)?;
+        limits::FILTER_BITS.check(self.filter_bits)?;
+        limits::MEMORY.check(self.memory)?;
+        limits::IO_SIZE.check(self.io_size)?;
+        limits::WORKERS.check(self.workers as u64)?;
+        let most = self.memory.0 / MEMTABLE_SIZE_MIN - 1;
+        if self.memtables_max as u64 > most {
+            return Err(OutOfRange {
+                option: limits::MEMTABLES_MAX.option.to_owned(),
+                got: self.memtables_max.to_string(),
+                expected: format!("at most {most} where memory is {}", self.memory),
+                reason: "the smallest memtables, and the one that is written, have to fit".into(),
+            });
+        }
+        Ok(())
+    }
+
+    /// The options as the memory budget has room for them: memtables, and what jobs move at once,
+    /// are made smaller where they ask for more than their part.
+    #[must_use]
+    pub fn fitted(self) -> Self {
+        let Shares { memtable_size, io_size, .. } = Shares::of(&self);
+        Self { memtable_size, io_size, ..self }
+    }
+
     /// How a table of `level` is laid out, where `last` is the last level that holds anything.
     pub(crate) fn layout(&self, level: u8, last: u8) -> TableLayout {
         let compression = self.compression.of(level, last);

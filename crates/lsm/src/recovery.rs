@@ -28,7 +28,7 @@ use crate::event::Listeners;
 use crate::handle::TableHandle;
 use crate::log::{self, ActiveLog};
 use crate::log_ahead::LogAhead;
-use crate::memory::{Memory, Shares};
+use crate::memory::Memory;
 use crate::memtable::Memtable;
 use crate::options::EngineOptions;
 use crate::role::Role;
@@ -84,11 +84,11 @@ impl Shared {
         decider: Arc<dyn Compaction>,
         options: EngineOptions,
     ) -> Result<Self, Error> {
+        options.check()?;
         let users = store.users();
         let claim = if options.read_only { users.claim_to_read() } else { users.claim_to_write() };
         let claim = claim.ok_or(StoreError::InUse("the store"))?;
-        let memtable_size = Shares::of(&options).memtable_size;
-        let options = EngineOptions { memtable_size, ..options };
+        let options = options.fitted();
         let memory = Memory::new(&options);
         let mut found = find(&*store, &memory)?;
         found.adopt(&options.system);

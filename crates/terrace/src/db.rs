@@ -84,6 +84,7 @@ impl Db {
         format: &FormatOptions,
         options: Options,
     ) -> Result<Self, Error> {
+        options.check_device(&*device)?;
         Fs::format(Arc::clone(&device), format)?;
         Self::open_device(device, options)
     }
@@ -126,9 +127,13 @@ impl Db {
             zone_capacity: fs.map(|fs| fs.zone_capacity()),
             memtable_size: options.memtable_size,
         };
+        // What is accepted once must be accepted again, so it is held against what never changes.
+        let capacity = fs.map_or(shape.capacity, |fs| fs.device_capacity());
+        options.check(&system, &StoreShape { capacity, ..shape })?;
+        let engine = options.engine(&system, &shape).fitted();
         if let Some(fs) = fs {
             fs.decide_by(system.placement(), system.reclaim());
-            fs.set_io_size(options.io_size);
+            fs.set_io_size(engine.io_size);
             fs.set_cache(options.file_cache, CachePolicy::default());
         }
         let zones: Arc<dyn ZonesSource> = match fs {
@@ -136,7 +141,7 @@ impl Db {
             None => Arc::new(NoZones),
         };
         let decider = system.compaction(&shape, zones);
-        let engine = Engine::open(store, decider, options.engine(&system, &shape))?;
+        let engine = Engine::open(store, decider, engine)?;
         let (durability, live_max) = (options.durability, system.live_max(&shape));
         let identity = Identity::new();
         let inner = Arc::new(Inner { engine, below, identity, durability, system, live_max });

@@ -1,5 +1,6 @@
 //! What can go wrong with a store.
 
+use terrace_env::OutOfRange;
 use terrace_env::store::StoreError;
 use terrace_policy::ParseSystemError;
 
@@ -16,6 +17,9 @@ pub enum Error {
     /// that it knows, by [`Options::system`](crate::Options::system).
     #[error("the store was last opened under a system unknown here: {0}")]
     System(ParseSystemError),
+    /// An option is out of its range. Nothing was written or remembered.
+    #[error(transparent)]
+    Option(#[from] OutOfRange),
     /// A key space of one store was used with another, or with the same store opened again.
     #[error(
         "the key space {name:?} belongs to another store: expected one of the store that it is \
@@ -35,7 +39,7 @@ impl Error {
         match self {
             Self::Engine(error) => error.is_space(),
             Self::Store(error) => error.is_space(),
-            Self::System(_) | Self::OtherStore { .. } => false,
+            Self::System(_) | Self::Option(_) | Self::OtherStore { .. } => false,
         }
     }
 
@@ -45,7 +49,7 @@ impl Error {
         match self {
             Self::Engine(error) => error.is_corruption(),
             Self::Store(error) => matches!(error, StoreError::Corruption { .. }),
-            Self::System(_) | Self::OtherStore { .. } => false,
+            Self::System(_) | Self::Option(_) | Self::OtherStore { .. } => false,
         }
     }
 }

@@ -28,6 +28,7 @@ mod error;
 mod identity;
 mod ingest;
 mod key_space;
+pub mod limits;
 mod options;
 mod snapshot;
 
@@ -41,7 +42,7 @@ pub use options::Options;
 pub use snapshot::Snapshot;
 pub use terrace_env::store::MemoryStore;
 pub use terrace_env::wait::{WaitCause, WaitStats, Waits};
-pub use terrace_env::{ByteCount, Store};
+pub use terrace_env::{ByteCount, OutOfRange, Store};
 pub use terrace_fs::{CachePolicy, FormatOptions, Fs};
 pub use terrace_lsm::{
     BATCH_BYTES_MAX, Bounds, Checkpointed, Compression, Cursor, Durability, Event, Ingested, Job,

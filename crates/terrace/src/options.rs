@@ -3,9 +3,14 @@
 use terrace_env::ByteCount;
 use terrace_lsm::{Durability, EngineOptions, LevelCompression};
 use terrace_policy::{StoreShape, System};
+use terrace_zone::Device;
 
-/// How a store is opened. All of it can be changed from one opening to the next; what is already
-/// written keeps the form it has until it is compacted.
+use crate::{Error, limits};
+
+/// How a store is opened. Each option has a range, and the reason of its ends is with it in
+/// [`limits`](crate::limits); the figures of a system have theirs as well. A store is not opened,
+/// and no device formatted, with an option that is out of its range. All of it can be changed from
+/// one opening to the next; what is already written keeps the form it has until it is compacted.
 ///
 /// ```
 /// use terrace::{ByteCount, Options};
@@ -31,13 +36,14 @@ pub struct Options {
     // Performance.
     /// Writes are collected in memory up to this size, then written out as one sorted run. Larger:
     /// fewer and longer runs, less compaction, longer recovery. Up to `memtables_max + 1` of them
-    /// are in memory. Default: 64 MiB.
+    /// are in memory. Default: 64 MiB. Range: 4 KiB to 64 GiB.
     pub memtable_size: ByteCount,
     /// How many full memtables may wait to be written out before writers wait. More rides out
-    /// longer bursts, for `memtable_size` of memory each. Default: 2.
+    /// longer bursts, for `memtable_size` of memory each. Default: 2. Range: 1 to 64, and
+    /// so many that the smallest memtables, of 16 KiB, fit `memory`.
     pub memtables_max: usize,
     /// The size of the blocks that tables are read by. Larger: smaller indexes and better
-    /// compression; smaller: less is read for one key. Default: 4 KiB.
+    /// compression; smaller: less is read for one key. Default: 4 KiB. Range: 1 B to 1 MiB.
     pub block_size: ByteCount,
     /// How blocks are compressed, all alike or the last level otherwise than those above it:
     /// [`Compression`](crate::Compression)`::Lz4` pays where values compress and the medium is
@@ -46,19 +52,20 @@ pub struct Options {
     /// `LevelCompression { upper: Compression::Lz4, last: Compression::Zstd }`. Default: `None`.
     pub compression: LevelCompression,
     /// Bits per key of the filters that tell absent keys without a read: 10 let 1 % through, 15
-    /// about 0.2 %; 0 means no filters. Default: 10.
+    /// about 0.2 %; 0 means no filters. Default: 10. Range: 0 to 32.
     pub filter_bits: u8,
     /// What the store may hold in memory: memtables, up to three quarters of it; the rest for
     /// blocks that were read, for the indexes and filters of open tables, and for buffers of jobs
     /// and scans. Larger: fewer reads from the medium. Where `memtable_size` and `memtables_max`
     /// ask for more than their part, memtables are smaller. [`Stats::memory`](crate::Stats::memory)
     /// shows where it goes. It does not include the file system's own tables, thread stacks, and
-    /// what the allocator adds. Default: 320 MiB.
+    /// what the allocator adds. Default: 320 MiB. Range: 64 KiB to 16 TiB.
     pub memory: ByteCount,
     /// What flushes and compactions move at once: they read stretches of this size, less where
     /// memory is short, and write by halves of it. Larger: fewer seeks between the inputs of a
     /// merge on a disk, as far as memory allows it; smaller: less memory for each input, and others
-    /// wait less for the head. Default: 2 MiB.
+    /// wait less for the head. At most an eighth of `memory` is moved at once. Default: 2 MiB.
+    /// Range: 8 KiB to 64 MiB.
     pub io_size: ByteCount,
     /// How many slices of a merge are carried out at once, each by a thread, at most 4; 0 leaves it
     /// to the device: one where it is a disk
@@ -67,14 +74,15 @@ pub struct Options {
     /// head goes back and forth between the inputs of one slice and not of several, which makes a
     /// random load on a modelled disk half as fast again, or more; and less memory and free space
     /// are taken at once. [`Stats::workers`](crate::Stats::workers) says how many there are. For
-    /// those whose disk does not say that it is one - a directory never does. Default: 0.
+    /// those whose disk does not say that it is one - a directory never does. Default: 0. Range: 0
+    /// to 4.
     pub workers: usize,
     /// How much of what is written to tables the file system keeps in memory, besides `memory`:
     /// compactions then read from there what was flushed or compacted a while ago. It pays where
     /// the medium is what compactions wait for - disks - and covers the levels from the top down,
     /// so that the first bytes save most; a store that is mostly read is better served by more
     /// `memory`. It begins empty with each opening, and does nothing over a plain directory, which
-    /// the operating system keeps in memory. Default: 0, nothing.
+    /// the operating system keeps in memory. Default: 0, nothing. Range: 0 to 16 TiB.
     pub file_cache: ByteCount,
 }
 
@@ -122,11 +130,31 @@ impl Options {
         }
     }
 
+    /// Checks that a store on this device can be opened with these options and takes writes; before
+    /// the device is formatted, for example. An unset system is not looked at.
+    pub fn check_device(&self, device: &dyn Device) -> Result<(), Error> {
+        let geometry = device.geometry();
+        let zone_capacity = geometry.zone_capacity * u64::from(geometry.logical_block);
+        let store = StoreShape {
+            capacity: geometry.capacity(),
+            zone_capacity: Some(ByteCount(zone_capacity)),
+            memtable_size: self.memtable_size,
+        };
+        self.check(&self.system.unwrap_or_default(), &store)
+    }
+
+    /// Checks that a store of this shape can be opened with these options and takes writes.
+    pub(crate) fn check(&self, system: &System, store: &StoreShape) -> Result<(), Error> {
+        limits::FILE_CACHE.check(self.file_cache)?;
+        system.check(store)?;
+        Ok(self.engine(system, store).check()?)
+    }
+
     pub(crate) fn engine(&self, system: &System, store: &StoreShape) -> EngineOptions {
         EngineOptions {
             read_only: self.read_only,
             memtable_size: self.memtable_size,
-            memtables_max: self.memtables_max.max(1),
+            memtables_max: self.memtables_max,
             table_size: system.table_size(store),
             block_size: self.block_size,
             compression: self.compression,

@@ -1,6 +1,7 @@
 //! `terrace format IMAGE`, or a directory
 
 use serde_json::json;
+use terrace::Options;
 use terrace_env::ZoneId;
 use terrace_fs::{Access, FormatOptions, Fs};
 use terrace_zone::{Device as _, ZoneState};
@@ -41,8 +42,10 @@ impl Format {
                 ),
             ));
         }
-        Fs::format(drive.clone(), &FormatOptions::default())?;
         let capacity = drive.geometry().capacity();
+        let options = Options { system: self.under.system, ..Options::fitting(capacity) };
+        options.check_device(&*drive)?;
+        Fs::format(drive.clone(), &FormatOptions::default())?;
         drop(drive);
         let system = self.remember()?;
         let json = json!({ "zones": zones.len(), "capacity": capacity, "system": system });

@@ -144,7 +144,7 @@ fn any_options(random: &mut Random) -> Options {
         compression: LevelCompression { upper: any_codec(random), last: any_codec(random) },
         filter_bits: random.random_range(0..16),
         system: any_system(random),
-        memory: bytes(random, 4 << 10, 16 << 20),
+        memory: bytes(random, 64 << 10, 16 << 20),
         file_cache: match random.random_range(0..3) {
             0 => ByteCount(0),
             _ => bytes(random, 4 << 10, 16 << 20),

@@ -1,22 +1,30 @@
-//! The figures that systems have: how each is called, read and written.
+//! The figures that systems have: how each is called, what it may be and why, how it is read and
+//! written.
 
-use std::fmt;
-
-use terrace_env::ByteCount;
+use terrace_env::{ByteCount, Limit, OutOfRange};
 
 use super::System;
+
+/// What kind of value a figure has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Number,
+    Percent,
+    Size,
+    /// 1 for `on`, 0 for `off`.
+    Switch,
+}
 
 /// A column of the table of systems.
 #[derive(Clone, Copy)]
 pub(super) struct Figure {
-    /// What it is called.
-    pub(super) name: &'static str,
-    /// What it may be.
-    pub(super) expected: &'static str,
-    /// Reads it; `None` for what it cannot be.
-    pub(super) set: fn(&mut System, &str) -> Option<()>,
-    /// Writes it; `None` where it is the row's own.
-    pub(super) get: fn(&System) -> Option<String>,
+    /// What it is called, what it may be, and why.
+    pub(super) limit: Limit<u64>,
+    pub(super) kind: Kind,
+    /// Sets it to a value within the limit.
+    set: fn(&mut System, u64),
+    /// Its value; `None` where it is fitted to the store.
+    get: fn(&System) -> Option<u64>,
 }
 
 /// The figures of a system of leveled compaction with a collector, and no other.
@@ -25,132 +33,230 @@ pub(super) const LEVELED: &[Figure] =
 
 /// See [`System::aligned_from`].
 pub(super) const ALIGNED_FROM: Figure = Figure {
-    name: "aligned_from",
-    expected: "a number of percent from 10 to 100",
-    set: |system, text| number(text, 10..=100).map(|n| system.aligned_from = n as u8),
-    get: |system| differs(system, |s| s.aligned_from),
+    limit: Limit {
+        option: "aligned_from",
+        least: 10,
+        most: 100,
+        reason: "smaller tables would be mostly ends, and at 100 a table ends at its size",
+    },
+    kind: Kind::Percent,
+    set: |system, value| system.aligned_from = value as u8,
+    get: |system| Some(system.aligned_from.into()),
 };
 
 /// See [`System::extra_tables`].
 pub(super) const EXTRA_TABLES: Figure = Figure {
-    name: "extra_tables",
-    expected: "a number from 0 to 100",
-    set: |system, text| number(text, 0..=100).map(|n| system.extra_tables = n),
-    get: |system| differs(system, |s| s.extra_tables),
+    limit: Limit {
+        option: "extra_tables",
+        least: 0,
+        most: 100,
+        reason: "each one meets about ten tables, and a compaction takes them all at once",
+    },
+    kind: Kind::Number,
+    set: |system, value| system.extra_tables = value as u16,
+    get: |system| Some(system.extra_tables.into()),
 };
 
 /// See [`System::factor`].
 pub(super) const FACTOR: Figure = Figure {
-    name: "factor",
-    expected: "a number from 2 to 1000",
-    set: |system, text| number(text, 2..=1000).map(|n| system.factor = n),
-    get: |system| differs(system, |s| s.factor),
+    limit: Limit {
+        option: "factor",
+        least: 2,
+        most: 1000,
+        reason: "levels that do not grow would never end, and beyond there is one level only",
+    },
+    kind: Kind::Number,
+    set: |system, value| system.factor = value as u16,
+    get: |system| Some(system.factor.into()),
 };
 
 /// See [`System::free_min`].
 pub(super) const FREE_MIN: Figure = Figure {
-    name: "free_min",
-    expected: "a number of percent from 0 to 90",
-    set: |system, text| number(text, 0..=90).map(|n| system.free_min = n as u8),
-    get: |system| differs(system, |s| s.free_min),
+    limit: Limit {
+        option: "free_min",
+        least: 0,
+        most: 90,
+        reason: "a collector that wants more than that free copies without end",
+    },
+    kind: Kind::Percent,
+    set: |system, value| system.free_min = value as u8,
+    get: |system| Some(system.free_min.into()),
 };
 
 /// See [`System::gain_min`].
 pub(super) const GAIN_MIN: Figure = Figure {
-    name: "gain_min",
-    expected: "a number of percent from 1 to 100",
-    set: |system, text| number(text, 1..=100).map(|n| system.gain_min = n as u8),
-    get: |system| differs(system, |s| s.gain_min),
+    limit: Limit {
+        option: "gain_min",
+        least: 1,
+        most: 100,
+        reason: "to empty a zone that gives nothing frees nothing",
+    },
+    kind: Kind::Percent,
+    set: |system, value| system.gain_min = value as u8,
+    get: |system| Some(system.gain_min.into()),
 };
 
 /// See [`System::in_order`].
 pub(super) const IN_ORDER: Figure = Figure {
-    name: "in_order",
-    expected: "on or off",
-    set: |system, text| switch(text).map(|on| system.in_order = on),
-    get: |system| differs(system, |s| if s.in_order { "on" } else { "off" }),
+    limit: switch("in_order"),
+    kind: Kind::Switch,
+    set: |system, value| system.in_order = value > 0,
+    get: |system| Some(system.in_order.into()),
 };
 
 /// See [`System::level0_runs`].
 pub(super) const LEVEL0_RUNS: Figure = Figure {
-    name: "level0_runs",
-    expected: "a number from 1 to 1000",
-    set: |system, text| number(text, 1..=1000).map(|n| system.level0_runs = n),
-    get: |system| differs(system, |s| s.level0_runs),
+    limit: Limit {
+        option: "level0_runs",
+        least: 1,
+        most: 1000,
+        reason: "a compaction begins with a run, and every read looks into all of them",
+    },
+    kind: Kind::Number,
+    set: |system, value| system.level0_runs = value as u16,
+    get: |system| Some(system.level0_runs.into()),
 };
 
 /// See [`System::level1_size`].
 pub(super) const LEVEL1_SIZE: Figure = Figure {
-    name: "level1_size",
-    expected: "a size such as 256MiB",
-    set: |system, text| size(text).map(|n| system.level1_size = Some(n)),
-    get: |system| system.level1_size.map(compact),
+    limit: Limit {
+        option: "level1_size",
+        least: 1 << 10,
+        most: 1 << 50,
+        reason: "a smaller level holds no table, and no store is larger",
+    },
+    kind: Kind::Size,
+    set: |system, value| system.level1_size = Some(ByteCount(value)),
+    get: |system| system.level1_size.map(|size| size.0),
 };
 
 /// See [`System::published`].
 pub(super) const PUBLISHED: Figure = Figure {
-    name: "published",
-    expected: "on or off",
-    set: |system, text| switch(text).map(|on| system.published = on),
-    get: |system| differs(system, |s| if s.published { "on" } else { "off" }),
+    limit: switch("published"),
+    kind: Kind::Switch,
+    set: |system, value| system.published = value > 0,
+    get: |system| Some(system.published.into()),
 };
 
 /// See [`System::table_size`].
 pub(super) const TABLE_SIZE: Figure = Figure {
-    name: "table_size",
-    expected: "a size such as 16MiB",
-    set: |system, text| size(text).map(|n| system.table_size = Some(n)),
-    get: |system| system.table_size.map(compact),
+    limit: Limit {
+        option: "table_size",
+        least: 2 << 10,
+        most: 16 << 30,
+        reason: "the ends of smaller tables, up to 16 KiB each, would take more space than their \
+                 entries, and a larger one is more than a compaction can rewrite at once",
+    },
+    kind: Kind::Size,
+    set: |system, value| system.table_size = Some(ByteCount(value)),
+    get: |system| system.table_size.map(|size| size.0),
 };
 
 /// See [`System::tier_runs`].
 pub(super) const TIER_RUNS: Figure = Figure {
-    name: "tier_runs",
-    expected: "a number from 2 to 100",
-    set: |system, text| number(text, 2..=100).map(|n| system.tier_runs = n),
-    get: |system| differs(system, |s| s.tier_runs),
+    limit: Limit {
+        option: "tier_runs",
+        least: 2,
+        most: 100,
+        reason: "to merge one run makes none fewer, and every read looks into all of them",
+    },
+    kind: Kind::Number,
+    set: |system, value| system.tier_runs = value as u16,
+    get: |system| Some(system.tier_runs.into()),
 };
 
 /// See [`System::tzone`].
 pub(super) const TZONE: Figure = Figure {
-    name: "tzone",
-    expected: "on or off",
-    set: |system, text| switch(text).map(|on| system.tzone = on),
-    get: |system| differs(system, |s| if s.tzone { "on" } else { "off" }),
+    limit: switch("tzone"),
+    kind: Kind::Switch,
+    set: |system, value| system.tzone = value > 0,
+    get: |system| Some(system.tzone.into()),
 };
-
-fn switch(text: &str) -> Option<bool> {
-    match text {
-        "on" => Some(true),
-        "off" => Some(false),
-        _ => None,
-    }
-}
 
 /// See [`System::windows`].
 pub(super) const WINDOWS: Figure = Figure {
-    name: "windows",
-    expected: "a number from 1 to 100",
-    set: |system, text| number(text, 1..=100).map(|n| system.windows = n),
-    get: |system| differs(system, |s| s.windows),
+    limit: Limit {
+        option: "windows",
+        least: 1,
+        most: 100,
+        reason: "a level has a window, and more of them than tables are empty",
+    },
+    kind: Kind::Number,
+    set: |system, value| system.windows = value as u16,
+    get: |system| Some(system.windows.into()),
 };
 
-fn number(text: &str, range: std::ops::RangeInclusive<u16>) -> Option<u16> {
-    text.parse().ok().filter(|number| range.contains(number))
+/// The range of what is on or off.
+const fn switch(option: &'static str) -> Limit<u64> {
+    Limit { option, least: 0, most: 1, reason: "it is a switch" }
 }
 
-fn size(text: &str) -> Option<ByteCount> {
-    text.parse().ok().filter(|size: &ByteCount| size.0 > 0)
+impl Figure {
+    /// What it is called.
+    pub(super) fn name(&self) -> &'static str {
+        self.limit.option
+    }
+
+    /// What it may be, and why, in words.
+    pub(super) fn expected(&self) -> String {
+        let Limit { least, most, reason, .. } = self.limit;
+        let [from, to] = [least, most].map(|value| compact(ByteCount(value)));
+        match self.kind {
+            Kind::Number => format!("a number from {least} to {most} ({reason})"),
+            Kind::Percent => format!("a number of percent from {least} to {most} ({reason})"),
+            Kind::Size => format!("a size such as 16MiB, from {from} to {to} ({reason})"),
+            Kind::Switch => "on or off".to_owned(),
+        }
+    }
+
+    /// Reads it; `None` for what it cannot be.
+    pub(super) fn read(&self, system: &mut System, text: &str) -> Option<()> {
+        let value = match self.kind {
+            Kind::Number | Kind::Percent => text.parse().ok()?,
+            Kind::Size => text.parse::<ByteCount>().ok()?.0,
+            Kind::Switch => u64::from(match text {
+                "on" => true,
+                "off" => false,
+                _ => return None,
+            }),
+        };
+        self.limit.check(value).ok()?;
+        (self.set)(system, value);
+        Some(())
+    }
+
+    /// Writes it; `None` where it is the row's own.
+    pub(super) fn text(&self, system: &System) -> Option<String> {
+        let value = (self.get)(system)?;
+        if (self.get)(&System::of(system.row)) == Some(value) {
+            return None;
+        }
+        Some(match self.kind {
+            Kind::Number | Kind::Percent => value.to_string(),
+            Kind::Size => compact(ByteCount(value)),
+            Kind::Switch => if value > 0 { "on" } else { "off" }.to_owned(),
+        })
+    }
+
+    /// Checks that it is within its range.
+    pub(super) fn check(&self, system: &System) -> Result<(), OutOfRange> {
+        let Some(value) = (self.get)(system) else { return Ok(()) };
+        self.limit.check(value).map_err(|error| {
+            let Limit { least, most, .. } = self.limit;
+            let show = |value: u64| match self.kind {
+                Kind::Size => ByteCount(value).to_string(),
+                _ => value.to_string(),
+            };
+            let expected = format!("{} to {}", show(least), show(most));
+            let option = format!("{} of {}", self.name(), system.name());
+            OutOfRange { option, got: show(value), expected, ..error }
+        })
+    }
 }
 
 /// A size in the largest unit that shows all of it.
 fn compact(size: ByteCount) -> String {
-    let units = [("GiB", 30), ("MiB", 20), ("KiB", 10)];
+    let units = [("TiB", 40), ("GiB", 30), ("MiB", 20), ("KiB", 10)];
     let whole = units.iter().find(|(_, shift)| size.0.trailing_zeros() >= *shift && size.0 > 0);
     whole.map_or(size.0.to_string(), |(unit, shift)| format!("{}{unit}", size.0 >> shift))
-}
-
-fn differs<T: PartialEq + fmt::Display>(system: &System, of: fn(&System) -> T) -> Option<String> {
-    let own = of(system);
-    (own != of(&System::of(system.row))).then(|| own.to_string())
 }

@@ -2,13 +2,17 @@
 
 use std::sync::Arc;
 
-use terrace_env::ByteCount;
+use terrace_env::{ByteCount, OutOfRange};
 
 use super::{
     RowParts, StoreShape, bluefs, geardb, level_separated, leveldb_cost_benefit, leveldb_greedy,
     lifetime, text, tiered,
 };
 use crate::{Compaction, LeveledOptions, Placement, Reclaim, ZonesSource};
+
+/// A store has room for so many tables of a size that is asked for: one that is rewritten, what it
+/// meets, and the same again while both are there. What rows choose themselves is smaller.
+const TABLES_IN_STORE_MIN: u64 = 8;
 
 /// Which system: the name of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -31,6 +35,8 @@ pub enum Row {
 
 /// A system: a row of choices, and their figures.
 ///
+/// A figure has a range; [`check`](System::check) says why its ends are where they are.
+///
 /// Any store can be opened under any system, whatever system wrote it: what breaks the layout of
 /// the new one is drained as it is compacted. Over a plain directory, which has no zones, a system
 /// is only its compaction.
@@ -50,30 +56,31 @@ pub struct System {
     /// Which row.
     pub row: Row,
     /// How many runs collect in level 0 before they are compacted. More: less compaction, slower
-    /// reads. Writers slow down at twice and wait at three times as many.
+    /// reads. Writers slow down at twice and wait at three times as many. Range: 1 to 1000.
     pub level0_runs: u16,
     /// The size of level 1; `None`: in proportion to the memtables, as the row has it. Larger
-    /// means fewer levels, and larger compactions into level 1.
+    /// means fewer levels, and larger compactions into level 1. Range: 1 KiB to 1 PiB.
     pub level1_size: Option<ByteCount>,
     /// How much larger each further level is. Larger: fewer levels to read, more rewriting per
-    /// level.
+    /// level. Range: 2 to 1000.
     pub factor: u16,
     /// The size of a table; `None`: as the row has it. Larger: fewer files, longer sequential
-    /// writes; smaller: compactions go in smaller bites and need less free space.
+    /// writes; smaller: compactions go in smaller bites and need less free space. Range: 2 KiB to
+    /// 16 GiB, and at most an eighth of the device.
     pub table_size: Option<ByteCount>,
     /// Space is reclaimed, unasked, when fewer zones are free: in percent of all. More: longer
-    /// bursts find free zones, and live data is copied more often.
+    /// bursts find free zones, and live data is copied more often. Range: 0 to 90.
     pub free_min: u8,
     /// Unasked, a zone is emptied only if it gives this much, in percent of a zone. More: less is
     /// copied for what comes free, and more lies dead meanwhile. When somebody waits for space,
-    /// whatever gives any is emptied.
+    /// whatever gives any is emptied. Range: 1 to 100.
     pub gain_min: u8,
     /// How many runs of a tier go down together, where there are tiers. Writers slow down at twice
     /// and wait at three times as many in level 0. More: less rewriting, slower reads, and more
-    /// space.
+    /// space. Range: 2 to 100.
     pub tier_runs: u16,
     /// How many further tables of a level go down together at most, where levels are swept and that
-    /// spares rewriting. More: less is written, in larger compactions.
+    /// spares rewriting. More: less is written, in larger compactions. Range: 0 to 100.
     pub extra_tables: u16,
     /// Whether what the next compaction consumes goes to zones of its own, where levels are swept.
     /// Without: fewer zones are open, and holes stay in those of the level.
@@ -82,12 +89,12 @@ pub struct System {
     /// interval of keys. Without: merges take as many processors as there are, and more zones.
     pub in_order: bool,
     /// Into how many compaction windows a level is divided. More: less of a level lies dead at a
-    /// time, and upper levels hold more.
+    /// time, and upper levels hold more. Range: 1 to 100.
     pub windows: u16,
     /// From which part of its size on, in percent, a merged table ends where a table of the level
     /// behind its own ends. Less: compactions read and write fewer tables that they hardly overlap,
     /// and tables are smaller; where they own zones, more of these stays empty. 100: tables end at
-    /// their size, as LevelDB's do.
+    /// their size, as LevelDB's do. Range: 10 to 100.
     pub aligned_from: u8,
     /// The system as it was published, without what was found to be missing: for comparisons.
     pub published: bool,
@@ -224,6 +231,22 @@ impl System {
     #[must_use]
     pub fn live_max(&self, store: &StoreShape) -> ByteCount {
         ByteCount(store.for_data().0 / 100 * self.row.live_max())
+    }
+
+    /// Checks that all figures that the row has are within their ranges, and fit the store: that
+    /// compactions of its tables have room. What is refused here would refuse writes later.
+    pub fn check(&self, store: &StoreShape) -> Result<(), OutOfRange> {
+        self.row.parts().figures.iter().try_for_each(|figure| figure.check(self))?;
+        let most = ByteCount(store.capacity.0 / TABLES_IN_STORE_MIN);
+        match self.table_size.filter(|size| *size > most) {
+            Some(size) => Err(OutOfRange::relation(
+                &format!("table_size of {}", self.name()),
+                size,
+                format!("at most {most} in a store of {}", store.capacity),
+                "compactions of a table have to fit beside what is there",
+            )),
+            None => Ok(()),
+        }
     }
 
     /// The size of a table in this store.

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
 
+use super::figure::Figure;
 use super::{Row, System};
 
 /// A system that could not be read.
@@ -26,14 +27,14 @@ pub enum ParseSystemError {
         got: String,
     },
     /// The figure cannot have this value.
-    #[error("expected {expected} as {figure} of {system}, found {got:?}")]
+    #[error("{figure} of {system}: expected {expected}, found {got:?}")]
     Value {
         /// The system.
         system: &'static str,
         /// The figure.
         figure: &'static str,
-        /// What it may be.
-        expected: &'static str,
+        /// What it may be, and why.
+        expected: String,
         /// What was found.
         got: String,
     },
@@ -46,15 +47,15 @@ fn names() -> String {
 /// The names of the figures of all rows.
 pub(super) fn all_figures() -> Vec<&'static str> {
     let figures = Row::ALL.iter().flat_map(|row| row.parts().figures);
-    let names: BTreeSet<&str> = figures.map(|figure| figure.name).collect();
+    let names: BTreeSet<&str> = figures.map(Figure::name).collect();
     names.into_iter().collect()
 }
 
 impl fmt::Display for System {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let figures = self.row.parts().figures.iter().filter_map(|figure| {
-            let value = (figure.get)(self)?;
-            Some(format!("{}={value}", figure.name))
+            let value = figure.text(self)?;
+            Some(format!("{}={value}", figure.name()))
         });
         let figures: Vec<String> = figures.collect();
         let (name, colon) = (self.name(), if figures.is_empty() { "" } else { ":" });
@@ -73,15 +74,15 @@ impl FromStr for System {
         for assignment in assignments.split(',').filter(|part| !part.is_empty()) {
             let (name, value) = assignment.split_once('=').unwrap_or((assignment, ""));
             let own = row.parts().figures;
-            let Some(figure) = own.iter().find(|figure| figure.name == name) else {
+            let Some(figure) = own.iter().find(|figure| figure.name() == name) else {
                 let (system, got) = (row.name(), name.to_owned());
-                let figures = own.iter().map(|figure| figure.name).collect();
+                let figures = own.iter().map(Figure::name).collect();
                 return Err(ParseSystemError::UnknownFigure { system, figures, got });
             };
-            (figure.set)(&mut system, value).ok_or_else(|| ParseSystemError::Value {
+            figure.read(&mut system, value).ok_or_else(|| ParseSystemError::Value {
                 system: row.name(),
-                figure: figure.name,
-                expected: figure.expected,
+                figure: figure.name(),
+                expected: figure.expected(),
                 got: value.to_owned(),
             })?;
         }
@@ -110,14 +111,14 @@ mod tests {
     fn figures_are_in_alphabetical_order_and_each_system_prints_all_that_it_has() {
         for system in System::all() {
             let figures = system.row.parts().figures;
-            assert!(figures.windows(2).all(|pair| pair[0].name < pair[1].name), "{system}");
+            assert!(figures.windows(2).all(|pair| pair[0].name() < pair[1].name()), "{system}");
             for figure in figures {
                 let mut other = system;
                 let values = ["3", "30", "7MiB", "off", "on"];
-                let set = values.iter().filter(|text| (figure.set)(&mut other, text).is_some());
-                assert!(set.count() > 0, "{}: none of {values:?}", figure.name);
+                let set = values.iter().filter(|text| figure.read(&mut other, text).is_some());
+                assert!(set.count() > 0, "{}: none of {values:?}", figure.name());
                 let differs = other != system;
-                assert_eq!(other.to_string().contains(figure.name), differs, "{other}");
+                assert_eq!(other.to_string().contains(figure.name()), differs, "{other}");
                 assert_eq!(other.to_string().parse(), Ok(other));
             }
         }
@@ -128,8 +129,15 @@ mod tests {
         let error = |text: &str| text.parse::<System>().unwrap_err().to_string();
         assert!(error("ext4").contains("one of bluefs, leveldb-greedy"), "{}", error("ext4"));
         assert!(error("bluefs:colour=red").contains("one of aligned_from, factor, free_min, "));
-        assert!(error("bluefs:factor=1").contains("a number from 2 to 1000 as factor of bluefs"));
-        assert!(error("bluefs:table_size=0").contains("a size such as"));
+        assert!(error("bluefs:factor=1").contains("factor of bluefs: expected a number from 2 to"));
+        for size in ["0", "1", "2047", "17GiB", "18446744073709551615"] {
+            let error = error(&format!("bluefs:table_size={size}"));
+            assert!(
+                error.contains("a size such as 16MiB, from 2KiB to 16GiB (the ends"),
+                "{error}"
+            );
+        }
+        assert!(error("bluefs:level1_size=1PB1").contains("a size such as"));
         // A figure that only another system has.
         let figures = "a figure of tiered, one of free_min, gain_min, table_size, tier_runs, found";
         assert!(error("tiered:factor=4").contains(figures), "{}", error("tiered:factor=4"));

@@ -9,5 +9,6 @@ mod handles;
 mod ingest;
 mod lifetime;
 mod puts;
+mod ranges;
 mod rows;
 mod systems;

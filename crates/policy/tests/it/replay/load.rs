@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use terrace_env::random::{Random, Rng};
-use terrace_policy::{RECLAIM_STREAM, System};
+use terrace_policy::{ByteCount, RECLAIM_STREAM, System};
 
 use super::store::{Replay, Shape};
 use super::zones::Slot;
@@ -59,13 +59,28 @@ impl Valid {
     }
 }
 
+/// A system as text, but sizes are numbers of entries, smaller than those of any real store.
+fn system_of_few(text: &str) -> System {
+    let (name, figures) = text.split_once(':').unwrap_or((text, ""));
+    let figures: Vec<(&str, &str)> =
+        figures.split(',').filter_map(|figure| figure.split_once('=')).collect();
+    let is_size = |name: &str| matches!(name, "table_size" | "level1_size");
+    let rest = figures.iter().filter(|(name, _)| !is_size(name));
+    let rest: Vec<String> = rest.map(|(name, value)| format!("{name}={value}")).collect();
+    let system: System = format!("{name}:{}", rest.join(",")).parse().expect("a system");
+    let size = |wanted: &str| {
+        let figure = figures.iter().find(|(name, _)| *name == wanted);
+        figure.map(|(_, value)| ByteCount(value.parse().expect("a number of entries")))
+    };
+    System { table_size: size("table_size"), level1_size: size("level1_size"), ..system }
+}
+
 /// Replays `load sequential entries=N`, `load random entries=N keys=K`, and `open under SYSTEM`.
 pub(crate) fn replay(input: &str) -> String {
     let mut lines = input.lines();
     let first = lines.next().expect("a store");
-    let system = |line: &str| -> System {
-        line.split_whitespace().last().expect("a system").parse().expect("a system")
-    };
+    let system =
+        |line: &str| -> System { system_of_few(line.split_whitespace().last().expect("a system")) };
     let size = |key| number::<usize>(first, key).expect("a size");
     let shape = Shape {
         zones: size("zones"),

@@ -1,0 +1,82 @@
+//! The range of an option: what it may be, and why its ends are where they are.
+//!
+//! Options are checked where they come in, before anything is written or remembered. One that is
+//! out of its range is refused by an error that names the option, its value, its range and the
+//! reason; it is never bent into the range without a word, and never refused later by what breaks
+//! on it.
+
+use std::fmt;
+
+use crate::ByteCount;
+
+/// The range of an option.
+#[derive(Clone, Copy, Debug)]
+pub struct Limit<T> {
+    /// What the option is called.
+    pub option: &'static str,
+    /// The least that it may be.
+    pub least: T,
+    /// The most that it may be.
+    pub most: T,
+    /// Why less, or more, is of no use.
+    pub reason: &'static str,
+}
+
+/// An option that cannot be what it is.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{option} is {got}: expected {expected}; {reason}")]
+pub struct OutOfRange {
+    /// What the option is called.
+    pub option: String,
+    /// Its value.
+    pub got: String,
+    /// Its range.
+    pub expected: String,
+    /// Why the range ends where it does.
+    pub reason: String,
+}
+
+impl<T: Copy + PartialOrd + fmt::Display> Limit<T> {
+    /// Checks a value of the option.
+    pub fn check(&self, value: T) -> Result<(), OutOfRange> {
+        if self.least <= value && value <= self.most {
+            return Ok(());
+        }
+        Err(OutOfRange {
+            option: self.option.to_owned(),
+            got: value.to_string(),
+            expected: format!("{} to {}", self.least, self.most),
+            reason: self.reason.to_owned(),
+        })
+    }
+}
+
+impl OutOfRange {
+    /// An option that does not fit another one, or the store.
+    pub fn relation(
+        option: &str,
+        got: ByteCount,
+        expected: impl fmt::Display,
+        reason: &str,
+    ) -> Self {
+        let (option, got) = (option.to_owned(), got.to_string());
+        Self { option, got, expected: expected.to_string(), reason: reason.to_owned() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_out_of_range_is_told_with_the_range_and_its_reason() {
+        let limit = Limit { option: "cups", least: 1, most: 3, reason: "tea needs a cup" };
+        for value in 1..=3 {
+            limit.check(value).unwrap();
+        }
+        for value in [0, 4, u64::MAX] {
+            let text = limit.check(value).unwrap_err().to_string();
+            assert_eq!(text, format!("cups is {value}: expected 1 to 3; tea needs a cup"));
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! The ranges of the engine's options, each with its reason.
+//!
+//! They are checked when an engine is opened, before anything is read or written. Within them the
+//! engine takes puts and keeps what is asked of it; what is large beside the memory budget becomes
+//! smaller there ([`EngineOptions::fitted`](crate::EngineOptions::fitted)).
+
+use terrace_env::{ByteCount, Limit};
+
+/// Of the size of a memtable.
+pub const MEMTABLE_SIZE: Limit<ByteCount> = Limit {
+    option: "memtable_size",
+    least: ByteCount::kib(4),
+    most: ByteCount::gib(64),
+    reason: "a smaller memtable is full after a few entries, and a larger one takes hours to flush",
+};
+
+/// Of how many memtables may wait for their flush.
+pub const MEMTABLES_MAX: Limit<u64> = Limit {
+    option: "memtables_max",
+    least: 1,
+    most: 64,
+    reason: "a full memtable has to wait somewhere, and each one keeps memory and a log",
+};
+
+/// Of the size of a table.
+pub const TABLE_SIZE: Limit<ByteCount> = Limit {
+    option: "table_size",
+    least: ByteCount(1 << 10),
+    most: ByteCount::gib(16),
+    reason: "the ends of smaller tables, up to 16 KiB each, would take more space than their \
+             entries, and a larger one is more than a compaction can rewrite at once",
+};
+
+/// Of the size of a data block.
+pub const BLOCK_SIZE: Limit<ByteCount> = Limit {
+    option: "block_size",
+    least: ByteCount(1),
+    most: ByteCount::mib(1),
+    reason: "a block holds an entry at least, and is read whole for each key in it",
+};
+
+/// Of the bits for each key in filters.
+pub const FILTER_BITS: Limit<u8> = Limit {
+    option: "filter_bits",
+    least: 0,
+    most: 32,
+    reason: "a key sets 16 bits at most, which more bits make no more telling",
+};
+
+/// Of the memory budget.
+pub const MEMORY: Limit<ByteCount> = Limit {
+    option: "memory",
+    least: ByteCount::kib(64),
+    most: ByteCount(1 << 44),
+    reason: "memtables, open tables and the buffers of jobs have to fit, and no machine has more",
+};
+
+/// Of what jobs move at once.
+pub const IO_SIZE: Limit<ByteCount> = Limit {
+    option: "io_size",
+    least: ByteCount::kib(8),
+    most: ByteCount::mib(64),
+    reason: "tables are written by halves of it, which are whole blocks of 4 KiB, and beyond that \
+             no medium becomes any faster",
+};
+
+/// Of how many slices of a merge are carried out at once.
+pub const WORKERS: Limit<u64> = Limit {
+    option: "workers",
+    least: 0,
+    most: 4,
+    reason: "each takes memory and space of its own; 0 leaves it to the device",
+};

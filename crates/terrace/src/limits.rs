@@ -1,0 +1,16 @@
+//! The ranges of [`Options`](crate::Options), each with its reason. Those of systems are with
+//! [`System`](crate::System).
+
+use terrace_env::{ByteCount, Limit};
+
+pub use terrace_lsm::limits::{
+    BLOCK_SIZE, FILTER_BITS, IO_SIZE, MEMORY, MEMTABLE_SIZE, MEMTABLES_MAX, WORKERS,
+};
+
+/// Of the file cache.
+pub const FILE_CACHE: Limit<ByteCount> = Limit {
+    option: "file_cache",
+    least: ByteCount(0),
+    most: ByteCount(1 << 44),
+    reason: "no machine has more memory",
+};
