@@ -10,6 +10,7 @@ use terrace_env::codec::{DecodeError, Reader, Writer};
 use terrace_env::{ByteCount, SeqNo};
 
 use crate::key::{BOUND_BYTES_MAX, KEY_BYTES_MAX, KeySpaceId, Kind, VALUE_BYTES_MAX, check_sizes};
+use crate::predecessor::{Predecessor, VERSION_PREDECESSOR};
 use crate::{Bounds, Error};
 
 /// The largest batch: it holds the largest value, and is one append.
@@ -196,7 +197,8 @@ impl Batch {
     /// The finished batch, its first entry at `first`.
     pub(crate) fn freeze(mut self, first: SeqNo) -> FrozenBatch {
         self.stamp(first);
-        FrozenBatch { bytes: Bytes::from(self.bytes), first, count: self.count }
+        let (bytes, count) = (Bytes::from(self.bytes), self.count);
+        FrozenBatch { bytes, first, count, predecessor: None }
     }
 }
 
@@ -222,6 +224,7 @@ pub(crate) struct FrozenBatch {
     bytes: Bytes,
     first: SeqNo,
     count: u32,
+    predecessor: Option<Predecessor>,
 }
 
 impl FrozenBatch {
@@ -244,13 +247,17 @@ impl FrozenBatch {
             return Err(reader.wrong("first sequence", 8, "at most 56 bits", first));
         }
         let version = reader.u8("batch version")?;
-        if !(VERSION..=VERSION_RANGES).contains(&version) {
-            return Err(reader.wrong("batch version", 1, "1 or 2", u64::from(version)));
+        if !(VERSION..=VERSION_PREDECESSOR).contains(&version) {
+            return Err(reader.wrong("batch version", 1, "1 to 3", u64::from(version)));
         }
         let zero = u64::from(reader.u8("batch flags")?) | u64::from(reader.u16("zero")?) << 8;
         if zero != 0 {
             return Err(reader.wrong("batch flags", 3, "0", zero));
         }
+        let predecessor = match version {
+            VERSION_PREDECESSOR => Some(Predecessor::read(&mut reader, count)?),
+            _ => None,
+        };
         for _ in 0..count {
             let entry = read_entry(&mut reader)?;
             if entry.kind == Kind::RangeDelete && version < VERSION_RANGES {
@@ -259,7 +266,12 @@ impl FrozenBatch {
             }
         }
         reader.finish("entries")?;
-        Ok(Self { bytes, first: SeqNo(first), count })
+        Ok(Self { bytes, first: SeqNo(first), count, predecessor })
+    }
+
+    /// What the batch says of the log before its own, if it is there to say that.
+    pub(crate) fn predecessor(&self) -> Option<Predecessor> {
+        self.predecessor
     }
 
     pub(crate) fn bytes(&self) -> &Bytes {

@@ -25,6 +25,7 @@ use crate::annotation::{LogRecord, SegmentRecord, StoreRecord, TableRecord, tabl
 use crate::cost;
 use crate::handle::TableHandle;
 use crate::inspect::{Part, TableFile};
+use crate::predecessor::Predecessor;
 use crate::run::Segment;
 use crate::shared::Shared;
 use crate::version::Version;
@@ -211,7 +212,7 @@ impl Copy<'_> {
 
     fn log(&mut self, record: LogRecord, log: &dyn FileReader) -> Result<(), Error> {
         let mut writer = self.create(FileKind::Log, LogRecord::hint(), log.len())?;
-        let mut offset = 0;
+        let mut offset = Predecessor::bytes_in(log)?;
         while offset < log.len() {
             let mut bytes = vec![0; (log.len() - offset).min(STRETCH) as usize];
             log.read_at(offset, &mut bytes, Cause::Client)?;

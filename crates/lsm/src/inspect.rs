@@ -113,6 +113,12 @@ impl BatchRecord {
         self.batch.count()
     }
 
+    /// What it says of the log before its own, and that log's size, if it is there to say that.
+    #[must_use]
+    pub fn predecessor(&self) -> Option<(FileId, ByteCount)> {
+        self.batch.predecessor().map(|before| (before.log, ByteCount(before.size)))
+    }
+
     /// Its entries, in order.
     pub fn entries(&self) -> impl Iterator<Item = Entry> + '_ {
         let bytes = self.batch.bytes();

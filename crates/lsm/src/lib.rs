@@ -60,6 +60,7 @@ mod merge;
 mod merging;
 mod options;
 mod outputs;
+mod predecessor;
 mod ranges;
 mod recovery;
 mod relink;

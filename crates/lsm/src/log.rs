@@ -15,6 +15,7 @@ use crate::Error;
 use crate::annotation::LogRecord;
 use crate::batch::{BATCH_BYTES_MAX, FrozenBatch, HEADER_BYTES};
 use crate::memtable::Memtable;
+use crate::predecessor::Predecessor;
 
 /// How much of a log is read at once.
 const REPLAY_BYTES: usize = 1 << 20;
@@ -44,6 +45,8 @@ pub(crate) struct ActiveLog {
     syncs: u64,
     /// Whether anything appended may not be durable yet.
     unsynced: bool,
+    /// What the first append is to say of the log before.
+    before: Option<Predecessor>,
 }
 
 impl ActiveLog {
@@ -61,7 +64,18 @@ impl ActiveLog {
             looked_ahead: false,
             syncs: 0,
             unsynced: true,
+            before: None,
         }
+    }
+
+    /// A log, nothing of which has been written yet, that goes on where another one ended: `before`
+    /// is durable to its last byte.
+    pub(crate) fn following(
+        writer: Box<dyn FileWriter>,
+        next: SeqNo,
+        before: Option<Predecessor>,
+    ) -> Self {
+        Self { before, ..Self::new(writer, next, next) }
     }
 
     /// The file.
@@ -93,7 +107,23 @@ impl ActiveLog {
 
     pub(crate) fn append(&mut self, bytes: &[u8]) -> Result<(), Error> {
         self.unsynced = true;
-        Ok(self.writer()?.append(bytes)?)
+        match self.before {
+            None => self.writer()?.append(bytes)?,
+            Some(before) => {
+                // One append: a log that holds anything holds the note.
+                let whole = [&before.batch(self.first)[..], bytes].concat();
+                self.writer()?.append(&whole)?;
+                self.before = None;
+            }
+        }
+        Ok(())
+    }
+
+    /// What a log that goes on where this one ends may say of it; of one that was given up,
+    /// nothing.
+    pub(crate) fn as_predecessor(&self) -> Option<Predecessor> {
+        let size = self.writer.as_ref()?.len();
+        Some(Predecessor { log: self.id, size })
     }
 
     pub(crate) fn sync(&mut self) -> Result<(), Error> {
@@ -126,12 +156,13 @@ pub(crate) fn create(
 }
 
 /// Reads a log into a memtable. Entries must not be older than `next`; returns the sequence behind
-/// the last one.
+/// the last one, and what the log says of the log before it.
 pub(crate) fn replay(
     file: &dyn FileReader,
     memtable: &Memtable,
     mut next: SeqNo,
-) -> Result<SeqNo, Error> {
+) -> Result<(SeqNo, Option<Predecessor>), Error> {
+    let mut before = None;
     let region = || format!("log {}", file.id());
     let (mut offset, end) = (0, file.len());
     let mut chunk = Bytes::new();
@@ -160,10 +191,11 @@ pub(crate) fn replay(
             return Err(Error::corruption(region(), offset, expected, batch.first()));
         }
         next = batch.end();
+        before = before.or(batch.predecessor());
         memtable.insert(&batch);
         offset += wanted as u64;
     }
-    Ok(next)
+    Ok((next, before))
 }
 
 #[cfg(test)]
@@ -204,7 +236,7 @@ mod tests {
 
     fn replayed(bytes: Vec<u8>) -> Result<(SeqNo, Memtable), Error> {
         let memtable = Memtable::new(&MemoryGauge::new("test"));
-        replay(&Bytestring(bytes), &memtable, SeqNo(10)).map(|next| (next, memtable))
+        replay(&Bytestring(bytes), &memtable, SeqNo(10)).map(|(next, _)| (next, memtable))
     }
 
     #[test]

@@ -13,7 +13,9 @@
 //!
 //! # Rules
 //! - Nothing is written to a log before all logs before it are durable: a power cut never leaves
-//!   later writes without earlier ones.
+//!   later writes without earlier ones. The first append to the next log therefore says how long the
+//!   old one is ([`Predecessor`](crate::predecessor::Predecessor)); an opening that finds it shorter
+//!   reports corruption.
 //! - Logs have ids in the order in which they are written. A log that was created ahead and has
 //!   been overtaken is deleted.
 //! - An opening goes on with the last log that holds anything, and deletes empty ones behind it.
@@ -128,8 +130,8 @@ impl Shared {
             return Err(error);
         }
         self.hand_over_memtable(log);
-        let (first, sequence) = (log.first, log.next);
-        let old = std::mem::replace(log, ActiveLog::new(next, sequence, sequence));
+        let (first, sequence, before) = (log.first, log.next, log.as_predecessor());
+        let old = std::mem::replace(log, ActiveLog::following(next, sequence, before));
         if let Some(writer) = old.into_writer() {
             self.ahead.logs.lock().left.push((writer, first));
         }

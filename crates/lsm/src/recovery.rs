@@ -5,12 +5,13 @@
 //! what the other one's decider left as its state is forgotten.
 //!
 //! The last log that holds anything, if it is not sealed, is gone on with, and so is its memtable;
-//! all others wait for their flush. What is torn at a log's end the store has cut already.
+//! all others wait for their flush. What is torn at a log's end the store has cut already; that a
+//! log was cut which a later one says was durable to its end is corruption, seen here.
 //! Read-only, nothing is written.
 //!
 //! The store is claimed first, so that no two engines open it at once unless both only read.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
@@ -165,12 +166,20 @@ fn find(store: &dyn Store, memory: &Arc<Memory>) -> Result<Found, Error> {
         }
     }
     let version = Version::new(segments)?;
-    let mut replayed = Vec::new();
+    let (mut replayed, mut ends) = (Vec::new(), BTreeMap::<FileId, u64>::new());
     let mut from = SeqNo(1);
     for (record, file) in logs {
         let memtable = Arc::new(Memtable::new(&memory.memtables));
         let reader = store.open(file.id)?;
-        from = log::replay(&*reader, &memtable, from.max(record.first))?;
+        let before;
+        (from, before) = log::replay(&*reader, &memtable, from.max(record.first))?;
+        ends.insert(file.id, reader.len());
+        // One that is not there any more has been flushed.
+        if let Some(before) = before
+            && let Some(found) = ends.get(&before.log)
+        {
+            before.check(file.id, *found)?;
+        }
         replayed.push(Replayed { file, record, memtable });
     }
     Ok(Found { record, changed, version, logs: replayed, next: next.max(from) })

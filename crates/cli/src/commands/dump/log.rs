@@ -96,12 +96,17 @@ fn dump_batch(
     let offset = batch.offset;
     report.part(
         || {
+            let before = batch.predecessor();
+            let before = before.map(|(log, size)| json!({ "log": log, "size": size }));
             json!({
                 "part": "batch", "offset": offset, "size": size, "first_sequence": first,
-                "entries": count,
+                "entries": count, "log_before": before,
             })
         },
         |out| {
+            if let Some((log, size)) = batch.predecessor() {
+                return writeln!(out, "  note at byte {offset}: log {log} ended with {size}");
+            }
             writeln!(out, "  batch at byte {offset}: {size} bytes, {count} entries from {first} on")
         },
     )?;
