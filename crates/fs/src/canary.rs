@@ -12,6 +12,8 @@ pub enum Rule {
     CopyDurableBeforeMove,
     /// A recovered log's end is journaled before anything new is written.
     LogEndJournaled,
+    /// The journal says how far logs are durable, and closing says where they end.
+    LogEndRecorded,
     /// A zone is not reset while a reader may still look into it.
     NoResetUnderReader,
     /// The file cache lets go of what is written again, taken back or deleted.

@@ -6,80 +6,31 @@
 //! | extents | within zones that hold data, below a pointer that means something, no block twice |
 //! | names | each name's file lists it, and each file's names lead to it |
 //! | bytes | each extent whose checksum is known is read and compared; others are read |
-//! | logs | every frame is verified; a sealed log has the length that is recorded |
+//! | logs | every frame is verified; a sealed log has the length that is recorded; in a store that was closed nothing follows the recorded end |
 //!
 //! Everything that is wrong is listed, with the region and the byte offset in it. Only what makes
 //! it impossible to go on, such as a journal that cannot be replayed, ends the check early.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
 use terrace_env::checksum::{crc32c, crc32c_append};
 use terrace_env::store::{FileKind, StoreError};
-use terrace_env::{ByteCount, Cause, FileId, ZoneId};
+use terrace_env::{ByteCount, Cause, FileId, Uuid, ZoneId};
 use terrace_zone::{Device, ZoneReport, ZoneType};
 
 use crate::Fs;
 use crate::block::{BLOCK, BlockAddr, pointer, zone_blocks};
-use crate::catalog::{Catalog, Extent, FileRecord};
+use crate::catalog::{Extent, FileRecord};
+use crate::check_report::{CheckProgress, CheckReport};
 use crate::file::{FileSource, LogIndex};
-use crate::frame::LogScan;
+use crate::frame::{Binding, BlockSource as _, LogScan, LogTail, Scanner};
 use crate::journal::{Replayed, replay};
 use crate::medium::Medium;
 use crate::volume::as_device;
 
 /// Blocks read at once.
 const READ_BLOCKS: u32 = 256;
-
-/// Something that is wrong.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Problem {
-    /// Which structure, and where it lies.
-    pub region: String,
-    /// The byte offset in it.
-    pub offset: u64,
-    /// What should be there.
-    pub expected: String,
-    /// What is there.
-    pub got: String,
-}
-
-impl fmt::Display for Problem {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { region, offset, expected, got } = self;
-        write!(f, "{region} at offset {offset}: expected {expected}, found {got}")
-    }
-}
-
-/// What a check has looked at and found.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct CheckReport {
-    /// What is wrong; empty if all is well.
-    pub problems: Vec<Problem>,
-    /// Files looked at.
-    pub files: u64,
-    /// Extents looked at.
-    pub extents: u64,
-    /// Bytes whose checksum was compared.
-    pub verified: ByteCount,
-    /// Bytes that were read and that have no checksum of their own, because a trim has cut theirs.
-    pub unverified: ByteCount,
-    /// Frames of logs that were verified.
-    pub frames: u64,
-}
-
-impl CheckReport {
-    /// Whether nothing is wrong.
-    #[must_use]
-    pub fn is_clean(&self) -> bool {
-        self.problems.is_empty()
-    }
-}
-
-/// How far a check is: bytes done, and bytes to do in all.
-pub type CheckProgress<'a> = &'a mut dyn FnMut(ByteCount, ByteCount);
 
 impl Fs {
     /// Checks the store on a device that is not mounted for writing. An error only if the device
@@ -100,7 +51,7 @@ impl Fs {
         let mut check = Check { medium, reports, report: CheckReport::default() };
         match replay(&as_device(&check.medium), false) {
             Ok(replayed) => check.store(&replayed, progress),
-            Err(error) => check.note_error("superblock or journal", error),
+            Err(error) => check.report.note_error("superblock or journal", error),
         }
         Ok(check.report)
     }
@@ -122,7 +73,8 @@ struct Claim {
 impl Check {
     fn store(&mut self, replayed: &Replayed, progress: CheckProgress<'_>) {
         let catalog = &replayed.catalog;
-        self.names(catalog);
+        self.report.closed = catalog.is_closed();
+        self.report.names(catalog);
         let (mut claims, mut unread) = (Vec::new(), Vec::new());
         for (id, record) in catalog.files() {
             self.report.files += 1;
@@ -149,41 +101,6 @@ impl Check {
         }
     }
 
-    fn note(&mut self, region: String, offset: u64, expected: impl Into<String>, got: String) {
-        self.report.problems.push(Problem { region, offset, expected: expected.into(), got });
-    }
-
-    fn note_error(&mut self, what: &str, error: StoreError) {
-        match error {
-            StoreError::Corruption { region, offset, expected, got } => {
-                self.note(region, offset, expected, got);
-            }
-            other => self.note(what.to_owned(), 0, "to be readable", other.to_string()),
-        }
-    }
-
-    fn names(&mut self, catalog: &Catalog) {
-        let mut listed: BTreeMap<&str, FileId> = BTreeMap::new();
-        for (id, record) in catalog.files() {
-            for name in &record.names {
-                if let Some(other) = listed.insert(name, id) {
-                    let got = format!("file {id} beside file {other}");
-                    self.note(format!("catalog, name {name:?}"), 0, "one file", got);
-                }
-            }
-        }
-        for (name, id) in catalog.names(..) {
-            if listed.remove(name) != Some(id) {
-                let got = format!("file {id}, which does not list it");
-                self.note(format!("catalog, name {name:?}"), 0, "a file that lists it", got);
-            }
-        }
-        for (name, id) in listed {
-            let got = format!("file {id}, which the name does not lead to");
-            self.note(format!("catalog, name {name:?}"), 0, "the file it leads to", got);
-        }
-    }
-
     /// Where the extents lie.
     fn places(&mut self, claims: &mut [Claim], replayed: &Replayed) {
         let mut reserved: BTreeMap<ZoneId, &str> = BTreeMap::new();
@@ -196,14 +113,14 @@ impl Check {
             let Claim { file, extent } = *claim;
             let (region, offset) = place(file, &extent);
             if let Some(what) = self.misplacement(&extent, &reserved) {
-                self.note(region.clone(), offset, what.0, what.1);
+                self.report.note(region.clone(), offset, what.0, what.1);
             }
             if let Some(other) = before.filter(|other| {
                 other.extent.zone == extent.zone && other.extent.end() > extent.start
             }) {
                 let expected = "blocks of one file";
                 let got = format!("blocks of file {} too", other.file);
-                self.note(region, offset, expected, got);
+                self.report.note(region, offset, expected, got);
             }
             before = Some(*claim);
         }
@@ -253,7 +170,7 @@ impl Check {
                 Ok(data) => crc = crc32c_append(crc, &data),
                 Err(error) => {
                     let offset = u64::from(at.block) * BLOCK as u64;
-                    self.note(region, offset, "blocks that can be read", error.to_string());
+                    self.report.note(region, offset, "blocks that can be read", error.to_string());
                     return;
                 }
             }
@@ -263,7 +180,7 @@ impl Check {
         match extent.crc {
             Some(expected) if expected != crc => {
                 let expected = format!("checksum {expected:#010x} over {bytes} bytes");
-                self.note(region, offset, expected, format!("{crc:#010x}"));
+                self.report.note(region, offset, expected, format!("{crc:#010x}"));
             }
             Some(_) => self.report.verified.0 += bytes,
             None => self.report.unverified.0 += bytes,
@@ -278,20 +195,45 @@ impl Check {
         let (index, tail) = match LogIndex::scan(LogScan::new(&source, uuid, id, record)) {
             Ok(scanned) => scanned,
             Err(error) => {
-                self.note_error(&format!("log {id}"), error);
+                self.report.note_error(&format!("log {id}"), error);
                 return all;
             }
         };
         self.report.frames += index.frames();
         if !record.sealed {
+            if self.report.closed {
+                self.behind(&source, uuid, (id, record), &tail);
+            }
             let (written, _) = record.extents.without(tail.block, u32::MAX);
             return written.extents().collect();
         }
         if index.size() != record.size {
             let (expected, got) = (format!("{} bytes", record.size), index.size().to_string());
-            self.note(format!("log {id}"), 0, expected, got);
+            self.report.note(format!("log {id}"), 0, expected, got);
         }
         all
+    }
+}
+
+impl Check {
+    /// Looks for frames of a log behind the end that was recorded when the store was closed.
+    fn behind(
+        &mut self,
+        source: &FileSource,
+        uuid: Uuid,
+        (id, record): (FileId, &FileRecord),
+        tail: &LogTail,
+    ) {
+        let LogTail { block, cursor, epoch, .. } = *tail;
+        let binding = Binding { uuid, owner: id.0, epoch };
+        let end = record.known_end();
+        let mut scanner = Scanner::new(source, binding, end, cursor, end);
+        let found = if block > end { Some(end) } else { scanner.find_frame(end).map(|(at, _)| at) };
+        if let Some(block) = found {
+            let (region, offset) = source.place(block);
+            let expected = format!("the log's end at block {end}, where the store was closed");
+            self.report.note(region, offset, expected, "another frame of it".into());
+        }
     }
 }
 

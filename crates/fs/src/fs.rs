@@ -89,14 +89,21 @@ impl Fs {
         ByteCount(u64::from(self.volume.space.zone_blocks()) * BLOCK as u64)
     }
 
-    /// Ends background work and waits for it, and gives the device up. Everything committed is
+    /// Ends background work and waits for it, records where every log ends, so that what a later
+    /// opening lacks of them is known to be lost, and gives the device up. Everything committed is
     /// durable already; what handles that are still open ask of the device fails from now on.
     /// Calling it again does nothing.
+    ///
+    /// Where the ends cannot be recorded, or a log still has a writer, nothing is lost: the store
+    /// is then as after a crash.
     pub fn unmount(&self) {
         self.volume.space.stop_reclaim();
         let background = self.background.lock().take();
         if let Some(actor) = background {
             actor.join();
+        }
+        if self.access == Access::ReadWrite {
+            let _ = self.volume.record_ends();
         }
         self.give_up_device();
     }
@@ -240,7 +247,8 @@ impl Store for Fs {
                 let binding = Binding { uuid: self.volume.uuid, owner: id.0, epoch };
                 let cursor = binding.start(FIRST_SEQUENCE);
                 let synced = FIRST_SEQUENCE;
-                let end = LogEnd { epoch, cursor, block: 0, synced, broken: false };
+                let (broken, failed) = (false, false);
+                let end = LogEnd { epoch, cursor, block: 0, synced, broken, failed };
                 FileState { log_end: Some(end), ..FileState::empty_log(pin) }
             }
             FileKind::Table | FileKind::Client => {

@@ -18,6 +18,7 @@ mod cache;
 pub mod canary;
 pub mod catalog;
 mod check;
+mod check_report;
 pub mod dir;
 mod file;
 mod format;
@@ -35,7 +36,7 @@ mod volume;
 
 pub use block::{BLOCK, BlockAddr, logical_per_block, pointer, zone_blocks};
 pub use cache::CachePolicy;
-pub use check::{CheckProgress, CheckReport, Problem};
+pub use check_report::{CheckProgress, CheckReport, Problem};
 pub use format::{FormatOptions, OPEN_ZONES_MIN, ZONE_BLOCKS_MIN, data_zones_min};
 pub use fs::Fs;
 pub use mount::{Access, MountOptions};

@@ -295,7 +295,8 @@ fn unsealed_files(
                 let sequence = log.tail.cursor.sequence;
                 let cursor = Binding { uuid, owner: id.0, epoch }.start(sequence);
                 let block = log.tail.block;
-                let end = LogEnd { epoch, cursor, block, synced: sequence, broken: false };
+                let end =
+                    LogEnd { epoch, cursor, block, synced: sequence, broken: false, failed: false };
                 let state = FileState::quiet(log.tail.size, Arc::new(written), pin, body);
                 FileState { log_end: Some(end), ..state }
             }

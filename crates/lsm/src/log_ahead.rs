@@ -93,6 +93,15 @@ impl LogAhead {
 }
 
 impl Shared {
+    /// Lets go of all logs: whoever writes from now on is told that the engine is closed.
+    pub(crate) fn end_logs(&self) {
+        self.writes.take_lead();
+        let log = self.log.lock().take();
+        let ahead = std::mem::take(&mut *self.ahead.logs.lock());
+        drop((log, ahead));
+        self.writes.end_lead();
+    }
+
     /// Has the next log made once the memtable is half full.
     pub(crate) fn look_ahead(&self, log: &mut ActiveLog) {
         let half = self.options.memtable_size.0 as usize / 2;

@@ -1,6 +1,6 @@
 //! `terrace check IMAGE`
 //!
-//! First the file system below: every structure, every checksum, every invariant between them.
+//! First the file system below, on an image or in a directory: every structure, every checksum, every invariant between them.
 //! Then the store: every block of every table, the order of its entries, and that it holds what is
 //! recorded of it.
 
@@ -9,7 +9,9 @@ use std::sync::Arc;
 use serde::Serialize;
 use terrace::{Db, Options, Verified};
 use terrace_env::ByteCount;
-use terrace_fs::{Access, CheckReport, Fs};
+use terrace_env::store::StoreError;
+use terrace_fs::dir::DirStore;
+use terrace_fs::{Access, CheckProgress, CheckReport, Fs};
 use terrace_zone::Device;
 
 use super::target::Target;
@@ -29,9 +31,9 @@ pub(crate) struct Check {
 pub(crate) struct Checked {
     /// `clean` or `corrupt`.
     pub(crate) check: &'static str,
-    /// What was seen of the file system; a plain directory has none of ours.
+    /// What was seen of the file system, or of the directory.
     #[serde(flatten)]
-    pub(crate) files: Option<CheckReport>,
+    pub(crate) files: CheckReport,
     /// What was read of the store's tables; nothing if the file system is corrupt.
     pub(crate) tables: Option<Verified>,
 }
@@ -39,19 +41,24 @@ pub(crate) struct Checked {
 impl Check {
     pub(crate) fn run(&self, output: &Output) -> Result<(), Failure> {
         let checked = if self.target.path().is_dir() {
-            verify(&self.target.db(Access::ReadOnly)?, None)?
+            let report = watched(|progress| DirStore::check(self.target.path(), progress))?;
+            checked(report, || self.target.db(Access::ReadOnly))?
         } else {
             check(self.target.drive(Access::ReadOnly)?)?
         };
         let Checked { files, tables, .. } = &checked;
-        let problems = files.as_ref().map_or(&[][..], |report| &report.problems);
+        let problems = &files.problems;
         output.result(&checked, |out| {
-            if let Some(report) = files {
-                let (count, extents, verified) = (report.files, report.extents, report.verified);
-                writeln!(out, "{count} files in {extents} extents, {verified} verified")?;
-            }
+            let (count, extents, verified) = (files.files, files.extents, files.verified);
+            writeln!(out, "{count} files in {extents} extents, {verified} verified")?;
             for problem in problems {
                 writeln!(out, "{problem}")?;
+            }
+            if !files.closed {
+                writeln!(out, "not closed in order: what was written last may be cut")?;
+            }
+            for leftover in &files.leftovers {
+                writeln!(out, "left by a crash: {leftover}")?;
             }
             if let Some(Verified { tables, bytes, entries }) = tables {
                 let bytes = ByteCount(*bytes);
@@ -71,21 +78,33 @@ impl Check {
 
 /// Checks the store on a drive that nobody writes.
 pub(crate) fn check(drive: Arc<dyn Device>) -> Result<Checked, Failure> {
-    let report = {
-        let mut progress = None;
-        Fs::check_watched(Arc::clone(&drive), &mut |done, total| {
-            let bar = progress.get_or_insert_with(|| Progress::bytes("checking", total.0));
-            bar.reach(done.0);
-        })?
-    };
-    if !report.is_clean() {
-        return Ok(Checked { check: "corrupt", files: Some(report), tables: None });
-    }
-    let options = Options { read_only: true, ..Options::default() };
-    verify(&Db::open_device(drive, options)?, Some(report))
+    let report = watched(|progress| Fs::check_watched(Arc::clone(&drive), progress))?;
+    checked(report, || {
+        let options = Options { read_only: true, ..Options::default() };
+        Ok(Db::open_device(drive, options)?)
+    })
 }
 
-fn verify(db: &Db, files: Option<CheckReport>) -> Result<Checked, Failure> {
-    let tables = Some(db.verify()?);
+/// Runs a check of files and shows how far it is.
+fn watched(
+    check: impl FnOnce(CheckProgress<'_>) -> Result<CheckReport, StoreError>,
+) -> Result<CheckReport, Failure> {
+    let mut progress = None;
+    let report = check(&mut |done, total| {
+        let bar = progress.get_or_insert_with(|| Progress::bytes("checking", total.0));
+        bar.reach(done.0);
+    });
+    Ok(report?)
+}
+
+/// Checks the store above the files, if they are sound.
+fn checked(
+    files: CheckReport,
+    open: impl FnOnce() -> Result<Db, Failure>,
+) -> Result<Checked, Failure> {
+    if !files.is_clean() {
+        return Ok(Checked { check: "corrupt", files, tables: None });
+    }
+    let tables = Some(open()?.verify()?);
     Ok(Checked { check: "clean", files, tables })
 }

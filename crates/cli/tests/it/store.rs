@@ -195,6 +195,22 @@ fn damage_is_found_and_has_its_own_exit_code() {
 }
 
 #[test]
+fn a_log_on_an_image_that_is_zeroed_whole_is_not_an_empty_log() {
+    let place = formatted();
+    place.ok(&["put", "d.img", "key", "a value that can be found on the medium"]);
+    let path = place.path().join("d.img");
+    let mut image = std::fs::read(&path).unwrap();
+    let needle = b"can be found";
+    let at = image.windows(needle.len()).position(|window| window == needle).unwrap();
+    image[at / 4096 * 4096..][..4096].fill(0);
+    std::fs::write(&path, image).unwrap();
+    let checked = place.run(&["check", "d.img"]);
+    assert_eq!(checked.status.code(), Some(3));
+    assert!(String::from_utf8_lossy(&checked.stdout).contains("log "));
+    place.fails(3, &["get", "d.img", "key"]);
+}
+
+#[test]
 fn a_full_drive_says_so_and_takes_puts_again_once_something_is_deleted() {
     let place = formatted();
     std::fs::write(place.path().join("value"), vec![7; 8 << 20]).unwrap();

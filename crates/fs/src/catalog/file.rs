@@ -21,6 +21,17 @@ pub struct LogRun {
     pub offset: u64,
 }
 
+/// A place in a log before which everything is known to be durable: a whole append ends there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LogMark {
+    /// The block of the file (frames and padding counted) where the next frame starts.
+    pub block: u32,
+    /// The sequence of the next frame.
+    pub sequence: u64,
+    /// The payload bytes of the log before it.
+    pub size: u64,
+}
+
 /// What the catalog keeps of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileRecord {
@@ -36,6 +47,9 @@ pub struct FileRecord {
     pub extents: Arc<ExtentMap>,
     /// The runs of a log, in order; at least one. Empty for other kinds.
     pub runs: Arc<[LogRun]>,
+    /// How far an unsealed log is known to be durable in its last run, if further than the run's
+    /// start.
+    pub durable: Option<LogMark>,
     /// Its annotation.
     pub annotation: Arc<Annotation>,
     /// Its names, in order.
@@ -53,6 +67,17 @@ impl FileRecord {
             sealed: self.sealed,
             annotation: Arc::clone(&self.annotation),
             names: self.names.iter().map(|name| name.to_string()).collect(),
+        }
+    }
+
+    /// The block of a log before which its last run must be whole: what it lacks before it is lost,
+    /// and no torn tail.
+    #[must_use]
+    pub fn known_end(&self) -> u32 {
+        match (self.durable, self.runs.last()) {
+            (_, Some(_)) if self.sealed => self.extents.end(),
+            (Some(mark), _) => mark.block,
+            (None, run) => run.map_or(0, |run| run.block),
         }
     }
 

@@ -16,7 +16,7 @@ mod zone_levels;
 
 pub use effects::{Effects, Freed};
 pub use extent::{Extent, ExtentMap, Mapped};
-pub use file::{FileRecord, LogRun};
+pub use file::{FileRecord, LogMark, LogRun};
 pub use record::Record;
 pub(crate) use staging::FIRST_SEQUENCE;
 pub use state::Catalog;

@@ -10,7 +10,7 @@ use terrace_env::store::{Annotation, FileKind};
 use terrace_env::{FileId, ZoneId};
 
 use super::annotation::{decode_annotation, encode_annotation};
-use super::{Extent, ExtentMap, FileRecord, LogRun, Mapped};
+use super::{Extent, ExtentMap, FileRecord, LogMark, LogRun, Mapped};
 
 /// A change of the catalog.
 ///
@@ -146,6 +146,20 @@ pub enum Record {
         /// Where its blocks are from now on.
         new: Vec<Extent>,
     },
+    /// An unsealed log is durable up to there: its frames before that must be found.
+    LogDurable {
+        /// The log.
+        id: FileId,
+        /// The block of the file behind the last durable frame.
+        end: u32,
+        /// The payload bytes up to there.
+        size: u64,
+        /// The sequence of the next frame.
+        sequence: u64,
+    },
+    /// The store is closed: every unsealed log ends where it is durable. Any further record says
+    /// that it is open again.
+    Close,
 }
 
 const MOUNT: u8 = 1;
@@ -161,6 +175,8 @@ const EXTEND: u8 = 10;
 const RESIZE: u8 = 11;
 const LOG_END: u8 = 12;
 const MOVE: u8 = 13;
+const LOG_DURABLE: u8 = 14;
+const CLOSE: u8 = 15;
 
 /// The longest name, in bytes.
 pub(crate) const NAME_MAX: usize = 4096;
@@ -170,7 +186,7 @@ impl Record {
     #[must_use]
     pub fn file(&self) -> Option<FileId> {
         match self {
-            Self::Mount { .. } => None,
+            Self::Mount { .. } | Self::Close => None,
             Self::Create { id, .. }
             | Self::Seal { id, .. }
             | Self::Trim { id, .. }
@@ -182,6 +198,7 @@ impl Record {
             | Self::Extend { id, .. }
             | Self::Resize { id, .. }
             | Self::LogEnd { id, .. }
+            | Self::LogDurable { id, .. }
             | Self::Move { id, .. } => Some(*id),
         }
     }
@@ -230,6 +247,7 @@ impl Record {
                 to.put_u8(DELETE);
                 to.put_u64(id.0);
             }
+            Self::Close => to.put_u8(CLOSE),
             _ => self.encode_blocks(to),
         }
     }
@@ -264,6 +282,13 @@ impl Record {
                 to.put_u64(*sequence);
                 to.put_u32(*epoch);
             }
+            Self::LogDurable { id, end, size, sequence } => {
+                to.put_u8(LOG_DURABLE);
+                to.put_u64(id.0);
+                to.put_u32(*end);
+                to.put_u64(*size);
+                to.put_u64(*sequence);
+            }
             Self::Move { id, at, old, new } => {
                 to.put_u8(MOVE);
                 to.put_u64(id.0);
@@ -282,8 +307,11 @@ impl Record {
             let epoch = from.u32("epoch")?;
             return Ok(Self::Mount { epoch, next_file: FileId(from.u64("next file")?) });
         }
-        if !(CREATE..=MOVE).contains(&tag) {
-            return Err(from.wrong("record type", 1, "1 to 13", tag.into()));
+        if tag == CLOSE {
+            return Ok(Self::Close);
+        }
+        if !(CREATE..=LOG_DURABLE).contains(&tag) {
+            return Err(from.wrong("record type", 1, "1 to 15", tag.into()));
         }
         let id = FileId(from.u64("file")?);
         Ok(match tag {
@@ -321,6 +349,12 @@ impl Record {
                 size: from.u64("size")?,
                 sequence: from.u64("sequence")?,
                 epoch: from.u32("epoch")?,
+            },
+            LOG_DURABLE => Self::LogDurable {
+                id,
+                end: from.u32("end")?,
+                size: from.u64("size")?,
+                sequence: from.u64("sequence")?,
             },
             _ => Self::Move {
                 id,
@@ -447,6 +481,9 @@ impl FileRecord {
             to.put_u64(run.sequence);
             to.put_u64(run.offset);
         }
+        if self.kind == FileKind::Log {
+            encode_mark(self.durable, to);
+        }
         put_count(self.names.len(), to);
         for name in &self.names {
             encode_name(name, to);
@@ -477,11 +514,35 @@ impl FileRecord {
             let expected = "one or more for a log, none for others";
             return Err(from.wrong("run count", 0, expected, runs.len() as u64));
         }
+        let durable = if kind == FileKind::Log { decode_mark(from)? } else { None };
         let count = decode_count(from, "name count", 4)?;
         let names = (0..count).map(|_| decode_name(from)).collect::<Result<Vec<_>, _>>()?;
         let annotation = decode_annotation(from)?;
         let extents = Arc::new(extents);
-        Ok((id, Self { kind, sealed, size, extents, runs, annotation, names }))
+        Ok((id, Self { kind, sealed, size, extents, runs, durable, annotation, names }))
+    }
+}
+
+fn encode_mark(mark: Option<LogMark>, to: &mut impl Writer) {
+    to.put_u8(u8::from(mark.is_some()));
+    let LogMark { block, sequence, size } =
+        mark.unwrap_or(LogMark { block: 0, sequence: 0, size: 0 });
+    to.put_u32(block);
+    to.put_u64(sequence);
+    to.put_u64(size);
+}
+
+fn decode_mark(from: &mut Reader<'_>) -> Result<Option<LogMark>, DecodeError> {
+    let known = from.u8("durable end flag")?;
+    let mark = LogMark {
+        block: from.u32("durable block")?,
+        sequence: from.u64("durable sequence")?,
+        size: from.u64("durable bytes")?,
+    };
+    match (known, mark) {
+        (1, mark) => Ok(Some(mark)),
+        (0, LogMark { block: 0, sequence: 0, size: 0 }) => Ok(None),
+        _ => Err(from.wrong("durable end flag", 21, "1, or 0 and zeros", known.into())),
     }
 }
 

@@ -9,7 +9,7 @@ use terrace_env::FileId;
 use terrace_env::store::{Annotation, FileKind, StoreError};
 
 use super::record::NAME_MAX;
-use super::{Catalog, Effects, Extent, ExtentMap, FileRecord, Freed, LogRun, Record};
+use super::{Catalog, Effects, Extent, ExtentMap, FileRecord, Freed, LogMark, LogRun, Record};
 use crate::BLOCK;
 
 /// The sequence of a log's first frame.
@@ -19,7 +19,7 @@ enum Undo {
     File(FileId, Option<FileRecord>),
     Name(Arc<str>, Option<FileId>),
     Store(Arc<Annotation>),
-    Counters(FileId, u32),
+    Counters(FileId, u32, bool),
 }
 
 /// A transaction on its way into a catalog.
@@ -39,7 +39,7 @@ fn impossible_map(id: FileId) -> StoreError {
 
 impl<'a> Staging<'a> {
     pub(super) fn new(catalog: &'a mut Catalog) -> Self {
-        let counters = Undo::Counters(catalog.next_file, catalog.next_epoch);
+        let counters = Undo::Counters(catalog.next_file, catalog.next_epoch, catalog.closed);
         Self { catalog, undo: vec![counters], effects: Effects::default() }
     }
 
@@ -55,8 +55,9 @@ impl<'a> Staging<'a> {
                 Undo::Name(name, Some(id)) => drop(catalog.names.insert(name, id)),
                 Undo::Name(name, None) => drop(catalog.names.remove(&name)),
                 Undo::Store(annotation) => catalog.store = annotation,
-                Undo::Counters(file, epoch) => {
+                Undo::Counters(file, epoch, closed) => {
                     (catalog.next_file, catalog.next_epoch) = (file, epoch);
+                    catalog.closed = closed;
                 }
             }
         }
@@ -64,7 +65,9 @@ impl<'a> Staging<'a> {
 
     pub(super) fn apply(&mut self, record: &mut Record) -> Result<(), StoreError> {
         self.resolve(record)?;
+        self.catalog.closed = matches!(record, Record::Close);
         match record {
+            Record::Close => return Ok(()),
             Record::Rename { from, to, id, replaced } => {
                 return self.rename(from, to, *id, *replaced);
             }
@@ -106,7 +109,13 @@ impl<'a> Staging<'a> {
                 self.log_end(id, run)
             }
             Record::Move { at, old, new, .. } => self.repoint(id, *at, old, new),
-            Record::Mount { .. } | Record::Rename { .. } => unreachable!("applied above"),
+            Record::LogDurable { end, size, sequence, .. } => {
+                let mark = LogMark { block: *end, sequence: *sequence, size: *size };
+                self.log_durable(id, mark)
+            }
+            Record::Mount { .. } | Record::Rename { .. } | Record::Close => {
+                unreachable!("applied above")
+            }
         }
     }
 
@@ -193,8 +202,9 @@ impl<'a> Staging<'a> {
             FileKind::Table | FileKind::Client => [].into(),
         };
         let (extents, annotation) = (Arc::new(extents), Arc::clone(annotation));
-        let names = Vec::new();
-        self.put(id, Some(FileRecord { kind, sealed, size, extents, runs, annotation, names }));
+        let (durable, names) = (None, Vec::new());
+        let record = FileRecord { kind, sealed, size, extents, runs, durable, annotation, names };
+        self.put(id, Some(record));
         Ok(())
     }
 
@@ -216,7 +226,7 @@ impl<'a> Staging<'a> {
         } else {
             self.free(id, &before, gone);
         }
-        (file.sealed, file.size) = (true, size);
+        (file.sealed, file.size, file.durable) = (true, size, None);
         file.annotation = Arc::clone(annotation);
         self.put(id, Some(file));
         Ok(())
@@ -321,7 +331,8 @@ impl<'a> Staging<'a> {
     fn extend(&mut self, id: FileId, end: u32, extent: Extent) -> Result<(), StoreError> {
         let mut file = self.unsealed(id, FileKind::Log)?.clone();
         let (kept, cut) = file.extents.without(end, u32::MAX);
-        let longer = kept.extended(&[extent]).filter(|_| kept.end() == end);
+        let is_whole = kept.end() == end && file.durable.is_none_or(|mark| mark.block <= end);
+        let longer = kept.extended(&[extent]).filter(|_| is_whole);
         let Some(longer) = longer else {
             return Err(wrong(id, "a log that reaches the new lease", "a shorter one"));
         };
@@ -359,14 +370,32 @@ impl<'a> Staging<'a> {
         let goes_on = last.is_none_or(|last| {
             run.block >= last.block && run.sequence >= last.sequence && run.offset >= last.offset
         });
+        let goes_on = goes_on && file.durable.is_none_or(|mark| run.block >= mark.block);
         if kept.end() != run.block || !goes_on {
             return Err(wrong(id, "a log that reaches its end", "a shorter one"));
         }
         let older = file.runs.iter().filter(|other| other.block < run.block);
         file.runs = older.copied().chain([run]).collect();
-        file.size = run.offset;
+        (file.size, file.durable) = (run.offset, None);
         let before = std::mem::replace(&mut file.extents, Arc::new(kept));
         self.unlease(id, &before, cut);
+        self.put(id, Some(file));
+        Ok(())
+    }
+
+    fn log_durable(&mut self, id: FileId, mark: LogMark) -> Result<(), StoreError> {
+        let mut file = self.unsealed(id, FileKind::Log)?.clone();
+        let known = file.durable.or_else(|| {
+            let run = file.runs.last()?;
+            Some(LogMark { block: run.block, sequence: run.sequence, size: run.offset })
+        });
+        let goes_on = known.is_none_or(|known| {
+            mark.block >= known.block && mark.sequence >= known.sequence && mark.size >= known.size
+        });
+        if mark.block > file.extents.end() || !goes_on {
+            return Err(wrong(id, "a log that reaches where it is durable", "a shorter one"));
+        }
+        file.durable = Some(mark);
         self.put(id, Some(file));
         Ok(())
     }

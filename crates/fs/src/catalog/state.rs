@@ -29,6 +29,8 @@ pub struct Catalog {
     pub(super) store: Arc<Annotation>,
     pub(super) next_file: FileId,
     pub(super) next_epoch: u32,
+    /// Whether the last record says that the store was closed.
+    pub(super) closed: bool,
     /// Files from here on are still to come from a snapshot; `None` once it is complete.
     pub(super) pending_from: Option<FileId>,
 }
@@ -141,6 +143,13 @@ impl Catalog {
     #[must_use]
     pub fn next_epoch(&self) -> u32 {
         self.next_epoch
+    }
+
+    /// Whether the store was closed in order, and not opened for writing since: then all its logs
+    /// end where they are recorded to be durable.
+    #[must_use]
+    pub fn is_closed(&self) -> bool {
+        self.closed
     }
 
     /// Applies a transaction: all of it, or, with an error, nothing. Ids that a record leaves open

@@ -241,7 +241,20 @@ impl State {
                 Err(error) => drop(self.queue.ended.insert(ticket, Err(error))),
             }
         }
+        self.stage_marks(&mut group);
         group
+    }
+
+    /// Adds to a group that is written anyway how far each log is durable.
+    fn stage_marks(&mut self, group: &mut Group) {
+        if group.records.is_empty() || self.catalog.is_closed() {
+            return;
+        }
+        for record in self.fresh_marks() {
+            if self.catalog.stage(&mut [record.clone()]).is_ok() {
+                record.encode(&mut group.records);
+            }
+        }
     }
 
     fn stage(&mut self, work: Work, group: &mut Group) -> Result<(), StoreError> {

@@ -24,7 +24,8 @@ pub trait Files: Send + Sync + 'static {
     /// Makes an empty file, or empties the one of this name.
     fn create(&self, name: &str) -> io::Result<Arc<dyn FileHandle>>;
 
-    /// Opens a file.
+    /// Opens a file. If the name is there and is no file's, the error is of the kind
+    /// [`IsADirectory`](io::ErrorKind::IsADirectory), and its text says what it is.
     fn open(&self, name: &str, access: Access) -> io::Result<Arc<dyn FileHandle>>;
 
     /// Moves a name, replacing the file that has the new one.

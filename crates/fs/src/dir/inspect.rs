@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use terrace_env::codec::Reader as FieldReader;
 use terrace_env::store::{FileReader, StoreError};
 use terrace_env::{Cause, FileId, IoBuf};
 
 use super::source::FileSource;
+use super::volume::open_named;
 use super::{FileHandle, Files, names};
 use crate::catalog::FileRecord;
 use crate::frame::BlockSource;
@@ -14,24 +14,24 @@ use crate::superblock::Superblock;
 use crate::{Access, BLOCK};
 
 /// The bytes that should be the superblock, and the name of their file.
-pub(crate) fn superblock_block(files: &dyn Files) -> Result<(IoBuf, &'static str), StoreError> {
+pub(crate) fn superblock_block(files: &dyn Files) -> Result<(IoBuf, String), StoreError> {
     let (file, size) = open(files, names::CURRENT)?;
+    let path = names::path(files, names::CURRENT);
     let mut block = IoBuf::zeroed(BLOCK.min(usize::try_from(size).unwrap_or(BLOCK)));
     let read = file.read_at(0, &mut block);
-    read.map_err(|error| StoreError::io(format!("reading {}", names::CURRENT), error))?;
+    read.map_err(|error| StoreError::io(format!("reading {path}"), error))?;
     block.resize(BLOCK);
-    Ok((block, names::CURRENT))
+    Ok((block, path))
 }
 
-/// The journal that a superblock names, and the block before which its snapshot ends.
+/// The journal that a superblock names.
 pub(crate) fn journal_source(
     files: &dyn Files,
     superblock: &Superblock,
-) -> Result<(Box<dyn BlockSource>, u32), StoreError> {
+) -> Result<Box<dyn BlockSource>, StoreError> {
     let name = names::journal(superblock.generation);
     let (file, _) = open(files, &name)?;
-    let end = FieldReader::new(&superblock.options).u32("snapshot end").unwrap_or(0);
-    Ok((Box::new(FileSource::new(&file, name, None)?), end))
+    Ok(Box::new(FileSource::new(&file, names::path(files, &name), None)?))
 }
 
 /// The blocks of a log.
@@ -43,20 +43,13 @@ pub(crate) fn file_source(
     let name = names::file(id, record.kind);
     let (file, _) = open(files, &name)?;
     let blocks = record.sealed.then(|| record.extents.end());
-    Ok(Box::new(FileSource::new(&file, name, blocks)?))
+    Ok(Box::new(FileSource::new(&file, names::path(files, &name), blocks)?))
 }
 
 fn open(files: &dyn Files, name: &str) -> Result<(Arc<dyn FileHandle>, u64), StoreError> {
-    let wrap = |error| StoreError::io(format!("opening {}/{name}", files.describe()), error);
-    let file = match files.open(name, Access::ReadOnly) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            let (expected, got) = ("a file".into(), "no such file".into());
-            let region = format!("{}/{name}", files.describe());
-            return Err(StoreError::Corruption { region, offset: 0, expected, got });
-        }
-        other => other.map_err(wrap)?,
-    };
-    let size = file.size().map_err(wrap)?;
+    let file = open_named(files, name, Access::ReadOnly, || "a file".into())?;
+    let what = || format!("opening {}", names::path(files, name));
+    let size = file.size().map_err(|error| StoreError::io(what(), error))?;
     Ok((file, size))
 }
 
@@ -77,7 +70,7 @@ impl FilePart {
     ) -> Result<Self, StoreError> {
         let name = names::file(id, record.kind);
         let (file, _) = open(files, &name)?;
-        Ok(Self { file, id, name, size: record.size })
+        Ok(Self { file, id, name: names::path(files, &name), size: record.size })
     }
 }
 

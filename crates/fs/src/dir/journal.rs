@@ -1,22 +1,25 @@
 //! The journal: a file of frames that starts with a snapshot, and the superblock that names it.
 //!
-//! Frames of the snapshot are durable before the superblock names them; how far the snapshot
-//! reaches is kept in the superblock, so that none of it can be taken for a torn tail.
+//! Frames of the snapshot are durable before the superblock names them; how far the journal was
+//! durable is kept in the superblock, so that none of that can be taken for a torn tail: as of the
+//! snapshot, and once the store is closed, to its end.
 
+use std::io::ErrorKind;
 use std::sync::Arc;
 
-use terrace_env::codec::{DecodeError, Reader, Writer};
+use terrace_env::codec::{DecodeError, Reader};
 use terrace_env::store::StoreError;
 use terrace_env::{FileId, IoBuf, Uuid};
 
 use super::source::FileSource;
+use super::volume::open_named;
 use super::{FileHandle, Files, names};
 use crate::Access;
 use crate::catalog::Catalog;
 use crate::frame::{
     AppendScan, Binding, BlockSource, Cursor, FrameHead, PAYLOAD_MAX, encode_frame,
 };
-use crate::journal::{Application, Step, kind};
+use crate::journal::{Application, Step, kind, vouched_for};
 use crate::superblock::{Features, JournalHead, Placement, Shape, Superblock};
 use crate::{BLOCK, BlockAddr};
 
@@ -62,8 +65,12 @@ pub(super) fn read_superblock(
     write: bool,
 ) -> Result<Option<Superblock>, StoreError> {
     let what = || format!("reading {}/{}", files.describe(), names::CURRENT);
+    let damaged = |offset, expected, got| damaged(files, offset, expected, got);
     let file = match files.open(names::CURRENT, Access::ReadOnly) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        Err(error) if error.kind() == ErrorKind::IsADirectory => {
+            return Err(damaged(0, "the superblock, a file".into(), error.to_string()));
+        }
         other => other.map_err(|error| StoreError::io(what(), error))?,
     };
     let size = file.size().map_err(|error| StoreError::io(what(), error))?;
@@ -88,8 +95,9 @@ pub(super) fn read_superblock(
     Ok(Some(superblock))
 }
 
-fn damaged(offset: usize, expected: String, got: String) -> StoreError {
-    StoreError::Corruption { region: names::CURRENT.into(), offset: offset as u64, expected, got }
+fn damaged(files: &dyn Files, offset: usize, expected: String, got: String) -> StoreError {
+    let region = names::path(files, names::CURRENT);
+    StoreError::Corruption { region, offset: offset as u64, expected, got }
 }
 
 /// Reads the journal that the superblock names. With `write`, what an earlier process left in the
@@ -101,37 +109,21 @@ pub(super) fn replay(
 ) -> Result<Replayed, StoreError> {
     let name = names::journal(superblock.generation);
     let wrap = |error| StoreError::io(format!("{}/{name}", files.describe()), error);
-    let file = match files.open(&name, Access::ReadOnly) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            let expected = format!("a file {name}, which {} names", names::CURRENT);
-            return Err(damaged(0, expected, "no such file".into()));
-        }
-        other => other.map_err(wrap)?,
-    };
+    let expected = || format!("the journal, which {} names", names::CURRENT);
+    let file = open_named(files, &name, Access::ReadOnly, expected)?;
     if write {
         file.sync().map_err(wrap)?;
     }
-    let mut options = Reader::new(&superblock.options);
-    let snapshot_end = options.u32("snapshot end").and_then(|end| {
-        options.finish("options")?;
-        Ok(end)
-    });
-    let snapshot_end = snapshot_end
-        .map_err(|error| damaged(0, "options that decode".into(), error.to_string()))?;
-    let source = FileSource::new(&file, name, None)?;
-    let (catalog, sequence) = read_frames(&source, &superblock, snapshot_end)?;
+    let source = FileSource::new(&file, names::path(files, &name), None)?;
+    let (catalog, sequence) = read_frames(&source, &superblock)?;
     Ok(Replayed { superblock, catalog, sequence })
 }
 
-fn read_frames(
-    source: &FileSource,
-    superblock: &Superblock,
-    snapshot_end: u32,
-) -> Result<(Catalog, u64), StoreError> {
+fn read_frames(source: &FileSource, superblock: &Superblock) -> Result<(Catalog, u64), StoreError> {
     let JournalHead { sequence, epoch, chain, .. } = superblock.head;
     let binding = Binding { uuid: superblock.uuid, owner: 0, epoch };
     let start = Cursor { sequence, chain };
-    let mut scan = AppendScan::new(source, binding, 0, start, snapshot_end);
+    let mut scan = AppendScan::new(source, binding, 0, start, 1);
     let mut application = Application::default();
     let corruption = |block: u32, expected: &str, got: String| {
         let (region, offset) = source.place(block);
@@ -150,6 +142,11 @@ fn read_frames(
             .map_err(|(expected, got)| corruption(block, expected, got))?;
     }
     let (end, cursor) = scan.end();
+    if cursor.sequence < superblock.journal_end {
+        let (expected, got) =
+            (vouched_for(superblock.journal_end), format!("no frame {}", cursor.sequence));
+        return Err(corruption(end, &expected, got));
+    }
     let finished = application.finish();
     let (catalog, _) = finished.map_err(|got| corruption(end, "a complete snapshot", got))?;
     Ok((catalog, cursor.sequence))
@@ -193,16 +190,15 @@ impl Journal {
         // Where the file system cannot set space aside, a full disk refuses deletes as well.
         let _ = journal.file.preallocate(journal.written() + AHEAD);
         journal.file.sync().map_err(before)?;
-        journal.put_in_force(cursor.chain, entries)?;
+        journal.put_in_force(entries)?;
         Ok(journal)
     }
 
-    /// Makes `CURRENT` name this journal.
-    fn put_in_force(&mut self, chain: u32, entries: impl Fn() -> u64) -> Result<(), RollError> {
+    /// Makes `CURRENT` name this journal, and say that all of it is durable, as it must be.
+    pub(super) fn put_in_force(&mut self, entries: impl Fn() -> u64) -> Result<(), RollError> {
         let Identity { uuid, generation, epoch, sequence } = self.identity;
+        let chain = self.binding.start(sequence).chain;
         let what = |what: &str| format!("{what} {}/{}", self.files.describe(), names::CURRENT);
-        let mut options = Vec::new();
-        options.put_u32(self.block);
         let superblock = Superblock {
             uuid,
             generation,
@@ -210,8 +206,9 @@ impl Journal {
             shape: Shape::default(),
             placement: Placement::File,
             head: JournalHead { at: BlockAddr::default(), sequence, epoch, chain },
+            journal_end: self.cursor.sequence,
             splices: Vec::new(),
-            options,
+            options: Vec::new(),
         };
         let written = || {
             let file = self.files.create(names::CURRENT_NEW)?;

@@ -52,6 +52,11 @@ impl LogIndex {
         self.spots.last().map_or(0, Spot::end)
     }
 
+    /// How many frames there are.
+    pub(super) fn frames(&self) -> u64 {
+        self.spots.len() as u64
+    }
+
     /// Adds the frame that starts at `block` of the file.
     pub(super) fn push(&mut self, block: u32, payload: &[u8]) {
         let place = u64::from(block) * BLOCK as u64 + HEADER as u64;

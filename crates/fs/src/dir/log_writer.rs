@@ -71,6 +71,16 @@ impl LogWriter {
         self.failed.clone().map_or(Ok(()), Err)
     }
 
+    /// Takes away what a failed write may have left from `start` on: what a power cut takes of the
+    /// next one must read as zeros.
+    fn take_back(&mut self, start: u64) {
+        let cut = self.node.file.set_size(start).and_then(|()| self.node.file.sync());
+        if let Err(error) = cut {
+            self.node.lock().log.failed = true;
+            self.failed = Some(StoreError::io(format!("cutting file {}", self.node.id), error));
+        }
+    }
+
     /// Writes what has gathered. A frame that may be written again stays open, unless it is to be
     /// closed.
     fn put_out(&mut self, close: bool) -> Result<(), StoreError> {
@@ -99,8 +109,10 @@ impl LogWriter {
         let bytes = self.buffer.len();
         let place = u64::from(block) * BLOCK as u64;
         let write = || self.node.file.write_at(place, &self.buffer);
-        let written = self.volume.timed(self.cause, write);
-        written.map_err(|error| self.allowance.describe(&self.node, bytes, error))?;
+        if let Err(error) = self.volume.timed(self.cause, write) {
+            self.take_back(place);
+            return Err(self.allowance.describe(&self.node, bytes, error));
+        }
         // A block that the operating system has already is not more for the medium.
         self.volume.count_write(self.cause, if was_open { 0 } else { bytes as u64 });
         if bytes > BUFFER_KEPT {

@@ -38,6 +38,7 @@ struct Disk {
     next: u64,
     names: BTreeMap<String, u64>,
     durable_names: BTreeMap<String, u64>,
+    directories: BTreeSet<String>,
     operations: u64,
     cut_at: Option<u64>,
     fail_at: Option<(u64, io::ErrorKind)>,
@@ -138,7 +139,16 @@ impl MemoryFiles {
         };
         let contents = disk.contents.iter().map(|(id, content)| (*id, whole(content))).collect();
         let (names, durable_names, next) = (disk.names.clone(), disk.names.clone(), disk.next);
-        Self(Arc::new(Mutex::new(Disk { contents, next, names, durable_names, ..Disk::default() })))
+        let directories = disk.directories.clone();
+        let copy = Disk { contents, next, names, durable_names, directories, ..Disk::default() };
+        Self(Arc::new(Mutex::new(copy)))
+    }
+
+    /// Puts a directory in the place of a file: damage.
+    pub fn make_directory(&self, name: &str) {
+        let mut disk = self.0.lock();
+        disk.names.remove(name);
+        disk.directories.insert(name.to_owned());
     }
 
     /// The bytes of a file.
@@ -216,6 +226,9 @@ impl Disk {
     }
 
     fn find(&self, name: &str) -> io::Result<u64> {
+        if self.directories.contains(name) {
+            return Err(io::Error::new(io::ErrorKind::IsADirectory, "a directory"));
+        }
         self.names.get(name).copied().ok_or_else(|| io::ErrorKind::NotFound.into())
     }
 }
@@ -232,11 +245,15 @@ impl Files for MemoryFiles {
     fn list(&self) -> io::Result<Vec<String>> {
         let disk = self.0.lock();
         disk.check_power()?;
-        Ok(disk.names.keys().cloned().collect())
+        let all: BTreeSet<&String> = disk.names.keys().chain(&disk.directories).collect();
+        Ok(all.into_iter().cloned().collect())
     }
 
     fn create(&self, name: &str) -> io::Result<Arc<dyn FileHandle>> {
         let (mut disk, cut) = self.change()?;
+        if disk.directories.contains(name) {
+            return disk.find(name).map(|_| unreachable!("a directory is no file"));
+        }
         let content = match disk.names.get(name) {
             Some(content) => *content,
             None => {

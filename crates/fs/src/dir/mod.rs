@@ -36,6 +36,8 @@
 //! It does not own its disk's space: reservations are kept to among its own users only. It verifies
 //! frames of logs whenever they are read; bytes of other files are their owner's to verify.
 
+mod check;
+mod close;
 mod commit;
 mod data_writer;
 mod files;

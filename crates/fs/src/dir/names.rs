@@ -3,6 +3,8 @@
 use terrace_env::FileId;
 use terrace_env::store::FileKind;
 
+use super::Files;
+
 /// Locked by whoever has the store open.
 pub(super) const LOCK: &str = "LOCK";
 /// The superblock: which journal counts.
@@ -27,6 +29,11 @@ pub(super) enum Named {
 /// The name of a file.
 pub(super) fn file(id: FileId, kind: FileKind) -> String {
     format!("{:06}.{}", id.0, extension(kind))
+}
+
+/// A file of the directory, for errors.
+pub(super) fn path(files: &dyn Files, name: &str) -> String {
+    format!("{}/{name}", files.describe())
 }
 
 /// The name of a journal.

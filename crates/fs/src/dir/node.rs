@@ -19,7 +19,7 @@ use terrace_env::{Cause, FileId, ZoneId};
 use super::FileHandle;
 use super::log_index::LogIndex;
 use crate::BLOCK;
-use crate::catalog::Extent;
+use crate::catalog::{Extent, LogMark};
 use crate::frame::Cursor;
 
 /// See the [module](self).
@@ -62,6 +62,10 @@ pub(super) struct LogState {
     pub(super) block: u32,
     /// Frames of a smaller sequence are durable.
     pub(super) synced: u64,
+    /// How far it is durable, as of the last sync.
+    pub(super) durable: Option<LogMark>,
+    /// A sync failed: what is durable is not known any more.
+    pub(super) failed: bool,
     pub(super) index: LogIndex,
     /// What the next frame will hold.
     pub(super) pending: Vec<u8>,
@@ -123,9 +127,11 @@ impl Node {
     /// Makes all its bytes durable; of a log, all that are in frames. Returns whether anything had
     /// to be done.
     pub(super) fn sync(&self) -> Result<bool, StoreError> {
-        let (size, sequence) = {
+        let (size, mark) = {
             let state = self.lock();
             let sequence = state.log.cursor.sequence;
+            let (block, size) = (state.log.block, state.log.index.size());
+            let mark = LogMark { block, sequence, size };
             let is_synced = match self.kind {
                 FileKind::Log => state.log.synced == sequence,
                 FileKind::Table | FileKind::Client => state.synced == state.size,
@@ -133,13 +139,19 @@ impl Node {
             if is_synced {
                 return Ok(false);
             }
-            (state.size, sequence)
+            (state.size, mark)
         };
         let synced = self.file.sync();
-        synced.map_err(|error| StoreError::io(format!("syncing file {}", self.id), error))?;
         let mut state = self.lock();
+        if let Err(error) = synced {
+            state.log.failed = true;
+            return Err(StoreError::io(format!("syncing file {}", self.id), error));
+        }
         match self.kind {
-            FileKind::Log => state.log.synced = sequence,
+            FileKind::Log => {
+                state.log.synced = mark.sequence;
+                state.log.durable = Some(mark).filter(|_| !state.log.failed);
+            }
             FileKind::Table | FileKind::Client => state.synced = size,
         }
         Ok(true)

@@ -3,17 +3,18 @@
 //! # Steps (for writing)
 //! 1. Sync the directory; read `CURRENT`, or start an empty store if there is nothing at all.
 //! 2. Sync and replay the journal.
-//! 3. Sync every unsealed log and find its end.
+//! 3. Check that every file is there that the journal names. Sync every unsealed log and find its
+//!    end.
 //! 4. Remove what no record names: files whose commit never came, journals that are not in force.
 //! 5. Write a new journal whose snapshot has the new epoch and the ends of the logs.
 //!
 //! A journal is thus never appended to by two processes, and what may stand behind a torn end is
 //! left behind with the file. For reading, steps 1 to 3 without the syncs.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use terrace_env::store::{FileKind, StoreError};
+use terrace_env::store::StoreError;
 use terrace_env::{FileId, Uuid, runner};
 
 use super::Files;
@@ -61,6 +62,9 @@ pub(super) fn open(files: Arc<dyn Files>, access: Access) -> Result<Volume, Stor
         }
         None => start_empty(&*files, &names, write)?,
     };
+    if write {
+        check_present(&*files, &names, &found.catalog)?;
+    }
     let epoch = found.catalog.next_epoch();
     let Logs { nodes, ends } = recover_logs(&*files, &found, access, epoch)?;
     let mut next_file = found.catalog.next_file();
@@ -138,6 +142,39 @@ fn recover_logs(
     Ok(logs)
 }
 
+/// Checks that every file is there that the journal names. One that was renamed would be removed
+/// otherwise, as a file that no record names.
+fn check_present(files: &dyn Files, names: &[String], catalog: &Catalog) -> Result<(), StoreError> {
+    let there: BTreeSet<&str> = names.iter().map(String::as_str).collect();
+    let named: BTreeSet<String> =
+        catalog.files().map(|(id, record)| names::file(id, record.kind)).collect();
+    let mut missing = named.iter().filter(|name| !there.contains(name.as_str()));
+    let Some(first) = missing.next() else { return Ok(()) };
+    let others = missing.count();
+    let is_extra = |name: &&&String| {
+        matches!(names::parse(name), Named::File(..)) && !named.contains(name.as_str())
+    };
+    let mut got = "no such file".to_owned();
+    if others > 0 {
+        got += &format!(", and {others} more are missing");
+    }
+    if let Some(extra) = names.iter().find(|name| is_extra(&name)) {
+        got += &format!(", but {extra}, which the journal does not name");
+    }
+    let (region, expected) = (names::path(files, first), "a file that the journal names".into());
+    Err(StoreError::Corruption { region, offset: 0, expected, got })
+}
+
+/// Whether a name is one of the store's that nothing leads to: left by a crash.
+pub(super) fn is_leftover(name: &str, catalog: &Catalog, generation: u64) -> bool {
+    match names::parse(name) {
+        Named::File(id, kind) => catalog.get(id).is_none_or(|record| record.kind != kind),
+        Named::Journal(other) => other != generation,
+        Named::CurrentNew => true,
+        Named::Lock | Named::Current | Named::Foreign => false,
+    }
+}
+
 /// Removes files that no record names; returns an id that none of them had.
 fn remove_leftovers(
     files: &dyn Files,
@@ -146,22 +183,14 @@ fn remove_leftovers(
     next_file: FileId,
 ) -> Result<FileId, StoreError> {
     let mut next_file = next_file;
-    let is_known = |id: FileId, kind: FileKind| {
-        found.catalog.get(id).is_some_and(|record| record.kind == kind)
-    };
     for name in names {
-        let leftover = match names::parse(name) {
-            Named::File(id, kind) => {
-                next_file = next_file.max(FileId(id.0.saturating_add(1)));
-                !is_known(id, kind)
-            }
-            Named::Journal(generation) => generation != found.generation,
-            Named::CurrentNew => true,
-            Named::Lock | Named::Current | Named::Foreign => false,
-        };
-        if leftover {
+        if let Named::File(id, _) = names::parse(name) {
+            next_file = next_file.max(FileId(id.0.saturating_add(1)));
+        }
+        if is_leftover(name, &found.catalog, found.generation) {
+            let path = names::path(files, name);
             let removed = files.remove(name);
-            removed.map_err(|error| StoreError::io(format!("removing {name}"), error))?;
+            removed.map_err(|error| StoreError::io(format!("removing {path}"), error))?;
         }
     }
     Ok(next_file)

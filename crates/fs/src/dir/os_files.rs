@@ -98,8 +98,15 @@ impl Files for OsFiles {
 
     fn open(&self, name: &str, access: Access) -> io::Result<Arc<dyn FileHandle>> {
         assert_no_lock_held("a file operation");
+        let path = self.path.join(name);
+        // Before it is opened: a directory can be opened for reading, and a pipe would wait.
+        let found = fs::metadata(&path)?;
+        if !found.is_file() {
+            let what = if found.is_dir() { "a directory" } else { "neither file nor directory" };
+            return Err(io::Error::new(io::ErrorKind::IsADirectory, what));
+        }
         let write = access == Access::ReadWrite;
-        Ok(Arc::new(File::options().read(true).write(write).open(self.path.join(name))?))
+        Ok(Arc::new(File::options().read(true).write(write).open(path)?))
     }
 
     fn rename(&self, from: &str, to: &str) -> io::Result<()> {

@@ -103,7 +103,7 @@ impl Reader {
         let got = crc32c(&payload);
         if got != spot.crc {
             return Err(StoreError::Corruption {
-                region: names::file(self.node.id, self.node.kind),
+                region: self.path(),
                 offset: spot.place,
                 expected: format!("payload of checksum {:#010x}", spot.crc),
                 got: format!("{got:#010x}"),
@@ -114,13 +114,17 @@ impl Reader {
         Ok(payload)
     }
 
+    fn path(&self) -> String {
+        names::path(&*self.volume.files, &names::file(self.node.id, self.node.kind))
+    }
+
     fn read_file(&self, offset: u64, into: &mut [u8]) -> Result<(), StoreError> {
         let name = names::file(self.node.id, self.node.kind);
         self.node.file.read_at(offset, into).map_err(|error| {
             if error.kind() == std::io::ErrorKind::UnexpectedEof {
                 let expected = format!("{} bytes", into.len());
                 let got = "the end of the file".to_owned();
-                return StoreError::Corruption { region: name, offset, expected, got };
+                return StoreError::Corruption { region: self.path(), offset, expected, got };
             }
             self.volume.describe("reading", &name, error)
         })

@@ -51,6 +51,10 @@ impl BlockSource for FileSource {
         SECTOR
     }
 
+    fn lost_reads_as_zeros(&self) -> bool {
+        true
+    }
+
     fn read(&self, block: u32, count: u32) -> Result<IoBuf, StoreError> {
         let mut bytes = IoBuf::zeroed(count as usize * BLOCK);
         let read = self.file.read_at(u64::from(block) * BLOCK as u64, &mut bytes);

@@ -49,9 +49,12 @@ impl DirStore {
         Ok(Arc::new(Self(Arc::new(opening::open(files, options.access)?))))
     }
 
-    /// Ends all writing and unlocks the directory. Everything committed is durable already; what
+    /// Ends all writing, records where every log ends, so that what a later opening lacks of them is
+    /// known to be lost, and unlocks the directory. If a file still has a writer, or the ends cannot
+    /// be recorded, nothing is lost: the store is then as after a crash. Everything committed is durable already; what
     /// handles that are still open ask for is refused, or fails. Calling it again does nothing.
     pub fn close(&self) {
+        let _ = self.0.record_ends();
         self.0.close();
     }
 
@@ -92,8 +95,12 @@ impl Store for DirStore {
         })?;
         let allowance = Allowance::new(&self.0, Rank::Log, None)?;
         let writer = self.writer(Arc::clone(&node), usual_cause(node.kind), allowance);
-        // What a power cut left behind the end is of no use to anybody.
-        let cut = node.file.set_size(end);
+        // What a power cut left behind the end is of no use to anybody. Of a log it must not come
+        // back: what another cut takes of a frame there is to read as zeros.
+        let cut = node.file.size().and_then(|size| {
+            node.file.set_size(end)?;
+            if size > end && node.kind == FileKind::Log { node.file.sync() } else { Ok(()) }
+        });
         cut.map_err(|error| StoreError::io(format!("cutting file {id} to {end} bytes"), error))?;
         Ok(writer)
     }
@@ -185,6 +192,15 @@ impl Store for DirStore {
 
     fn waits(&self) -> Waits {
         self.0.waits.read()
+    }
+}
+
+impl Drop for DirStore {
+    fn drop(&mut self) {
+        // A panic must not become two.
+        if !std::thread::panicking() {
+            let _ = self.0.record_ends();
+        }
     }
 }
 

@@ -5,6 +5,7 @@
 //! open yet does so without the lock, and drops what it opened if another was faster.
 
 use std::collections::BTreeMap;
+use std::io::ErrorKind;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
@@ -320,25 +321,35 @@ pub(super) fn open_file(
     let name = names::file(id, record.kind);
     let least = match record.kind {
         FileKind::Table | FileKind::Client => record.size,
-        FileKind::Log if record.sealed => u64::from(record.extents.end()) * BLOCK as u64,
-        FileKind::Log => 0,
+        FileKind::Log => u64::from(record.known_end()) * BLOCK as u64,
     };
-    let missing = |offset: u64, got: String| {
-        let (region, expected) = (name.clone(), format!("a file of {least} bytes or more"));
-        StoreError::Corruption { region, offset, expected, got }
-    };
-    let wrap = |error| StoreError::io(format!("opening {}/{name}", files.describe()), error);
-    let file = match files.open(&name, access) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            return Err(missing(0, "no such file".into()));
-        }
-        other => other.map_err(wrap)?,
-    };
-    let size = file.size().map_err(wrap)?;
+    let expected = || format!("a file of {least} bytes or more, which the journal names");
+    let file = open_named(files, &name, access, expected)?;
+    let region = names::path(files, &name);
+    let size = file.size().map_err(|error| StoreError::io(format!("opening {region}"), error))?;
     if size < least {
-        return Err(missing(size, format!("{size} bytes")));
+        let got = format!("{size} bytes");
+        return Err(StoreError::Corruption { region, offset: size, expected: expected(), got });
     }
     Ok(file)
+}
+
+/// Opens a file that must be there and be a file.
+pub(super) fn open_named(
+    files: &dyn Files,
+    name: &str,
+    access: Access,
+    expected: impl Fn() -> String,
+) -> Result<Arc<dyn FileHandle>, StoreError> {
+    let region = names::path(files, name);
+    files.open(name, access).map_err(|error| {
+        let got = match error.kind() {
+            ErrorKind::NotFound => "no such file".to_owned(),
+            ErrorKind::IsADirectory => error.to_string(),
+            _ => return StoreError::io(format!("opening {region}"), error),
+        };
+        StoreError::Corruption { region, offset: 0, expected: expected(), got }
+    })
 }
 
 /// Opens a log, and reads it to its end.
@@ -351,7 +362,8 @@ pub(super) fn open_log(
 ) -> Result<(Arc<dyn FileHandle>, LogIndex, LogTail), StoreError> {
     let file = open_file(files, id, record, access)?;
     let blocks = record.sealed.then(|| record.extents.end());
-    let source = FileSource::new(&file, names::file(id, record.kind), blocks)?;
+    let name = names::path(files, &names::file(id, record.kind));
+    let source = FileSource::new(&file, name, blocks)?;
     let (index, tail) = LogIndex::scan(LogScan::new(&source, uuid, id, record))?;
     Ok((file, index, tail))
 }

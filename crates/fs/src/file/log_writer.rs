@@ -56,6 +56,8 @@ pub(crate) struct LogEnd {
     pub(crate) synced: u64,
     /// The last frame does not end its append.
     pub(crate) broken: bool,
+    /// A write failed: what stands behind the end is not known.
+    pub(crate) failed: bool,
 }
 
 /// A frame on its way to the medium.
@@ -418,7 +420,10 @@ impl FileWriter for LogWriter {
         self.check_alive()?;
         self.settle_all()?;
         self.flush()?;
-        self.send_all(true)
+        self.send_all(true)?;
+        let mut state = self.file.lock();
+        state.durable = state.mark_at(&self.end).or(state.durable);
+        Ok(())
     }
 
     fn finish(&mut self) -> Result<(), StoreError> {
@@ -441,6 +446,7 @@ impl Drop for LogWriter {
             }
         }
         self.region = None;
+        self.end.failed |= self.failed.is_some();
         self.file.lock().log_end = Some(self.end);
         self.volume.writer_ended(&self.file, self.failed.is_some());
     }

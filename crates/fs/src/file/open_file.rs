@@ -21,7 +21,7 @@ use super::log_writer::LogEnd;
 use super::{LogIndex, Pending, Pin, Tail};
 use crate::block::{BLOCK, BlockAddr, logical_per_block};
 use crate::cache::FileCache;
-use crate::catalog::{Extent, ExtentMap};
+use crate::catalog::{Extent, ExtentMap, LogMark};
 use crate::medium::Medium;
 
 /// Blocks read by one request: more would only hold more memory.
@@ -57,6 +57,8 @@ pub(crate) struct FileState {
     pub(crate) lease: Option<Extent>,
     /// Where a log's writer left off.
     pub(crate) log_end: Option<LogEnd>,
+    /// How far the log is durable, as of the last sync.
+    pub(crate) durable: Option<LogMark>,
 }
 
 /// What is known beside the map.
@@ -96,6 +98,7 @@ impl FileState {
             heir: None,
             lease: None,
             log_end: None,
+            durable: None,
         }
     }
 
@@ -129,6 +132,13 @@ impl FileState {
                 (0, closed.chain(self.lease).collect())
             }
         }
+    }
+
+    /// What is in frames of a log that ends at `end`, as a mark.
+    pub(crate) fn mark_at(&self, end: &LogEnd) -> Option<LogMark> {
+        let Body::Log { index: Some(index), .. } = &self.body else { return None };
+        let (block, sequence) = (end.block, end.cursor.sequence);
+        (!end.broken).then_some(LogMark { block, sequence, size: index.size() })
     }
 
     /// The epoch of a log's frames; 0 for other files.

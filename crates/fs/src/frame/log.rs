@@ -6,7 +6,7 @@ use terrace_env::store::StoreError;
 use terrace_env::{FileId, Uuid};
 
 use super::{Append, AppendScan, Binding, BlockSource, Cursor};
-use crate::catalog::{FileRecord, LogRun};
+use crate::catalog::{FileRecord, LogMark, LogRun};
 
 /// The type of a write-ahead file's frames.
 pub const LOG_FRAME: u8 = 1;
@@ -26,16 +26,17 @@ pub struct LogTail {
 
 /// Reads a log's appends in order, across its runs.
 ///
-/// A run that a recovery has closed must be whole up to where the next one starts, and a sealed log
-/// up to its end: anything else is corruption. Only the last run of an unsealed log may have a torn
-/// tail.
+/// A run that a recovery has closed must be whole up to where the next one starts, a sealed log up
+/// to its end, and an unsealed one up to where the catalog knows it to be durable: anything else is
+/// corruption. Only behind that may the last run of an unsealed log have a torn tail.
 pub struct LogScan<'a> {
     source: &'a dyn BlockSource,
     uuid: Uuid,
     owner: FileId,
     runs: Arc<[LogRun]>,
     index: usize,
-    sealed: bool,
+    known_end: u32,
+    durable: Option<LogMark>,
     scan: AppendScan<'a>,
     size: u64,
 }
@@ -53,8 +54,9 @@ impl<'a> LogScan<'a> {
         record: &FileRecord,
     ) -> Self {
         let runs = Arc::clone(&record.runs);
-        let scan = run_scan(source, uuid, owner, &runs, 0, record.sealed);
-        Self { source, uuid, owner, runs, index: 0, sealed: record.sealed, scan, size: 0 }
+        let (known_end, durable) = (record.known_end(), record.durable);
+        let scan = run_scan(source, uuid, owner, &runs, 0, known_end);
+        Self { source, uuid, owner, runs, index: 0, known_end, durable, scan, size: 0 }
     }
 
     /// The next append, or `None` at the log's end.
@@ -65,7 +67,7 @@ impl<'a> LogScan<'a> {
                 return Ok(Some(append));
             }
             let Some(next) = self.runs.get(self.index + 1) else {
-                return Ok(None);
+                return self.check_mark().map(|()| None);
             };
             let (_, cursor) = self.scan.end();
             if cursor.sequence != next.sequence || self.size != next.offset {
@@ -76,8 +78,21 @@ impl<'a> LogScan<'a> {
             }
             self.index += 1;
             let (source, uuid, owner) = (self.source, self.uuid, self.owner);
-            self.scan = run_scan(source, uuid, owner, &self.runs, self.index, self.sealed);
+            self.scan = run_scan(source, uuid, owner, &self.runs, self.index, self.known_end);
         }
+    }
+
+    /// A log that ends just where it is known to be durable must have so many frames and bytes.
+    fn check_mark(&self) -> Result<(), StoreError> {
+        let (block, cursor) = self.scan.end();
+        let Some(mark) = self.durable.filter(|mark| mark.block == block) else { return Ok(()) };
+        if (mark.sequence, mark.size) == (cursor.sequence, self.size) {
+            return Ok(());
+        }
+        let expected = format!("frame {} at byte {}", mark.sequence, mark.size);
+        let got = format!("frame {} at byte {}", cursor.sequence, self.size);
+        let (region, offset) = self.source.place(block);
+        Err(StoreError::Corruption { region, offset, expected, got })
     }
 
     /// Where the appends returned so far end; the log's end after the last one.
@@ -94,14 +109,13 @@ fn run_scan<'a>(
     owner: FileId,
     runs: &[LogRun],
     index: usize,
-    sealed: bool,
+    known_end: u32,
 ) -> AppendScan<'a> {
     let run = runs[index];
     let binding = Binding { uuid, owner: owner.0, epoch: run.epoch };
     let (limit, known_end) = match runs.get(index + 1) {
         Some(next) => (next.block, next.block),
-        None if sealed => (source.blocks(), source.blocks()),
-        None => (source.blocks(), run.block),
+        None => (source.blocks(), known_end),
     };
     AppendScan::new(source, binding, run.block, binding.start(run.sequence), known_end).until(limit)
 }

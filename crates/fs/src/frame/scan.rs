@@ -5,7 +5,9 @@
 //! 1. Below the known end (a sealed log, a run that a recovery has closed) it is corruption.
 //! 2. If the header is the expected one and the frame lies within what the device writes whole, it
 //!    cannot be torn: corruption. Likewise if its checksum holds once one bit of its length is
-//!    changed.
+//!    changed; or if what is lost reads as zeros there, no part of the frame does, and the frame
+//!    takes several blocks. (One of a single block may have been written several times, each time
+//!    with more in it: parts of it may be older.)
 //! 3. If a later frame of the same binding verifies and says `synced > s`, what stood here was
 //!    acknowledged: corruption.
 //! 4. Otherwise nothing from here on was acknowledged: a torn tail, and the scan ends.
@@ -118,19 +120,26 @@ impl<S: BlockSource> Scanner<S> {
     pub fn skip_damage(&mut self, error: &StoreError) -> bool {
         // What was read ahead may have failed, and the frame itself be sound.
         let is_here = !matches!(error, StoreError::Corruption { .. });
-        let mut block = if is_here { self.block } else { self.block.saturating_add(1) };
+        let from = if is_here { self.block } else { self.block.saturating_add(1) };
+        let Some((block, cursor)) = self.find_frame(from) else { return false };
+        (self.block, self.cursor) = (block, cursor);
+        true
+    }
+
+    /// The first frame of the same binding that verifies at or behind a block and is not older than
+    /// the one expected: where it stands, and its cursor.
+    pub(crate) fn find_frame(&mut self, mut block: u32) -> Option<(u32, Cursor)> {
         while block < self.limit {
             if block >= self.source.written_end(block) {
                 block = self.source.extent_end(block).max(block + 1);
                 continue;
             }
             if let Some(cursor) = self.verified_at(block) {
-                (self.block, self.cursor) = (block, cursor);
-                return true;
+                return Some((block, cursor));
             }
             block += 1;
         }
-        false
+        None
     }
 
     /// The cursor of a frame that verifies at a block, not older than the one expected.
@@ -183,6 +192,7 @@ impl<S: BlockSource> Scanner<S> {
             return Ok(Found::Nothing);
         }
         let (binding, cursor, atomic) = (self.binding, self.cursor, self.source.atomic());
+        let zeros_if_lost = self.source.lost_reads_as_zeros();
         let room = self.source.extent_end(block).min(self.limit) - block;
         let Some(header) = RawHeader::read(self.load(block, 1)?) else {
             return Ok(Found::Nothing);
@@ -217,7 +227,9 @@ impl<S: BlockSource> Scanner<S> {
         let most = blocks_for(PAYLOAD_MAX).min(room);
         let whole = HEADER + header.len as usize <= atomic;
         let bytes = self.load(block, most)?;
-        let damaged = whole || header.verifies_with_another_length(&binding, bytes);
+        let damaged = whole
+            || header.verifies_with_another_length(&binding, bytes)
+            || zeros_if_lost && nothing_is_lost(bytes, header.len as usize, atomic);
         let expected = format!("frame {} whose checksum holds", cursor.sequence);
         let got = format!("checksum {:#010x}, which does not", header.crc);
         Ok(Found::Broken(Broken { expected, got, damaged }))
@@ -254,4 +266,11 @@ impl<S: BlockSource> Scanner<S> {
         }
         Ok(())
     }
+}
+
+/// Whether all of a frame with so much payload is there, and every unit of it holds something.
+fn nothing_is_lost(bytes: &[u8], payload: usize, unit: usize) -> bool {
+    let end = HEADER.saturating_add(payload);
+    let Some(frame) = bytes.get(..end).filter(|_| unit > 0 && end > BLOCK) else { return false };
+    frame.chunks(unit).all(|unit| unit.iter().any(|byte| *byte != 0))
 }

@@ -23,6 +23,12 @@ pub trait BlockSource {
     /// the device, 0 where there is no such promise.
     fn atomic(&self) -> usize;
 
+    /// Whether what a power cut has not kept of a frame reads as zeros, a whole unit of
+    /// [`atomic`](Self::atomic) bytes at a time. Elsewhere it may be anything.
+    fn lost_reads_as_zeros(&self) -> bool {
+        false
+    }
+
     /// Reads `count` blocks of one extent, below its written end.
     fn read(&self, block: u32, count: u32) -> Result<IoBuf, StoreError>;
 
@@ -47,6 +53,10 @@ macro_rules! by_reference {
 
             fn atomic(&self) -> usize {
                 (**self).atomic()
+            }
+
+            fn lost_reads_as_zeros(&self) -> bool {
+                (**self).lost_reads_as_zeros()
             }
 
             fn read(&self, block: u32, count: u32) -> Result<IoBuf, StoreError> {

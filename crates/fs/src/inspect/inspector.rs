@@ -75,13 +75,12 @@ impl Inspector {
         let (block, name) = dir::superblock_block(&*files)?;
         let superblock = Superblock::decode(&block);
         let damage = superblock.as_ref().err().map(|error| StoreError::Corruption {
-            region: name.into(),
+            region: name.clone(),
             offset: 0,
             expected: "a superblock".into(),
             got: error.to_string(),
         });
-        let seen =
-            SuperblockSeen { region: name.into(), offset: 0, superblock, is_in_force: false };
+        let seen = SuperblockSeen { region: name, offset: 0, superblock, is_in_force: false };
         Ok(Self::look(Place::Files(files), vec![seen], damage))
     }
 
@@ -181,12 +180,11 @@ impl Inspector {
                 let open = |zone| -> Result<Box<dyn BlockSource + '_>, StoreError> {
                     Ok(Box::new(ZoneSource::new(&**medium, zone)?))
                 };
-                Ok(JournalWalk::new(superblock, 0, Box::new(open)))
+                Ok(JournalWalk::new(superblock, Box::new(open)))
             }
             Place::Files(files) => {
-                let (_, known_end) = dir::journal_source(&**files, superblock)?;
-                let open = |_| Ok(dir::journal_source(&**files, superblock)?.0 as Box<_>);
-                Ok(JournalWalk::new(superblock, known_end, Box::new(open)))
+                let open = |_| Ok(dir::journal_source(&**files, superblock)? as Box<_>);
+                Ok(JournalWalk::new(superblock, Box::new(open)))
             }
         }
     }

@@ -27,7 +27,7 @@ pub struct LogWalk {
     uuid: Uuid,
     owner: FileId,
     runs: Arc<[LogRun]>,
-    sealed: bool,
+    known_end: u32,
     /// The run that is read, and how.
     run: usize,
     scanner: Option<Scanner<Arc<dyn BlockSource>>>,
@@ -50,7 +50,7 @@ impl LogWalk {
             uuid,
             owner,
             runs: Arc::clone(&record.runs),
-            sealed: record.sealed,
+            known_end: record.known_end(),
             run: 0,
             scanner: None,
             assembler: Assembler::default(),
@@ -76,8 +76,7 @@ impl LogWalk {
         let blocks = self.source.blocks();
         let (limit, known_end) = match self.runs.get(self.run + 1) {
             Some(next) => (next.block, next.block),
-            None if self.sealed => (blocks, blocks),
-            None => (blocks, run.block),
+            None => (blocks, self.known_end),
         };
         let source = Arc::clone(&self.source);
         let scanner =

@@ -194,6 +194,27 @@ impl Journal {
         }
     }
 
+    /// Says that the store is closed: commits the records, which end with
+    /// [`Close`](Record::Close), and writes a superblock that says how far the journal goes. What
+    /// is lost at its end is then known to be lost.
+    pub fn close(&self, make: impl FnOnce(&Catalog) -> Vec<Record>) -> Result<(), StoreError> {
+        self.commit_with(false, |catalog| Ok(make(catalog)))?;
+        let mut state = self.state.lock();
+        let mut leader = loop {
+            state.check()?;
+            match state.leader.take() {
+                Some(leader) => break leader,
+                None => self.changed.wait(&mut state),
+            }
+        };
+        drop(state);
+        let vouched = leader.vouch();
+        let mut state = self.state.lock();
+        state.leader = Some(leader);
+        self.changed.notify_all();
+        vouched
+    }
+
     /// Waits until a group is durable, leading if nobody does.
     fn await_group(&self, group: u64) -> Result<(), StoreError> {
         let mut wait = self.waits.clock();

@@ -36,6 +36,13 @@ impl Leader {
         self.tail.append(kind::TRANSACTIONS, group).map(drop)
     }
 
+    /// Writes a superblock that says how far the journal is durable: what it lacks of that is then
+    /// lost, and no torn tail.
+    pub(super) fn vouch(&mut self) -> Result<(), StoreError> {
+        self.superblock.journal_end = self.tail.position().cursor.sequence;
+        self.area.write(&mut self.superblock)
+    }
+
     /// Carries out a step of a roll; returns whether it completed the roll.
     pub(super) fn step(&mut self, step: &Step) -> Result<bool, StoreError> {
         let (mut roll, since_head) = (self.roll, self.tail.since_head);
@@ -62,7 +69,7 @@ impl Leader {
         }
         self.superblock.head = head;
         self.superblock.splices.retain(|splice| splice.sequence > head.sequence);
-        self.area.write(&mut self.superblock)?;
+        self.vouch()?;
         self.tail.release_before(head.sequence);
         self.tail.since_head -= since_head;
         self.snapshot = bytes;

@@ -27,6 +27,7 @@ mod walk;
 pub(crate) use apply::Application;
 pub use committer::Journal;
 pub(crate) use payload::kind;
+pub(crate) use replay::vouched_for;
 pub use replay::{Replayed, replay};
 pub(crate) use roll::{Step, chunk, head, is_due};
 pub(crate) use source::ZoneSource;

@@ -58,6 +58,11 @@ impl Replayed {
     }
 }
 
+/// What is expected of a journal that ends too early.
+pub(crate) fn vouched_for(end: u64) -> String {
+    format!("frames up to {end}, which the superblock says were durable")
+}
+
 /// Reads the superblock and the journal. With `write`, what an earlier process left in the device's
 /// cache is made durable first, so that what is read cannot be lost any more; without, nothing at
 /// all is changed.
@@ -89,6 +94,8 @@ struct Replay<'a> {
     zones: Vec<JournalZone>,
     since_head: u64,
     stable: Stable,
+    /// Frames with a smaller sequence must be there.
+    known_end: u64,
 }
 
 /// The end of the last whole append.
@@ -125,6 +132,7 @@ impl<'a> Replay<'a> {
             zones: vec![JournalZone { zone: head.at.zone, first: head.sequence }],
             since_head: 0,
             stable: Stable { end, zones: 1, pointer: None },
+            known_end: superblock.journal_end,
         }
     }
 
@@ -228,14 +236,16 @@ impl<'a> Replay<'a> {
 
     /// The scan found the end of the frames of this zone.
     fn ended(&mut self, source: &ZoneSource<'_>) -> Result<bool, StoreError> {
-        let Some(splice) = self.splices.peek() else {
-            return Ok(false);
+        let expected = match self.splices.peek() {
+            Some(splice) => format!("frames up to {}, where the journal goes on", splice.sequence),
+            None if self.cursor.sequence < self.known_end => vouched_for(self.known_end),
+            None => return Ok(false),
         };
         let (region, offset) = source.place(self.at.block);
         Err(StoreError::Corruption {
             region,
             offset,
-            expected: format!("frames up to {}, where the journal goes on", splice.sequence),
+            expected,
             got: format!("no frame {}", self.cursor.sequence),
         })
     }

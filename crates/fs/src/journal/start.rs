@@ -47,7 +47,7 @@ pub fn format(
     let mut catalog = Catalog::new();
     let epoch = catalog.next_epoch();
     catalog.stage(&mut [Record::Mount { epoch, next_file: catalog.next_file() }])?;
-    let (_, head) = write_snapshot(device, space, uuid, epoch, FIRST_SEQUENCE, &catalog)?;
+    let (tail, head) = write_snapshot(device, space, uuid, epoch, FIRST_SEQUENCE, &catalog)?;
     let mut superblock = Superblock {
         uuid,
         generation: 0,
@@ -55,6 +55,7 @@ pub fn format(
         shape: Shape::of(device.geometry()),
         placement: area.placement(),
         head,
+        journal_end: tail.position().cursor.sequence,
         splices: Vec::new(),
         options,
     };
@@ -125,6 +126,7 @@ impl Start<'_> {
         tail.since_head += self.replayed.since_head;
         let at = BlockAddr { zone: tail.position().at.zone, block: 0 };
         superblock.splices.push(Splice { sequence: end.cursor.sequence, at, epoch });
+        superblock.journal_end = tail.position().cursor.sequence;
         write_twice(&mut area, &mut superblock)?;
         orphans.iter().for_each(|orphan| self.space.release(orphan.zone));
         let (device, roll, snapshot) =
@@ -138,6 +140,7 @@ impl Start<'_> {
         let (tail, head) =
             write_snapshot(self.device, self.space, uuid, self.epoch, sequence, &catalog)?;
         superblock.head = head;
+        superblock.journal_end = tail.position().cursor.sequence;
         superblock.splices.clear();
         write_twice(&mut area, &mut superblock)?;
         zones.iter().chain(&orphans).for_each(|old| self.space.release(old.zone));

@@ -11,6 +11,7 @@ use terrace_env::store::{Annotation, StoreError};
 use terrace_env::{FileId, ZoneId};
 
 use super::payload::{Continue, End, Head, Link, kind};
+use super::vouched_for;
 use crate::BlockAddr;
 use crate::catalog::{Catalog, FileRecord, Record};
 use crate::frame::{Append, Assembler, Binding, BlockSource, Cursor, Frame, Scanner};
@@ -125,15 +126,16 @@ pub struct JournalWalk<'a> {
     /// `None` at the end.
     scanner: Option<Scanner<Box<dyn BlockSource + 'a>>>,
     first: Option<(BlockAddr, Cursor, u32)>,
+    /// Frames with a smaller sequence must be there.
+    known_end: u64,
     assembler: Assembler,
     frames: Vec<FrameSeen>,
     end: Option<(String, u64, u64)>,
 }
 
 impl<'a> JournalWalk<'a> {
-    /// Starts at the superblock's head. Frames that start before `known_end` of the head's zone are
-    /// known to have been acknowledged.
-    pub(crate) fn new(superblock: &Superblock, known_end: u32, open: Box<Open<'a>>) -> Self {
+    /// Starts at the superblock's head.
+    pub(crate) fn new(superblock: &Superblock, open: Box<Open<'a>>) -> Self {
         let head = superblock.head;
         let cursor = Cursor { sequence: head.sequence, chain: head.chain };
         let behind = superblock.splices.iter().filter(|splice| splice.sequence > head.sequence);
@@ -142,7 +144,8 @@ impl<'a> JournalWalk<'a> {
             binding: Binding { uuid: superblock.uuid, owner: 0, epoch: head.epoch },
             splices: behind.copied().collect::<Vec<_>>().into_iter().peekable(),
             scanner: None,
-            first: Some((head.at, cursor, known_end.max(head.at.block.saturating_add(1)))),
+            first: Some((head.at, cursor, head.at.block.saturating_add(1))),
+            known_end: superblock.journal_end,
             assembler: Assembler::default(),
             frames: Vec::new(),
             end: None,
@@ -219,8 +222,13 @@ impl<'a> JournalWalk<'a> {
         let (region, offset) = scanner.source().place(scanner.block());
         let sequence = scanner.cursor().sequence;
         let Some(splice) = self.splices.next() else {
-            self.end = Some((region, offset, sequence));
+            self.end = Some((region.clone(), offset, sequence));
             self.scanner = None;
+            if sequence < self.known_end {
+                let expected = vouched_for(std::mem::take(&mut self.known_end));
+                let got = format!("no frame {sequence}");
+                return Err(StoreError::Corruption { region, offset, expected, got });
+            }
             return Ok(());
         };
         self.jump(splice)?;

@@ -9,7 +9,7 @@ use terrace_zone::Geometry;
 use crate::{BLOCK, BlockAddr};
 
 const MAGIC: [u8; 8] = *b"TerraceF";
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// How many splices a superblock has room for.
 pub const SPLICES_MAX: usize = 8;
@@ -151,6 +151,8 @@ pub struct Superblock {
     pub placement: Placement,
     /// Where the journal begins.
     pub head: JournalHead,
+    /// All frames of the journal with a smaller sequence were durable when this was written.
+    pub journal_end: u64,
     /// Where it goes on elsewhere, by sequence; at most [`SPLICES_MAX`].
     pub splices: Vec<Splice>,
     /// Options of the file system that belong to the store; at most 1024 bytes, opaque here.
@@ -193,6 +195,7 @@ impl Superblock {
         to.put_u64(self.head.sequence);
         to.put_u32(self.head.epoch);
         to.put_u32(self.head.chain);
+        to.put_u64(self.journal_end);
         to.put_u8(self.splices.len() as u8);
         for splice in &self.splices {
             to.put_u64(splice.sequence);
@@ -231,7 +234,7 @@ impl Superblock {
         from.bytes("magic", MAGIC.len())?;
         let version = from.u32("version")?;
         if version != VERSION {
-            return Err(from.wrong("version", 4, "1", version.into()));
+            return Err(from.wrong("version", 4, "2", version.into()));
         }
         let superblock = Self {
             uuid: from.uuid("uuid")?,
@@ -256,6 +259,7 @@ impl Superblock {
                 epoch: from.u32("head epoch")?,
                 chain: from.u32("head chain")?,
             },
+            journal_end: from.u64("journal end")?,
             splices: decode_splices(&mut from)?,
             options: from.prefixed("options")?.to_vec(),
         };

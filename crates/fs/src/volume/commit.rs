@@ -7,6 +7,7 @@ use terrace_env::store::{Change, FileKind, StoreError, Transaction};
 use terrace_env::wait::WaitCause;
 
 use super::Volume;
+use super::close::fresh;
 use crate::BLOCK;
 use crate::catalog::{Catalog, Extent, Record};
 use crate::file::OpenFile;
@@ -70,10 +71,13 @@ impl Volume {
         sealed: &[(Arc<OpenFile>, Vec<Extent>)],
     ) -> Result<(), StoreError> {
         self.note_size();
+        let marks = self.marks();
         let mut moved = Vec::new();
         let mut turn = None;
         let result = self.journal.commit_with(flush, |catalog| {
-            let records = make(catalog)?;
+            let made = make(catalog)?;
+            let mut records = fresh(catalog, &marks);
+            records.extend(made);
             for record in &records {
                 if let Record::Move { new, .. } = record {
                     moved.extend_from_slice(new);

@@ -5,6 +5,7 @@
 //! 3. The effects are carried out in the order in which the journal staged the transactions,
 //!    whoever wakes first: the counts of zones depend on it.
 
+mod close;
 mod commit;
 mod effects;
 mod shared;

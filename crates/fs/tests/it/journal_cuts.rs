@@ -203,7 +203,7 @@ fn a_cut_during_a_roll_of_many_chunks_loses_nothing() {
         make(&device, seed);
         let mut changes = Changes::new(seed, 10_000);
         let journal = open(&device).expect("a mount");
-        for _ in 0..500 {
+        for _ in 0..800 {
             let records = journal.read(|catalog| changes.transaction(catalog));
             journal.commit(records, false).expect("a commit");
         }
@@ -222,7 +222,7 @@ fn a_cut_during_a_roll_of_many_chunks_loses_nothing() {
             let what = format!("seed {seed}, moment {number}, {mode:?}");
             let emulator = snapshot.cut(mode, &mut random);
             let recovered = recover(emulator, &known, &mut changes, &what);
-            let (_, splices) = cut_again(&recovered, &mut changes, &mut random, &what, 14);
+            let (_, splices) = cut_again(&recovered, &mut changes, &mut random, &what, 20);
             most = most.max(splices);
         }
     }

@@ -62,6 +62,7 @@ pub(crate) fn superblock() -> Superblock {
             epoch: 5,
             chain: 0xdead_beef,
         },
+        journal_end: 1_000_077,
         splices: [(1_000_010, 6), (1_000_020, 8)]
             .map(|(sequence, epoch)| Splice {
                 sequence,
@@ -146,6 +147,8 @@ pub(crate) fn records() -> Vec<Record> {
             annotation: annotation(),
         },
         Record::Delete { id: FileId(4) },
+        Record::LogDurable { id: log, end: 5, size: 9000, sequence: 4 },
+        Record::Close,
     ]
 }
 

@@ -70,15 +70,13 @@ impl Demo {
         let check = steps.take(
             "check",
             || check::check(Arc::clone(&drive) as _),
-            |checked| match &checked.files {
-                Some(report) => {
-                    let (state, bytes) = (checked.check, report.verified);
-                    format!("{state}: {} files, {bytes} verified by checksum", report.files)
-                }
-                None => checked.check.to_owned(),
+            |checked| {
+                let (state, report) = (checked.check, &checked.files);
+                let bytes = report.verified;
+                format!("{state}: {} files, {bytes} verified by checksum", report.files)
             },
         )?;
-        if let Some(problem) = check.files.iter().flat_map(|report| &report.problems).next() {
+        if let Some(problem) = check.files.problems.first() {
             return Err(Failure::new(Kind::Corruption, problem.to_string()));
         }
         output.line("")?;

@@ -139,6 +139,10 @@ fn record_text(record: &Record) -> String {
             extents_text(&[*old]),
             extents_text(new)
         ),
+        Record::LogDurable { id, end, size, sequence } => format!(
+            "log {id} is durable to its block {end}: {size} bytes, in frames before {sequence}"
+        ),
+        Record::Close => "the store is closed".to_owned(),
     }
 }
 
@@ -232,5 +236,9 @@ fn record_object(record: &Record) -> Value {
             "record": "move", "file": id, "at": at, "old": extents_object(&[*old]),
             "new": extents_object(new),
         }),
+        Record::LogDurable { id, end, size, sequence } => json!({
+            "record": "log durable", "file": id, "end": end, "size": size, "sequence": sequence,
+        }),
+        Record::Close => json!({ "record": "close" }),
     }
 }

@@ -47,6 +47,7 @@ fn placement(superblock: &Superblock) -> String {
 
 fn text(out: &mut dyn Write, superblock: &Superblock) -> io::Result<()> {
     let Superblock { uuid, generation, features, shape, head, splices, options, .. } = superblock;
+    let journal_end = superblock.journal_end;
     writeln!(out, "  store       {uuid}, generation {generation}")?;
     let (compat, incompat) = (features.compat, features.incompat);
     let read_only = features.read_only_compat;
@@ -69,6 +70,7 @@ fn text(out: &mut dyn Write, superblock: &Superblock) -> io::Result<()> {
         "  journal     head at {}, frame {} of epoch {}, chain {:#010x}",
         head.at, head.sequence, head.epoch, head.chain
     )?;
+    writeln!(out, "              durable before frame {journal_end}")?;
     for Splice { sequence, at, epoch } in splices {
         writeln!(out, "  splice      from frame {sequence} on at {at}, epoch {epoch}")?;
     }
@@ -108,6 +110,7 @@ fn object(superblock: &Superblock, region: &str, offset: u64, is_in_force: bool)
             "epoch": head.epoch,
             "chain": head.chain,
         },
+        "journal_end": superblock.journal_end,
         "splices": splices.collect::<Value>(),
         "options_hex": escape::hex(options),
     })

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use terrace_env::store::StoreError;
 use terrace_env::{Cause, Store};
+use terrace_fs::dir::{Files, MemoryFiles};
 use terrace_fs::{Access, BLOCK};
 
 use super::specimen::{Specimen, listing, specimen};
@@ -11,19 +12,21 @@ use super::world::{open, open_for};
 
 /// Opens a copy in which one file has other bytes.
 fn open_damaged(
-    specimen: &Specimen,
+    files: &MemoryFiles,
     name: &str,
     bytes: Vec<u8>,
     access: Access,
 ) -> Result<Arc<dyn Store>, StoreError> {
-    let copy = specimen.files.copy();
+    let copy = files.copy();
     copy.overwrite(name, bytes);
     open_for(&copy, access)
 }
 
 fn assert_corruption(error: &StoreError, region: &str, what: &str) {
     match error {
-        StoreError::Corruption { region: found, .. } => assert_eq!(found, region, "{what}"),
+        StoreError::Corruption { region: found, .. } => {
+            assert_eq!(*found, format!("a directory in memory/{region}"), "{what}");
+        }
         other => panic!("{what}: {other}"),
     }
 }
@@ -38,12 +41,14 @@ fn flip(bytes: &[u8], at: usize) -> Vec<u8> {
 #[test]
 fn a_journal_cut_at_any_byte_ends_at_a_commit_or_is_corrupt() {
     let specimen = specimen();
-    let good = specimen.files.bytes(specimen.journal).expect("the journal");
+    let good = specimen.killed.bytes(specimen.journal).expect("the journal");
     let mut seen = vec![0; specimen.listings.len()];
     for len in 0..good.len() {
-        // Whoever opens for writing goes on where the other only reads: now and then is enough.
+        // Whoever opens for writing goes on where the other only reads: now and then is enough. It
+        // also finds that files are missing, or are there, of which the journal says otherwise.
         let access = if len % 61 == 0 { Access::ReadWrite } else { Access::ReadOnly };
-        match open_damaged(&specimen, specimen.journal, good[..len].to_vec(), access) {
+        let cut = good[..len].to_vec();
+        match open_damaged(&specimen.killed, specimen.journal, cut, access) {
             Ok(store) => {
                 let found = listing(&store);
                 let place = specimen.listings.iter().position(|listed| *listed == found);
@@ -58,15 +63,29 @@ fn a_journal_cut_at_any_byte_ends_at_a_commit_or_is_corrupt() {
 }
 
 #[test]
-fn a_flipped_bit_in_the_journal_is_reported_or_changes_nothing() {
+fn a_journal_of_a_closed_store_that_is_cut_at_any_byte_is_corrupt() {
     let specimen = specimen();
     let good = specimen.files.bytes(specimen.journal).expect("the journal");
+    for len in 0..good.len() {
+        let cut = good[..len].to_vec();
+        let opened = open_damaged(&specimen.files, specimen.journal, cut, Access::ReadOnly);
+        let what = format!("cut at {len}");
+        assert_corruption(&opened.err().expect(&what), specimen.journal, &what);
+    }
+}
+
+#[test]
+fn a_flipped_bit_in_the_journal_is_reported_or_changes_nothing() {
+    let specimen = specimen();
     let last = specimen.listings.last().expect("a listing");
-    for at in 0..good.len() {
-        match open_damaged(&specimen, specimen.journal, flip(&good, at), Access::ReadOnly) {
-            // The last commit fits a sector: not even it passes for a torn tail.
-            Ok(store) => assert_eq!(listing(&store), *last, "byte {at}"),
-            Err(error) => assert_corruption(&error, specimen.journal, &format!("byte {at}")),
+    for files in [&specimen.killed, &specimen.files] {
+        let good = files.bytes(specimen.journal).expect("the journal");
+        for at in 0..good.len() {
+            match open_damaged(files, specimen.journal, flip(&good, at), Access::ReadOnly) {
+                // The last commit fits a sector: not even it passes for a torn tail.
+                Ok(store) => assert_eq!(listing(&store), *last, "byte {at}"),
+                Err(error) => assert_corruption(&error, specimen.journal, &format!("byte {at}")),
+            }
         }
     }
 }
@@ -76,11 +95,12 @@ fn a_flipped_bit_in_the_superblock_is_always_reported() {
     let specimen = specimen();
     let good = specimen.files.bytes("CURRENT").expect("the superblock");
     for at in 0..good.len() {
-        let opened = open_damaged(&specimen, "CURRENT", flip(&good, at), Access::ReadWrite);
+        let opened = open_damaged(&specimen.files, "CURRENT", flip(&good, at), Access::ReadWrite);
         assert_corruption(&opened.err().expect("an error"), "CURRENT", &format!("byte {at}"));
     }
     for len in 0..good.len() {
-        let opened = open_damaged(&specimen, "CURRENT", good[..len].to_vec(), Access::ReadWrite);
+        let opened =
+            open_damaged(&specimen.files, "CURRENT", good[..len].to_vec(), Access::ReadWrite);
         assert_corruption(&opened.err().expect("an error"), "CURRENT", &format!("cut at {len}"));
     }
 }
@@ -98,41 +118,37 @@ fn read_log(specimen: &Specimen, store: &Arc<dyn Store>) -> Result<Vec<u8>, Stor
 }
 
 #[test]
-fn a_flipped_bit_in_a_log_is_reported_or_cuts_its_last_append() {
+fn a_flipped_bit_in_a_log_is_reported_or_changes_nothing() {
     let specimen = specimen();
     let name = format!("{:06}.log", specimen.log);
     let good = specimen.files.bytes(&name).expect("the log");
-    let (all, last) = (specimen.log_bytes.concat(), specimen.log_bytes.len() - 1);
-    let before_last = specimen.log_bytes[..last].concat();
-    let (mut reported, mut cut) = (0, 0);
-    for at in 0..good.len() {
-        let store = open_damaged(&specimen, &name, flip(&good, at), Access::ReadOnly);
-        let store = store.expect("one damaged log keeps nobody from reading the rest");
-        match read_log(&specimen, &store) {
-            Ok(bytes) if bytes == all => {}
-            Ok(bytes) => {
-                assert!(bytes == before_last, "byte {at}: wrong data");
-                cut += 1;
+    let all = specimen.log_bytes.concat();
+    for files in [&specimen.killed, &specimen.files] {
+        let mut reported = 0;
+        for at in 0..good.len() {
+            let store = open_damaged(files, &name, flip(&good, at), Access::ReadOnly);
+            let store = store.expect("one damaged log keeps nobody from reading the rest");
+            match read_log(&specimen, &store) {
+                // Not even the last append passes for a torn tail, though it is longer than a
+                // sector: none of its sectors reads as zeros.
+                Ok(bytes) => assert!(bytes == all, "byte {at}: lost or wrong data"),
+                Err(error) => {
+                    assert_corruption(&error, &name, &format!("byte {at}"));
+                    reported += 1;
+                }
             }
-            Err(error) => {
-                assert_corruption(&error, &name, &format!("byte {at}"));
-                reported += 1;
+            if at % 97 == 0 {
+                let written = open_damaged(files, &name, flip(&good, at), Access::ReadWrite);
+                let agrees = written.is_ok() == read_log(&specimen, &store).is_ok();
+                assert!(agrees, "byte {at}: who writes must not go on behind damage");
             }
         }
-        if at % 97 == 0 {
-            let written = open_damaged(&specimen, &name, flip(&good, at), Access::ReadWrite);
-            let agrees = written.is_ok() == read_log(&specimen, &store).is_ok();
-            assert!(agrees, "byte {at}: who writes must not go on behind damage");
-        }
+        assert!(reported >= all.len(), "{reported} of {} bytes", all.len());
     }
-    // The last append is longer than a sector, so damage to it cannot be told from a torn tail.
-    let payload = specimen.log_bytes[last].len();
-    assert!((payload..=payload + 40).contains(&cut), "{cut} of the last {payload} bytes");
-    assert!(reported >= before_last.len(), "{reported} of {} bytes", before_last.len());
 }
 
 #[test]
-fn a_log_cut_at_any_byte_of_its_last_run_ends_at_an_append() {
+fn a_log_cut_at_any_byte_ends_at_an_append_unless_more_is_known_to_be_durable() {
     let specimen = specimen();
     let name = format!("{:06}.log", specimen.log);
     let good = specimen.files.bytes(&name).expect("the log");
@@ -142,17 +158,24 @@ fn a_log_cut_at_any_byte_of_its_last_run_ends_at_an_append() {
     }
     let all = specimen.log_bytes.concat();
     for len in (0..good.len()).step_by(7) {
-        let copy = specimen.files.copy();
-        copy.overwrite(&name, good[..len].to_vec());
-        let opened = open(&copy);
+        let what = format!("cut at {len}");
+        for files in [&specimen.killed, &specimen.files] {
+            // The log was synced before the last commit, which says so; closing says it too.
+            let error = open_damaged(files, &name, good[..len].to_vec(), Access::ReadWrite).err();
+            assert_corruption(&error.expect(&what), &name, &what);
+        }
+        // In the store as it was before that commit, only the first run has a known end.
+        let files = specimen.killed.copy();
+        let journal = files.bytes(specimen.journal).expect("the journal");
+        files.overwrite(specimen.journal, journal[..3 * BLOCK].to_vec());
+        let opened = open_damaged(&files, &name, good[..len].to_vec(), Access::ReadWrite);
         if len < BLOCK {
-            let error = opened.err().expect("the first run has a known end");
-            assert_corruption(&error, &name, &format!("cut at {len}"));
+            assert_corruption(&opened.err().expect(&what), &name, &what);
             continue;
         }
-        let store = opened.unwrap_or_else(|error| panic!("cut at {len}: {error}"));
+        let store = opened.unwrap_or_else(|error| panic!("{what}: {error}"));
         let bytes = read_log(&specimen, &store).expect("what is left can be read");
-        assert!(ends.contains(&bytes.len()) && all.starts_with(&bytes), "cut at {len}");
+        assert!(ends.contains(&bytes.len()) && all.starts_with(&bytes), "{what}");
     }
 }
 
@@ -169,19 +192,42 @@ fn damage_that_comes_while_a_log_is_open_is_reported() {
 }
 
 #[test]
-fn a_file_that_is_missing_or_short_is_reported_when_it_is_opened() {
+fn a_file_that_is_missing_short_or_a_directory_is_reported() {
     let specimen = specimen();
     let store = open_for(&specimen.files, Access::ReadOnly).expect("the store opens");
     let table = store.lookup("b").expect("the table");
     drop(store);
     let name = format!("{table:06}.table");
-    let short = specimen.table_bytes[1..].to_vec();
-    let store = open_damaged(&specimen, &name, short, Access::ReadWrite).expect("it opens");
-    let error = store.open(table).err().expect("a table that is too short");
-    assert_corruption(&error, &name, "a short table");
+    let fails = |files: &MemoryFiles, access, what: &str| {
+        let opened = open_for(files, access).unwrap_or_else(|error| panic!("{what}: {error}"));
+        let error = opened.open(table).err().expect(what);
+        assert_corruption(&error, &name, what);
+    };
     let files = specimen.files.copy();
-    terrace_fs::dir::Files::remove(&files, &name).expect("the table was there");
-    let store = open(&files).expect("it opens");
-    let error = store.open(table).err().expect("a table that is gone");
-    assert_corruption(&error, &name, "a missing table");
+    files.overwrite(&name, specimen.table_bytes[1..].to_vec());
+    fails(&files, Access::ReadWrite, "a short table");
+    files.make_directory(&name);
+    fails(&files, Access::ReadWrite, "a directory in a table's place");
+    let files = specimen.files.copy();
+    files.remove(&name).expect("the table was there");
+    fails(&files, Access::ReadOnly, "a missing table");
+}
+
+/// A file that was renamed is named by no record: it must not be removed for that.
+#[test]
+fn a_store_that_lacks_a_file_is_not_opened_for_writing() {
+    let specimen = specimen();
+    for killed in [true, false] {
+        let of_end = if killed { &specimen.killed } else { &specimen.files };
+        for (from, to) in [("000257.table", "000300.table"), ("000001.log", "000001.table")] {
+            let files = of_end.copy();
+            files.rename(from, to).expect("a file");
+            let error = open(&files).err().expect("a file is missing");
+            assert_corruption(&error, from, to);
+            assert!(error.to_string().contains(to), "{error}");
+            assert!(files.bytes(to).is_some(), "{to} was removed");
+            files.remove(to).expect("a file");
+            assert_corruption(&open(&files).err().expect("a file is missing"), from, "removed");
+        }
+    }
 }

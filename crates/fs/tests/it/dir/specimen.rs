@@ -19,7 +19,10 @@ pub(super) fn listing(store: &Arc<dyn Store>) -> Listing {
 
 /// A store with some history: the files, and what it listed after each commit.
 pub(super) struct Specimen {
+    /// After the store was closed.
     pub(super) files: MemoryFiles,
+    /// As a process leaves them that is killed before.
+    pub(super) killed: MemoryFiles,
     pub(super) listings: Vec<Listing>,
     pub(super) journal: &'static str,
     pub(super) log: FileId,
@@ -73,6 +76,7 @@ fn write() -> Specimen {
     commit(&|t| t.rename("a", "b").trim(table_id, 0, 4096));
     commit(&|t| t.annotate(FileId::STORE, note(&"x".repeat(9000))));
     commit(&|t| t.annotate(table_id, note("changed")));
+    let killed = files.copy();
     drop((log, table));
     drop(store);
     // The log's length as it is found again.
@@ -83,5 +87,5 @@ fn write() -> Specimen {
         listed[0].clone_from(&found[0]);
     }
     let journal = "JOURNAL-000002";
-    Specimen { files, listings, journal, log: log_id, log_bytes, table_bytes }
+    Specimen { files, killed, listings, journal, log: log_id, log_bytes, table_bytes }
 }

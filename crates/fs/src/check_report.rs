@@ -1,0 +1,114 @@
+//! What a check has found.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use terrace_env::store::StoreError;
+use terrace_env::{ByteCount, FileId};
+
+use crate::catalog::Catalog;
+
+/// Something that is wrong.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Problem {
+    /// Which structure, and where it lies.
+    pub region: String,
+    /// The byte offset in it.
+    pub offset: u64,
+    /// What should be there.
+    pub expected: String,
+    /// What is there.
+    pub got: String,
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { region, offset, expected, got } = self;
+        write!(f, "{region} at offset {offset}: expected {expected}, found {got}")
+    }
+}
+
+/// What a check has looked at and found.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CheckReport {
+    /// What is wrong; empty if all is well.
+    pub problems: Vec<Problem>,
+    /// Whether the store was closed in order: then everything is known that must be there. After a
+    /// crash, damage to what was written last can look as if it had not been written.
+    pub closed: bool,
+    /// What a crash leaves, and the next opening for writing removes: nothing of it is wrong. In a
+    /// store that was closed in order it is a problem.
+    pub leftovers: Vec<Problem>,
+    /// Files looked at.
+    pub files: u64,
+    /// Extents looked at.
+    pub extents: u64,
+    /// Bytes whose checksum was compared.
+    pub verified: ByteCount,
+    /// Bytes that were read and that have no checksum of their own, because a trim has cut theirs.
+    pub unverified: ByteCount,
+    /// Frames of logs that were verified.
+    pub frames: u64,
+}
+
+impl CheckReport {
+    /// Whether nothing is wrong.
+    #[must_use]
+    pub fn is_clean(&self) -> bool {
+        self.problems.is_empty()
+    }
+
+    /// Adds a problem.
+    pub(crate) fn note(
+        &mut self,
+        region: String,
+        offset: u64,
+        expected: impl Into<String>,
+        got: String,
+    ) {
+        self.problems.push(Problem { region, offset, expected: expected.into(), got });
+    }
+
+    /// Adds what a crash may have left; a problem in a store that was closed.
+    pub(crate) fn note_leftover(&mut self, leftover: Problem) {
+        let list = if self.closed { &mut self.problems } else { &mut self.leftovers };
+        list.push(leftover);
+    }
+
+    /// Adds an error that a part of the check has ended with.
+    pub(crate) fn note_error(&mut self, what: &str, error: StoreError) {
+        match error {
+            StoreError::Corruption { region, offset, expected, got } => {
+                self.note(region, offset, expected, got);
+            }
+            other => self.note(what.to_owned(), 0, "to be readable", other.to_string()),
+        }
+    }
+
+    /// Holds the names of the catalog against its files.
+    pub(crate) fn names(&mut self, catalog: &Catalog) {
+        let mut listed: BTreeMap<&str, FileId> = BTreeMap::new();
+        for (id, record) in catalog.files() {
+            for name in &record.names {
+                if let Some(other) = listed.insert(name, id) {
+                    let got = format!("file {id} beside file {other}");
+                    self.note(format!("catalog, name {name:?}"), 0, "one file", got);
+                }
+            }
+        }
+        for (name, id) in catalog.names(..) {
+            if listed.remove(name) != Some(id) {
+                let got = format!("file {id}, which does not list it");
+                self.note(format!("catalog, name {name:?}"), 0, "a file that lists it", got);
+            }
+        }
+        for (name, id) in listed {
+            let got = format!("file {id}, which the name does not lead to");
+            self.note(format!("catalog, name {name:?}"), 0, "the file it leads to", got);
+        }
+    }
+}
+
+/// How far a check is: bytes done, and bytes to do in all.
+pub type CheckProgress<'a> = &'a mut dyn FnMut(ByteCount, ByteCount);

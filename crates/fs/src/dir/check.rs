@@ -1,0 +1,185 @@
+//! Checking a directory: every invariant and every checksum, without changing anything.
+//!
+//! | what | how |
+//! |---|---|
+//! | `CURRENT` and journal | read and replayed, as an opening does |
+//! | directory | each file that the journal names is there, is a file and is as long as it must be; others of the store's own names are leftovers |
+//! | names | each name's file lists it, and each file's names lead to it |
+//! | tables | the checksum of all bytes, where it is known; others are read |
+//! | logs | every frame is verified, and that a log has the length that is recorded; behind a log's end there are zeros |
+//!
+//! Everything that is wrong is listed, with the path and the byte in the file.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use terrace_env::checksum::crc32c_append;
+use terrace_env::store::{FileKind, StoreError};
+use terrace_env::{ByteCount, FileId, Uuid};
+
+use super::journal::{self, Replayed};
+use super::names::{self, Named};
+use super::opening::is_leftover;
+use super::volume::{open_file, open_log};
+use super::{DirStore, FileHandle, Files, OsFiles};
+use crate::catalog::FileRecord;
+use crate::check_report::{CheckProgress, CheckReport, Problem};
+use crate::{Access, BLOCK};
+
+/// Bytes read at once.
+const READ_BYTES: u64 = 1 << 20;
+
+impl DirStore {
+    /// Checks the store in a directory that nobody has open for writing. An error only if there is
+    /// no store, or the directory cannot be read at all; whatever is wrong with the store is in the
+    /// report.
+    pub fn check(
+        path: impl AsRef<Path>,
+        progress: CheckProgress<'_>,
+    ) -> Result<CheckReport, StoreError> {
+        Self::check_on(Arc::new(OsFiles::open(path.as_ref(), Access::ReadOnly)?), progress)
+    }
+
+    /// The same of files that need not be a directory's.
+    pub fn check_on(
+        files: Arc<dyn Files>,
+        progress: CheckProgress<'_>,
+    ) -> Result<CheckReport, StoreError> {
+        let listed = files.list().map_err(|error| {
+            StoreError::io(format!("reading the directory {}", files.describe()), error)
+        })?;
+        let mut check = Check { files: &*files, report: CheckReport::default() };
+        match check.replay(&listed) {
+            Ok(replayed) => check.store(&replayed, &listed, progress),
+            Err(error @ StoreError::Corruption { .. }) => check.report.note_error("", error),
+            Err(other) => return Err(other),
+        }
+        Ok(check.report)
+    }
+}
+
+struct Check<'a> {
+    files: &'a dyn Files,
+    report: CheckReport,
+}
+
+impl Check<'_> {
+    fn replay(&self, listed: &[String]) -> Result<Replayed, StoreError> {
+        if let Some(superblock) = journal::read_superblock(self.files, false)? {
+            return journal::replay(self.files, superblock, false);
+        }
+        let is_own =
+            |name: &&String| matches!(names::parse(name), Named::File(..) | Named::Journal(_));
+        let (path, expected) =
+            (names::path(self.files, names::CURRENT), "the superblock".to_owned());
+        match listed.iter().find(is_own) {
+            Some(other) => {
+                let got = format!("no such file beside {other}");
+                Err(StoreError::Corruption { region: path, offset: 0, expected, got })
+            }
+            None => Err(StoreError::Invalid(format!(
+                "{}: expected a store, found no file {}",
+                self.files.describe(),
+                names::CURRENT
+            ))),
+        }
+    }
+
+    fn store(&mut self, replayed: &Replayed, listed: &[String], progress: CheckProgress<'_>) {
+        let Replayed { catalog, superblock, .. } = replayed;
+        self.report.closed = catalog.is_closed();
+        self.report.names(catalog);
+        for name in listed.iter().filter(|name| is_leftover(name, catalog, superblock.generation)) {
+            self.report.note_leftover(Problem {
+                region: names::path(self.files, name),
+                offset: 0,
+                expected: "no file that the journal does not name".into(),
+                got: "one".into(),
+            });
+        }
+        let all = catalog.files().map(|(_, record)| record.size).sum();
+        let mut done = 0;
+        for (id, record) in catalog.files() {
+            self.report.files += 1;
+            self.report.extents += record.extents.pieces().len() as u64;
+            let checked = match record.kind {
+                FileKind::Log => self.log(id, record, superblock.uuid),
+                FileKind::Table | FileKind::Client => self.bytes(id, record),
+            };
+            if let Err(error) = checked {
+                let path = names::path(self.files, &names::file(id, record.kind));
+                self.report.note_error(&path, error);
+            }
+            done += record.size;
+            progress(ByteCount(done), ByteCount(all));
+        }
+    }
+
+    /// Reads a file that is no log, and compares its checksum if that is known.
+    fn bytes(&mut self, id: FileId, record: &FileRecord) -> Result<(), StoreError> {
+        let file = open_file(self.files, id, record, Access::ReadOnly)?;
+        let path = names::path(self.files, &names::file(id, record.kind));
+        for extent in record.extents.extents() {
+            let start = u64::from(extent.start) * BLOCK as u64;
+            let (mut at, end) = (start, u64::from(extent.end()) * BLOCK as u64);
+            let mut crc = 0;
+            while at < end {
+                let mut bytes = vec![0; READ_BYTES.min(end - at) as usize];
+                // What the file does not fill of its last block counts as zeros.
+                let there = record.size.saturating_sub(at).min(bytes.len() as u64) as usize;
+                let read = file.read_at(at, &mut bytes[..there]);
+                read.map_err(|error| StoreError::io(format!("reading {path}"), error))?;
+                crc = crc32c_append(crc, &bytes);
+                at += bytes.len() as u64;
+            }
+            match extent.crc {
+                Some(expected) if expected != crc => {
+                    let expected = format!("checksum {expected:#010x} over {} bytes", end - start);
+                    self.report.note(path.clone(), start, expected, format!("{crc:#010x}"));
+                }
+                Some(_) => self.report.verified.0 += end - start,
+                None => self.report.unverified.0 += end - start,
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads a log through.
+    fn log(&mut self, id: FileId, record: &FileRecord, uuid: Uuid) -> Result<(), StoreError> {
+        let (file, index, tail) = open_log(self.files, uuid, id, record, Access::ReadOnly)?;
+        let path = names::path(self.files, &names::file(id, record.kind));
+        self.report.frames += index.frames();
+        if record.sealed && index.size() != record.size {
+            let (expected, got) = (format!("{} bytes", record.size), index.size().to_string());
+            self.report.note(path.clone(), 0, expected, got);
+        }
+        let end = if record.sealed || self.report.closed { record.known_end() } else { tail.block };
+        let end = u64::from(end) * BLOCK as u64;
+        let behind = first_byte(&*file, end)
+            .map_err(|error| StoreError::io(format!("reading {path}"), error))?;
+        if let Some(offset) = behind {
+            let expected = format!("nothing but zeros behind the log's end at {end}");
+            let got = "other bytes".to_owned();
+            if record.sealed {
+                self.report.note(path, offset, expected, got);
+            } else {
+                self.report.note_leftover(Problem { region: path, offset, expected, got });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The first byte of a file from `from` on that is not zero.
+fn first_byte(file: &dyn FileHandle, from: u64) -> std::io::Result<Option<u64>> {
+    let (mut at, end) = (from, file.size()?);
+    while at < end {
+        let mut bytes = vec![0; READ_BYTES.min(end - at) as usize];
+        file.read_at(at, &mut bytes)?;
+        if let Some(place) = bytes.iter().position(|byte| *byte != 0) {
+            return Ok(Some(at + place as u64));
+        }
+        at += bytes.len() as u64;
+    }
+    Ok(None)
+}

@@ -1,0 +1,100 @@
+//! Closing: the journal is told where every log ends, and `CURRENT` where the journal does.
+//!
+//! A log, and the journal itself, ends where its frames stop being valid, and whoever reads it
+//! cannot know by that alone whether this is a torn tail. Commits that are made anyway say how far
+//! each log was durable, and closing says it of all.
+
+use terrace_env::FileId;
+use terrace_env::store::{FileKind, StoreError};
+
+use super::commit::Work;
+use super::journal::RollError;
+use super::node::Node;
+use super::volume::{State, Volume};
+use crate::canary::{self, Rule};
+use crate::catalog::{LogMark, Record};
+use crate::{Access, BLOCK};
+
+impl Volume {
+    /// Records that the store is closed, where its logs end, and where its journal does. If anything
+    /// has a writer, or a log one that failed, nothing is recorded: the store is then as after a
+    /// crash.
+    pub(super) fn record_ends(&self) -> Result<(), StoreError> {
+        let nodes: Vec<_> = {
+            let state = self.lock();
+            if self.access == Access::ReadOnly || state.catalog.is_closed() {
+                return Ok(());
+            }
+            state.check()?;
+            state.nodes.values().cloned().collect()
+        };
+        if nodes.iter().any(|node| node.lock().has_writer) {
+            return Ok(());
+        }
+        for node in nodes.iter().filter(|node| node.kind == FileKind::Log) {
+            if !self.settle(node)? {
+                return Ok(());
+            }
+        }
+        let mut records = self.lock().fresh_marks();
+        records.push(Record::Close);
+        self.enqueue(Work::Records(records))?;
+        self.vouch().map_err(RollError::into_error)
+    }
+
+    /// Makes a log durable to its end, and takes away what stands behind that; whether it can be
+    /// told where it ends.
+    fn settle(&self, node: &Node) -> Result<bool, StoreError> {
+        let (end, failed, is_over) = {
+            let mut state = node.lock();
+            state.log.close_open_frame();
+            let end = u64::from(state.log.block) * BLOCK as u64;
+            (end, state.log.failed, state.sealed || state.deleted)
+        };
+        if is_over || failed {
+            return Ok(!failed);
+        }
+        let what = |error| StoreError::io(format!("closing log {}", node.id), error);
+        if node.file.size().map_err(what)? > end {
+            node.file.set_size(end).map_err(what)?;
+            node.file.sync().map_err(what)?;
+        }
+        node.sync()?;
+        Ok(true)
+    }
+
+    /// Writes `CURRENT` anew, so that it names all of the journal.
+    fn vouch(&self) -> Result<(), RollError> {
+        let mut journal = {
+            let mut state = self.lock();
+            loop {
+                match state.journal.take() {
+                    Some(journal) => break journal,
+                    None => self.changed.wait(&mut state),
+                }
+            }
+        };
+        let entries = journal.entries;
+        let written = journal.put_in_force(|| entries);
+        self.lock().journal = Some(journal);
+        self.changed.notify_all();
+        written
+    }
+}
+
+impl State {
+    /// Records of how far logs are durable, where that is more than the catalog knows.
+    pub(super) fn fresh_marks(&self) -> Vec<Record> {
+        if canary::is_broken(Rule::LogEndRecorded) {
+            return Vec::new();
+        }
+        let fresh = |(id, node): (&FileId, &std::sync::Arc<Node>)| {
+            let record = self.catalog.get(*id).filter(|record| record.is_leased())?;
+            let LogMark { block: end, sequence, size } = node.lock().log.durable?;
+            let start = record.runs.last().map_or(0, |run| run.sequence);
+            let known = record.durable.map_or(start, |known| known.sequence);
+            (sequence > known).then_some(Record::LogDurable { id: *id, end, size, sequence })
+        };
+        self.nodes.iter().filter_map(fresh).collect()
+    }
+}

@@ -1,0 +1,95 @@
+//! Closing: the journal is told where every log ends.
+//!
+//! A log ends where its frames stop being valid, and only the journal can say that this is not a
+//! torn tail. Commits that are made anyway say it of every log that was synced since the last one,
+//! and the last commit of a mount says it of all.
+
+use std::sync::Arc;
+
+use terrace_env::Cause;
+use terrace_env::FileId;
+use terrace_env::store::{FileKind, StoreError};
+
+use super::Volume;
+use crate::canary::{self, Rule};
+use crate::catalog::{Catalog, LogMark, Record};
+use crate::file::OpenFile;
+
+/// How far logs are durable, as their writers have told.
+pub(super) type Marks = Vec<(FileId, LogMark)>;
+
+impl Volume {
+    /// How far all logs are durable that have been synced since they were opened.
+    pub(super) fn marks(&self) -> Marks {
+        let logs = self.unsealed_logs();
+        logs.iter().filter_map(|file| Some((file.id, file.lock().durable?))).collect()
+    }
+
+    fn unsealed_logs(&self) -> Vec<Arc<OpenFile>> {
+        let files = self.files.lock();
+        let logs = files.unsealed.values().filter(|file| file.kind == FileKind::Log);
+        logs.cloned().collect()
+    }
+
+    /// Records that the store is closed and where its logs end. If a log has a writer, or one that
+    /// failed, only how far it is durable is recorded.
+    pub(crate) fn record_ends(&self) -> Result<(), StoreError> {
+        if self.journal.read(Catalog::is_closed) {
+            return Ok(());
+        }
+        let logs = self.unsealed_logs();
+        let is_volatile = |file: &Arc<OpenFile>| {
+            file.lock().log_end.is_some_and(|end| end.synced < end.cursor.sequence)
+        };
+        if logs.iter().any(is_volatile) {
+            let flushed = self.medium.flush(Cause::Log);
+            flushed.map_err(|error| StoreError::io("flush of the logs", error))?;
+        }
+        let settled = logs.iter().filter(|file| settle(file)).count();
+        if settled < logs.len() {
+            let marks = self.marks();
+            return self.commit_made(false, |catalog| Ok(fresh(catalog, &marks)));
+        }
+        let marks = self.marks();
+        self.journal.close(|catalog| {
+            let mut records = fresh(catalog, &marks);
+            records.push(Record::Close);
+            records
+        })
+    }
+}
+
+/// Takes a log that nobody writes, and all of whose frames are durable now, for durable to its
+/// end; whether it is such a log.
+fn settle(file: &OpenFile) -> bool {
+    let mut state = file.lock();
+    let Some(mut end) = state.log_end.filter(|end| !end.failed && !end.broken) else {
+        return false;
+    };
+    if state.has_writer {
+        return false;
+    }
+    end.synced = end.cursor.sequence;
+    (state.log_end, state.durable) = (Some(end), state.mark_at(&end));
+    true
+}
+
+/// The records of the marks that say more than the catalog knows.
+pub(super) fn fresh(catalog: &Catalog, marks: &Marks) -> Vec<Record> {
+    if canary::is_broken(Rule::LogEndRecorded) {
+        return Vec::new();
+    }
+    let is_news = |(id, mark): &&(FileId, LogMark)| {
+        let record = catalog.get(*id).filter(|record| record.is_leased());
+        record.is_some_and(|record| {
+            let known = record.durable.map(|known| known.sequence);
+            let start = record.runs.last().map_or(0, |run| run.sequence);
+            mark.sequence > known.unwrap_or(start)
+        })
+    };
+    let record = |(id, mark): &(FileId, LogMark)| {
+        let LogMark { block: end, sequence, size } = *mark;
+        Record::LogDurable { id: *id, end, size, sequence }
+    };
+    marks.iter().filter(is_news).map(record).collect()
+}
