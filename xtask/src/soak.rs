@@ -33,8 +33,12 @@ const RECIPES: [Recipe; 4] = [
     },
     Recipe {
         name: "flips",
-        about: "bit flips and truncations anywhere on the medium",
-        tests: &[("terrace-fs", "flips"), ("terrace-lab", "flips")],
+        about: "bit flips and truncations anywhere on the medium, and damage to any file",
+        tests: &[
+            ("terrace-fs", "flips"),
+            ("terrace-fs", "no_damaged_file"),
+            ("terrace-lab", "flips"),
+        ],
         factor: 4,
     },
     Recipe {

@@ -6,7 +6,8 @@
 //! | extents | within zones that hold data, below a pointer that means something, no block twice |
 //! | names | each name's file lists it, and each file's names lead to it |
 //! | bytes | each extent whose checksum is known is read and compared; others are read |
-//! | logs | every frame is verified; a sealed log has the length that is recorded; in a store that was closed nothing follows the recorded end |
+//! | logs | every frame is verified; a sealed log has the length that is recorded |
+//! | ends of logs | behind the recorded ends of a store that was closed, no frame follows |
 //!
 //! Everything that is wrong is listed, with the region and the byte offset in it. Only what makes
 //! it impossible to go on, such as a journal that cannot be replayed, ends the check early.

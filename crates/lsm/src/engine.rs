@@ -253,8 +253,8 @@ impl Engine {
         &self.shared.store
     }
 
-    /// Makes everything durable and ends the jobs. What is only in memory stays in the log, which has
-    /// no writer any more: when the store below is closed, it records where the log ends.
+    /// Makes everything durable and ends the jobs. What is only in memory stays in the log, which
+    /// has no writer any more: when the store below is closed, it records where the log ends.
     pub fn close(&self) -> Result<(), Error> {
         let synced = if self.shared.options.read_only { Ok(()) } else { self.sync() };
         self.stop();

@@ -13,9 +13,9 @@
 //!
 //! # Rules
 //! - Nothing is written to a log before all logs before it are durable: a power cut never leaves
-//!   later writes without earlier ones. The first append to the next log therefore says how long the
-//!   old one is ([`Predecessor`](crate::predecessor::Predecessor)); an opening that finds it shorter
-//!   reports corruption.
+//!   later writes without earlier ones. The first append to the next log therefore says how long
+//!   the old one is; an opening that finds it shorter reports corruption. See the `predecessor`
+//!   module.
 //! - Logs have ids in the order in which they are written. A log that was created ahead and has
 //!   been overtaken is deleted.
 //! - An opening goes on with the last log that holds anything, and deletes empty ones behind it.

@@ -1,6 +1,7 @@
 //! `terrace check IMAGE`
 //!
-//! First the file system below, on an image or in a directory: every structure, every checksum, every invariant between them.
+//! First the file system below, on an image or in a directory: every structure, every checksum,
+//! every invariant between them.
 //! Then the store: every block of every table, the order of its entries, and that it holds what is
 //! recorded of it.
 

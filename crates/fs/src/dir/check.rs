@@ -3,10 +3,11 @@
 //! | what | how |
 //! |---|---|
 //! | `CURRENT` and journal | read and replayed, as an opening does |
-//! | directory | each file that the journal names is there, is a file and is as long as it must be; others of the store's own names are leftovers |
+//! | directory | each file that the journal names is there, is a file and is long enough |
+//! | leftovers | files of the store's own names that the journal does not name |
 //! | names | each name's file lists it, and each file's names lead to it |
 //! | tables | the checksum of all bytes, where it is known; others are read |
-//! | logs | every frame is verified, and that a log has the length that is recorded; behind a log's end there are zeros |
+//! | logs | every frame is verified; a log has the length that is recorded, and zeros behind it |
 //!
 //! Everything that is wrong is listed, with the path and the byte in the file.
 

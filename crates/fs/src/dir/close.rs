@@ -16,9 +16,9 @@ use crate::catalog::{LogMark, Record};
 use crate::{Access, BLOCK};
 
 impl Volume {
-    /// Records that the store is closed, where its logs end, and where its journal does. If anything
-    /// has a writer, or a log one that failed, nothing is recorded: the store is then as after a
-    /// crash.
+    /// Records that the store is closed, where its logs end, and where its journal does. If
+    /// anything has a writer, or a log one that failed, nothing is recorded: the store is then as
+    /// after a crash.
     pub(super) fn record_ends(&self) -> Result<(), StoreError> {
         let nodes: Vec<_> = {
             let state = self.lock();
@@ -70,6 +70,7 @@ impl Volume {
             loop {
                 match state.journal.take() {
                     Some(journal) => break journal,
+                    None if state.closed => return Ok(()),
                     None => self.changed.wait(&mut state),
                 }
             }

@@ -49,10 +49,11 @@ impl DirStore {
         Ok(Arc::new(Self(Arc::new(opening::open(files, options.access)?))))
     }
 
-    /// Ends all writing, records where every log ends, so that what a later opening lacks of them is
-    /// known to be lost, and unlocks the directory. If a file still has a writer, or the ends cannot
-    /// be recorded, nothing is lost: the store is then as after a crash. Everything committed is durable already; what
-    /// handles that are still open ask for is refused, or fails. Calling it again does nothing.
+    /// Ends all writing, records where every log ends, so that what a later opening lacks of them
+    /// is known to be lost, and unlocks the directory. If a file still has a writer, or the ends
+    /// cannot be recorded, nothing is lost: the store is then as after a crash. Everything
+    /// committed is durable already; what handles that are still open ask for is refused, or fails.
+    /// Calling it again does nothing.
     pub fn close(&self) {
         let _ = self.0.record_ends();
         self.0.close();

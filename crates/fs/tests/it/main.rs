@@ -9,6 +9,7 @@ mod conformance;
 mod crowd;
 mod crowd_cuts;
 mod cuts;
+mod damaged;
 mod dir;
 mod drive;
 mod failures;
