@@ -82,6 +82,12 @@ fn await_work(shared: &Shared) -> bool {
 }
 
 impl LogAhead {
+    /// Lets go of all logs, so that who opens the store next can write to them. The actor has ended.
+    pub(crate) fn give_up(&self) {
+        let logs = std::mem::take(&mut *self.logs.lock());
+        drop(logs);
+    }
+
     /// Lets go of a log that has been deleted: what it took is free only then.
     pub(crate) fn forget(&self, log: FileId) {
         let left = {

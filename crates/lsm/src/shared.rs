@@ -247,6 +247,7 @@ impl Shared {
             self.writes.end_lead();
             drop(self.commits.take());
         }
+        self.ahead.give_up();
         let claim = self.claim.lock().take();
         drop(claim);
     }
