@@ -27,13 +27,13 @@ pub struct Limit<T> {
 #[error("{option} is {got}: expected {expected}; {reason}")]
 pub struct OutOfRange {
     /// What the option is called.
-    pub option: String,
+    pub option: Box<str>,
     /// Its value.
-    pub got: String,
+    pub got: Box<str>,
     /// Its range.
-    pub expected: String,
+    pub expected: Box<str>,
     /// Why the range ends where it does.
-    pub reason: String,
+    pub reason: &'static str,
 }
 
 impl<T: Copy + PartialOrd + fmt::Display> Limit<T> {
@@ -43,10 +43,10 @@ impl<T: Copy + PartialOrd + fmt::Display> Limit<T> {
             return Ok(());
         }
         Err(OutOfRange {
-            option: self.option.to_owned(),
-            got: value.to_string(),
-            expected: format!("{} to {}", self.least, self.most),
-            reason: self.reason.to_owned(),
+            option: self.option.into(),
+            got: value.to_string().into(),
+            expected: format!("{} to {}", self.least, self.most).into(),
+            reason: self.reason,
         })
     }
 }
@@ -57,10 +57,10 @@ impl OutOfRange {
         option: &str,
         got: ByteCount,
         expected: impl fmt::Display,
-        reason: &str,
+        reason: &'static str,
     ) -> Self {
-        let (option, got) = (option.to_owned(), got.to_string());
-        Self { option, got, expected: expected.to_string(), reason: reason.to_owned() }
+        let (got, expected) = (got.to_string().into(), expected.to_string().into());
+        Self { option: option.into(), got, expected, reason }
     }
 }
 

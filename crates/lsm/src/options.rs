@@ -66,10 +66,10 @@ impl EngineOptions {
         let most = self.memory.0 / MEMTABLE_SIZE_MIN - 1;
         if self.memtables_max as u64 > most {
             return Err(OutOfRange {
-                option: limits::MEMTABLES_MAX.option.to_owned(),
-                got: self.memtables_max.to_string(),
-                expected: format!("at most {most} where memory is {}", self.memory),
-                reason: "the smallest memtables, and the one that is written, have to fit".into(),
+                option: limits::MEMTABLES_MAX.option.into(),
+                got: self.memtables_max.to_string().into(),
+                expected: format!("at most {most} where memory is {}", self.memory).into(),
+                reason: "the smallest memtables, and the one that is written, have to fit",
             });
         }
         Ok(())

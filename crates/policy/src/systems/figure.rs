@@ -247,9 +247,9 @@ impl Figure {
                 Kind::Size => ByteCount(value).to_string(),
                 _ => value.to_string(),
             };
-            let expected = format!("{} to {}", show(least), show(most));
-            let option = format!("{} of {}", self.name(), system.name());
-            OutOfRange { option, got: show(value), expected, ..error }
+            let expected = format!("{} to {}", show(least), show(most)).into();
+            let option = format!("{} of {}", self.name(), system.name()).into();
+            OutOfRange { option, got: show(value).into(), expected, ..error }
         })
     }
 }

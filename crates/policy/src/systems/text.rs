@@ -34,7 +34,7 @@ pub enum ParseSystemError {
         /// The figure.
         figure: &'static str,
         /// What it may be, and why.
-        expected: String,
+        expected: Box<str>,
         /// What was found.
         got: String,
     },
@@ -82,7 +82,7 @@ impl FromStr for System {
             figure.read(&mut system, value).ok_or_else(|| ParseSystemError::Value {
                 system: row.name(),
                 figure: figure.name(),
-                expected: figure.expected(),
+                expected: figure.expected().into(),
                 got: value.to_owned(),
             })?;
         }

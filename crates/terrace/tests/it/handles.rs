@@ -155,13 +155,13 @@ fn a_panic_gives_the_store_up() {
     for place in Place::all() {
         let place = Arc::new(place);
         let of = Arc::clone(&place);
-        let panicked = std::thread::spawn(move || {
+        let panicked = terrace_env::runner::spawn("panics", move || {
             let db = of.open(small()).unwrap();
             db.write_with(batch(b"key"), Durability::Synced).unwrap();
             let _scan = db.scan(..).unwrap();
             panic!("on purpose");
         });
-        panicked.join().unwrap_err();
+        assert!(panicked.try_join().is_err());
         let db = place.open(small()).expect("a store that nobody has open");
         assert!(db.get(b"key").unwrap().is_some());
     }
