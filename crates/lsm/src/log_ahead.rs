@@ -82,7 +82,7 @@ fn await_work(shared: &Shared) -> bool {
 }
 
 impl LogAhead {
-    /// Lets go of all logs, so that who opens the store next can write to them. The actor has ended.
+    /// Lets go of all logs, so that the next opening can write to them. The actor has ended.
     pub(crate) fn give_up(&self) {
         let logs = std::mem::take(&mut *self.logs.lock());
         drop(logs);
