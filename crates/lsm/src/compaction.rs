@@ -11,17 +11,21 @@
 //! What a plan did is dropped when the engine closes, but for the instalments that were committed.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use terrace_env::runner;
 use terrace_env::store::Rank;
+use terrace_env::{Time, runner};
 use terrace_policy::{Choice, Merge, Plan, TreeView, Urgency};
 
 use crate::Error;
 use crate::event::Job;
 use crate::inputs;
 use crate::relink::Chooser;
-use crate::shared::{CompactionRequest, PanicGuard, Refused, Retry, Shared};
+use crate::shared::{CompactionRequest, PanicGuard, Refused, Retry, Shared, State};
 use crate::version::Version;
+
+/// When nothing was written for so long, writers are taken to rest.
+const REST_AFTER: Duration = Duration::from_millis(500);
 
 /// How often a client's request is tried again before the client is told that there is no space.
 const REQUEST_TRIES: u32 = 5;
@@ -30,6 +34,12 @@ const REQUEST_TRIES: u32 = 5;
 enum Task {
     Request(CompactionRequest),
     Pick { urgency: Urgency, tree: u64 },
+}
+
+impl Task {
+    fn is_for_rest(&self) -> bool {
+        matches!(self, Self::Pick { urgency: Urgency::Rest, .. })
+    }
 }
 
 /// The actor.
@@ -49,6 +59,12 @@ pub(crate) fn run(shared: &Arc<Shared>) {
         shared.changed.notify_all();
         match result {
             Ok(()) => (retry, tries) = (Retry::new(), 0),
+            Err(error) if error.is_space() && task.is_for_rest() => {
+                // Nobody waits for it.
+                let mut state = shared.state.lock();
+                state.rested_at = Some(state.tree_changes);
+                shared.changed.notify_all();
+            }
             Err(error) if error.is_space() => {
                 if let Task::Pick { tree, .. } = &task {
                     shared.state.lock().refused_at = Some(*tree);
@@ -72,6 +88,7 @@ pub(crate) fn run(shared: &Arc<Shared>) {
 /// Waits for something to do; `None` when there is nothing more to do.
 fn next(shared: &Shared) -> Option<Task> {
     let mut state = shared.state.lock();
+    let mut rest = Rest::new(shared);
     loop {
         if state.closing {
             return None;
@@ -86,18 +103,53 @@ fn next(shared: &Shared) -> Option<Task> {
             Some(Task::Pick { urgency: Urgency::Space, tree })
         } else if state.settled_at != Some(tree) {
             Some(Task::Pick { urgency: Urgency::Shape, tree })
+        } else if rest.is_due(shared, &state) && (state.awaited > 0 || rest.is_over(shared)) {
+            Some(Task::Pick { urgency: Urgency::Rest, tree })
         } else {
             None
         };
         if task.is_some() {
             state.compacting = true;
             // What a client asks for is no burden that writers bring.
-            if matches!(task, Some(Task::Pick { .. })) {
+            let is_burden = |task: &Task| matches!(task, Task::Pick { .. }) && !task.is_for_rest();
+            if task.as_ref().is_some_and(is_burden) {
                 state.throttle.compaction_begins(runner::now());
             }
             return task;
         }
-        shared.changed.wait(&mut state);
+        if rest.is_due(shared, &state) {
+            let _ = shared.changed.wait_until(&mut state, rest.until);
+        } else {
+            shared.changed.wait(&mut state);
+        }
+    }
+}
+
+/// Looks out for the end of [`REST_AFTER`] in which nothing was written.
+struct Rest {
+    /// The groups that had been written when it began.
+    groups: u64,
+    until: Time,
+}
+
+impl Rest {
+    fn new(shared: &Shared) -> Self {
+        Self { groups: shared.counters.groups.get(), until: runner::now() + REST_AFTER }
+    }
+
+    /// Whether anything is to be done once writers rest.
+    fn is_due(&self, shared: &Shared, state: &State) -> bool {
+        let idle = state.failure.is_none() && state.ingesting == 0 && state.waiting.is_empty();
+        idle && shared.options.compact_at_rest && state.rested_at != Some(state.tree_changes)
+    }
+
+    /// Whether writers have rested; where they have not, it begins anew.
+    fn is_over(&mut self, shared: &Shared) -> bool {
+        if runner::now() < self.until {
+            return false;
+        }
+        let before = std::mem::replace(self, Self::new(shared));
+        before.groups == self.groups
     }
 }
 
@@ -120,13 +172,17 @@ impl Shared {
         }
         let choose = |tree: &TreeView, state: &[u8]| self.decider.pick(tree, state, urgency);
         match choose(version.view(), &self.decider_state()) {
-            Some(choice) => self.carry_out_choice(version, choice, &choose),
+            Some(choice) => self.carry_out_choice(version, choice, &choose, urgency),
             None => {
                 let mut state = self.state.lock();
                 state.settled_at = Some(tree);
-                if urgency == Urgency::Space {
-                    state.spaceless_at = Some(tree);
+                match urgency {
+                    Urgency::Shape => {}
+                    Urgency::Rest => state.rested_at = Some(tree),
+                    Urgency::Space => state.spaceless_at = Some(tree),
                 }
+                // Whoever waits for the jobs looks again.
+                self.changed.notify_all();
                 Ok(())
             }
         }
@@ -140,7 +196,7 @@ impl Shared {
         let choose =
             |tree: &TreeView, state: &[u8]| self.decider.push_down(tree, state, &request.span);
         match choose(version.view(), &self.decider_state()) {
-            Some(choice) => self.carry_out_choice(version, choice, &choose),
+            Some(choice) => self.carry_out_choice(version, choice, &choose, Urgency::Shape),
             None => {
                 self.answer(request, Ok(()));
                 Ok(())
@@ -171,13 +227,14 @@ impl Shared {
         version: Arc<Version>,
         choice: Choice,
         choose: Chooser<'_>,
+        urgency: Urgency,
     ) -> Result<(), Error> {
         self.check_plan(&version, &choice.plan)?;
         match choice.plan {
             Plan::Relink(moves) => self.relink(&version, moves, choice.state, choose),
             Plan::Merge(plan) => {
                 let job = describe(&plan);
-                self.tell_of_job(job, || self.merge(version, plan, choice.state))
+                self.tell_of_job(job, || self.merge(version, plan, choice.state, urgency))
             }
         }
     }

@@ -155,14 +155,26 @@ impl Engine {
         }
     }
 
-    /// Waits until no flush and no compaction is due.
+    /// Waits until no flush and no compaction is due, those that are due at rest included.
     pub fn settle(&self) -> Result<(), Error> {
         self.check_writable("background work")?;
-        let errors = self.shared.state.lock().space_errors;
-        self.wait_until(errors, |state| {
+        let groups = self.shared.counters.groups.get();
+        let errors = {
+            let mut state = self.shared.state.lock();
+            state.awaited += 1;
+            state.space_errors
+        };
+        self.shared.changed.notify_all();
+        let settled = self.wait_until(errors, |state| {
             let settled = state.settled_at == Some(state.tree_changes);
-            state.waiting.is_empty() && state.requests.is_empty() && settled && !state.compacting
-        })
+            let rested = state.rested_at == Some(state.tree_changes)
+                || !self.shared.options.compact_at_rest
+                || groups != self.shared.counters.groups.get();
+            let jobs = !state.waiting.is_empty() || !state.requests.is_empty() || state.compacting;
+            settled && rested && !jobs
+        });
+        self.shared.state.lock().awaited -= 1;
+        settled
     }
 
     /// Waits for the jobs; an error when they stop or find no space meanwhile.

@@ -16,6 +16,8 @@
 //! decider then chooses anew, out of a tree with more space. If not even half a table can be
 //! written, the merge fails for lack of space.
 //!
+//! A merge for which writers were to rest ends between two slices once they write again.
+//!
 //! Memory: per slice that is under way a read-ahead buffer for each input run and the table that is
 //! written; all of them share what [jobs may hold](crate::memory). No version is held for longer
 //! than a slice takes, so that what was trimmed comes free.
@@ -25,7 +27,7 @@ use std::sync::Arc;
 
 use terrace_env::store::Rank;
 use terrace_env::{ByteCount, Cause, Time, runner};
-use terrace_policy::{Key, Merge, Move, Part, Place};
+use terrace_policy::{Key, Merge, Move, Part, Place, Urgency};
 
 use crate::Error;
 use crate::below::Below;
@@ -52,15 +54,17 @@ pub(crate) struct MergeJob {
     merge: Merge,
     last_level: u8,
     table_size: ByteCount,
+    /// For a merge that ends when writers are back: how many groups there were when it began.
+    groups: Option<u64>,
 }
 
 impl MergeJob {
-    fn new(version: &Version, mut merge: Merge) -> Self {
+    fn new(version: &Version, mut merge: Merge, groups: Option<u64>) -> Self {
         inputs::add_barriers(version, &mut merge);
         let cuts = merge.routes.iter().map(|route| &route.cut);
         let table_size = cuts.map(|cut| cut.size.min(cut.aligned_from)).min();
         let table_size = table_size.unwrap_or(ByteCount(1));
-        Self { merge, last_level: version.last_level(), table_size }
+        Self { merge, last_level: version.last_level(), table_size, groups }
     }
 
     /// What a slice takes out of each run, up to `end` if it ends there: the parts with their
@@ -96,17 +100,26 @@ struct Progress {
     begun: usize,
     committed: usize,
     written: u64,
+    /// Slices that were due were left to a later merge.
+    is_cut_short: bool,
 }
 
 impl Progress {
     fn new(slices: Vec<Slice>) -> Self {
         let (due, under_way) = (slices.into(), VecDeque::new());
-        Self { due, under_way, begun: 0, committed: 0, written: 0 }
+        let (begun, committed, written) = (0, 0, 0);
+        Self { due, under_way, begun, committed, written, is_cut_short: false }
     }
 
     /// Whether nothing is left to be done.
-    fn is_whole(&self) -> bool {
+    fn is_done(&self) -> bool {
         self.due.is_empty() && self.under_way.is_empty()
+    }
+
+    /// Leaves what has not been begun to a later merge.
+    fn cut_short(&mut self) {
+        self.is_cut_short |= !self.due.is_empty();
+        self.due.clear();
     }
 
     /// Takes a slice that has been made ready into those that are under way.
@@ -125,12 +138,14 @@ impl Shared {
         version: Arc<Version>,
         merge: Merge,
         state: Vec<u8>,
+        urgency: Urgency,
     ) -> Result<Option<ByteCount>, Error> {
         let workers = if self.decider.writes_in_order() { 1 } else { self.workers };
         let space = self.store.space();
         let free = ByteCount(space.free.0.saturating_sub(space.reserved.0));
         let slices = slice::cut(&version, &merge, workers, free)?;
-        let job = MergeJob::new(&version, merge);
+        let groups = (urgency == Urgency::Rest).then(|| self.counters.groups.get());
+        let job = MergeJob::new(&version, merge, groups);
         // What is trimmed must come free.
         drop(version);
         let at_once = workers > 1 && slices.len() > 1;
@@ -164,8 +179,16 @@ impl Shared {
             if !self.commit_slice(job, progress, done, state, begun)? {
                 break;
             }
+            self.give_way(job, progress);
         }
         Ok(true)
+    }
+
+    /// Ends a merge for which writers were to rest, once they do not: between two slices.
+    fn give_way(&self, job: &MergeJob, progress: &mut Progress) {
+        if job.groups.is_some_and(|groups| groups != self.counters.groups.get()) {
+            progress.cut_short();
+        }
     }
 
     /// Several slices at once, by the workers; `false` if the engine closes first.
@@ -175,7 +198,7 @@ impl Shared {
         progress: &mut Progress,
         state: &[u8],
     ) -> Result<bool, Error> {
-        while !progress.is_whole() {
+        while !progress.is_done() {
             self.begin_slices(job, progress)?;
             let front = progress.under_way.front().expect("what is due was begun").at;
             let Some((result, begun)) = self.await_slice(front) else { return Ok(false) };
@@ -183,6 +206,7 @@ impl Shared {
             if !self.commit_slice(job, progress, done, state, begun)? {
                 break;
             }
+            self.give_way(job, progress);
         }
         Ok(true)
     }
@@ -311,7 +335,8 @@ impl Shared {
             self.counters.steps_ended_early.add(1);
             progress.due.push_front(Slice { start: Some(start), end: slice.end });
         }
-        let state = progress.is_whole().then(|| state.to_vec());
+        let last = progress.is_done() && !progress.is_cut_short;
+        let state = last.then(|| state.to_vec());
         progress.written += self.commit_outputs(outputs, edit, state, None)?.0;
         progress.committed += 1;
         self.count_relinked(relinked);

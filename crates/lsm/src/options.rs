@@ -46,6 +46,8 @@ pub struct EngineOptions {
     /// is [`rotational`](terrace_env::Store::rotational), and elsewhere for as many as there are
     /// processors.
     pub workers: usize,
+    /// Whether level 0 is merged down when writers rest, before it is due.
+    pub compact_at_rest: bool,
     /// What the decider was made from, for the store to remember
     /// ([`remembered_system`](crate::remembered_system)). A decider is given the state it left
     /// only where this is the same; at most 255 bytes.
@@ -104,6 +106,7 @@ impl Default for EngineOptions {
             memory: ByteCount::mib(320),
             io_size: ByteCount::mib(2),
             workers: 0,
+            compact_at_rest: false,
             system: String::new(),
         }
     }

@@ -110,6 +110,10 @@ pub(crate) struct State {
     pub(crate) settled_at: Option<u64>,
     /// The same, where nothing more could be done for space.
     pub(crate) spaceless_at: Option<u64>,
+    /// The same, where writers rest.
+    pub(crate) rested_at: Option<u64>,
+    /// How many clients wait for the jobs to be done.
+    pub(crate) awaited: usize,
     /// At which change a compaction that was due found no space.
     pub(crate) refused_at: Option<u64>,
     pub(crate) compacting: bool,
@@ -139,6 +143,8 @@ impl State {
             tree_changes: 0,
             settled_at: None,
             spaceless_at: None,
+            rested_at: None,
+            awaited: 0,
             refused_at: None,
             compacting: false,
             slices: Slices::default(),

@@ -236,7 +236,7 @@ mod tests {
         ]);
         assert_eq!(ends(&sweep(&all, 2, |_| false)), ["d"]);
         assert_eq!(ends(&sweep(&all, 2, |key| &key[..] == b"d")), ["f"]);
-        assert_eq!(ends(&sweep(&all, 2, |key| &key[..] >= &b"d"[..])), [""; 0]);
+        assert_eq!(ends(&sweep(&all, 2, |key| key[..] >= b"d"[..])), [""; 0]);
         assert_eq!(ends(&sweep(&all, 100, |_| false)), ["b", "c", "d", "f"]);
         assert_eq!(sweep(&[], 2, |_| false).len(), 1);
     }

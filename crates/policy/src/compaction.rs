@@ -10,6 +10,8 @@ use crate::tree::{Span, TreeView};
 pub enum Urgency {
     /// Only what keeps the tree in shape.
     Shape,
+    /// Nobody writes: also what makes reads cheaper, where it costs little.
+    Rest,
     /// Space is short: whatever may drop overwritten or deleted entries.
     Space,
 }

@@ -17,6 +17,8 @@
 //!    little way into it.
 //! 5. When no level is too large: segments that are mostly tombstones go down as well, so that the
 //!    space of deleted data comes back though nothing new is written.
+//! 6. When nobody writes, level 0 is merged into level 1 before it has its full number of runs:
+//!    each of its runs costs every read a look. Not LevelDB's; an option of the engine.
 //!
 //! Other layouts are drained: while a level behind level 0 has several runs, the oldest but one is
 //! merged into the oldest, segment by segment, deepest level first.
@@ -77,6 +79,10 @@ impl Default for LeveledOptions {
         }
     }
 }
+
+/// At rest, level 0 is merged if it meets at most so many times its own bytes in level 1: the merge
+/// then writes five bytes for one, and level 0 would be merged at that price or a lower one later.
+const REST_RATIO: u64 = 4;
 
 /// Leveled compaction.
 #[derive(Clone, Debug, Default)]
@@ -187,6 +193,9 @@ impl Leveled {
     fn beyond(&self, tree: &TreeView, state: &Pointers, urgency: Urgency) -> Option<Choice> {
         match urgency {
             Urgency::Shape => self.tombstones_down(tree, state, 2),
+            Urgency::Rest => {
+                self.tombstones_down(tree, state, 2).or_else(|| self.level0_at_rest(tree, state))
+            }
             Urgency::Space => self
                 .tombstones_down(tree, state, u64::MAX)
                 .or_else(|| self.level0_oldest(tree, state))
@@ -328,6 +337,16 @@ impl Leveled {
             level => turn(level),
         });
         due.or_else(|| self.beyond(tree, state, urgency))
+    }
+
+    /// Step 6: what is in level 0, where that is not little beside what it meets in level 1.
+    fn level0_at_rest(&self, tree: &TreeView, state: &Pointers) -> Option<Choice> {
+        let (runs, hull) = self.level0_due(tree, tree.runs(0).len().checked_sub(1)?)?;
+        let bytes: u64 = runs.iter().map(|run| run.size().0).sum();
+        let met = tree.runs(1).iter().flat_map(|run| run.overlapping(&hull));
+        let met: u64 = met.map(|segment| segment.size.0).sum();
+        let is_worth_it = bytes.saturating_mul(REST_RATIO) >= met;
+        is_worth_it.then(|| self.level0_oldest(tree, state)).flatten()
     }
 
     fn level0_oldest(&self, tree: &TreeView, state: &Pointers) -> Option<Choice> {

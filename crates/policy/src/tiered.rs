@@ -153,7 +153,7 @@ impl Compaction for Tiered {
         let due = self.drain(tree).or_else(|| self.down(tree, self.fullest(tree)?));
         let due = due.or_else(|| self.deletes_down(tree));
         match urgency {
-            Urgency::Shape => due,
+            Urgency::Shape | Urgency::Rest => due,
             Urgency::Space => due.or_else(|| {
                 let upper = (0..self.last(tree)).rev();
                 upper.filter(|level| !tree.runs(*level).is_empty()).find_map(|l| self.down(tree, l))

@@ -77,6 +77,12 @@ pub struct Options {
     /// those whose disk does not say that it is one - a directory never does. Default: 0. Range: 0
     /// to 4.
     pub workers: usize,
+    /// Whether level 0 is merged down when nothing was written for half a second, where the system
+    /// has levels ([`settle`](crate::Db::settle) does not wait for that half second). Every run in
+    /// level 0 costs reads a look: up to three of them make point reads two to four times as dear.
+    /// The merge writes up to five bytes for each in level 0, and gives way when writers are back.
+    /// Off: for those whose writers pause often and whose medium wears. Default: on.
+    pub compact_at_rest: bool,
     /// How much of what is written to tables the file system keeps in memory, besides `memory`:
     /// compactions then read from there what was flushed or compacted a while ago. It pays where
     /// the medium is what compactions wait for - disks - and covers the levels from the top down,
@@ -101,6 +107,7 @@ impl Default for Options {
             memory: engine.memory,
             io_size: engine.io_size,
             workers: engine.workers,
+            compact_at_rest: true,
             file_cache: ByteCount(0),
         }
     }
@@ -162,6 +169,7 @@ impl Options {
             memory: self.memory,
             io_size: self.io_size,
             workers: self.workers,
+            compact_at_rest: self.compact_at_rest,
             system: system.to_string(),
         }
     }

@@ -230,6 +230,8 @@ impl RunPlan {
             io_size: ByteCount(store.io_size),
             workers: store.workers,
             file_cache: ByteCount(store.file_cache),
+            // The papers' systems do not.
+            compact_at_rest: false,
             ..Options::default()
         })
     }

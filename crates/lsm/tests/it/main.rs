@@ -11,6 +11,7 @@ mod model;
 mod operations;
 mod plans;
 mod ranges;
+mod rest;
 mod scenarios;
 mod spaces;
 mod threads;

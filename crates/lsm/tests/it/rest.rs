@@ -1,0 +1,82 @@
+//! Compaction while nobody writes.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use terrace_env::runner;
+use terrace_env::store::{MemoryStore, Store};
+use terrace_lsm::{Durability, Engine, EngineOptions, KeySpaceId};
+
+use crate::model::{self, Model, batch, contents};
+
+fn at_rest() -> EngineOptions {
+    EngineOptions { compact_at_rest: true, ..model::options() }
+}
+
+fn open_at_rest(store: &MemoryStore) -> Engine {
+    let store: Arc<dyn Store> = Arc::new(store.clone());
+    Engine::open(store, model::decider(), at_rest()).expect("an engine")
+}
+
+/// Writes as much as `count` memtables hold, and returns what is in level 0 then.
+fn write_memtables(engine: &Engine, count: u64, model: &mut Model) -> u64 {
+    for memtable in 0..count {
+        for number in 0..40_u64 {
+            let key = (number * 7 % 40 + memtable).to_be_bytes().to_vec();
+            let write = vec![(KeySpaceId(0), key, Some(vec![memtable as u8; 100]))];
+            engine.write(batch(&write), Durability::Synced).unwrap();
+            model.write(write);
+        }
+        engine.flush().unwrap();
+    }
+    engine.stats().levels[0].runs
+}
+
+#[test]
+fn level_0_is_merged_down_once_writers_rest() {
+    runner::simulate(1, || {
+        let (engine, mut model) = (open_at_rest(&MemoryStore::new()), Model::default());
+        assert_eq!(write_memtables(&engine, 1, &mut model), 1);
+        // Writers pause, but not for long enough.
+        runner::sleep(Duration::from_millis(200));
+        assert_eq!(engine.stats().levels[0].runs, 1);
+        runner::sleep(Duration::from_secs(2));
+        let stats = engine.stats();
+        assert_eq!((stats.levels[0].runs, stats.bytes_discarded), (0, 0), "{stats:?}");
+        assert_eq!(contents(&engine), model.now);
+    });
+}
+
+#[test]
+fn settling_does_not_wait_for_the_rest_to_be_long_enough() {
+    runner::simulate(1, || {
+        let (engine, mut model) = (open_at_rest(&MemoryStore::new()), Model::default());
+        write_memtables(&engine, 3, &mut model);
+        let before = runner::now();
+        engine.settle().unwrap();
+        assert!(runner::now().since(before) < Duration::from_millis(100));
+        assert_eq!(engine.stats().levels[0].runs, 0);
+        assert_eq!(contents(&engine), model.now);
+    });
+}
+
+#[test]
+fn a_merge_at_rest_ends_when_writers_are_back() {
+    runner::simulate(1, || {
+        let store = model::slow_store(1);
+        let (engine, mut model) = (Arc::new(open_at_rest(&store)), Model::default());
+        for _ in 0..4 {
+            write_memtables(&engine, 5, &mut model);
+            let settling = Arc::clone(&engine);
+            let settler = runner::spawn("settler", move || settling.settle());
+            runner::sleep(Duration::from_millis(1));
+            write_memtables(&engine, 3, &mut model);
+            settler.join().unwrap();
+        }
+        let stats = engine.stats();
+        assert_eq!(stats.bytes_discarded, 0, "{stats:?}");
+        assert_eq!(contents(&engine), model.now);
+        engine.settle().unwrap();
+        assert_eq!(engine.stats().levels[0].runs, 0);
+    });
+}
