@@ -99,6 +99,7 @@ impl From<DeviceError> for Failure {
                 std::io::ErrorKind::StorageFull => Kind::NoSpace,
                 _ => Kind::Failed,
             },
+            DeviceError::HostFull { .. } => Kind::NoSpace,
             _ => Kind::Failed,
         };
         Self::new(kind, error.to_string())

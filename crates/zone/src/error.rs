@@ -147,6 +147,26 @@ pub enum DeviceError {
         /// The operating system's error.
         source: Arc<std::io::Error>,
     },
+    /// The host's disk has no room for what was written to the image.
+    #[error("the host's disk is full: no room for what was written to the image {path}: {source}")]
+    HostFull {
+        /// The image file.
+        path: String,
+        /// The operating system's error.
+        source: Arc<std::io::Error>,
+    },
+    /// The host could not make the image durable. The image takes no more changes until it is
+    /// opened again.
+    #[error(
+        "the image {path} could not be synced to the host's disk: writes that completed since the \
+         last flush may be lost: {source}"
+    )]
+    HostSync {
+        /// The image file.
+        path: String,
+        /// The operating system's error.
+        source: Arc<std::io::Error>,
+    },
     /// The device was opened for reading only.
     #[error("cannot {operation}: the device was opened for reading only")]
     ReadOnlyDevice {

@@ -29,6 +29,8 @@ struct Answer {
     /// directory has no zones.
     space_efficiency: Option<f64>,
     key_spaces: Vec<String>,
+    /// Where the store is, and whether an image is synced to the host's disk.
+    medium: String,
     /// The system that the store was opened under last.
     system: String,
 }
@@ -40,7 +42,8 @@ impl Figures {
         let space_efficiency = zones.as_deref().map(zones::space_efficiency);
         let (stats, key_spaces) = (db.stats(), db.key_spaces());
         let system = db.system().to_string();
-        let answer = Answer { stats, space_efficiency, key_spaces, system };
+        let medium = self.target.describe();
+        let answer = Answer { stats, space_efficiency, key_spaces, medium, system };
         output.result(&answer, |out| answer.print(out))
     }
 }
@@ -48,6 +51,7 @@ impl Figures {
 impl Answer {
     fn print(&self, out: &mut dyn Write) -> io::Result<()> {
         let (stats, space) = (&self.stats, &self.stats.space);
+        writeln!(out, "{}", self.medium)?;
         writeln!(out, "system: {}", self.system)?;
         writeln!(out, "key spaces: {}", self.key_spaces.join(", "))?;
         writeln!(

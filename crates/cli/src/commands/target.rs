@@ -18,6 +18,10 @@ use crate::failure::{Failure, Kind};
 pub(crate) struct Target {
     /// The drive's image, or a directory that holds a store
     image: PathBuf,
+    /// Leave it to the host when the image reaches its disk: faster, and if the host loses its
+    /// power, the image may hold anything
+    #[arg(long)]
+    unsynced_image: bool,
 }
 
 impl Target {
@@ -42,7 +46,18 @@ impl Target {
             }
             failure
         })?;
+        let drive = if self.unsynced_image { drive.unsynced() } else { drive };
         Ok(Arc::new(drive))
+    }
+
+    /// What it is, and whether what it says is durable is on the host's disk.
+    pub(crate) fn describe(&self) -> String {
+        let path = self.image.display();
+        if self.image.is_dir() {
+            return format!("directory {path}");
+        }
+        let lasts = if self.unsynced_image { "not synced" } else { "synced" };
+        format!("image {path}, {lasts} to the host's disk")
     }
 
     /// Mounts the file system on the drive.

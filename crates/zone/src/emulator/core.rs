@@ -27,6 +27,8 @@ struct Submitted {
     at: Time,
     result: Result<Completion, DeviceError>,
     effect: Effect,
+    /// The change of the host that has to be on its disk before this is complete.
+    reach: Option<u64>,
 }
 
 pub(super) struct Core {
@@ -69,6 +71,11 @@ impl Core {
         let ticket = self.next_ticket;
         self.next_ticket += 1;
         let (kind, cause) = (RequestKind::of(&request.op), request.cause);
+        let lasts = match &request.op {
+            Op::Write { fua, .. } | Op::Append { fua, .. } => *fua,
+            Op::Flush => true,
+            _ => false,
+        };
         let planned = self.admit(&request, kind);
         let mut command = self.command(&request, kind, planned.as_ref().ok());
         let carried_out = planned.and_then(|plan| self.carry_out(request, kind, plan, ticket));
@@ -79,9 +86,38 @@ impl Core {
             at = now();
             progress = Some(timing.submit(at, ticket, &command));
         }
-        self.submitted.insert(ticket, Submitted { progress, cause, at, result, effect });
+        let host = self.drive.medium.host().filter(|_| lasts && result.is_ok());
+        let reach = host.map(|host| host.changes());
+        self.submitted.insert(ticket, Submitted { progress, cause, at, result, effect, reach });
         self.account(ticket);
         ticket
+    }
+
+    /// The change of the host that has to be on its disk before this request is submitted.
+    pub(super) fn barrier(&self, op: &Op) -> Option<u64> {
+        let host = self.drive.medium.host()?;
+        if !host.is_synced() || !self.powered || matches!(op, Op::Read { .. } | Op::Flush) {
+            return None;
+        }
+        match self.drive.plan(op) {
+            Ok(Plan::Change(transition)) => {
+                let writes = matches!(op, Op::Write { .. } | Op::Append { .. });
+                self.drive.barrier(&transition, writes)
+            }
+            _ => None,
+        }
+    }
+
+    /// The change of the host that has to be on its disk before a submitted request is complete.
+    pub(super) fn reach(&self, ticket: u64) -> Option<u64> {
+        self.submitted.get(&ticket)?.reach
+    }
+
+    /// A submitted request has failed after all, because the host did not make it durable.
+    pub(super) fn fail_submitted(&mut self, ticket: u64, error: DeviceError) {
+        if let Some(submitted) = self.submitted.get_mut(&ticket) {
+            (submitted.result, submitted.effect) = (Err(error), Effect::None);
+        }
     }
 
     /// A request as the timing model sees it, before it is carried out.
@@ -148,6 +184,9 @@ impl Core {
         }
         if kind != RequestKind::Read {
             self.check_access(kind.name())?;
+            if let Some(host) = self.drive.medium.host() {
+                host.check()?;
+            }
             if let Some(observer) = &self.observer {
                 observer(&Event { number: self.next_event, request, drive: &self.drive });
             }

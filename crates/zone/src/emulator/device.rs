@@ -14,6 +14,7 @@ use super::core::{Core, Observer};
 use super::drive::Drive;
 use super::faults::FaultPlan;
 use super::file::{Access, FileMedium};
+use super::host::Host;
 use super::medium::Medium;
 use super::memory::MemoryMedium;
 use super::snapshot::Snapshot;
@@ -33,6 +34,8 @@ const REMEMBERING_MAX: ByteCount = ByteCount::gib(1);
 /// An emulated zoned drive; see the [module](super).
 pub struct Emulator {
     geometry: Arc<Geometry>,
+    /// The host's side, of an image.
+    host: Option<Arc<Host>>,
     core: Mutex<Core>,
     users: Users,
 }
@@ -64,7 +67,8 @@ impl Emulator {
     }
 
     /// Makes the image of a new drive in a sparse file, and opens it. There must not be a file of
-    /// this name.
+    /// this name. What the drive then says is durable is on the host's disk; see
+    /// [`unsynced`](Self::unsynced).
     pub fn create_image(
         path: impl AsRef<Path>,
         geometry: Geometry,
@@ -76,7 +80,15 @@ impl Emulator {
 
     /// Opens an image and powers its drive on: zones that were open are closed.
     pub fn open_image(path: impl AsRef<Path>, access: Access) -> Result<Self, DeviceError> {
-        let (file, mut table) = FileMedium::open(path.as_ref(), access)?;
+        let (file, table) = FileMedium::open(path.as_ref(), access)?;
+        Self::power_on_image(file, table, access)
+    }
+
+    pub(super) fn power_on_image(
+        mut file: FileMedium,
+        mut table: ZoneTable,
+        access: Access,
+    ) -> Result<Self, DeviceError> {
         for zone in table.close_all() {
             if access == Access::ReadWrite {
                 file.record(zone, table.status(zone))?;
@@ -87,18 +99,50 @@ impl Emulator {
         Ok(emulator)
     }
 
+    /// The drive of an image whose flushes and forced writes no longer reach the host's disk: after
+    /// a power cut of the host the image may hold anything. It is faster, and meant for what is not
+    /// to last: benchmarks, tests, demonstrations. Of a drive in memory nothing changes.
+    #[must_use]
+    pub fn unsynced(self) -> Self {
+        if let Some(host) = &self.host {
+            host.leave_unsynced();
+        }
+        self
+    }
+
+    /// Whether flushes and forced writes reach the host's disk; `None` for a drive in memory.
+    #[must_use]
+    pub fn is_synced(&self) -> Option<bool> {
+        self.host.as_ref().map(|host| host.is_synced())
+    }
+
+    /// How often the host's file was synced since the drive was made or opened.
+    #[must_use]
+    pub fn host_syncs(&self) -> u64 {
+        self.host.as_ref().map_or(0, |host| host.syncs())
+    }
+
+    /// Where the drive's bytes are, and whether they last, for people.
+    #[must_use]
+    pub fn describe(&self) -> String {
+        match &self.host {
+            None => "in memory".to_owned(),
+            Some(host) => {
+                let lasts = if host.is_synced() { "synced" } else { "not synced" };
+                format!("image {}, {lasts} to the host's disk", host.path().display())
+            }
+        }
+    }
+
     /// Chance in a drive of an image depends on nothing but its UUID.
-    fn from_file(file: FileMedium, table: ZoneTable) -> Self {
+    pub(super) fn from_file(file: FileMedium, table: ZoneTable) -> Self {
         let seed = xor_halves(file.uuid());
         Self::from_core(Core::new(Drive::new(table, Medium::File(file)), Random::seeded(seed)))
     }
 
     pub(super) fn from_core(core: Core) -> Self {
-        Self {
-            geometry: core.drive.geometry.clone(),
-            core: Mutex::new(core),
-            users: Users::default(),
-        }
+        let (geometry, host) = (core.drive.geometry.clone(), core.drive.medium.host().cloned());
+        Self { geometry, host, core: Mutex::new(core), users: Users::default() }
     }
 
     /// The drive's identity, from its image; of a drive in memory, all zeros.
@@ -146,7 +190,14 @@ impl Emulator {
     pub fn power_cut(&self, cut: PowerCut, random: &mut Random) -> Result<(), DeviceError> {
         let mut core = self.core.lock();
         core.check_access("cut the power")?;
-        core.power_cut(cut, random, runner::now)
+        core.power_cut(cut, random, runner::now)?;
+        drop(core);
+        self.sync_host()
+    }
+
+    /// Makes everything that has been done to an image durable on the host's disk.
+    fn sync_host(&self) -> Result<(), DeviceError> {
+        self.host.as_ref().map_or(Ok(()), |host| host.reach(host.changes()))
     }
 
     /// Switches the drive on again.
@@ -163,7 +214,9 @@ impl Emulator {
         assert!(matches!(state, ZoneState::ReadOnly | ZoneState::Offline), "{state:?}");
         let mut core = self.core.lock();
         core.check_access("fail a zone")?;
-        core.drive.fail_zone(zone, state)
+        core.drive.fail_zone(zone, state)?;
+        drop(core);
+        self.sync_host()
     }
 
     /// Changes the bytes of a logical block on the medium, behind the drive's back.
@@ -202,7 +255,17 @@ impl Device for Emulator {
 
     fn submit(&self, request: Request) -> Ticket {
         sync::assert_no_lock_held("a device request");
-        Ticket(self.core.lock().submit(request, runner::now))
+        loop {
+            let mut core = self.core.lock();
+            let (Some(number), Some(host)) = (core.barrier(&request.op), &self.host) else {
+                return Ticket(core.submit(request, runner::now));
+            };
+            drop(core);
+            if host.reach(number).is_err() {
+                // The request is refused by the same error.
+                return Ticket(self.core.lock().submit(request, runner::now));
+            }
+        }
     }
 
     fn wait(&self, ticket: Ticket) -> Result<Completion, DeviceError> {
@@ -215,12 +278,20 @@ impl Device for Emulator {
                 None => break,
             }
         }
+        let reach = self.core.lock().reach(ticket.0);
+        if let (Some(number), Some(host)) = (reach, &self.host)
+            && let Err(error) = host.reach(number)
+        {
+            self.core.lock().fail_submitted(ticket.0, error);
+        }
         self.core.lock().complete(ticket.0)
     }
 }
 
 impl fmt::Debug for Emulator {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Emulator").field("geometry", &self.geometry).finish_non_exhaustive()
+        let mut out = f.debug_struct("Emulator");
+        out.field("geometry", &self.geometry).field("bytes", &self.describe());
+        out.finish_non_exhaustive()
     }
 }

@@ -102,6 +102,19 @@ impl Drive {
         })
     }
 
+    /// The change of the host that has to be on its disk before this may be done.
+    pub(super) fn barrier(&self, transition: &Transition, writes: bool) -> Option<u64> {
+        let zone = transition.zone;
+        let pending = self.cache.sequential.get(&zone);
+        let reset = writes && pending.is_some_and(|pending| pending.may_be_reset().is_some());
+        let before = self.table.status(zone).state;
+        let activates = transition.to.state.is_active() && !before.is_active();
+        if !reset && !activates {
+            return None;
+        }
+        self.medium.barrier(zone, reset, activates)
+    }
+
     /// Carries out a request that was planned on this very drive.
     pub(super) fn carry_out(
         &mut self,
@@ -228,7 +241,7 @@ impl Drive {
             return Ok(());
         }
         if self.cache.settle_zone(zone) {
-            self.medium.erase(zone)?;
+            self.medium.give_up(zone)?;
         }
         let status = ZoneStatus { state, written: self.table.status(zone).written };
         self.table.set(zone, status);

@@ -2,17 +2,30 @@
 //!
 //! Zone states are written through as they change, so that the image survives the process that uses
 //! it. A lock on the file keeps a second process out.
+//!
+//! # Power cuts of the host
+//! What the host has not synced may or may not be on its disk, in any order. What is found then
+//! must be what a power cut of the drive could have left, which takes three rules beside syncing
+//! when the drive flushes:
+//! - A zone is not punched out or written again before its reset is on the host's disk: it would be
+//!   found full, without what was durable in it.
+//! - Before a zone becomes active, so many zones that were active are known on the host's disk not
+//!   to be, that the limit would hold if all others were found active again.
+//! - The open limit is not checked: power-on closes all zones.
+//!
+//! [`FileMedium::barrier`] says what has to be synced for the first two before a request.
 
+use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
-use std::io;
-use std::os::unix::fs::FileExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
-use rustix::fs::{FallocateFlags, FlockOperation};
+use rustix::fs::FlockOperation;
 use rustix::io::Errno;
 use terrace_env::{IoBuf, Uuid, ZoneId};
 
+use super::host::{Host, host_error};
+use super::host_file::HostFile;
 use super::image::{ENTRY, Flaw, HEADER, Header, RUNS_MAX};
 use crate::state::{ZoneStatus, ZoneTable};
 use crate::{DeviceError, Geometry, GeometryError};
@@ -28,12 +41,22 @@ pub enum Access {
 
 #[derive(Debug)]
 pub(super) struct FileMedium {
-    file: File,
-    path: PathBuf,
+    host: Arc<Host>,
     header: Header,
     blocks_offset: u64,
     /// Bytes of a zone, from start to start.
     zone_len: u64,
+    /// Zones by what was recorded of them last, with the number of the host's change.
+    recorded: BTreeMap<ZoneId, Recorded>,
+}
+
+/// What was recorded of a zone.
+#[derive(Clone, Copy, Debug)]
+struct Recorded {
+    /// Whether it is active.
+    active: bool,
+    /// The change that recorded it.
+    number: u64,
 }
 
 impl FileMedium {
@@ -51,68 +74,113 @@ impl FileMedium {
                 got: geometry.conventional.len().to_string(),
             }));
         }
-        let failed = |error| host("create", path, error);
+        let failed = |error| host_error("create", path, error);
         let mut options = OpenOptions::new();
         let file = options.read(true).write(true).create_new(true).open(path).map_err(failed)?;
         lock(&file, path, Access::ReadWrite)?;
-        let medium = Self::new(file, path, Header { uuid, geometry });
-        medium.file.set_len(medium.header.image_len()).map_err(failed)?;
-        medium.file.write_all_at(&medium.header.encode(), 0).map_err(failed)?;
-        let table = ZoneTable::new(Arc::new(medium.header.geometry.clone()));
-        Ok((medium, table))
+        let header = Header { uuid, geometry };
+        file.set_len(header.image_len()).map_err(failed)?;
+        let made = Self::make(Arc::new(file), path, header)?;
+        let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+        let parent = File::open(parent.unwrap_or(Path::new("."))).map_err(failed)?;
+        parent.sync_all().map_err(failed)?;
+        Ok(made)
+    }
+
+    /// Makes the image of a new drive in a file of the right length.
+    pub(super) fn make(
+        file: Arc<dyn HostFile>,
+        path: &Path,
+        header: Header,
+    ) -> Result<(Self, ZoneTable), DeviceError> {
+        let host = Host::new(file, path);
+        let number = host.write(0, &header.encode())?;
+        host.reach(number)?;
+        let table = ZoneTable::new(Arc::new(header.geometry.clone()));
+        Ok((Self::new(host, header), table))
     }
 
     /// Opens an image and reads its zone table, as it was left.
     pub(super) fn open(path: &Path, access: Access) -> Result<(Self, ZoneTable), DeviceError> {
+        let mut options = OpenOptions::new();
+        options.read(true).write(access == Access::ReadWrite);
+        let file = options.open(path).map_err(|error| host_error("open", path, error))?;
+        lock(&file, path, access)?;
+        Self::read_from(Arc::new(file), path)
+    }
+
+    /// Reads the image of a file.
+    pub(super) fn read_from(
+        file: Arc<dyn HostFile>,
+        path: &Path,
+    ) -> Result<(Self, ZoneTable), DeviceError> {
         let bad = |flaw: Flaw| DeviceError::BadImage {
             path: path.display().to_string(),
             what: flaw.what,
             expected: flaw.expected,
             got: flaw.got,
         };
-        let mut options = OpenOptions::new();
-        options.read(true).write(access == Access::ReadWrite);
-        let file = options.open(path).map_err(|error| host("open", path, error))?;
-        lock(&file, path, access)?;
-        let len = file.metadata().map_err(|error| host("examine", path, error))?.len();
+        let host = Host::new(file, path);
+        let len = host.size()?;
         let mut bytes = vec![0; HEADER.min(len) as usize];
-        file.read_exact_at(&mut bytes, 0).map_err(|error| host("read", path, error))?;
+        host.read(0, &mut bytes)?;
         let header = Header::decode(&bytes).map_err(bad)?;
         Flaw::unless_equal("file length", header.image_len(), len).map_err(bad)?;
 
         let mut entries = vec![0; header.geometry.zones as usize * ENTRY as usize];
-        file.read_exact_at(&mut entries, HEADER).map_err(|error| host("read", path, error))?;
+        host.read(HEADER, &mut entries)?;
         let mut table = ZoneTable::new(Arc::new(header.geometry.clone()));
+        let mut recorded = BTreeMap::new();
         let (entries, _) = entries.as_chunks();
         for (zone, entry) in header.geometry.zone_ids().zip(entries) {
             if let Some(status) = header.decode_entry(zone, entry).map_err(bad)? {
                 table.set(zone, status);
+                let active = status.state.is_active();
+                recorded.insert(zone, Recorded { active, number: 0 });
             }
         }
         Self::check_limits(&table).map_err(bad)?;
-        Ok((Self::new(file, path, header), table))
+        Ok((Self { recorded, ..Self::new(host, header) }, table))
     }
 
     fn check_limits(table: &ZoneTable) -> Result<(), Flaw> {
-        let geometry = table.geometry();
-        for (what, limit, count) in [
-            ("open zones", geometry.max_open, table.open()),
-            ("active zones", geometry.max_active, table.active()),
-        ] {
-            if let Some(limit) = limit
-                && count > limit as usize
-            {
+        let (limit, active) = (table.geometry().max_active, table.active());
+        match limit {
+            Some(limit) if active > limit as usize => {
                 let expected = format!("at most {limit}");
-                return Err(Flaw { what, expected, got: count.to_string() });
+                Err(Flaw { what: "active zones", expected, got: active.to_string() })
             }
+            _ => Ok(()),
         }
-        Ok(())
     }
 
-    fn new(file: File, path: &Path, header: Header) -> Self {
+    fn new(host: Host, header: Header) -> Self {
         let blocks_offset = header.blocks_offset();
         let zone_len = header.geometry.zone_size * u64::from(header.geometry.logical_block);
-        Self { file, path: path.to_owned(), header, blocks_offset, zone_len }
+        let (host, recorded) = (Arc::new(host), BTreeMap::new());
+        Self { host, header, blocks_offset, zone_len, recorded }
+    }
+
+    pub(super) fn host(&self) -> &Arc<Host> {
+        &self.host
+    }
+
+    /// The change of the host that has to be on its disk before a zone may be written, finished or
+    /// opened. `reset`: the zone has a reset that a power cut may take back; `activates`: it is not
+    /// active, and will be.
+    pub(super) fn barrier(&self, zone: ZoneId, reset: bool, activates: bool) -> Option<u64> {
+        let reached = self.host.reached();
+        let recorded = |zone| self.recorded.get(zone).map_or(0, |one: &Recorded| one.number);
+        let for_reset = reset.then(|| recorded(&zone)).filter(|number| *number > reached);
+        let limit = self.header.geometry.max_active.filter(|_| activates);
+        let for_limit = limit.and_then(|limit| {
+            let others = || self.recorded.iter().filter(|(other, _)| **other != zone);
+            let ended = || others().filter(|(_, one)| !one.active && one.number > reached);
+            let active = others().filter(|(_, one)| one.active).count();
+            let may_be = active + ended().count();
+            (may_be >= limit as usize).then(|| ended().map(|(_, one)| one.number).max()).flatten()
+        });
+        for_reset.max(for_limit)
     }
 
     pub(super) fn uuid(&self) -> Uuid {
@@ -132,34 +200,25 @@ impl FileMedium {
     ) -> Result<(), DeviceError> {
         let start = into.len();
         into.resize(start + len);
-        self.file
-            .read_exact_at(&mut into[start..], self.place(zone, offset))
-            .map_err(|error| host("read", &self.path, error))
+        self.host.read(self.place(zone, offset), &mut into[start..])
     }
 
     pub(super) fn write(&self, zone: ZoneId, offset: u64, bytes: &[u8]) -> Result<(), DeviceError> {
-        self.file
-            .write_all_at(bytes, self.place(zone, offset))
-            .map_err(|error| host("write", &self.path, error))
+        self.host.write(self.place(zone, offset), bytes).map(drop)
     }
 
-    /// Punches a zone out of the file. A file system that cannot keeps the bytes: nothing reads
-    /// them.
+    /// Punches a zone out of the file.
     pub(super) fn erase(&self, zone: ZoneId) -> Result<(), DeviceError> {
-        let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
         let len =
             self.header.geometry.zone_size(zone) * u64::from(self.header.geometry.logical_block);
-        match rustix::fs::fallocate(&self.file, flags, self.place(zone, 0), len) {
-            Ok(()) | Err(Errno::OPNOTSUPP) => Ok(()),
-            Err(error) => Err(host("punch a hole into", &self.path, error.into())),
-        }
+        self.host.punch(self.place(zone, 0), len)
     }
 
-    pub(super) fn record(&self, zone: ZoneId, status: ZoneStatus) -> Result<(), DeviceError> {
+    pub(super) fn record(&mut self, zone: ZoneId, status: ZoneStatus) -> Result<(), DeviceError> {
         let entry = self.header.encode_entry(zone, status);
-        self.file
-            .write_all_at(&entry, HEADER + ENTRY * u64::from(zone.0))
-            .map_err(|error| host("write", &self.path, error))
+        let number = self.host.write(HEADER + ENTRY * u64::from(zone.0), &entry)?;
+        self.recorded.insert(zone, Recorded { active: status.state.is_active(), number });
+        Ok(())
     }
 }
 
@@ -171,10 +230,6 @@ fn lock(file: &File, path: &Path, access: Access) -> Result<(), DeviceError> {
     match rustix::fs::flock(file, operation) {
         Ok(()) => Ok(()),
         Err(Errno::WOULDBLOCK) => Err(DeviceError::InUse { path: path.display().to_string() }),
-        Err(error) => Err(host("lock", path, error.into())),
+        Err(error) => Err(host_error("lock", path, error.into())),
     }
-}
-
-fn host(operation: &str, path: &Path, error: io::Error) -> DeviceError {
-    DeviceError::host(format!("cannot {operation} the image {}", path.display()), error)
 }

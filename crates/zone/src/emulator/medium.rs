@@ -3,9 +3,12 @@
 //! A medium knows no rules. Bytes are addressed by zone and byte offset within it; what was never
 //! written, or was erased, reads as zeros.
 
+use std::sync::Arc;
+
 use terrace_env::{IoBuf, Uuid, ZoneId};
 
 use super::file::FileMedium;
+use super::host::Host;
 use super::memory::MemoryMedium;
 use crate::state::ZoneStatus;
 use crate::{DeviceError, Geometry};
@@ -21,6 +24,23 @@ impl Medium {
         match self {
             Self::Memory(_) => Uuid::default(),
             Self::File(file) => file.uuid(),
+        }
+    }
+
+    /// The host's side, of an image.
+    pub(super) fn host(&self) -> Option<&Arc<Host>> {
+        match self {
+            Self::Memory(_) => None,
+            Self::File(file) => Some(file.host()),
+        }
+    }
+
+    /// The change of the host that has to be on its disk before a request; see
+    /// [`FileMedium::barrier`].
+    pub(super) fn barrier(&self, zone: ZoneId, reset: bool, activates: bool) -> Option<u64> {
+        match self {
+            Self::Memory(_) => None,
+            Self::File(file) => file.barrier(zone, reset, activates),
         }
     }
 
@@ -57,6 +77,16 @@ impl Medium {
         match self {
             Self::Memory(memory) => memory.erase(zone),
             Self::File(file) => return file.erase(zone),
+        }
+        Ok(())
+    }
+
+    /// Gives a zone's space back that nobody reads any more, where that may be done at any time.
+    pub(super) fn give_up(&mut self, zone: ZoneId) -> Result<(), DeviceError> {
+        match self {
+            Self::Memory(memory) => memory.erase(zone),
+            // Its state may not be on the host's disk yet.
+            Self::File(_) => {}
         }
         Ok(())
     }

@@ -10,6 +10,7 @@
 //! | `cache`, `cut` | what is not durable yet, and what a power cut makes of it |
 //! | `medium`, `memory` | the bytes, in memory |
 //! | `file`, `image` | the bytes in a sparse file, and its format |
+//! | `host`, `host_file` | what of that file has reached the host's disk |
 //! | `snapshot` | copies of the drive at any moment, to be cut and recovered |
 //! | `timing` | the seam where a model of [`timing`](crate::timing) says when requests complete |
 //!
@@ -20,6 +21,9 @@
 //!   a forced write that was not waited for may be torn.
 //! - The unit of tearing is the physical block; a block is never torn itself.
 //! - The end of the process that uses an image is no power cut: the image keeps what was volatile.
+//! - A power cut of the *host* is one of the drive, with holes: what the drive said is durable has
+//!   been synced to the host's disk. A drive that was made [unsynced](Emulator::unsynced) may be
+//!   lost.
 //! - What fails by itself, and when, is told by a [`FaultPlan`]; which zones are gone and which
 //!   blocks are damaged, by [`Emulator::set_zone_condition`] and [`Emulator::corrupt`].
 //!
@@ -34,6 +38,10 @@ mod device;
 mod drive;
 mod faults;
 mod file;
+mod host;
+mod host_file;
+#[cfg(test)]
+mod host_tests;
 mod image;
 mod medium;
 mod memory;

@@ -112,7 +112,8 @@ impl Load {
         let made = tempfile::Builder::new().prefix("terrace-load-").tempdir_in(&dir);
         let place = made.map_err(|error| Failure::path(&dir, &error))?;
         let uuid = Random::seeded(self.seed).uuid();
-        Ok(Arc::new(Emulator::create_image(place.path().join("drive.img"), geometry, uuid)?))
+        let drive = Emulator::create_image(place.path().join("drive.img"), geometry, uuid)?;
+        Ok(Arc::new(drive.unsynced()))
     }
 }
 
@@ -145,6 +146,7 @@ impl Display for Report {
             loaded.processor_micros
         )?;
         writeln!(f, "settle  {}", whole(loaded.settle_seconds))?;
+        writeln!(f, "image   not synced to the host's disk")?;
         writeln!(f, "check   clean: {} verified", loaded.check.verified)?;
         writeln!(f, "reopen  {:.2} s", loaded.reopen_seconds)?;
         let read = whole(loaded.read_seconds);

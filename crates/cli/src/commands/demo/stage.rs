@@ -45,7 +45,8 @@ pub(super) fn make_drive(
             let place = tempfile::tempdir();
             let place = place.map_err(|error| Failure::path(&std::env::temp_dir(), &error))?;
             // The image loses its name with the directory, and its space when it is closed.
-            Emulator::create_image(place.path().join("drive.img"), geometry, random.uuid())?
+            let path = place.path().join("drive.img");
+            Emulator::create_image(path, geometry, random.uuid())?.unsynced()
         }
     };
     Ok(Arc::new(drive))

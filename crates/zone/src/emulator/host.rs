@@ -1,0 +1,173 @@
+//! The host's side of an image: its file, and what of it has reached the host's disk.
+//!
+//! 1. Every change of the file has a number. A flush or a forced write of the drive has to *reach*
+//!    the number that was the last when the request was carried out.
+//! 2. Whoever has to reach a number that is not reached becomes the one that syncs, unless somebody
+//!    syncs already: then it waits, and looks again. One `fdatasync` reaches all changes that were
+//!    made before it began. So a flush that finds nothing changed is free, and flushes that come
+//!    together share a sync.
+//! 3. A sync that fails is never tried again: the host may have dropped what it could not write,
+//!    and would then report success. From then on every request that changes or syncs the drive
+//!    fails with [`DeviceError::HostSync`].
+//!
+//! A host that is *not synced* skips all that; then a power cut of the host may leave anything.
+//!
+//! # Threads
+//! The lock is not held over a sync.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use rustix::io::Errno;
+use terrace_env::sync::{self, Condvar, Mutex};
+
+use super::host_file::HostFile;
+use crate::DeviceError;
+
+/// See the [module](self).
+#[derive(Debug)]
+pub(super) struct Host {
+    file: Arc<dyn HostFile>,
+    path: PathBuf,
+    changes: AtomicU64,
+    is_synced: AtomicBool,
+    has_failed: AtomicBool,
+    syncs: Mutex<Syncs>,
+    ended: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct Syncs {
+    /// Changes up to this number are on the host's disk.
+    reached: u64,
+    under_way: bool,
+    count: u64,
+    failed: Option<DeviceError>,
+}
+
+impl Host {
+    pub(super) fn new(file: Arc<dyn HostFile>, path: &Path) -> Self {
+        Self {
+            file,
+            path: path.to_owned(),
+            changes: AtomicU64::new(0),
+            is_synced: AtomicBool::new(true),
+            has_failed: AtomicBool::new(false),
+            syncs: Mutex::default(),
+            ended: Condvar::new(),
+        }
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// From now on nothing is synced.
+    pub(super) fn leave_unsynced(&self) {
+        self.is_synced.store(false, Ordering::Relaxed);
+    }
+
+    pub(super) fn is_synced(&self) -> bool {
+        self.is_synced.load(Ordering::Relaxed)
+    }
+
+    /// How often the file has been synced.
+    pub(super) fn syncs(&self) -> u64 {
+        self.syncs.lock().count
+    }
+
+    /// The number of the last change.
+    pub(super) fn changes(&self) -> u64 {
+        self.changes.load(Ordering::Acquire)
+    }
+
+    /// The number up to which all changes are on the host's disk; all there will ever be, where
+    /// nothing is synced.
+    pub(super) fn reached(&self) -> u64 {
+        if self.is_synced() { self.syncs.lock().reached } else { u64::MAX }
+    }
+
+    /// Checks that no sync has failed.
+    pub(super) fn check(&self) -> Result<(), DeviceError> {
+        if !self.has_failed.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        self.syncs.lock().failed.clone().map_or(Ok(()), Err)
+    }
+
+    /// Returns when all changes up to this number are on the host's disk.
+    pub(super) fn reach(&self, number: u64) -> Result<(), DeviceError> {
+        if !self.is_synced() {
+            return Ok(());
+        }
+        sync::assert_no_lock_held("a sync of an image");
+        let mut syncs = self.syncs.lock();
+        loop {
+            if let Some(error) = &syncs.failed {
+                return Err(error.clone());
+            }
+            if syncs.reached >= number {
+                return Ok(());
+            }
+            if syncs.under_way {
+                self.ended.wait(&mut syncs);
+                continue;
+            }
+            syncs.under_way = true;
+            drop(syncs);
+            let changes = self.changes();
+            let result = self.file.sync_data();
+            syncs = self.syncs.lock();
+            syncs.under_way = false;
+            syncs.count += 1;
+            match result {
+                Ok(()) => syncs.reached = syncs.reached.max(changes),
+                Err(source) => {
+                    let (path, source) = (self.path.display().to_string(), Arc::new(source));
+                    syncs.failed = Some(DeviceError::HostSync { path, source });
+                    self.has_failed.store(true, Ordering::Relaxed);
+                }
+            }
+            self.ended.notify_all();
+        }
+    }
+
+    pub(super) fn size(&self) -> Result<u64, DeviceError> {
+        self.file.size().map_err(|error| host_error("examine", &self.path, error))
+    }
+
+    pub(super) fn read(&self, offset: u64, into: &mut [u8]) -> Result<(), DeviceError> {
+        let read = self.file.read_at(offset, into);
+        read.map_err(|error| host_error("read", &self.path, error))
+    }
+
+    /// Writes, and returns the number of the change.
+    pub(super) fn write(&self, offset: u64, bytes: &[u8]) -> Result<u64, DeviceError> {
+        let written = self.file.write_at(offset, bytes);
+        // A write that failed may have changed something, too.
+        let number = self.changes.fetch_add(1, Ordering::AcqRel) + 1;
+        written.map(|()| number).map_err(|error| host_error("write", &self.path, error))
+    }
+
+    /// Punches a hole. A file system that cannot keeps the bytes: nothing reads them.
+    pub(super) fn punch(&self, offset: u64, len: u64) -> Result<(), DeviceError> {
+        let punched = self.file.punch(offset, len);
+        self.changes.fetch_add(1, Ordering::AcqRel);
+        match punched {
+            Err(error) if error.raw_os_error() == Some(Errno::OPNOTSUPP.raw_os_error()) => Ok(()),
+            other => other.map_err(|error| host_error("punch a hole into", &self.path, error)),
+        }
+    }
+}
+
+/// An error of the host, where an image was to be used.
+pub(super) fn host_error(operation: &str, path: &Path, error: io::Error) -> DeviceError {
+    let full = [io::ErrorKind::StorageFull, io::ErrorKind::QuotaExceeded];
+    if full.contains(&error.kind()) {
+        let (path, source) = (path.display().to_string(), Arc::new(error));
+        return DeviceError::HostFull { path, source };
+    }
+    DeviceError::host(format!("cannot {operation} the image {}", path.display()), error)
+}

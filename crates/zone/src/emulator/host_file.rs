@@ -1,0 +1,50 @@
+//! What an image asks of a file of the host: a seam narrow enough that the host's own power can be
+//! cut behind it.
+
+use std::fmt;
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+
+use rustix::fs::FallocateFlags;
+
+/// A file of the host.
+pub(super) trait HostFile: fmt::Debug + Send + Sync + 'static {
+    /// Its length in bytes.
+    fn size(&self) -> io::Result<u64>;
+
+    /// Fills `into` with the bytes from `offset` on; all of them, or an error.
+    fn read_at(&self, offset: u64, into: &mut [u8]) -> io::Result<()>;
+
+    /// Writes all of `bytes` at `offset`.
+    fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()>;
+
+    /// Gives the bytes' space back; they read as zeros. The length stays.
+    fn punch(&self, offset: u64, len: u64) -> io::Result<()>;
+
+    /// Makes all bytes durable.
+    fn sync_data(&self) -> io::Result<()>;
+}
+
+impl HostFile for File {
+    fn size(&self) -> io::Result<u64> {
+        Ok(self.metadata()?.len())
+    }
+
+    fn read_at(&self, offset: u64, into: &mut [u8]) -> io::Result<()> {
+        self.read_exact_at(into, offset)
+    }
+
+    fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        self.write_all_at(bytes, offset)
+    }
+
+    fn punch(&self, offset: u64, len: u64) -> io::Result<()> {
+        let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+        Ok(rustix::fs::fallocate(self, flags, offset, len)?)
+    }
+
+    fn sync_data(&self) -> io::Result<()> {
+        Self::sync_data(self)
+    }
+}
