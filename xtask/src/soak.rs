@@ -24,7 +24,7 @@ struct Recipe {
     factor: u64,
 }
 
-const RECIPES: [Recipe; 4] = [
+const RECIPES: [Recipe; 5] = [
     Recipe {
         name: "cuts",
         about: "power cuts at every device write, of the file system and of the store",
@@ -51,6 +51,13 @@ const RECIPES: [Recipe; 4] = [
         name: "fill",
         about: "filling the device, freeing, and going on; sustained overwrite",
         tests: &[("terrace-fs", "full"), ("terrace-lsm", "full"), ("terrace", "full")],
+        factor: 4,
+    },
+    Recipe {
+        name: "kill",
+        about: "processes killed while they write, compact, ingest and copy: 240 kills a round, \
+                2,000 in nine rounds",
+        tests: &[("terrace", "kill")],
         factor: 4,
     },
 ];

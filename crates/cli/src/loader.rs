@@ -118,7 +118,7 @@ impl<'a> Loader<'a> {
     fn write(&mut self) -> Result<(), Failure> {
         self.batched = 0;
         let batch = std::mem::take(&mut self.batch);
-        Ok(self.db.write_with(batch, Durability::Buffered)?)
+        Ok(self.db.write_with(batch, Durability::Gathered)?)
     }
 }
 

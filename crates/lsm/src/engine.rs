@@ -21,12 +21,12 @@ use crate::shared::{CompactionRequest, Shared};
 use crate::snapshot::Snapshot;
 use crate::stats::Stats;
 use crate::verify::{self, Verified};
-use crate::{Error, compaction, flush, log_ahead, worker};
+use crate::{Error, compaction, flush, gathering, log_ahead, worker};
 
 /// An open engine. All methods may be called from any actor.
 ///
-/// Dropped, it ends its jobs and leaves what was written and not synced to the store's mercy, as
-/// after a power cut; [`close`](Self::close) makes everything durable first. Either way its
+/// Dropped, it ends its jobs and writes out what has gathered in the log, so that nothing is lost
+/// but by a power cut; [`close`](Self::close) makes everything durable first. Either way its
 /// snapshots, scans, cursors and ingests return [`Error::Closed`] from then on, and the store can
 /// be opened again.
 pub struct Engine {
@@ -51,6 +51,8 @@ impl Engine {
             actors.push(runner::spawn("next log", move || log_ahead::run(&of)));
             let of = Arc::clone(&shared);
             actors.push(runner::spawn("compaction", move || compaction::run(&of)));
+            let of = Arc::clone(&shared);
+            actors.push(runner::spawn("log writer", move || gathering::run(&of)));
             // One alone leaves its work to the compaction's own actor.
             let workers = if shared.workers > 1 { shared.workers } else { 0 };
             for _ in 0..workers {
@@ -287,18 +289,23 @@ impl Engine {
         self.shared.state.lock().check_writable()
     }
 
-    /// Ends the jobs between two of their steps, and gives the store up.
+    /// Ends the jobs between two of their steps, hands what has gathered in the log to the medium,
+    /// and gives the store up.
     fn stop(&self) {
+        self.shared.gathering.close();
         self.shared.state.lock().closing = true;
         self.shared.glance().closed.set();
         self.shared.changed.notify_all();
         let actors = std::mem::take(&mut *self.actors.lock());
-        for actor in actors {
-            if let Err(panic) = actor.try_join()
-                && !std::thread::panicking()
-            {
-                std::panic::resume_unwind(panic);
-            }
+        let ends: Vec<_> = actors.into_iter().map(JoinHandle::try_join).collect();
+        // A simulation that unwinds has no device any more to wait for.
+        if !(std::thread::panicking() && runner::is_simulated()) {
+            self.shared.write_out_last();
+        }
+        if let Some(panic) = ends.into_iter().find_map(Result::err)
+            && !std::thread::panicking()
+        {
+            std::panic::resume_unwind(panic);
         }
         self.shared.give_up_store();
     }

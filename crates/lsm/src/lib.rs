@@ -3,6 +3,7 @@
 //! | question | answered in |
 //! |---|---|
 //! | how is a write made durable and visible | `write`, `room`, `throttle`, `log`, `memtable` |
+//! | who writes out what gathers in the log | `gathering` |
 //! | how are the newest entries kept in order | `memtable`, `entry_tree` |
 //! | how is a key found | `snapshot`, `version`, `table` |
 //! | how are keys gone through in order | `scan`, `cursor`, `merge` |
@@ -43,6 +44,7 @@ mod entry_tree;
 mod error;
 mod event;
 mod flush;
+mod gathering;
 #[cfg(test)]
 mod golden;
 mod handle;

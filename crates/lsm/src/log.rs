@@ -9,7 +9,7 @@ use bytes::Bytes;
 use terrace_env::store::{
     CreateOptions, FileKind, FileReader, FileWriter, Rank, Reservation, Store,
 };
-use terrace_env::{ByteCount, Cause, FileId, SeqNo};
+use terrace_env::{ByteCount, Cause, FileId, SeqNo, Time};
 
 use crate::Error;
 use crate::annotation::LogRecord;
@@ -47,6 +47,14 @@ pub(crate) struct ActiveLog {
     unsynced: bool,
     /// What the first append is to say of the log before.
     before: Option<Predecessor>,
+    /// Whether anything appended may still be in the memory of the process.
+    gathered: bool,
+    /// Whether anything is on its way to the medium that nobody has waited for.
+    unwaited: bool,
+    /// When what has gathered is to be written, where somebody has been told.
+    pub(crate) due: Option<Time>,
+    /// How often something was written without a sync.
+    written: u64,
 }
 
 impl ActiveLog {
@@ -65,6 +73,10 @@ impl ActiveLog {
             syncs: 0,
             unsynced: true,
             before: None,
+            gathered: false,
+            unwaited: false,
+            due: None,
+            written: 0,
         }
     }
 
@@ -93,20 +105,31 @@ impl ActiveLog {
         self.writer
     }
 
-    /// About how much of the medium it takes up to now.
-    pub(crate) fn size(&self) -> ByteCount {
+    /// About how much of the medium it takes up to now, where writing something takes `unit`.
+    pub(crate) fn size(&self, unit: ByteCount) -> ByteCount {
         let bytes = self.writer.as_ref().map_or(0, |writer| writer.len());
-        ByteCount(bytes + self.syncs * PADDING)
+        ByteCount(bytes + self.syncs * PADDING + self.written * unit.0)
+    }
+
+    /// Whether anything is only in the memory of the process.
+    pub(crate) fn has_gathered(&self) -> bool {
+        self.gathered
     }
 
     /// Leaves the file to whoever deletes it.
     pub(crate) fn give_up(&mut self) {
         self.writer = None;
         self.admitted = 0;
+        self.note_written();
+        self.unwaited = false;
+    }
+
+    fn note_written(&mut self) {
+        (self.gathered, self.due) = (false, None);
     }
 
     pub(crate) fn append(&mut self, bytes: &[u8]) -> Result<(), Error> {
-        self.unsynced = true;
+        (self.unsynced, self.gathered) = (true, true);
         match self.before {
             None => self.writer()?.append(bytes)?,
             Some(before) => {
@@ -126,17 +149,42 @@ impl ActiveLog {
         Some(Predecessor { log: self.id, size })
     }
 
+    /// Hands what has gathered to the medium.
+    pub(crate) fn write_out(&mut self) -> Result<(), Error> {
+        if self.gathered || self.unwaited {
+            self.writer()?.write_out()?;
+            self.written += u64::from(self.gathered);
+            self.note_written();
+            self.unwaited = false;
+        }
+        Ok(())
+    }
+
+    /// Begins to hand what has gathered to the medium, and does not wait for it.
+    pub(crate) fn begin_write_out(&mut self) -> Result<(), Error> {
+        if self.gathered {
+            self.writer()?.begin_write_out()?;
+            self.note_written();
+            self.unwaited = true;
+            self.written += 1;
+        }
+        Ok(())
+    }
+
     pub(crate) fn sync(&mut self) -> Result<(), Error> {
         if self.unsynced {
             self.writer()?.sync()?;
             self.unsynced = false;
+            self.note_written();
             self.syncs += 1;
         }
         Ok(())
     }
 
     pub(crate) fn finish(&mut self) -> Result<(), Error> {
-        Ok(self.writer()?.finish()?)
+        self.writer()?.finish()?;
+        self.note_written();
+        Ok(())
     }
 
     fn writer(&mut self) -> Result<&mut Box<dyn FileWriter>, Error> {

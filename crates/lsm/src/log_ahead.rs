@@ -118,7 +118,7 @@ impl Shared {
         let enough = FREE_MEMTABLES_MIN * self.options.memtable_size.0;
         if self.state.lock().no_space.is_none() && self.store.space().free.0 >= enough {
             // It is half full, and a little more.
-            let size = ByteCount(log.size().0 * 17 / 8);
+            let size = ByteCount(log.size(self.store.log_unit()).0 * 17 / 8);
             self.ahead.logs.lock().wanted = Some((log.next, size));
             self.call_actor();
         }

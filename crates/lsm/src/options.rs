@@ -1,5 +1,7 @@
 //! The engine's figures.
 
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
 use terrace_env::{ByteCount, OutOfRange};
 
@@ -7,15 +9,19 @@ use crate::limits;
 use crate::memory::{MEMTABLE_SIZE_MIN, Shares};
 use crate::table::{LevelCompression, TableLayout};
 
-/// When a write is safe from a power cut.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+/// What a write survives once it has returned. Each survives what the one before it does, and no
+/// write is ever lost without all newer ones.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Durability {
-    /// Some time after it returns: with the next synced write, at the latest when the store is
-    /// closed. A power cut takes back the newest writes, never one without all newer ones.
-    #[default]
-    Buffered,
-    /// Before it returns.
+    /// Nothing, for a while: it gathers in the memory of the process, and is written when enough
+    /// has gathered, at the latest when [`gather_time`](EngineOptions::gather_time) is over, the
+    /// engine is dropped or closed, or a writer has to wait.
+    Gathered,
+    /// The end of the process: it has been handed to the operating system or the drive, which a
+    /// power cut may take it from.
+    Written,
+    /// A power cut: it is on the medium.
     Synced,
 }
 
@@ -29,6 +35,9 @@ pub struct EngineOptions {
     pub memtable_size: ByteCount,
     /// How many full memtables may wait for their flush before writers wait.
     pub memtables_max: usize,
+    /// How long a write may stay in the memory of the process that is only
+    /// [gathered](Durability::Gathered); zero: it is written at once.
+    pub gather_time: Duration,
     /// The size of the tables that a flush writes.
     pub table_size: ByteCount,
     /// The size of a data block.
@@ -99,6 +108,7 @@ impl Default for EngineOptions {
             read_only: false,
             memtable_size: ByteCount::mib(64),
             memtables_max: 2,
+            gather_time: Duration::from_millis(100),
             table_size: ByteCount::mib(16),
             block_size: ByteCount::kib(4),
             compression: LevelCompression::default(),

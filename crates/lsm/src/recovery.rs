@@ -26,6 +26,7 @@ use crate::annotation::{LogRecord, StoreRecord, TableRecord};
 use crate::closed::Closed;
 use crate::counters::Counters;
 use crate::event::Listeners;
+use crate::gathering::Gathering;
 use crate::handle::TableHandle;
 use crate::log::{self, ActiveLog};
 use crate::log_ahead::LogAhead;
@@ -136,6 +137,7 @@ impl Shared {
             writes: WriteQueue::default(),
             log: Mutex::new(log),
             ahead: LogAhead::default(),
+            gathering: Gathering::default(),
         })
     }
 }

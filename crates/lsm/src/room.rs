@@ -46,6 +46,8 @@ const ADMITTED_MIN: usize = 64 << 10;
 /// What a leader does next.
 enum Next {
     Go,
+    /// Before a wait: hand over what has gathered in the log.
+    WriteOut,
     SlowDown(Duration, WaitCause),
     Waited,
     Rotate,
@@ -62,16 +64,25 @@ impl Shared {
         puts: bool,
         urgent: bool,
     ) -> Result<(), Error> {
-        let mut admitted = false;
+        let (mut admitted, mut handed_over) = (false, false);
         let mut wait = self.counters.waits.clock();
         loop {
-            let next = self.next_step(log, puts, bytes, &mut admitted, &mut wait);
+            let hand_over = !handed_over && log.has_gathered();
+            let next = self.next_step(log, puts, bytes, &mut admitted, &mut wait, hand_over);
             if !matches!(next, Ok(Next::Waited)) {
                 wait.off();
             }
             let done = match next {
                 Ok(Next::Go) => return Ok(()),
+                Ok(Next::WriteOut) => {
+                    handed_over = true;
+                    self.write_out_before_wait(log);
+                    Ok(())
+                }
                 Ok(Next::SlowDown(delay, cause)) => {
+                    if log.due.is_some_and(|due| runner::now() + delay >= due) {
+                        self.write_out_before_wait(log);
+                    }
                     self.counters.waits.during(cause, || runner::sleep(delay));
                     Ok(())
                 }
@@ -92,6 +103,7 @@ impl Shared {
         bytes: usize,
         admitted: &mut bool,
         wait: &mut WaitClock<'_>,
+        hand_over: bool,
     ) -> Result<Next, Error> {
         let filled = self.glance().active.bytes();
         let size = self.options.memtable_size.0 as usize;
@@ -113,6 +125,9 @@ impl Shared {
             if !puts && filled < size * DELETES_FACTOR && !log.is_given_up() {
                 return Ok(Next::Go);
             }
+            if hand_over {
+                return Ok(Next::WriteOut);
+            }
             wait.on(WaitCause::Memtables);
             return self.await_jobs(state).map(|()| Next::Waited);
         }
@@ -120,6 +135,16 @@ impl Shared {
             return Ok(Next::Rotate);
         }
         Ok(if puts && log.admitted == 0 { Next::Admit } else { Next::Go })
+    }
+
+    /// Hands what has gathered in the log to the medium, because its writer waits, and nobody else
+    /// can. An error is found again by whoever writes to the log next.
+    fn write_out_before_wait(&self, log: &mut ActiveLog) {
+        if let Err(error) = log.begin_write_out()
+            && !error.is_space()
+        {
+            self.note(error);
+        }
     }
 
     /// Sees to it that what the memtable takes, at least `bytes` more, can be flushed.
@@ -134,6 +159,7 @@ impl Shared {
             Err(error) if error.is_space() => error,
             Err(error) => return Err(error),
         };
+        self.write_out_before_wait(log);
         let state = self.state.lock();
         if !state.waiting.is_empty() {
             state.check_writable()?;

@@ -25,6 +25,7 @@ use crate::closed::Closed;
 use crate::counters::Counters;
 use crate::edit::Edit;
 use crate::event::{Event, Listeners};
+use crate::gathering::Gathering;
 use crate::log::ActiveLog;
 use crate::log_ahead::LogAhead;
 use crate::memory::Memory;
@@ -207,6 +208,7 @@ pub(crate) struct Shared {
     /// Taken out by the write leader while it leads; `None` for ever when read-only.
     pub(crate) log: Mutex<Option<ActiveLog>>,
     pub(crate) ahead: LogAhead,
+    pub(crate) gathering: Gathering,
 }
 
 impl Shared {

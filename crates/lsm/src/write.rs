@@ -2,8 +2,9 @@
 //! queued and writes it for all. Leading is a role: no lock is held while the leader waits for the
 //! log, and the others wait for their turn or their answer.
 //!
-//! A group is one append to the log, so it survives a power cut whole or not at all. Then its
-//! entries go into the memtable, and then readers see them, all at once.
+//! A group is one append to the log, so it survives a power cut whole or not at all. The log is
+//! then synced or written out if anybody in the group asks for it. Then the group's entries go into
+//! the memtable, and then readers see them, all at once.
 //!
 //! When space is short, puts are refused and deletes go on, at last in an *urgent* log that lives
 //! off the space kept for flushes.
@@ -33,8 +34,19 @@ pub(crate) struct Pending {
     ticket: u64,
     pub(crate) batch: Batch,
     pub(crate) durability: Durability,
-    /// Whether the memtable is to be flushed afterwards.
-    pub(crate) rotate: bool,
+    /// What is to be done beside.
+    pub(crate) errand: Errand,
+}
+
+/// What an empty batch may be written for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Errand {
+    /// Nothing.
+    None,
+    /// The memtable is to be flushed.
+    Rotate,
+    /// What has gathered in the log is to be on its way to the medium.
+    HandOver,
 }
 
 #[derive(Debug, Default)]
@@ -72,7 +84,7 @@ impl WriteQueue {
 }
 
 impl Shared {
-    /// Writes a batch; it is in the log and visible when this returns.
+    /// Writes a batch; it is in the log, as durably as it is to be, and visible when this returns.
     pub(crate) fn write(&self, batch: Batch, durability: Durability) -> Result<(), Error> {
         self.check_open()?;
         batch.defect()?;
@@ -82,10 +94,10 @@ impl Shared {
         if batch.has_ranges() {
             self.announce(FEATURE_RANGE_DELETES)?;
         }
-        if batch.is_empty() && durability == Durability::Buffered {
+        if batch.is_empty() && durability == Durability::Gathered {
             return Ok(());
         }
-        self.submit(batch, durability, false)
+        self.submit(batch, durability, Errand::None)
     }
 
     /// Writes to key spaces that need not exist.
@@ -95,7 +107,13 @@ impl Shared {
         durability: Durability,
     ) -> Result<(), Error> {
         let queue = self.writes.queue.lock();
-        self.wait_in_queue(queue, batch, durability, false)
+        self.wait_in_queue(queue, batch, durability, Errand::None)
+    }
+
+    /// Sees to it that what has gathered in the log is on its way to the medium.
+    pub(crate) fn hand_over_log(&self) -> Result<(), Error> {
+        let queue = self.writes.queue.lock();
+        self.wait_in_queue(queue, Batch::new(), Durability::Gathered, Errand::HandOver)
     }
 
     /// Sees to it that who does not understand a feature does not open the store any more.
@@ -109,14 +127,14 @@ impl Shared {
 
     /// Hands the active memtable over to the flush, if there is anything in it.
     pub(crate) fn rotate_memtable(&self) -> Result<(), Error> {
-        self.submit(Batch::new(), Durability::Buffered, true)
+        self.submit(Batch::new(), Durability::Gathered, Errand::Rotate)
     }
 
-    fn submit(&self, batch: Batch, durability: Durability, rotate: bool) -> Result<(), Error> {
+    fn submit(&self, batch: Batch, durability: Durability, errand: Errand) -> Result<(), Error> {
         let queue = self.writes.queue.lock();
         // Checked in the queue: what is queued before a key space is dropped is written before.
         self.check_spaces(&batch)?;
-        self.wait_in_queue(queue, batch, durability, rotate)
+        self.wait_in_queue(queue, batch, durability, errand)
     }
 
     fn wait_in_queue<'a>(
@@ -124,13 +142,14 @@ impl Shared {
         mut queue: MutexGuard<'a, Queue>,
         batch: Batch,
         durability: Durability,
-        rotate: bool,
+        errand: Errand,
     ) -> Result<(), Error> {
         let (ledger, mut wait) = (WaitLedger::open(), self.counters.waits.clock());
-        let mut led = false;
+        // What hands the log over is nobody's write, unless it leads others.
+        let (mut led, mut counts) = (false, errand != Errand::HandOver);
         let ticket = queue.next;
         queue.next += 1;
-        queue.pending.push_back(Pending { ticket, batch, durability, rotate });
+        queue.pending.push_back(Pending { ticket, batch, durability, errand });
         while queue.answered <= ticket {
             if queue.led {
                 wait.on(WaitCause::Queue);
@@ -140,8 +159,11 @@ impl Shared {
             wait.off();
             (queue.led, led) = (true, true);
             let group = take_group(&mut queue.pending);
+            counts |= group.len() > 1;
             drop(queue);
+            let guard = LeadGuard { shared: self, end: end_of(&group) };
             let (end, failed) = self.lead(group);
+            std::mem::forget(guard);
             queue = self.writes.queue.lock();
             queue.led = false;
             queue.answered = end;
@@ -151,7 +173,7 @@ impl Shared {
         let result = queue.failed.remove(&ticket).map_or(Ok(()), Err);
         drop(queue);
         drop(wait);
-        if let Some((time, waits)) = ledger.close() {
+        if let Some((time, waits)) = ledger.close().filter(|_| counts) {
             self.note_waits(time, waits, led);
         }
         result
@@ -168,7 +190,7 @@ impl Shared {
 
     /// Writes a group; returns the ticket behind its last, and who failed.
     fn lead(&self, group: Vec<Pending>) -> (u64, Vec<(u64, Error)>) {
-        let end = group.last().map_or(0, |last| last.ticket + 1);
+        let end = end_of(&group);
         let Some(mut log) = self.log.lock().take() else {
             let closed = |pending: &Pending| (pending.ticket, Error::Closed);
             return (end, group.iter().map(closed).collect());
@@ -221,8 +243,8 @@ impl Shared {
         }
     }
 
-    /// Writes a group, or gives it back with the reason. A failed sync fails those who asked for
-    /// it: what they wrote is applied, and may or may not be durable.
+    /// Writes a group, or gives it back with the reason. A failed write or sync of the log fails
+    /// those who asked for it: what they wrote is applied, and may or may not be durable.
     fn try_group(
         &self,
         log: &mut ActiveLog,
@@ -237,12 +259,19 @@ impl Shared {
         let tickets = |wants: fn(&Pending) -> bool| -> Vec<u64> {
             group.iter().filter(|pending| wants(pending)).map(|pending| pending.ticket).collect()
         };
-        let synced = tickets(|pending| pending.durability == Durability::Synced);
-        let rotated = tickets(|pending| pending.rotate);
-        let sync = if synced.is_empty() { Ok(()) } else { log.sync() };
+        let lasting = tickets(|pending| pending.durability > Durability::Gathered);
+        let rotated = tickets(|pending| pending.errand == Errand::Rotate);
+        let hands_over = group.iter().any(|pending| pending.errand == Errand::HandOver);
+        let durability = group.iter().map(|pending| pending.durability).max();
+        let lasts = match durability.unwrap_or(Durability::Gathered) {
+            Durability::Gathered if hands_over => log.begin_write_out(),
+            Durability::Gathered => self.gather(log),
+            Durability::Written => log.write_out(),
+            Durability::Synced => log.sync(),
+        };
         self.publish(log, group);
         self.look_ahead(log);
-        let sync = match sync {
+        let lasts = match lasts {
             // What the log has no space for is durable as soon as it is in tables.
             Err(error) if error.is_space() => {
                 self.give_up_log(log);
@@ -251,7 +280,7 @@ impl Shared {
             other => other,
         };
         let rotate = if rotated.is_empty() { Ok(()) } else { self.rotate_if_filled(log) };
-        for (result, tickets) in [(sync, synced), (rotate, rotated)] {
+        for (result, tickets) in [(lasts, lasting), (rotate, rotated)] {
             if let Err(error) = result {
                 failed.extend(tickets.into_iter().map(|ticket| (ticket, error.clone())));
                 self.note(error);
@@ -275,6 +304,9 @@ impl Shared {
         group: &mut [Pending],
         urgent: bool,
     ) -> Result<(), Error> {
+        if group.iter().all(|pending| pending.errand == Errand::HandOver) {
+            return Ok(());
+        }
         let bytes = group.iter().map(|pending| pending.batch.byte_size().0 as usize).sum();
         let puts = group.iter().any(|pending| !pending.batch.only_deletes());
         self.make_room(log, bytes, puts, urgent)?;
@@ -314,6 +346,28 @@ impl Shared {
             crate::cost::charge_group(count);
         }
     }
+}
+
+/// Ends the lead of a writer that panics, so that nobody waits for it for ever.
+struct LeadGuard<'a> {
+    shared: &'a Shared,
+    end: u64,
+}
+
+impl Drop for LeadGuard<'_> {
+    fn drop(&mut self) {
+        self.shared.fail("the log", Error::Panicked);
+        let mut queue = self.shared.writes.queue.lock();
+        let Queue { answered, failed, led, .. } = &mut *queue;
+        failed.extend((*answered..self.end).map(|ticket| (ticket, Error::Panicked)));
+        (*answered, *led) = (self.end, false);
+        self.shared.writes.moved.notify_all();
+    }
+}
+
+/// The ticket behind a group's last.
+fn end_of(group: &[Pending]) -> u64 {
+    group.last().map_or(0, |last| last.ticket + 1)
 }
 
 fn take_group(pending: &mut VecDeque<Pending>) -> Vec<Pending> {

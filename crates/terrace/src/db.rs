@@ -142,7 +142,11 @@ impl Db {
         };
         let decider = system.compaction(&shape, zones);
         let engine = Engine::open(store, decider, engine)?;
-        let (durability, live_max) = (options.durability, system.live_max(&shape));
+        let durability = options.durability.unwrap_or_else(|| match engine.store().log_unit() {
+            ByteCount(0) => Durability::Written,
+            _ => Durability::Gathered,
+        });
+        let live_max = system.live_max(&shape);
         let identity = Identity::new();
         let inner = Arc::new(Inner { engine, below, identity, durability, system, live_max });
         let (id, name) = (KeySpaceId::DEFAULT, "default".into());
@@ -254,6 +258,12 @@ impl Db {
     /// Applies a batch as a whole, with its own durability.
     pub fn write_with(&self, batch: Batch, durability: Durability) -> Result<(), Error> {
         self.inner.write(batch, Some(durability))
+    }
+
+    /// What a write survives that does not say otherwise.
+    #[must_use]
+    pub fn durability(&self) -> Durability {
+        self.inner.durability
     }
 
     /// Makes everything that was written so far durable.
@@ -397,8 +407,8 @@ impl Db {
     /// that it can be opened again, by this process or another. Clones, key spaces, snapshots,
     /// scans, cursors and ingests that are left return
     /// [`Closed`](terrace_lsm::Error::Closed) from then on. Dropping the last clone and key space
-    /// does the same, but what was written and not synced is then left to chance, as by a power
-    /// cut.
+    /// does the same, but what was written is then only handed to the operating system or the
+    /// drive: a power cut may take back what was not synced.
     pub fn close(self) -> Result<(), Error> {
         let closed = self.inner.engine.close();
         self.inner.below.close();

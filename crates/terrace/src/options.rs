@@ -1,5 +1,7 @@
 //! The knobs, each with what it trades.
 
+use std::time::Duration;
+
 use terrace_env::ByteCount;
 use terrace_lsm::{Durability, EngineOptions, LevelCompression};
 use terrace_policy::{StoreShape, System};
@@ -23,11 +25,19 @@ pub struct Options {
     /// Opens for reading only: nothing is written, not even to finish a recovery, and no job runs.
     /// What is only in the log is read into memory. Default: `false`.
     pub read_only: bool,
-    /// When a write returns: [`Durability::Buffered`] is fast, and a power cut takes back the
-    /// newest writes (never one without all newer ones); [`Durability::Synced`] waits for the
-    /// medium, and writers that come together share the wait. Default: `Buffered`. Single batches
-    /// can ask for more by [`Db::write_with`](crate::Db::write_with).
-    pub durability: Durability,
+    /// What a write survives once it has returned: [`Durability::Written`] the end of the process,
+    /// by a crash or `kill`; [`Durability::Synced`] a power cut as well, and it waits for the
+    /// medium, a wait that writers share who come together. [`Durability::Gathered`] may lose the
+    /// writes of the last [`gather_time`](Self::gather_time) with the process. Single batches can
+    /// ask for another by [`Db::write_with`](crate::Db::write_with). `None`: what the medium makes
+    /// cheap: `Written` in a directory, `Gathered` on a drive, where each write takes a block.
+    /// Default: `None`.
+    pub durability: Option<Durability>,
+    /// How long a gathered write may stay in the memory of the process. It is written earlier when
+    /// enough has gathered, when a writer has to wait, and when the store is closed or its last
+    /// handle is dropped. Shorter: less is lost with the process, and more blocks of the log are
+    /// padded. Default: 100 ms.
+    pub gather_time: Duration,
     /// The system: where tables go, which are merged, how space comes back, and the figures of it
     /// all - the size of tables and levels among them. `None`: the one under which the store was
     /// opened last, and [`System::default`] for a new one. Default: `None`.
@@ -97,7 +107,8 @@ impl Default for Options {
         let engine = EngineOptions::default();
         Self {
             read_only: false,
-            durability: Durability::Buffered,
+            durability: None,
+            gather_time: engine.gather_time,
             system: None,
             memtable_size: engine.memtable_size,
             memtables_max: engine.memtables_max,
@@ -162,6 +173,7 @@ impl Options {
             read_only: self.read_only,
             memtable_size: self.memtable_size,
             memtables_max: self.memtables_max,
+            gather_time: self.gather_time,
             table_size: system.table_size(store),
             block_size: self.block_size,
             compression: self.compression,

@@ -234,6 +234,12 @@ pub trait FileWriter: Send {
     /// nothing is promised, and nothing happens.
     fn write_out(&mut self) -> Result<(), StoreError>;
 
+    /// The same, without waiting until the medium has it: it will have it soon, unless the process
+    /// ends at once.
+    fn begin_write_out(&mut self) -> Result<(), StoreError> {
+        self.write_out()
+    }
+
     /// Makes everything appended so far durable.
     fn sync(&mut self) -> Result<(), StoreError>;
 

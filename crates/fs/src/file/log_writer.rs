@@ -6,7 +6,8 @@
 //!    until [`WRITES_MAX`] are under way. A later sync waits for all of them, and flushes, before
 //!    it writes its own frame: a frame must not be durable before those in front of it.
 //! 3. A write-out writes what has gathered as one frame, unforced, and waits for all frames that
-//!    are under way: a process may end with a request in the queue of its device.
+//!    are under way: a process may end with a request in the queue of its device. One that is only
+//!    begun waits for nothing.
 //! 4. A log goes on in another zone when a frame does not fit the rest of its zone. The journal
 //!    records the new lease before it is used.
 //! 5. When a zone fails under a write, that frame and those behind it, whose bytes were kept, are
@@ -414,6 +415,11 @@ impl FileWriter for LogWriter {
     fn write_out(&mut self) -> Result<(), StoreError> {
         self.check_alive()?;
         self.send_and_settle()
+    }
+
+    fn begin_write_out(&mut self) -> Result<(), StoreError> {
+        self.check_alive()?;
+        self.send_all(false)
     }
 
     fn sync(&mut self) -> Result<(), StoreError> {

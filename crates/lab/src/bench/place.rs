@@ -31,6 +31,8 @@ pub enum Place {
         zone_size: ByteCount,
         /// The directory.
         dir: PathBuf,
+        /// Whether flushes and forced writes reach the host's disk.
+        synced: bool,
     },
     /// Plain files, in a directory of their own in this directory.
     Directory {
@@ -54,11 +56,12 @@ impl Place {
                 let drive = Emulator::in_memory(geometry(*zone_size, bytes, options)?, seed)?;
                 Ok(Home { db: format(drive, options)?, _dir: None })
             }
-            Self::Image { zone_size, dir } => {
+            Self::Image { zone_size, dir, synced } => {
                 let place = temporary(dir)?;
                 let geometry = geometry(*zone_size, bytes, options)?;
                 let uuid = Random::seeded(seed).uuid();
                 let drive = Emulator::create_image(place.path().join("drive.img"), geometry, uuid)?;
+                let drive = if *synced { drive } else { drive.unsynced() };
                 Ok(Home { db: format(drive, options)?, _dir: None })
             }
             Self::Directory { dir } => {

@@ -25,9 +25,11 @@ pub(super) struct Worker {
 impl Worker {
     /// Writes values of these sizes.
     pub(super) fn new(world: &World, mix: Mix, values: Sizes, seed: u64) -> Self {
-        let durability =
-            if mix == Mix::FillSync { Durability::Synced } else { Durability::Buffered };
-        let client = Client::new(world).with_durability(durability);
+        let client = Client::new(world);
+        let client = match mix {
+            Mix::FillSync => client.with_durability(Durability::Synced),
+            _ => client,
+        };
         Self { client, mix, values, random: Random::seeded(seed), last: runner::now() }
     }
 

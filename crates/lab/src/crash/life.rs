@@ -268,7 +268,7 @@ fn work(
         }
         promises.issued.store(history.len(), Ordering::Relaxed);
         let synced = random.random_bool(0.3);
-        let durability = if synced { Durability::Synced } else { Durability::Buffered };
+        let durability = if synced { Durability::Synced } else { Durability::Gathered };
         db.write_with(batch, durability)?;
         if synced {
             promises.synced.store(history.len(), Ordering::Relaxed);

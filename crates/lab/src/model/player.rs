@@ -306,7 +306,7 @@ impl<'a> Player<'a> {
                 }
             }
         }
-        let durability = if synced { Durability::Synced } else { Durability::Buffered };
+        let durability = if synced { Durability::Synced } else { Durability::Gathered };
         if unless_full(self.db().write_with(batch, durability), "write")? {
             self.contents.write(changes);
             if synced {

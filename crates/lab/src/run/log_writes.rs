@@ -121,6 +121,10 @@ impl FileWriter for LesserLog {
         self.writer.write_out()
     }
 
+    fn begin_write_out(&mut self) -> Result<(), StoreError> {
+        self.writer.begin_write_out()
+    }
+
     fn sync(&mut self) -> Result<(), StoreError> {
         self.writer.sync()?;
         if self.writes == LogWrites::Journaled

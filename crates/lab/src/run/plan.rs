@@ -221,7 +221,7 @@ impl RunPlan {
         let store = &self.store;
         Ok(Options {
             system: Some(store.system.parse()?),
-            durability: if store.synced { Durability::Synced } else { Durability::Buffered },
+            durability: Some(if store.synced { Durability::Synced } else { Durability::Gathered }),
             memtable_size: ByteCount(store.memtable_size),
             memtables_max: store.memtables_max,
             block_size: ByteCount(store.block_size),

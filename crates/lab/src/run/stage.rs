@@ -147,8 +147,8 @@ impl<'a> Stage<'a> {
         let left = self.scene.world.ledger().end_number();
         let source = First::new(phase.workload(left, seed)?, phase.operations);
         let durability =
-            if self.plan.store.synced { Durability::Synced } else { Durability::Buffered };
-        let crowd = Crowd { clients: phase.clients as usize, durability };
+            if self.plan.store.synced { Durability::Synced } else { Durability::Gathered };
+        let crowd = Crowd { clients: phase.clients as usize, durability: Some(durability) };
         let played = crowd.play(&self.scene.world, source, watch);
         played.map_err(|error| RunError::Client { phase: phase.name.clone(), error })
     }

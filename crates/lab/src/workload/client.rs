@@ -40,12 +40,12 @@ pub(super) struct Walked {
 }
 
 impl Client {
-    /// A client that has done nothing so far; its writes are buffered.
+    /// A client that has done nothing so far; its writes last as the store's do.
     #[must_use]
     pub fn new(world: &World) -> Self {
         Self {
             world: world.clone(),
-            durability: Durability::Buffered,
+            durability: world.db().durability(),
             tally: Tally::default(),
             key: Vec::new(),
             value: Vec::new(),

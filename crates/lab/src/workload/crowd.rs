@@ -35,8 +35,8 @@ pub enum CrowdError {
 pub struct Crowd {
     /// How many there are; at least one.
     pub clients: usize,
-    /// The durability of their writes.
-    pub durability: Durability,
+    /// The durability of their writes; `None`: what the store is opened with.
+    pub durability: Option<Durability>,
 }
 
 /// What the clients of a crowd share.
@@ -47,10 +47,10 @@ struct Shared<S> {
 }
 
 impl Crowd {
-    /// So many clients, whose writes are buffered.
+    /// So many clients, whose writes last as the store's do.
     #[must_use]
     pub fn new(clients: usize) -> Self {
-        Self { clients, durability: Durability::Buffered }
+        Self { clients, durability: None }
     }
 
     /// Carries the whole sequence out. One client is the caller; the others are
@@ -63,7 +63,10 @@ impl Crowd {
         watch: &mut dyn FnMut(u64),
     ) -> Result<Tally, CrowdError> {
         let shared = Arc::new(Shared { source: Mutex::new(Some(source)), done: AtomicU64::new(0) });
-        let client = || Client::new(world).with_durability(self.durability);
+        let client = || match self.durability {
+            Some(durability) => Client::new(world).with_durability(durability),
+            None => Client::new(world),
+        };
         let others: Vec<_> = (1..self.clients)
             .map(|number| {
                 let (client, shared) = (client(), Arc::clone(&shared));

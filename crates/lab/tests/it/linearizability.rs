@@ -61,7 +61,7 @@ fn act(db: &Db, next: &AtomicU64, random: &mut Random, log: &mut Log) {
             let mut batch = Batch::new();
             batch.put(&key(at), &value(number));
             let synced = random.random_bool(0.1);
-            let durability = if synced { Durability::Synced } else { Durability::Buffered };
+            let durability = if synced { Durability::Synced } else { Durability::Gathered };
             db.write_with(batch, durability).expect("a put");
             note(at, start, Action::Write(Some(number)));
         }

@@ -30,7 +30,7 @@ fn run_client(engine: &Engine, client: u8, known: &Mutex<Known>, random: &mut Ra
     for number in 1.. {
         known.lock().begun = number;
         let synced = random.random_bool(0.3);
-        let durability = if synced { Durability::Synced } else { Durability::Buffered };
+        let durability = if synced { Durability::Synced } else { Durability::Gathered };
         if engine.write(batch(&write(client, number)), durability).is_err() {
             return;
         }
@@ -101,7 +101,7 @@ fn a_second_cut_during_recovery_loses_nothing_either() {
             let store = model::slow_store(seed);
             let engine = open(&store);
             for number in 0..200 {
-                engine.write(batch(&write(0, number)), Durability::Buffered).unwrap();
+                engine.write(batch(&write(0, number)), Durability::Gathered).unwrap();
             }
             engine.sync().unwrap();
             let expected = contents(&engine);

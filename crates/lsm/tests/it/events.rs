@@ -29,7 +29,7 @@ fn listen(engine: &Engine) -> Arc<Heard> {
 fn write(engine: &Engine, number: u64) -> Result<(), terrace_lsm::Error> {
     let key = (number * 7919 % 500).to_be_bytes().to_vec();
     let writes: [Write; 1] = [(KeySpaceId::DEFAULT, key, Some(vec![number as u8; 200]))];
-    engine.write(batch(&writes), Durability::Buffered)
+    engine.write(batch(&writes), Durability::Gathered)
 }
 
 #[test]

@@ -21,7 +21,7 @@ fn write(number: u64) -> Vec<Write> {
 fn write_until_failure(engine: &Engine, model: &mut Model, count: u64) -> Option<Error> {
     for number in 0..count {
         let synced = number % 5 == 0;
-        let durability = if synced { Durability::Synced } else { Durability::Buffered };
+        let durability = if synced { Durability::Synced } else { Durability::Gathered };
         let result = engine.write(batch(&write(number)), durability);
         // Refused or not, it may be found after a power cut.
         model.write(write(number));
@@ -46,7 +46,7 @@ fn survive(seed: u64, nth: u64, failure: Failure) -> bool {
     {
         failed = true;
         assert!(!error.is_space(), "{error}");
-        let again = engine.write(batch(&write(1)), Durability::Buffered).unwrap_err();
+        let again = engine.write(batch(&write(1)), Durability::Gathered).unwrap_err();
         assert!(matches!(again, Error::Stopped { .. }), "{again}");
         assert!(engine.stats().failure.is_some());
         // Reads go on.

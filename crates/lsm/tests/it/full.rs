@@ -23,7 +23,7 @@ fn fill(engine: &Engine, expected: &mut Contents, next: &mut u32) -> u32 {
         let mut value = vec![0; 300];
         random.fill_bytes(&mut value);
         let write = (SPACE, key(*next), Some(value.clone()));
-        match engine.write(batch(&[write]), Durability::Buffered) {
+        match engine.write(batch(&[write]), Durability::Gathered) {
             Ok(()) => {
                 expected.insert((SPACE, key(*next)), value);
                 *next += 1;
@@ -75,7 +75,7 @@ fn come_and_go(engine: &Engine, client: u8, random: &mut Random) -> (Contents, u
             value
         });
         let write = (SPACE, key.clone(), value.clone());
-        match engine.write(batch(&[write]), Durability::Buffered) {
+        match engine.write(batch(&[write]), Durability::Gathered) {
             Ok(()) => match value {
                 Some(value) => drop(held.insert((SPACE, key), value)),
                 None => drop(held.remove(&(SPACE, key))),
@@ -128,7 +128,7 @@ fn overwriting_goes_on_in_a_store_that_is_nearly_full() {
                 let mut value = vec![0; 300];
                 Random::seeded(u64::from(round * 1000 + number)).fill_bytes(&mut value);
                 let write = [(SPACE, key(number * 7919 % 1000), Some(value))];
-                while engine.write(batch(&write), Durability::Buffered).is_err() {
+                while engine.write(batch(&write), Durability::Gathered).is_err() {
                     refused += 1;
                     assert!(refused < 10_000, "round {round}: {:?}", engine.stats());
                     runner::sleep(Duration::from_millis(5));

@@ -2,6 +2,7 @@
 
 mod crash;
 mod determinism;
+mod durability;
 mod events;
 mod faults;
 mod full;

@@ -49,7 +49,7 @@ fn load(engine: &Engine) {
         for number in first..first + 100 {
             batch.put(SPACE, &key(number), &number.to_le_bytes());
         }
-        engine.write(batch, Durability::Buffered).unwrap();
+        engine.write(batch, Durability::Gathered).unwrap();
     }
     engine.flush().unwrap();
     engine.settle().unwrap();

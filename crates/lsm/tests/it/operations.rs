@@ -104,7 +104,7 @@ impl Run {
         let count = if self.random.random_bool(0.7) { 1 } else { self.random.random_range(0..20) };
         let writes: Vec<Change> = (0..count).map(|_| self.change()).collect();
         let synced = self.random.random_bool(0.2);
-        let durability = if synced { Durability::Synced } else { Durability::Buffered };
+        let durability = if synced { Durability::Synced } else { Durability::Gathered };
         self.engine.write(batch(&writes), durability).unwrap();
         self.model.write(writes);
         if synced {
@@ -211,7 +211,7 @@ impl Run {
         assert!(self.engine.get(space, b"").is_err());
         assert!(self.engine.scan(space, &Bounds::all()).is_err());
         let late = batch(&[(space, b"late".to_vec(), Some(Vec::new()))]);
-        assert!(self.engine.write(late, Durability::Buffered).is_err());
+        assert!(self.engine.write(late, Durability::Gathered).is_err());
         self.spaces[at] = self.engine.create_key_space(name).unwrap();
         assert!(self.spaces[at] > space);
     }
@@ -274,7 +274,7 @@ impl Run {
         let writes: BTreeMap<_, _> = keys.map(|place| (place, b"new".to_vec())).collect();
         let writes: Vec<Write> =
             writes.into_iter().map(|((space, key), value)| (space, key, Some(value))).collect();
-        self.engine.write(batch(&writes), Durability::Buffered).unwrap();
+        self.engine.write(batch(&writes), Durability::Gathered).unwrap();
         self.model.write(writes);
     }
 

@@ -314,7 +314,7 @@ fn an_illegal_plan_is_refused_and_stops_the_engine_before_it_does_harm() {
         let engine = Engine::open(store, Arc::new(Overtaking), model::options()).unwrap();
         for value in [b"old", b"new"] {
             let write: model::Write = (KeySpaceId(0), b"key".to_vec(), Some(value.to_vec()));
-            engine.write(batch(&[write]), Durability::Buffered).unwrap();
+            engine.write(batch(&[write]), Durability::Gathered).unwrap();
             engine.flush().ok();
         }
         let stopped = engine.settle().unwrap_err();
@@ -371,7 +371,7 @@ fn a_delete_stays_though_the_newest_input_ended_with_an_earlier_slice() {
         let store: Arc<MemoryStore> = Arc::new(MemoryStore::new());
         let engine = Engine::open(store, Arc::new(TwoOverOne), model::options()).unwrap();
         let write = |writes: Vec<model::Write>| {
-            engine.write(batch(&writes), Durability::Buffered).unwrap();
+            engine.write(batch(&writes), Durability::Gathered).unwrap();
             engine.flush().unwrap();
             engine.settle().unwrap();
         };

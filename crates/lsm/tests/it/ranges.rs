@@ -18,14 +18,14 @@ fn put(engine: &Engine, numbers: impl Iterator<Item = u32>) {
     for number in numbers {
         let mut batch = Batch::new();
         batch.put(SPACE, &key(number), &[number as u8; 100]);
-        engine.write(batch, Durability::Buffered).unwrap();
+        engine.write(batch, Durability::Gathered).unwrap();
     }
 }
 
 fn delete_range(engine: &Engine, bounds: impl Into<Bounds>) {
     let mut batch = Batch::new();
     batch.delete_range(SPACE, &bounds.into());
-    engine.write(batch, Durability::Buffered).unwrap();
+    engine.write(batch, Durability::Gathered).unwrap();
 }
 
 fn count(engine: &Engine) -> usize {
@@ -181,7 +181,7 @@ fn readers_on_threads_see_ranges_come_and_go_as_a_whole() {
         for number in 0..50 {
             batch.put(SPACE, &key(number), &[round; 60]);
         }
-        engine.write(batch, Durability::Buffered).unwrap();
+        engine.write(batch, Durability::Gathered).unwrap();
     };
     fill(0);
     let reader = {

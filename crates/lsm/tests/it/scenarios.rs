@@ -16,7 +16,7 @@ const SPACE: KeySpaceId = KeySpaceId::DEFAULT;
 fn put(engine: &Engine, key: &[u8], value: &[u8]) {
     let mut batch = Batch::new();
     batch.put(SPACE, key, value);
-    engine.write(batch, Durability::Buffered).unwrap();
+    engine.write(batch, Durability::Gathered).unwrap();
 }
 
 #[test]
@@ -67,7 +67,7 @@ fn key_spaces_are_apart_and_batches_span_them() {
         assert_eq!(engine.create_key_space("users").unwrap(), users);
         let mut both = Batch::new();
         both.put(SPACE, b"k", b"default").put(users, b"k", b"users");
-        engine.write(both, Durability::Buffered).unwrap();
+        engine.write(both, Durability::Gathered).unwrap();
         engine.close().unwrap();
         drop(engine);
         let engine = open(&store);
@@ -76,7 +76,7 @@ fn key_spaces_are_apart_and_batches_span_them() {
         assert_eq!(engine.scan(SPACE, &Bounds::all()).unwrap().count(), 1);
         let mut unknown = Batch::new();
         unknown.put(KeySpaceId(9), b"k", b"v");
-        let error = engine.write(unknown, Durability::Buffered).unwrap_err();
+        let error = engine.write(unknown, Durability::Gathered).unwrap_err();
         assert!(matches!(error, Error::UnknownKeySpace(KeySpaceId(9))));
         assert!(matches!(engine.create_key_space(""), Err(Error::KeySpaceName { .. })));
     });
@@ -138,7 +138,7 @@ fn the_longest_key_and_a_large_value_go_all_the_way_down() {
         assert_eq!(engine.get(SPACE, b"").unwrap().as_deref(), Some(&large[..]));
         let mut longer = Batch::new();
         longer.put(SPACE, &vec![0; KEY_BYTES_MAX + 1], b"");
-        let error = engine.write(longer, Durability::Buffered).unwrap_err();
+        let error = engine.write(longer, Durability::Gathered).unwrap_err();
         assert!(matches!(error, Error::KeyTooLong { .. }));
     });
 }

@@ -11,7 +11,7 @@ fn fill(engine: &Engine, space: KeySpaceId, keys: u32) {
     for number in 0..keys {
         let mut batch = Batch::new();
         batch.put(space, &number.to_be_bytes(), &[7; 100]);
-        engine.write(batch, Durability::Buffered).unwrap();
+        engine.write(batch, Durability::Gathered).unwrap();
     }
 }
 
@@ -39,7 +39,7 @@ fn a_dropped_key_space_is_gone_at_once_and_its_tables_soon() {
         unknown(engine.scan(doomed, &Bounds::all()).unwrap_err());
         unknown(engine.cursor(doomed, &Bounds::all()).unwrap_err());
         unknown(snapshot.get(doomed, b"k").unwrap_err());
-        unknown(engine.write(mixed, Durability::Buffered).unwrap_err());
+        unknown(engine.write(mixed, Durability::Gathered).unwrap_err());
         assert_eq!(engine.get(other, b"k").unwrap(), None, "a batch in part");
         // Who was at it may end.
         assert_eq!(scan.by_ref().map(Result::unwrap).count(), 800);
@@ -84,7 +84,7 @@ fn a_drop_that_is_cut_short_is_taken_to_its_end() {
             assert!(found.keys().all(|(space, _)| *space == KeySpaceId::DEFAULT));
             assert_eq!(found.len(), 60);
             let late = batch(&[(doomed, b"late".to_vec(), Some(Vec::new()))]);
-            engine.write(late, Durability::Buffered).unwrap_err();
+            engine.write(late, Durability::Gathered).unwrap_err();
             assert!(engine.create_key_space("doomed").unwrap() > doomed);
             engine.compact_all().unwrap();
             engine.settle().unwrap();

@@ -28,7 +28,7 @@ fn readers_never_see_a_key_go_back_while_memtables_and_tables_change_under_them(
         for key in 0..KEYS {
             batch.put(SPACE, &key.to_be_bytes(), &value);
         }
-        engine.write(batch, Durability::Buffered).unwrap();
+        engine.write(batch, Durability::Gathered).unwrap();
     };
     write(0);
     let readers = (0..2).map(|_| {

@@ -87,7 +87,7 @@ fn put(key: &[u8], value: &[u8]) -> Write {
 fn a_walk_backward_takes_the_newest_visible_version_and_passes_over_deleted_keys() {
     runner::simulate(1, || {
         let engine = open(&MemoryStore::new());
-        let write = |writes: &[Write]| engine.write(batch(writes), Durability::Buffered).unwrap();
+        let write = |writes: &[Write]| engine.write(batch(writes), Durability::Gathered).unwrap();
         write(&[put(b"a", b"1"), put(b"b", b"1"), put(b"c", b"1"), put(b"d", b"1")]);
         engine.flush().unwrap();
         write(&[put(b"b", b"2"), (SPACE, b"c".to_vec(), None)]);
@@ -116,7 +116,7 @@ fn a_cursor_keeps_to_its_bounds_and_its_key_space() {
             if flushed {
                 let writes: Vec<Write> =
                     (0..50u8).map(|key| (space, vec![key], Some(vec![key]))).collect();
-                engine.write(batch(&writes), Durability::Buffered).unwrap();
+                engine.write(batch(&writes), Durability::Gathered).unwrap();
                 engine.flush().unwrap();
             }
             let mut cursor = engine.cursor(space, &Bounds::from(vec![10]..vec![20])).unwrap();

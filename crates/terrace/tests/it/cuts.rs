@@ -91,7 +91,7 @@ fn run(seed: u64, spacing: u32) -> (Vec<Moment>, Vec<Writes>, u32) {
     for _ in 0..4000 {
         let writes = random_writes(&mut random);
         let synced = random.random_bool(0.1);
-        let durability = if synced { Durability::Synced } else { Durability::Buffered };
+        let durability = if synced { Durability::Synced } else { Durability::Gathered };
         let mut batch = Batch::new();
         for (key, value) in &writes {
             match value {

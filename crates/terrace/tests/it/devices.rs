@@ -116,7 +116,7 @@ fn what_was_synced_survives_a_power_cut() {
             for key in 0..500u32 {
                 torn.put(&key.to_be_bytes(), b"torn");
             }
-            db.write_with(torn, Durability::Buffered).unwrap();
+            db.write_with(torn, Durability::Gathered).unwrap();
             let survivor = device.snapshot().unwrap().cut(PowerCut::any(&mut random), &mut random);
             drop(db);
             let db = Db::open_device(Arc::new(survivor), options()).unwrap();

@@ -7,6 +7,8 @@ mod full;
 mod geardb;
 mod handles;
 mod ingest;
+mod kills;
+mod kills_child;
 mod lifetime;
 mod puts;
 mod ranges;

@@ -17,7 +17,7 @@ fn store(durability: Durability, zone: ByteCount) -> (Arc<Emulator>, Db) {
     let drive = Arc::new(Emulator::in_memory(Geometry::uniform(zone, 64), 1).unwrap());
     drive.set_timing(Some(Box::new(RandomLatency::new(LATENCY, LATENCY, 1))));
     let options = Options {
-        durability,
+        durability: Some(durability),
         memtable_size: ByteCount::mib(1),
         memory: ByteCount::mib(16),
         ..Options::default()
@@ -60,7 +60,7 @@ fn a_synced_put_waits_for_one_write_whichever_log_it_is_the_first_of() {
 #[test]
 fn buffered_puts_wait_for_nothing_but_the_change_of_logs() {
     runner::simulate(1, || {
-        let (_, db) = store(Durability::Buffered, ByteCount::mib(64));
+        let (_, db) = store(Durability::Gathered, ByteCount::mib(64));
         let mut waits = 0;
         for number in 0..8_000 {
             let time = put(&db, number, 1000);

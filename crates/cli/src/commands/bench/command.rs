@@ -2,12 +2,12 @@
 
 use std::path::PathBuf;
 
-use terrace::Options;
+use terrace::{Durability, Options};
 use terrace_env::ByteCount;
 use terrace_lab::bench::{self, Mix, Place, Plan, Reference, Size, Work};
 use terrace_lab::workload::{Chooser, Preset, RECORDS_MAX, Sizes};
 
-use super::conditions::{Compress, Conditions, Medium};
+use super::conditions::{Compress, Conditions, LogMode, Medium};
 use super::files::{self, Replay};
 use super::load::Load;
 use super::report::{Report, Run};
@@ -101,6 +101,14 @@ pub(crate) struct Bench {
     /// What the store may hold in memory: the default leaves 236 MiB for what is read
     #[arg(long, value_name = "SIZE", default_value = "512MiB")]
     memory: ByteCount,
+    /// How the log is written, one run for each: `written` before each write returns, `gathered`
+    /// in large pieces [default: both with `--reference`, else `written` in a directory and
+    /// `gathered` on a drive]
+    #[arg(long, value_enum, value_name = "MODE", value_delimiter = ',')]
+    log: Vec<LogMode>,
+    /// Have an image's flushes and forced writes reach the host's disk, as outside of measurements
+    #[arg(long)]
+    sync_image: bool,
     /// How blocks are compressed; the values do not compress
     #[arg(long, value_enum, default_value_t = Compress::None)]
     compression: Compress,
@@ -226,6 +234,8 @@ impl Bench {
             memtable_size: self.memtable_size,
             memory: self.memory,
             compression: self.compression,
+            log: plan.options.durability.unwrap_or(Durability::Gathered),
+            image_synced: (self.on == Medium::Image).then_some(self.sync_image),
             system: self.under.system.unwrap_or_default().to_string(),
             debug_assertions: cfg!(debug_assertions),
         }
@@ -238,12 +248,33 @@ impl Bench {
                 let constant = |size: usize| Sizes::Constant(size as u32);
                 self.plan(entries, constant(key_size), constant(value_size))
             };
-            return Ok(Reference::SIZES.into_iter().map(plan).collect());
+            return Ok(Reference::SIZES
+                .into_iter()
+                .flat_map(|size| self.modes(plan(size)))
+                .collect());
         }
         let entries = within("count", self.count, 1, RECORDS_MAX / 2)?;
         within("clients", self.clients.unwrap_or(1) as u64, 1, CLIENTS_MAX)?;
         let (keys, values) = (sizes::of_keys(self.key_size)?, sizes::of_values(self.value_size)?);
-        Ok(vec![self.plan(entries, keys, values)])
+        Ok(self.modes(self.plan(entries, keys, values)))
+    }
+
+    /// A plan for each way of writing the log.
+    fn modes(&self, plan: Plan) -> Vec<Plan> {
+        let own = match self.on {
+            Medium::Directory => LogMode::Written,
+            Medium::Memory | Medium::Image => LogMode::Gathered,
+        };
+        let modes = match &self.log[..] {
+            [] if self.reference => &LogMode::ALL[..],
+            [] => &[own],
+            chosen => chosen,
+        };
+        let with = |mode: &LogMode| {
+            let durability = Some(Durability::from(*mode));
+            Plan { options: Options { durability, ..plan.options.clone() }, ..plan.clone() }
+        };
+        modes.iter().map(with).collect()
     }
 
     fn plan(&self, entries: u64, keys: Sizes, values: Sizes) -> Plan {
@@ -274,7 +305,7 @@ impl Bench {
         let dir = self.dir.clone().unwrap_or_else(std::env::temp_dir);
         match self.on {
             Medium::Memory => Place::Memory { zone_size },
-            Medium::Image => Place::Image { zone_size, dir },
+            Medium::Image => Place::Image { zone_size, dir, synced: self.sync_image },
             Medium::Directory => Place::Directory { dir },
         }
     }

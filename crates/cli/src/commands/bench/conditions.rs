@@ -2,7 +2,7 @@
 
 use clap::ValueEnum;
 use serde::Serialize;
-use terrace::{Compression, LevelCompression};
+use terrace::{Compression, Durability, LevelCompression};
 use terrace_env::ByteCount;
 use terrace_lab::workload::Sizes;
 
@@ -34,6 +34,29 @@ pub(super) enum Compress {
     Mixed,
 }
 
+/// When writes of the log reach the operating system or the drive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum LogMode {
+    /// Each before it returns: what RocksDB does by default
+    Written,
+    /// When enough has gathered, or after 100 ms: RocksDB's `manual_wal_flush`
+    Gathered,
+}
+
+impl LogMode {
+    pub(super) const ALL: [Self; 2] = [Self::Written, Self::Gathered];
+}
+
+impl From<LogMode> for Durability {
+    fn from(mode: LogMode) -> Self {
+        match mode {
+            LogMode::Written => Self::Written,
+            LogMode::Gathered => Self::Gathered,
+        }
+    }
+}
+
 /// What was measured under.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Conditions {
@@ -48,6 +71,10 @@ pub(super) struct Conditions {
     pub(super) memtable_size: ByteCount,
     pub(super) memory: ByteCount,
     pub(super) compression: Compress,
+    /// How the log was written, but by synced writes.
+    pub(super) log: Durability,
+    /// Whether what the drive says is durable is on the host's disk; of images only.
+    pub(super) image_synced: Option<bool>,
     pub(super) system: String,
     /// Whether the program was built with assertions, which cost more than what is measured.
     pub(super) debug_assertions: bool,

@@ -5,6 +5,7 @@ use std::fmt::{self, Display, Formatter};
 use comfy_table::{CellAlignment, Table, presets};
 use indicatif::HumanCount;
 use serde::Serialize;
+use terrace::Durability;
 use terrace_env::ByteCount;
 use terrace_lab::bench::{Contents, KindMeasurement, Latency, Measurement, Played, Reference};
 
@@ -49,6 +50,18 @@ impl Display for Run {
             self.conditions.system,
             self.conditions.compression
         )?;
+        let log = match self.conditions.log {
+            Durability::Gathered => {
+                "gathered: beside engines that gather theirs, such as RocksDB \
+                                     with manual_wal_flush"
+            }
+            _ => "written before each write returns, as RocksDB does by default",
+        };
+        writeln!(f, "log {log}\n")?;
+        if let Some(synced) = self.conditions.image_synced {
+            let lasts = if synced { "synced" } else { "not synced" };
+            writeln!(f, "the image is {lasts} to the host's disk\n")?;
+        }
         let mut table = begin(&HEADER);
         for measurement in &self.measurements {
             rows(&mut table, measurement);
@@ -124,9 +137,14 @@ impl Run {
         if table.row_count() == 0 {
             return Ok(());
         }
+        let unlike = match self.conditions.log {
+            Durability::Gathered => ". They wrote their log with each write, which this did not",
+            _ => "",
+        };
         writeln!(
             f,
-            "Beside what others took on another machine of two cores; the ratio is to RocksDB:\n"
+            "Beside what others took on another machine of two cores; the ratio is to RocksDB\
+             {unlike}:\n"
         )?;
         writeln!(f, "{table}\n")
     }
@@ -227,6 +245,8 @@ mod tests {
             memory: ByteCount::mib(512),
             system: "bluefs".into(),
             compression: Compress::None,
+            log: Durability::Written,
+            image_synced: None,
             debug_assertions: false,
         };
         let measurement = Measurement {

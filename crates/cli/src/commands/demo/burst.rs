@@ -54,7 +54,7 @@ fn write(db: &Db, space: &KeySpace) -> Burst {
         let number = burst.acknowledged;
         let durability = match number % SYNC_EVERY {
             0 => Durability::Synced,
-            _ => Durability::Buffered,
+            _ => Durability::Gathered,
         };
         let mut batch = Batch::new();
         batch.put_in(space, &key(number), &value(number));

@@ -1,0 +1,252 @@
+//! Processes that are killed, that abort, or that drop a store without closing it: what each
+//! durability keeps. What has returned is kept by another process, this one.
+
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::time::Duration;
+
+use terrace::{ByteCount, Db, Durability, FormatOptions};
+use terrace_env::random::{Random, Rng};
+use terrace_env::sync::Mutex;
+use terrace_env::{Uuid, runner, test_seeds};
+use terrace_zone::{Emulator, Geometry};
+
+use crate::kills_child::{
+    Contents, End, GATHER_TIME, INGESTED, ORDER, Order, ingested, last, open, options, write,
+};
+
+/// Beyond the time that writes gather, for machines on which a thread waits long for its turn.
+const SLACK: Duration = Duration::from_millis(500);
+/// How often each store is killed.
+const LIVES: u64 = 5;
+
+/// What a child has told.
+#[derive(Clone, Debug, Default)]
+struct Told {
+    ready: bool,
+    begun: u64,
+    /// The writes that returned, and when, by the child's clock.
+    done: Vec<(u64, u64)>,
+    ingested: Vec<u64>,
+    copied: Vec<PathBuf>,
+    idle: bool,
+}
+
+impl Told {
+    fn hear(&mut self, line: &str) {
+        let mut words = line.split(' ');
+        let word = words.next();
+        let mut number = || words.next().and_then(|word| word.parse().ok()).expect("a number");
+        match word {
+            Some("ready") => self.ready = true,
+            Some("begun") => self.begun = number(),
+            Some("done") => self.done.push((number(), number())),
+            Some("ingested") => self.ingested.push(number()),
+            Some("copied") => self.copied.push(line["copied ".len()..].into()),
+            Some("idle") => self.idle = true,
+            _ => {}
+        }
+    }
+
+    /// The newest write that must be there.
+    fn least(&self, order: &Order) -> u64 {
+        let all = self.done.last().copied().unwrap_or_default();
+        if order.durability != Durability::Gathered || matches!(order.end, End::Dropped | End::Idle)
+        {
+            return all.0;
+        }
+        let age = (GATHER_TIME + SLACK).as_nanos() as u64;
+        let old = self.done.iter().take_while(|(_, at)| at + age < all.1);
+        old.last().map_or(0, |(number, _)| *number)
+    }
+}
+
+/// Starts a child, and hears what it tells.
+fn start(order: &Order) -> (Child, Arc<Mutex<Told>>, runner::JoinHandle<()>) {
+    let mut child = Command::new(std::env::current_exe().expect("this binary"))
+        .args(["--exact", "kills_child::child", "--nocapture", "--test-threads=1"])
+        .env(ORDER, order.encode())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::inherit())
+        .spawn()
+        .expect("a process");
+    let out = BufReader::new(child.stdout.take().expect("a pipe"));
+    let told = Arc::new(Mutex::new(Told::default()));
+    let hearer = runner::spawn("hearer", {
+        let told = Arc::clone(&told);
+        move || out.lines().map_while(Result::ok).for_each(|line| told.lock().hear(&line))
+    });
+    (child, told, hearer)
+}
+
+/// Lets a child live, and end as it is to.
+fn live(order: &Order, random: &mut Random) -> Told {
+    let (mut child, told, hearer) = start(order);
+    let wait_for = |what: &dyn Fn(&Told) -> bool| {
+        for _ in 0..60_000 {
+            if what(&told.lock()) {
+                return;
+            }
+            runner::sleep(Duration::from_millis(1));
+        }
+        panic!("a child that does not get on: {order:?}");
+    };
+    match order.end {
+        End::Killed => {
+            wait_for(&|told| told.ready);
+            // Now and then long enough for gathered writes to become old.
+            let most = if random.random_bool(0.2) { 900_000 } else { 150_000 };
+            runner::sleep(Duration::from_micros(random.random_range(0..most)));
+            child.kill().expect("a kill");
+        }
+        End::Idle => {
+            wait_for(&|told| told.idle);
+            runner::sleep(GATHER_TIME + SLACK);
+            child.kill().expect("a kill");
+        }
+        End::Aborted | End::Dropped => {}
+    }
+    let status = child.wait().expect("an end");
+    hearer.join();
+    assert_eq!(status.code(), None, "the child ended by a signal, not by an error: {order:?}");
+    Arc::into_inner(told).expect("nobody hears any more").into_inner()
+}
+
+/// Compares a store with what it must hold; the number of its last write.
+fn verify(place: &Path, order: &Order, told: &Told, ingests: &[u64]) -> u64 {
+    let db = open(place, options(true));
+    let number = last(&db);
+    let least = told.least(order);
+    let most = told.begun.max(number.min(told.begun + 1));
+    assert!((least..=most).contains(&number), "{order:?}: expected {least} to {most}: {number}");
+    assert_eq!(contents(&db), expected(order.seed, number), "{order:?}, after {number} writes");
+    for ingest in ingests {
+        for entry in 0..INGESTED {
+            let found = db.get(&ingested(*ingest, entry)).expect("a read");
+            assert!(found.is_some(), "{order:?}: ingest {ingest} lacks entry {entry}");
+        }
+    }
+    db.verify().expect("clean tables");
+    db.close().expect("a close");
+    number
+}
+
+fn contents(db: &Db) -> Contents {
+    let scan = db.scan(terrace::Bounds::prefix(b"m/")).expect("a scan");
+    scan.map(|entry| entry.map(|(key, value)| (key.to_vec(), value.to_vec())).expect("an entry"))
+        .collect()
+}
+
+fn expected(seed: u64, number: u64) -> Contents {
+    let mut held = Contents::new();
+    for number in 1..=number {
+        write(seed, number, &mut held);
+    }
+    held
+}
+
+/// What an empty store is made on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Medium {
+    Directory,
+    Image,
+}
+
+impl Medium {
+    const ALL: [Self; 2] = [Self::Directory, Self::Image];
+
+    fn make(self, within: &Path) -> PathBuf {
+        let place = within.join("store");
+        match self {
+            Self::Directory => {
+                Db::open_directory(&place, options(false)).expect("a store").close().unwrap();
+            }
+            Self::Image => {
+                let geometry = Geometry::uniform(ByteCount::mib(2), 160);
+                let drive = Emulator::create_image(&place, geometry, Uuid([9; 16]));
+                let drive = Arc::new(drive.expect("an image"));
+                let db = Db::create_device(drive, &FormatOptions::default(), options(false));
+                db.expect("a store").close().unwrap();
+            }
+        }
+        place
+    }
+}
+
+const DURABILITIES: [Durability; 3] =
+    [Durability::Gathered, Durability::Written, Durability::Synced];
+
+/// Kills one store's processes one after another, each while it goes on with what the one before
+/// it left. Returns how many writes were acknowledged and how many of them were lost.
+fn kill(medium: Medium, durability: Durability, seed: u64) -> (usize, u64) {
+    let directory = tempfile::tempdir().expect("a directory");
+    let place = medium.make(directory.path());
+    let mut random = Random::seeded(seed);
+    let (mut ingests, mut acknowledged, mut lost) = (Vec::new(), 0, 0);
+    for life in 0..LIVES {
+        let order = Order { place: place.clone(), durability, seed, life, end: End::Killed };
+        let told = live(&order, &mut random);
+        ingests.extend(&told.ingested);
+        let number = verify(&place, &order, &told, &ingests);
+        acknowledged += told.done.len();
+        lost += told.done.last().map_or(0, |(done, _)| done.saturating_sub(number));
+        for copy in &told.copied {
+            let db = open(copy, options(true));
+            assert_eq!(contents(&db), expected(seed, last(&db)), "a checkpoint of {order:?}");
+            db.close().expect("a close");
+        }
+        println!("{medium:?}, {durability:?}, life {life}: {} writes", told.done.len());
+    }
+    (acknowledged, lost)
+}
+
+/// Seeds in twos are the media, in threes the durabilities.
+#[test]
+fn a_killed_process_loses_nothing_that_its_durability_promises() {
+    let mut acknowledged = 0;
+    for seed in test_seeds(12) {
+        let medium = Medium::ALL[seed as usize % 2];
+        let durability = DURABILITIES[seed as usize / 2 % 3];
+        let (done, lost) = kill(medium, durability, seed);
+        assert!(durability == Durability::Gathered || lost == 0, "{durability:?}: {lost} lost");
+        acknowledged += done;
+    }
+    assert!(acknowledged > 100, "only {acknowledged} writes returned before the kills");
+}
+
+/// Lets one process write a thousand times, and end.
+fn end(medium: Medium, durability: Durability, end: End) {
+    let directory = tempfile::tempdir().expect("a directory");
+    let place = medium.make(directory.path());
+    let order = Order { place: place.clone(), durability, seed: 77, life: 1, end };
+    let told = live(&order, &mut Random::seeded(1));
+    assert!(told.done.len() > 1000, "{order:?}: {} writes", told.done.len());
+    verify(&place, &order, &told, &told.ingested);
+}
+
+#[test]
+fn a_process_that_aborts_loses_nothing_that_its_durability_promises() {
+    for medium in Medium::ALL {
+        for durability in DURABILITIES {
+            end(medium, durability, End::Aborted);
+        }
+    }
+}
+
+#[test]
+fn a_store_that_is_dropped_and_not_closed_keeps_all_writes() {
+    for medium in Medium::ALL {
+        for durability in DURABILITIES {
+            end(medium, durability, End::Dropped);
+        }
+    }
+}
+
+#[test]
+fn what_has_gathered_is_there_after_a_kill_once_its_time_is_over() {
+    for medium in Medium::ALL {
+        end(medium, Durability::Gathered, End::Idle);
+    }
+}

@@ -1,0 +1,217 @@
+//! The process that is killed: works on a store, and tells what has returned.
+//!
+//! It is this test binary, started again with [`ORDER`] set. Its writes follow from a seed and a
+//! number, so that whoever knows the number of the last one knows all that the store must hold.
+
+use std::collections::BTreeMap;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use terrace::{Batch, Bounds, ByteCount, Db, Durability, Options, System};
+use terrace_env::random::{Random, Rng};
+use terrace_env::runner;
+use terrace_zone::{Access, Emulator};
+
+/// The variable that makes a test binary the process to be killed.
+pub(crate) const ORDER: &str = "TERRACE_KILLED_CHILD";
+
+/// The key whose value is the number of the last write.
+const AT: &[u8] = b"at";
+const KEYS: u32 = 400;
+/// Entries of an ingest.
+pub(crate) const INGESTED: u32 = 50;
+/// Ends by itself after so many writes, for whoever waits for that.
+const WRITES: u64 = 1_000;
+
+/// What a child is to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Order {
+    pub(crate) place: PathBuf,
+    pub(crate) durability: Durability,
+    pub(crate) seed: u64,
+    pub(crate) life: u64,
+    pub(crate) end: End,
+}
+
+/// How a child ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum End {
+    /// It works until it is killed.
+    Killed,
+    /// It writes for a while, and aborts.
+    Aborted,
+    /// It writes for a while, drops the store without closing it, and aborts.
+    Dropped,
+    /// It writes for a while, does nothing for longer than writes gather, and aborts.
+    Idle,
+}
+
+const DURABILITIES: [Durability; 3] =
+    [Durability::Gathered, Durability::Written, Durability::Synced];
+const ENDS: [End; 4] = [End::Killed, End::Aborted, End::Dropped, End::Idle];
+
+impl Order {
+    pub(crate) fn encode(&self) -> String {
+        let durability = DURABILITIES.iter().position(|one| *one == self.durability);
+        let end = ENDS.iter().position(|one| *one == self.end);
+        let (durability, end) = (durability.expect("one of them"), end.expect("one of them"));
+        format!("{durability} {end} {} {} {}", self.seed, self.life, self.place.display())
+    }
+
+    fn decode(text: &str) -> Self {
+        let mut words = text.splitn(5, ' ');
+        let mut number = || words.next().expect("a number").parse::<u64>().expect("a number");
+        let (durability, end) = (DURABILITIES[number() as usize], ENDS[number() as usize]);
+        let (seed, life) = (number(), number());
+        let place = words.next().expect("a path").into();
+        Self { place, durability, seed, life, end }
+    }
+}
+
+/// How long writes gather in these tests.
+pub(crate) const GATHER_TIME: Duration = Duration::from_millis(50);
+
+/// Options under which a thousand writes make a tree.
+pub(crate) fn options(read_only: bool) -> Options {
+    Options {
+        read_only,
+        gather_time: GATHER_TIME,
+        memtable_size: ByteCount::kib(64),
+        memory: ByteCount::mib(32),
+        ..Options::default()
+    }
+}
+
+/// Opens the store of an image or a directory.
+pub(crate) fn open(place: &Path, options: Options) -> Db {
+    if place.is_dir() {
+        return Db::open_directory(place, options).expect("the store opens");
+    }
+    let access = if options.read_only { Access::ReadOnly } else { Access::ReadWrite };
+    let drive = Emulator::open_image(place, access).expect("the image opens");
+    Db::open_device(Arc::new(drive), options).expect("the store opens")
+}
+
+/// What a store holds under keys of the writes.
+pub(crate) type Contents = BTreeMap<Vec<u8>, Vec<u8>>;
+
+fn key(number: u32) -> Vec<u8> {
+    format!("m/{number:05}").into_bytes()
+}
+
+/// What the write of this number does, to a batch and to what the store must hold.
+pub(crate) fn write(seed: u64, number: u64, held: &mut Contents) -> Batch {
+    let mut random = Random::seeded(seed ^ number.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    let mut batch = Batch::new();
+    for _ in 0..random.random_range(1..4) {
+        let at = random.random_range(0..KEYS);
+        match random.random_range(0..40) {
+            0 => {
+                let end = at + random.random_range(1..40);
+                batch.delete_range(Bounds::from(key(at)..key(end)));
+                held.retain(|held, _| !(key(at)..key(end)).contains(held));
+            }
+            1..6 => {
+                batch.delete(&key(at));
+                held.remove(&key(at));
+            }
+            _ => {
+                let value = vec![random.random::<u8>(); random.random_range(0..600)];
+                batch.put(&key(at), &value);
+                held.insert(key(at), value);
+            }
+        }
+    }
+    batch.put(AT, &number.to_le_bytes());
+    batch
+}
+
+/// The number of the last write that the store has.
+pub(crate) fn last(db: &Db) -> u64 {
+    let at = db.get(AT).expect("a read");
+    at.map_or(0, |bytes| u64::from_le_bytes(bytes[..].try_into().expect("a number")))
+}
+
+/// The key of an ingested entry.
+pub(crate) fn ingested(ingest: u64, entry: u32) -> Vec<u8> {
+    format!("i/{ingest:08}/{entry:04}").into_bytes()
+}
+
+/// Tells the parent, at once: what is in the pipe survives this process.
+fn tell(line: &str) {
+    let mut out = std::io::stdout().lock();
+    let told = out.write_all(format!("{line}\n").as_bytes()).and_then(|()| out.flush());
+    told.expect("a parent that listens");
+}
+
+/// The child's whole life, if this process is one.
+#[test]
+fn child() {
+    let Ok(order) = std::env::var(ORDER) else { return };
+    let order = Order::decode(&order);
+    let systems = System::all();
+    let system = Some(systems[(order.seed + order.life) as usize % systems.len()]);
+    let durability = Some(order.durability);
+    let db = open(&order.place, Options { system, durability, ..options(false) });
+    // The harness has begun a line.
+    tell("\nready");
+    let stop = Arc::new(AtomicBool::new(false));
+    let beside = runner::spawn("beside", {
+        let (db, order, stop) = (db.clone(), order.clone(), Arc::clone(&stop));
+        move || work_beside(&db, &order, &stop)
+    });
+    let first = last(&db) + 1;
+    for number in first.. {
+        let batch = write(order.seed, number, &mut Contents::new());
+        tell(&format!("begun {number}"));
+        db.write(batch).expect("a write");
+        tell(&format!("done {number} {}", runner::now().0));
+        if order.end != End::Killed && number == first + WRITES {
+            break;
+        }
+    }
+    stop.store(true, Ordering::Relaxed);
+    beside.join();
+    match order.end {
+        End::Dropped => drop(db),
+        End::Idle => {
+            tell("idle");
+            runner::sleep(Duration::from_secs(600));
+        }
+        End::Killed | End::Aborted => {}
+    }
+    std::process::abort();
+}
+
+/// What a store is busy with beside writes.
+fn work_beside(db: &Db, order: &Order, stop: &AtomicBool) {
+    let first = order.life * 1000;
+    for round in 0.. {
+        if stop.load(Ordering::Relaxed) {
+            return;
+        }
+        match round % 4 {
+            0 => {
+                let number = first + round;
+                let mut ingest = db.ingest().expect("an ingest");
+                for entry in 0..INGESTED {
+                    let value = [number as u8; 200];
+                    ingest.put(&ingested(number, entry), &value).expect("in order");
+                }
+                ingest.finish().expect("an ingest");
+                tell(&format!("ingested {number}"));
+            }
+            1 => db.compact(..).expect("a compaction"),
+            2 => {
+                let target = order.place.with_extension(format!("copy-{first}-{round}"));
+                db.checkpoint_directory(&target).expect("a checkpoint");
+                tell(&format!("copied {}", target.display()));
+            }
+            _ => db.flush().expect("a flush"),
+        }
+        runner::sleep(Duration::from_millis(3));
+    }
+}
