@@ -1,8 +1,8 @@
 //! Damage on the medium: a closed store, some of its bytes changed behind its back, opened again.
 //!
-//! Allowed are: everything reads back; the end of a log is cut as a torn tail, so that a prefix
-//! reads back; or the damage is reported as corruption, with region and offset. Wrong data and
-//! panics are not.
+//! Allowed are: everything reads back; or the damage is reported as corruption, with region and
+//! offset. Wrong data, data that is missing without a word, and panics are not: a store that was
+//! closed knows where its logs and its journal end.
 
 use std::sync::Arc;
 
@@ -19,8 +19,6 @@ use super::trial::{TrialFailure, judge};
 pub enum Outcome {
     /// Everything reads back: the damage hit nothing that counts, or was repaired.
     Whole,
-    /// A prefix reads back.
-    Cut,
     /// The damage was reported.
     Reported,
 }
@@ -55,7 +53,9 @@ pub fn damage(
     let all = life.history.len();
     match judge(&drive, setup, &life.history, 0, all) {
         Ok(batches) if batches == all => Ok(Outcome::Whole),
-        Ok(_) => Ok(Outcome::Cut),
+        Ok(batches) => {
+            Err(format!("{kind:?} of block {lba}: {batches} of {all} batches, without a word"))
+        }
         Err(TrialFailure::Store(error)) if error.is_corruption() => Ok(Outcome::Reported),
         Err(TrialFailure::State(mismatch @ (Mismatch::Key { .. } | Mismatch::Prefix { .. }))) => {
             Err(format!("{kind:?} of block {lba}: wrong data: {mismatch}"))

@@ -151,7 +151,7 @@ pub struct Life {
 
 /// What the workload has promised so far; read by the observer inside the drive.
 #[derive(Default)]
-struct Promises {
+pub(super) struct Promises {
     synced: AtomicUsize,
     issued: AtomicUsize,
 }
@@ -245,7 +245,7 @@ fn observe(
     })));
 }
 
-fn work(
+pub(super) fn work(
     db: &Db,
     history: &mut History,
     promises: &Arc<Promises>,

@@ -13,11 +13,13 @@
 //! for new.
 
 mod damage;
+mod directory;
 mod history;
 mod life;
 mod trial;
 
 pub use damage::{Outcome, damage};
+pub use directory::Directory;
 pub use history::{History, Mismatch};
 pub use life::{Activity, CutPoint, Life, Setup, live};
 pub use trial::{Survivor, TrialFailure, recover};

@@ -107,7 +107,7 @@ fn peek(
     judge(drive, &read_only, history, least, most)
 }
 
-fn contents(db: &Db) -> Result<State, terrace::Error> {
+pub(super) fn contents(db: &Db) -> Result<State, terrace::Error> {
     let mut state = State::default();
     for entry in db.scan(..)? {
         let (key, value) = entry?;
