@@ -11,8 +11,8 @@ use crate::block::zone_blocks;
 use crate::medium::Medium;
 use crate::mount::{device_limits, ordinary_zone};
 use crate::space::{
-    Allocator, COMPACTION_RESERVE, Condition, FLUSH_RESERVE, RECLAIM_RESERVE, Zone, ZoneTable,
-    journal_zones,
+    Allocator, COMPACTION_RESERVE, Condition, FLUSH_RESERVE, RECLAIM_RESERVE, URGENT_RESERVE, Zone,
+    ZoneTable, journal_zones,
 };
 use crate::superblock::{Placement, SuperblockArea};
 use crate::volume::as_device;
@@ -21,7 +21,7 @@ use crate::{Fs, journal};
 /// Zones in use at once by the leanest engine: a log, a flush, a compaction.
 const WORKING_ZONES: u32 = 3;
 /// Zones kept for the ranks below the journal's; see the space governor.
-const RESERVED_ZONES: u32 = RECLAIM_RESERVE + COMPACTION_RESERVE + FLUSH_RESERVE;
+const RESERVED_ZONES: u32 = RECLAIM_RESERVE + COMPACTION_RESERVE + URGENT_RESERVE + FLUSH_RESERVE;
 
 /// The fewest zones of this many blocks that files and journal can live with. The superblock's come
 /// on top: two, or none where there is a conventional zone.

@@ -38,6 +38,8 @@ pub enum Rank {
     Reclaim,
     /// Compaction: frees its inputs in the end.
     Compaction,
+    /// A log that takes nothing but deletes: what they lead to frees space.
+    UrgentLog,
     /// Flush: frees log and memory.
     Flush,
     /// The write-ahead log, and foreign clients: new data.
@@ -50,6 +52,7 @@ impl fmt::Display for Rank {
             Self::Journal => "journal",
             Self::Reclaim => "reclaim",
             Self::Compaction => "compaction",
+            Self::UrgentLog => "urgent log",
             Self::Flush => "flush",
             Self::Log => "log",
         })

@@ -41,7 +41,7 @@ pub enum WaitCause {
 
 impl WaitCause {
     /// All causes, in the order in which they are reported.
-    pub const ALL: [Self; 25] = [
+    pub const ALL: [Self; 26] = [
         Self::TreeDelay,
         Self::MemoryDelay,
         Self::Memtables,
@@ -53,6 +53,7 @@ impl WaitCause {
         Self::Zones(Rank::Journal),
         Self::Zones(Rank::Reclaim),
         Self::Zones(Rank::Compaction),
+        Self::Zones(Rank::UrgentLog),
         Self::Zones(Rank::Flush),
         Self::Zones(Rank::Log),
         Self::OpenZones,
@@ -84,6 +85,7 @@ impl WaitCause {
             Self::Zones(Rank::Journal) => "zones_journal",
             Self::Zones(Rank::Reclaim) => "zones_reclaim",
             Self::Zones(Rank::Compaction) => "zones_compaction",
+            Self::Zones(Rank::UrgentLog) => "zones_urgent_log",
             Self::Zones(Rank::Flush) => "zones_flush",
             Self::Zones(Rank::Log) => "zones_log",
             Self::OpenZones => "open_zones",
@@ -116,6 +118,7 @@ impl WaitCause {
             Self::Zones(Rank::Journal) => "a free zone for the journal",
             Self::Zones(Rank::Reclaim) => "a free zone for reclaim",
             Self::Zones(Rank::Compaction) => "a free zone for a compaction",
+            Self::Zones(Rank::UrgentLog) => "a free zone for the log of deletes",
             Self::Zones(Rank::Flush) => "a free zone for a flush",
             Self::Zones(Rank::Log) => "a free zone for new data",
             Self::OpenZones => "a zone that may be opened",

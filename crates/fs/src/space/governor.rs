@@ -7,22 +7,51 @@
 //! | rank | must leave free, beside what is reserved |
 //! |---|---|
 //! | journal | nothing |
-//! | reclaim | what the journal may still need, beside what it has, until a roll is through |
-//! | compaction | and reclaim's |
-//! | flush | and compaction's |
-//! | log | and flush's |
+//! | reclaim | `J`: what the journal may still need, beside what it has, until a roll is through |
+//! | compaction | `J + R + min(P, U + F)` |
+//! | urgent log | `J + R + max(C - P, 0)` |
+//! | flush | and `U` |
+//! | log | `J + R + C + U + F` |
 //!
+//! in zones, with `R` = [`RECLAIM_RESERVE`], `C` = [`COMPACTION_RESERVE`], `U` =
+//! [`URGENT_RESERVE`], `F` = [`FLUSH_RESERVE`], and `P` the zones that would be filled by what
+//! readers pin, and by what is dead in the same zones.
+//!
+//! # Why a full store does not stay full
+//! *Slack* is what no file refers to: free zones, dead blocks, and room in partly written zones.
+//! 1. Reclaim turns slack into free zones, all but less than a zone of it: it empties zones that
+//!    hold anything dead, and, for those who wait, zones with room. What is left is the room of the
+//!    zone that reclaim writes to. One zone to copy to, `R`, is all it needs, because each victim
+//!    gives back at least what it takes.
+//! 2. When a put is let in, more than `J + R + C + U + F` zones are free, beside the space for its
+//!    flush. So as much slack is there when nothing is under way, whatever jobs do later: the log
+//!    takes free zones under the same rule, a flush takes what was set aside, and an instalment of
+//!    a compaction gives back the blocks that it has read once it is committed. By 1, at most one
+//!    zone of it is not free when it is wanted.
+//! 3. Deletes fill `F` by their flush and `U` by their log, and leave `C`. A flush gives `U` back.
+//!    `F` and `C` are the smallest reservation, two zones, and one for what 1 loses; so a small
+//!    memtable of deletes can be flushed, and an instalment of a zone can be made. Compaction goes
+//!    on until the deletes have met what they delete; there is more slack then than before them.
+//! 4. While readers pin what was deleted, a compaction gives nothing back. What it takes then, `P`,
+//!    it does not take of `U + F`; and flushes do not leave `C` to it once more, as far as it has
+//!    been taken. Deletes then have what was free of `U + F` when the readers came: what is dead
+//!    comes free only after them, because moving its neighbours would be pinned as well. When the
+//!    readers go, all of it is slack.
+//!
+//! A power cut keeps all of this: what was not committed is dead, and nothing is pinned any more.
+//! `world` tries all orders of these in a store of a few zones.
+//!
+//! # Reservations
 //! A reservation of `n` bytes is a right to as many free zones as `n` bytes fill, and one more: for
 //! the padding of many files, and for a second writer whose zone is not full yet. One job therefore
 //! never runs out within its reservation while it keeps to two open files at a time. Where too few
 //! zones are free, room in partly written zones is set aside instead, as many blocks as the job may
-//! take and the second writer strand: it is reserved by zone, so that nobody else goes on there.
+//! take and the second writer strand: it is reserved by zone, so that nobody else goes on there and
+//! reclaim leaves the zone alone.
 //!
 //! Room is what becomes of a free zone that was taken and not filled. So that it comes back to whom
-//! the zone was kept for, flush and log leave as much room as the ranks above them, down to
-//! compaction, lack in free zones. Without that a compaction that takes its reserve, and makes no
-//! zone empty by it, would leave the room behind its tables to logs: and a full store would never
-//! again have space for the compaction that carries out its deletes.
+//! the zone was kept for, flush and logs leave as much room as the ranks above them, down to
+//! compaction, lack in free zones.
 //!
 //! Pure; whoever owns the governor locks it.
 
@@ -55,10 +84,13 @@ pub(crate) fn journal_zones(snapshot: u64, zone_blocks: u32) -> u32 {
 /// Zones kept for reclaim. A victim holds less than a zone of live blocks, so one is enough, and
 /// emptying the victim gives it back.
 pub(crate) const RECLAIM_RESERVE: u32 = 1;
-/// Zones kept for compaction: what the smallest reservation takes.
-pub(crate) const COMPACTION_RESERVE: u32 = 2;
-/// Zones kept for flushes: what the smallest reservation takes.
-pub(crate) const FLUSH_RESERVE: u32 = 2;
+/// Zones kept for compaction: what the smallest reservation takes, and one for the room that does
+/// not make a zone when it is gathered.
+pub(crate) const COMPACTION_RESERVE: u32 = 3;
+/// Zones kept for the log of deletes.
+pub(crate) const URGENT_RESERVE: u32 = 1;
+/// Zones kept for flushes: the same.
+pub(crate) const FLUSH_RESERVE: u32 = 3;
 
 /// Active slots that room in partly written zones is not set aside in: the log's, which has no
 /// reservation and must go on, and one for whoever is to free space.
@@ -78,11 +110,32 @@ struct Quota {
     partly: Vec<ZoneId>,
 }
 
+/// Zones kept for each rank.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Reserves {
+    pub(super) reclaim: u32,
+    pub(super) compaction: u32,
+    pub(super) urgent: u32,
+    pub(super) flush: u32,
+}
+
+impl Reserves {
+    const KEPT: Self = Self {
+        reclaim: RECLAIM_RESERVE,
+        compaction: COMPACTION_RESERVE,
+        urgent: URGENT_RESERVE,
+        flush: FLUSH_RESERVE,
+    };
+}
+
 /// See the [module](self).
 #[derive(Debug)]
 pub(crate) struct Governor {
     /// Zones that the journal may come to take.
     journal: u32,
+    /// Blocks of an ordinary zone.
+    zone_blocks: u32,
+    reserves: Reserves,
     quotas: BTreeMap<ReservationId, Quota>,
     /// The zones of all quotas together.
     granted: u32,
@@ -91,8 +144,15 @@ pub(crate) struct Governor {
 
 impl Governor {
     /// Without reservations, for a journal that may come to take this many zones.
-    pub(crate) fn new(journal: u32) -> Self {
-        Self { journal, quotas: BTreeMap::new(), granted: 0, next: 1 }
+    pub(crate) fn new(journal: u32, zone_blocks: u32) -> Self {
+        Self {
+            journal,
+            zone_blocks,
+            reserves: Reserves::KEPT,
+            quotas: BTreeMap::new(),
+            granted: 0,
+            next: 1,
+        }
     }
 
     /// The journal may come to take this many zones.
@@ -103,14 +163,18 @@ impl Governor {
     /// Free zones that `rank` must leave to the ranks above it.
     fn floor(&self, rank: Rank, table: &ZoneTable) -> u32 {
         let reclaim = self.journal.saturating_sub(table.totals().journal).max(1);
-        let compaction = reclaim + RECLAIM_RESERVE;
-        let flush = compaction + COMPACTION_RESERVE;
+        let kept = self.reserves;
+        let above = reclaim + kept.reclaim;
+        let pinned = table.totals().held_up / u64::from(self.zone_blocks.max(1));
+        let pinned = u32::try_from(pinned).unwrap_or(u32::MAX);
+        let urgent = above + kept.compaction.saturating_sub(pinned);
         match rank {
             Rank::Journal => 0,
             Rank::Reclaim => reclaim,
-            Rank::Compaction => compaction,
-            Rank::Flush => flush,
-            Rank::Log => flush + FLUSH_RESERVE,
+            Rank::Compaction => above + pinned.min(kept.urgent + kept.flush),
+            Rank::UrgentLog => urgent,
+            Rank::Flush => urgent + kept.urgent,
+            Rank::Log => above + kept.compaction + kept.urgent + kept.flush,
         }
     }
 
@@ -147,10 +211,12 @@ impl Governor {
         let unreserved = table.totals().free_zones.saturating_sub(self.granted);
         let lacking = self.floor(rank, table).saturating_sub(unreserved);
         // What reclaim and the journal lack, room cannot give: they take free zones.
+        let kept = self.reserves;
         let most = match rank {
             Rank::Journal | Rank::Reclaim | Rank::Compaction => 0,
-            Rank::Flush => COMPACTION_RESERVE,
-            Rank::Log => COMPACTION_RESERVE + FLUSH_RESERVE,
+            Rank::UrgentLog => kept.compaction,
+            Rank::Flush => kept.compaction + kept.urgent,
+            Rank::Log => kept.compaction + kept.urgent + kept.flush,
         };
         u64::from(lacking.min(most)) * u64::from(zone_blocks)
     }
@@ -226,6 +292,12 @@ impl Governor {
         }
     }
 
+    /// Keeps other reserves.
+    #[cfg(test)]
+    pub(super) fn keep(&mut self, reserves: Reserves) {
+        self.reserves = reserves;
+    }
+
     /// Free zones that reservations hold.
     pub(crate) fn granted(&self) -> u32 {
         self.granted
@@ -261,8 +333,11 @@ fn common(table: &ZoneTable) -> impl Iterator<Item = (ZoneId, &Zone)> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::zone_table::Condition;
+    use super::super::zone_table::{Condition, Share};
     use super::*;
+
+    const RANKS: [Rank; 6] =
+        [Rank::Log, Rank::Flush, Rank::UrgentLog, Rank::Compaction, Rank::Reclaim, Rank::Journal];
 
     const ZONE: u32 = 16;
     const BLOCKS: u64 = ZONE as u64;
@@ -278,15 +353,23 @@ mod tests {
 
     #[test]
     fn each_rank_leaves_what_the_ranks_above_it_need() {
-        let (governor, table) = (Governor::new(2), table(9, 0));
-        let ranks = [Rank::Log, Rank::Flush, Rank::Compaction, Rank::Reclaim, Rank::Journal];
-        let available: Vec<u32> = ranks.iter().map(|r| governor.available(*r, &table)).collect();
-        assert_eq!(available, [2, 4, 6, 7, 9]);
+        let governor = Governor::new(2, ZONE);
+        let available = |table: &ZoneTable| RANKS.map(|rank| governor.available(rank, table));
+        assert_eq!(available(&table(11, 0)), [1, 4, 5, 8, 9, 11]);
+        // Each zone that readers pin is one less that flushes leave to compaction, and one more
+        // that compaction leaves to them.
+        for (pinned, left) in [(1, [1, 5, 6, 7]), (3, [1, 7, 8, 5]), (9, [1, 7, 8, 4])] {
+            let mut table = table(11, 2 * pinned);
+            for zone in 11..11 + 2 * pinned {
+                table.turn(ZoneId(zone), Share::Live, Share::Pinned, 8);
+            }
+            assert_eq!(available(&table)[..4], left, "{pinned} zones are pinned");
+        }
     }
 
     #[test]
     fn what_is_reserved_is_nobody_elses() {
-        let (mut governor, mut table) = (Governor::new(2), table(9, 0));
+        let (mut governor, mut table) = (Governor::new(2, ZONE), table(11, 0));
         let id = governor.grant(Rank::Flush, 2 * BLOCKS, LIMITS, &mut table).unwrap();
         assert_eq!(governor.available(Rank::Flush, &table), 1);
         assert_eq!(governor.available(Rank::Log, &table), 0);
@@ -299,7 +382,7 @@ mod tests {
 
     #[test]
     fn room_in_partly_written_zones_is_reserved_when_zones_are_short() {
-        let (mut governor, mut table) = (Governor::new(2), table(5, 4));
+        let (mut governor, mut table) = (Governor::new(2, ZONE), table(7, 4));
         assert_eq!(governor.available(Rank::Flush, &table), 0);
         let id = governor.grant(Rank::Flush, BLOCKS + 8, LIMITS, &mut table).unwrap();
         let held = table.partly().filter(|(_, z)| z.holder == id).count();
@@ -313,7 +396,7 @@ mod tests {
 
     #[test]
     fn a_zone_that_is_missing_is_made_up_for_by_room() {
-        let (mut governor, mut table) = (Governor::new(2), table(6, 4));
+        let (mut governor, mut table) = (Governor::new(2, ZONE), table(8, 4));
         assert_eq!(governor.available(Rank::Flush, &table), 1);
         let id = governor.grant(Rank::Flush, BLOCKS, LIMITS, &mut table).unwrap();
         let held = table.partly().filter(|(_, z)| z.holder == id).count();
@@ -322,12 +405,12 @@ mod tests {
 
     #[test]
     fn room_is_left_for_who_lacks_zones() {
-        // What flush must leave: 3 zones for the ranks above compaction, and its 2.
-        for (free, halves, most) in [(5, 3, 2), (4, 5, 2), (4, 3, 0), (3, 5, 0), (3, 6, 1)] {
-            let (mut governor, mut table) = (Governor::new(2), table(free, halves));
+        // What flush must leave: 3 zones for the ranks above compaction, its 3, and the log's.
+        for (free, halves, most) in [(7, 3, 2), (6, 5, 2), (6, 3, 0), (5, 5, 0), (4, 8, 1)] {
+            let (mut governor, mut table) = (Governor::new(2, ZONE), table(free, halves));
             let case = format!("{free} free zones and {halves} halves");
             let kept = governor.room_kept(Rank::Flush, ZONE, &table);
-            assert_eq!(kept, BLOCKS * u64::from(5 - free), "{case}");
+            assert_eq!(kept, BLOCKS * u64::from(7 - free), "{case}");
             let mut grant = |blocks| governor.grant(Rank::Flush, blocks, WIDE, &mut table);
             assert!(grant(most * 8 + 1).is_none(), "{case}");
             assert!(most == 0 || grant(most * 8).is_some(), "{case}");
@@ -338,7 +421,7 @@ mod tests {
 
     #[test]
     fn slots_are_left_for_who_has_no_reservation() {
-        let (mut governor, mut table) = (Governor::new(2), table(5, 4));
+        let (mut governor, mut table) = (Governor::new(2, ZONE), table(7, 4));
         let mut grant = |active| {
             governor.grant(Rank::Flush, BLOCKS + 8, Limits { active, ..LIMITS }, &mut table)
         };

@@ -10,11 +10,13 @@ mod region;
 mod reservation;
 mod state;
 mod victims;
+#[cfg(test)]
+mod world;
 mod zone_table;
 
 pub(crate) use allocator::Allocator;
 pub(crate) use governor::{
-    COMPACTION_RESERVE, FLUSH_RESERVE, Governor, RECLAIM_RESERVE, journal_zones,
+    COMPACTION_RESERVE, FLUSH_RESERVE, Governor, RECLAIM_RESERVE, URGENT_RESERVE, journal_zones,
 };
 pub(crate) use region::Region;
 pub(crate) use reservation::Reserved;

@@ -50,8 +50,10 @@ pub(super) struct State {
     pub(super) waiters: u32,
     /// How often something has died.
     pub(super) deaths: u64,
-    /// The count of deaths when reclaim last found nothing worth doing.
-    pub(super) refused: Option<u64>,
+    /// When reclaim last found nothing worth doing.
+    pub(super) refused: Option<Refusal>,
+    /// Blocks of an ordinary zone.
+    pub(super) zone_blocks: u32,
     pub(super) reclaim: ReclaimState,
     /// A victim is being emptied.
     pub(super) reclaiming: bool,
@@ -65,6 +67,15 @@ pub(super) enum ReclaimState {
     Absent,
     /// Somebody does, when there is something to do.
     Present,
+}
+
+/// That reclaim found nothing worth doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Refusal {
+    /// The count of deaths then.
+    pub(super) deaths: u64,
+    /// Whether somebody waited for space.
+    pub(super) wanted: bool,
 }
 
 /// A zone that somebody writes to.

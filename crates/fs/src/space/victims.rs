@@ -6,8 +6,8 @@ use terrace_env::store::Rank;
 use terrace_env::{ByteCount, ZoneId};
 use terrace_policy::{CandidateZone, ReclaimChoice, ReclaimView, Room};
 
-use super::state::{ReclaimState, State};
-use super::{Allocator, Condition};
+use super::state::{ReclaimState, Refusal, State};
+use super::{Allocator, Condition, Zone};
 use crate::block::BLOCK;
 
 /// How the work on a victim ended.
@@ -63,17 +63,20 @@ impl Allocator {
         let mut state = self.state.lock();
         let room = Room { wanted: asked || state.waiters > 0, ..state.room() };
         let as_bytes = |blocks: u32| ByteCount(u64::from(blocks) * BLOCK as u64);
-        let candidates: Vec<CandidateZone> = state
-            .table
-            .candidates(state.victims.sight())
-            .map(|(zone, entry)| CandidateZone {
-                zone,
-                capacity: as_bytes(entry.capacity),
-                live: as_bytes(entry.live),
-                gain: as_bytes(entry.dead()),
-                levels: levels.get(&zone).copied().unwrap_or(0),
-            })
-            .collect();
+        let candidate = |zone: ZoneId, entry: &Zone, gain: u32| CandidateZone {
+            zone,
+            capacity: as_bytes(entry.capacity),
+            live: as_bytes(entry.live),
+            gain: as_bytes(gain),
+            levels: levels.get(&zone).copied().unwrap_or(0),
+        };
+        let dead = state.table.candidates(state.victims.sight());
+        let mut candidates: Vec<CandidateZone> =
+            dead.map(|(zone, entry)| candidate(zone, entry, entry.dead())).collect();
+        if candidates.is_empty() && room.wanted && state.table.can_gather(self.zone_blocks()) {
+            let scattered = state.table.scattered();
+            candidates.extend(scattered.map(|(zone, z)| candidate(zone, z, z.room())));
+        }
         let choice = state.victims.victim(&ReclaimView { room, candidates: &candidates });
         let choice = choice.filter(|choice| candidates.iter().any(|z| z.zone == choice.victim));
         match choice {
@@ -81,7 +84,7 @@ impl Allocator {
                 state.table.change(choice.victim, |z| z.condition = Condition::Leased);
                 state.reclaiming = true;
             }
-            None => state.refused = Some(state.deaths),
+            None => state.refuse(room.wanted),
         }
         drop(state);
         self.changed.notify_all();
@@ -107,7 +110,7 @@ impl Allocator {
         });
         state.deaths += 1;
         if outcome == Outcome::NoRoom {
-            state.refused = Some(state.deaths);
+            state.refuse(true);
         }
         self.changed.notify_all();
     }
@@ -118,18 +121,29 @@ impl State {
     pub(super) fn reclaim_helps(&self) -> bool {
         match self.reclaim {
             ReclaimState::Absent => false,
-            ReclaimState::Present => self.reclaiming || self.has_garbage(),
+            ReclaimState::Present => self.reclaiming || self.has_garbage(true),
         }
     }
 
-    /// Whether there is a candidate that the policy has not refused already.
-    fn has_garbage(&self) -> bool {
-        self.table.totals().reclaimable > 0 && self.refused != Some(self.deaths)
+    /// Notes that reclaim has found nothing worth doing. `wanted`: though somebody waits.
+    pub(super) fn refuse(&mut self, wanted: bool) {
+        self.refused = Some(Refusal { deaths: self.deaths, wanted });
+    }
+
+    /// Whether there is a candidate that the policy has not refused already. `wanted`: whether
+    /// somebody waits, or would.
+    fn has_garbage(&self, wanted: bool) -> bool {
+        let refused = self.refused.is_some_and(|refusal| {
+            // What is not worth it while nobody waits may be once somebody does.
+            refusal.deaths == self.deaths && (refusal.wanted || !wanted)
+        });
+        let gathers = || wanted && self.table.can_gather(self.zone_blocks);
+        !refused && (self.table.totals().reclaimable > 0 || gathers())
     }
 
     /// Whether reclaim should work, if it finds something worth it.
     fn reclaim_is_due(&self) -> bool {
-        self.has_garbage() && self.victims.is_due(&self.room())
+        self.has_garbage(self.waiters > 0) && self.victims.is_due(&self.room())
     }
 
     fn room(&self) -> Room {

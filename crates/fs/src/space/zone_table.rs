@@ -13,7 +13,7 @@
 use std::collections::BTreeSet;
 
 use terrace_env::ZoneId;
-use terrace_policy::{ReclaimView, Sight};
+use terrace_policy::{RECLAIM_STREAM, ReclaimView, Sight};
 
 /// What a zone is used for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -115,14 +115,29 @@ impl Zone {
         self.condition == Condition::Written && self.room() > 0
     }
 
-    /// Whether emptying it would give something back: pinned blocks would keep it, and unsealed
-    /// files are not moved.
-    fn is_candidate(&self) -> bool {
+    /// Whether it can be emptied: pinned blocks would keep it, unsealed files are not moved, and
+    /// what a reservation holds is its job's.
+    fn is_movable(&self) -> bool {
         self.condition == Condition::Written
             && !self.stubborn
             && self.unsealed == 0
             && self.pinned == 0
-            && self.dead() > 0
+            && self.holder == 0
+    }
+
+    /// Whether emptying it would give something back.
+    fn is_candidate(&self) -> bool {
+        self.is_movable() && self.dead() > 0
+    }
+
+    /// Whether it has room that reclaim can gather elsewhere.
+    fn is_scattered(&self) -> bool {
+        self.is_movable() && self.room() > 0 && self.stream != RECLAIM_STREAM
+    }
+
+    /// Whether it has room in which reclaim gathers what it moves.
+    fn is_gathering(&self) -> bool {
+        self.is_partly() && self.holder == 0 && self.stream == RECLAIM_STREAM
     }
 
     fn share(&mut self, share: Share) -> &mut u32 {
@@ -151,8 +166,14 @@ pub(crate) struct Totals {
     pub(crate) unsealed: u64,
     pub(crate) pinned: u64,
     pub(crate) dead: u64,
+    /// What readers keep from coming free: pinned blocks, and dead ones in the same zones.
+    pub(crate) held_up: u64,
     /// Dead blocks of zones that can be reclaimed.
     pub(crate) reclaimable: u64,
+    /// Room in zones that can be emptied, but for those that reclaim itself writes.
+    pub(crate) scattered: u64,
+    /// Room in zones that reclaim writes.
+    pub(crate) gathering: u64,
     /// Zones that take an active slot, those of journal and superblock apart.
     pub(crate) active: u32,
     /// Zones.
@@ -169,6 +190,8 @@ pub(crate) struct ZoneTable {
     partly: BTreeSet<ZoneId>,
     /// Zones that can be reclaimed, by live blocks.
     candidates: BTreeSet<(u32, ZoneId)>,
+    /// Zones with room that can be gathered, by live blocks.
+    scattered: BTreeSet<(u32, ZoneId)>,
 }
 
 impl ZoneTable {
@@ -180,6 +203,7 @@ impl ZoneTable {
             free: BTreeSet::new(),
             partly: BTreeSet::new(),
             candidates: BTreeSet::new(),
+            scattered: BTreeSet::new(),
         };
         table.zones = zones;
         for index in 0..table.zones.len() {
@@ -227,6 +251,18 @@ impl ZoneTable {
         shown.map(|(_, (_, zone))| (*zone, self.get(*zone)))
     }
 
+    /// Zones whose room can be gathered, fewest live blocks first.
+    pub(crate) fn scattered(&self) -> impl Iterator<Item = (ZoneId, &Zone)> {
+        let first = self.scattered.iter().take(ReclaimView::CANDIDATES_MAX);
+        first.map(|(_, zone)| (*zone, self.get(*zone)))
+    }
+
+    /// Whether at least one zone more is free once the room of partly written zones is gathered.
+    pub(crate) fn can_gather(&self, zone_blocks: u32) -> bool {
+        let Totals { scattered, gathering, .. } = self.totals;
+        scattered > 0 && scattered + gathering >= u64::from(zone_blocks)
+    }
+
     /// Changes a zone. Afterwards, if it is written and nothing of it is used, it is free.
     pub(crate) fn change(&mut self, zone: ZoneId, change: impl FnOnce(&mut Zone)) {
         self.count(zone, false);
@@ -262,7 +298,8 @@ impl ZoneTable {
         }
         let same = fresh.free == self.free
             && fresh.partly == self.partly
-            && fresh.candidates == self.candidates;
+            && fresh.candidates == self.candidates
+            && fresh.scattered == self.scattered;
         if same { Ok(()) } else { Err("an index of zones differs from the zones".to_owned()) }
     }
 
@@ -272,7 +309,7 @@ impl ZoneTable {
         let data = zone.condition.holds_data();
         let free = zone.condition == Condition::Free;
         let gone = matches!(zone.condition, Condition::ReadOnly | Condition::Offline);
-        let candidate = zone.is_candidate();
+        let (candidate, scattered) = (zone.is_candidate(), zone.is_scattered());
         let leased = zone.condition == Condition::Leased;
         let open = zone.is_partly() || (leased && zone.room() > 0);
         let blocks = |counted: bool, blocks: u32| if counted { u64::from(blocks) } else { 0 };
@@ -287,7 +324,11 @@ impl ZoneTable {
         sum(&mut totals.unsealed, blocks(data, zone.unsealed));
         sum(&mut totals.pinned, blocks(data, zone.pinned));
         sum(&mut totals.dead, blocks(data && !gone, zone.dead()));
+        let held_up = data && !gone && zone.pinned > 0;
+        sum(&mut totals.held_up, blocks(held_up, zone.pinned + zone.dead()));
         sum(&mut totals.reclaimable, blocks(candidate, zone.dead()));
+        sum(&mut totals.scattered, blocks(scattered, zone.room()));
+        sum(&mut totals.gathering, blocks(zone.is_gathering(), zone.room()));
         let tally = |total: &mut u32, counted: bool| {
             *total = if put { *total + u32::from(counted) } else { *total - u32::from(counted) };
         };
@@ -298,6 +339,7 @@ impl ZoneTable {
         index(&mut self.free, free, (!zone.active, id), put);
         index(&mut self.partly, zone.is_partly(), id, put);
         index(&mut self.candidates, candidate, (zone.live, id), put);
+        index(&mut self.scattered, scattered, (zone.live, id), put);
     }
 }
 

@@ -19,7 +19,7 @@ const TABLES_IN_STORE: u64 = 64;
 
 /// Zones that tables do not come to fill: the journal's, those that the file system keeps for the
 /// ranks of its writers, the log's, and those that are written.
-pub const ZONES_KEPT: u64 = 12;
+pub const ZONES_KEPT: u64 = 15;
 /// What they do not come to fill in memtables: level 0 as far as it grows before writers wait,
 /// twelve, and the logs of the memtables before it.
 pub const MEMTABLES_KEPT: u64 = 16;

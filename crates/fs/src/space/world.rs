@@ -1,0 +1,399 @@
+//! All that can happen to the space of a store of a few zones, in every order: that no state is
+//! reached out of which deletes do not lead.
+//!
+//! # The world
+//! The zones' counts and the governor are the real ones. Around them is the least engine there can
+//! be. A put is a block of data that is flushed at once. A delete goes into a log of one block and
+//! a memtable; its flush makes a block of tombstones of it. An *instalment* of a compaction reads a
+//! block of data, writes it elsewhere and frees the old one; when each block of data has been
+//! passed once since the flush, the tombstone and a block of data are dropped. Who finds no space
+//! waits for reclaim, which goes on for as long as it gives anything.
+//!
+//! Where a choice is free - which zone is written, which block is read - every choice is tried: so
+//! whatever a placement or a decider of any row does is among them. A reader can begin to pin what
+//! is freed, and end; power can be cut at any time.
+//!
+//! # What is checked
+//! In every state that can be reached, once readers have gone: deletes, flushes and instalments
+//! alone, one after the other, empty the store.
+//!
+//! Pure. It does not know bytes, files or time.
+
+use std::collections::BTreeSet;
+
+use terrace_env::ZoneId;
+use terrace_env::store::Rank;
+use terrace_policy::RECLAIM_STREAM;
+
+use super::governor::{Governor, Reserves};
+use super::{Condition, Limits, Zone, ZoneTable};
+
+/// Blocks of a zone.
+const ZONE: u32 = 2;
+const LIMITS: Limits = Limits { leases: 64, active: 64, zone_blocks: ZONE };
+/// Zones that the journal may come to take.
+const JOURNAL: u32 = 1;
+
+/// What is in a zone: blocks of data, of tombstones, of a log; those that are pinned and dead;
+/// whether reclaim writes to it. The rest is room.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+struct Blocks {
+    data: u8,
+    tombstones: u8,
+    log: u8,
+    pinned: u8,
+    written: u8,
+    gathered: bool,
+}
+
+impl Blocks {
+    fn live(self) -> u8 {
+        self.data + self.tombstones
+    }
+
+    fn is_free(self) -> bool {
+        self.live() + self.log + self.pinned == 0
+    }
+
+    fn zone(self) -> Zone {
+        if self.is_free() {
+            return Zone::empty(Condition::Free, ZONE);
+        }
+        Zone {
+            written: self.written.into(),
+            live: self.live().into(),
+            unsealed: self.log.into(),
+            pinned: self.pinned.into(),
+            stream: if self.gathered { RECLAIM_STREAM } else { 1 },
+            ..Zone::empty(Condition::Written, ZONE)
+        }
+    }
+}
+
+/// What decides how it goes on. Zones are in order, because their addresses mean nothing.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+struct World {
+    zones: Vec<Blocks>,
+    /// A delete is in the memtable.
+    deleting: bool,
+    /// Instalments until the tombstone has met all data.
+    left: u8,
+    /// A reader pins what is freed.
+    reader: bool,
+}
+
+/// A rule of the world that a canary takes away.
+#[derive(Clone, Copy, Debug)]
+struct Rules {
+    reserves: Reserves,
+    /// Whether reclaim gathers room.
+    gathers: bool,
+}
+
+const RULES: Rules = Rules {
+    reserves: Reserves {
+        reclaim: super::RECLAIM_RESERVE,
+        compaction: super::COMPACTION_RESERVE,
+        urgent: super::URGENT_RESERVE,
+        flush: super::FLUSH_RESERVE,
+    },
+    gathers: true,
+};
+
+/// What a block that is written is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Data,
+    Tombstone,
+    Log,
+}
+
+impl World {
+    fn empty(zones: usize) -> Self {
+        Self { zones: vec![Blocks::default(); zones], deleting: false, left: 0, reader: false }
+    }
+
+    fn sorted(mut self) -> Self {
+        for zone in &mut self.zones {
+            if zone.is_free() {
+                *zone = Blocks::default();
+            }
+        }
+        self.zones.sort();
+        self
+    }
+
+    fn count(&self, of: fn(&Blocks) -> u8) -> u32 {
+        self.zones.iter().map(|zone| u32::from(of(zone))).sum()
+    }
+
+    fn table(&self) -> ZoneTable {
+        ZoneTable::new(self.zones.iter().map(|zone| zone.zone()).collect())
+    }
+
+    fn free(&mut self, zone: usize, block: fn(&mut Blocks) -> &mut u8) {
+        *block(&mut self.zones[zone]) -= 1;
+        self.zones[zone].pinned += u8::from(self.reader);
+    }
+
+    /// The world after reclaim has done all that it can, for somebody who waits.
+    fn reclaimed(mut self, rules: Rules) -> Self {
+        loop {
+            let table = self.table();
+            let mut victims: Vec<ZoneId> =
+                table.candidates(terrace_policy::Sight::FewestLive).map(|(zone, _)| zone).collect();
+            if victims.is_empty() && rules.gathers && table.can_gather(ZONE) {
+                victims = table.scattered().map(|(zone, _)| zone).collect();
+            }
+            let mut moved = self.clone();
+            if !victims.first().is_some_and(|victim| moved.empty_zone(victim.0 as usize, rules)) {
+                return self;
+            }
+            self = moved;
+        }
+    }
+
+    /// Moves what lives in a zone elsewhere; `false` if there is no room.
+    fn empty_zone(&mut self, victim: usize, rules: Rules) -> bool {
+        let Blocks { data, tombstones, .. } = self.zones[victim];
+        self.zones[victim].data = 0;
+        self.zones[victim].tombstones = 0;
+        let held = if self.reader { data + tombstones } else { 0 };
+        for tombstone in (0..data).map(|_| false).chain((0..tombstones).map(|_| true)) {
+            let gathering = |(at, zone): &(usize, &Blocks)| {
+                *at != victim && zone.gathered && u32::from(zone.written) < ZONE && !zone.is_free()
+            };
+            let found = self.zones.iter().enumerate().find(gathering).map(|(at, _)| at);
+            let found = found.or_else(|| {
+                let mut table = self.table();
+                // It is free only once the copies are committed.
+                table.change(ZoneId(victim as u32), |zone| zone.condition = Condition::Leased);
+                let may = governor(rules).available(Rank::Reclaim, &table) > 0;
+                table.next_free(true, 1).filter(|_| may).map(|zone| zone.0 as usize)
+            });
+            let Some(to) = found else { return false };
+            let zone = &mut self.zones[to];
+            if zone.is_free() {
+                *zone = Blocks { gathered: true, ..Blocks::default() };
+            }
+            zone.written += 1;
+            *(if tombstone { &mut zone.tombstones } else { &mut zone.data }) += 1;
+        }
+        self.zones[victim].pinned += held;
+        if self.zones[victim].is_free() {
+            self.zones[victim] = Blocks::default();
+        }
+        true
+    }
+
+    /// The worlds after a block has been written at this rank, wherever a placement may put it.
+    /// `reserved`: with space set aside for it.
+    fn written(&self, rank: Rank, kind: Kind, reserved: bool, rules: Rules) -> Vec<Self> {
+        let found = self.clone().sorted().write(rank, kind, reserved, rules);
+        if !found.is_empty() {
+            return found;
+        }
+        self.clone().reclaimed(rules).sorted().write(rank, kind, reserved, rules)
+    }
+
+    fn write(self, rank: Rank, kind: Kind, reserved: bool, rules: Rules) -> Vec<Self> {
+        let (mut table, mut governor) = (self.table(), governor(rules));
+        let mut id = 0;
+        if reserved {
+            let Some(granted) = governor.grant(rank, 1, LIMITS, &mut table) else {
+                return Vec::new();
+            };
+            id = granted;
+        }
+        let may_open = governor.available_to(id, rank, &table) > 0;
+        let spare = governor.spare_room(rank, ZONE, &table);
+        let mut found = Vec::new();
+        let (mut seen, mut opened) = (BTreeSet::new(), false);
+        for at in 0..self.zones.len() {
+            let (zone, blocks) = (table.get(ZoneId(at as u32)), self.zones[at]);
+            let open = zone.condition == Condition::Free && may_open && !opened;
+            let own = zone.holder == id && id != 0;
+            let common = zone.holder == 0 && u64::from(zone.room()) <= spare;
+            let partly = zone.condition == Condition::Written
+                && zone.room() > 0
+                && zone.stream != RECLAIM_STREAM
+                && (own || common);
+            if !(open || partly) || !seen.insert(blocks) {
+                continue;
+            }
+            opened |= open;
+            let mut after = self.clone();
+            let zone = &mut after.zones[at];
+            if open {
+                *zone = Blocks::default();
+            }
+            zone.written += 1;
+            *match kind {
+                Kind::Data => &mut zone.data,
+                Kind::Tombstone => &mut zone.tombstones,
+                Kind::Log => &mut zone.log,
+            } += 1;
+            found.push(after);
+        }
+        found
+    }
+
+    /// The worlds after a delete has been written: with space for its flush set aside first.
+    fn deletes(&self, rules: Rules) -> Vec<Self> {
+        if self.deleting || self.left > 0 || self.count(|zone| zone.data) == 0 {
+            return Vec::new();
+        }
+        let mut found = Vec::new();
+        for world in [self.clone(), self.clone().reclaimed(rules)] {
+            let mut table = world.table();
+            if governor(rules).grant(Rank::Flush, 1, LIMITS, &mut table).is_some() {
+                found.extend(world.written(Rank::UrgentLog, Kind::Log, false, rules));
+            }
+        }
+        for world in &mut found {
+            world.deleting = true;
+        }
+        found
+    }
+
+    /// The worlds after the memtable has been flushed, if there is anything in it.
+    fn flushes(&self, rules: Rules) -> Vec<Self> {
+        if !self.deleting {
+            return Vec::new();
+        }
+        let mut found = self.written(Rank::Flush, Kind::Tombstone, true, rules);
+        for world in &mut found {
+            let log = world.zones.iter().position(|zone| zone.log > 0).expect("the log");
+            // Nobody reads a log, so nobody pins it.
+            world.zones[log].log -= 1;
+            world.deleting = false;
+            world.left = world.count(|zone| zone.data) as u8;
+        }
+        found
+    }
+
+    /// The worlds after an instalment, if a compaction has anything to do.
+    fn instalments(&self, rules: Rules) -> Vec<Self> {
+        if self.left == 0 {
+            return Vec::new();
+        }
+        let mut found = Vec::new();
+        if self.left == 1 {
+            // The last block of data goes with its tombstone, and nothing is written.
+            let mut world = self.clone();
+            world.left = 0;
+            let at = world.zones.iter().position(|zone| zone.tombstones > 0);
+            world.free(at.expect("the tombstone"), |zone| &mut zone.tombstones);
+            let at = world.zones.iter().position(|zone| zone.data > 0);
+            world.free(at.expect("what was deleted"), |zone| &mut zone.data);
+            return vec![world];
+        }
+        for mut after in self.written(Rank::Compaction, Kind::Data, true, rules) {
+            after.left -= 1;
+            let mut seen = BTreeSet::new();
+            for at in 0..after.zones.len() {
+                if after.zones[at].data > 0 && seen.insert(after.zones[at]) {
+                    let mut world = after.clone();
+                    world.free(at, |zone| &mut zone.data);
+                    found.push(world);
+                }
+            }
+        }
+        found
+    }
+
+    fn unpinned(&self) -> Self {
+        let mut world = self.clone();
+        world.reader = false;
+        for zone in &mut world.zones {
+            zone.pinned = 0;
+        }
+        world
+    }
+
+    /// All that can happen next.
+    fn next(&self, rules: Rules) -> Vec<Self> {
+        let mut next = Vec::new();
+        if !self.deleting {
+            next.extend(self.written(Rank::Log, Kind::Data, true, rules));
+        }
+        next.extend(self.deletes(rules));
+        next.extend(self.flushes(rules));
+        next.extend(self.instalments(rules));
+        match self.reader {
+            true => next.push(self.unpinned()),
+            false => next.push(Self { reader: true, ..self.clone() }),
+        }
+        // A power cut: what is replayed has lost its place in the merge, which begins anew.
+        let mut cut = self.unpinned();
+        if cut.left > 0 {
+            cut.left = cut.count(|zone| zone.data) as u8;
+        }
+        next.push(cut);
+        next.into_iter().map(Self::sorted).collect()
+    }
+
+    /// Whether deletes lead out of here, whatever else is not done: the first of all ways is taken,
+    /// since every way's states are looked at on their own.
+    fn is_stuck(&self, rules: Rules) -> bool {
+        let mut world = self.unpinned().sorted();
+        while world.count(Blocks::live_of) > 0 || world.deleting {
+            let next = world.flushes(rules).pop();
+            let next = next.or_else(|| world.instalments(rules).pop());
+            let Some(next) = next.or_else(|| world.deletes(rules).pop()) else { return true };
+            world = next.sorted();
+        }
+        false
+    }
+}
+
+impl Blocks {
+    fn live_of(&self) -> u8 {
+        self.live()
+    }
+}
+
+fn governor(rules: Rules) -> Governor {
+    let mut governor = Governor::new(JOURNAL, ZONE);
+    governor.keep(rules.reserves);
+    governor
+}
+
+/// Goes through all states of a store of so many zones; the first in which it is stuck, and how
+/// many states there are.
+fn explore(zones: usize, rules: Rules) -> (Option<World>, usize) {
+    let first = World::empty(zones);
+    let (mut seen, mut due) = (BTreeSet::from([first.clone()]), vec![first]);
+    while let Some(world) = due.pop() {
+        if world.is_stuck(rules) {
+            return (Some(world), seen.len());
+        }
+        for next in world.next(rules) {
+            if seen.insert(next.clone()) {
+                due.push(next);
+            }
+        }
+    }
+    (None, seen.len())
+}
+
+#[test]
+fn deletes_lead_out_of_every_state_of_a_small_store() {
+    let (stuck, states) = explore(12, RULES);
+    assert_eq!(stuck, None);
+    assert!(states > 100_000, "{states} states are too few to be all of them");
+}
+
+#[test]
+fn a_store_without_one_of_its_reserves_is_found_stuck() {
+    let Rules { reserves, .. } = RULES;
+    for (taken, kept) in [
+        ("a flush's second zone", Reserves { flush: 1, ..reserves }),
+        ("what deletes have", Reserves { urgent: 0, flush: 0, ..reserves }),
+        ("compaction's and reclaim's", Reserves { reclaim: 0, compaction: 0, ..reserves }),
+    ] {
+        let rules = Rules { reserves: kept, ..RULES };
+        let stuck = (5..=9).find_map(|zones| explore(zones, rules).0);
+        assert!(stuck.is_some(), "without {taken} no store is ever stuck");
+    }
+}
