@@ -244,7 +244,9 @@ fn trim(
     }
     let table = table.table(Cause::Compaction)?;
     let (from, to) = (table.offset_of(start)?, table.offset_of(first)?);
-    Ok((from < to).then_some((from, to)))
+    // From the front: a store frees whole blocks, and the one in which the last trim ended is whole
+    // only together with what that trim took of it.
+    Ok((from < to).then_some((0, to)))
 }
 
 /// What is left of a segment without these ranges.

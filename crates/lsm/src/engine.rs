@@ -120,9 +120,9 @@ impl Engine {
     /// Writes everything that is only in memory and log into tables, and waits for it.
     pub fn flush(&self) -> Result<(), Error> {
         self.check_writable("flush")?;
-        let errors = self.shared.state.lock().space_errors;
+        let errors = self.shared.state.lock().flush_errors;
         self.shared.rotate_memtable()?;
-        self.wait_until(errors, |state| state.waiting.is_empty())
+        self.wait_until(|state| state.flush_errors > errors + 1, |state| state.waiting.is_empty())
     }
 
     /// Merges what is in the range until it is in one run, and waits for it. What is only in
@@ -167,7 +167,8 @@ impl Engine {
             state.space_errors
         };
         self.shared.changed.notify_all();
-        let settled = self.wait_until(errors, |state| {
+        let in_vain = |state: &crate::shared::State| state.space_errors > errors + 1;
+        let settled = self.wait_until(in_vain, |state| {
             let settled = state.settled_at == Some(state.tree_changes);
             let rested = state.rested_at == Some(state.tree_changes)
                 || !self.shared.options.compact_at_rest
@@ -182,14 +183,14 @@ impl Engine {
     /// Waits for the jobs; an error when they stop or find no space meanwhile.
     fn wait_until(
         &self,
-        space_errors: u64,
+        in_vain: impl Fn(&crate::shared::State) -> bool,
         done: impl Fn(&crate::shared::State) -> bool,
     ) -> Result<(), Error> {
         let mut state = self.shared.state.lock();
         while !done(&state) {
             state.check_writable()?;
             if let Some(error) = &state.no_space
-                && state.space_errors > space_errors + 1
+                && in_vain(&state)
             {
                 return Err(error.clone());
             }

@@ -29,6 +29,7 @@ pub(crate) fn run(shared: &Arc<Shared>) {
             Ok(()) => retry = Retry::new(),
             Err(error) if error.is_space() => {
                 shared.note_no_space(&error);
+                shared.state.lock().flush_errors += 1;
                 retry.wait(shared, shared.state.lock());
             }
             Err(error) => shared.fail("a flush", error),

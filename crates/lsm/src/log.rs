@@ -35,8 +35,10 @@ pub(crate) struct ActiveLog {
     pub(crate) next: SeqNo,
     /// Whether it lives off space that is kept for flushes, and takes deletes only.
     pub(crate) urgent: bool,
-    /// How large the memtable may grow with puts: there is space for the flush of that much.
+    /// How large the memtable may grow: there is space for the flush of that much.
     pub(crate) admitted: usize,
+    /// Whether that space is of what is kept for deletes, and takes no puts.
+    pub(crate) for_deletes: bool,
     /// The space for the memtable's flush, where it could be set aside.
     pub(crate) hold: Option<Reservation>,
     /// Whether the next log has been asked for, or is done without.
@@ -68,6 +70,7 @@ impl ActiveLog {
             next,
             urgent: false,
             admitted: 0,
+            for_deletes: false,
             hold: None,
             looked_ahead: false,
             syncs: 0,

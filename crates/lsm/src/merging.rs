@@ -13,8 +13,8 @@
 //!
 //! Where space is short for a slice, those before it are finished first. Where it is still short,
 //! the slice gets what can be set aside, alone, and ends the merge where that is used up: the
-//! decider then chooses anew, out of a tree with more space. If not even half a table can be
-//! written, the merge fails for lack of space.
+//! decider then chooses anew, out of a tree with more space. If not even the smallest instalment
+//! can be written, the merge fails for lack of space.
 //!
 //! A merge for which writers were to rest ends between two slices once they write again.
 //!
@@ -48,6 +48,10 @@ use crate::worker::SliceWork;
 /// Slices that are begun, or wait for a worker, beside one for each worker: one, so that a worker
 /// that is done early has something to go on with.
 const AHEAD: usize = 1;
+
+/// The smallest instalment. Where space is short, a merge goes on by as much as is kept for it,
+/// whatever the size of its tables: a zone, where the store has zones.
+const INSTALMENT_MIN: ByteCount = ByteCount::kib(64);
 
 /// A merge on its way.
 pub(crate) struct MergeJob {
@@ -272,7 +276,7 @@ impl Shared {
         let bits = self.options.filter_bits;
         let worst = worst_case(bits, job.table_size, load.entries, load.plain);
         let worst = with_ranges(worst, ranges, job.table_size, &job.merge.routes);
-        let (mut wanted, least) = (worst, ByteCount(job.table_size.0 / 2));
+        let (mut wanted, least) = (worst, INSTALMENT_MIN.min(ByteCount(job.table_size.0 / 2)));
         let reservation = loop {
             match self.store.reserve(Rank::Compaction, wanted) {
                 Ok(reservation) => break reservation,

@@ -246,7 +246,7 @@ fn log_to_go_on_with(found: &Found) -> Option<FileId> {
 /// A full store must open, so that something can be deleted from it.
 fn begin_log(store: &dyn Store) -> Result<Box<dyn terrace_env::store::FileWriter>, Error> {
     match log::create(store, Rank::Log, None) {
-        Err(error) if error.is_space() => log::create(store, Rank::Flush, None),
+        Err(error) if error.is_space() => log::create(store, Rank::UrgentLog, None),
         other => other,
     }
 }

@@ -4,13 +4,15 @@
 //! Runs as part of leading a group of writes.
 //!
 //! When space is short:
-//! - A memtable takes puts only as far as there is space for its flush. Where little can be set
+//! - A memtable is filled only as far as there is space for its flush. Where little can be set
 //!   aside, the memtable stays small; where nothing can, puts wait for the memtables before it, and
-//!   are refused if even then there is not enough. What is kept for flushes beyond that is for
-//!   deletes, which are always taken: puts that used it up would leave a full store unable to give
-//!   space back.
-//! - Nobody waits for what may never come: who would have to wait while no job finds space is
-//!   refused, or, with deletes, goes on in the memtable there is. A job that has its space is
+//!   are refused if even then there is not enough. Deletes may use what is kept for flushes beyond
+//!   that: puts that used it up would leave a full store unable to give space back. A memtable that
+//!   lives off it takes no puts.
+//! - Memtables that an opening replayed have no space set aside. Nothing is let in before they are
+//!   flushed.
+//! - Nobody waits for what may never come: a writer that would have to wait while no job finds
+//!   space is refused. A job that has its space is
 //!   waited for, however little it leaves to others meanwhile.
 //! - A log that finds no space for what it has taken is *given up*: its memtable is flushed, and
 //!   only then another log begins, so that a power cut never leaves later writes without earlier
@@ -32,8 +34,6 @@ use crate::log::{self, ActiveLog};
 use crate::memtable::Memtable;
 use crate::shared::{Shared, State, Waiting};
 
-/// How many times its size a memtable may grow with deletes while space is short.
-const DELETES_FACTOR: usize = 2;
 /// How long who finds no space waits for a job to free some.
 const SPACE_WAIT_MAX: Duration = Duration::from_secs(2);
 
@@ -42,6 +42,9 @@ const WAIT_MIN: Duration = Duration::from_millis(1);
 
 /// The smallest memtable that puts are let into: below, flushes would cost more than they write.
 const ADMITTED_MIN: usize = 64 << 10;
+/// The smallest that deletes are let into: the tables of that, in the worst case, fit into what any
+/// store keeps for a flush.
+const DELETES_MIN: usize = 4 << 10;
 
 /// What a leader does next.
 enum Next {
@@ -87,8 +90,12 @@ impl Shared {
                     Ok(())
                 }
                 Ok(Next::Waited) => Ok(()),
-                Ok(Next::Rotate) => self.rotate(log, urgent && !puts),
-                Ok(Next::Admit) => self.admit(log, bytes),
+                Ok(Next::Rotate) => {
+                    let short = || self.state.lock().no_space.is_some();
+                    let urgent = !puts && (urgent || short());
+                    self.rotate(log, urgent)
+                }
+                Ok(Next::Admit) => self.admit(log, bytes, puts),
                 Err(error) => Err(error),
             };
             done?;
@@ -122,19 +129,16 @@ impl Shared {
         }
         let full = filled >= if log.admitted > 0 { log.admitted.min(size) } else { size };
         if full && state.waiting.len() >= self.options.memtables_max {
-            if !puts && filled < size * DELETES_FACTOR && !log.is_given_up() {
-                return Ok(Next::Go);
-            }
             if hand_over {
                 return Ok(Next::WriteOut);
             }
             wait.on(WaitCause::Memtables);
             return self.await_jobs(state).map(|()| Next::Waited);
         }
-        if full || log.is_given_up() || (log.urgent && puts) {
+        if full || log.is_given_up() || (puts && (log.urgent || log.for_deletes)) {
             return Ok(Next::Rotate);
         }
-        Ok(if puts && log.admitted == 0 { Next::Admit } else { Next::Go })
+        Ok(if bytes > 0 && log.admitted == 0 { Next::Admit } else { Next::Go })
     }
 
     /// Hands what has gathered in the log to the medium, because its writer waits, and nobody else
@@ -148,17 +152,30 @@ impl Shared {
     }
 
     /// Sees to it that what the memtable takes, at least `bytes` more, can be flushed.
-    fn admit(&self, log: &mut ActiveLog, bytes: usize) -> Result<(), Error> {
-        let least = (self.glance().active.bytes() + bytes).max(ADMITTED_MIN);
+    fn admit(&self, log: &mut ActiveLog, bytes: usize, puts: bool) -> Result<(), Error> {
+        if self.state.lock().waiting.iter().any(|waiting| waiting.hold.is_none()) {
+            // Logs that an opening replayed: the space that was set aside for their flushes is
+            // nobody's now, and must become nobody else's.
+            self.write_out_before_wait(log);
+            self.wait_for_flushes()?;
+        }
+        let least = if puts { ADMITTED_MIN } else { DELETES_MIN };
+        let least = least.max(self.glance().active.bytes() + bytes);
         let most = (self.options.memtable_size.0 as usize).max(least);
-        let refused = match self.reserve_flush(Rank::Log, most, least) {
-            Ok((size, reservation)) => {
-                (log.hold, log.admitted) = (Some(reservation), size);
-                return Ok(());
+        let ranks: &[Rank] = if puts { &[Rank::Log] } else { &[Rank::Log, Rank::Flush] };
+        let mut refused = None;
+        for &rank in ranks {
+            match self.reserve_flush(rank, most, least) {
+                Ok((size, reservation)) => {
+                    (log.hold, log.admitted) = (Some(reservation), size);
+                    log.for_deletes = rank == Rank::Flush;
+                    return Ok(());
+                }
+                Err(error) if error.is_space() => refused = Some(error),
+                Err(error) => return Err(error),
             }
-            Err(error) if error.is_space() => error,
-            Err(error) => return Err(error),
-        };
+        }
+        let Some(refused) = refused else { return Ok(()) };
         self.write_out_before_wait(log);
         let state = self.state.lock();
         if !state.waiting.is_empty() {
@@ -340,5 +357,5 @@ impl Shared {
 }
 
 fn rank(urgent: bool) -> Rank {
-    if urgent { Rank::Flush } else { Rank::Log }
+    if urgent { Rank::UrgentLog } else { Rank::Log }
 }

@@ -96,6 +96,8 @@ pub(crate) struct State {
     pub(crate) refused: Option<Refused>,
     /// How often a job has found no space.
     pub(crate) space_errors: u64,
+    /// How often a flush has.
+    pub(crate) flush_errors: u64,
     /// Oldest first.
     pub(crate) waiting: VecDeque<Waiting>,
     /// Sequences that snapshots hold, and how many of them.
@@ -135,6 +137,7 @@ impl State {
             no_space: None,
             refused: None,
             space_errors: 0,
+            flush_errors: 0,
             waiting,
             snapshots: BTreeMap::new(),
             snapshots_keep_tables: false,

@@ -73,6 +73,11 @@ impl Drop for Snapshot {
             if *count == 0 {
                 state.snapshots.remove(&self.sequence);
                 let oldest = state.snapshots.keys().next().is_none_or(|next| *next > self.sequence);
+                if oldest && state.no_space.is_some() {
+                    // What it kept can be dropped now.
+                    state.spaceless_at = None;
+                    self.shared.changed.notify_all();
+                }
                 if oldest && std::mem::take(&mut state.snapshots_keep_tables) {
                     state.settled_at = None;
                     self.shared.changed.notify_all();

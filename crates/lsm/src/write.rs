@@ -307,7 +307,8 @@ impl Shared {
         if group.iter().all(|pending| pending.errand == Errand::HandOver) {
             return Ok(());
         }
-        let bytes = group.iter().map(|pending| pending.batch.byte_size().0 as usize).sum();
+        let filled = group.iter().filter(|pending| !pending.batch.is_empty());
+        let bytes = filled.map(|pending| pending.batch.byte_size().0 as usize).sum();
         let puts = group.iter().any(|pending| !pending.batch.only_deletes());
         self.make_room(log, bytes, puts, urgent)?;
         match append(log, group) {

@@ -41,7 +41,7 @@ fn fill(engine: &Engine, expected: &mut Contents, next: &mut u32) -> u32 {
 fn a_full_store_is_filled_emptied_and_filled_again() {
     for seed in test_seeds(3) {
         runner::simulate(seed, || {
-            let store = MemoryStore::new().with_capacity(ByteCount::kib(600), ByteCount::kib(60));
+            let store = MemoryStore::new().with_capacity(ByteCount::kib(660), ByteCount::kib(60));
             let engine = open(&store);
             let (mut expected, mut next) = (Contents::new(), 0);
             let mut filled = Vec::new();
