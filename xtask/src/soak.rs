@@ -50,7 +50,12 @@ const RECIPES: [Recipe; 5] = [
     Recipe {
         name: "fill",
         about: "filling the device, freeing, and going on; sustained overwrite",
-        tests: &[("terrace-fs", "full"), ("terrace-lsm", "full"), ("terrace", "full")],
+        tests: &[
+            ("terrace-fs", "full"),
+            ("terrace-lsm", "full"),
+            ("terrace", "full"),
+            ("terrace", "fills"),
+        ],
         factor: 4,
     },
     Recipe {

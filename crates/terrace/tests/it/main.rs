@@ -3,6 +3,7 @@
 mod checkpoint;
 mod cuts;
 mod devices;
+mod fills;
 mod full;
 mod geardb;
 mod handles;

@@ -1,0 +1,264 @@
+//! A full store never stays full: it is filled until a put is refused, and then emptied by deletes,
+//! under every row, with memtables whose logs take less than a zone or several, with and without
+//! readers, closed or cut off in between.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use terrace::{ByteCount, Compression, Db, Error, FormatOptions, Options, Row, System};
+use terrace_env::random::{Random, Rng, RngCore};
+use terrace_env::{runner, test_seeds};
+use terrace_zone::{Emulator, PowerCut};
+
+use crate::devices::{contents, drive};
+
+/// Nothing that is asked of a full store takes longer, on the clock of its runner.
+const LONGEST: Duration = Duration::from_secs(60);
+
+/// Who holds space while the store is full.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Holder {
+    Nobody,
+    Snapshot,
+    Scan,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Case {
+    row: Row,
+    zone: ByteCount,
+    zones: u32,
+    memtable: ByteCount,
+    value: usize,
+    rounds: u32,
+    holder: Holder,
+    /// Whether power is cut where the store would be closed.
+    cut: bool,
+    seed: u64,
+}
+
+impl Case {
+    const SMALL: Self = Self {
+        row: Row::Bluefs,
+        zone: ByteCount::kib(128),
+        zones: 80,
+        memtable: ByteCount::kib(192),
+        value: 800,
+        rounds: 2,
+        holder: Holder::Nobody,
+        cut: false,
+        seed: 1,
+    };
+
+    fn options(&self) -> Options {
+        Options {
+            system: Some(System::of(self.row)),
+            memtable_size: self.memtable,
+            memory: ByteCount::mib(8),
+            compression: Compression::None.into(),
+            ..Options::default()
+        }
+    }
+
+    fn key(&self, number: u64) -> [u8; 8] {
+        let mixed = (number ^ (self.seed << 40)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        (mixed ^ (mixed >> 29)).to_be_bytes()
+    }
+}
+
+/// A store that is filled and emptied, and what it must hold.
+struct Full {
+    case: Case,
+    device: Arc<Emulator>,
+    db: Db,
+    held: BTreeMap<[u8; 8], Vec<u8>>,
+    next: u64,
+    random: Random,
+}
+
+impl Full {
+    fn new(case: Case) -> Self {
+        let device = drive(case.zone, case.zones, case.seed);
+        let format = FormatOptions::default();
+        let db = Db::create_device(device.clone(), &format, case.options()).unwrap();
+        let random = Random::seeded(case.seed);
+        Self { case, device, db, held: BTreeMap::new(), next: 0, random }
+    }
+
+    fn put(&mut self, key: [u8; 8]) -> Result<(), Error> {
+        let mut value = vec![0; self.case.value];
+        self.random.fill_bytes(&mut value);
+        self.db.put(&key, &value)?;
+        self.held.insert(key, value);
+        Ok(())
+    }
+
+    /// What a full store must do, and in time.
+    fn must(&self, what: &str, work: impl FnOnce(&Db) -> Result<(), Error>) {
+        let begun = runner::now();
+        let done = work(&self.db);
+        let took = runner::now().since(begun);
+        let (case, space) = (self.case, self.db.stats().space);
+        done.unwrap_or_else(|error| panic!("{case:?}: {what}: {error}; {space:?}"));
+        assert!(took < LONGEST, "{case:?}: {what} took {took:?}; {space:?}");
+    }
+
+    /// Puts new keys until one is refused; how many.
+    fn fill(&mut self) -> usize {
+        let before = self.held.len();
+        loop {
+            let key = self.case.key(self.next);
+            self.next += 1;
+            if let Err(error) = self.put(key) {
+                assert!(error.is_space(), "{:?}: {error}", self.case);
+                return self.held.len() - before;
+            }
+        }
+    }
+
+    /// Fills the store while somebody may hold on to what is overwritten.
+    fn fill_and_overwrite(&mut self) -> usize {
+        let snapshot = (self.case.holder == Holder::Snapshot).then(|| self.db.snapshot());
+        let filled = self.fill();
+        let scan = (self.case.holder == Holder::Scan).then(|| self.db.scan(..).unwrap());
+        for _ in 0..3 {
+            let number = self.random.random_range(0..self.next);
+            let key = self.case.key(number);
+            match self.put(key) {
+                Err(error) => assert!(error.is_space(), "{:?}: {error}", self.case),
+                Ok(()) => {}
+            }
+        }
+        drop((snapshot, scan));
+        filled
+    }
+
+    /// Ends the store and opens it again.
+    fn reopen(&mut self) {
+        if self.case.cut {
+            self.must("a sync", Db::sync);
+            let survivor = self.device.snapshot().unwrap();
+            let survivor = survivor.cut(PowerCut::any(&mut self.random), &mut self.random);
+            self.device = Arc::new(survivor);
+        } else {
+            self.must("a close", |db| db.clone().close());
+        }
+        self.db = Db::open_device(self.device.clone(), self.case.options())
+            .unwrap_or_else(|error| panic!("{:?}: opened again: {error}", self.case));
+    }
+
+    /// Every fourth key, one by one, and then seven tenths by range.
+    fn delete_most(&mut self) {
+        let keys: Vec<[u8; 8]> = self.held.keys().copied().collect();
+        for (at, key) in keys.iter().enumerate().step_by(4) {
+            let what = format!("delete {at} of {}", keys.len());
+            self.must(&what, |db| db.delete(key));
+            self.held.remove(key);
+        }
+        let end = keys[keys.len() * 7 / 10];
+        self.must("a range delete", |db| db.delete_range(&[][..]..&end[..]));
+        self.held = self.held.split_off(&end);
+    }
+
+    fn verify(&self) {
+        let held: BTreeMap<Vec<u8>, Vec<u8>> =
+            self.held.iter().map(|(key, value)| (key.to_vec(), value.clone())).collect();
+        assert!(contents(&self.db) == held, "{:?}: other contents", self.case);
+    }
+}
+
+/// Fills a store and empties it, again and again; how many fills that were.
+fn fill_and_empty(case: Case) -> usize {
+    let mut full = Full::new(case);
+    let mut fills: Vec<usize> = Vec::new();
+    for _ in 0..case.rounds {
+        fills.push(full.fill_and_overwrite());
+        full.must("a flush", Db::flush);
+        full.must("a compaction", Db::compact_all);
+        full.reopen();
+        full.verify();
+        full.delete_most();
+        full.verify();
+    }
+    fills.push(full.fill());
+    full.must("a range delete of everything", |db| db.delete_range(..));
+    full.held.clear();
+    full.must("a flush", Db::flush);
+    full.must("what is left to do", Db::settle);
+    // All of it is there again: what one delete takes is all that may be left.
+    let space = full.db.stats().space;
+    let left = (space.live.0 + space.pinned.0).div_ceil(case.zone.0);
+    assert!(left <= 1, "{case:?}: {left} zones are in use by nothing: {space:?}");
+    let again = full.fill();
+    assert!(again * 10 >= fills[0] * 9, "{case:?}: {fills:?} keys, then {again}");
+    full.must("a close", |db| db.clone().close());
+    fills.len() + 1
+}
+
+/// Memtables whose logs take less than a zone, a zone, and more.
+const MEMTABLES: [ByteCount; 3] = [ByteCount::kib(96), ByteCount::kib(192), ByteCount::kib(320)];
+const HOLDERS: [Holder; 3] = [Holder::Nobody, Holder::Snapshot, Holder::Scan];
+
+#[test]
+fn a_full_store_is_emptied_by_deletes_under_every_row_on_threads() {
+    let begin = |row: Row| {
+        let fills = move || -> usize {
+            let cases = MEMTABLES.into_iter().zip(HOLDERS);
+            let cases = cases.map(|(memtable, holder)| Case {
+                row,
+                memtable,
+                holder,
+                rounds: 3,
+                ..Case::SMALL
+            });
+            cases.map(fill_and_empty).sum()
+        };
+        runner::spawn(row.name(), fills)
+    };
+    let rows: Vec<_> = Row::ALL.into_iter().map(begin).collect();
+    let fills: usize = rows.into_iter().map(runner::JoinHandle::join).sum();
+    assert!(fills >= 100, "{fills} fills");
+}
+
+#[test]
+fn a_full_store_is_emptied_by_deletes_under_every_row_though_power_is_cut() {
+    for seed in test_seeds(1) {
+        let begin = |row: Row| {
+            runner::spawn(row.name(), move || {
+                let mut random = Random::seeded(seed ^ (row as u64) << 32);
+                let zone = ByteCount::kib(64 << random.random_range(0..3));
+                let case = Case {
+                    row,
+                    zone,
+                    zones: random.random_range(48..128),
+                    memtable: ByteCount(zone.0 * random.random_range(2..16) / 4),
+                    value: random.random_range(100..2000),
+                    holder: HOLDERS[random.random_range(0..3)],
+                    cut: random.random_bool(0.7),
+                    seed,
+                    ..Case::SMALL
+                };
+                runner::simulate(seed, || fill_and_empty(case));
+            })
+        };
+        let rows: Vec<_> = Row::ALL.into_iter().map(begin).collect();
+        rows.into_iter().for_each(runner::JoinHandle::join);
+    }
+}
+
+#[test]
+fn instalments_of_tiered_give_back_the_blocks_that_they_end_in() {
+    // Trims began where the ones before them had ended, within a block. With instalments of a zone
+    // the blocks at their ends were six zones, which no file needed and nothing gave back.
+    fill_and_empty(Case { row: Row::Tiered, zones: 128, rounds: 1, ..Case::SMALL });
+}
+
+#[test]
+fn rests_of_zones_that_hold_nothing_dead_become_free_zones_under_bluefs() {
+    // Tables leave the last blocks of their zones. Eight zones' worth of such rests was all that
+    // was left to compaction, which could use none of it.
+    let memtable = ByteCount::mib(3);
+    let zone = ByteCount::mib(2);
+    fill_and_empty(Case { zone, zones: 64, memtable, rounds: 1, ..Case::SMALL });
+}
