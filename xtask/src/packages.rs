@@ -23,8 +23,14 @@ pub(crate) struct Package {
 
 /// What the suite needs today: `cc` links every Rust program, so a machine that can build the
 /// project has it already, except for the slimmest of images.
-pub(crate) const NEEDED: [Package; 1] =
-    [Package { name: "gcc", program: "cc", why: "the Rust toolchain links with it" }];
+pub(crate) const NEEDED: [Package; 2] = [
+    Package { name: "gcc", program: "cc", why: "the Rust toolchain links with it" },
+    Package {
+        name: "strace",
+        program: "strace",
+        why: "a test of the program looks at what it syncs",
+    },
+];
 
 /// Makes sure that every package of the list is there.
 pub(crate) fn provide(needed: &[Package]) -> anyhow::Result<()> {

@@ -4,6 +4,7 @@ mod bench;
 mod device;
 mod directory;
 mod dump;
+mod durability;
 mod experiments;
 mod lab;
 mod manual;
