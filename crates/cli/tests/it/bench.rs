@@ -66,7 +66,7 @@ fn a_mix_that_reads_gets_a_filled_store_and_the_table_has_its_line() {
         assert!(table.contains(line), "{line}: {table}");
     }
     // What others took for other work is not put beside.
-    assert!(!table.contains("RocksDB"), "{table}");
+    assert!(!table.contains("fjall"), "{table}");
 }
 
 #[test]

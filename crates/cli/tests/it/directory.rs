@@ -74,7 +74,8 @@ fn a_damaged_log_of_a_closed_store_is_named_and_is_not_an_empty_store() {
     let store = place.path().join("store");
     assert_eq!(place.json(&["check", "store"])["closed"], true);
     let name = log.file_name().unwrap().to_str().unwrap().to_owned();
-    let damages: [(&str, fn(&Path, Vec<u8>)); 7] = [
+    type Damage = fn(&Path, Vec<u8>);
+    let damages: [(&str, Damage); 7] = [
         ("flipped", |path, mut bytes| {
             bytes[100] ^= 1;
             std::fs::write(path, bytes).unwrap();

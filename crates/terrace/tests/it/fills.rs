@@ -125,9 +125,8 @@ impl Full {
         for _ in 0..3 {
             let number = self.random.random_range(0..self.next);
             let key = self.case.key(number);
-            match self.put(key) {
-                Err(error) => assert!(error.is_space(), "{:?}: {error}", self.case),
-                Ok(()) => {}
+            if let Err(error) = self.put(key) {
+                assert!(error.is_space(), "{:?}: {error}", self.case);
             }
         }
         drop((snapshot, scan));
