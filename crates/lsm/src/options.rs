@@ -25,7 +25,7 @@ pub enum Durability {
     Synced,
 }
 
-/// The engine's figures, each within its range of [`limits`](crate::limits). Who opens the engine
+/// The engine's figures, each within its range of [`limits`]. Who opens the engine
 /// documents what they trade.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EngineOptions {

@@ -10,7 +10,7 @@ use terrace_zone::Device;
 use crate::{Error, limits};
 
 /// How a store is opened. Each option has a range, and the reason of its ends is with it in
-/// [`limits`](crate::limits); the figures of a system have theirs as well. A store is not opened,
+/// [`limits`]; the figures of a system have theirs as well. A store is not opened,
 /// and no device formatted, with an option that is out of its range. All of it can be changed from
 /// one opening to the next; what is already written keeps the form it has until it is compacted.
 ///
