@@ -148,10 +148,10 @@ impl WaitCause {
             Self::Commits => 6,
             Self::Retry => 7,
             Self::Zones(rank) => 8 + rank as usize,
-            Self::OpenZones => 13,
-            Self::Pinned => 14,
-            Self::Journal => 15,
-            Self::Device(cause) => 16 + cause as usize,
+            Self::OpenZones => 14,
+            Self::Pinned => 15,
+            Self::Journal => 16,
+            Self::Device(cause) => 17 + cause as usize,
         }
     }
 }
