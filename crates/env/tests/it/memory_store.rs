@@ -120,7 +120,7 @@ fn an_injected_failure_hits_one_operation_or_all_writes_after_it() {
 fn ranks_run_out_of_space_in_order_and_readers_keep_it_busy() {
     let store = MemoryStore::new().with_capacity(ByteCount(1000), ByteCount(100));
     let mut log = start(&store, FileKind::Log, Rank::Log, None).expect("a file");
-    log.append(&[0; 600]).expect("an append");
+    log.append(&[0; 500]).expect("an append");
     let full = log.append(&[0; 1]).unwrap_err();
     assert!(matches!(full, StoreError::NoSpace { rank: Rank::Log, .. }), "{full}");
     let reservation = store.reserve(Rank::Flush, ByteCount(100)).expect("the flush's reserve");

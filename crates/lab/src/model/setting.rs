@@ -48,7 +48,7 @@ fn small() -> System {
 }
 
 /// Zones of 96 KiB that hold the smallest store, shrunk and shortened as [`any_geometry`] does.
-const SMALLEST: u32 = 24;
+const SMALLEST: u32 = 27;
 
 fn plain() -> Geometry {
     Geometry::uniform(ByteCount::kib(256), 64)
@@ -83,14 +83,14 @@ impl Setting {
             3 => first.filter_bits = 0,
             4 => first.block_size = ByteCount(1),
             5 => (first.block_size, first.filter_bits) = (ByteCount::kib(64), 3),
-            6 => first.memtable_size = ByteCount::kib(1),
+            6 => first.memtable_size = ByteCount::kib(4),
             7 => first.memtables_max = 1,
             8 => {
-                let table_size = Some(ByteCount::kib(1));
+                let table_size = Some(ByteCount::kib(2));
                 first.system = Some(System { table_size, factor: 2, ..small() });
             }
             9 => first.system = Some(System { level0_runs: 9, ..small() }),
-            10 => first.memory = ByteCount(0),
+            10 => first.memory = ByteCount::kib(64),
             // Zones that are no power of two and not writable to their end, and few slots.
             11 => {
                 (geometry.zone_size, geometry.zone_capacity) = (61, 53);

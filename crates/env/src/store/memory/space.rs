@@ -103,11 +103,11 @@ mod tests {
     fn less_urgent_ranks_run_out_first_and_pins_are_told_apart() {
         let capacity = Capacity { total: 100, step: 10 };
         assert_eq!(capacity.available(Rank::Journal, 30), 70);
-        assert_eq!(capacity.available(Rank::Log, 30), 30);
-        assert!(capacity.check(Rank::Log, 30, 30, 0).is_ok());
-        let full = capacity.check(Rank::Log, 31, 30, 0);
-        assert!(matches!(full, Err(StoreError::NoSpace { available: ByteCount(30), .. })));
-        let busy = capacity.check(Rank::Log, 30, 30, 1);
+        assert_eq!(capacity.available(Rank::Log, 30), 20);
+        assert!(capacity.check(Rank::Log, 20, 30, 0).is_ok());
+        let full = capacity.check(Rank::Log, 21, 30, 0);
+        assert!(matches!(full, Err(StoreError::NoSpace { available: ByteCount(20), .. })));
+        let busy = capacity.check(Rank::Log, 20, 30, 1);
         assert!(matches!(busy, Err(StoreError::Busy { pinned: ByteCount(1), .. })));
     }
 }
