@@ -8,6 +8,10 @@
 //! to be in two states at once. So deciders see a tree at rest, and what has to wait - level 0,
 //! while a large merge goes on - is told to writers as pressure.
 //!
+//! When nothing is due and nothing was written for [`REST_AFTER`], or a client waits for the jobs,
+//! the decider is asked for what pays at rest, if the options allow it. Such a merge ends between
+//! two slices when writers are back.
+//!
 //! What a plan did is dropped when the engine closes, but for the instalments that were committed.
 
 use std::sync::Arc;

@@ -75,9 +75,8 @@ impl Load {
 /// Half of the bytes of a stretch of a table, at either end of it.
 ///
 /// A cut goes through stretches of most of the merge's runs. Counted whole where they end, they
-/// would all belong to the slice behind the cut: a merge of 13 runs had first slices that were a
-/// quarter larger than the others. Counted by halves, what is in front of a cut is right on
-/// average.
+/// would all belong to the slice behind the cut, and first slices would be larger than the others,
+/// the more runs there are. Counted by halves, the bytes in front of a cut are right on average.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Half {
     at: Key,

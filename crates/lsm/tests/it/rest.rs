@@ -61,7 +61,7 @@ fn settling_does_not_wait_for_the_rest_to_be_long_enough() {
 }
 
 #[test]
-fn a_merge_at_rest_ends_when_writers_are_back() {
+fn a_merge_at_rest_beside_writers_loses_no_write_and_throws_nothing_away() {
     runner::simulate(1, || {
         let store = model::slow_store(1);
         let (engine, mut model) = (Arc::new(open_at_rest(&store)), Model::default());
