@@ -169,6 +169,7 @@ impl From<terrace_lsm::Error> for Failure {
         let kind = match error {
             Error::Store(error) => return Self::from(error),
             Error::Corruption { .. } => Kind::Corruption,
+            Error::NoSpace { .. } => Kind::NoSpace,
             Error::Option(_) => Kind::Usage,
             Error::Stopped { ref cause, .. } => Self::from(Error::clone(cause)).kind,
             _ => Kind::Failed,

@@ -13,7 +13,7 @@ use std::io::{self, Write};
 use anstyle::{AnsiColor, Style};
 use terrace_env::ByteCount;
 use terrace_fs::{ZoneUsage, ZoneUse};
-use terrace_zone::ZoneState;
+use terrace_zone::{ZoneState, ZoneType};
 
 /// Letters to a cell.
 const WIDTH: usize = 7;
@@ -81,6 +81,8 @@ impl Share {
 pub(crate) enum Mark {
     /// Holds nothing that counts, and can be taken.
     Free,
+    /// The same, but what it held is still there: it is reset when it is taken.
+    Stale,
     /// Full, closed, or conventional.
     Resting,
     /// Being written.
@@ -95,6 +97,7 @@ impl Mark {
     fn letter(self) -> char {
         match self {
             Self::Free => ' ',
+            Self::Stale => '~',
             Self::Resting => '|',
             Self::Open => '>',
             Self::ReadOnly => 'r',
@@ -117,6 +120,7 @@ impl From<&ZoneUsage> for Cell {
         let mark = match (zone.state, zone.used_for) {
             (ZoneState::Offline, _) => Mark::Offline,
             (ZoneState::ReadOnly, _) | (_, ZoneUse::Retired) => Mark::ReadOnly,
+            (_, ZoneUse::Free) if awaits_reset(zone) => Mark::Stale,
             (_, ZoneUse::Free | ZoneUse::Unused) => Mark::Free,
             (state, _) if state.is_open() => Mark::Open,
             _ => Mark::Resting,
@@ -136,6 +140,12 @@ impl From<&ZoneUsage> for Cell {
         shares.push((Share::Room, capacity - written));
         Self { mark, shares }
     }
+}
+
+/// Whether a free zone still holds what nobody needs: resets are as late as they can be.
+fn awaits_reset(zone: &ZoneUsage) -> bool {
+    let empty = zone.state == ZoneState::Empty || zone.pointer == Some(ByteCount(0));
+    !empty && zone.zone_type == ZoneType::Sequential
 }
 
 fn share(zone: &ZoneUsage, level: Option<u8>) -> Share {
@@ -171,7 +181,8 @@ pub(crate) fn draw(out: &mut dyn Write, zones: &[Cell], columns: usize) -> io::R
 pub(crate) fn legend(out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "{:LABEL$} 0-9 live tables by level  L log  C other files", "")?;
     writeln!(out, "{:LABEL$} S superblock  J journal  ░ dead  · not written", "")?;
-    writeln!(out, "{:LABEL$} > being written  | at rest, in use  r read-only  x offline", "")
+    writeln!(out, "{:LABEL$} > being written  | at rest, in use  r read-only  x offline", "")?;
+    writeln!(out, "{:LABEL$} ~ free: all of it is dead, and it is reset when it is taken", "")
 }
 
 fn merge(zones: &[Cell]) -> Cell {
@@ -248,13 +259,14 @@ mod tests {
                 &[(Share::Level(1), 300), (Share::Level(2), 200), (Share::Dead, 200)],
             ),
             cell(Mark::Free, &[(Share::Dead, 7)]),
+            cell(Mark::Stale, &[(Share::Dead, 6), (Share::Room, 1)]),
             cell(Mark::Offline, &[]),
             cell(Mark::Resting, &[(Share::Log, 7), (Share::Level(12), 0), (Share::Other, 7)]),
         ];
         let (free, offline) = ("  ·······", " x·······");
         assert_eq!(
             picture(&zones, 34),
-            format!("     0 >S······ |11122░░{free}\n     3{offline} |LLLLCCC\n")
+            format!("     0 >S······ |11122░░{free}\n     3 ~░░░░░░·{offline} |LLLLCCC\n")
         );
     }
 

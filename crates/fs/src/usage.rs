@@ -67,13 +67,17 @@ fn bytes(blocks: u64) -> ByteCount {
 /// The sums for [`Store::space`](terrace_env::Store::space).
 pub(crate) fn space_info(space: &Allocator) -> SpaceInfo {
     let (totals, granted) = space.totals();
+    let (kept, for_puts) = space.of_puts();
+    let zones = |zones: u32| bytes(u64::from(zones) * u64::from(space.zone_blocks()));
     SpaceInfo {
         capacity: bytes(totals.capacity),
         free: bytes(totals.free + totals.room),
         live: bytes(totals.live + totals.unsealed),
         dead: bytes(totals.dead),
         pinned: bytes(totals.pinned),
-        reserved: bytes(u64::from(granted) * u64::from(space.zone_blocks())),
+        reserved: zones(granted),
+        kept: zones(kept),
+        for_puts: zones(for_puts),
     }
 }
 

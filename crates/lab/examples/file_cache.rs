@@ -76,7 +76,7 @@ fn load(
     let memtable_size = ByteCount(MEMTABLE.0 / scale.divisor());
     let options = Options {
         system: Some(system),
-        memtable_size,
+        memtable_size: Some(memtable_size),
         memory: ByteCount(memtable_size.0 * 8),
         ..Options::default()
     };

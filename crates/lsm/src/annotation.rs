@@ -3,6 +3,8 @@
 //!
 //! Pure; every decoder checks what it reads.
 
+use std::ops::RangeInclusive;
+
 use terrace_env::codec::{DecodeError, Reader, Writer};
 use terrace_env::store::{Annotation, KeyRange, Lifetime, PlacementHint};
 use terrace_env::{ByteCount, FileId, SeqNo};
@@ -10,14 +12,16 @@ use terrace_policy::{LEVELS_MAX, Place, RunId, Span, TAIL_STREAM};
 
 use crate::Error;
 use crate::key::{BOUND_BYTES_MAX, KeySpaceId, SPACE_BYTES, successor};
+use crate::lifetime::Written;
 use crate::ranges::RangeSummary;
 use crate::table::Properties;
 
-/// The version of every kind, of tables with range tombstones and stores that use a feature, and
-/// of tables with a stamp.
+/// The version of every kind but the store's, of tables with range tombstones, of tables with a
+/// stamp, and of the store.
 const VERSION: u8 = 1;
 const VERSION_RANGES: u8 = 2;
 const VERSION_STAMP: u8 = 3;
+const VERSION_STORE: u8 = 3;
 const KIND_TABLE: u8 = 1;
 const KIND_LOG: u8 = 2;
 const KIND_STORE: u8 = 3;
@@ -136,7 +140,7 @@ impl TableRecord {
     }
 
     pub(crate) fn decode(file: FileId, opaque: &[u8]) -> Result<Self, Error> {
-        decode(file, "table", KIND_TABLE, VERSION_STAMP, opaque, Self::read)
+        decode(file, "table", KIND_TABLE, VERSION..=VERSION_STAMP, opaque, Self::read)
     }
 
     fn read(reader: &mut Reader<'_>, version: u8) -> Result<Self, DecodeError> {
@@ -221,7 +225,7 @@ impl LogRecord {
 
     pub(crate) fn decode(file: FileId, opaque: &[u8]) -> Result<Self, Error> {
         let read = |reader: &mut Reader<'_>, _| Ok(Self { first: read_sequence(reader)? });
-        decode(file, "log", KIND_LOG, VERSION, opaque, read)
+        decode(file, "log", KIND_LOG, VERSION..=VERSION, opaque, read)
     }
 }
 
@@ -237,21 +241,21 @@ pub(crate) struct StoreRecord {
     pub(crate) state: Vec<u8>,
     /// Key spaces that do not exist any more, and whose entries may not be hidden yet.
     pub(crate) dropped: Vec<KeySpaceId>,
+    /// What was written in its life, as of when this was recorded.
+    pub(crate) lifetime: Written,
 }
 
 impl StoreRecord {
     pub(crate) fn new() -> Self {
         let spaces = vec![(KeySpaceId::DEFAULT, "default".to_owned())];
         let (decider, state) = (String::new(), Vec::new());
-        Self { features: 0, next_space: 1, spaces, decider, state, dropped: Vec::new() }
+        let lifetime = Written::default();
+        Self { features: 0, next_space: 1, spaces, decider, state, dropped: Vec::new(), lifetime }
     }
 
     pub(crate) fn annotation(&self) -> Annotation {
-        let plain = self.features == 0 && self.dropped.is_empty();
-        let mut opaque = vec![if plain { VERSION } else { VERSION_RANGES }, KIND_STORE];
-        if !plain {
-            opaque.put_u32(self.features);
-        }
+        let mut opaque = vec![VERSION_STORE, KIND_STORE];
+        opaque.put_u32(self.features);
         opaque.put_u32(self.next_space);
         opaque.put_u32(u32::try_from(self.spaces.len()).expect("key spaces have 32-bit ids"));
         for (id, name) in &self.spaces {
@@ -260,26 +264,26 @@ impl StoreRecord {
         }
         opaque.put_prefixed(self.decider.as_bytes());
         opaque.put_prefixed(&self.state);
-        if !plain {
-            opaque.put_u32(u32::try_from(self.dropped.len()).expect("ids have 32 bits"));
-            self.dropped.iter().for_each(|id| opaque.put_u32(id.0));
-        }
+        opaque.put_u32(u32::try_from(self.dropped.len()).expect("ids have 32 bits"));
+        self.dropped.iter().for_each(|id| opaque.put_u32(id.0));
+        self.lifetime.encode(&mut opaque);
         Annotation { opaque, ..Annotation::default() }
     }
 
     pub(crate) fn decode(opaque: &[u8]) -> Result<Self, Error> {
-        if let &[VERSION_RANGES, KIND_STORE, a, b, c, d, ..] = opaque
+        if let &[VERSION_STORE, KIND_STORE, a, b, c, d, ..] = opaque
             && u32::from_le_bytes([a, b, c, d]) & !FEATURES != 0
         {
             let (region, field) = ("annotation of the store".to_owned(), "features");
             let got = u64::from(u32::from_le_bytes([a, b, c, d]));
             return Err(Error::Unsupported { region, field, supported: u64::from(FEATURES), got });
         }
-        decode(FileId::STORE, "store", KIND_STORE, VERSION_RANGES, opaque, Self::read)
+        let versions = VERSION_STORE..=VERSION_STORE;
+        decode(FileId::STORE, "store", KIND_STORE, versions, opaque, Self::read)
     }
 
-    fn read(reader: &mut Reader<'_>, version: u8) -> Result<Self, DecodeError> {
-        let features = if version == VERSION { 0 } else { reader.u32("features")? };
+    fn read(reader: &mut Reader<'_>, _: u8) -> Result<Self, DecodeError> {
+        let features = reader.u32("features")?;
         let next_space = reader.u32("next key space")?;
         let count = reader.u32("key spaces")?;
         let mut spaces: Vec<(KeySpaceId, String)> = Vec::new();
@@ -296,7 +300,7 @@ impl StoreRecord {
         }
         let decider = read_text(reader, "decider")?;
         let state = reader.prefixed("decider state")?.to_vec();
-        let count = if version == VERSION { 0 } else { reader.u32("dropped key spaces")? };
+        let count = reader.u32("dropped key spaces")?;
         let mut dropped: Vec<KeySpaceId> = Vec::new();
         for _ in 0..count {
             let id = KeySpaceId(reader.u32("dropped key space")?);
@@ -307,7 +311,8 @@ impl StoreRecord {
             }
             dropped.push(id);
         }
-        Ok(Self { features, next_space, spaces, decider, state, dropped })
+        let lifetime = Written::read(reader)?;
+        Ok(Self { features, next_space, spaces, decider, state, dropped, lifetime })
     }
 }
 
@@ -315,7 +320,7 @@ fn decode<T>(
     file: FileId,
     what: &str,
     kind: u8,
-    supported: u8,
+    versions: RangeInclusive<u8>,
     opaque: &[u8],
     read: impl FnOnce(&mut Reader<'_>, u8) -> Result<T, DecodeError>,
 ) -> Result<T, Error> {
@@ -324,14 +329,14 @@ fn decode<T>(
     let mut checked = || {
         let version = reader.u8("version")?;
         let got = reader.u8("kind")?;
-        if got != kind && (VERSION..=supported).contains(&version) {
+        if got != kind && versions.contains(&version) {
             return Err(reader.wrong("kind", 1, "the kind of its file", u64::from(got)));
         }
         Ok(version)
     };
     let version = checked().map_err(|error| Error::decode(region(), 0, &error))?;
-    if !(VERSION..=supported).contains(&version) {
-        let (supported, got) = (u64::from(supported), u64::from(version));
+    if !versions.contains(&version) {
+        let (supported, got) = (u64::from(*versions.end()), u64::from(version));
         return Err(Error::Unsupported { region: region(), field: "version", supported, got });
     }
     let record = read(&mut reader, version);
@@ -402,6 +407,7 @@ mod tests {
         record.next_space = 4;
         record.decider = "leveled".into();
         record.state = vec![1, 2, 3];
+        record.lifetime = Written { user_bytes: 1000, entries: 10, ..Written::default() };
         record
     }
 

@@ -25,7 +25,9 @@ use crate::annotation::{LogRecord, SegmentRecord, StoreRecord, TableRecord, tabl
 use crate::cost;
 use crate::handle::TableHandle;
 use crate::inspect::{Part, TableFile};
+use crate::lifetime::Written;
 use crate::predecessor::Predecessor;
+use crate::readers::ReaderKind;
 use crate::run::Segment;
 use crate::shared::Shared;
 use crate::version::Version;
@@ -72,6 +74,7 @@ impl Shared {
             return Err(Error::TargetNotEmpty { files: target.list().len() });
         }
         let moment = if self.options.read_only { self.as_opened()? } else { self.as_of_now()? };
+        let _reading = self.readers.begin(ReaderKind::Checkpoint, moment.sequence);
         let mut copy = Copy { target, writers: Vec::new(), transaction: Transaction::new() };
         let _memory = self.memory.jobs.lease(STRETCH as usize);
         let tables = by_table(&moment.version);
@@ -90,7 +93,9 @@ impl Shared {
             progress(ByteCount(done), ByteCount(all));
         }
         let Copy { writers, mut transaction, .. } = copy;
-        transaction.annotate(FileId::STORE, moment.record.annotation());
+        // The copy begins a life of its own.
+        let record = StoreRecord { lifetime: Written::default(), ..moment.record };
+        transaction.annotate(FileId::STORE, record.annotation());
         target.commit(transaction)?;
         drop(writers);
         let (tables, logs) = (tables.len() as u64, moment.logs.len() as u64);

@@ -23,6 +23,7 @@ use crate::key::{self, KeySpaceId, Kind, SPACE_BYTES, Trailer};
 use crate::memtable::MemoryCursor;
 use crate::merge::{Merge, Source};
 use crate::ranges::Coverage;
+use crate::readers::Reading;
 use crate::run_cursor::RunCursor;
 use crate::shared::View;
 use crate::table::Walk;
@@ -57,6 +58,8 @@ pub struct Cursor {
     /// The value, when it went backward.
     value: Bytes,
     uncharged: u32,
+    /// Lists it until it ends, unless it is a part of a reader that is listed.
+    _reading: Option<Reading>,
 }
 
 /// Where a cursor stands, and how it came there.
@@ -91,7 +94,13 @@ impl Cursor {
             full_key: Vec::new(),
             value: Bytes::new(),
             uncharged: 0,
+            _reading: None,
         }
+    }
+
+    /// The same, as a reader of its own.
+    pub(crate) fn listed(self, reading: Reading) -> Self {
+        Self { _reading: Some(reading), ..self }
     }
 
     /// Moves to the first key of the range; `false` if there is none.

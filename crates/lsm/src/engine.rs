@@ -73,7 +73,8 @@ impl Engine {
 
     /// Applies a batch, as a whole.
     pub fn write(&self, batch: Batch, durability: Durability) -> Result<(), Error> {
-        self.shared.write(batch, durability)
+        let written = self.shared.write(batch, durability);
+        written.map_err(|error| error.with_holders(|| self.shared.space_holders()))
     }
 
     /// What is under the key.
@@ -121,8 +122,11 @@ impl Engine {
     pub fn flush(&self) -> Result<(), Error> {
         self.check_writable("flush")?;
         let errors = self.shared.state.lock().flush_errors;
-        self.shared.rotate_memtable()?;
-        self.wait_until(|state| state.flush_errors > errors + 1, |state| state.waiting.is_empty())
+        let in_vain = |state: &crate::shared::State| state.flush_errors > errors + 1;
+        let flushed = self.shared.rotate_memtable();
+        flushed
+            .and_then(|()| self.wait_until(in_vain, |state| state.waiting.is_empty()))
+            .map_err(|error| error.with_holders(|| self.shared.space_holders()))
     }
 
     /// Merges what is in the range until it is in one run, and waits for it. What is only in
@@ -151,7 +155,8 @@ impl Engine {
         self.shared.changed.notify_all();
         loop {
             if let Some(answer) = state.answered.remove(&ticket) {
-                return answer;
+                drop(state);
+                return answer.map_err(|e| e.with_holders(|| self.shared.space_holders()));
             }
             self.shared.changed.wait(&mut state);
         }
@@ -272,6 +277,9 @@ impl Engine {
     /// has no writer any more: when the store below is closed, it records where the log ends.
     pub fn close(&self) -> Result<(), Error> {
         let synced = if self.shared.options.read_only { Ok(()) } else { self.sync() };
+        if synced.is_ok() && !self.shared.options.read_only {
+            self.shared.record_lifetime();
+        }
         self.stop();
         if !self.shared.options.read_only {
             self.shared.end_logs();

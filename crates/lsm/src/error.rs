@@ -6,7 +6,7 @@ use terrace_env::codec::DecodeError;
 use terrace_env::store::StoreError;
 use terrace_env::{ByteCount, OutOfRange};
 
-use crate::KeySpaceId;
+use crate::{KeySpaceId, SpaceHolders};
 
 /// An error of the engine. Cheap to clone: an engine that has stopped goes on returning the error
 /// that stopped it.
@@ -15,6 +15,14 @@ pub enum Error {
     /// The store below failed, or has no space.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// Space is short, and who holds it.
+    #[error("{cause}; {holders}")]
+    NoSpace {
+        /// What was refused, and why.
+        cause: StoreError,
+        /// Who holds the space.
+        holders: Box<SpaceHolders>,
+    },
     /// An option is out of its range.
     #[error(transparent)]
     Option(#[from] OutOfRange),
@@ -124,10 +132,24 @@ pub enum Error {
 }
 
 impl Error {
+    /// Says who holds the space, where space is what is missing.
+    pub(crate) fn with_holders(self, holders: impl FnOnce() -> SpaceHolders) -> Self {
+        match self {
+            Self::Store(cause) if cause.is_space() => {
+                Self::NoSpace { cause, holders: Box::new(holders()) }
+            }
+            other => other,
+        }
+    }
+
     /// Whether space is short, now: deletes still work, and writes work again once space is free.
     #[must_use]
     pub fn is_space(&self) -> bool {
-        matches!(self, Self::Store(error) if error.is_space())
+        match self {
+            Self::NoSpace { .. } => true,
+            Self::Store(error) => error.is_space(),
+            _ => false,
+        }
     }
 
     /// Whether bytes on the medium are not what was written.

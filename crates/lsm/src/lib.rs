@@ -19,6 +19,8 @@
 //! | how does sorted input become tables directly | `ingest`, `stamp` |
 //! | how is a store copied while it is written | `checkpoint` |
 //! | who is told of what happens | `event` |
+//! | what was written in a store's life | `lifetime` |
+//! | who keeps space from coming free | `readers` |
 //! | what is in a file, whole or damaged | [`inspect`] |
 //!
 //! What is on the medium is described in `docs/format/` (`keys`, `batch`, `table`, `annotation`).
@@ -53,6 +55,7 @@ mod inputs;
 pub mod inspect;
 mod job;
 mod key;
+mod lifetime;
 pub mod limits;
 mod log;
 mod log_ahead;
@@ -64,6 +67,7 @@ mod options;
 mod outputs;
 mod predecessor;
 mod ranges;
+mod readers;
 mod recovery;
 mod relink;
 mod resident;
@@ -98,8 +102,10 @@ pub use error::Error;
 pub use event::{Event, Job, Listener};
 pub use ingest::{Ingest, Ingested};
 pub use key::{KEY_BYTES_MAX, KeySpaceId, Kind, VALUE_BYTES_MAX};
+pub use lifetime::{Written, WrittenBytes};
 pub use memory::MemoryStats;
 pub use options::{Durability, EngineOptions};
+pub use readers::{ReaderKind, ReaderStats, SpaceHolders};
 pub use recovery::remembered_system;
 pub use scan::Scan;
 pub use snapshot::Snapshot;

@@ -104,6 +104,11 @@ impl Memtable {
         self.tree.len() == 0 && self.ranges.is_empty()
     }
 
+    /// The entries in it, range tombstones included.
+    pub(crate) fn len(&self) -> usize {
+        self.tree.len() + self.ranges.iter().count()
+    }
+
     pub(crate) fn ranges(&self) -> &MemoryRanges {
         &self.ranges
     }

@@ -28,11 +28,13 @@ use crate::counters::Counters;
 use crate::event::Listeners;
 use crate::gathering::Gathering;
 use crate::handle::TableHandle;
+use crate::lifetime::WrittenBytes;
 use crate::log::{self, ActiveLog};
 use crate::log_ahead::LogAhead;
 use crate::memory::Memory;
 use crate::memtable::Memtable;
 use crate::options::EngineOptions;
+use crate::readers::Readers;
 use crate::role::Role;
 use crate::run::Segment;
 use crate::shared::{Shared, State, View, Waiting};
@@ -87,6 +89,7 @@ impl Shared {
         options: EngineOptions,
     ) -> Result<Self, Error> {
         options.check()?;
+        let written_before = WrittenBytes::of(&store.io());
         let users = store.users();
         let claim = if options.read_only { users.claim_to_read() } else { users.claim_to_write() };
         let claim = claim.ok_or(StoreError::InUse("the store"))?;
@@ -94,6 +97,7 @@ impl Shared {
         let memory = Memory::new(&options);
         let mut found = find(&*store, &memory)?;
         found.adopt(&options.system);
+        let lifetime_at_open = found.record.lifetime;
         let (active, log) = if options.read_only {
             (Arc::new(Memtable::new(&memory.memtables)), None)
         } else {
@@ -136,6 +140,9 @@ impl Shared {
             commits: Role::default(),
             writes: WriteQueue::default(),
             log: Mutex::new(log),
+            lifetime_at_open,
+            written_before,
+            readers: Readers::default(),
             ahead: LogAhead::default(),
             gathering: Gathering::default(),
         })

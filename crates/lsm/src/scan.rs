@@ -13,6 +13,7 @@ use crate::Error;
 use crate::bounds::Bounds;
 use crate::cursor::Cursor;
 use crate::key::KeySpaceId;
+use crate::readers::Reading;
 use crate::shared::View;
 
 /// An ordered scan. Ends after the first error, which is [`Error::Closed`] once the store is
@@ -30,6 +31,8 @@ pub struct Scan {
     front: Option<Cursor>,
     back: Option<Cursor>,
     last: Last,
+    /// Lists it until it ends.
+    _reading: Reading,
 }
 
 /// What a scan did last.
@@ -44,12 +47,13 @@ enum Last {
 impl Scan {
     pub(crate) fn new(
         view: Arc<View>,
+        reading: Reading,
         sequence: SeqNo,
         space: KeySpaceId,
         bounds: &Bounds,
     ) -> Self {
-        let (bounds, last) = (bounds.clone(), Last::Opened);
-        Self { view, sequence, space, bounds, front: None, back: None, last }
+        let (bounds, last, _reading) = (bounds.clone(), Last::Opened, reading);
+        Self { view, sequence, space, bounds, front: None, back: None, last, _reading }
     }
 
     /// Goes on from the front to the next key; `false` at the end.

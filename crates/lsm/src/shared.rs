@@ -26,11 +26,13 @@ use crate::counters::Counters;
 use crate::edit::Edit;
 use crate::event::{Event, Listeners};
 use crate::gathering::Gathering;
+use crate::lifetime::{Written, WrittenBytes};
 use crate::log::ActiveLog;
 use crate::log_ahead::LogAhead;
 use crate::memory::Memory;
 use crate::memtable::Memtable;
 use crate::options::EngineOptions;
+use crate::readers::Readers;
 use crate::role::{Role, RoleHolder};
 use crate::spaces::Spaces;
 use crate::throttle::Throttle;
@@ -210,6 +212,12 @@ pub(crate) struct Shared {
     pub(crate) writes: WriteQueue,
     /// Taken out by the write leader while it leads; `None` for ever when read-only.
     pub(crate) log: Mutex<Option<ActiveLog>>,
+    /// What was written in the store's life when it was opened.
+    pub(crate) lifetime_at_open: Written,
+    /// What the store of files had written already, which is in that or nowhere.
+    pub(crate) written_before: WrittenBytes,
+    /// Who reads at length.
+    pub(crate) readers: Readers,
     pub(crate) ahead: LogAhead,
     pub(crate) gathering: Gathering,
 }
@@ -286,9 +294,14 @@ impl Shared {
         if let Some(flushed) = flushed {
             transaction.delete(flushed.log);
         }
-        let record = decider_state.map(|state| {
-            let decider = self.options.system.clone();
-            StoreRecord { decider, state, ..self.state.lock().record.clone() }
+        // What was written goes along with what is committed anyway.
+        let record = (decider_state.is_some() || flushed.is_some()).then(|| {
+            let lifetime = self.written_ever();
+            let mut record = StoreRecord { lifetime, ..self.state.lock().record.clone() };
+            if let Some(state) = decider_state {
+                (record.decider, record.state) = (self.options.system.clone(), state);
+            }
+            record
         });
         if let Some(record) = &record {
             transaction.annotate(FileId::STORE, record.annotation());
@@ -329,6 +342,7 @@ impl Shared {
         let _turn = self.take_commits();
         self.check_open()?;
         let mut record = self.state.lock().record.clone();
+        record.lifetime = self.written_ever();
         change(&mut record);
         let mut transaction = Transaction::new();
         transaction.annotate(FileId::STORE, record.annotation());

@@ -15,6 +15,7 @@ use crate::bounds::Bounds;
 use crate::cost;
 use crate::cursor::Cursor;
 use crate::key::{self, KeySpaceId};
+use crate::readers::{ReaderKind, Reading};
 use crate::scan::Scan;
 use crate::shared::Shared;
 
@@ -23,6 +24,8 @@ use crate::shared::Shared;
 pub struct Snapshot {
     shared: Arc<Shared>,
     sequence: SeqNo,
+    /// Lists it until it ends.
+    _reading: Reading,
 }
 
 impl Snapshot {
@@ -31,7 +34,8 @@ impl Snapshot {
         let sequence = shared.visible();
         *state.snapshots.entry(sequence).or_default() += 1;
         drop(state);
-        Self { shared: Arc::clone(shared), sequence }
+        let reading = shared.readers.begin(ReaderKind::Snapshot, sequence);
+        Self { shared: Arc::clone(shared), sequence, _reading: reading }
     }
 
     /// The newest write that it sees.
@@ -61,7 +65,8 @@ impl Clone for Snapshot {
         let mut state = self.shared.state.lock();
         *state.snapshots.entry(self.sequence).or_default() += 1;
         drop(state);
-        Self { shared: Arc::clone(&self.shared), sequence: self.sequence }
+        let reading = self.shared.readers.begin(ReaderKind::Snapshot, self.sequence);
+        Self { shared: Arc::clone(&self.shared), sequence: self.sequence, _reading: reading }
     }
 }
 
@@ -129,7 +134,8 @@ impl Shared {
         view.spaces.check_read(space)?;
         let sequence = at.unwrap_or_else(|| self.visible());
         self.counters.scans.add(1);
-        Ok(Scan::new(view, sequence, space, bounds))
+        let reading = self.readers.begin(ReaderKind::Scan, sequence);
+        Ok(Scan::new(view, reading, sequence, space, bounds))
     }
 
     pub(crate) fn cursor(
@@ -143,6 +149,7 @@ impl Shared {
         view.spaces.check_read(space)?;
         let sequence = at.unwrap_or_else(|| self.visible());
         self.counters.scans.add(1);
-        Ok(Cursor::new(&view, sequence, space, bounds))
+        let reading = self.readers.begin(ReaderKind::Cursor, sequence);
+        Ok(Cursor::new(&view, sequence, space, bounds).listed(reading))
     }
 }

@@ -5,7 +5,9 @@ use terrace_env::Cause;
 use terrace_env::store::{IoCounts, SpaceInfo};
 use terrace_env::wait::Waits;
 
+use crate::lifetime::Written;
 use crate::memory::MemoryStats;
+use crate::readers::{ReaderStats, SpaceHolders};
 use crate::shared::Shared;
 
 /// Bytes written to the medium per byte of keys and values that clients wrote, by cause.
@@ -133,6 +135,12 @@ pub struct Stats {
     pub sequence: u64,
     /// What the engine stopped on, if it did.
     pub failure: Option<String>,
+    /// What was written since the engine was opened.
+    pub process: Written,
+    /// What was written in the store's life, this opening included.
+    pub lifetime: Written,
+    /// Who reads at length, and so may keep space.
+    pub readers: Vec<ReaderStats>,
 }
 
 impl Shared {
@@ -173,7 +181,15 @@ impl Shared {
             longest_write_waits,
             sequence: self.visible().0,
             failure,
+            process: self.written_here(),
+            lifetime: self.written_ever(),
+            readers: self.readers.stats(),
         }
+    }
+
+    /// Who holds the space, now.
+    pub(crate) fn space_holders(&self) -> SpaceHolders {
+        SpaceHolders { space: self.store.space(), readers: self.readers.stats() }
     }
 
     fn level_stats(&self, tree: &terrace_policy::TreeView) -> Vec<LevelStats> {

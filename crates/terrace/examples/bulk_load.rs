@@ -15,7 +15,7 @@ const ENTRIES: u64 = 100_000;
 
 fn options() -> Options {
     Options {
-        memtable_size: ByteCount::mib(2),
+        memtable_size: Some(ByteCount::mib(2)),
         system: Some(System {
             table_size: Some(ByteCount::mib(1)),
             level1_size: Some(ByteCount::mib(4)),

@@ -14,7 +14,7 @@ type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
 
 fn main() -> Outcome<()> {
     let place = tempfile::tempdir()?;
-    let options = Options { memtable_size: ByteCount::mib(1), ..Options::default() };
+    let options = Options { memtable_size: Some(ByteCount::mib(1)), ..Options::default() };
     let db = Db::open_directory(place.path().join("store"), options.clone())?;
     for number in 0..50_000u64 {
         db.put(&number.to_be_bytes(), &[number as u8; 64])?;

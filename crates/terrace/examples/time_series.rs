@@ -66,7 +66,7 @@ impl Series {
 
 fn main() -> Outcome<()> {
     let place = tempfile::tempdir()?;
-    let options = Options { memtable_size: ByteCount::mib(1), ..Options::default() };
+    let options = Options { memtable_size: Some(ByteCount::mib(1)), ..Options::default() };
     let db = Db::open_directory(place.path().join("series"), options)?;
     let series = Series { readings: db.create_key_space("readings")? };
 

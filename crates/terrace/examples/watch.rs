@@ -47,7 +47,7 @@ impl Listener for Log {
 fn main() -> Outcome<()> {
     let place = tempfile::tempdir()?;
     let options = Options {
-        memtable_size: ByteCount::kib(512),
+        memtable_size: Some(ByteCount::kib(512)),
         system: Some(System {
             table_size: Some(ByteCount::kib(256)),
             level1_size: Some(ByteCount::mib(1)),

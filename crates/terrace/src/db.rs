@@ -41,6 +41,7 @@ pub(crate) struct Inner {
     durability: Durability,
     system: System,
     live_max: ByteCount,
+    memtable_size: ByteCount,
 }
 
 impl std::fmt::Debug for Inner {
@@ -122,14 +123,13 @@ impl Db {
             Some(system) => system,
             None => remembered(&*store)?,
         };
-        let shape = StoreShape {
-            capacity: store.space().capacity,
-            zone_capacity: fs.map(|fs| fs.zone_capacity()),
-            memtable_size: options.memtable_size,
-        };
-        // What is accepted once must be accepted again, so it is held against what never changes.
-        let capacity = fs.map_or(shape.capacity, |fs| fs.device_capacity());
-        options.check(&system, &StoreShape { capacity, ..shape })?;
+        let capacity = store.space().capacity;
+        // What is accepted once must be accepted again, so it is held against what never changes;
+        // and so are memtables.
+        let whole = fs.map_or(capacity, |fs| fs.device_capacity());
+        let whole = options.shape(whole, fs.map(|fs| fs.zone_capacity()));
+        options.check(&system, &whole)?;
+        let shape = StoreShape { capacity, ..whole };
         let engine = options.engine(&system, &shape).fitted();
         if let Some(fs) = fs {
             fs.decide_by(system.placement(), system.reclaim());
@@ -141,6 +141,7 @@ impl Db {
             None => Arc::new(NoZones),
         };
         let decider = system.compaction(&shape, zones);
+        let memtable_size = engine.memtable_size;
         let engine = Engine::open(store, decider, engine)?;
         let durability = options.durability.unwrap_or_else(|| match engine.store().log_unit() {
             ByteCount(0) => Durability::Written,
@@ -148,7 +149,15 @@ impl Db {
         });
         let live_max = system.live_max(&shape);
         let identity = Identity::new();
-        let inner = Arc::new(Inner { engine, below, identity, durability, system, live_max });
+        let inner = Arc::new(Inner {
+            engine,
+            below,
+            identity,
+            durability,
+            system,
+            live_max,
+            memtable_size,
+        });
         let (id, name) = (KeySpaceId::DEFAULT, "default".into());
         let default = KeySpace { inner: Arc::clone(&inner), id, name };
         Ok(Self { inner, default })
@@ -166,6 +175,13 @@ impl Db {
     #[must_use]
     pub fn live_max(&self) -> ByteCount {
         self.inner.live_max
+    }
+
+    /// The size of its memtables: that of the [`Options`], or what fits the store, and no more than
+    /// its memory budget has room for.
+    #[must_use]
+    pub fn memtable_size(&self) -> ByteCount {
+        self.inner.memtable_size
     }
 
     /// The mounted file system, where the store is on a device: for its zones and its reclaim.

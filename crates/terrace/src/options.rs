@@ -17,7 +17,7 @@ use crate::{Error, limits};
 /// ```
 /// use terrace::{ByteCount, Options};
 ///
-/// let options = Options { memtable_size: ByteCount::mib(16), ..Options::default() };
+/// let options = Options { memtable_size: Some(ByteCount::mib(16)), ..Options::default() };
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
@@ -46,8 +46,12 @@ pub struct Options {
     // Performance.
     /// Writes are collected in memory up to this size, then written out as one sorted run. Larger:
     /// fewer and longer runs, less compaction, longer recovery. Up to `memtables_max + 1` of them
-    /// are in memory. Default: 64 MiB. Range: 4 KiB to 64 GiB.
-    pub memtable_size: ByteCount,
+    /// are in memory. And a store keeps space for sixteen
+    /// ([`MEMTABLES_KEPT`](crate::MEMTABLES_KEPT)), which users do not have: where that is all
+    /// of it, [`Db::live_max`](crate::Db::live_max) is 0. `None`: what fits the store
+    /// ([`memtable_size_of`](Self::memtable_size_of)), 64 MiB from 4 GiB on. Default: `None`.
+    /// Range: 4 KiB to 64 GiB.
+    pub memtable_size: Option<ByteCount>,
     /// How many full memtables may wait to be written out before writers wait. More rides out
     /// longer bursts, for `memtable_size` of memory each. Default: 2. Range: 1 to 64, and
     /// so many that the smallest memtables, of 16 KiB, fit `memory`.
@@ -110,7 +114,7 @@ impl Default for Options {
             durability: None,
             gather_time: engine.gather_time,
             system: None,
-            memtable_size: engine.memtable_size,
+            memtable_size: None,
             memtables_max: engine.memtables_max,
             block_size: engine.block_size,
             compression: engine.compression,
@@ -124,8 +128,9 @@ impl Default for Options {
     }
 }
 
-/// A store has room for so many memtables of the size that [`Options::fitting`] chooses: its log,
-/// the flushes that are due and the compactions that follow take a handful of them at once.
+/// A store has room for so many memtables of the size that fits it: its log, the flushes that are
+/// due and the compactions that follow take a handful of them at once, and a quarter is kept for
+/// them.
 const MEMTABLES_IN_STORE: u64 = 64;
 /// Less memory than this saves nothing worth having.
 const MEMORY_MIN: ByteCount = ByteCount::mib(32);
@@ -133,19 +138,26 @@ const MEMORY_MIN: ByteCount = ByteCount::mib(32);
 const MEMTABLE_SIZE_MIN: ByteCount = ByteCount::kib(64);
 
 impl Options {
-    /// The defaults, with memtables and memory cut down to what a store of `capacity` has room to
-    /// work with. From 4 GiB on they are the defaults.
+    /// The size of the memtables of a large store.
+    pub const MEMTABLE_SIZE: ByteCount = ByteCount::mib(64);
+
+    /// The size of the memtables of a store of `capacity`, where
+    /// [`memtable_size`](Self::memtable_size) leaves it open: a 64th of the store, from 64 KiB to
+    /// 64 MiB.
+    #[must_use]
+    pub fn memtable_size_of(capacity: ByteCount) -> ByteCount {
+        let part = ByteCount(capacity.0 / MEMTABLES_IN_STORE);
+        part.clamp(MEMTABLE_SIZE_MIN, Self::MEMTABLE_SIZE)
+    }
+
+    /// The defaults, with memory cut down to what a store of `capacity` has use for. From 4 GiB on
+    /// they are the defaults.
     #[must_use]
     pub fn fitting(capacity: ByteCount) -> Self {
         let full = Self::default();
-        let memtable_size =
-            ByteCount(capacity.0 / MEMTABLES_IN_STORE).clamp(MEMTABLE_SIZE_MIN, full.memtable_size);
-        Self {
-            memtable_size,
-            memory: ByteCount(memtable_size.0 * (full.memory.0 / full.memtable_size.0))
-                .clamp(MEMORY_MIN, full.memory),
-            ..full
-        }
+        let parts = full.memory.0 / Self::MEMTABLE_SIZE.0;
+        let memory = ByteCount(Self::memtable_size_of(capacity).0 * parts);
+        Self { memory: memory.clamp(MEMORY_MIN, full.memory), ..full }
     }
 
     /// Checks that a store on this device can be opened with these options and takes writes; before
@@ -153,12 +165,19 @@ impl Options {
     pub fn check_device(&self, device: &dyn Device) -> Result<(), Error> {
         let geometry = device.geometry();
         let zone_capacity = geometry.zone_capacity * u64::from(geometry.logical_block);
-        let store = StoreShape {
-            capacity: geometry.capacity(),
-            zone_capacity: Some(ByteCount(zone_capacity)),
-            memtable_size: self.memtable_size,
-        };
+        let store = self.shape(geometry.capacity(), Some(ByteCount(zone_capacity)));
         self.check(&self.system.unwrap_or_default(), &store)
+    }
+
+    /// What the figures of a system are fitted to, with these options on a store of `capacity`.
+    pub(crate) fn shape(
+        &self,
+        capacity: ByteCount,
+        zone_capacity: Option<ByteCount>,
+    ) -> StoreShape {
+        let fitted = || Self::memtable_size_of(capacity);
+        let memtable_size = self.memtable_size.unwrap_or_else(fitted);
+        StoreShape { capacity, zone_capacity, memtable_size }
     }
 
     /// Checks that a store of this shape can be opened with these options and takes writes.
@@ -171,7 +190,7 @@ impl Options {
     pub(crate) fn engine(&self, system: &System, store: &StoreShape) -> EngineOptions {
         EngineOptions {
             read_only: self.read_only,
-            memtable_size: self.memtable_size,
+            memtable_size: store.memtable_size,
             memtables_max: self.memtables_max,
             gather_time: self.gather_time,
             table_size: system.table_size(store),
@@ -194,8 +213,10 @@ mod tests {
     #[test]
     fn a_large_store_gets_the_defaults_and_a_small_one_less() {
         assert_eq!(Options::fitting(ByteCount::gib(4)), Options::default());
-        let small = Options::fitting(ByteCount::mib(64));
-        assert_eq!(small.memtable_size, ByteCount::mib(1));
-        assert_eq!(Options::fitting(ByteCount(0)).memtable_size, MEMTABLE_SIZE_MIN);
+        assert_eq!(Options::MEMTABLE_SIZE, EngineOptions::default().memtable_size);
+        let of = Options::memtable_size_of;
+        assert_eq!(of(ByteCount::gib(4)), Options::MEMTABLE_SIZE);
+        assert_eq!(of(ByteCount::mib(64)), ByteCount::mib(1));
+        assert_eq!(of(ByteCount(0)), MEMTABLE_SIZE_MIN);
     }
 }

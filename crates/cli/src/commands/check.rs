@@ -3,7 +3,7 @@
 //! First the file system below, on an image or in a directory: every structure, every checksum,
 //! every invariant between them.
 //! Then the store: every block of every table, the order of its entries, and that it holds what is
-//! recorded of it.
+//! recorded of it. What is only in logs was verified as it was replayed, and is counted.
 
 use std::sync::Arc;
 
@@ -61,9 +61,10 @@ impl Check {
             for leftover in &files.leftovers {
                 writeln!(out, "left by a crash: {leftover}")?;
             }
-            if let Some(Verified { tables, bytes, entries }) = tables {
+            if let Some(Verified { tables, bytes, entries, entries_in_logs }) = tables {
                 let bytes = ByteCount(*bytes);
-                writeln!(out, "{entries} entries in {tables} tables, {bytes} verified\nclean")?;
+                writeln!(out, "{entries} entries in {tables} tables, {bytes} verified")?;
+                writeln!(out, "{entries_in_logs} entries in logs, replayed\nclean")?;
             }
             Ok(())
         })?;

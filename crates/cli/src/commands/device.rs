@@ -12,6 +12,12 @@ use terrace_zone::{Access, Device as _, Emulator, Geometry, ZoneReport, ZoneStat
 use crate::failure::{Failure, Kind};
 use crate::output::Output;
 
+/// How many zones a small drive is given.
+const ZONES_USUAL: u64 = 256;
+/// Of the zones that it is given then.
+const ZONE_SIZE_MIN: ByteCount = ByteCount::kib(64);
+const ZONE_SIZE_MAX: ByteCount = ByteCount::mib(16);
+
 /// Make an emulated drive, or look at one.
 #[derive(clap::Subcommand)]
 pub(crate) enum Device {
@@ -60,9 +66,10 @@ pub(crate) struct Shape {
     /// [default: 4GiB, or all of the real drive]
     #[arg(long, value_name = "SIZE")]
     size: Option<ByteCount>,
-    /// From one zone's start to the next one's; need not be a power of two
-    #[arg(long, value_name = "SIZE", default_value = "16MiB")]
-    zone_size: ByteCount,
+    /// From one zone's start to the next one's; need not be a power of two [default: 16MiB, and on
+    /// drives below 4GiB less, so that there are 256 zones]
+    #[arg(long, value_name = "SIZE")]
+    zone_size: Option<ByteCount>,
     /// How much of each sequential zone can be written [default: all of it]
     #[arg(long, value_name = "SIZE")]
     zone_capacity: Option<ByteCount>,
@@ -89,6 +96,13 @@ pub(crate) struct Shape {
     rotational: bool,
 }
 
+/// The size of zones where none is asked for. A store keeps a fixed number of zones for itself, so
+/// a small drive needs small ones; that of a drive of 4 GiB is what larger ones have as well.
+fn usual_zone(size: u64) -> ByteCount {
+    let part = (size / ZONES_USUAL).max(1);
+    ByteCount(1 << part.ilog2()).clamp(ZONE_SIZE_MIN, ZONE_SIZE_MAX)
+}
+
 impl Shape {
     /// The geometry it describes.
     pub(crate) fn geometry(&self) -> Result<Geometry, Failure> {
@@ -103,8 +117,9 @@ impl Shape {
                 ))
             }
         };
-        let zone_size = blocks("zone size", self.zone_size)?;
         let size = self.size.unwrap_or(ByteCount::gib(4)).0;
+        let zone_size = self.zone_size.unwrap_or_else(|| usual_zone(size));
+        let zone_size = blocks("zone size", zone_size)?;
         // Whole physical blocks; what is left over is not part of the drive.
         let size = size / self.physical_block.0.max(block) * self.physical_block.0 / block;
         let whole = size.checked_div(zone_size).unwrap_or(0);

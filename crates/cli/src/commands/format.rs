@@ -1,8 +1,8 @@
 //! `terrace format IMAGE`, or a directory
 
 use serde_json::json;
-use terrace::Options;
-use terrace_env::ZoneId;
+use terrace::{MEMTABLES_KEPT, Options, ZONES_KEPT};
+use terrace_env::{ByteCount, ZoneId};
 use terrace_fs::{Access, FormatOptions, Fs};
 use terrace_zone::{Device as _, ZoneState};
 
@@ -47,11 +47,15 @@ impl Format {
         options.check_device(&*drive)?;
         Fs::format(drive.clone(), &FormatOptions::default())?;
         drop(drive);
-        let system = self.remember()?;
-        let json = json!({ "zones": zones.len(), "capacity": capacity, "system": system });
+        let Remembered { system, live_max, memtable_size } = self.remember()?;
+        let json = json!({
+            "zones": zones.len(), "capacity": capacity, "system": system, "live_max": live_max,
+            "memtable_size": memtable_size,
+        });
         output.result(&json, |out| {
             let zones = zones.len();
-            writeln!(out, "{image}: made a store on {zones} zones, {capacity}, for {system}")
+            writeln!(out, "{image}: made a store on {zones} zones, {capacity}, for {system}")?;
+            writeln!(out, "{}", room(live_max, memtable_size))
         })
     }
 
@@ -66,17 +70,45 @@ impl Format {
             return Err(Failure::new(Kind::Failed, message));
         }
         self.target.directory(Access::ReadWrite)?;
-        let system = self.remember()?;
-        let json = json!({ "directory": path.to_string(), "system": system });
-        let answer = format!("{path}: made a store in the directory, for {system}");
-        output.result(&json, |out| writeln!(out, "{answer}"))
+        let Remembered { system, live_max, memtable_size } = self.remember()?;
+        let json = json!({
+            "directory": path.to_string(), "system": system, "live_max": live_max,
+            "memtable_size": memtable_size,
+        });
+        output.result(&json, |out| {
+            writeln!(out, "{path}: made a store in the directory, for {system}")?;
+            writeln!(out, "{}", room(live_max, memtable_size))
+        })
     }
 
     /// Opens the store for the first time, so that it remembers its system.
-    fn remember(&self) -> Result<String, Failure> {
+    fn remember(&self) -> Result<Remembered, Failure> {
         let db = self.target.db_under(&self.under)?;
-        let system = db.system().to_string();
+        let (live_max, memtable_size) = (db.live_max(), db.memtable_size());
+        let remembered = Remembered { system: db.system().to_string(), live_max, memtable_size };
         db.close()?;
-        Ok(system)
+        Ok(remembered)
     }
+}
+
+/// What a new store is like.
+struct Remembered {
+    system: String,
+    live_max: ByteCount,
+    memtable_size: ByteCount,
+}
+
+/// How much a store has room for, in a sentence.
+pub(super) fn room(live_max: ByteCount, memtable_size: ByteCount) -> String {
+    if live_max == ByteCount(0) {
+        return format!(
+            "too small for keys and values that are overwritten without end: {ZONES_KEPT} zones \
+             and {MEMTABLES_KEPT} memtables of {memtable_size} are kept; it takes some, until puts \
+             are refused; smaller zones leave more"
+        );
+    }
+    format!(
+        "room for {live_max} of keys and values that are overwritten without end; memtables of \
+         {memtable_size}"
+    )
 }

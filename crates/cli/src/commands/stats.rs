@@ -5,16 +5,18 @@ use std::io::{self, Write};
 use comfy_table::{CellAlignment, Table, presets};
 use indicatif::HumanCount;
 use serde::Serialize;
-use terrace::{LevelStats, Stats, Waits};
+use terrace::{LevelStats, Stats, Waits, Written};
 use terrace_env::ByteCount;
 use terrace_fs::Access;
 
+use super::format::room;
 use super::target::Target;
 use super::zones;
 use crate::failure::Failure;
 use crate::output::Output;
 
-/// Print the figures of a store: levels, space. Counters of work start anew with each opening.
+/// Print the figures of a store: levels, space, what was written in its life and by this process.
+/// All other counters start anew with each opening.
 #[derive(clap::Args)]
 pub(crate) struct Figures {
     #[command(flatten)]
@@ -33,6 +35,9 @@ struct Answer {
     medium: String,
     /// The system that the store was opened under last.
     system: String,
+    /// Bytes of keys and values that can live in it and be overwritten without end.
+    live_max: ByteCount,
+    memtable_size: ByteCount,
 }
 
 impl Figures {
@@ -43,7 +48,9 @@ impl Figures {
         let (stats, key_spaces) = (db.stats(), db.key_spaces());
         let system = db.system().to_string();
         let medium = self.target.describe();
-        let answer = Answer { stats, space_efficiency, key_spaces, medium, system };
+        let (live_max, memtable_size) = (db.live_max(), db.memtable_size());
+        let answer =
+            Answer { stats, space_efficiency, key_spaces, medium, system, live_max, memtable_size };
         output.result(&answer, |out| answer.print(out))
     }
 }
@@ -66,15 +73,52 @@ impl Answer {
             "\nspace: {} in all, {} free, {} live, {} dead, {} pinned",
             space.capacity, space.free, space.live, space.dead, space.pinned
         )?;
+        writeln!(
+            out,
+            "puts can take {} now; {} are kept for deletes, flushes, compaction and the journal",
+            space.for_puts,
+            ByteCount(space.kept.0 + space.reserved.0)
+        )?;
+        writeln!(out, "{}", room(self.live_max, self.memtable_size))?;
         if let Some(share) = self.space_efficiency {
             let percent = 100.0 * share;
             writeln!(out, "space efficiency: {percent:.0} % of the zones in use are valid tables")?;
         }
+        written(out, &stats.lifetime, &stats.process)?;
         if !stats.waits.is_empty() {
             write!(out, "\nsince it was opened:\n{}", waits_table(&stats.waits))?;
         }
         Ok(())
     }
+}
+
+/// What was written, by what for: in the store's life, and since this process opened it.
+fn written(out: &mut dyn Write, lifetime: &Written, process: &Written) -> io::Result<()> {
+    let mut table = Table::new();
+    table.load_preset(presets::NOTHING);
+    table.set_header(["written", "in its life", "for one", "by this process", "for one"]);
+    for column in table.column_iter_mut().skip(1) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    let for_one = |bytes: u64, of: &Written| match of.user_bytes {
+        0 => "-".to_owned(),
+        user => format!("{:.2}", bytes as f64 / user as f64),
+    };
+    let user = |of: &Written| ByteCount(of.user_bytes).to_string();
+    table.add_row(["by users", &user(lifetime), "", &user(process), ""]);
+    let (ever, here) = (lifetime.bytes.parts(), process.bytes.parts());
+    let all = ("in all", lifetime.bytes.total(), process.bytes.total());
+    let parts = ever.into_iter().zip(here).map(|((name, ever), (_, here))| (name, ever, here));
+    for (name, ever, here) in parts.chain([all]) {
+        table.add_row([
+            name.to_owned(),
+            ByteCount(ever).to_string(),
+            for_one(ever, lifetime),
+            ByteCount(here).to_string(),
+            for_one(here, process),
+        ]);
+    }
+    writeln!(out, "\n{table}")
 }
 
 /// What was waited for, in a table.

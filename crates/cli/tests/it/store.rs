@@ -235,3 +235,62 @@ fn a_drive_that_was_not_formatted_and_a_missing_one_are_told_apart() {
     let error = place.fails(1, &["get", "d.img", "key"]);
     assert!(error.contains("format"), "{error}");
 }
+
+#[test]
+fn a_drive_of_256_mib_works_with_default_options_and_says_how_much_it_takes() {
+    let place = Place::new();
+    place.ok(&["device", "create", "d.img", "--size", "256MiB"]);
+    let made = place.ok(&["format", "d.img"]);
+    assert!(made.contains("room for ") && made.contains("memtables of 4 MiB"), "{made}");
+    let stats = place.json(&["stats", "d.img"]);
+    let live_max = stats["live_max"].as_u64().unwrap();
+    assert!(live_max >= 100 << 20, "{live_max} of 256 MiB");
+    assert!(stats["space"]["for_puts"].as_u64() > Some(live_max), "{stats}");
+    assert!(place.ok(&["stats", "d.img"]).contains("puts can take "), "how much fits");
+    // One that leaves nothing says so.
+    place.ok(&["device", "create", "e.img", "--size", "256MiB", "--zone-size", "14MiB"]);
+    let made = place.ok(&["format", "e.img"]);
+    assert!(made.contains("too small") && made.contains("15 zones"), "{made}");
+}
+
+#[test]
+fn stats_of_a_new_process_knows_what_was_written_in_the_life_of_the_store() {
+    let place = formatted();
+    place.ok(&["put", "d.img", "key", "value"]);
+    place.ok(&["put", "d.img", "other", "value"]);
+    let stats = place.json(&["stats", "d.img"]);
+    assert_eq!(stats["lifetime"]["user_bytes"], 18, "{}", stats["lifetime"]);
+    assert_eq!(stats["lifetime"]["entries"], 2);
+    assert_eq!(stats["process"]["user_bytes"], 0);
+    let bytes = &stats["lifetime"]["bytes"];
+    assert!(bytes["log"].as_u64() > Some(0) && bytes["metadata"].as_u64() > Some(0), "{bytes}");
+    let text = place.ok(&["stats", "d.img"]);
+    assert!(text.contains("in its life") && text.contains("by this process"), "{text}");
+}
+
+#[test]
+fn a_check_counts_the_entries_that_are_only_in_logs() {
+    let place = formatted();
+    for key in ["a", "b", "c"] {
+        place.ok(&["put", "d.img", key, "value"]);
+    }
+    let checked = place.json(&["check", "d.img"]);
+    assert_eq!(checked["tables"]["entries"], 0);
+    assert_eq!(checked["tables"]["entries_in_logs"], 3);
+    let text = place.ok(&["check", "d.img"]);
+    assert!(text.contains("3 entries in logs"), "{text}");
+}
+
+#[test]
+fn zones_that_are_dead_and_wait_for_their_reset_have_a_sign_in_the_map() {
+    let place = formatted();
+    let sign = |map: &str| map.contains(" ~\u{2591}");
+    assert!(!sign(&place.ok(&["zones", "d.img"])), "no zone of a new drive is dead");
+    std::fs::write(place.path().join("value"), vec![7; 4 << 20]).unwrap();
+    place.ok(&["put", "d.img", "key", "--file", "value"]);
+    place.ok(&["compact", "d.img"]);
+    place.ok(&["delete", "d.img", "key"]);
+    place.ok(&["compact", "d.img"]);
+    let map = place.ok(&["zones", "d.img"]);
+    assert!(sign(&map) && map.contains("~ free"), "{map}");
+}

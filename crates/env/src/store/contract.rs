@@ -147,6 +147,14 @@ pub struct SpaceInfo {
     pub pinned: ByteCount,
     /// Bytes that are set aside by reservations.
     pub reserved: ByteCount,
+    /// Bytes that new data must leave to what gives space back - deletes, flushes, compaction, the
+    /// journal, reclaim - beside what is reserved.
+    #[serde(default)]
+    pub kept: ByteCount,
+    /// Bytes that are there for new data: what is free, or dead and not pinned, without what is
+    /// reserved and kept. At 0 puts are refused.
+    #[serde(default)]
+    pub for_puts: ByteCount,
 }
 
 /// Bytes and requests moved, by cause.

@@ -79,6 +79,11 @@ impl Allowance {
     }
 }
 
+/// What a rank leaves to those above it.
+pub(super) fn kept(rank: Rank) -> u64 {
+    STEP * rank as u64
+}
+
 /// Sets space aside, if the disk has that much beyond what is set aside already.
 pub(super) fn reserve(
     volume: &Arc<Volume>,
@@ -89,7 +94,7 @@ pub(super) fn reserve(
     let room = room.map_err(|error| volume.describe("asking for the space of", "", error))?;
     let mut state = volume.lock();
     state.check()?;
-    let taken = state.reserved() + STEP * rank as u64;
+    let taken = state.reserved() + kept(rank);
     let available = ByteCount(room.available.0.saturating_sub(taken));
     if bytes > available {
         return Err(StoreError::NoSpace { rank, needed: bytes, available });

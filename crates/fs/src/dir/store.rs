@@ -164,9 +164,13 @@ impl Store for DirStore {
         };
         let live = committed + state.nodes.values().map(uncommitted).sum::<u64>();
         let (pinned, reserved): (u64, u64) = (state.pinned.values().sum(), state.reserved());
+        let free = room.available.0.saturating_sub(reserved);
+        let kept = reservation::kept(Rank::Log);
         SpaceInfo {
             capacity: room.total,
-            free: ByteCount(room.available.0.saturating_sub(reserved)),
+            free: ByteCount(free),
+            kept: ByteCount(kept),
+            for_puts: ByteCount(free.saturating_sub(kept)),
             live: ByteCount(live),
             dead: ByteCount(0),
             pinned: ByteCount(pinned),

@@ -98,6 +98,13 @@ impl Allocator {
         (*state.table.totals(), state.governor.granted())
     }
 
+    /// Zones that puts leave to others, and zones that they may come to take.
+    pub(crate) fn of_puts(&self) -> (u32, u32) {
+        let state = self.state.lock();
+        let (governor, table) = (&state.governor, &state.table);
+        (governor.kept_from_puts(table), governor.left_for_puts(table))
+    }
+
     /// A copy of what is known of each zone, from `first` on.
     pub(crate) fn zones(&self) -> Vec<Zone> {
         let state = self.state.lock();

@@ -92,6 +92,9 @@ pub(crate) const URGENT_RESERVE: u32 = 1;
 /// Zones kept for flushes: the same.
 pub(crate) const FLUSH_RESERVE: u32 = 3;
 
+/// Zones of the smallest reservation: one, and one for a second writer.
+const SMALLEST_GRANT: u32 = 2;
+
 /// Active slots that room in partly written zones is not set aside in: the log's, which has no
 /// reservation and must go on, and one for whoever is to free space.
 const SLOTS_KEPT: u32 = 2;
@@ -176,6 +179,23 @@ impl Governor {
             Rank::Flush => urgent + kept.urgent,
             Rank::Log => above + kept.compaction + kept.urgent + kept.flush,
         }
+    }
+
+    /// Zones that puts leave to what gives space back: those of all ranks above theirs, and those
+    /// that the flush of the smallest memtable is given.
+    pub(crate) fn kept_from_puts(&self, table: &ZoneTable) -> u32 {
+        self.floor(Rank::Log, table) + SMALLEST_GRANT
+    }
+
+    /// Free zones that puts may come to take: those there are, and those that reclaim makes of dead
+    /// blocks and of room.
+    pub(crate) fn left_for_puts(&self, table: &ZoneTable) -> u32 {
+        let totals = table.totals();
+        let dead = totals.dead.saturating_sub(totals.held_up.saturating_sub(totals.pinned));
+        let slack = totals.free + totals.room + dead;
+        let zones = slack / u64::from(self.zone_blocks.max(1));
+        let zones = u32::try_from(zones).unwrap_or(u32::MAX);
+        zones.saturating_sub(self.granted).saturating_sub(self.kept_from_puts(table))
     }
 
     /// Free zones that a writer of `rank` may take.

@@ -80,7 +80,8 @@ fn temporary(dir: &PathBuf) -> Result<TempDir, BenchError> {
 
 fn geometry(zone: ByteCount, bytes: u64, options: &Options) -> Result<Geometry, BenchError> {
     // Each memtable has a log, and its flush sets aside as much again.
-    let memtables = (options.memtables_max as u64 + 2) * options.memtable_size.0 * 2;
+    let memtable_size = options.memtable_size.unwrap_or(Options::MEMTABLE_SIZE);
+    let memtables = (options.memtables_max as u64 + 2) * memtable_size.0 * 2;
     let size = bytes.saturating_mul(DRIVE_FACTOR).saturating_add(memtables);
     let zones = size.div_ceil(zone.0.max(1)).saturating_add(ZONES_BESIDE);
     let geometry = Geometry::uniform(zone, u32::try_from(zones).unwrap_or(u32::MAX));

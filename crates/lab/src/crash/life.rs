@@ -31,7 +31,7 @@ impl Setup {
     #[must_use]
     pub fn small(seed: u64) -> Self {
         let options = Options {
-            memtable_size: ByteCount::kib(24),
+            memtable_size: Some(ByteCount::kib(24)),
             system: Some(System {
                 table_size: Some(ByteCount::kib(32)),
                 level0_runs: 2,

@@ -28,7 +28,7 @@ pub const METAMORPHIC_SETTINGS: usize = 16;
 /// Options under which a few hundred writes make a tree of several levels.
 fn tight() -> Options {
     Options {
-        memtable_size: ByteCount::kib(24),
+        memtable_size: Some(ByteCount::kib(24)),
         block_size: ByteCount(512),
         system: Some(small()),
         memory: ByteCount::kib(256),
@@ -83,7 +83,7 @@ impl Setting {
             3 => first.filter_bits = 0,
             4 => first.block_size = ByteCount(1),
             5 => (first.block_size, first.filter_bits) = (ByteCount::kib(64), 3),
-            6 => first.memtable_size = ByteCount::kib(4),
+            6 => first.memtable_size = Some(ByteCount::kib(4)),
             7 => first.memtables_max = 1,
             8 => {
                 let table_size = Some(ByteCount::kib(2));
@@ -138,7 +138,7 @@ fn any_options(random: &mut Random) -> Options {
         ByteCount(from << random.random_range(0..=(to / from).ilog2()))
     };
     Options {
-        memtable_size: bytes(random, 4 << 10, 128 << 10),
+        memtable_size: Some(bytes(random, 4 << 10, 128 << 10)),
         memtables_max: random.random_range(1..4),
         block_size: bytes(random, 128, 16 << 10),
         compression: LevelCompression { upper: any_codec(random), last: any_codec(random) },

@@ -222,7 +222,7 @@ impl RunPlan {
         Ok(Options {
             system: Some(store.system.parse()?),
             durability: Some(if store.synced { Durability::Synced } else { Durability::Gathered }),
-            memtable_size: ByteCount(store.memtable_size),
+            memtable_size: Some(ByteCount(store.memtable_size)),
             memtables_max: store.memtables_max,
             block_size: ByteCount(store.block_size),
             filter_bits: store.filter_bits,
@@ -267,7 +267,7 @@ fn store_plan(
     let size = |size: Option<terrace_zone::timing::Size>, usual: ByteCount| {
         size.map_or(usual.0, |size| size.0)
     };
-    let memtable_size = size(store.memtable_size, usual.memtable_size);
+    let memtable_size = size(store.memtable_size, Options::MEMTABLE_SIZE);
     let mut system: System = system.parse()?;
     let zone_capacity = zone_bytes(full, full.zone_capacity);
     let shape = StoreShape {

@@ -19,7 +19,7 @@ type Log = Vec<(usize, Call)>;
 
 fn store(seed: u64) -> Db {
     let options = Options {
-        memtable_size: ByteCount::kib(64),
+        memtable_size: Some(ByteCount::kib(64)),
         system: Some(System {
             table_size: Some(ByteCount::kib(32)),
             level0_runs: 2,

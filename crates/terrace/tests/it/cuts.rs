@@ -42,7 +42,7 @@ fn apply(held: &mut Contents, writes: &Writes) {
 
 fn small() -> Options {
     Options {
-        memtable_size: ByteCount::kib(64),
+        memtable_size: Some(ByteCount::kib(64)),
         system: Some(System {
             table_size: Some(ByteCount::kib(32)),
             level1_size: Some(ByteCount::kib(128)),

@@ -17,7 +17,7 @@ pub(crate) fn drive(zone: ByteCount, zones: u32, seed: u64) -> Arc<Emulator> {
 /// Options for devices of a few dozen MiB.
 pub(crate) fn options() -> Options {
     Options {
-        memtable_size: ByteCount::kib(256),
+        memtable_size: Some(ByteCount::kib(256)),
         system: Some(System {
             table_size: Some(ByteCount::kib(128)),
             level1_size: Some(ByteCount::mib(1)),
@@ -37,7 +37,7 @@ pub(crate) fn options_under(system: System) -> Options {
         level1_size: Some(ByteCount::kib(160)),
         ..system
     };
-    Options { memtable_size: ByteCount::kib(64), system: Some(system), ..options() }
+    Options { memtable_size: Some(ByteCount::kib(64)), system: Some(system), ..options() }
 }
 
 /// Bytes written to the device by flush and compaction, and by reclaim, for each byte of the

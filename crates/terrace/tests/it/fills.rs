@@ -54,7 +54,7 @@ impl Case {
     fn options(&self) -> Options {
         Options {
             system: Some(System::of(self.row)),
-            memtable_size: self.memtable,
+            memtable_size: Some(self.memtable),
             memory: ByteCount::mib(8),
             compression: Compression::None.into(),
             ..Options::default()

@@ -80,7 +80,7 @@ fn the_smallest_device_is_filled_and_emptied_under_any_system() {
             factor: 4,
             ..own
         };
-        let (memtable_size, system) = (ByteCount::kib(64), Some(system));
+        let (memtable_size, system) = (Some(ByteCount::kib(64)), Some(system));
         let small = Options { memtable_size, system, ..options() };
         runner::simulate(1, || {
             let filled = cycles(data_zones_min(256) + 2, 12, &small);
@@ -90,4 +90,44 @@ fn the_smallest_device_is_filled_and_emptied_under_any_system() {
             assert!(evenly, "{}: {filled:?}", own.name());
         });
     }
+}
+
+#[test]
+fn a_put_that_is_refused_says_who_holds_the_space() {
+    runner::simulate(1, || {
+        let (device, mut random) = (drive(ByteCount::mib(1), 64, 1), Random::seeded(1));
+        let db = Db::create_device(device, &FormatOptions::default(), options()).unwrap();
+        let (before, mut held, mut next) = (db.stats().space, Contents::new(), 0);
+        assert!(before.for_puts > db.live_max(), "{before:?}: {}", db.live_max());
+        let snapshot = db.snapshot();
+        fill(&db, &mut held, &mut next, &mut random);
+        let scan = db.scan(..).unwrap();
+        let refused = db.put(b"one byte", b"1").unwrap_err();
+        let space = db.stats().space;
+        let text = refused.to_string();
+        for part in ["are live", "kept for deletes", "1 scan of write", "1 snapshot of write 0"] {
+            assert!(text.contains(part), "no {part:?}: {text}");
+        }
+        // What `stats` calls free is nearly all kept or set aside, and it says so.
+        assert!(space.for_puts <= ByteCount::mib(3), "{space:?}");
+        let bytes: u64 = held.iter().map(|(key, value)| (key.len() + value.len()) as u64).sum();
+        let promised = before.for_puts.0;
+        assert!((promised * 3 / 4..=promised).contains(&bytes), "{bytes} of {promised}");
+        drop((scan, snapshot));
+    });
+}
+
+#[test]
+fn a_small_drive_takes_what_is_promised_with_default_options() {
+    runner::simulate(1, || {
+        let (device, mut random) = (drive(ByteCount::mib(1), 256, 1), Random::seeded(1));
+        let db = Db::create_device(device, &FormatOptions::default(), Options::default()).unwrap();
+        let promised = db.live_max();
+        assert!(promised >= ByteCount::mib(100), "{promised} of 256 MiB");
+        let keys = (promised.0 / 1504) as u32;
+        for key in (0..keys).chain(0..keys / 2) {
+            db.put(&key.wrapping_mul(7919).to_be_bytes(), &value(&mut random)).unwrap();
+        }
+        db.close().unwrap();
+    });
 }

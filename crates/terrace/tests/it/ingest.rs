@@ -197,7 +197,7 @@ fn sorted_input_into_an_empty_range_is_written_once() {
 fn an_ingest_that_finds_no_space_or_is_dropped_leaves_nothing_behind() {
     runner::simulate(1, || {
         let device = drive(ByteCount::kib(256), 28, 1);
-        let options = Options { memtable_size: ByteCount::kib(64), ..options() };
+        let options = Options { memtable_size: Some(ByteCount::kib(64)), ..options() };
         let db = Db::create_device(device, &FormatOptions::default(), options).unwrap();
         db.put(b"key", b"value").unwrap();
         db.flush().unwrap();

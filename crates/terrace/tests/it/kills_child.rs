@@ -79,7 +79,7 @@ pub(crate) fn options(read_only: bool) -> Options {
     Options {
         read_only,
         gather_time: GATHER_TIME,
-        memtable_size: ByteCount::kib(64),
+        memtable_size: Some(ByteCount::kib(64)),
         memory: ByteCount::mib(32),
         ..Options::default()
     }

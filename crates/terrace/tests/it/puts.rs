@@ -18,7 +18,7 @@ fn store(durability: Durability, zone: ByteCount) -> (Arc<Emulator>, Db) {
     drive.set_timing(Some(Box::new(RandomLatency::new(LATENCY, LATENCY, 1))));
     let options = Options {
         durability: Some(durability),
-        memtable_size: ByteCount::mib(1),
+        memtable_size: Some(ByteCount::mib(1)),
         memory: ByteCount::mib(16),
         ..Options::default()
     };

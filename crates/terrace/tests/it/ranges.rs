@@ -33,7 +33,7 @@ fn knobs() -> Vec<Knob> {
     let bits = Limit { option: "filter_bits", least: 0, most: 32, reason: "" };
     assert_eq!((limits::FILTER_BITS.least, limits::FILTER_BITS.most), (0, 32));
     vec![
-        size(limits::MEMTABLE_SIZE, |o, n| o.memtable_size = ByteCount(n)),
+        size(limits::MEMTABLE_SIZE, |o, n| o.memtable_size = Some(ByteCount(n))),
         Knob { limit: limits::MEMTABLES_MAX, set: |o, n| o.memtables_max = n as usize },
         size(limits::BLOCK_SIZE, |o, n| o.block_size = ByteCount(n)),
         Knob { limit: bits, set: |o, n| o.filter_bits = n.min(255) as u8 },
@@ -144,7 +144,7 @@ fn check_budget(db: &Db, options: &Options) {
 /// Options of which a store on a drive of 64 MiB holds several memtables and tables.
 fn usual(system: System) -> Options {
     Options {
-        memtable_size: ByteCount::kib(64),
+        memtable_size: Some(ByteCount::kib(64)),
         memory: ByteCount::mib(4),
         compression: Compression::Lz4.into(),
         system: Some(system),

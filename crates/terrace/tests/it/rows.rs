@@ -113,7 +113,7 @@ fn load_sequentially(system: System, load: SequentialLoad) {
     let device = Arc::new(Emulator::in_memory(geometry, 1).unwrap());
     let options = Options {
         system: Some(system),
-        memtable_size: load.memtable,
+        memtable_size: Some(load.memtable),
         memory: ByteCount::mib(16),
         compression: load.compression.into(),
         ..Options::default()

@@ -291,7 +291,7 @@ impl Bench {
             chooser: self.chooser.clone(),
             seed: self.seed,
             options: Options {
-                memtable_size: self.memtable_size,
+                memtable_size: Some(self.memtable_size),
                 memory: self.memory,
                 compression: self.compression.into(),
                 system: self.under.system,

@@ -374,9 +374,13 @@ impl Store for MemoryStore {
         let mut state = self.0.0.lock();
         let (live, pinned) = state.live_and_pinned();
         let (capacity, reserved) = (state.capacity.total, state.reserved());
+        let free = capacity.saturating_sub(live + pinned + reserved);
+        let for_puts = state.capacity.available(Rank::Log, live + pinned + reserved);
         SpaceInfo {
             capacity: ByteCount(capacity),
-            free: ByteCount(capacity.saturating_sub(live + pinned + reserved)),
+            free: ByteCount(free),
+            kept: ByteCount(state.capacity.step * Rank::Log as u64),
+            for_puts: ByteCount(for_puts),
             live: ByteCount(live),
             dead: ByteCount(0),
             pinned: ByteCount(pinned),

@@ -1,0 +1,188 @@
+//! Who reads at length - snapshots, scans, cursors, checkpoints - so that a store that is short of
+//! space can say who keeps it.
+//!
+//! A reader is listed from its beginning to its end. Point reads are not: none lasts. What each one
+//! keeps is not known: a snapshot keeps entries in tables from being dropped; the others keep files
+//! that are deleted meanwhile, several of them often the same ones.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use terrace_env::store::SpaceInfo;
+use terrace_env::sync::Mutex;
+use terrace_env::{ByteCount, SeqNo, Time, runner};
+
+/// What kind of reader it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ReaderKind {
+    /// A snapshot.
+    Snapshot,
+    /// A scan.
+    Scan,
+    /// A cursor.
+    Cursor,
+    /// A checkpoint that is being copied.
+    Checkpoint,
+}
+
+impl fmt::Display for ReaderKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Snapshot => "snapshot",
+            Self::Scan => "scan",
+            Self::Cursor => "cursor",
+            Self::Checkpoint => "checkpoint",
+        })
+    }
+}
+
+/// The readers of one kind that there are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReaderStats {
+    /// What they are.
+    pub kind: ReaderKind,
+    /// How many there are.
+    pub count: u64,
+    /// How long the oldest has lasted, in nanoseconds.
+    pub oldest_nanos: u64,
+    /// The newest write that the oldest sees.
+    pub oldest_sequence: u64,
+}
+
+impl fmt::Display for ReaderStats {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (kind, count, sequence) = (self.kind, self.count, self.oldest_sequence);
+        let seconds = Duration::from_nanos(self.oldest_nanos).as_secs_f64();
+        let plural = if count == 1 { "" } else { "s, the oldest" };
+        write!(f, "{count} {kind}{plural} of write {sequence}, {seconds:.1} s old")
+    }
+}
+
+/// Who holds a store's space.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SpaceHolders {
+    /// How much is what.
+    pub space: SpaceInfo,
+    /// Who reads, and so may keep what is pinned, or old entries among what is live.
+    pub readers: Vec<ReaderStats>,
+}
+
+impl fmt::Display for SpaceHolders {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let SpaceInfo { capacity, live, dead, pinned, reserved, kept, for_puts, .. } = self.space;
+        write!(f, "of {capacity}, {live} are live")?;
+        let parts = [
+            (dead, "dead, and come back as zones are emptied"),
+            (pinned, "deleted and pinned by readers"),
+            (reserved, "set aside for jobs and flushes that are due"),
+            (kept, "kept for deletes, flushes, compaction and the journal"),
+        ];
+        for (bytes, what) in parts.into_iter().filter(|(bytes, _)| *bytes > ByteCount(0)) {
+            write!(f, ", {bytes} {what}")?;
+        }
+        write!(f, "; puts can take {for_puts}")?;
+        for (at, readers) in self.readers.iter().enumerate() {
+            write!(f, "{}{readers}", if at == 0 { "; there is " } else { ", " })?;
+        }
+        Ok(())
+    }
+}
+
+#[derive(Debug, Default)]
+struct Listed {
+    readers: BTreeMap<u64, (ReaderKind, SeqNo, Time)>,
+    next: u64,
+}
+
+/// All readers there are. Any number of threads.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Readers(Arc<Mutex<Listed>>);
+
+/// A reader's place in the list, which ends with it.
+#[derive(Debug)]
+pub(crate) struct Reading {
+    readers: Readers,
+    id: u64,
+}
+
+impl Readers {
+    /// Lists a reader that begins now and sees writes up to `sequence`.
+    pub(crate) fn begin(&self, kind: ReaderKind, sequence: SeqNo) -> Reading {
+        let now = runner::now();
+        let mut listed = self.0.lock();
+        let id = listed.next;
+        listed.next += 1;
+        listed.readers.insert(id, (kind, sequence, now));
+        drop(listed);
+        Reading { readers: self.clone(), id }
+    }
+
+    /// Those there are, by kind.
+    pub(crate) fn stats(&self) -> Vec<ReaderStats> {
+        let now = runner::now();
+        let mut kinds: BTreeMap<ReaderKind, ReaderStats> = BTreeMap::new();
+        // In the order in which they began: the first of a kind is its oldest.
+        for (kind, sequence, begun) in self.0.lock().readers.values() {
+            let age = u64::try_from(now.since(*begun).as_nanos()).unwrap_or(u64::MAX);
+            let (kind, oldest_sequence) = (*kind, sequence.0);
+            let first = ReaderStats { kind, count: 0, oldest_nanos: age, oldest_sequence };
+            kinds.entry(kind).or_insert(first).count += 1;
+        }
+        kinds.into_values().collect()
+    }
+}
+
+impl Drop for Reading {
+    fn drop(&mut self) {
+        self.readers.0.lock().readers.remove(&self.id);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn readers_are_listed_by_kind_with_the_oldest_of_each_until_they_end() {
+        let readers = Readers::default();
+        let first = readers.begin(ReaderKind::Scan, SeqNo(7));
+        let second = readers.begin(ReaderKind::Scan, SeqNo(9));
+        let snapshot = readers.begin(ReaderKind::Snapshot, SeqNo(8));
+        let seen = |readers: &Readers| -> Vec<_> {
+            readers.stats().iter().map(|r| (r.kind, r.count, r.oldest_sequence)).collect()
+        };
+        assert_eq!(seen(&readers), [(ReaderKind::Snapshot, 1, 8), (ReaderKind::Scan, 2, 7)]);
+        drop((first, snapshot));
+        assert_eq!(seen(&readers), [(ReaderKind::Scan, 1, 9)]);
+        drop(second);
+        assert_eq!(seen(&readers), []);
+    }
+
+    #[test]
+    fn the_holders_of_space_are_told_in_a_sentence() {
+        let space = SpaceInfo {
+            capacity: ByteCount::mib(256),
+            live: ByteCount::mib(150),
+            pinned: ByteCount::mib(20),
+            kept: ByteCount::mib(12),
+            ..SpaceInfo::default()
+        };
+        let of = |kind, count| ReaderStats {
+            kind,
+            count,
+            oldest_nanos: 1_500_000_000,
+            oldest_sequence: 42,
+        };
+        let readers = vec![of(ReaderKind::Snapshot, 1), of(ReaderKind::Scan, 3)];
+        assert_eq!(
+            SpaceHolders { space, readers }.to_string(),
+            "of 256 MiB, 150 MiB are live, 20 MiB deleted and pinned by readers, 12 MiB \
+             kept for deletes, flushes, compaction and the journal; puts can take 0 B; there is 1 \
+             snapshot of write 42, 1.5 s old, 3 scans, the oldest of write 42, 1.5 s old"
+        );
+    }
+}
