@@ -15,11 +15,6 @@ use std::cmp::Reverse;
 
 use crate::{CandidateZone, RECLAIM_STREAM, Reclaim, ReclaimChoice, ReclaimView, Room, System};
 
-/// Reclaim also starts when new data may take fewer free zones than this share of all,
-const SPARE_SHARE: u32 = 64;
-/// or than this many: so much is written while a zone is emptied.
-const SPARE_MAX: u32 = 8;
-
 /// Takes the zone with the fewest live bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Greedy {
@@ -47,9 +42,8 @@ impl Greedy {
 
     /// Whether there is less room than there should be.
     fn is_short(&self, room: &Room) -> bool {
-        let spare_min = (room.zones / SPARE_SHARE).clamp(1, SPARE_MAX);
         let free_min = u64::from(room.zones) * u64::from(self.free_min);
-        room.spare < spare_min || u64::from(room.free) * 100 < free_min
+        room.spare < room.spare_min() || u64::from(room.free) * 100 < free_min
     }
 
     /// Whether a zone is worth its copying: while somebody waits for space, if it gives any.

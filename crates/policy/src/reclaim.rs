@@ -16,6 +16,11 @@ use terrace_env::{ByteCount, ZoneId};
 /// The stream of zones that only reclaim writes to. No file may be created under it.
 pub const RECLAIM_STREAM: u16 = u16::MAX;
 
+/// New data should find spare zones: this share of all,
+const SPARE_SHARE: u32 = 64;
+/// and at most this many: so much is written while a zone is emptied.
+const SPARE_MAX: u32 = 8;
+
 /// How much room there is, in zones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Room {
@@ -27,6 +32,15 @@ pub struct Room {
     pub spare: u32,
     /// Whether somebody waits for space.
     pub wanted: bool,
+}
+
+impl Room {
+    /// New data should find so many spare zones: a share of all, but no more than are written
+    /// while a zone is emptied.
+    #[must_use]
+    pub fn spare_min(&self) -> u32 {
+        (self.zones / SPARE_SHARE).clamp(1, SPARE_MAX)
+    }
 }
 
 /// A zone that nobody writes to and that holds something dead.

@@ -10,6 +10,9 @@
 //!   the medium is unknown, and so is whether what that would free is free.
 //! - Whoever finds no space waits for reclaim as long as reclaim can give back anything, and no
 //!   longer; reclaim and the journal never wait.
+//! - A compaction sets no space aside while a log or a flush waits for space, nor while reclaim
+//!   works to make zones spare. A compaction writes many times what a log writes: it would take
+//!   every zone that comes free, and a put would wait for as long as the compaction goes on.
 //!
 //! # Threads
 //! One lock around the counts, never held over a device call: a zone that is being reset or
@@ -71,6 +74,7 @@ impl Allocator {
             leases: BTreeMap::new(),
             next_lease: 1,
             waiters: 0,
+            writers_waiting: 0,
             deaths: 0,
             refused: None,
             zone_blocks: limits.zone_blocks,
@@ -242,14 +246,24 @@ impl Allocator {
         rank: Rank,
         bytes: ByteCount,
     ) -> Result<Reserved, StoreError> {
-        let started = runner::now();
+        let asked = runner::now();
+        let mut started = asked;
         let blocks = Governor::padded(bytes.0.div_ceil(BLOCK as u64));
+        let zones = Governor::zones_for(blocks, self.limits.zone_blocks);
         // A second writer may strand as much.
         let needed = blocks + u64::from(self.limits.zone_blocks);
         let mut wait = self.medium.waits.clock();
         let mut state = self.state.lock();
         loop {
             state.check_running()?;
+            if state.gives_way(rank, zones) && runner::now().since(asked) < WAIT_MAX {
+                wait.on(WaitCause::Zones(rank));
+                self.wanted.notify_all();
+                self.changed.wait_for(&mut state, WAIT_STEP);
+                // For itself it begins to wait only now.
+                started = runner::now();
+                continue;
+            }
             let State { table, governor, .. } = &mut *state;
             if let Some(id) = governor.grant(rank, blocks, self.limits, table) {
                 drop(state);
@@ -271,10 +285,13 @@ impl Allocator {
         let waited = runner::now().since(started);
         if rank > Rank::Reclaim && state.reclaim_helps() && waited < WAIT_MAX {
             wait.on(WaitCause::Zones(rank));
+            let writes = u32::from(rank > Rank::Compaction);
             state.waiters += 1;
+            state.writers_waiting += writes;
             self.wanted.notify_all();
             self.changed.wait_for(state, WAIT_STEP);
             state.waiters -= 1;
+            state.writers_waiting -= writes;
             return Ok(());
         }
         // Less than is needed would not help when it came free.

@@ -214,6 +214,13 @@ impl Governor {
         own.min(table.totals().free_zones).max(self.available(rank, table))
     }
 
+    /// Free zones that hold so many blocks [with padding](Self::padded), and that a reservation of
+    /// them takes at most.
+    pub(crate) fn zones_for(blocks: u64, zone_blocks: u32) -> u32 {
+        let zones = blocks.div_ceil(u64::from(zone_blocks.max(1))) + 1;
+        u32::try_from(zones).unwrap_or(u32::MAX)
+    }
+
     /// Blocks of room in partly written zones that a writer of `rank` may set aside, or take as
     /// they are.
     pub(crate) fn spare_room(&self, rank: Rank, zone_blocks: u32, table: &ZoneTable) -> u64 {
@@ -256,7 +263,7 @@ impl Governor {
         table: &mut ZoneTable,
     ) -> Option<ReservationId> {
         let zone = u64::from(limits.zone_blocks.max(1));
-        let zones = u32::try_from(blocks.div_ceil(zone) + 1).unwrap_or(u32::MAX);
+        let zones = Self::zones_for(blocks, limits.zone_blocks);
         let free = self.available(rank, table).min(zones);
         let partly = if free == zones {
             Vec::new()

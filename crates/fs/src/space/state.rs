@@ -46,8 +46,10 @@ pub(super) struct State {
     pub(super) governor: Governor,
     pub(super) leases: BTreeMap<ZoneId, Lease>,
     pub(super) next_lease: u64,
-    /// Writers that wait for space.
+    /// Those who wait for space.
     pub(super) waiters: u32,
+    /// Logs and flushes among them.
+    pub(super) writers_waiting: u32,
     /// How often something has died.
     pub(super) deaths: u64,
     /// When reclaim last found nothing worth doing.

@@ -146,7 +146,27 @@ impl State {
         self.has_garbage(self.waiters > 0) && self.victims.is_due(&self.room())
     }
 
-    fn room(&self) -> Room {
+    /// Whether `rank`, which wants so many free zones, has to leave them to logs and flushes for
+    /// now. Only a compaction has to:
+    /// - while a log or a flush waits, if reclaim can give back anything at all;
+    /// - while reclaim works, or should, to make zones spare, unless enough are spare for both.
+    ///
+    /// Example: two zones are spare where there should be four, and the next flush needs two. A
+    /// compaction that wants one waits until reclaim has made a third.
+    ///
+    /// So compactions use the zones that are kept for them only when reclaim finds nothing that is
+    /// worth its copying, and a put does not wait until they are all free again.
+    pub(super) fn gives_way(&self, rank: Rank, zones: u32) -> bool {
+        if rank != Rank::Compaction {
+            return false;
+        }
+        let room = self.room();
+        let is_enough = room.spare >= zones.saturating_add(room.spare_min() / 2);
+        let at_work = self.reclaiming || self.reclaim_is_due();
+        (self.writers_waiting > 0 && self.reclaim_helps()) || (at_work && !is_enough)
+    }
+
+    pub(super) fn room(&self) -> Room {
         Room {
             zones: self.table.totals().zones,
             free: self.table.totals().free_zones,

@@ -10,7 +10,8 @@
 //! waits for reclaim, which goes on for as long as it gives anything.
 //!
 //! Where a choice is free - which zone is written, which block is read - every choice is tried: so
-//! whatever a placement or a decider of any row does is among them. A reader can begin to pin what
+//! whatever a placement or a decider of any row does is among them. Nor does a compaction give way
+//! to writers here: it takes what the governor lets it have, at any time. A reader can begin to pin what
 //! is freed, and end; power can be cut at any time.
 //!
 //! # What is checked

@@ -6,6 +6,7 @@ mod canary;
 mod catalog;
 mod changes;
 mod conformance;
+mod contention;
 mod crowd;
 mod crowd_cuts;
 mod cuts;
