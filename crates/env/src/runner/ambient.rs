@@ -28,6 +28,7 @@ pub fn now() -> Time {
 }
 
 /// Waits for a span of time.
+#[track_caller]
 pub fn sleep(duration: Duration) {
     assert_no_lock_held("a sleep");
     match Simulation::current() {
@@ -37,6 +38,7 @@ pub fn sleep(duration: Duration) {
 }
 
 /// Waits until the clock shows `time`; not at all if it does already.
+#[track_caller]
 pub fn sleep_until(time: Time) {
     assert_no_lock_held("a sleep");
     match Simulation::current() {
@@ -47,6 +49,7 @@ pub fn sleep_until(time: Time) {
 
 /// Lets others run. In a simulation the caller goes on a nanosecond later, so that everybody whose
 /// time has come runs before it, and waiting in a loop gets somewhere.
+#[track_caller]
 pub fn yield_now() {
     assert_no_lock_held("a yield");
     match Simulation::current() {
@@ -57,6 +60,7 @@ pub fn yield_now() {
 
 /// Accounts for processor time that the caller has used. In a simulation, where computing takes no
 /// time, the caller sleeps that long; on threads the time has passed already, and nothing happens.
+#[track_caller]
 pub fn charge(processor_time: Duration) {
     assert_no_lock_held("a charge of processor time");
     if let Some(simulation) = Simulation::current() {

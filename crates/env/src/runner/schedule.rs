@@ -2,7 +2,8 @@
 //!
 //! Pure bookkeeping, without coroutines: of all actors that can run, the next is the one with the
 //! smallest (time, id). An actor that waits for a condition or for another actor's end has no time
-//! until it is woken, unless it gave a deadline.
+//! until it is woken, unless it gave a deadline. Where schedules are *explored*, chance decides
+//! among actors of the same time.
 //!
 //! # Invariants
 //! - The clock never goes back.
@@ -16,6 +17,7 @@ use std::panic::Location;
 
 use super::coroutine::Coroutine;
 use crate::Time;
+use crate::random::{Random, Rng};
 
 /// An actor, numbered in the order in which actors were spawned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -43,10 +45,25 @@ struct Actor {
     coroutine: Option<Coroutine>,
     stamp: u64,
     wait: Wait,
+    /// Where it waited last.
+    place: Option<&'static Location<'static>>,
     timed_out: bool,
     cancelled: bool,
     joiner: Option<ActorId>,
 }
+
+/// How far a simulation may run.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Limits {
+    /// The latest virtual time.
+    pub(super) time: Time,
+    /// How often an actor may be given its turn.
+    pub(super) turns: u64,
+}
+
+/// An actor that can run at a time: the time, what decides among those of the same time, the
+/// actor, and its stamp.
+type Turn = Reverse<(Time, u64, ActorId, u64)>;
 
 /// The actors of one simulation and their queue.
 pub(super) struct Schedule {
@@ -54,15 +71,18 @@ pub(super) struct Schedule {
     running: ActorId,
     spawned: u64,
     actors: BTreeMap<ActorId, Actor>,
-    queue: BinaryHeap<Reverse<(Time, ActorId, u64)>>,
+    queue: BinaryHeap<Turn>,
     /// Who waits for which condition, first come first. Never iterated: keys are addresses.
     conditions: BTreeMap<usize, VecDeque<ActorId>>,
     history: u64,
+    turns: u64,
+    /// What decides among actors of the same time, where schedules are explored.
+    chance: Option<Random>,
 }
 
 impl Schedule {
-    /// A schedule at time zero in which the root is running.
-    pub(super) fn new() -> Self {
+    /// A schedule at time zero in which the root is running. With `chance`, schedules are explored.
+    pub(super) fn new(chance: Option<Random>) -> Self {
         let mut schedule = Self {
             now: Time(0),
             running: ActorId::ROOT,
@@ -71,6 +91,8 @@ impl Schedule {
             queue: BinaryHeap::new(),
             conditions: BTreeMap::new(),
             history: 0,
+            turns: 0,
+            chance,
         };
         schedule.add("root", None);
         schedule.queue.clear();
@@ -99,28 +121,62 @@ impl Schedule {
             coroutine,
             stamp: 0,
             wait: Wait::Nothing,
+            place: None,
             timed_out: false,
             cancelled: false,
             joiner: None,
         };
         self.actors.insert(id, actor);
-        self.queue.push(Reverse((self.now, id, 0)));
+        self.push(self.now, id, 0);
         id
     }
 
     /// Lets the running actor go on at `until`. Returns whether it is the next to run anyway, and
     /// need not be suspended.
-    pub(super) fn sleep(&mut self, until: Time, limit: Time) -> bool {
+    pub(super) fn sleep(
+        &mut self,
+        until: Time,
+        limits: &Limits,
+        place: &'static Location<'static>,
+    ) -> bool {
         let until = until.max(self.now);
         self.drop_stale();
         let me = self.running;
-        if until <= limit && self.queue.peek().is_none_or(|top| (until, me) < (top.0.0, top.0.1)) {
+        self.actor(me).place = Some(place);
+        let is_first = self.queue.peek().is_none_or(|Reverse((time, _, id, _))| {
+            until < *time || (until == *time && me < *id && self.chance.is_none())
+        });
+        if is_first && until <= limits.time && self.turns < limits.turns {
             self.advance(until, me);
             return true;
         }
         let stamp = self.actor(me).stamp;
-        self.queue.push(Reverse((until, me, stamp)));
+        self.push(until, me, stamp);
         false
+    }
+
+    #[cfg(debug_assertions)]
+    /// What an actor whose schedule is explored does at a point where others may come in between:
+    /// with a chance of one in `one_in` it rests, for no time or a short one. `None`: it goes on.
+    pub(super) fn rest(&mut self, one_in: u32) -> Option<Time> {
+        let chance = self.chance.as_mut()?;
+        if chance.random_range(0..one_in) > 0 {
+            return None;
+        }
+        // Mostly just long enough for those who can run, or have just been charged for some work;
+        // seldom long enough for a job to begin and end.
+        let nanos = [0, 0, 0, 0, 1_000, 1_000, 50_000, 5_000_000][chance.random_range(0..8)];
+        Some(Time(self.now.0 + chance.random_range(0..=nanos)))
+    }
+
+    /// How often an actor was given its turn.
+    pub(super) fn turns(&self) -> u64 {
+        self.turns
+    }
+
+    fn push(&mut self, time: Time, id: ActorId, stamp: u64) {
+        let order = self.chance.as_mut().map_or(0, |chance| chance.random());
+        self.queue.push(Reverse((time, order, id, stamp)));
     }
 
     /// Makes the running actor wait for a notification of `key`, or for the deadline.
@@ -134,11 +190,12 @@ impl Schedule {
         let now = self.now;
         let actor = self.actor(me);
         actor.wait = Wait::Condition(key, place);
+        actor.place = Some(place);
         actor.timed_out = false;
         let stamp = actor.stamp;
         self.conditions.entry(key).or_default().push_back(me);
         if let Some(deadline) = deadline {
-            self.queue.push(Reverse((deadline.max(now), me, stamp)));
+            self.push(deadline.max(now), me, stamp);
         }
     }
 
@@ -173,7 +230,7 @@ impl Schedule {
         let actor = self.actor(id);
         actor.stamp += 1;
         let stamp = actor.stamp;
-        self.queue.push(Reverse((now, id, stamp)));
+        self.push(now, id, stamp);
     }
 
     /// Makes `id` the running actor without waiting for its turn.
@@ -187,7 +244,7 @@ impl Schedule {
     /// waits for another.
     pub(super) fn next(&mut self) -> Option<ActorId> {
         self.drop_stale();
-        let Reverse((time, id, _)) = self.queue.pop()?;
+        let Reverse((time, _, id, _)) = self.queue.pop()?;
         if matches!(self.actor(id).wait, Wait::Condition(..)) {
             self.actor(id).timed_out = true;
         }
@@ -254,7 +311,10 @@ impl Schedule {
         for (id, actor) in &self.actors {
             let name = &actor.name;
             let _ = match actor.wait {
-                Wait::Nothing => write!(text, "\n  {name}: can run"),
+                Wait::Nothing => match actor.place {
+                    Some(place) => write!(text, "\n  {name}: can run, waited last at {place}"),
+                    None => write!(text, "\n  {name}: can run"),
+                },
                 Wait::Condition(_, place) => {
                     write!(text, "\n  {name}: waits for a notification at {place}")
                 }
@@ -290,7 +350,7 @@ impl Schedule {
     }
 
     fn drop_stale(&mut self) {
-        while let Some(Reverse((_, id, stamp))) = self.queue.peek() {
+        while let Some(Reverse((_, _, id, stamp))) = self.queue.peek() {
             if self.actors.get(id).is_some_and(|actor| actor.stamp == *stamp) {
                 return;
             }
@@ -301,6 +361,7 @@ impl Schedule {
     fn advance(&mut self, to: Time, id: ActorId) {
         assert!(to >= self.now, "the clock stands at {} and cannot go back to {to}", self.now);
         self.now = to;
+        self.turns += 1;
         // Fowler-Noll-Vo over words: enough to tell two histories apart, and one multiplication.
         for word in [to.0, id.0] {
             self.history = (self.history ^ word).wrapping_mul(0x0000_0100_0000_01b3);

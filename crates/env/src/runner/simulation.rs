@@ -7,10 +7,19 @@
 //! [`yield_now`](super::yield_now), [`charge`](super::charge), [`JoinHandle::join`] and the waits
 //! of [`Condvar`](crate::sync::Condvar); everything between two of them is atomic for the others.
 //!
+//! # Explored schedules
+//! [`SimulationOptions::explore`] makes a simulation that takes every chance to go wrong which
+//! threads would have: whenever an actor is about to take a lock and holds none, and at each
+//! [`switch_point`](crate::sync::switch_point), it may rest and let others in between; and of
+//! several actors that can run at the same time, chance takes one. The seed decides all of it, so
+//! that a schedule that breaks something is repeated by its seed.
+//!
 //! # When something goes wrong
 //! - An actor that panics wakes the actor that is joining it, which goes on with the panic. If
 //!   there is none, the root does, at once.
 //! - When nobody can run, the root panics with what each actor waits for.
+//! - So it does when the simulation runs past its limit of virtual time or of turns: actors that
+//!   wait for each other by polling, a *livelock*, never end by themselves.
 //! - An actor that outlives the root is a leak: the root's end becomes a panic with its name.
 //! - What still lives when the root has ended is cancelled, youngest first: its wait unwinds, and
 //!   its destructors run as actors, so that they can still stop and join others. An actor that is
@@ -31,7 +40,7 @@ use std::time::Duration;
 
 use super::coroutine::{self, Coroutine};
 use super::join::{JoinHandle, Outcome, Slot};
-use super::schedule::{ActorId, Schedule};
+use super::schedule::{ActorId, Limits, Schedule};
 use crate::Time;
 use crate::random::Random;
 use crate::sync::held;
@@ -39,7 +48,14 @@ use crate::sync::held;
 /// How many turns actors get to end in after the root has. More means that one spins.
 const TURNS_AFTER_ROOT_MAX: usize = 100_000;
 
+/// How far a simulation runs unless its options say otherwise. Tests simulate seconds, at most some
+/// hours; so many turns take a few seconds.
+const TIME_MAX: Time = Time(48 * 60 * 60 * 1_000_000_000);
+const TURNS_MAX: u64 = 100_000_000;
+
 thread_local! {
+    /// Whether the simulation on this thread explores schedules.
+    static EXPLORES: Cell<bool> = const { Cell::new(false) };
     static CURRENT: RefCell<Option<Rc<Simulation>>> = const { RefCell::new(None) };
 }
 
@@ -50,7 +66,7 @@ type Panic = Box<dyn Any + Send>;
 
 /// Runs `body` in a simulation of its own and returns what it returns.
 ///
-/// The same seed gives the same history. See [`SimulationOptions`] for a limit on virtual time.
+/// The same seed gives the same history. See [`SimulationOptions`] for how far it may run.
 ///
 /// ```
 /// use std::time::Duration;
@@ -66,7 +82,7 @@ type Panic = Box<dyn Any + Send>;
 ///
 /// # Panics
 /// With the panic of the body or of an actor; when all actors wait; when an actor outlives the
-/// body; when called inside a simulation.
+/// body; past the limits of time and turns; when called inside a simulation.
 pub fn simulate<T>(seed: u64, body: impl FnOnce() -> T) -> T {
     SimulationOptions::seeded(seed).run(body)
 }
@@ -75,20 +91,41 @@ pub fn simulate<T>(seed: u64, body: impl FnOnce() -> T) -> T {
 #[derive(Clone, Debug)]
 pub struct SimulationOptions {
     seed: u64,
-    time_max: Time,
+    limits: Limits,
+    explore: bool,
 }
 
 impl SimulationOptions {
-    /// A simulation whose [`fork_random`](super::fork_random) starts from `seed`.
+    /// A simulation whose [`fork_random`](super::fork_random) starts from `seed`. It may run for
+    /// two days of virtual time and 100 million turns.
     #[must_use]
     pub fn seeded(seed: u64) -> Self {
-        Self { seed, time_max: Time(u64::MAX) }
+        Self { seed, limits: Limits { time: TIME_MAX, turns: TURNS_MAX }, explore: false }
     }
 
     /// Panics once the virtual clock passes `limit`: a way to notice actors that poll for ever.
     #[must_use]
     pub fn time_max(mut self, limit: Duration) -> Self {
-        self.time_max = Time(0) + limit;
+        self.limits.time = Time(0) + limit;
+        self
+    }
+
+    /// Lets it run as long as it takes: for runs whose length a user chooses.
+    #[must_use]
+    pub fn unlimited(mut self) -> Self {
+        self.limits = Limits { time: Time(u64::MAX), turns: u64::MAX };
+        self
+    }
+
+    /// Explores schedules: see the head of the module. The history is another one than without,
+    /// and as repeatable.
+    ///
+    /// # Panics
+    /// Without debug assertions, where nobody knows who holds a lock.
+    #[must_use]
+    pub fn explore(mut self) -> Self {
+        assert!(cfg!(debug_assertions), "schedules are explored in builds with debug assertions");
+        self.explore = true;
         self
     }
 
@@ -100,13 +137,18 @@ impl SimulationOptions {
         let simulation = Rc::new(Simulation {
             number: SIMULATIONS.fetch_add(1, Ordering::Relaxed),
             seed: self.seed,
-            time_max: self.time_max,
-            schedule: RefCell::new(Schedule::new()),
+            limits: self.limits,
+            // Some seeds switch all the time, others let actors get far before they are disturbed.
+            switch_one_in: 2 << (self.seed % 4),
+            schedule: RefCell::new(Schedule::new(
+                self.explore.then(|| Random::seeded(self.seed ^ 0x5eed)),
+            )),
             random: RefCell::new(Random::seeded(self.seed)),
             panic: RefCell::new(None),
             ending: Cell::new(false),
         });
         CURRENT.set(Some(Rc::clone(&simulation)));
+        EXPLORES.set(self.explore);
         let outcome = catch_unwind(AssertUnwindSafe(body));
         simulation.end(outcome)
     }
@@ -117,7 +159,9 @@ pub(crate) struct Simulation {
     /// Tells this process's simulations apart; not part of any history.
     number: u64,
     seed: u64,
-    time_max: Time,
+    limits: Limits,
+    /// How rarely an actor rests at a switch point.
+    switch_one_in: u32,
     schedule: RefCell<Schedule>,
     random: RefCell<Random>,
     /// The panic of an actor nobody was joining, on its way to the root.
@@ -169,9 +213,30 @@ impl Simulation {
     }
 
     /// Lets the running actor go on at `until`, others before.
+    #[track_caller]
     pub(crate) fn sleep_until(&self, until: Time) {
-        if !self.schedule.borrow_mut().sleep(until, self.time_max) {
+        let place = Location::caller();
+        if !self.schedule.borrow_mut().sleep(until, &self.limits, place) {
             self.switch();
+        }
+    }
+
+    /// Whether the calling actor is part of a simulation that explores schedules.
+    #[cfg(debug_assertions)]
+    pub(crate) fn is_explored() -> bool {
+        EXPLORES.try_with(Cell::get).unwrap_or(false)
+    }
+
+    /// Lets others in between, by chance. The caller holds no lock.
+    #[cfg(debug_assertions)]
+    #[track_caller]
+    pub(crate) fn explore_here() {
+        let Some(simulation) = Self::current().filter(|s| !s.ending.get() && !panicking()) else {
+            return;
+        };
+        let rest = simulation.schedule.borrow_mut().rest(simulation.switch_one_in);
+        if let Some(until) = rest {
+            simulation.sleep_until(until);
         }
     }
 
@@ -230,10 +295,10 @@ impl Simulation {
                 resume_unwind(panic);
             }
             let next = self.schedule.borrow_mut().next();
-            if calm && self.now() > self.time_max {
+            if calm && let Some(limit) = self.passed_limit() {
                 let report = self.schedule.borrow().report();
                 self.schedule.borrow_mut().interrupt(ActorId::ROOT);
-                panic!("the simulation has run past its limit of {}:{report}", self.time_max);
+                panic!("livelock: the simulation has run past its limit of {limit}:{report}");
             }
             match next {
                 Some(ActorId::ROOT) => return,
@@ -241,6 +306,15 @@ impl Simulation {
                 None => self.break_deadlock(calm),
             }
         }
+    }
+
+    /// The limit that the simulation has run past, if it has.
+    fn passed_limit(&self) -> Option<String> {
+        let schedule = self.schedule.borrow();
+        if schedule.now() > self.limits.time {
+            return Some(self.limits.time.to_string());
+        }
+        (schedule.turns() > self.limits.turns).then(|| format!("{} turns", self.limits.turns))
     }
 
     /// Panics with what everybody waits for. A root that is unwinding already cannot: there, others
@@ -292,6 +366,7 @@ impl Simulation {
         self.cancel_all();
         held::forget_all();
         CURRENT.set(None);
+        EXPLORES.set(false);
         let failed = outcome.is_err() || !left.is_empty();
         if failed {
             eprintln!("the simulation of seed {} failed at {}", self.seed, self.now());

@@ -68,6 +68,10 @@ mod tracked {
         }
     }
 
+    pub(crate) fn is_none() -> bool {
+        HELD.try_with(|held| held.borrow().is_empty()).unwrap_or(false)
+    }
+
     pub(crate) fn forget_all() {
         HELD.with_borrow_mut(Vec::clear);
     }
@@ -93,6 +97,19 @@ mod tracked {
 }
 
 pub(crate) use tracked::{Held, assert_none, forget_all};
+
+/// A point where a thread could be interrupted and nothing else says so: between two looks at
+/// atomics, for example. Where a simulation explores schedules
+/// ([`explore`](crate::runner::SimulationOptions::explore)), others may come in between; anywhere
+/// else, and while the caller holds a lock, nothing happens. Empty in release builds.
+#[inline]
+#[cfg_attr(debug_assertions, track_caller)]
+pub fn switch_point() {
+    #[cfg(debug_assertions)]
+    if crate::runner::Simulation::is_explored() && tracked::is_none() {
+        crate::runner::Simulation::explore_here();
+    }
+}
 
 /// Panics in debug builds when the calling actor holds a lock: called before every device call and
 /// every wait. `what` completes "is held over".

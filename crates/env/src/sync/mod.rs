@@ -6,6 +6,9 @@
 //! builds panic where it is broken, with the place the lock was taken at. Whoever has to keep
 //! others out for longer takes a role: a flag under the lock, and a condition for those who wait.
 //!
+//! Taking a lock while holding none is a [`switch_point`], where a simulation that explores
+//! schedules lets others in between.
+//!
 //! Layers above use no other locks; atomics and `Arc` are the standard library's.
 
 mod condvar;
@@ -14,6 +17,6 @@ mod mutex;
 mod rw_lock;
 
 pub use condvar::{Condvar, WaitTimeout};
-pub use held::assert_no_lock_held;
+pub use held::{assert_no_lock_held, switch_point};
 pub use mutex::{Mutex, MutexGuard};
 pub use rw_lock::{RwLock, RwLockReadGuard, RwLockWriteGuard};

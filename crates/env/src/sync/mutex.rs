@@ -6,6 +6,7 @@ use std::fmt;
 use std::ops::{Deref, DerefMut};
 
 use super::held::Held;
+use super::switch_point;
 use crate::runner;
 
 /// A lock around a value. Never held over a wait.
@@ -38,6 +39,7 @@ impl<T: ?Sized> Mutex<T> {
     /// Locks, waiting for other threads that are inside.
     #[track_caller]
     pub fn lock(&self) -> MutexGuard<'_, T> {
+        switch_point();
         let inner = self.0.try_lock().unwrap_or_else(|| {
             assert_uncontended("mutex");
             self.0.lock()
@@ -48,6 +50,7 @@ impl<T: ?Sized> Mutex<T> {
     /// Locks unless somebody is inside.
     #[track_caller]
     pub fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
+        switch_point();
         let inner = self.0.try_lock()?;
         Some(MutexGuard { inner, held: Held::new() })
     }

@@ -7,6 +7,7 @@ use std::ops::{Deref, DerefMut};
 
 use super::held::Held;
 use super::mutex::assert_uncontended;
+use super::switch_point;
 
 /// A reader-writer lock around a value; the rules are those of [`Mutex`](super::Mutex).
 #[derive(Default)]
@@ -42,6 +43,7 @@ impl<T: ?Sized> RwLock<T> {
     /// Locks for reading, waiting for a writer that is inside.
     #[track_caller]
     pub fn read(&self) -> RwLockReadGuard<'_, T> {
+        switch_point();
         let inner = self.0.try_read().unwrap_or_else(|| {
             assert_uncontended("reader-writer lock");
             self.0.read()
@@ -52,6 +54,7 @@ impl<T: ?Sized> RwLock<T> {
     /// Locks for writing, waiting for everybody who is inside.
     #[track_caller]
     pub fn write(&self) -> RwLockWriteGuard<'_, T> {
+        switch_point();
         let inner = self.0.try_write().unwrap_or_else(|| {
             assert_uncontended("reader-writer lock");
             self.0.write()
@@ -62,6 +65,7 @@ impl<T: ?Sized> RwLock<T> {
     /// Locks for reading unless a writer is inside.
     #[track_caller]
     pub fn try_read(&self) -> Option<RwLockReadGuard<'_, T>> {
+        switch_point();
         let inner = self.0.try_read()?;
         Some(RwLockReadGuard { inner, _held: Held::new() })
     }
@@ -69,6 +73,7 @@ impl<T: ?Sized> RwLock<T> {
     /// Locks for writing unless somebody is inside.
     #[track_caller]
     pub fn try_write(&self) -> Option<RwLockWriteGuard<'_, T>> {
+        switch_point();
         let inner = self.0.try_write()?;
         Some(RwLockWriteGuard { inner, _held: Held::new() })
     }

@@ -1,6 +1,8 @@
 //! The integration tests of `terrace-env`.
 
 mod conformance_canary;
+#[cfg(debug_assertions)]
+mod explored;
 mod memory_store;
 mod runner;
 mod sync;

@@ -271,6 +271,32 @@ fn a_limit_on_virtual_time_ends_actors_that_poll_for_ever() {
 }
 
 #[test]
+fn actors_that_poll_for_each_other_are_a_livelock_that_names_them() {
+    for rest in [Duration::from_nanos(1), MS * 100] {
+        let report = panic_of(|| {
+            simulate(0, || {
+                let never = Arc::new(AtomicBool::new(false));
+                let poller = runner::spawn("poller", move || {
+                    while !never.load(Ordering::Relaxed) {
+                        runner::sleep(rest);
+                    }
+                });
+                poller.join();
+            })
+        });
+        assert!(report.starts_with("livelock"), "{report}");
+        let place = "poller: can run, waited last at crates/env/tests/it/runner.rs";
+        assert!(report.contains(place), "{report}");
+    }
+}
+
+#[test]
+fn a_simulation_without_limits_runs_for_years() {
+    let year = Duration::from_secs(365 * 86_400);
+    SimulationOptions::seeded(0).unlimited().run(|| runner::sleep(year));
+}
+
+#[test]
 fn a_thread_can_run_another_simulation_after_one_failed() {
     panic_of(|| simulate(0, || panic!("first")));
     assert_eq!(simulate(0, runner::now), Time(0));

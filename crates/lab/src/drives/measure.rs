@@ -10,7 +10,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use terrace_env::{Cause, IoBuf, Lba, ZoneId, runner};
+use terrace_env::runner::{self, SimulationOptions};
+use terrace_env::{Cause, IoBuf, Lba, ZoneId};
 use terrace_zone::timing::{Drive, Figure, Job, Pattern, Rate, Region, Scale, Span as Nanos};
 use terrace_zone::{Device, DeviceError, Emulator, Geometry, GeometryError, Op, ZoneType};
 
@@ -108,7 +109,7 @@ pub fn measure(drive: &Drive, job: &Job) -> Result<Measured, MeasureError> {
     }
     let spans = spans(drive, &geometry, job)?;
     let timing = drive.timing(Scale::FULL)?;
-    runner::simulate(1, || {
+    SimulationOptions::seeded(1).unlimited().run(|| {
         let emulator = Arc::new(Emulator::in_memory(geometry, 1)?);
         emulator.set_timing(Some(timing));
         let mut measured = Measured::default();

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use terrace_env::runner;
+use terrace_env::runner::SimulationOptions;
 
 use super::plan::RunPlan;
 use super::stage::Stage;
@@ -40,7 +40,7 @@ pub fn carry_out_traced(
     trace: Option<Box<dyn Write + Send>>,
     watch: &mut dyn FnMut(Progress<'_>),
 ) -> Result<Vec<Outcome>, RunError> {
-    runner::simulate(plan.seed, || {
+    SimulationOptions::seeded(plan.seed).unlimited().run(|| {
         let stage = Stage::open(plan, trace)?;
         let mut outcomes = Vec::new();
         for phase in 0..plan.phases.len() {
