@@ -33,6 +33,7 @@ mod batch;
 mod below;
 mod bounds;
 mod cache;
+pub mod canary;
 mod checkpoint;
 mod closed;
 mod compaction;

@@ -18,6 +18,7 @@ use terrace_policy::{Key, Route};
 use crate::Error;
 use crate::annotation::table_hint;
 use crate::below::Below;
+use crate::canary::{self, Rule};
 use crate::cost;
 use crate::counters::Count;
 use crate::key;
@@ -240,7 +241,7 @@ impl Rewrite {
 
     /// Writes the entry that the merge stands on.
     fn write(&mut self, first_of_key: bool) -> Result<(), Error> {
-        if first_of_key {
+        if first_of_key || canary::is_broken(Rule::VersionsInOneTable) {
             self.follow_route()?;
             self.pass_cuts()?;
         }

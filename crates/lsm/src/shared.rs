@@ -14,13 +14,14 @@ use std::time::Duration;
 
 use arc_swap::{ArcSwap, Guard};
 use terrace_env::store::{Reservation, Store, Transaction};
-use terrace_env::sync::{Condvar, Mutex, MutexGuard};
+use terrace_env::sync::{Condvar, Mutex, MutexGuard, switch_point};
 use terrace_env::wait::WaitCause;
 use terrace_env::{ByteCount, Claim, FileId, SeqNo};
 use terrace_policy::{Compaction, Pressure, Span};
 
 use crate::Error;
 use crate::annotation::StoreRecord;
+use crate::canary::{self, Rule};
 use crate::closed::Closed;
 use crate::counters::Counters;
 use crate::edit::Edit;
@@ -225,18 +226,21 @@ pub(crate) struct Shared {
 impl Shared {
     /// What readers see now, to be kept.
     pub(crate) fn view(&self) -> Arc<View> {
+        switch_point();
         self.view.load_full()
     }
 
     /// What readers see now, for one look: costs no count in memory that all readers share. To be
     /// kept for long, [`view`](Self::view) is the cheaper one.
     pub(crate) fn glance(&self) -> Guard<Arc<View>> {
+        switch_point();
         self.view.load()
     }
 
     /// The newest sequence that readers see. To be read after the view: what the view lacks is then
     /// newer than everything in it.
     pub(crate) fn visible(&self) -> SeqNo {
+        switch_point();
         SeqNo(self.visible.load(Ordering::Acquire))
     }
 
@@ -292,7 +296,13 @@ impl Shared {
         let mut transaction = Transaction::new();
         edit.record(&kept, &mut transaction);
         if let Some(flushed) = flushed {
-            transaction.delete(flushed.log);
+            if canary::is_broken(Rule::LogGoesWithItsTables) {
+                let mut early = Transaction::new();
+                early.delete(flushed.log);
+                self.store.commit(early)?;
+            } else {
+                transaction.delete(flushed.log);
+            }
         }
         // What was written goes along with what is committed anyway.
         let record = (decider_state.is_some() || flushed.is_some()).then(|| {

@@ -12,6 +12,7 @@ use terrace_env::SeqNo;
 
 use crate::Error;
 use crate::bounds::Bounds;
+use crate::canary::{self, Rule};
 use crate::cost;
 use crate::cursor::Cursor;
 use crate::key::{self, KeySpaceId};
@@ -30,8 +31,9 @@ pub struct Snapshot {
 
 impl Snapshot {
     pub(crate) fn new(shared: &Arc<Shared>) -> Self {
+        let early = canary::is_broken(Rule::SnapshotKnownToJobs).then(|| shared.visible());
         let mut state = shared.state.lock();
-        let sequence = shared.visible();
+        let sequence = early.unwrap_or_else(|| shared.visible());
         *state.snapshots.entry(sequence).or_default() += 1;
         drop(state);
         let reading = shared.readers.begin(ReaderKind::Snapshot, sequence);
@@ -99,12 +101,18 @@ impl std::fmt::Debug for Snapshot {
 }
 
 impl Shared {
+    /// The sequence of a read that takes it too early; `None` where the rule is kept.
+    fn early_sequence(&self) -> Option<SeqNo> {
+        canary::is_broken(Rule::ViewBeforeSequence).then(|| self.visible())
+    }
+
     pub(crate) fn get(
         &self,
         space: KeySpaceId,
         user_key: &[u8],
         at: Option<SeqNo>,
     ) -> Result<Option<Bytes>, Error> {
+        let at = at.or_else(|| self.early_sequence());
         let view = self.glance();
         view.closed.check()?;
         view.spaces.check_read(space)?;
@@ -129,6 +137,7 @@ impl Shared {
         bounds: &Bounds,
         at: Option<SeqNo>,
     ) -> Result<Scan, Error> {
+        let at = at.or_else(|| self.early_sequence());
         let view = self.view();
         view.closed.check()?;
         view.spaces.check_read(space)?;

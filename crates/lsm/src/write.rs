@@ -14,11 +14,12 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use terrace_env::SeqNo;
-use terrace_env::sync::{Condvar, Mutex, MutexGuard};
+use terrace_env::sync::{Condvar, Mutex, MutexGuard, switch_point};
 use terrace_env::wait::{WaitCause, WaitLedger, Waits};
 
 use crate::annotation::FEATURE_RANGE_DELETES;
 use crate::batch::Batch;
+use crate::canary::{self, Rule};
 use crate::event::Event;
 use crate::log::ActiveLog;
 use crate::shared::Shared;
@@ -162,8 +163,11 @@ impl Shared {
             counts |= group.len() > 1;
             drop(queue);
             let guard = LeadGuard { shared: self, end: end_of(&group) };
-            let (end, failed) = self.lead(group);
+            let (end, mut failed) = self.lead(group);
             std::mem::forget(guard);
+            if canary::is_broken(Rule::FollowersShareTheError) {
+                failed.retain(|(failed, _)| *failed == ticket);
+            }
             queue = self.writes.queue.lock();
             queue.led = false;
             queue.answered = end;
@@ -252,7 +256,9 @@ impl Shared {
         urgent: bool,
         failed: &mut Vec<(u64, Error)>,
     ) -> Result<(), (Error, Vec<Pending>)> {
-        if let Err(error) = self.append_group(log, &mut group, urgent) {
+        if let Err(error) = self.append_group(log, &mut group, urgent)
+            && !canary::is_broken(Rule::AppendFailsItsWrites)
+        {
             self.note(error.clone());
             return Err((error, group));
         }
@@ -328,10 +334,14 @@ impl Shared {
         let memtable = self.view().active.clone();
         let count: u32 = group.iter().map(|pending| pending.batch.len() as u32).sum();
         let mut next = SeqNo(log.next.0 - u64::from(count));
+        if count > 0 && canary::is_broken(Rule::InsertBeforePublish) {
+            self.visible.store(log.next.0 - 1, Ordering::Release);
+        }
         for pending in group {
             if pending.batch.is_empty() {
                 continue;
             }
+            switch_point();
             entries += pending.batch.len() as u64;
             bytes += pending.batch.payload().0;
             let frozen = pending.batch.freeze(next);
@@ -340,6 +350,7 @@ impl Shared {
         }
         debug_assert_eq!(next, log.next, "sequences as they were stamped");
         if entries > 0 {
+            switch_point();
             self.visible.store(next.0 - 1, Ordering::Release);
             self.counters.groups.add(1);
             self.counters.entries_written.add(entries);

@@ -1,5 +1,7 @@
 //! The engine's tests, over the in-memory store; on the simulated runner but for `threads`.
 
+#[cfg(feature = "canary")]
+mod canary;
 mod crash;
 mod determinism;
 mod durability;
@@ -14,6 +16,8 @@ mod plans;
 mod ranges;
 mod rest;
 mod scenarios;
+#[cfg(debug_assertions)]
+mod schedules;
 mod spaces;
 mod threads;
 mod walks;

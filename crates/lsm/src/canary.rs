@@ -1,0 +1,54 @@
+//! Rules that can be broken on purpose, to prove that the tests would notice.
+//!
+//! With the feature `canary`, `set` breaks one rule for all engines used from the calling thread (a
+//! simulation runs all its actors on one). Without it nothing can be broken.
+
+/// A rule that a correct engine keeps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rule {
+    /// Whatever fails a group's log fails everybody in the group who asked for it.
+    FollowersShareTheError,
+    /// A write whose append to the log failed is refused.
+    AppendFailsItsWrites,
+    /// Entries are in the memtable before readers are told of their sequences.
+    InsertBeforePublish,
+    /// A read takes the view first and the sequence afterwards.
+    ViewBeforeSequence,
+    /// A snapshot is known to jobs from the moment on in which its sequence is the newest.
+    SnapshotKnownToJobs,
+    /// A log goes with the transaction that adds its tables, and not before.
+    LogGoesWithItsTables,
+    /// All versions of a key in a run are in one table.
+    VersionsInOneTable,
+}
+
+#[cfg(feature = "canary")]
+mod broken {
+    use std::cell::Cell;
+
+    use super::Rule;
+
+    thread_local! {
+        static BROKEN: Cell<Option<Rule>> = const { Cell::new(None) };
+    }
+
+    /// Breaks a rule, or with `None` keeps them all again, on this thread.
+    pub fn set(rule: Option<Rule>) {
+        BROKEN.set(rule);
+    }
+
+    pub(crate) fn is_broken(rule: Rule) -> bool {
+        BROKEN.get() == Some(rule)
+    }
+}
+
+#[cfg(feature = "canary")]
+pub(crate) use broken::is_broken;
+#[cfg(feature = "canary")]
+pub use broken::set;
+
+/// Whether a rule is to be broken: never, in this build.
+#[cfg(not(feature = "canary"))]
+pub(crate) const fn is_broken(_rule: Rule) -> bool {
+    false
+}

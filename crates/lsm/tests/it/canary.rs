@@ -1,0 +1,30 @@
+//! Rules broken on purpose: the suites must notice each.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use terrace_lsm::canary::{Rule, set};
+
+#[cfg(debug_assertions)]
+use crate::schedules;
+
+/// The first of the seeds at which a suite notices that a rule is broken; `None`: it does not.
+fn noticed_at(rule: Rule, seeds: u64, suite: impl Fn(u64)) -> Option<u64> {
+    (0..seeds).find(|seed| {
+        set(Some(rule));
+        let outcome = catch_unwind(AssertUnwindSafe(|| suite(*seed)));
+        set(None);
+        outcome.is_err()
+    })
+}
+
+#[test]
+#[cfg(debug_assertions)]
+fn the_canaries_of_what_readers_see_are_noticed_by_explored_schedules() {
+    for rule in [Rule::InsertBeforePublish, Rule::ViewBeforeSequence, Rule::SnapshotKnownToJobs] {
+        let noticed = noticed_at(rule, 1000, |seed| {
+            schedules::explore(seed);
+        });
+        println!("{rule:?}: seed {noticed:?}");
+        assert!(noticed.is_some(), "{rule:?}");
+    }
+}
