@@ -16,6 +16,18 @@ pub enum Rule {
     LogEndRecorded,
     /// A zone is not reset while a reader may still look into it.
     NoResetUnderReader,
+    /// A flush is believed once it is known how those ended that the device got before it.
+    FlushAwaitsEarlierOnes,
+    /// What a failed copy has taken is given back.
+    FailedCopiesGivenBack,
+    /// What a failed write has taken is given back.
+    FailedWritesGivenBack,
+    /// A log's frames are durable before a forced one behind them is written.
+    FramesDurableInOrder,
+    /// A read holds the pin of the state that it was planned from until it ends.
+    ReadHoldsPin,
+    /// The superblock says where the journal begins before older zones are given back.
+    SuperblockBeforeRelease,
     /// The file cache lets go of what is written again, taken back or deleted.
     CacheFollowsWrites,
 }

@@ -21,6 +21,7 @@ mod check;
 mod check_report;
 pub mod dir;
 mod file;
+mod flushes;
 mod format;
 pub mod frame;
 mod fs;

@@ -6,8 +6,7 @@
 //!
 //! How long requests are waited for is counted by their cause, too.
 //!
-//! A flush that fails may have lost what was reported complete, and nobody can tell what. From then
-//! on every flush fails: what was written before must never be taken for durable.
+//! After a flush that has failed, every flush fails: see [`Flushes`].
 //!
 //! Once the store is unmounted the medium is *shut*: no request passes any more, because another
 //! mount may own the device by then. What handles of the old one wrote would destroy its data, and
@@ -25,6 +24,7 @@ use terrace_env::{Cause, FastMap, IoBuf, Users, ZoneId, runner};
 use terrace_zone::{Completion, Device, DeviceError, Geometry, Op, Request, Ticket, ZoneReport};
 
 use crate::block::{BLOCK, BlockAddr, logical_per_block};
+use crate::flushes::{Flush, Flushes};
 
 const CAUSES: usize = Cause::ALL.len();
 
@@ -34,7 +34,9 @@ pub(crate) struct Medium {
     counts: Counts,
     /// What is waited for in the file system, requests to the device and all else.
     pub(crate) waits: WaitCounts,
-    requests: Mutex<Requests>,
+    /// Requests that have not been waited for, by ticket.
+    under_way: Mutex<FastMap<u64, UnderWay>>,
+    flushes: Flushes,
     /// How many requests are being handed over, and [`SHUT`] once there must be no more.
     passing: AtomicU64,
 }
@@ -46,13 +48,11 @@ const REFUSED: u64 = u64::MAX;
 /// How long [`Medium::shut`] sleeps between two looks: handing over takes about so long.
 const SHUT_POLL: Duration = Duration::from_micros(10);
 
-/// What is to be known of requests until they are waited for.
-#[derive(Default)]
-struct Requests {
-    /// Under way, by ticket: the cause, and whether it is a flush.
-    under_way: FastMap<u64, (Cause, bool)>,
-    /// The first flush that failed.
-    failed: Option<DeviceError>,
+/// What is to be known of a request until it is waited for.
+#[derive(Clone, Copy)]
+struct UnderWay {
+    cause: Cause,
+    flush: Option<Flush>,
 }
 
 #[derive(Default)]
@@ -70,8 +70,8 @@ impl Medium {
     /// Counts from zero.
     pub(crate) fn new(device: Arc<dyn Device>) -> Self {
         let (counts, waits) = (Counts::default(), WaitCounts::default());
-        let passing = AtomicU64::new(0);
-        Self { device, counts, waits, requests: Mutex::default(), passing }
+        let (passing, under_way) = (AtomicU64::new(0), Mutex::default());
+        Self { device, counts, waits, under_way, flushes: Flushes::default(), passing }
     }
 
     /// Lets no request pass from now on.
@@ -185,10 +185,16 @@ impl Device for Medium {
             return Ticket(REFUSED);
         }
         self.counts.add(&request, self.geometry().logical_block);
-        let known = (request.cause, matches!(request.op, Op::Flush));
-        let ticket = self.device.submit(request);
+        let (cause, is_flush) = (request.cause, matches!(request.op, Op::Flush));
+        let submit = || self.device.submit(request);
+        let (ticket, flush) = if is_flush {
+            let (ticket, flush) = self.flushes.submit(submit);
+            (ticket, Some(flush))
+        } else {
+            (submit(), None)
+        };
         self.passing.fetch_sub(1, Ordering::SeqCst);
-        self.requests.lock().under_way.insert(ticket.0, known);
+        self.under_way.lock().insert(ticket.0, UnderWay { cause, flush });
         ticket
     }
 
@@ -196,16 +202,14 @@ impl Device for Medium {
         if ticket.0 == REFUSED {
             return Err(DeviceError::Unmounted);
         }
-        let known = self.requests.lock().under_way.remove(&ticket.0);
-        let Some((cause, is_flush)) = known else { return self.device.wait(ticket) };
-        let result = self.waits.during(WaitCause::Device(cause), || self.device.wait(ticket));
-        if !is_flush {
-            return result;
-        }
-        let mut requests = self.requests.lock();
-        if let Err(error) = &result {
-            requests.failed.get_or_insert_with(|| error.clone());
-        }
-        requests.failed.clone().map_or(result, Err)
+        let known = self.under_way.lock().remove(&ticket.0);
+        let Some(UnderWay { cause, flush }) = known else { return self.device.wait(ticket) };
+        self.waits.during(WaitCause::Device(cause), || {
+            let result = self.device.wait(ticket);
+            match flush {
+                Some(flush) => self.flushes.end(flush, result),
+                None => result,
+            }
+        })
     }
 }

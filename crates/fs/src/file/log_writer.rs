@@ -28,6 +28,7 @@ use terrace_zone::{Completion, Device, Ticket};
 use super::data_writer::is_zone_failure;
 use super::{Body, FileState, LogIndex, OpenFile, Pending};
 use crate::block::{BLOCK, BlockAddr};
+use crate::canary::{self, Rule};
 use crate::catalog::{Extent, ExtentMap, Record};
 use crate::frame::{
     Binding, Cursor, FrameHead, PAYLOAD_MAX, blocks_for, encode_frame, payload_room,
@@ -226,6 +227,9 @@ impl LogWriter {
 
     /// Counts blocks that were claimed and hold nothing of the log as dead.
     fn give_back(&self, addr: BlockAddr, len: usize) {
+        if canary::is_broken(Rule::FailedWritesGivenBack) {
+            return;
+        }
         let BlockAddr { zone, block: start } = addr;
         let dead = Extent { zone, start, blocks: blocks_for(len), crc: None };
         self.volume.space.free(&[dead], Share::Unsealed);
@@ -332,7 +336,8 @@ impl LogWriter {
 
     /// Makes the frames durable that were written unforced.
     fn flush(&mut self) -> Result<(), StoreError> {
-        if self.end.synced < self.end.cursor.sequence {
+        let due = self.end.synced < self.end.cursor.sequence;
+        if due && !canary::is_broken(Rule::FramesDurableInOrder) {
             let flushed = self.volume.medium.flush(self.ask.cause);
             flushed.map_err(|error| self.fail("flushing", error))?;
             self.end.synced = self.end.cursor.sequence;

@@ -21,6 +21,7 @@ use super::log_writer::LogEnd;
 use super::{LogIndex, Pending, Pin, Tail};
 use crate::block::{BLOCK, BlockAddr, logical_per_block};
 use crate::cache::FileCache;
+use crate::canary::{self, Rule};
 use crate::catalog::{Extent, ExtentMap, LogMark};
 use crate::medium::Medium;
 
@@ -179,7 +180,8 @@ impl OpenFile {
                 let end = end.unwrap_or(u64::MAX);
                 return Err(self.out_of_range(offset, end, format!("{} bytes", state.size)));
             }
-            (self.plan(&state, offset, into)?, Arc::clone(&state.pin))
+            let held = !canary::is_broken(Rule::ReadHoldsPin);
+            (self.plan(&state, offset, into)?, held.then(|| Arc::clone(&state.pin)))
         };
         let pieces = match self.kind {
             FileKind::Log => pieces,

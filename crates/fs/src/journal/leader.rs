@@ -69,6 +69,9 @@ impl Leader {
         }
         self.superblock.head = head;
         self.superblock.splices.retain(|splice| splice.sequence > head.sequence);
+        if canary::is_broken(Rule::SuperblockBeforeRelease) {
+            self.tail.release_before(head.sequence);
+        }
         self.vouch()?;
         self.tail.release_before(head.sequence);
         self.tail.since_head -= since_head;

@@ -3,14 +3,18 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use terrace_env::random::{Random, Rng};
+#[cfg(debug_assertions)]
+use terrace_env::runner::SimulationOptions;
 use terrace_env::store::{
     CreateOptions, FileKind, FileReader, PlacementHint, Rank, Store, StoreError, Transaction,
 };
 use terrace_env::{ByteCount, Cause, FileId, runner, test_seeds};
-use terrace_fs::Fs;
+use terrace_fs::{CachePolicy, Fs};
 use terrace_zone::Geometry;
+use terrace_zone::emulator::RandomLatency;
 
 use crate::cuts::facts::{note, pattern};
 use crate::drive::{formatted, mount};
@@ -133,9 +137,17 @@ impl Actor {
 
 /// Lets actors work on a store that is nearly full, so that reclaim is always at work; then counts
 /// and reads everything.
-fn crowd(seed: u64, actors: u16, steps: u32) {
+pub(crate) fn crowd(seed: u64, actors: u16, steps: u32) {
     let drive = formatted(Geometry::uniform(ByteCount::kib(256), 48), seed);
+    if runner::is_simulated() {
+        // Requests take time, so that files are deleted and moved under reads.
+        let (least, most) = (Duration::from_micros(5), Duration::from_micros(500));
+        drive.set_timing(Some(Box::new(RandomLatency::new(least, most, seed))));
+    }
     let fs = mount(&drive);
+    if seed % 2 == 1 {
+        fs.set_cache(ByteCount::kib(512), CachePolicy::default());
+    }
     let mut random = Random::seeded(seed);
     let handles: Vec<_> = (0..actors)
         .map(|stream| {
@@ -150,6 +162,7 @@ fn crowd(seed: u64, actors: u16, steps: u32) {
     assert_eq!(fs.audit(), Vec::<String>::new());
     assert_eq!(fs.space().pinned, ByteCount(0));
     drop(fs);
+    drive.set_timing(None);
     let fs = mount(&drive);
     assert_eq!(fs.list().len(), files.len());
     for (id, (len, trimmed)) in files {
@@ -168,6 +181,18 @@ fn a_crowd_of_actors_leaves_a_sound_store_in_simulations() {
     for seed in test_seeds(20) {
         runner::simulate(seed, || crowd(seed, 5, 120));
     }
+}
+
+/// The same under any order that threads could take.
+#[cfg(debug_assertions)]
+pub(crate) fn explored(seed: u64) {
+    SimulationOptions::seeded(seed).explore().run(|| crowd(seed, 5, 120));
+}
+
+#[test]
+#[cfg(debug_assertions)]
+fn a_crowd_of_actors_leaves_a_sound_store_under_any_schedule() {
+    test_seeds(20).for_each(explored);
 }
 
 #[test]

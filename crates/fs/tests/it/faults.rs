@@ -14,7 +14,7 @@ use terrace_zone::emulator::{FaultPlan, RequestKind};
 use terrace_zone::{Device, Emulator, Geometry, Op, PowerCut, ZoneState};
 
 use crate::cuts::facts::{note, pattern};
-use crate::drive::formatted;
+use crate::drive::{audit, formatted};
 
 fn mount(drive: &Arc<Emulator>, access: Access) -> Result<Arc<Fs>, StoreError> {
     let options = MountOptions { access, background: false, ..MountOptions::default() };
@@ -109,13 +109,15 @@ fn a_write_that_fails_anywhere_loses_nothing_and_mostly_goes_unnoticed() {
         let fs = mount(&drive, Access::ReadWrite).expect("a mount");
         drive.set_faults(Some(FaultPlan::new(spared).fail(RequestKind::Write, spared)));
         let mut acked = Acknowledged::new();
-        match work(&fs, &mut Random::seeded(spared), &mut acked) {
+        let worked = work(&fs, &mut Random::seeded(spared), &mut acked);
+        match &worked {
             Ok(()) => unnoticed += 1,
             // The journal does not go on after a write of its own has failed.
             Err(StoreError::Io { .. } | StoreError::Stopped(_)) => {}
             Err(error) => panic!("a write after {spared} others: {error}"),
         }
         assert_eq!(verify(&fs, &acked), 0);
+        audit(&fs, matches!(worked, Err(StoreError::Stopped(_))));
         drop(fs);
         drive.set_faults(None);
         drive.power_cut(PowerCut::DropUnflushed, &mut Random::seeded(spared)).expect("memory");
@@ -138,6 +140,7 @@ fn a_failed_flush_is_never_followed_by_an_acknowledgement_that_needs_it() {
         for _ in 0..3 {
             work(&fs, &mut random, &mut acked).ok();
         }
+        audit(&fs, fs.roll_journal().is_err());
         drop(fs);
         drive.set_faults(None);
         drive.power_cut(PowerCut::DropUnflushed, &mut random).expect("memory");
@@ -157,10 +160,10 @@ fn zones_that_become_read_only_are_read_on_and_written_no_more() {
         let faults = FaultPlan::new(seed).zones_fail(seed, first..first + 3, ZoneState::ReadOnly);
         drive.set_faults(Some(faults));
         let mut acked = Acknowledged::new();
-        if work(&fs, &mut Random::seeded(seed), &mut acked).is_ok() {
-            survived += 1;
-        }
+        let worked = work(&fs, &mut Random::seeded(seed), &mut acked);
+        survived += u32::from(worked.is_ok());
         assert_eq!(verify(&fs, &acked), 0);
+        audit(&fs, matches!(worked, Err(StoreError::Stopped(_))));
         drop(fs);
         let fs = mount(&drive, Access::ReadWrite).expect("a mount");
         assert_eq!(verify(&fs, &acked), 0);
@@ -183,10 +186,10 @@ fn zones_that_go_offline_take_their_files_and_nothing_else() {
         drive.set_faults(Some(faults));
         drive.control(Op::Flush, Cause::Client).expect("the request that the zone fails at");
         lost += verify(&fs, &acked);
-        if work(&fs, &mut Random::seeded(seed + 1), &mut acked).is_ok() {
-            survived += 1;
-        }
+        let worked = work(&fs, &mut Random::seeded(seed + 1), &mut acked);
+        survived += u32::from(worked.is_ok());
         verify(&fs, &acked);
+        audit(&fs, matches!(worked, Err(StoreError::Stopped(_))));
     }
     assert!(survived >= 25, "only {survived} of 40 stores went on");
     assert!(lost > 0, "no file was in any of the zones");
@@ -223,6 +226,7 @@ fn a_copy_that_does_not_verify_never_takes_the_place_of_its_extent() {
     assert_eq!(extents(&drive, victim), before);
     assert_eq!(fs.damaged_extents(), 1);
     assert!(rounds > 1, "other zones are reclaimed all the same");
+    audit(&fs, false);
     drop(fs);
     let report = Fs::check(Arc::clone(&drive) as Arc<dyn Device>).expect("a check");
     let [problem] = &report.problems[..] else { panic!("{:?}", report.problems) };

@@ -6,12 +6,13 @@ use std::sync::Arc;
 use terrace_env::random::Random;
 use terrace_env::store::StoreError;
 use terrace_env::sync::Mutex;
-use terrace_env::{Cause, ZoneId};
+use terrace_env::{Cause, IoBuf, ZoneId};
 use terrace_fs::journal::{Journal, JournalSpace, Replayed, format, replay};
 use terrace_fs::superblock::SuperblockArea;
 use terrace_zone::{Device, Geometry, Op, ZoneState, ZoneType};
 
-/// Zones that are given out in order, the lowest free one first, and reset when they are.
+/// Zones that are given out in order, the lowest free one first, and reset when they are. One that
+/// is released is reset and written at once, by whoever has waited for it.
 pub(crate) struct Zones {
     device: Arc<dyn Device>,
     free: Mutex<BTreeSet<ZoneId>>,
@@ -43,6 +44,13 @@ impl JournalSpace for Zones {
     }
 
     fn release(&self, zone: ZoneId) {
+        let block = self.device.geometry().physical_block as usize;
+        let tenant = IoBuf::copy_of(&vec![0xa5; block]);
+        // A drive that fails may refuse it.
+        if self.device.control(Op::Reset(zone), Cause::Client).is_ok() {
+            let start = self.device.geometry().zone_start(zone);
+            let _ = self.device.write(start, tenant, true, Cause::Client);
+        }
         assert!(self.free.lock().insert(zone), "zone {zone} was released twice");
     }
 

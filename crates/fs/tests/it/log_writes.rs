@@ -129,5 +129,6 @@ fn a_write_that_fails_for_good_is_told_by_a_later_append_or_the_sync() {
         drive.set_faults(None);
         drop(writer);
         fs.unmount();
+        assert_eq!(fs.audit(), Vec::<String>::new());
     });
 }

@@ -1,0 +1,114 @@
+//! Flushes that fail beside others.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use terrace_env::random::{Random, Rng};
+use terrace_env::runner;
+use terrace_env::store::{
+    CreateOptions, FileKind, PlacementHint, Rank, Store, StoreError, Transaction,
+};
+use terrace_env::sync::Mutex;
+use terrace_env::{ByteCount, Cause, FileId, test_seeds};
+use terrace_fs::Fs;
+use terrace_zone::emulator::{FaultPlan, RandomLatency, RequestKind};
+use terrace_zone::{Geometry, PowerCut};
+
+use crate::cuts::facts::{note, pattern};
+use crate::drive::{formatted, mount};
+
+/// What was acknowledged as durable: of each file how many bytes.
+type Acked = Arc<Mutex<Vec<(FileId, usize)>>>;
+
+fn options(kind: FileKind) -> CreateOptions<'static> {
+    let (hint, rank) = (PlacementHint::default(), Rank::Log);
+    CreateOptions { kind, hint, size: None, rank, reservation: None, cause: Cause::Client }
+}
+
+/// Seals tables, each of which is durable once its transaction is: the journal flushes.
+fn seal_tables(fs: &Fs, acked: &Acked, mut random: Random) -> Result<(), StoreError> {
+    loop {
+        let mut table = fs.create(&options(FileKind::Table))?;
+        let (id, len) = (table.id(), random.random_range(1..20_000));
+        table.append(&pattern(id.0, 0, len))?;
+        table.finish()?;
+        // Like a job that makes several tables: what is written is volatile for a while.
+        runner::sleep(Duration::from_micros(random.random_range(0..1_000)));
+        let mut transaction = Transaction::new();
+        transaction.seal(id, note("a table"));
+        fs.commit(transaction)?;
+        acked.lock().push((id, len));
+    }
+}
+
+/// Writes a log, a part of it unforced before each sync: the log flushes.
+fn sync_log(fs: &Fs, acked: &Acked, mut random: Random) -> Result<(), StoreError> {
+    let mut log = fs.create(&options(FileKind::Log))?;
+    let id = log.id();
+    let mut transaction = Transaction::new();
+    transaction.create(id, note("a log"));
+    fs.commit(transaction)?;
+    loop {
+        for _ in 0..2 {
+            let len = random.random_range(1..3_000);
+            log.append(&pattern(id.0, log.len(), len))?;
+            log.write_out()?;
+        }
+        log.sync()?;
+        acked.lock().push((id, log.len() as usize));
+    }
+}
+
+/// Lets a flush fail amid others, and cuts the power. How much was acknowledged, and what is wrong.
+pub(crate) fn fail_amid(seed: u64) -> (usize, Option<String>) {
+    runner::simulate(seed, || {
+        let mut random = Random::seeded(seed);
+        let drive = formatted(Geometry::uniform(ByteCount::kib(256), 64), seed);
+        let (least, most) = (Duration::from_micros(5), Duration::from_micros(400));
+        drive.set_timing(Some(Box::new(RandomLatency::new(least, most, seed))));
+        let fs = mount(&drive);
+        let spared = random.random_range(0..25);
+        drive.set_faults(Some(FaultPlan::new(seed).fail(RequestKind::Flush, spared)));
+        let acked = Acked::default();
+        let mut actors = Vec::new();
+        for actor in 0..4 {
+            let (fs, acked, random) = (Arc::clone(&fs), Arc::clone(&acked), random.fork());
+            actors.push(runner::spawn("writer", move || match actor % 2 {
+                0 => seal_tables(&fs, &acked, random),
+                _ => sync_log(&fs, &acked, random),
+            }));
+        }
+        for actor in actors {
+            actor.join().expect_err("a store whose flushes fail");
+        }
+        fs.unmount();
+        drop(fs);
+        drive.set_faults(None);
+        drive.power_cut(PowerCut::DropUnflushed, &mut random).expect("memory");
+        drive.power_on();
+        let fs = mount(&drive);
+        let acked = acked.lock().clone();
+        let lost = acked.iter().find_map(|&(id, len)| {
+            let Ok(reader) = fs.open(id) else { return Some(format!("file {id} is gone")) };
+            let mut bytes = vec![0; len];
+            match reader.read_at(0, &mut bytes, Cause::Read) {
+                Ok(()) if bytes == pattern(id.0, 0, len) => None,
+                Ok(()) => Some(format!("file {id} has other bytes")),
+                Err(error) => Some(format!("file {id}: {error}")),
+            }
+        });
+        fs.unmount();
+        (acked.len(), lost)
+    })
+}
+
+#[test]
+fn a_flush_that_succeeds_beside_one_that_fails_is_not_believed() {
+    let mut acked = 0;
+    for seed in test_seeds(200) {
+        let (count, lost) = fail_amid(seed);
+        assert_eq!(lost, None, "seed {seed} (TERRACE_TEST_SEED={seed} repeats it)");
+        acked += count;
+    }
+    assert!(acked > 200, "only {acked} were acknowledged");
+}
