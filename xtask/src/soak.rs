@@ -24,7 +24,7 @@ struct Recipe {
     factor: u64,
 }
 
-const RECIPES: [Recipe; 5] = [
+const RECIPES: [Recipe; 6] = [
     Recipe {
         name: "cuts",
         about: "power cuts at every device write, of the file system and of the store",
@@ -57,6 +57,19 @@ const RECIPES: [Recipe; 5] = [
             ("terrace", "fills"),
         ],
         factor: 4,
+    },
+    Recipe {
+        name: "crowds",
+        about: "crowds over stores that fail, schedules in any order, leaks, and failing flushes",
+        tests: &[
+            ("terrace-fs", "crowd"),
+            ("terrace-fs", "leaks"),
+            ("terrace-fs", "flushes"),
+            ("terrace-fs", "log_cuts"),
+            ("terrace-lsm", "schedules"),
+            ("terrace-lab", "crowd"),
+        ],
+        factor: 10,
     },
     Recipe {
         name: "kill",

@@ -4,7 +4,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use terrace_env::runner;
 use terrace_fs::canary::{self, Rule};
+use terrace_lsm::canary as engine;
 
+use crate::crowd::{On, crowd};
 use crate::cuts::{Tally, every_write, second_lives};
 use crate::model;
 
@@ -12,6 +14,8 @@ use crate::model;
 const SEEDS_MAX: u64 = 12;
 /// The same for scripts, each of which is cut a few times instead of everywhere.
 const SCRIPTS_MAX: u64 = 300;
+/// And for crowds, most of which lose their power where nothing is at stake.
+const CROWDS_MAX: u64 = 200;
 
 fn is_noticed(rule: Rule, run: fn(u64) -> Result<Tally, String>) -> bool {
     (0..SEEDS_MAX).any(|seed| {
@@ -57,5 +61,33 @@ fn the_canaries_of_what_is_acknowledged_are_noticed_by_scripts_too() {
             outcome.is_err()
         });
         assert!(noticed, "{rule:?}");
+    }
+}
+
+/// The first of some crowds that notices that a rule of the engine is broken.
+fn crowd_that_notices(rule: engine::Rule, on: On) -> Option<u64> {
+    (0..CROWDS_MAX).find(|seed| {
+        engine::set(Some(rule));
+        let body = || runner::simulate(*seed, || crowd(on, *seed));
+        let outcome = catch_unwind(AssertUnwindSafe(body));
+        engine::set(None);
+        !matches!(outcome, Ok(Ok(_)))
+    })
+}
+
+#[test]
+fn the_canaries_of_errors_that_nobody_is_told_of_are_noticed_by_crowds() {
+    use engine::Rule;
+    for (rule, on) in [
+        (Rule::FollowersShareTheError, On::Memory),
+        (Rule::FollowersShareTheError, On::Directory),
+        (Rule::FollowersShareTheError, On::Drive),
+        (Rule::AppendFailsItsWrites, On::Memory),
+        (Rule::LogGoesWithItsTables, On::Memory),
+        (Rule::LogGoesWithItsTables, On::Drive),
+    ] {
+        let noticed = crowd_that_notices(rule, on);
+        println!("{rule:?} {on:?}: seed {noticed:?}");
+        assert!(noticed.is_some(), "{rule:?} on a {on:?}");
     }
 }

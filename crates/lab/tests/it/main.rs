@@ -2,6 +2,7 @@
 
 #[cfg(feature = "canary")]
 mod canary;
+mod crowd;
 mod cuts;
 mod drives;
 mod flips;

@@ -1,5 +1,5 @@
-//! Explored schedules: writers and readers in any order that threads could take, while memtables are
-//! flushed and tables compacted under them.
+//! Explored schedules: writers and readers in any order that threads could take, while memtables
+//! are flushed and tables compacted under them.
 //!
 //! Each batch of a writer puts the writer's next number under all its keys, or deletes one of them,
 //! so that what a reader sees says by itself which batches it has seen:

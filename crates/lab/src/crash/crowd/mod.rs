@@ -1,0 +1,19 @@
+//! A crowd of writers over a store that fails and then loses its power: where faults meet
+//! concurrency.
+//!
+//! 1. Writers put batches at once, so that the engine writes them in groups; meanwhile an operation
+//!    of the device, of the directory or of the store fails, once or from then on ([`Harm`]).
+//!    Writers go on for some batches, and some of them ask the store to resume.
+//! 2. Everything that was acknowledged can be read before the cut, failure or not.
+//! 3. The power is cut at some moment and at the end, and the store opened again. Of each writer,
+//!    all that was acknowledged as synced is there; what was refused, or never synced, may be there
+//!    or not; and no batch is there in part.
+//!
+//! The same body runs on threads and in simulations, over any [`Place`]: nothing here waits but
+//! through `env`.
+
+mod place;
+mod run;
+
+pub use place::{Harm, Place};
+pub use run::{Met, run};

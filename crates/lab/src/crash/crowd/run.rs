@@ -1,0 +1,202 @@
+//! One run of a crowd.
+//!
+//! Each batch of a writer puts the writer's next number under all its keys, so that what is found
+//! says by itself which batch it is, and whether it is whole.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use terrace::{Batch, Db, Durability};
+use terrace_env::random::{Random, Rng};
+use terrace_env::runner;
+
+use super::super::life::Setup;
+use super::place::{Harm, Place};
+
+const WRITERS: usize = 5;
+const KEYS: u8 = 3;
+const BATCHES: u64 = 50;
+/// A writer that has been refused so often gives up.
+const REFUSALS_MAX: u32 = 4;
+/// In a simulation, about as long as a run takes.
+const RUN_MICROS: u64 = 20_000;
+
+/// What a run met; one that met nothing proves nothing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Met {
+    /// Writes that were refused.
+    pub refused: u64,
+    /// Refusals of a store that had stopped that were lifted by resuming.
+    pub resumed: u64,
+    /// Writes that were acknowledged.
+    pub acked: u64,
+    /// Groups that they were written in.
+    pub groups: u64,
+    /// Batches that were acknowledged as synced when the power was cut.
+    pub synced: u64,
+}
+
+impl Met {
+    /// Both together.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        Self {
+            refused: self.refused + other.refused,
+            resumed: self.resumed + other.resumed,
+            acked: self.acked + other.acked,
+            groups: self.groups + other.groups,
+            synced: self.synced + other.synced,
+        }
+    }
+}
+
+/// What a writer knows of its batches, by number.
+#[derive(Default)]
+struct Known {
+    synced: AtomicU64,
+    acked: AtomicU64,
+    begun: AtomicU64,
+}
+
+/// The newest batch of each writer that some promise is about.
+type Numbers = [u64; WRITERS];
+
+/// What was promised when the power was cut.
+struct Promise {
+    least: Numbers,
+    most: Numbers,
+}
+
+fn numbers(known: &[Arc<Known>; WRITERS], of: impl Fn(&Known) -> &AtomicU64) -> Numbers {
+    std::array::from_fn(|writer| of(&known[writer]).load(Ordering::SeqCst))
+}
+
+fn key(writer: usize, key: u8) -> Vec<u8> {
+    format!("writer{writer}/key{key}").into_bytes()
+}
+
+fn value(number: u64, key: u8) -> Vec<u8> {
+    let mut value = number.to_le_bytes().to_vec();
+    value.resize(150 + usize::from(key) * 70, number as u8);
+    value
+}
+
+/// Writes until all is written, or the store refuses too often.
+fn write(db: &Db, known: &Known, writer: usize, random: &mut Random) -> Met {
+    let (mut met, mut refusals) = (Met::default(), 0);
+    for number in 1..=BATCHES {
+        let mut batch = Batch::new();
+        for at in 0..KEYS {
+            batch.put(&key(writer, at), &value(number, at));
+        }
+        let durabilities = [Durability::Gathered, Durability::Written, Durability::Synced];
+        let durability = durabilities[random.random_range(0..3)];
+        known.begun.store(number, Ordering::SeqCst);
+        if db.write_with(batch, durability).is_ok() {
+            met.acked += 1;
+            known.acked.store(number, Ordering::SeqCst);
+            if durability == Durability::Synced {
+                known.synced.store(number, Ordering::SeqCst);
+            }
+            continue;
+        }
+        met.refused += 1;
+        refusals += 1;
+        if refusals == REFUSALS_MAX {
+            break;
+        }
+        if writer == 0 && db.resume().is_ok() {
+            met.resumed += 1;
+        } else {
+            runner::sleep(Duration::from_micros(random.random_range(1..2_000)));
+        }
+    }
+    met
+}
+
+/// Each writer's newest batch that is found; an `Err` where one is found in part.
+fn found(db: &Db) -> Result<Numbers, String> {
+    let mut numbers = Numbers::default();
+    for (writer, number) in numbers.iter_mut().enumerate() {
+        let mut found = Vec::new();
+        for at in 0..KEYS {
+            found.push(db.get(&key(writer, at)).map_err(|error| error.to_string())?);
+        }
+        let first = found[0].as_ref();
+        *number = first.map_or(0, |value| u64::from_le_bytes(*value.first_chunk().expect("long")));
+        for (at, found) in (0..KEYS).zip(&found) {
+            let expected = (*number > 0).then(|| value(*number, at));
+            if found.as_deref() != expected.as_deref() {
+                return Err(format!("writer {writer}: batch {number} in part, at key {at}"));
+            }
+        }
+    }
+    Ok(numbers)
+}
+
+fn hold_against(what: &str, found: Numbers, least: Numbers, most: Numbers) -> Result<(), String> {
+    for writer in 0..WRITERS {
+        let (least, most, found) = (least[writer], most[writer], found[writer]);
+        if !(least..=most).contains(&found) {
+            return Err(format!(
+                "{what}, writer {writer}: expected a batch from {least} to {most}, found {found}"
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Cuts the power; what is found must be what was promised by then.
+fn cut(place: &Place, known: &[Arc<Known>; WRITERS], random: &mut Random) -> (Place, Promise) {
+    let least = numbers(known, |known| &known.synced);
+    let after = place.cut(random);
+    (after, Promise { least, most: numbers(known, |known| &known.begun) })
+}
+
+/// Opens what a cut has left, and holds it against what was promised.
+fn judge(place: &Place, promise: &Promise, setup: &Setup) -> Result<(), String> {
+    let db = place.open(setup).map_err(|error| format!("opening after the cut: {error}"))?;
+    let found = found(&db).map_err(|error| format!("reading after the cut: {error}"))?;
+    hold_against("after the cut", found, promise.least, promise.most)?;
+    db.close().map_err(|error| format!("closing after the cut: {error}"))?;
+    let problems = place.problems();
+    if problems.is_empty() { Ok(()) } else { Err(format!("check after the cut: {problems:?}")) }
+}
+
+/// Lets a crowd write while `harm` strikes, and cuts the power once amid that and once at the end.
+/// An `Err` says what was lost, torn or made up.
+pub fn run(place: &Place, setup: &Setup, harm: Harm, random: &mut Random) -> Result<Met, String> {
+    let db = place.open(setup).map_err(|error| format!("a place without faults: {error}"))?;
+    let known: [Arc<Known>; WRITERS] = std::array::from_fn(|_| Arc::default());
+    place.harm(harm, random);
+    let writers: Vec<_> = (0..WRITERS)
+        .map(|writer| {
+            let (db, known, mut random) = (db.clone(), known[writer].clone(), random.fork());
+            runner::spawn("writer", move || write(&db, &known, writer, &mut random))
+        })
+        .collect();
+    runner::sleep(Duration::from_micros(random.random_range(0..RUN_MICROS)));
+    let amid = cut(place, &known, random);
+    let mut met = Met::default();
+    for writer in writers {
+        met = met.and(writer.join());
+    }
+    let (acked, begun) = (numbers(&known, |k| &k.acked), numbers(&known, |k| &k.begun));
+    place.heal();
+    match found(&db) {
+        Ok(found) => hold_against("before the cut", found, acked, begun)?,
+        // A directory may have lost its power for good.
+        Err(error) if !matches!(harm, Harm::Lasting(_)) => return Err(error),
+        Err(_) => {}
+    }
+    met.groups = db.stats().groups;
+    let end = cut(place, &known, random);
+    met.synced = end.1.least.iter().sum();
+    // Where the store has stopped, closing says so.
+    let _ = db.close();
+    for (when, (place, promise)) in [("amid", amid), ("at the end", end)] {
+        judge(&place, &promise, setup).map_err(|wrong| format!("cut {when}: {wrong}"))?;
+    }
+    Ok(met)
+}
