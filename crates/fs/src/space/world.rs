@@ -11,8 +11,8 @@
 //!
 //! Where a choice is free - which zone is written, which block is read - every choice is tried: so
 //! whatever a placement or a decider of any row does is among them. Nor does a compaction give way
-//! to writers here: it takes what the governor lets it have, at any time. A reader can begin to pin what
-//! is freed, and end; power can be cut at any time.
+//! to writers here: it takes what the governor lets it have, at any time. A reader can begin to pin
+//! what is freed, and end; power can be cut at any time.
 //!
 //! # What is checked
 //! In every state that can be reached, once readers have gone: deletes, flushes and instalments
