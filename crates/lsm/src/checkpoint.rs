@@ -3,7 +3,8 @@
 //! # Steps
 //! 1. What is in memory is flushed; the little that is written meanwhile, in the lead of the
 //!    writes, so that none comes between. The version then holds exactly what was written before,
-//!    and pins its files. An engine that only reads copies its logs as they are instead.
+//!    and pins its files. An engine that only reads copies its logs as they are instead, if they
+//!    are still what it has read of them.
 //! 2. Tables are copied as they are, in large reads and writes; every checksum in them is verified
 //!    in the bytes that are written. What has been given back of a table's front is zeros in the
 //!    copy, and given back there as well.
@@ -13,6 +14,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use terrace_env::checksum::{crc32c, crc32c_append};
 use terrace_env::store::{
     CreateOptions, FileKind, FileReader, FileWriter, PlacementHint, Rank, Store, StoreError,
     Transaction,
@@ -55,8 +57,16 @@ pub type CheckpointProgress<'a> = &'a mut dyn FnMut(ByteCount, ByteCount);
 struct Moment {
     version: Arc<Version>,
     record: StoreRecord,
-    logs: Vec<(LogRecord, Arc<dyn FileReader>)>,
+    logs: Vec<LogCopy>,
     sequence: SeqNo,
+}
+
+/// A log that is copied as it is.
+struct LogCopy {
+    record: LogRecord,
+    file: Arc<dyn FileReader>,
+    /// That of the bytes that the opening has read: frames are verified then, and not once more.
+    checksum: Option<u32>,
 }
 
 impl Shared {
@@ -79,7 +89,7 @@ impl Shared {
         let _memory = self.memory.jobs.lease(STRETCH as usize);
         let tables = by_table(&moment.version);
         let all = tables.iter().map(|(table, _)| table.size().0).sum::<u64>()
-            + moment.logs.iter().map(|(_, log)| log.len()).sum::<u64>();
+            + moment.logs.iter().map(|log| log.file.len()).sum::<u64>();
         let mut done = 0;
         for (table, segments) in &tables {
             copy.table(table, segments, &mut |bytes| {
@@ -87,9 +97,9 @@ impl Shared {
                 progress(ByteCount(done), ByteCount(all));
             })?;
         }
-        for (record, log) in &moment.logs {
-            copy.log(*record, &**log)?;
-            done += log.len();
+        for log in &moment.logs {
+            copy.log(log)?;
+            done += log.file.len();
             progress(ByteCount(done), ByteCount(all));
         }
         let Copy { writers, mut transaction, .. } = copy;
@@ -131,10 +141,13 @@ impl Shared {
     /// What an engine that only reads has found.
     fn as_opened(&self) -> Result<Moment, Error> {
         let mut logs = Vec::new();
+        let read: BTreeMap<FileId, u32> =
+            self.view().memtables().filter_map(|memtable| memtable.replayed()).collect();
         for file in self.store.list() {
             if file.kind == FileKind::Log && file.size > 0 {
                 let record = LogRecord::decode(file.id, &file.annotation.opaque)?;
-                logs.push((record, self.store.open(file.id)?));
+                let checksum = read.get(&file.id).copied();
+                logs.push(LogCopy { record, file: self.store.open(file.id)?, checksum });
             }
         }
         let record = self.state.lock().record.clone();
@@ -215,14 +228,23 @@ impl Copy<'_> {
         Ok(())
     }
 
-    fn log(&mut self, record: LogRecord, log: &dyn FileReader) -> Result<(), Error> {
-        let mut writer = self.create(FileKind::Log, LogRecord::hint(), log.len())?;
-        let mut offset = Predecessor::bytes_in(log)?;
-        while offset < log.len() {
-            let mut bytes = vec![0; (log.len() - offset).min(STRETCH) as usize];
-            log.read_at(offset, &mut bytes, Cause::Client)?;
+    fn log(&mut self, LogCopy { record, file, checksum }: &LogCopy) -> Result<(), Error> {
+        let mut writer = self.create(FileKind::Log, LogRecord::hint(), file.len())?;
+        let mut offset = Predecessor::bytes_in(&**file)?;
+        let mut note = vec![0; offset as usize];
+        file.read_at(0, &mut note, Cause::Client)?;
+        let mut got = crc32c(&note);
+        while offset < file.len() {
+            let mut bytes = vec![0; (file.len() - offset).min(STRETCH) as usize];
+            file.read_at(offset, &mut bytes, Cause::Client)?;
+            got = crc32c_append(got, &bytes);
             writer.append(&bytes)?;
             offset += bytes.len() as u64;
+        }
+        if let Some(expected) = checksum.filter(|expected| *expected != got) {
+            let expected = format!("bytes of checksum {expected:#010x}, as at the opening");
+            let got = format!("{got:#010x}");
+            return Err(Error::corruption(format!("log {}", file.id()), 0, expected, got));
         }
         writer.finish()?;
         self.transaction.seal(writer.id(), record.annotation());

@@ -6,6 +6,7 @@
 //! transaction that adds the memtable's tables.
 
 use bytes::Bytes;
+use terrace_env::checksum::{crc32c, crc32c_append};
 use terrace_env::store::{
     CreateOptions, FileKind, FileReader, FileWriter, Rank, Reservation, Store,
 };
@@ -216,7 +217,7 @@ pub(crate) fn replay(
     let mut before = None;
     let region = || format!("log {}", file.id());
     let (mut offset, end) = (0, file.len());
-    let mut chunk = Bytes::new();
+    let (mut chunk, mut checksum) = (Bytes::new(), crc32c(&[]));
     while offset < end {
         let wanted = FrozenBatch::length_of(&chunk).unwrap_or(HEADER_BYTES);
         if !(HEADER_BYTES..=BATCH_BYTES_MAX).contains(&wanted) {
@@ -235,8 +236,10 @@ pub(crate) fn replay(
             chunk = bytes.into();
             continue;
         }
-        let batch = FrozenBatch::decode(chunk.split_to(wanted))
-            .map_err(|error| Error::decode(region(), offset, &error))?;
+        let bytes = chunk.split_to(wanted);
+        checksum = crc32c_append(checksum, &bytes);
+        let batch =
+            FrozenBatch::decode(bytes).map_err(|error| Error::decode(region(), offset, &error))?;
         if batch.first() < next {
             let expected = format!("sequence {next} or newer");
             return Err(Error::corruption(region(), offset, expected, batch.first()));
@@ -246,6 +249,7 @@ pub(crate) fn replay(
         memtable.insert(&batch);
         offset += wanted as u64;
     }
+    memtable.note_replayed(file.id(), checksum);
     Ok((next, before))
 }
 

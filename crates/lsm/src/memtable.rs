@@ -7,12 +7,12 @@
 //!
 //! Readers see entries that are not yet published and must look only at sequences that are.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 use terrace_env::sync::Mutex;
-use terrace_env::{MemoryGauge, MemoryLease, SeqNo};
+use terrace_env::{FileId, MemoryGauge, MemoryLease, SeqNo};
 
 use crate::batch::FrozenBatch;
 use crate::entry_tree::{EntryCursor, EntryTree, LEAF_ENTRY_BYTES, NewEntry, RECORD_BYTES, Window};
@@ -47,6 +47,8 @@ pub(crate) struct Memtable {
     range_lease: Mutex<MemoryLease>,
     /// The sequence behind the newest entry's; 0 while there is none.
     end: AtomicU64,
+    /// The log that was replayed into it, and the checksum of what was read of that.
+    replayed: OnceLock<(FileId, u32)>,
 }
 
 impl Memtable {
@@ -68,7 +70,18 @@ impl Memtable {
             range_bytes: AtomicUsize::new(0),
             range_lease: Mutex::new(gauge.lease(0)),
             end: AtomicU64::new(0),
+            replayed: OnceLock::new(),
         }
+    }
+
+    /// All of a log has been replayed into it; the bytes that were read have this checksum.
+    pub(crate) fn note_replayed(&self, log: FileId, checksum: u32) {
+        let _ = self.replayed.set((log, checksum));
+    }
+
+    /// The log that was replayed into it, and its checksum.
+    pub(crate) fn replayed(&self) -> Option<(FileId, u32)> {
+        self.replayed.get().copied()
     }
 
     /// Adds a batch's entries. One caller at a time, batches in order.

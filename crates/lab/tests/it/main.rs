@@ -2,6 +2,7 @@
 
 #[cfg(feature = "canary")]
 mod canary;
+mod checkpoints;
 mod crowd;
 mod cuts;
 mod drives;
@@ -15,4 +16,5 @@ mod report;
 mod run;
 mod serial;
 mod specimen;
+mod statistics;
 mod workload;

@@ -20,4 +20,5 @@ mod scenarios;
 mod schedules;
 mod spaces;
 mod threads;
+mod versions;
 mod walks;
