@@ -8,14 +8,14 @@
 //! |---|---|
 //! | journal | nothing |
 //! | reclaim | `J`: what the journal may still need, beside what it has, until a roll is through |
-//! | compaction | `J + R + min(P, U + F)` |
+//! | compaction | `J + R + min(P, U + F + D)` |
 //! | urgent log | `J + R + max(C - P, 0)` |
 //! | flush | and `U` |
-//! | log | `J + R + C + U + F` |
+//! | log | `J + R + C + U + F + min(P, D)` |
 //!
 //! in zones, with `R` = [`RECLAIM_RESERVE`], `C` = [`COMPACTION_RESERVE`], `U` =
-//! [`URGENT_RESERVE`], `F` = [`FLUSH_RESERVE`], and `P` the zones that would be filled by what
-//! readers pin, and by what is dead in the same zones.
+//! [`URGENT_RESERVE`], `F` = [`FLUSH_RESERVE`], `D` = [`PINNED_RESERVE`], and `P` the zones that
+//! would be filled by what readers pin, and by what is dead in the same zones.
 //!
 //! # Why a full store does not stay full
 //! *Slack* is what no file refers to: free zones, dead blocks, and room in partly written zones.
@@ -34,12 +34,24 @@
 //!    on until the deletes have met what they delete; there is more slack then than before them.
 //! 4. While readers pin what was deleted, a compaction gives nothing back. What it takes then, `P`,
 //!    it does not take of `U + F`; and flushes do not leave `C` to it once more, as far as it has
-//!    been taken. Deletes then have what was free of `U + F` when the readers came: what is dead
-//!    comes free only after them, because moving its neighbours would be pinned as well. When the
+//!    been taken. Deletes then have what was free of `U + F` when the readers came. When the
 //!    readers go, all of it is slack.
+//! 5. What readers pin is refused to puts before deletes need it: for each zone that is pinned puts
+//!    leave one more, up to `D`, and compaction leaves it too. So after a put was let in, whatever
+//!    readers pin: the first delete is let in and can be flushed; it may be one of everything.
+//!    While readers pin `D` zones it is four deletes, whose tombstones fill half a zone each,
+//!    instead of
+//!    three.
 //!
 //! A power cut keeps all of this: what was not committed is dead, and nothing is pinned any more.
 //! `world` tries all orders of these in a store of a few zones.
+//!
+//! # What is not promised
+//! Deletes without end while readers pin. Each delete has to be remembered beside what it deletes,
+//! and no merge of the two gives anything back before the readers go: in a full store of small
+//! values that is as much as there is data. When what is kept is used up, deletes are refused as
+//! *busy*. Nor is more promised of parts of tables that were trimmed since a reader opened them:
+//! what reclaim moves of these stays pinned at its old place.
 //!
 //! # Reservations
 //! A reservation of `n` bytes is a right to as many free zones as `n` bytes fill, and one more: for
@@ -91,6 +103,9 @@ pub(crate) const COMPACTION_RESERVE: u32 = 3;
 pub(crate) const URGENT_RESERVE: u32 = 1;
 /// Zones kept for flushes: the same.
 pub(crate) const FLUSH_RESERVE: u32 = 3;
+/// Zones that puts leave to deletes at most, one for each that readers pin: a flush of deletes
+/// fills one, and compaction cannot give it back meanwhile.
+pub(crate) const PINNED_RESERVE: u32 = 4;
 
 /// Zones of the smallest reservation: one, and one for a second writer.
 const SMALLEST_GRANT: u32 = 2;
@@ -120,6 +135,8 @@ pub(super) struct Reserves {
     pub(super) compaction: u32,
     pub(super) urgent: u32,
     pub(super) flush: u32,
+    /// At most, while readers pin.
+    pub(super) pinned: u32,
 }
 
 impl Reserves {
@@ -128,6 +145,7 @@ impl Reserves {
         compaction: COMPACTION_RESERVE,
         urgent: URGENT_RESERVE,
         flush: FLUSH_RESERVE,
+        pinned: PINNED_RESERVE,
     };
 }
 
@@ -168,17 +186,24 @@ impl Governor {
         let reclaim = self.journal.saturating_sub(table.totals().journal).max(1);
         let kept = self.reserves;
         let above = reclaim + kept.reclaim;
-        let pinned = table.totals().held_up / u64::from(self.zone_blocks.max(1));
-        let pinned = u32::try_from(pinned).unwrap_or(u32::MAX);
+        let pinned = self.zones_held_up(table);
         let urgent = above + kept.compaction.saturating_sub(pinned);
         match rank {
             Rank::Journal => 0,
             Rank::Reclaim => reclaim,
-            Rank::Compaction => above + pinned.min(kept.urgent + kept.flush),
+            Rank::Compaction => above + pinned.min(kept.urgent + kept.flush + kept.pinned),
             Rank::UrgentLog => urgent,
             Rank::Flush => urgent + kept.urgent,
-            Rank::Log => above + kept.compaction + kept.urgent + kept.flush,
+            Rank::Log => {
+                above + kept.compaction + kept.urgent + kept.flush + pinned.min(kept.pinned)
+            }
         }
+    }
+
+    /// Zones that what readers pin would fill, with what is dead in the same zones.
+    fn zones_held_up(&self, table: &ZoneTable) -> u32 {
+        let totals = table.totals();
+        u32::try_from(totals.held_up / u64::from(self.zone_blocks.max(1))).unwrap_or(u32::MAX)
     }
 
     /// Zones that puts leave to what gives space back: those of all ranks above theirs, and those
@@ -385,12 +410,20 @@ mod tests {
         assert_eq!(available(&table(11, 0)), [1, 4, 5, 8, 9, 11]);
         // Each zone that readers pin is one less that flushes leave to compaction, and one more
         // that compaction leaves to them.
-        for (pinned, left) in [(1, [1, 5, 6, 7]), (3, [1, 7, 8, 5]), (9, [1, 7, 8, 4])] {
+        // Puts leave one more as well.
+        for (pinned, left) in [(1, [0, 5, 6, 7]), (3, [0, 7, 8, 5]), (9, [0, 7, 8, 0])] {
             let mut table = table(11, 2 * pinned);
             for zone in 11..11 + 2 * pinned {
                 table.turn(ZoneId(zone), Share::Live, Share::Pinned, 8);
             }
             assert_eq!(available(&table)[..4], left, "{pinned} zones are pinned");
+        }
+        let mut table = table(16, 12);
+        for (zone, left) in [(16, 6), (18, 5), (20, 4), (22, 3), (24, 2), (26, 2)] {
+            assert_eq!(governor.available(Rank::Log, &table), left, "before zone {zone}");
+            for zone in [zone, zone + 1] {
+                table.turn(ZoneId(zone), Share::Live, Share::Pinned, 8);
+            }
         }
     }
 
