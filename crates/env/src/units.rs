@@ -119,6 +119,26 @@ impl fmt::Display for ByteCount {
     }
 }
 
+impl ByteCount {
+    /// The size to the byte, with the rounded one behind it: `67108865 B (64.0 MiB)`. For messages
+    /// where two sizes are to be told apart that may round to the same, such as a limit and what
+    /// goes beyond it.
+    #[must_use]
+    pub fn exact(self) -> impl fmt::Display {
+        Exact(self)
+    }
+}
+
+/// See [`ByteCount::exact`].
+struct Exact(ByteCount);
+
+impl fmt::Display for Exact {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(size) = self;
+        if size.0 < 1 << 10 { write!(f, "{size}") } else { write!(f, "{} B ({size})", size.0) }
+    }
+}
+
 /// A size that could not be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("expected a size such as 4096, 256KiB, 16MiB, 1.5GiB or 14TB, found {text:?}")]
@@ -175,6 +195,14 @@ mod tests {
         }
         assert_eq!("1.5GiB".parse(), Ok(ByteCount(3 << 29)));
         assert_eq!("14TB".parse(), Ok(ByteCount(14_000_000_000_000)));
+    }
+
+    #[test]
+    fn exact_sizes_differ_where_rounded_ones_do_not() {
+        let (limit, beyond) = (ByteCount::mib(64), ByteCount((64 << 20) + 1));
+        assert_eq!(limit.exact().to_string(), "67108864 B (64 MiB)");
+        assert_eq!(beyond.exact().to_string(), "67108865 B (64.0 MiB)");
+        assert_eq!(ByteCount(99).exact().to_string(), "99 B");
     }
 
     #[test]

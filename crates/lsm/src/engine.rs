@@ -120,7 +120,7 @@ impl Engine {
 
     /// Writes everything that is only in memory and log into tables, and waits for it.
     pub fn flush(&self) -> Result<(), Error> {
-        self.check_writable("flush")?;
+        self.check_writable("a flush")?;
         let errors = self.shared.state.lock().flush_errors;
         let in_vain = |state: &crate::shared::State| state.flush_errors > errors + 1;
         let flushed = self.shared.rotate_memtable();
@@ -164,7 +164,7 @@ impl Engine {
 
     /// Waits until no flush and no compaction is due, those that are due at rest included.
     pub fn settle(&self) -> Result<(), Error> {
-        self.check_writable("background work")?;
+        self.check_writable("a wait for jobs")?;
         let groups = self.shared.counters.groups.get();
         let errors = {
             let mut state = self.shared.state.lock();
@@ -217,7 +217,7 @@ impl Engine {
     pub fn resume(&self) -> Result<(), Error> {
         self.shared.check_open()?;
         if self.shared.options.read_only {
-            return Err(Error::ReadOnly("work to resume"));
+            return Err(Error::ReadOnly("a call to resume"));
         }
         self.shared.resume()
     }
@@ -227,7 +227,7 @@ impl Engine {
         if let Some(space) = self.key_space(name) {
             return Ok(space);
         }
-        self.check_writable("new key spaces")?;
+        self.check_writable("a new key space")?;
         self.shared.create_space(name)
     }
 
@@ -245,7 +245,7 @@ impl Engine {
     /// After an error it may be gone; should hiding its entries have failed, that is done when the
     /// next one is dropped or the store is opened.
     pub fn drop_key_space(&self, name: &str) -> Result<bool, Error> {
-        self.check_writable("dropped key spaces")?;
+        self.check_writable("the drop of a key space")?;
         self.shared.drop_space(name)
     }
 

@@ -67,7 +67,7 @@ pub enum Error {
         got: usize,
     },
     /// A batch is too large.
-    #[error("a batch of {got}: expected at most {max}")]
+    #[error("a batch of {}: expected at most {}", got.exact(), max.exact())]
     BatchTooLarge {
         /// The limit.
         max: ByteCount,
@@ -103,7 +103,7 @@ pub enum Error {
         name: String,
     },
     /// The engine was opened for reading only.
-    #[error("the store is open for reading only: expected no {0}")]
+    #[error("the store is open for reading only: expected no changes, found {0}")]
     ReadOnly(&'static str),
     /// The engine has been closed.
     #[error("the store has been closed")]

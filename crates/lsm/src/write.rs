@@ -90,7 +90,7 @@ impl Shared {
         self.check_open()?;
         batch.defect()?;
         if self.options.read_only {
-            return Err(Error::ReadOnly("writes"));
+            return Err(Error::ReadOnly("a write"));
         }
         if batch.has_ranges() {
             self.announce(FEATURE_RANGE_DELETES)?;

@@ -118,6 +118,9 @@ fn read_only_shows_everything_and_changes_nothing() {
         let refused = engine.write(batch(&[(SPACE, vec![1], None)]), Durability::Synced);
         assert!(matches!(refused, Err(Error::ReadOnly(_))));
         assert!(matches!(engine.flush(), Err(Error::ReadOnly(_))));
+        let ingest = engine.ingest().map(drop).unwrap_err().to_string();
+        let told = "the store is open for reading only: expected no changes, found an ingest";
+        assert_eq!(ingest, told);
         engine.close().unwrap();
         assert_eq!(before, (store.io().written_bytes, format!("{:?}", store.list())));
     });
