@@ -161,12 +161,16 @@ pub struct SpaceInfo {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IoCounts {
     /// Bytes read from the medium, indexed like [`Cause::ALL`].
+    #[serde(with = "super::by_cause")]
     pub read_bytes: [u64; Cause::ALL.len()],
     /// Read requests.
+    #[serde(with = "super::by_cause")]
     pub reads: [u64; Cause::ALL.len()],
     /// Bytes written to the medium, padding included.
+    #[serde(with = "super::by_cause")]
     pub written_bytes: [u64; Cause::ALL.len()],
     /// Write requests.
+    #[serde(with = "super::by_cause")]
     pub writes: [u64; Cause::ALL.len()],
     /// Cache flushes.
     pub flushes: u64,
@@ -189,8 +193,10 @@ pub struct CacheCounts {
     /// The bytes of memory that it takes, now.
     pub used: u64,
     /// Bytes of blocks that readers found there, indexed like [`Cause::ALL`].
+    #[serde(with = "super::by_cause")]
     pub hit_bytes: [u64; Cause::ALL.len()],
     /// Bytes of blocks that they did not find there.
+    #[serde(with = "super::by_cause")]
     pub miss_bytes: [u64; Cause::ALL.len()],
 }
 

@@ -13,6 +13,7 @@
 //! Every implementation passes [`conformance::run`].
 
 mod annotation;
+mod by_cause;
 pub mod conformance;
 mod contract;
 mod error;
