@@ -148,7 +148,7 @@ pub enum DeviceError {
         source: Arc<std::io::Error>,
     },
     /// The host's disk has no room for what was written to the image.
-    #[error("the host's disk is full: no room for what was written to the image {path}: {source}")]
+    #[error("no room on the host's disk for what was written to the image {path}: {source}")]
     HostFull {
         /// The image file.
         path: String,
@@ -186,7 +186,15 @@ pub enum DeviceError {
     /// No device can have this shape.
     #[error(transparent)]
     Geometry(#[from] GeometryError),
-    /// The image is not one of an emulated device, or is damaged.
+    /// What was given as an image is none: a directory, a pipe, or a file of something else.
+    #[error("{path}: expected the image of a Terrace drive, found {found}")]
+    NotAnImage {
+        /// What was given.
+        path: String,
+        /// What it is, in words.
+        found: String,
+    },
+    /// The image is damaged, or of a version that is unknown here.
     #[error("{path}: {what}: expected {expected}, found {got}")]
     BadImage {
         /// The image file.

@@ -61,6 +61,20 @@ pub struct GeometryError {
 }
 
 impl Geometry {
+    /// The most zones that a device may have: a petabyte in zones of 256 MiB. The tables of all
+    /// zones are kept in memory, [`ZONE_MEMORY`](Self::ZONE_MEMORY) for each, so 1 GiB at most.
+    pub const ZONES_MAX: u32 = 4 << 20;
+
+    /// What emulator and file system hold in memory for each zone, at most: by how much the process
+    /// grows when it opens a store of a million zones and reports on all of them.
+    pub const ZONE_MEMORY: ByteCount = ByteCount(256);
+
+    /// What the tables of all zones take in memory while a store on the device is open.
+    #[must_use]
+    pub fn table_memory(&self) -> ByteCount {
+        ByteCount(Self::ZONE_MEMORY.0 * u64::from(self.zones))
+    }
+
     /// A plain device: 4 KiB blocks, all zones sequential and full-size, no limits.
     #[must_use]
     pub fn uniform(zone_size: ByteCount, zones: u32) -> Self {
@@ -99,7 +113,12 @@ impl Geometry {
             format!("a power of two from {logical} to 4096 bytes"),
             physical.to_string(),
         )?;
-        check(self.zones > 0, "zones", "at least 1".into(), self.zones.to_string())?;
+        check(
+            (1..=Self::ZONES_MAX).contains(&self.zones),
+            "zones",
+            format!("1 to {}, for a table of them is kept in memory", Self::ZONES_MAX),
+            self.zones.to_string(),
+        )?;
         let step = u64::from(physical / logical);
         let aligned = |blocks: u64| blocks > 0 && blocks.is_multiple_of(step);
         let whole = format!("a positive multiple of {step} logical blocks");

@@ -1,6 +1,7 @@
 //! What can go wrong with a store.
 
 use std::error::Error;
+use std::io;
 use std::sync::Arc;
 
 use super::Rank;
@@ -12,7 +13,11 @@ use crate::{ByteCount, FileId};
 pub enum StoreError {
     /// The store is full for requests of this rank. Reads and deletes still work, and writes work
     /// again as soon as space is freed.
-    #[error("no space: {rank} needs {needed}, {available} are available to it; delete something")]
+    #[error(
+        "no space: {rank} needs {needed}, {available} are available to it{}; delete something{}",
+        if *on_host { " on the host's disk" } else { "" },
+        if *on_host { ", or free space there" } else { "" }
+    )]
     NoSpace {
         /// Who asked.
         rank: Rank,
@@ -20,6 +25,8 @@ pub enum StoreError {
         needed: ByteCount,
         /// What this rank may still take.
         available: ByteCount,
+        /// Whether the space is that of a disk of the host, which the store shares with others.
+        on_host: bool,
     },
     /// Space would suffice, but readers of deleted files pin it.
     #[error("busy: {needed} needed, and {pinned} are pinned by readers of deleted files")]
@@ -80,6 +87,15 @@ pub enum StoreError {
         /// The device's or the operating system's error.
         source: Arc<dyn Error + Send + Sync>,
     },
+    /// The host's disk, on which the store's image or directory lies, is full. Nothing in the store
+    /// can help: free space there, and have writing resumed.
+    #[error("no space: {what}: {source}; free space on the host's disk")]
+    HostFull {
+        /// What was being done.
+        what: String,
+        /// The device's or the operating system's error.
+        source: Arc<dyn Error + Send + Sync>,
+    },
     /// The store is mounted read-only.
     #[error("the store is mounted read-only: expected no writes, found {0}")]
     ReadOnly(&'static str),
@@ -100,14 +116,64 @@ pub enum StoreError {
 }
 
 impl StoreError {
-    /// Wraps an error of the medium.
+    /// Wraps an error of the medium; [`HostFull`](Self::HostFull) if the operating system says so
+    /// at the bottom of it.
     pub fn io(what: impl Into<String>, source: impl Error + Send + Sync + 'static) -> Self {
-        Self::Io { what: what.into(), source: Arc::new(source) }
+        let (what, full) = (what.into(), is_host_full(&source));
+        let source = Arc::new(source);
+        if full { Self::HostFull { what, source } } else { Self::Io { what, source } }
     }
 
-    /// Whether this is [`StoreError::NoSpace`] or [`StoreError::Busy`]: conditions that heal.
+    /// Whether this is [`StoreError::NoSpace`] or [`StoreError::Busy`]: conditions that heal by
+    /// themselves, or by deletes. A full disk of the host is none.
     #[must_use]
     pub fn is_space(&self) -> bool {
         matches!(self, Self::NoSpace { .. } | Self::Busy { .. })
+    }
+}
+
+/// Whether an error, or one of those that caused it, is the operating system's of a full disk.
+fn is_host_full(error: &(dyn Error + 'static)) -> bool {
+    let full = |error: &io::Error| {
+        matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
+    };
+    let mut next = Some(error);
+    while let Some(error) = next {
+        let shared = error.downcast_ref::<Arc<io::Error>>().map(|shared| &**shared);
+        if error.downcast_ref::<io::Error>().or(shared).is_some_and(full) {
+            return true;
+        }
+        next = error.source();
+    }
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug, thiserror::Error)]
+    #[error("outer")]
+    struct Outer {
+        source: Arc<io::Error>,
+    }
+
+    #[test]
+    fn a_full_disk_of_the_host_is_told_from_other_failures() {
+        let errors = |kind: io::ErrorKind| {
+            let inner = StoreError::io("a write", io::Error::from(kind));
+            let outer = Outer { source: Arc::new(kind.into()) };
+            [inner, StoreError::io("a write", outer)]
+        };
+        for full in [io::ErrorKind::StorageFull, io::ErrorKind::QuotaExceeded] {
+            for error in errors(full) {
+                assert!(matches!(error, StoreError::HostFull { .. }), "{error:?}");
+                assert!(error.to_string().starts_with("no space: a write: "), "{error}");
+                assert!(!error.is_space(), "deletes do not help");
+            }
+        }
+        for error in errors(io::ErrorKind::PermissionDenied) {
+            assert!(matches!(error, StoreError::Io { .. }), "{error:?}");
+        }
     }
 }

@@ -5,6 +5,7 @@
 //! 2. A completed write extends the file's map; the checksum of an extent grows with it.
 //! 3. When a zone fails under a write, it is retired, and the bytes, which were kept, are written
 //!    to another. Appends do not notice.
+//!    Where the disk of the host is full, the zone's rest is given up and writing fails.
 //! 4. [`sync`](FileWriter::sync) of a client's file writes the last partial block padded, and the
 //!    transaction that records the new length makes all durable. The partial block stays in the
 //!    buffer; when more is appended it is written again elsewhere.
@@ -256,6 +257,9 @@ impl DataWriter {
     /// Retires the zone of a failed write; hands an error on if it is not the zone's own.
     fn give_up(&mut self, region: &Region, error: DeviceError) -> Result<DeviceError, StoreError> {
         if !is_zone_failure(&error) {
+            if is_left_undone(&error) {
+                region.abandon();
+            }
             return Err(self.describe(error));
         }
         region.retire();
@@ -349,6 +353,11 @@ pub(crate) fn is_zone_failure(error: &DeviceError) -> bool {
             | DeviceError::ZoneFull { .. }
             | DeviceError::NotAtWritePointer { .. }
     )
+}
+
+/// Whether the zone is sound, and lacks the blocks of a write.
+pub(crate) fn is_left_undone(error: &DeviceError) -> bool {
+    matches!(error, DeviceError::HostFull { .. })
 }
 
 fn blocks_of(bytes: &[u8]) -> u32 {

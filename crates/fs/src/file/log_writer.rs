@@ -25,7 +25,7 @@ use terrace_env::store::{FileWriter, StoreError};
 use terrace_env::{FileId, IoBuf};
 use terrace_zone::{Completion, Device, Ticket};
 
-use super::data_writer::is_zone_failure;
+use super::data_writer::{is_left_undone, is_zone_failure};
 use super::{Body, FileState, LogIndex, OpenFile, Pending};
 use crate::block::{BLOCK, BlockAddr};
 use crate::canary::{self, Rule};
@@ -210,6 +210,9 @@ impl LogWriter {
             self.give_back(flight.addr, flight.len);
         }
         self.region = None;
+        if is_left_undone(&error) {
+            region.abandon();
+        }
         if !is_zone_failure(&error) || self.failures == FAILURES_MAX {
             return Err(self.fail("writing", error));
         }

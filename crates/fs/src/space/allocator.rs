@@ -319,9 +319,27 @@ impl Allocator {
     /// Ends all writing to a zone for as long as the store is mounted: a zone that has failed once
     /// is not given a second chance to fail.
     pub(super) fn retire(&self, zone: ZoneId) {
-        let (offline, active) = match self.medium.report(zone, 1).as_deref() {
-            Ok([report]) => (report.state == ZoneState::Offline, report.state.is_active()),
-            _ => (true, false),
+        let offline = self.is_offline(zone);
+        let condition = if offline { Condition::Offline } else { Condition::ReadOnly };
+        self.end_writing(zone, condition);
+    }
+
+    /// Ends all writing to a zone until it has been reset.
+    pub(super) fn abandon(&self, zone: ZoneId) {
+        self.end_writing(zone, Condition::Written);
+    }
+
+    fn is_offline(&self, zone: ZoneId) -> bool {
+        match self.medium.report(zone, 1).as_deref() {
+            Ok([report]) => report.state == ZoneState::Offline,
+            _ => true,
+        }
+    }
+
+    fn end_writing(&self, zone: ZoneId, condition: Condition) {
+        let active = match self.medium.report(zone, 1).as_deref() {
+            Ok([report]) => report.state.is_active(),
+            _ => false,
         };
         // If it cannot be finished either, it goes on taking an active slot.
         let active = active && self.medium.finish(zone, Cause::Recovery).is_err();
@@ -331,7 +349,7 @@ impl Allocator {
         governor.let_go(zone, table);
         table.change(zone, |z| {
             z.written = z.capacity;
-            z.condition = if offline { Condition::Offline } else { Condition::ReadOnly };
+            z.condition = condition;
             z.active = active;
         });
         self.changed.notify_all();

@@ -45,6 +45,12 @@ impl Region {
         self.space.settle(self.zone, self.lease);
     }
 
+    /// A write was not carried out, though the medium has not failed: the zone's pointer is no
+    /// longer where the next claim is. Nothing is written to the zone until it has been reset.
+    pub(crate) fn abandon(&self) {
+        self.space.abandon(self.zone);
+    }
+
     /// The medium failed under a write: nothing is written to the zone any more.
     pub(crate) fn retire(&self) {
         self.space.retire(self.zone);

@@ -208,6 +208,7 @@ impl State {
             rank,
             needed: bytes(blocks),
             available: bytes(all * u64::from(zones)),
+            on_host: false,
         }
     }
 

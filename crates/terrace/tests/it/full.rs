@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use terrace::{ByteCount, Db, Error, FormatOptions, Options, System};
-use terrace_env::random::{Random, RngCore};
-use terrace_env::runner;
-use terrace_fs::data_zones_min;
+use terrace_env::random::{Random, Rng, RngCore};
+use terrace_env::{runner, test_seeds};
+use terrace_fs::{Fs, ZoneUsage, ZoneUse, data_zones_min};
+use terrace_zone::emulator::FaultPlan;
 
 use crate::devices::{Contents, contents, drive, options};
 
@@ -130,4 +131,58 @@ fn a_small_drive_takes_what_is_promised_with_default_options() {
         }
         db.close().unwrap();
     });
+}
+
+#[test]
+fn a_full_disk_of_the_host_stops_writing_until_it_is_resumed() {
+    for seed in test_seeds(6) {
+        runner::simulate(seed, || {
+            let device = drive(ByteCount::mib(1), 64, seed);
+            let mut random = Random::seeded(seed);
+            let db = Db::create_device(device.clone(), &FormatOptions::default(), options());
+            let (db, mut held) = (db.unwrap(), Contents::new());
+            for round in 0..4u32 {
+                let faults = FaultPlan::new(seed).host_fills(random.random_range(0..60));
+                device.set_faults(Some(faults));
+                let (refused, maybe) = puts_until_refused(&db, round, &mut held, &mut random);
+                let text = refused.to_string();
+                assert!(text.contains("no space: ") && text.contains("host's disk"), "{text}");
+                assert!(!refused.is_space(), "deletes would not help: {text}");
+                // It is resumed in vain as long as the disk is full.
+                let again = db.resume().and_then(|()| db.flush()).unwrap_err();
+                assert!(again.to_string().contains("host's disk"), "{again}");
+                device.set_faults(None);
+                db.resume().unwrap_or_else(|error| panic!("seed {seed}, round {round}: {error}"));
+                // What was refused is there as a whole or not at all.
+                if let Some(value) = db.get(&maybe.0).unwrap() {
+                    assert_eq!(value[..], maybe.1[..]);
+                    held.insert(maybe.0, maybe.1);
+                }
+                assert!(contents(&db) == held, "seed {seed}, round {round}");
+            }
+            db.compact_all().unwrap();
+            assert!(contents(&db) == held, "seed {seed}");
+            let retired = |zone: &ZoneUsage| zone.used_for == ZoneUse::Retired;
+            assert_eq!(db.fs().unwrap().zones().unwrap().iter().filter(|z| retired(z)).count(), 0);
+            db.close().unwrap();
+            assert!(Fs::check(device).unwrap().is_clean());
+        });
+    }
+}
+
+/// Puts new keys until one is refused; returns why, and the one that was.
+fn puts_until_refused(
+    db: &Db,
+    round: u32,
+    held: &mut Contents,
+    random: &mut Random,
+) -> (Error, (Vec<u8>, Vec<u8>)) {
+    for number in 0..20_000u32 {
+        let (key, value) = ([round, number].map(u32::to_be_bytes).concat(), value(random));
+        if let Err(error) = db.put(&key, &value) {
+            return (error, (key, value));
+        }
+        held.insert(key, value);
+    }
+    panic!("20,000 puts onto a full disk")
 }

@@ -160,6 +160,10 @@ impl Core {
         plan: Plan,
         ticket: u64,
     ) -> Result<(Result<Completion, DeviceError>, Effect), DeviceError> {
+        if self.faults.as_mut().is_some_and(|faults| faults.is_host_full(kind, request.cause)) {
+            let (path, full) = ("as planned".to_owned(), std::io::ErrorKind::StorageFull.into());
+            return Err(DeviceError::HostFull { path, source: Arc::new(full) });
+        }
         if self.fault_strikes(&request.op, kind, plan)? {
             return self.fail(request.op, kind, plan, ticket);
         }

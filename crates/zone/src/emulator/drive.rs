@@ -192,6 +192,9 @@ impl Drive {
             self.medium.erase(zone)?;
         }
         self.medium.write(zone, offset, data)?;
+        if forced {
+            self.medium.reserve_ahead(zone, offset + data.len() as u64);
+        }
         self.cache.write(zone, before, transition.to.written, ticket, forced);
         self.apply(transition)
     }

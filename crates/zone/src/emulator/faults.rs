@@ -8,6 +8,7 @@
 //! - A flush fails: what is not durable is lost, kept or torn as by a power cut, though it was
 //!   reported complete; what is in flight fails; open zones are closed.
 //! - A bad block: reads of it fail until it is written again.
+//! - The host's disk is full: writes fail, and nothing of them is done, until there is another plan.
 //! - Zones fail: a group of zones becomes read-only or offline at once, for ever.
 //!
 //! Requests that are against the rules get their own error, and count for no fault.
@@ -16,7 +17,7 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 
 use terrace_env::random::{Random, Rng};
-use terrace_env::{Lba, ZoneId};
+use terrace_env::{Cause, Lba, ZoneId};
 
 use crate::{Op, ZoneState};
 
@@ -96,6 +97,8 @@ pub struct FaultPlan {
     zone_failures: Vec<ZoneFailure>,
     chances: Vec<(RequestKind, u32)>,
     bad_blocks: BTreeSet<Lba>,
+    /// Writes that still find room on the host's disk.
+    room: Option<u64>,
     random: Random,
 }
 
@@ -108,6 +111,7 @@ impl FaultPlan {
             zone_failures: Vec::new(),
             chances: Vec::new(),
             bad_blocks: BTreeSet::new(),
+            room: None,
             random: Random::seeded(seed),
         }
     }
@@ -142,6 +146,24 @@ impl FaultPlan {
     pub fn bad_block(mut self, lba: Lba) -> Self {
         self.bad_blocks.insert(lba);
         self
+    }
+
+    /// After `spared` writes the host's disk is full, as that of an image can be: further ones
+    /// fail. Journal and superblock go on: an image has room ahead for them.
+    #[must_use]
+    pub fn host_fills(mut self, spared: u64) -> Self {
+        self.room = Some(spared);
+        self
+    }
+
+    /// Whether the host's disk is full for this write.
+    pub(super) fn is_host_full(&mut self, kind: RequestKind, cause: Cause) -> bool {
+        if kind != RequestKind::Write || matches!(cause, Cause::Journal | Cause::Superblock) {
+            return false;
+        }
+        let full = self.room == Some(0);
+        self.room = self.room.map(|room| room.saturating_sub(1));
+        full
     }
 
     /// After `spared` requests other than reads, the zones become read-only or offline.

@@ -17,6 +17,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
+use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -29,6 +30,10 @@ use super::host_file::HostFile;
 use super::image::{ENTRY, Flaw, HEADER, Header, RUNS_MAX};
 use crate::state::{ZoneStatus, ZoneTable};
 use crate::{DeviceError, Geometry, GeometryError};
+
+/// Bytes that a zone with forced writes has room for ahead of them: the commits that jobs make which
+/// are under way when the host's disk becomes full, a block or a few each.
+const AHEAD: u64 = 256 << 10;
 
 /// Whether an image is opened to be changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,6 +53,8 @@ pub(super) struct FileMedium {
     zone_len: u64,
     /// Zones by what was recorded of them last, with the number of the host's change.
     recorded: BTreeMap<ZoneId, Recorded>,
+    /// How far zones with forced writes have room on the host's disk, in bytes from their start.
+    ahead: BTreeMap<ZoneId, u64>,
 }
 
 /// What was recorded of a zone.
@@ -102,6 +109,8 @@ impl FileMedium {
 
     /// Opens an image and reads its zone table, as it was left.
     pub(super) fn open(path: &Path, access: Access) -> Result<(Self, ZoneTable), DeviceError> {
+        // Before it is opened: that of a pipe would wait for somebody at its other end.
+        check_kind(path)?;
         let mut options = OpenOptions::new();
         options.read(true).write(access == Access::ReadWrite);
         let file = options.open(path).map_err(|error| host_error("open", path, error))?;
@@ -114,8 +123,9 @@ impl FileMedium {
         file: Arc<dyn HostFile>,
         path: &Path,
     ) -> Result<(Self, ZoneTable), DeviceError> {
+        let name = path.display().to_string();
         let bad = |flaw: Flaw| DeviceError::BadImage {
-            path: path.display().to_string(),
+            path: name.clone(),
             what: flaw.what,
             expected: flaw.expected,
             got: flaw.got,
@@ -124,6 +134,11 @@ impl FileMedium {
         let len = host.size()?;
         let mut bytes = vec![0; HEADER.min(len) as usize];
         host.read(0, &mut bytes)?;
+        if !Header::is_meant(&bytes) {
+            let empty = len == 0;
+            let found = if empty { "an empty file" } else { "a file that does not begin like one" };
+            return Err(DeviceError::NotAnImage { path: name, found: found.to_owned() });
+        }
         let header = Header::decode(&bytes).map_err(bad)?;
         Flaw::unless_equal("file length", header.image_len(), len).map_err(bad)?;
 
@@ -157,8 +172,8 @@ impl FileMedium {
     fn new(host: Host, header: Header) -> Self {
         let blocks_offset = header.blocks_offset();
         let zone_len = header.geometry.zone_size * u64::from(header.geometry.logical_block);
-        let (host, recorded) = (Arc::new(host), BTreeMap::new());
-        Self { host, header, blocks_offset, zone_len, recorded }
+        let (host, recorded, ahead) = (Arc::new(host), BTreeMap::new(), BTreeMap::new());
+        Self { host, header, blocks_offset, zone_len, recorded, ahead }
     }
 
     pub(super) fn host(&self) -> &Arc<Host> {
@@ -207,8 +222,23 @@ impl FileMedium {
         self.host.write(self.place(zone, offset), bytes).map(drop)
     }
 
+    /// A forced write to a sequential zone ends here: sees to it that there is room for more. What
+    /// is forced is a journal or a log, and a journal that cannot be written ends all writing for
+    /// as long as the store is mounted; so data should meet a full disk first.
+    pub(super) fn reserve_ahead(&mut self, zone: ZoneId, end: u64) {
+        let until = self.ahead.get(&zone).copied().unwrap_or(0).max(end);
+        let most = self.header.geometry.zone_capacity(zone)
+            * u64::from(self.header.geometry.logical_block);
+        let wanted = (end + AHEAD).min(most);
+        if wanted > until && (until - end < AHEAD / 2 || wanted == most) {
+            self.host.allocate(self.place(zone, until), wanted - until);
+            self.ahead.insert(zone, wanted);
+        }
+    }
+
     /// Punches a zone out of the file.
-    pub(super) fn erase(&self, zone: ZoneId) -> Result<(), DeviceError> {
+    pub(super) fn erase(&mut self, zone: ZoneId) -> Result<(), DeviceError> {
+        self.ahead.remove(&zone);
         let len =
             self.header.geometry.zone_size(zone) * u64::from(self.header.geometry.logical_block);
         self.host.punch(self.place(zone, 0), len)
@@ -220,6 +250,21 @@ impl FileMedium {
         self.recorded.insert(zone, Recorded { active: status.state.is_active(), number });
         Ok(())
     }
+}
+
+/// Refuses what cannot be an image whatever it holds.
+fn check_kind(path: &Path) -> Result<(), DeviceError> {
+    let found = std::fs::metadata(path).map_err(|error| host_error("open", path, error))?;
+    let kind = found.file_type();
+    let found = match () {
+        () if kind.is_file() => return Ok(()),
+        () if kind.is_dir() => "a directory",
+        () if kind.is_fifo() => "a pipe",
+        () if kind.is_socket() => "a socket",
+        () if kind.is_block_device() => "a block device",
+        () => "a character device",
+    };
+    Err(DeviceError::NotAnImage { path: path.display().to_string(), found: found.to_owned() })
 }
 
 fn lock(file: &File, path: &Path, access: Access) -> Result<(), DeviceError> {

@@ -151,6 +151,12 @@ impl Host {
         written.map(|()| number).map_err(|error| host_error("write", &self.path, error))
     }
 
+    /// Asks for room for bytes that are written later. It is no error if there is none: whoever
+    /// writes them will be told.
+    pub(super) fn allocate(&self, offset: u64, len: u64) {
+        drop(self.file.allocate(offset, len));
+    }
+
     /// Punches a hole. A file system that cannot keeps the bytes: nothing reads them.
     pub(super) fn punch(&self, offset: u64, len: u64) -> Result<(), DeviceError> {
         let punched = self.file.punch(offset, len);

@@ -22,6 +22,12 @@ pub(super) trait HostFile: fmt::Debug + Send + Sync + 'static {
     /// Gives the bytes' space back; they read as zeros. The length stays.
     fn punch(&self, offset: u64, len: u64) -> io::Result<()>;
 
+    /// Sees to it that the bytes can be written though the disk be full by then; what they are
+    /// stays. Where the file system cannot, nothing is done.
+    fn allocate(&self, _offset: u64, _len: u64) -> io::Result<()> {
+        Ok(())
+    }
+
     /// Makes all bytes durable.
     fn sync_data(&self) -> io::Result<()>;
 }
@@ -42,6 +48,10 @@ impl HostFile for File {
     fn punch(&self, offset: u64, len: u64) -> io::Result<()> {
         let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
         Ok(rustix::fs::fallocate(self, flags, offset, len)?)
+    }
+
+    fn allocate(&self, offset: u64, len: u64) -> io::Result<()> {
+        Ok(rustix::fs::fallocate(self, FallocateFlags::KEEP_SIZE, offset, len)?)
     }
 
     fn sync_data(&self) -> io::Result<()> {

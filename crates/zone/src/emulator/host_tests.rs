@@ -1,6 +1,7 @@
 //! Images on a file of a host that counts its syncs, and whose power fails.
 
 use std::io;
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -29,6 +30,8 @@ struct Disk {
     between: Mutex<Vec<(usize, Vec<u8>)>>,
     syncs: AtomicU64,
     slow: AtomicBool,
+    /// What can be written though the disk be full.
+    allocated: Mutex<Vec<Range<u64>>>,
     fails: Mutex<Option<io::ErrorKind>>,
 }
 
@@ -91,7 +94,11 @@ impl HostFile for Disk {
 
     fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
         if let Some(kind @ io::ErrorKind::StorageFull) = *self.fails.lock() {
-            return Err(kind.into());
+            let end = offset + bytes.len() as u64;
+            let inside = |range: &Range<u64>| range.start <= offset && end <= range.end;
+            if !self.allocated.lock().iter().any(inside) {
+                return Err(kind.into());
+            }
         }
         self.change(offset, bytes);
         Ok(())
@@ -102,13 +109,24 @@ impl HostFile for Disk {
         Ok(())
     }
 
+    fn allocate(&self, offset: u64, len: u64) -> io::Result<()> {
+        let range = offset..offset + len;
+        let mut allocated = self.allocated.lock();
+        match allocated.last_mut().filter(|last| last.end == range.start) {
+            Some(last) => last.end = range.end,
+            None => allocated.push(range),
+        }
+        Ok(())
+    }
+
     fn sync_data(&self) -> io::Result<()> {
         if self.slow.load(Ordering::Relaxed) {
             runner::sleep(Duration::from_millis(30));
         }
         self.syncs.fetch_add(1, Ordering::Relaxed);
         // It fails once, and then says that all is well, as a host does that has dropped its pages.
-        if let Some(kind) = self.fails.lock().take() {
+        let full = *self.fails.lock() == Some(io::ErrorKind::StorageFull);
+        if let Some(kind) = self.fails.lock().take_if(|_| !full) {
             return Err(kind.into());
         }
         *self.durable.lock() = self.now.lock().clone();
@@ -224,6 +242,30 @@ fn a_full_disk_of_the_host_is_an_error_of_its_own() {
     assert!(matches!(refused, Err(DeviceError::HostFull { .. })), "{refused:?}");
     *disk.fails.lock() = None;
     write(&drive, first, 1, 1, true).expect("there is room again");
+}
+
+#[test]
+fn forced_writes_go_on_for_a_while_when_the_disk_of_the_host_is_full() {
+    let (disk, drive) = made(Geometry::uniform(ByteCount::mib(4), 3));
+    let start = |zone| drive.geometry().zone_start(ZoneId(zone));
+    // The table of zones lies in one page, which is there once it was written.
+    disk.allocate(0, 2 * PAGE as u64).unwrap();
+    write(&drive, start(0), 1, 1, true).unwrap();
+    write(&drive, start(1), 1, 1, false).unwrap();
+    let mut block = 1;
+    for round in 0..2 {
+        *disk.fails.lock() = Some(io::ErrorKind::StorageFull);
+        let refused = write(&drive, Lba(start(1).0 + 1), 1, 1, false);
+        assert!(matches!(refused, Err(DeviceError::HostFull { .. })), "{refused:?}");
+        for forced in 0..60 {
+            if forced == 30 {
+                *disk.fails.lock() = None;
+            }
+            let written = write(&drive, Lba(start(0).0 + block), 2, 1, true);
+            written.unwrap_or_else(|error| panic!("round {round}, write {forced}: {error}"));
+            block += 1;
+        }
+    }
 }
 
 /// What must be found of a zone.

@@ -103,6 +103,13 @@ impl Header {
         bytes
     }
 
+    /// Whether bytes are those of a header, possibly damaged, and not of something else: half of
+    /// the magic is there.
+    pub(super) fn is_meant(bytes: &[u8]) -> bool {
+        let same = bytes.iter().zip(MAGIC).filter(|(found, expected)| **found == *expected);
+        2 * same.count() >= MAGIC.len()
+    }
+
     pub(super) fn decode(bytes: &[u8]) -> Result<Self, Flaw> {
         let mut reader = Reader::new(bytes);
         let magic = reader.bytes("magic", MAGIC.len())?;
@@ -314,6 +321,32 @@ mod tests {
             bytes[4092..].copy_from_slice(&crc.to_le_bytes());
             // Some changes give another possible drive; none may panic or be taken for this one.
             assert_ne!(Header::decode(&bytes), Ok(header()), "byte {offset}");
+        }
+    }
+
+    #[test]
+    fn a_header_of_more_zones_than_a_device_may_have_is_refused_by_itself() {
+        for (zones, possible) in [(Geometry::ZONES_MAX, true), (u32::MAX, false)] {
+            let geometry = Geometry::uniform(ByteCount::kib(4), zones);
+            let decoded = Header::decode(&Header { uuid: Uuid([7; 16]), geometry }.encode());
+            assert_eq!(
+                decoded.as_ref().err().map(|flaw| flaw.what),
+                (!possible).then_some("zones")
+            );
+        }
+    }
+
+    #[test]
+    fn damage_to_the_magic_does_not_make_an_image_something_else() {
+        let bytes = header().encode();
+        assert!(Header::is_meant(&bytes) && Header::is_meant(&bytes[..4]));
+        for bit in 0..64 {
+            let mut flipped = bytes.clone();
+            flipped[bit / 8] ^= 1 << (bit % 8);
+            assert!(Header::is_meant(&flipped), "bit {bit}");
+        }
+        for other in [&b""[..], b"Ter", b"SQLite format 3", &[0; 4096], &[0xff; 4096]] {
+            assert!(!Header::is_meant(other));
         }
     }
 

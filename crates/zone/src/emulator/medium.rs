@@ -72,6 +72,13 @@ impl Medium {
         Ok(())
     }
 
+    /// A forced write to a sequential zone ends here: more of them should find room.
+    pub(super) fn reserve_ahead(&mut self, zone: ZoneId, end: u64) {
+        if let Self::File(file) = self {
+            file.reserve_ahead(zone, end);
+        }
+    }
+
     /// Makes a whole zone read as zeros and gives its space back.
     pub(super) fn erase(&mut self, zone: ZoneId) -> Result<(), DeviceError> {
         match self {

@@ -43,7 +43,7 @@ impl Capacity {
         if needed <= self.available(rank, used) {
             return Err(StoreError::Busy { needed: needed_bytes, pinned: ByteCount(pinned) });
         }
-        Err(StoreError::NoSpace { rank, needed: needed_bytes, available })
+        Err(StoreError::NoSpace { rank, needed: needed_bytes, available, on_host: false })
     }
 }
 
