@@ -11,6 +11,7 @@ mod loader;
 mod map;
 mod output;
 mod progress;
+mod scratch;
 mod tree;
 
 use std::process::ExitCode;

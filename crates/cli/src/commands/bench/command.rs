@@ -1,6 +1,6 @@
 //! The arguments of a measurement, and its work in its order.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use terrace::{Durability, Options};
 use terrace_env::ByteCount;
@@ -16,6 +16,7 @@ use crate::commands::under::Under;
 use crate::failure::{Failure, Kind};
 use crate::output::Output;
 use crate::progress::Progress;
+use crate::scratch::Scratch;
 
 /// Reads of a mix that suffice for its figures, however many entries there are.
 const READS: u64 = 1_000_000;
@@ -24,6 +25,11 @@ const CLIENTS_MAX: u64 = 1_000;
 
 /// Measure what operations cost on this machine; every value that is read is verified.
 #[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  terrace bench fillseq readrandom
+  terrace bench ycsb-a --clients 4 --on directory --dir .
+  terrace bench load")]
 #[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct Bench {
     #[command(subcommand)]
@@ -130,16 +136,22 @@ impl Bench {
         if let Some(Other::Load(load)) = &self.other {
             return load.run(output);
         }
+        let plans = self.plans()?;
+        let dir = self.dir.clone().unwrap_or_else(std::env::temp_dir);
+        let scratch = match self.on {
+            Medium::Memory => None,
+            Medium::Image | Medium::Directory => Some(Scratch::make(&dir, "terrace-bench-")?),
+        };
         let mut runs = Vec::new();
-        for plan in self.plans()? {
-            let run = self.measure(plan)?;
+        for plan in plans {
+            let run = self.measure(plan, scratch.as_ref().map_or(&*dir, Scratch::path))?;
             output.line(&run)?;
             runs.push(run);
         }
         if output.is_json() { output.result(&Report { runs }, |_| Ok(())) } else { Ok(()) }
     }
 
-    fn measure(&self, plan: Plan) -> Result<Run, Failure> {
+    fn measure(&self, plan: Plan, dir: &Path) -> Result<Run, Failure> {
         let work = self.work()?;
         let conditions = self.conditions(&plan);
         let replay = self.replay.as_deref().map(Replay::open).transpose()?;
@@ -148,7 +160,7 @@ impl Bench {
             Some(path) => Some((path, files::create(path)?)),
             None => None,
         };
-        let mut series = bench::Bench::new(plan, self.place());
+        let mut series = bench::Bench::new(plan, self.place(dir));
         if let Some(path) = &self.record {
             series = series.recording(files::create(path)?);
         }
@@ -300,9 +312,8 @@ impl Bench {
         }
     }
 
-    fn place(&self) -> Place {
-        let zone_size = self.zone_size;
-        let dir = self.dir.clone().unwrap_or_else(std::env::temp_dir);
+    fn place(&self, dir: &Path) -> Place {
+        let (zone_size, dir) = (self.zone_size, dir.to_owned());
         match self.on {
             Medium::Memory => Place::Memory { zone_size },
             Medium::Image => Place::Image { zone_size, dir, synced: self.sync_image },

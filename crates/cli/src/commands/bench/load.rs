@@ -20,6 +20,7 @@ use crate::commands::under::Under;
 use crate::failure::{Failure, Kind};
 use crate::output::Output;
 use crate::progress::Progress;
+use crate::scratch::Scratch;
 
 /// Load an emulated drive in a sparse file nearly full, in random order; close, check, reopen, and
 /// read everything back. Says how much memory that took and how long a writer ever waited.
@@ -109,8 +110,7 @@ impl Load {
         let geometry = Geometry::uniform(self.zone_size, zones);
         geometry.validate().map_err(|error| Failure::new(Kind::Usage, error.to_string()))?;
         let dir = self.dir.clone().unwrap_or_else(std::env::temp_dir);
-        let made = tempfile::Builder::new().prefix("terrace-load-").tempdir_in(&dir);
-        let place = made.map_err(|error| Failure::path(&dir, &error))?;
+        let place = Scratch::make(&dir, "terrace-load-")?;
         let uuid = Random::seeded(self.seed).uuid();
         let drive = Emulator::create_image(place.path().join("drive.img"), geometry, uuid)?;
         Ok(Arc::new(drive.unsynced()))

@@ -9,6 +9,7 @@ use terrace_env::random::Random;
 use terrace_zone::{Emulator, Geometry};
 
 use crate::failure::Failure;
+use crate::scratch::Scratch;
 
 /// The size of the drive's zones.
 pub(super) const ZONE_SIZE: ByteCount = ByteCount::mib(16);
@@ -42,8 +43,7 @@ pub(super) fn make_drive(
     let drive = match keep {
         Some(path) => Emulator::create_image(path, geometry, random.uuid())?,
         None => {
-            let place = tempfile::tempdir();
-            let place = place.map_err(|error| Failure::path(&std::env::temp_dir(), &error))?;
+            let place = Scratch::make(&std::env::temp_dir(), "terrace-demo-")?;
             // The image loses its name with the directory, and its space when it is closed.
             let path = place.path().join("drive.img");
             Emulator::create_image(path, geometry, random.uuid())?.unsynced()

@@ -1,0 +1,105 @@
+//! Directories that a command makes on the side, and takes away again however it ends: also by
+//! Ctrl-C (SIGINT) and by SIGTERM. SIGKILL leaves them.
+//!
+//! 1. A directory is made and listed under one lock, and is taken off the list once it is gone.
+//! 2. A signal takes the lock for good, so that no further directory is made, removes those on the
+//!    list, and then ends the process as the signal does by itself.
+//!
+//! # Threads
+//! An actor waits for the signals from the first directory on. While it removes one, others may
+//! still write there: it tries again until the directory is gone.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+use signal_hook::low_level::emulate_default_handler;
+use tempfile::TempDir;
+use terrace_env::runner;
+use terrace_env::sync::Mutex;
+
+use crate::failure::Failure;
+
+/// The directories that are there now.
+static MADE: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+
+/// How often it is tried to remove a directory that others still write to, and the time between.
+const TRIES: u32 = 2_000;
+const BETWEEN: Duration = Duration::from_millis(5);
+
+/// See the [module](self).
+pub(crate) struct Scratch(Option<TempDir>);
+
+impl Scratch {
+    /// Makes an empty directory in another one.
+    pub(crate) fn make(parent: &Path, prefix: &str) -> Result<Self, Failure> {
+        watch().map_err(|error| Failure::from(error).while_doing("waiting for signals"))?;
+        let mut made = MADE.lock();
+        let dir = tempfile::Builder::new().prefix(prefix).tempdir_in(parent);
+        let dir = dir.map_err(|error| Failure::path(parent, &error))?;
+        made.push(dir.path().to_owned());
+        Ok(Self(Some(dir)))
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.0.as_ref().expect("it is there until it is dropped").path()
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let Some(dir) = self.0.take() else { return };
+        let path = dir.path().to_owned();
+        drop(dir);
+        MADE.lock().retain(|made| *made != path);
+    }
+}
+
+/// Waits for signals from now on, if nobody does yet.
+fn watch() -> io::Result<()> {
+    static WATCHED: OnceLock<()> = OnceLock::new();
+    if WATCHED.get().is_some() {
+        return Ok(());
+    }
+    let mut signals = Signals::new([SIGINT, SIGTERM])?;
+    runner::spawn("signals", move || {
+        if let Some(signal) = signals.forever().next() {
+            // Whoever finds files gone that it works on has nothing to say about it.
+            let _silence = (io::stdout().lock(), io::stderr().lock());
+            MADE.lock().iter().for_each(|path| remove(path));
+            let _ = emulate_default_handler(signal);
+        }
+    });
+    let _ = WATCHED.set(());
+    Ok(())
+}
+
+fn remove(path: &Path) {
+    for _ in 0..TRIES {
+        match fs::remove_dir_all(path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => runner::sleep(BETWEEN),
+            _ => return,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_directory_goes_with_its_value_and_from_the_list() {
+        let parent = tempfile::tempdir().unwrap();
+        let scratch = Scratch::make(parent.path(), "scratch-").unwrap();
+        let path = scratch.path().to_owned();
+        fs::write(path.join("file"), "bytes").unwrap();
+        assert!(MADE.lock().contains(&path));
+        drop(scratch);
+        assert!(!path.exists() && !MADE.lock().contains(&path));
+        assert!(Scratch::make(&parent.path().join("missing"), "scratch-").is_err());
+    }
+}
