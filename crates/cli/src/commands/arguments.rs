@@ -4,7 +4,7 @@ use clap::{Parser, Subcommand};
 
 use super::{
     bench, check, checkpoint, compact, completions, delete, demo, device, dump, export, files,
-    format, get, import, lab, load, man, put, scan, stats, zones,
+    format, get, import, lab, load, man, put, scan, stats, systems, zones,
 };
 use crate::failure::Failure;
 use crate::output::Output;
@@ -67,6 +67,8 @@ pub(crate) enum Command {
     Checkpoint(checkpoint::Checkpoint),
     /// Verify every checksum and every invariant
     Check(check::Check),
+    /// List the systems that a store can be opened under
+    Systems(systems::Systems),
     /// Measure what operations cost on this machine
     Bench(Box<bench::Bench>),
     /// Take apart what is on the medium: tables, logs, the journal, the superblock
@@ -100,6 +102,7 @@ impl Command {
             Self::Compact(command) => command.run(output),
             Self::Checkpoint(command) => command.run(output),
             Self::Check(command) => command.run(output),
+            Self::Systems(command) => command.run(output),
             Self::Bench(command) => command.run(output),
             Self::Dump(command) => command.run(output),
             Self::Lab(command) => command.run(output),

@@ -23,6 +23,7 @@ mod put;
 mod range;
 mod scan;
 mod stats;
+mod systems;
 mod target;
 mod under;
 mod zones;
