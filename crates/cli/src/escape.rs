@@ -1,24 +1,29 @@
 //! Keys and values are bytes; people and JSON want text.
 //!
-//! As text, what is not printable is escaped. In JSON, bytes that are not UTF-8 stand as hex under
+//! As text, what cannot be seen is escaped: control characters, what turns the direction of text,
+//! joiners and fillers without width, spaces other than the plain one, marks that have no letter
+//! before them, and stray bytes. So different keys look different. In JSON, bytes that are not UTF-8 stand as hex under
 //! a name that says so, so that nothing is ever replaced or guessed.
 
 use std::fmt::{self, Write};
 
 use serde_json::{Map, Value};
 
-/// Bytes as a person can read them: UTF-8 as it is, control characters and stray bytes escaped.
+/// Bytes as a person can read them: UTF-8 as it is, what cannot be seen in it and stray bytes
+/// escaped.
 pub(crate) struct Escaped<'a>(pub(crate) &'a [u8]);
 
 impl fmt::Display for Escaped<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for chunk in self.0.utf8_chunks() {
+            let mut before = None;
             for letter in chunk.valid().chars() {
                 match letter {
                     '\\' => f.write_str("\\\\")?,
-                    _ if letter.is_control() => write!(f, "{}", letter.escape_default())?,
-                    _ => f.write_char(letter)?,
+                    _ if is_visible(letter, before) => f.write_char(letter)?,
+                    _ => write!(f, "{}", letter.escape_default())?,
                 }
+                before = Some(letter);
             }
             for byte in chunk.invalid() {
                 write!(f, "\\x{byte:02x}")?;
@@ -26,6 +31,31 @@ impl fmt::Display for Escaped<'_> {
         }
         Ok(())
     }
+}
+
+/// Whether a letter can be seen behind the one before it.
+fn is_visible(letter: char, before: Option<char>) -> bool {
+    if letter.is_ascii() {
+        return !letter.is_control();
+    }
+    if looks_empty(letter) {
+        return false;
+    }
+    // What the standard library takes for printable. A mark is that only behind a letter.
+    let base = before.filter(|before| before.is_alphanumeric()).map_or("", |_| "a");
+    let mut text = String::from(base);
+    text.push(letter);
+    text.escape_debug().count() == text.chars().count()
+}
+
+/// Characters that are letters, marks or symbols by their class, and show nothing.
+fn looks_empty(letter: char) -> bool {
+    matches!(
+        letter,
+        '\u{34f}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}'
+            | '\u{2800}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{ffa0}'
+            | '\u{e0000}'..='\u{e0fff}'
+    )
 }
 
 /// The bytes that were [`Escaped`]; `None` if there is an escape that it does not make.
@@ -73,9 +103,14 @@ fn number(digits: &[u8]) -> Option<u32> {
 /// Adds bytes to a JSON object: under `name` if they are UTF-8, else as hex under `name_hex`.
 pub(crate) fn insert(object: &mut Map<String, Value>, name: &str, bytes: &[u8]) {
     match std::str::from_utf8(bytes) {
-        Ok(text) => object.insert(name.to_owned(), Value::from(text)),
-        Err(_) => object.insert(format!("{name}_hex"), Value::from(hex(bytes))),
-    };
+        Ok(text) => drop(object.insert(name.to_owned(), Value::from(text))),
+        Err(_) => insert_hex(object, name, bytes),
+    }
+}
+
+/// Adds bytes to a JSON object as hex under `name_hex`.
+pub(crate) fn insert_hex(object: &mut Map<String, Value>, name: &str, bytes: &[u8]) {
+    object.insert(format!("{name}_hex"), Value::from(hex(bytes)));
 }
 
 /// Bytes as hexadecimal digits.
@@ -101,6 +136,23 @@ mod tests {
         ] {
             assert_eq!(Escaped(bytes).to_string(), text);
         }
+    }
+
+    #[test]
+    fn what_cannot_be_seen_is_escaped_and_read_back() {
+        let invisible = "\u{202e}\u{2066}\u{200b}\u{200d}\u{200f}\u{feff}\u{ad}\u{a0}\u{3000}\u{2028}\
+                         \u{fe0f}\u{3164}\u{2800}\u{34f}\u{e0041}\u{e000}\u{85}\u{7f}";
+        for letter in invisible.chars() {
+            let key = format!("a{letter}b");
+            let text = Escaped(key.as_bytes()).to_string();
+            assert!(text.is_ascii() && text.starts_with("a\\u{"), "{text}");
+            assert_eq!(unescape(text.as_bytes()).unwrap(), key.as_bytes());
+        }
+        for plain in ["grün", "e\u{301}t\u{e9}", "日本語", "שלום", "نص", "😀", "naïve 'q' \"d\""]
+        {
+            assert_eq!(Escaped(plain.as_bytes()).to_string(), plain);
+        }
+        assert_eq!(Escaped("\u{301}x".as_bytes()).to_string(), "\\u{301}x");
     }
 
     #[test]

@@ -153,7 +153,9 @@ impl From<ResultError> for Failure {
 impl From<StoreError> for Failure {
     fn from(error: StoreError) -> Self {
         let kind = match &error {
-            StoreError::NoSpace { .. } | StoreError::Busy { .. } => Kind::NoSpace,
+            StoreError::NoSpace { .. } | StoreError::Busy { .. } | StoreError::HostFull { .. } => {
+                Kind::NoSpace
+            }
             StoreError::NotFound(_) | StoreError::NameNotFound(_) => Kind::NotFound,
             StoreError::Corruption { .. } => Kind::Corruption,
             StoreError::Stopped(cause) => Self::from(StoreError::clone(cause)).kind,
@@ -231,10 +233,17 @@ mod tests {
             expected: "1".into(),
             got: "2".into(),
         };
+        let full = DeviceError::HostFull {
+            path: "d.img".into(),
+            source: Arc::new(io::ErrorKind::StorageFull.into()),
+        };
+        let host_full = StoreError::io("writing file 7", full);
         let missing = io::Error::from(io::ErrorKind::NotFound);
         for (failure, code) in [
             (Failure::from(corruption.clone()), 3),
             (Failure::from(StoreError::Stopped(Arc::new(corruption))), 3),
+            (Failure::from(host_full.clone()), 4),
+            (Failure::from(StoreError::Stopped(Arc::new(host_full))), 4),
             (Failure::from(StoreError::NameNotFound("a".into())), 5),
             (Failure::from(StoreError::ReadOnly("a put")), 1),
             (Failure::from(DeviceError::PowerLost), 1),

@@ -9,6 +9,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Component, Path, PathBuf};
 
 use serde::Serialize;
+use terrace_env::ByteCount;
 
 use crate::escape::Escaped;
 use crate::failure::{Failure, Kind};
@@ -195,7 +196,7 @@ pub(crate) fn place(root: &Path, key: &[u8]) -> Result<PathBuf, Failure> {
 }
 
 fn too_large(path: &Path, size: u64, limit: u64) -> Failure {
-    let (size, limit) = (terrace_env::ByteCount(size), terrace_env::ByteCount(limit));
+    let (size, limit) = (ByteCount(size).exact(), ByteCount(limit).exact());
     Failure::new(
         Kind::Failed,
         format!(

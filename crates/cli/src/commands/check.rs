@@ -22,6 +22,7 @@ use crate::progress::Progress;
 
 /// Verify every checksum and every invariant; changes nothing.
 #[derive(clap::Args)]
+#[command(after_help = "Examples:\n  terrace check backup.img")]
 pub(crate) struct Check {
     #[command(flatten)]
     target: Target,

@@ -1,11 +1,13 @@
 //! `terrace checkpoint IMAGE TARGET`
 
+use std::io;
+use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use serde_json::json;
-use terrace::{Checkpointed, Store};
-use terrace_env::ZoneId;
+use terrace::{Checkpointed, Db, Store};
+use terrace_env::{ZoneId, runner};
 use terrace_fs::dir::{DirOptions, DirStore};
 use terrace_fs::{Access, FormatOptions, Fs, MountOptions};
 use terrace_zone::{Device as _, Emulator, ZoneState};
@@ -17,36 +19,104 @@ use crate::progress::Progress;
 
 /// Copy a store into an empty drive or directory, verifying every checksum on the way.
 #[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  terrace checkpoint drive.img backup.img
+  terrace checkpoint drive.img backup/")]
 pub(crate) struct Checkpoint {
     #[command(flatten)]
     target: Target,
-    /// An empty drive, which becomes a store; or a directory, which is made if it is not there
+    /// An empty drive, which becomes a store, or an empty directory. If it is not there, it is
+    /// made: like the source, a drive of the same shape or a directory; a directory in any case if
+    /// the name ends with `/`
     #[arg(value_name = "TARGET")]
     to: PathBuf,
 }
 
+/// What a store is copied to.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Medium {
+    /// An image that is there.
+    Image,
+    /// An image that is made.
+    NewImage,
+    Directory,
+}
+
 impl Checkpoint {
     pub(crate) fn run(&self, output: &Output) -> Result<(), Failure> {
+        let medium = self.medium()?;
         let db = self.target.db(Access::ReadOnly)?;
-        let copied = if self.to.is_file() {
-            let fs = self.drive()?;
-            let copied = copy(&db, Arc::clone(&fs) as Arc<dyn Store>);
-            fs.unmount();
-            copied?
-        } else {
-            copy(&db, DirStore::open(&self.to, DirOptions { access: Access::ReadWrite })?)?
+        let copied = match medium {
+            Medium::Image => self.copy_to_drive(&db, self.open_drive()?),
+            Medium::NewImage => self.make_drive().and_then(|drive| {
+                let copied = self.copy_to_drive(&db, drive);
+                // What is not a store is nothing that anybody asked for.
+                copied.inspect_err(|_| drop(std::fs::remove_file(&self.to)))
+            }),
+            Medium::Directory => {
+                copy(&db, DirStore::open(&self.to, DirOptions { access: Access::ReadWrite })?)
+            }
         };
-        let Checkpointed { tables, logs, bytes, sequence } = copied;
-        let json = json!({ "tables": tables, "logs": logs, "bytes": bytes, "sequence": sequence });
+        let Checkpointed { tables, logs, bytes, sequence } = copied?;
+        let kind = if medium == Medium::Directory { "directory" } else { "image" };
+        let json = json!({
+            "tables": tables, "logs": logs, "bytes": bytes, "sequence": sequence, "target": kind,
+        });
         output.result(&json, |out| {
             let to = self.to.display();
-            writeln!(out, "copied {tables} tables and {logs} logs, {bytes} in all, to {to}")
+            writeln!(
+                out,
+                "copied {tables} tables and {logs} logs, {bytes} in all, to the {kind} {to}"
+            )
         })
     }
 
+    fn medium(&self) -> Result<Medium, Failure> {
+        match std::fs::metadata(&self.to) {
+            Ok(found) if found.is_dir() => return Ok(Medium::Directory),
+            // What is no image is refused when it is opened.
+            Ok(_) => return Ok(Medium::Image),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(Failure::path(&self.to, &error)),
+        }
+        let slash = self.to.as_os_str().as_bytes().ends_with(b"/");
+        if slash || self.target.path().is_dir() {
+            let looks_like_image = self.to.extension().is_some_and(|end| end == "img");
+            if looks_like_image && !slash {
+                let to = self.to.display();
+                let message = format!(
+                    "{to}: expected a drive of which the copy could have the shape, found a \
+                     directory to be copied; make the drive with `terrace device create`, or end \
+                     the name with `/` for a directory"
+                );
+                return Err(Failure::new(Kind::Failed, message));
+            }
+            return Ok(Medium::Directory);
+        }
+        Ok(Medium::NewImage)
+    }
+
+    /// Makes a drive of the source's shape.
+    fn make_drive(&self) -> Result<Arc<Emulator>, Failure> {
+        let geometry = self.target.drive(Access::ReadOnly)?.geometry().clone();
+        let uuid = runner::fork_random().uuid();
+        Ok(Arc::new(Emulator::create_image(&self.to, geometry, uuid)?))
+    }
+
+    fn open_drive(&self) -> Result<Arc<Emulator>, Failure> {
+        Ok(Arc::new(Emulator::open_image(&self.to, terrace_zone::Access::ReadWrite)?))
+    }
+
+    fn copy_to_drive(&self, db: &Db, drive: Arc<Emulator>) -> Result<Checkpointed, Failure> {
+        let fs = self.mount(drive)?;
+        let copied = copy(db, Arc::clone(&fs) as Arc<dyn Store>);
+        fs.unmount();
+        copied
+    }
+
     /// Mounts the target's drive, made a store if it is not one yet.
-    fn drive(&self) -> Result<Arc<Fs>, Failure> {
-        let drive = Arc::new(Emulator::open_image(&self.to, terrace_zone::Access::ReadWrite)?);
+    fn mount(&self, drive: Arc<Emulator>) -> Result<Arc<Fs>, Failure> {
         let zones = drive.report(ZoneId(0), drive.geometry().zones)?;
         let untouched = |state| matches!(state, ZoneState::Empty | ZoneState::NotWritePointer);
         if zones.iter().all(|zone| untouched(zone.state)) {
@@ -61,7 +131,7 @@ impl Checkpoint {
     }
 }
 
-fn copy(db: &terrace::Db, to: Arc<dyn Store>) -> Result<Checkpointed, Failure> {
+fn copy(db: &Db, to: Arc<dyn Store>) -> Result<Checkpointed, Failure> {
     let mut bar = None;
     let copied = db.checkpoint_watched(to, &mut |done, all| {
         let bar = bar.get_or_insert_with(|| Progress::bytes("copying", all.0));

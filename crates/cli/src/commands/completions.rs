@@ -10,6 +10,7 @@ use crate::failure::Failure;
 
 /// Print completions for a shell.
 #[derive(clap::Args)]
+#[command(after_help = "Examples:\n  terrace completions bash > terrace.bash")]
 pub(crate) struct Completions {
     /// The shell
     shell: Shell,

@@ -14,14 +14,19 @@ use crate::output::Output;
 
 /// Delete a key, a range of keys or a key space; durable when the command ends.
 #[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  terrace delete drive.img today
+  terrace delete drive.img --prefix temporary/
+  terrace delete drive.img --from a --to b")]
 pub(crate) struct Delete {
     #[command(flatten)]
     target: Target,
     /// The key
     #[arg(conflicts_with_all = ["from", "to", "prefix"])]
     key: Option<OsString>,
-    /// The key is given as hexadecimal digits
-    #[arg(long, requires = "key")]
+    /// The key, or those of the range, are given as hexadecimal digits
+    #[arg(long)]
     hex: bool,
     #[command(flatten)]
     range: Range,
@@ -56,7 +61,7 @@ impl Delete {
             (Some(name), _) => self.drop_space(&db, name)?,
             (None, Some(key)) => self.delete_key(&db, &key)?,
             (None, None) => {
-                self.space.find(&db)?.delete_range(self.range.bounds())?;
+                self.space.find(&db)?.delete_range(self.range.bounds(self.hex)?)?;
                 true
             }
         };

@@ -38,6 +38,10 @@ impl Device {
 
 /// Make an emulated drive.
 #[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  terrace device create drive.img --size 4GiB
+  terrace device create zns.img --drive wd-zn540 --scale 1/16 --size 8GiB")]
 pub(crate) struct Create {
     /// The file to make; it must not be there yet
     image: PathBuf,
@@ -133,6 +137,8 @@ impl Shape {
                 )
             })
         };
+        let zones = whole + u64::from(rest > 0);
+        check_zones(zones)?;
         let append = self.max_append.map(|size| blocks("append", size)).transpose()?;
         let conventional = (self.conventional > 0).then_some(0..self.conventional);
         let geometry = Geometry {
@@ -143,7 +149,7 @@ impl Shape {
                 Some(capacity) => blocks("zone capacity", capacity)?,
                 None => zone_size,
             },
-            zones: narrow("zones", whole + u64::from(rest > 0))?,
+            zones: narrow("zones", zones)?,
             last_zone_size: (rest > 0).then_some(rest),
             conventional: conventional.into_iter().collect(),
             max_open: self.max_open,
@@ -154,6 +160,22 @@ impl Shape {
         geometry.validate().map_err(|error| Failure::new(Kind::Usage, error.to_string()))?;
         Ok(geometry)
     }
+}
+
+/// Refuses a drive whose table of zones would take more memory than anybody means to give.
+fn check_zones(zones: u64) -> Result<(), Failure> {
+    let most = u64::from(Geometry::ZONES_MAX);
+    if zones <= most {
+        return Ok(());
+    }
+    let memory = |zones: u64| ByteCount(zones.saturating_mul(Geometry::ZONE_MEMORY.0));
+    let message = format!(
+        "expected at most {most} zones, whose table takes {} of memory; found {zones}, which would \
+         take {}; larger zones make fewer",
+        memory(most),
+        memory(zones)
+    );
+    Err(Failure::new(Kind::Usage, message))
 }
 
 impl Create {
@@ -177,6 +199,7 @@ impl Create {
 
 /// Print a drive's geometry and zones.
 #[derive(clap::Args)]
+#[command(after_help = "Examples:\n  terrace device report drive.img --count 4")]
 pub(crate) struct Report {
     /// The drive
     image: PathBuf,
@@ -252,6 +275,8 @@ struct Summary {
     zone_size: ByteCount,
     capacity: ByteCount,
     conventional_zones: u32,
+    /// What the tables of zones take in memory while a store on the drive is open.
+    table_memory: ByteCount,
 }
 
 impl Summary {
@@ -262,14 +287,17 @@ impl Summary {
             zone_size: ByteCount(geometry.zone_size * u64::from(geometry.logical_block)),
             capacity: geometry.capacity(),
             conventional_zones: geometry.conventional.iter().map(|run| run.end - run.start).sum(),
+            table_memory: geometry.table_memory(),
         }
     }
 
     fn line(&self) -> String {
-        let Self { image, zone_count, zone_size, capacity, conventional_zones } = self;
+        let Self { image, zone_count, zone_size, capacity, conventional_zones, .. } = self;
+        let table = self.table_memory;
         format!(
             "{image}: {zone_count} zones of {zone_size}, {conventional_zones} of them \
-             conventional; {capacity} can be written"
+             conventional; {capacity} can be written; in use, the table of zones takes up to \
+             {table} of memory"
         )
     }
 }

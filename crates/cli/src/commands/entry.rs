@@ -82,7 +82,7 @@ pub(crate) fn no_space(name: &str) -> Failure {
 
 /// There is no such key.
 pub(crate) fn not_found(key: &[u8]) -> Failure {
-    Failure::new(Kind::NotFound, format!("expected the key `{}`, found no such key", Escaped(key)))
+    Failure::new(Kind::NotFound, format!("there is no key `{}`", Escaped(key)))
 }
 
 #[cfg(test)]

@@ -23,6 +23,7 @@ use crate::tree;
 
 /// Write a directory tree that was imported.
 #[derive(clap::Args)]
+#[command(after_help = "Examples:\n  terrace export drive.img out --space documents")]
 pub(crate) struct Export {
     #[command(flatten)]
     target: Target,

@@ -36,6 +36,7 @@ impl Files {
 
 /// List all files.
 #[derive(clap::Args)]
+#[command(after_help = "Examples:\n  terrace fs ls drive.img")]
 pub(crate) struct List {
     #[command(flatten)]
     target: Target,
@@ -78,7 +79,8 @@ impl Print {
         }
         out.flush()?;
         drop(out);
-        output.result(&json!({ "id": reader.id(), "size": reader.len() }), |_| Ok(()))
+        // Named, so that nobody takes it for a piece.
+        output.result(&json!({ "file": { "id": reader.id(), "size": reader.len() } }), |_| Ok(()))
     }
 
     fn find(&self, store: &dyn Store) -> Result<FileId, Failure> {

@@ -13,6 +13,11 @@ use crate::output::Output;
 
 /// Make a store on a drive, or in an empty directory.
 #[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  terrace format drive.img
+  terrace format zns.img --system leveldb-greedy
+  mkdir plain && terrace format plain")]
 pub(crate) struct Format {
     #[command(flatten)]
     target: Target,

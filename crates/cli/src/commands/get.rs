@@ -11,6 +11,11 @@ use crate::output::Output;
 
 /// Print the value of a key, byte for byte.
 #[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  terrace get drive.img greeting
+  terrace get drive.img manual > copy.md
+  terrace get drive.img --hex 6772656574696e67")]
 pub(crate) struct Get {
     #[command(flatten)]
     target: Target,

@@ -16,6 +16,7 @@ use crate::tree::{self, Strictness};
 
 /// Store a directory tree: its regular files and symbolic links.
 #[derive(clap::Args)]
+#[command(after_help = "Examples:\n  terrace import drive.img docs --space documents")]
 pub(crate) struct Import {
     #[command(flatten)]
     target: Target,

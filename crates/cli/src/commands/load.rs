@@ -26,6 +26,11 @@ const BATCH: usize = 1 << 20;
 
 /// Store entries from a file or standard input, as `scan --values` prints them.
 #[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  terrace scan drive.img --values > entries.tsv
+  terrace load zns.img entries.tsv
+  terrace scan drive.img --values --json | terrace load plain --format json --sorted")]
 pub(crate) struct Load {
     #[command(flatten)]
     target: Target,
@@ -175,7 +180,7 @@ fn parse_json(line: &[u8]) -> Result<Option<Entry>, Failure> {
     match (field("key")?, field("value")?) {
         (Some(key), Some(value)) => Ok(Some((key, value))),
         // The sums that end what `scan --json` prints.
-        (None, None) if object["entries"].is_u64() => Ok(None),
+        (None, None) if object["total"].is_object() => Ok(None),
         _ => Err(wrong("an object with `key` and `value`, or `key_hex` and `value_hex`")),
     }
 }
@@ -194,7 +199,7 @@ mod tests {
         escape::insert(&mut object, "value", &value);
         let line = Value::from(object).to_string();
         assert_eq!(parse_json(line.as_bytes()).unwrap(), Some((key, value)));
-        assert_eq!(parse_json(b"{\"bytes\":3,\"entries\":1}").unwrap(), None);
+        assert_eq!(parse_json(b"{\"total\":{\"bytes\":3,\"entries\":1}}").unwrap(), None);
     }
 
     #[test]

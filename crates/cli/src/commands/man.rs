@@ -11,6 +11,7 @@ use crate::output::Output;
 
 /// Write the manual pages.
 #[derive(clap::Args)]
+#[command(after_help = "Examples:\n  terrace man pages")]
 pub(crate) struct Man {
     /// The directory to write them to; made if it is not there
     dir: PathBuf,

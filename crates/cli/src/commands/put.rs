@@ -1,18 +1,26 @@
 //! `terrace put IMAGE KEY VALUE`
 
-use std::io::Read;
-use std::path::PathBuf;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
 
 use serde_json::json;
+use terrace::VALUE_BYTES_MAX;
+use terrace_env::ByteCount;
 
 use super::entry::{Key, Space};
 use super::target::Target;
 use super::under::Under;
-use crate::failure::Failure;
+use crate::failure::{Failure, Kind};
 use crate::output::Output;
 
 /// Store a value under a key; it is durable when the command ends.
 #[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  terrace put drive.img greeting hello
+  terrace put drive.img manual --file docs/cli.md
+  date | terrace put drive.img today -")]
 pub(crate) struct Put {
     #[command(flatten)]
     target: Target,
@@ -44,14 +52,25 @@ impl Put {
     fn read(&self) -> Result<Vec<u8>, Failure> {
         use std::os::unix::ffi::OsStrExt;
         match (&self.file, &self.value) {
-            (Some(path), _) => std::fs::read(path).map_err(|error| Failure::path(path, &error)),
-            (None, Some(value)) if value != "-" => Ok(value.as_bytes().to_vec()),
-            _ => {
-                let mut value = Vec::new();
-                let read = std::io::stdin().lock().read_to_end(&mut value);
-                read.map_err(|error| Failure::path("standard input".as_ref(), &error))?;
-                Ok(value)
+            (Some(path), _) => {
+                let file = File::open(path).map_err(|error| Failure::path(path, &error))?;
+                read_value(path, file)
             }
+            (None, Some(value)) if value != "-" => Ok(value.as_bytes().to_vec()),
+            _ => read_value(Path::new("standard input"), io::stdin().lock()),
         }
     }
+}
+
+/// Reads a value; no more of it than the largest value has, for a pipe or a device may never end.
+fn read_value(name: &Path, from: impl Read) -> Result<Vec<u8>, Failure> {
+    let mut value = Vec::new();
+    let read = from.take(VALUE_BYTES_MAX as u64 + 1).read_to_end(&mut value);
+    read.map_err(|error| Failure::path(name, &error))?;
+    if value.len() <= VALUE_BYTES_MAX {
+        return Ok(value);
+    }
+    let (name, limit) = (name.display(), ByteCount(VALUE_BYTES_MAX as u64).exact());
+    let message = format!("{name}: expected a value of at most {limit}, found more");
+    Err(Failure::new(Kind::Failed, message))
 }

@@ -1,9 +1,11 @@
 //! Ranges of keys on the command line.
 
 use std::ffi::OsString;
-use std::os::unix::ffi::OsStrExt;
 
 use terrace::Bounds;
+
+use super::entry;
+use crate::failure::Failure;
 
 /// A range of keys, as one types it; without any of these, all keys.
 #[derive(clap::Args)]
@@ -25,17 +27,20 @@ impl Range {
         self.from.is_some() || self.to.is_some() || self.prefix.is_some()
     }
 
-    pub(crate) fn bounds(&self) -> Bounds {
-        if let Some(prefix) = &self.prefix {
-            return Bounds::prefix(prefix.as_bytes());
+    /// The range; its keys may be given as hexadecimal digits.
+    pub(crate) fn bounds(&self, hex: bool) -> Result<Bounds, Failure> {
+        let key =
+            |key: &Option<OsString>| key.as_ref().map(|key| entry::parse_key(key, hex)).transpose();
+        if let Some(prefix) = key(&self.prefix)? {
+            return Ok(Bounds::prefix(&prefix));
         }
-        let bounds = match &self.from {
-            Some(from) => Bounds::starting_at(from.as_bytes()),
+        let bounds = match key(&self.from)? {
+            Some(from) => Bounds::starting_at(&from),
             None => Bounds::all(),
         };
-        match &self.to {
-            Some(to) => bounds.until(to.as_bytes()),
+        Ok(match key(&self.to)? {
+            Some(to) => bounds.until(&to),
             None => bounds,
-        }
+        })
     }
 }

@@ -14,6 +14,11 @@ use crate::output::Output;
 
 /// Print keys in order, with their values or the sizes of them.
 #[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  terrace scan drive.img --prefix gr --values
+  terrace scan drive.img --reverse --limit 3
+  terrace scan drive.img --hex --json")]
 pub(crate) struct Scan {
     #[command(flatten)]
     target: Target,
@@ -30,6 +35,9 @@ pub(crate) struct Scan {
     /// Print the values, not only their sizes
     #[arg(long)]
     values: bool,
+    /// The keys of the range are given, and keys and values are printed, as hexadecimal digits
+    #[arg(long)]
+    hex: bool,
 }
 
 impl Scan {
@@ -39,7 +47,7 @@ impl Scan {
         let mut out = BufWriter::new(std::io::stdout().lock());
         let (mut entries, mut bytes) = (0u64, 0u64);
         let limit = self.limit.unwrap_or(u64::MAX);
-        let mut scan = space.scan(self.range.bounds())?;
+        let mut scan = space.scan(self.range.bounds(self.hex)?)?;
         let mut next = || if self.reverse { scan.next_back() } else { scan.next() };
         while entries < limit {
             let Some(entry) = next() else { break };
@@ -47,24 +55,30 @@ impl Scan {
             if output.is_json() {
                 writeln!(out, "{}", serde_json::Value::from(self.object(&key, &value)))?;
             } else if self.values {
-                writeln!(out, "{}\t{}", Escaped(&key), Escaped(&value))?;
+                writeln!(out, "{}\t{}", self.text(&key), self.text(&value))?;
             } else {
-                writeln!(out, "{:>12}  {}", value.len(), Escaped(&key))?;
+                writeln!(out, "{:>12}  {}", value.len(), self.text(&key))?;
             }
             entries += 1;
             bytes += value.len() as u64;
         }
         out.flush()?;
         drop(out);
-        output.result(&json!({ "entries": entries, "bytes": bytes }), |_| Ok(()))
+        // Named, so that nobody takes it for an entry.
+        output.result(&json!({ "total": { "entries": entries, "bytes": bytes } }), |_| Ok(()))
+    }
+
+    fn text(&self, bytes: &[u8]) -> String {
+        if self.hex { escape::hex(bytes) } else { Escaped(bytes).to_string() }
     }
 
     fn object(&self, key: &[u8], value: &[u8]) -> Map<String, serde_json::Value> {
         let mut object = Map::new();
-        escape::insert(&mut object, "key", key);
+        let insert = if self.hex { escape::insert_hex } else { escape::insert };
+        insert(&mut object, "key", key);
         object.insert("bytes".to_owned(), value.len().into());
         if self.values {
-            escape::insert(&mut object, "value", value);
+            insert(&mut object, "value", value);
         }
         object
     }

@@ -18,6 +18,7 @@ use crate::output::Output;
 /// Print the figures of a store: levels, space, what was written in its life and by this process.
 /// All other counters start anew with each opening.
 #[derive(clap::Args)]
+#[command(after_help = "Examples:\n  terrace stats drive.img")]
 pub(crate) struct Figures {
     #[command(flatten)]
     target: Target,

@@ -18,6 +18,10 @@ const COLUMNS: usize = 80;
 
 /// Draw a drive's zones: state, levels, live and dead bytes, pointer.
 #[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  terrace zones drive.img
+  terrace zones drive.img --list")]
 pub(crate) struct Zones {
     #[command(flatten)]
     target: Target,

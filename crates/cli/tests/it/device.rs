@@ -70,12 +70,9 @@ fn an_impossible_shape_is_a_wrong_command_line() {
 }
 
 #[test]
-fn a_drive_that_is_not_there_is_not_found_and_a_file_that_is_none_is_corrupt() {
+fn a_drive_that_is_not_there_is_not_found() {
     let place = Place::new();
     place.fails(5, &["device", "report", "drive.img"]);
     let error = place.json(&["device", "report", "drive.img"]);
     assert_eq!(error["error"]["code"], 5);
-    std::fs::write(place.path().join("drive.img"), [7; 10_000]).unwrap();
-    let error = place.fails(3, &["device", "report", "drive.img"]);
-    assert!(error.contains("drive.img") && error.contains("expected"), "{error}");
 }

@@ -182,10 +182,10 @@ fn what_cannot_be_run_is_refused_with_the_place_and_the_choices() {
 #[test]
 fn experiments_are_listed_with_what_they_take() {
     let place = place();
-    let list = place.json(&["lab", "list"]);
+    let list = place.json(&["lab", "list"])["experiments"].take();
     let names: Vec<&Value> = list.as_array().unwrap().iter().map(|it| &it["name"]).collect();
     assert!(names.iter().any(|name| *name == "bluefs/fig12"), "{names:?}");
-    let tiny = place.json(&["lab", "list", "tiny.toml", "--scale", "1/10"]);
+    let tiny = place.json(&["lab", "list", "tiny.toml", "--scale", "1/10"])["experiments"].take();
     // A million entries of 4112 bytes under two systems.
     assert_eq!((&tiny[0]["runs"], &tiny[0]["data"]), (&2.into(), &822_400_000.into()));
     assert!(place.ok(&["lab", "list", "geardb/all"]).contains("FAST '19"));

@@ -1,11 +1,15 @@
 //! The program from outside: command lines in, output and exit codes out.
 
+mod answers;
 mod bench;
 mod device;
 mod directory;
 mod dump;
 mod durability;
+mod examples;
 mod experiments;
+mod host;
+mod images;
 mod lab;
 mod manual;
 mod program;

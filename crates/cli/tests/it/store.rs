@@ -103,7 +103,7 @@ fn a_scan_is_in_order_and_within_its_bounds() {
     assert_eq!(keys(&["--from", "aa", "--to", "b"]), ["aa", "ab"]);
     assert_eq!(keys(&["--from", "ab", "--limit", "2"]), ["ab", "b"]);
     let sums = place.json(&["scan", "d.img"]);
-    assert_eq!(sums, serde_json::json!({ "entries": 5, "bytes": 25 }));
+    assert_eq!(sums, serde_json::json!({ "total": { "entries": 5, "bytes": 25 } }));
 }
 
 #[test]

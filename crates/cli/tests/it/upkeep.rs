@@ -55,7 +55,7 @@ fn a_checkpoint_holds_the_same_on_a_drive_and_in_a_directory() {
     let place = filled();
     let image = || std::fs::read(place.path().join("d.img")).unwrap();
     let (before, held) = (image(), place.ok(&["scan", "d.img", "--values"]));
-    let copied = place.json(&["checkpoint", "d.img", "copy"]);
+    let copied = place.json(&["checkpoint", "d.img", "copy/"]);
     // What is in tables by now and what still in logs, the end of the last program decides.
     let files = copied["tables"].as_u64().zip(copied["logs"].as_u64()).map(|(t, l)| t + l);
     assert!(files > Some(0) && copied["bytes"].as_u64() > Some(1 << 20), "{copied}");
@@ -106,4 +106,41 @@ fn a_sorted_load_that_is_not_sorted_leaves_nothing() {
     place.fails(5, &["load", "d.img", "missing"]);
     std::fs::write(place.path().join("dump"), "no tab\n").unwrap();
     assert!(place.fails(1, &["load", "d.img", "dump"]).contains("line 1"));
+}
+
+#[test]
+fn a_compaction_that_finds_nothing_to_do_finds_the_damage_all_the_same() {
+    let place = filled();
+    place.ok(&["compact", "d.img"]);
+    let idle = place.json(&["compact", "d.img"]);
+    assert_eq!(idle["written"], 0, "{idle}");
+    assert_eq!(idle["verified"], idle["after"]["bytes"], "{idle}");
+    let path = place.path().join("d.img");
+    let mut image = std::fs::read(&path).unwrap();
+    let needle = format!("{:064} ", 7).into_bytes();
+    // What lies dead in zones is damaged along with what counts.
+    let places = image.windows(needle.len()).enumerate();
+    let places: Vec<usize> = places.filter(|(_, w)| *w == needle).map(|(at, _)| at).collect();
+    assert!(!places.is_empty());
+    places.iter().for_each(|at| image[*at] ^= 1);
+    std::fs::write(&path, image).unwrap();
+    let error = place.fails(3, &["compact", "d.img"]);
+    assert!(error.contains("corruption in "), "{error}");
+}
+
+#[test]
+fn a_scan_in_hexadecimal_digits_takes_and_prints_them() {
+    let place = filled();
+    place.ok(&["put", "d.img", "--hex", "00ff", "v", "--space", "other"]);
+    let scan =
+        |more: &[&str]| place.ok(&[&["scan", "d.img", "--space", "other", "--hex"], more].concat());
+    assert_eq!(scan(&["--values"]), "00ff\t76\n6b6579\t76616c7565\n");
+    assert_eq!(scan(&["--prefix", "6b", "--values"]), "6b6579\t76616c7565\n");
+    assert_eq!(scan(&["--from", "00", "--to", "0100"]), "           1  00ff\n");
+    let entry = scan(&["--values", "--json", "--limit", "1"]);
+    assert!(entry.starts_with(r#"{"bytes":1,"key_hex":"00ff","value_hex":"76"}"#), "{entry}");
+    let delete = ["delete", "d.img", "--space", "other", "--hex", "--from", "00", "--to", "01"];
+    place.ok(&delete);
+    assert_eq!(scan(&[]), "           5  6b6579\n");
+    place.fails(2, &["scan", "d.img", "--hex", "--prefix", "0"]);
 }

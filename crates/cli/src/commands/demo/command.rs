@@ -25,6 +25,7 @@ const BURST: &str = "burst";
 
 /// Watch a directory tree go through a store's whole life, on an emulated drive.
 #[derive(clap::Args)]
+#[command(after_help = "Examples:\n  terrace demo --system geardb")]
 pub(crate) struct Demo {
     /// The directory whose files are loaded
     #[arg(default_value = "/usr/share")]

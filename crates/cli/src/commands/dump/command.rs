@@ -19,6 +19,11 @@ use crate::output::Output;
 
 /// Take apart what is on the medium: tables, logs, the journal, the superblock.
 #[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  terrace dump drive.img
+  terrace dump drive.img superblock
+  terrace dump drive.img journal --json")]
 pub(crate) struct Dump {
     #[command(flatten)]
     target: Target,

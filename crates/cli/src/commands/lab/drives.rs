@@ -3,6 +3,7 @@
 use std::io::Write;
 
 use serde::Serialize;
+use serde_json::json;
 use terrace_env::ByteCount;
 use terrace_zone::Geometry;
 use terrace_zone::timing::{Drive, Scale};
@@ -12,6 +13,7 @@ use crate::output::Output;
 
 /// List the modelled drives, or say where the values of one are from.
 #[derive(clap::Args)]
+#[command(after_help = "Examples:\n  terrace lab drives wd-zn540")]
 pub(crate) struct Drives {
     /// A drive, by name or by the path of a drive file [default: all that come with the program]
     drive: Option<String>,
@@ -41,7 +43,7 @@ impl Drives {
             None => Drive::all(),
         };
         let entries = drives.iter().map(Entry::of).collect::<Result<Vec<_>, _>>()?;
-        output.result(&entries, |out| {
+        output.result(&json!({ "drives": entries }), |out| {
             for entry in &entries {
                 writeln!(out, "{}: {}", entry.name, entry.title)?;
             }

@@ -2,6 +2,7 @@
 
 use comfy_table::{CellAlignment, Table, presets};
 use serde::Serialize;
+use serde_json::json;
 use terrace_env::ByteCount;
 use terrace_lab::experiment::{Experiment, names};
 use terrace_zone::timing::Scale;
@@ -11,6 +12,7 @@ use crate::output::Output;
 
 /// List the experiments that come with the program, or describe some.
 #[derive(clap::Args)]
+#[command(after_help = "Examples:\n  terrace lab list geardb/all")]
 pub(crate) struct List {
     /// The experiments: `geardb/fig3`, `geardb/all`, or the path of a file [default: all]
     #[arg(value_name = "NAME")]
@@ -44,7 +46,7 @@ impl List {
             let found = Experiment::find(name)?;
             entries.extend(found.iter().map(|experiment| Entry::of(experiment, self.scale)));
         }
-        output.result(&entries, |out| {
+        output.result(&json!({ "experiments": entries }), |out| {
             writeln!(out, "{}", table(&entries, self.scale))?;
             if !self.experiments.is_empty() {
                 for Entry { name, source, about, systems, .. } in &entries {

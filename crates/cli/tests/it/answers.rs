@@ -1,0 +1,124 @@
+//! What goes in and comes out: values and their limits, keys as text, answers in JSON.
+
+use serde_json::Value;
+
+use crate::program::Place;
+
+/// A place with a formatted drive of 64 zones of 1 MiB.
+fn formatted() -> Place {
+    let place = Place::new();
+    place.ok(&["device", "create", "d.img", "--size", "64MiB", "--zone-size", "1MiB"]);
+    place.ok(&["format", "d.img"]);
+    place
+}
+
+#[test]
+fn a_value_is_read_no_further_than_the_largest_one() {
+    let place = formatted();
+    let put = |file: &str| place.fails(1, &["put", "d.img", "key", "--file", file]);
+    let told = "at most 67108864 B (64 MiB), found more";
+    assert!(put("/dev/zero").contains(told));
+    let large = std::fs::File::create(place.path().join("large")).unwrap();
+    large.set_len((64 << 20) + 1).unwrap();
+    assert!(put("large").contains(told));
+    // A pipe whose writer never ends.
+    let script = format!("yes | {} put d.img key -", env!("CARGO_BIN_EXE_terrace"));
+    let shell = |script: &str| {
+        let mut shell = std::process::Command::new("sh");
+        shell.args(["-c", script]).current_dir(place.path()).output().unwrap()
+    };
+    let output = shell(&script);
+    assert_eq!(output.status.code(), Some(1));
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert!(error.contains("standard input: expected a value") && error.contains(told), "{error}");
+    place.fails(5, &["get", "d.img", "key"]);
+    let program = env!("CARGO_BIN_EXE_terrace");
+    let named = format!("mkfifo p; (printf short > p &); {program} put d.img key --file p");
+    assert!(shell(&named).status.success());
+    assert_eq!(place.ok(&["get", "d.img", "key"]), "short");
+}
+
+#[test]
+fn a_file_that_is_too_large_is_told_to_the_byte() {
+    let place = formatted();
+    std::fs::create_dir(place.path().join("tree")).unwrap();
+    let large = std::fs::File::create(place.path().join("tree/large")).unwrap();
+    large.set_len((64 << 20) + 1).unwrap();
+    let error = place.fails(1, &["import", "d.img", "tree"]);
+    let told = "expected files of at most 67108864 B (64 MiB), found 67108865 B (64.0 MiB)";
+    assert!(error.contains(told), "{error}");
+}
+
+#[test]
+fn keys_that_differ_look_different() {
+    let place = formatted();
+    let keys = ["plain", "pl\u{200b}ain", "pl\u{202e}ain", "plain\u{a0}", "plain "];
+    for key in keys {
+        place.ok(&["put", "d.img", key, "v"]);
+    }
+    let lines = place.ok(&["scan", "d.img", "--values"]);
+    assert!(lines.is_ascii(), "{lines}");
+    let shown: std::collections::BTreeSet<&str> = lines.lines().map(str::trim).collect();
+    assert_eq!(shown.len(), keys.len(), "{lines}");
+    assert!(lines.contains("pl\\u{202e}ain"), "{lines}");
+    let missing = place.fails(5, &["get", "d.img", "ab\u{202e}c"]);
+    assert_eq!(missing, "error: there is no key `ab\\u{202e}c`\n");
+}
+
+#[test]
+fn no_array_of_figures_is_without_names() {
+    let place = formatted();
+    place.ok(&["put", "d.img", "key", "value"]);
+    for words in [
+        &["stats", "d.img"][..],
+        &["zones", "d.img"],
+        &["check", "d.img"],
+        &["compact", "d.img"],
+        &["device", "report", "d.img"],
+        &["fs", "ls", "d.img"],
+        &["dump", "d.img", "superblock"],
+        &["systems"],
+        &["lab", "list"],
+        &["lab", "drives"],
+    ] {
+        let answer = place.json(words);
+        assert!(answer.is_object(), "{words:?}: {answer}");
+        assert_named(&answer, &words.join(" "));
+    }
+    let io = &place.json(&["stats", "d.img"])["io"];
+    assert!(io["read_bytes"]["recovery"].as_u64() > Some(0), "{io}");
+}
+
+/// An array may hold objects or texts, but no bare figures, nor arrays of them.
+fn assert_named(value: &Value, place: &str) {
+    match value {
+        Value::Object(fields) => {
+            fields.iter().for_each(|(name, field)| assert_named(field, &format!("{place}.{name}")));
+        }
+        Value::Array(items) => items.iter().for_each(|item| {
+            assert!(item.is_object() || item.is_string(), "{place}: {item}");
+            assert_named(item, place);
+        }),
+        _ => {}
+    }
+}
+
+#[test]
+fn systems_are_listed_in_one_place() {
+    let place = Place::new();
+    let list = place.json(&["systems"]);
+    let systems = list["systems"].as_array().unwrap();
+    assert!(systems.len() >= 7 && systems[0]["name"] == "bluefs", "{list}");
+    assert!(list["figures"].as_array().unwrap().contains(&"factor".into()));
+    let text = place.ok(&["systems"]);
+    for command in ["put", "format", "load", "import", "delete", "compact", "bench", "demo"] {
+        let help = place.ok(&[command, "--help"]);
+        let about: Vec<&str> =
+            help.lines().skip_while(|line| !line.contains("--system <NAME>")).take(5).collect();
+        assert!(about.concat().contains("terrace systems"), "{command}: {about:?}");
+        for system in systems {
+            let summary = system["summary"].as_str().unwrap();
+            assert!(text.contains(summary) && !help.contains(summary), "{command}: {summary}");
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! What the host does to a command: signals, a full disk.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use terrace_env::runner;
+
+use crate::program::Place;
+
+/// What a directory of the host holds.
+fn names(dir: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(dir).unwrap();
+    entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
+}
+
+/// Waits for a measurement's directory to hold files.
+fn wait_for_files(dir: &Path) {
+    for _ in 0..2000 {
+        let files = names(dir).iter().map(|name| names(&dir.join(name)).len()).sum::<usize>();
+        if files > 0 {
+            return;
+        }
+        runner::sleep(Duration::from_millis(10));
+    }
+    panic!("no files within 20 s");
+}
+
+#[test]
+fn an_interrupted_measurement_leaves_nothing() {
+    for (signal, words) in [
+        ("INT", &["bench", "filluniquerandom", "--on", "directory"][..]),
+        ("TERM", &["bench", "filluniquerandom", "--on", "directory"]),
+        ("INT", &["bench", "filluniquerandom", "--on", "directory", "--json"]),
+    ] {
+        let place = Place::new();
+        let mut child = Command::new(env!("CARGO_BIN_EXE_terrace"))
+            .args(words)
+            .args(["--count", "50000000", "--dir"])
+            .arg(place.path())
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        wait_for_files(place.path());
+        runner::sleep(Duration::from_millis(300));
+        let id = child.id().to_string();
+        let sent = Command::new("kill").args(["-s", signal, &id]).status().unwrap();
+        assert!(sent.success());
+        let status = child.wait().unwrap();
+        let ended = std::os::unix::process::ExitStatusExt::signal(&status);
+        assert_eq!(ended, Some(if signal == "INT" { 2 } else { 15 }), "{status}");
+        assert_eq!(names(place.path()), [""; 0], "{signal}");
+        let output = child.wait_with_output().unwrap();
+        let error = String::from_utf8(output.stderr).unwrap();
+        assert!(!error.contains("error: "), "{error}");
+        assert_eq!(output.stdout, b"");
+    }
+}
+
+/// Carried out where `small` is a disk of 64 MiB. Prints the exit codes of the commands.
+const ON_A_SMALL_DISK: &str = r#"
+mount -t tmpfs -o size=64m none small || exit 99
+try() { "$TERRACE" "$@" > ../said 2>> ../errors; printf '%s ' $?; }
+cd small
+"$TERRACE" device create d.img --size 256MiB --zone-size 4MiB > /dev/null
+mkdir plain
+for store in d.img plain; do
+    try format $store
+    try put $store early value
+    head -c 60M /dev/zero > ballast
+    try load $store ../entries
+    try get $store early
+    rm ballast
+    try load $store ../entries
+    try check $store
+    "$TERRACE" get $store last
+    echo
+    rm -r $store
+done
+cat ../errors
+"#;
+
+#[test]
+fn a_full_disk_of_the_host_is_no_space_and_names_the_host() {
+    let place = Place::new();
+    std::fs::create_dir(place.path().join("small")).unwrap();
+    let values = (0..8000u32).map(|n| format!("{n:08}\t{:0>992}\n", n.wrapping_mul(2_654_435_761)));
+    let entries: String = values.chain(["last\tis there".to_owned()]).collect();
+    std::fs::write(place.path().join("entries"), entries).unwrap();
+    // A disk of its own takes a name space of its own.
+    let output = Command::new("unshare")
+        .args(["--user", "--map-root-user", "--mount", "sh", "-c", ON_A_SMALL_DISK])
+        .current_dir(place.path())
+        .env("TERRACE", env!("CARGO_BIN_EXE_terrace"))
+        .output()
+        .expect("unshare, of util-linux");
+    let text = String::from_utf8_lossy(&output.stdout);
+    let error = String::from_utf8_lossy(&output.stderr);
+    if !output.status.success() && text.is_empty() {
+        eprintln!("not tried: no name spaces for users here: {error}");
+        return;
+    }
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines[0], "0 0 4 0 0 0 is there", "{text}");
+    assert_eq!(lines[1], "0 0 4 0 0 0 is there", "{text}");
+    let (image, plain) = (lines[2], lines[3]);
+    assert!(image.contains("no space: ") && image.contains("image d.img"), "{image}");
+    assert!(image.contains("free space on the host's disk"), "{image}");
+    assert!(plain.contains("no space: ") && plain.contains("the host's disk"), "{plain}");
+    assert!(!text.contains("device failed") && lines.len() == 4, "{text}");
+}

@@ -1,0 +1,111 @@
+//! What is given as an image, and what of it is told.
+
+use std::process::Command;
+
+use crate::program::Place;
+
+#[test]
+fn what_is_no_image_is_refused_at_once_by_every_command_and_said_to_be_none() {
+    let place = Place::new();
+    let made = Command::new("mkfifo").arg(place.path().join("pipe")).status().unwrap();
+    assert!(made.success());
+    let _socket = std::os::unix::net::UnixListener::bind(place.path().join("socket")).unwrap();
+    std::fs::write(place.path().join("text"), "some text\n".repeat(1000)).unwrap();
+    std::fs::write(place.path().join("nothing"), "").unwrap();
+    for (image, what) in [
+        ("pipe", "found a pipe"),
+        ("socket", "found a socket"),
+        ("/dev/null", "found a character device"),
+        ("text", "found a file that does not begin like one"),
+        ("nothing", "found an empty file"),
+    ] {
+        for words in [
+            &["get", image, "key"][..],
+            &["put", image, "key", "value"],
+            &["format", image],
+            &["format", image, "--force"],
+            &["check", image],
+            &["zones", image],
+            &["dump", image],
+            &["device", "report", image],
+            &["checkpoint", image, "copy"],
+        ] {
+            let error = place.fails(1, words);
+            assert!(error.contains("expected the image of a Terrace drive"), "{error}");
+            assert!(error.contains(what) && !error.contains("corrupt"), "{words:?}: {error}");
+        }
+    }
+    for words in [&["zones", "."][..], &["device", "report", "."]] {
+        let error = place.fails(1, words);
+        assert!(error.contains("found a directory"), "{words:?}: {error}");
+    }
+    assert!(!place.path().join("copy").exists());
+}
+
+#[test]
+fn a_checkpoint_goes_to_no_pipe() {
+    let place = Place::new();
+    place.ok(&["device", "create", "d.img", "--size", "64MiB"]);
+    place.ok(&["format", "d.img"]);
+    Command::new("mkfifo").arg(place.path().join("pipe")).status().unwrap();
+    let error = place.fails(1, &["checkpoint", "d.img", "pipe"]);
+    assert!(error.contains("found a pipe"), "{error}");
+}
+
+#[test]
+fn a_damaged_image_is_not_something_else() {
+    let place = Place::new();
+    place.ok(&["device", "create", "d.img", "--size", "64MiB"]);
+    let path = place.path().join("d.img");
+    let image = std::fs::read(&path).unwrap();
+    for at in [0, 7, 40, 4092] {
+        let mut damaged = image.clone();
+        damaged[at] ^= 0x10;
+        std::fs::write(&path, damaged).unwrap();
+        place.fails(3, &["device", "report", "d.img"]);
+    }
+}
+
+#[test]
+fn a_table_of_zones_is_bounded_and_its_memory_is_told() {
+    let place = Place::new();
+    let shape = ["device", "create", "big.img", "--size", "16TB", "--zone-size", "4KiB"];
+    let error = place.fails(2, &shape);
+    for part in ["at most 4194304 zones", "1 GiB", "3906250000", "931.3 GiB", "larger zones"] {
+        assert!(error.contains(part), "no {part:?}: {error}");
+    }
+    assert!(!place.path().join("big.img").exists());
+    let made = place.json(&["device", "create", "d.img", "--size", "1GiB", "--zone-size", "1MiB"]);
+    assert_eq!(made["table_memory"], 1024 * 256);
+    let report = place.ok(&["device", "report", "d.img", "--count", "1"]);
+    assert!(report.contains("up to 256 KiB of memory"), "{report}");
+}
+
+#[test]
+fn a_checkpoint_that_is_not_there_is_made_like_its_source() {
+    let place = Place::new();
+    let shape = ["--size", "64MiB", "--zone-size", "1MiB", "--conventional", "3"];
+    place.ok(&[&["device", "create", "d.img"][..], &shape].concat());
+    place.ok(&["format", "d.img"]);
+    place.ok(&["put", "d.img", "key", "value"]);
+    let said = place.ok(&["checkpoint", "d.img", "ck.img"]);
+    assert!(said.contains("to the image ck.img"), "{said}");
+    let shape = |image| place.json(&["device", "report", image])["geometry"].take();
+    assert_eq!(shape("ck.img"), shape("d.img"));
+    let copied = place.json(&["checkpoint", "d.img", "plain/"]);
+    assert_eq!(copied["target"], "directory");
+    std::fs::create_dir(place.path().join("empty")).unwrap();
+    place.ok(&["checkpoint", "d.img", "empty"]);
+    place.ok(&["checkpoint", "plain", "other"]);
+    for copy in ["ck.img", "plain", "empty", "other"] {
+        assert_eq!(place.ok(&["get", copy, "key"]), "value", "{copy}");
+    }
+    assert!(place.path().join("ck.img").is_file() && place.path().join("other").is_dir());
+    // Nobody said what shape it should have.
+    let error = place.fails(1, &["checkpoint", "plain", "new.img"]);
+    assert!(error.contains("terrace device create"), "{error}");
+    assert!(!place.path().join("new.img").exists());
+    // What fails leaves no image behind that is no store.
+    place.fails(5, &["checkpoint", "missing.img", "lost.img"]);
+    assert!(!place.path().join("lost.img").exists());
+}
