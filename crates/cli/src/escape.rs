@@ -2,8 +2,9 @@
 //!
 //! As text, what cannot be seen is escaped: control characters, what turns the direction of text,
 //! joiners and fillers without width, spaces other than the plain one, marks that have no letter
-//! before them, and stray bytes. So different keys look different. In JSON, bytes that are not UTF-8 stand as hex under
-//! a name that says so, so that nothing is ever replaced or guessed.
+//! before them, and stray bytes. So different keys look different.
+//! In JSON, bytes that are not UTF-8 stand as hex under a name that says so, so that nothing is
+//! ever replaced or guessed.
 
 use std::fmt::{self, Write};
 
@@ -140,8 +141,8 @@ mod tests {
 
     #[test]
     fn what_cannot_be_seen_is_escaped_and_read_back() {
-        let invisible = "\u{202e}\u{2066}\u{200b}\u{200d}\u{200f}\u{feff}\u{ad}\u{a0}\u{3000}\u{2028}\
-                         \u{fe0f}\u{3164}\u{2800}\u{34f}\u{e0041}\u{e000}\u{85}\u{7f}";
+        let invisible = "\u{202e}\u{2066}\u{200b}\u{200d}\u{200f}\u{feff}\u{ad}\u{a0}\u{3000}\
+                         \u{2028}\u{fe0f}\u{3164}\u{2800}\u{34f}\u{e0041}\u{e000}\u{85}\u{7f}";
         for letter in invisible.chars() {
             let key = format!("a{letter}b");
             let text = Escaped(key.as_bytes()).to_string();

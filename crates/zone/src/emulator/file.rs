@@ -31,8 +31,8 @@ use super::image::{ENTRY, Flaw, HEADER, Header, RUNS_MAX};
 use crate::state::{ZoneStatus, ZoneTable};
 use crate::{DeviceError, Geometry, GeometryError};
 
-/// Bytes that a zone with forced writes has room for ahead of them: the commits that jobs make which
-/// are under way when the host's disk becomes full, a block or a few each.
+/// Bytes that a zone with forced writes has room for ahead of them: the commits of jobs that are
+/// under way when the host's disk becomes full, a block or a few each.
 const AHEAD: u64 = 256 << 10;
 
 /// Whether an image is opened to be changed.
