@@ -124,7 +124,9 @@ impl SimulationOptions {
     /// Without debug assertions, where nobody knows who holds a lock.
     #[must_use]
     pub fn explore(mut self) -> Self {
-        assert!(cfg!(debug_assertions), "schedules are explored in builds with debug assertions");
+        if !cfg!(debug_assertions) {
+            panic!("expected a build with debug assertions: others do not know who holds a lock");
+        }
         self.explore = true;
         self
     }

@@ -164,7 +164,8 @@ fn read(engine: &Arc<Engine>, known: &Known, base: u64, random: &mut Random) {
 pub(crate) fn explore(seed: u64) -> (u64, u64) {
     SimulationOptions::seeded(seed).explore().run(|| {
         let mut random = Random::seeded(seed);
-        let store = if seed % 2 == 0 { MemoryStore::new() } else { model::slow_store(seed) };
+        let store =
+            if seed.is_multiple_of(2) { MemoryStore::new() } else { model::slow_store(seed) };
         let engine = Arc::new(open(&store));
         let base = engine.snapshot().sequence().0;
         let known = Arc::new(Known::default());

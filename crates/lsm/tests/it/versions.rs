@@ -29,7 +29,7 @@ struct Held {
 
 fn engine(store: &MemoryStore, seed: u64) -> Engine {
     let decider: Arc<dyn Compaction> =
-        if seed % 2 == 0 { model::decider() } else { Arc::new(Arbitrary) };
+        if seed.is_multiple_of(2) { model::decider() } else { Arc::new(Arbitrary) };
     let workers = 1 + (seed % 3) as usize;
     let options = EngineOptions { workers, ..model::options() };
     Engine::open(Arc::new(store.clone()) as Arc<dyn Store>, decider, options).expect("an engine")
