@@ -130,7 +130,7 @@ pub(crate) fn recount(seed: u64) -> IoCounts {
         db.listen(Arc::clone(&ears) as Arc<dyn Listener>);
         work(&db, &ears, &mut random);
         let stats = db.stats();
-        engine_agrees(&stats, &ears.0.lock().clone());
+        engine_agrees(&stats, &ears.0.lock());
         let fs = Arc::clone(db.fs().expect("a store on a drive"));
         // Nothing is under way any more, and what follows is counted too.
         let counted = of_the_drive(&db.stats().io);
@@ -165,7 +165,7 @@ fn figures_of_a_store_in_memory_are_what_its_files_took() {
         let ears = Arc::new(Ears::default());
         db.listen(Arc::clone(&ears) as Arc<dyn Listener>);
         work(&db, &ears, &mut Random::seeded(1));
-        let (stats, told) = (db.stats(), ears.0.lock().clone());
+        let (stats, told) = (db.stats(), *ears.0.lock());
         engine_agrees(&stats, &told);
         let tables = stats.io.written(Cause::Flush).0 + stats.io.written(Cause::Compaction).0;
         assert_eq!(tables, told.written + stats.bytes_discarded, "bytes of tables");
