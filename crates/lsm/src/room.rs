@@ -216,12 +216,16 @@ impl Shared {
         least: usize,
     ) -> Result<(usize, Reservation), Error> {
         let (filter_bits, table_size) = (self.options.filter_bits, self.options.table_size);
-        let mut size = most;
+        let (mut size, start) = (most, runner::now());
         loop {
             let worst = worst_case_of_memtable(filter_bits, table_size, size as u64);
             match self.store.reserve(rank, worst) {
                 Ok(reservation) => return Ok((size, reservation)),
-                Err(error) if error.is_space() && size > least => size = (size / 2).max(least),
+                Err(error) if error.is_space() && size > least => {
+                    // What was waited for in vain is not waited for once more for each size.
+                    let in_vain = runner::now().since(start) >= SPACE_WAIT_MAX;
+                    size = if in_vain { least } else { (size / 2).max(least) };
+                }
                 Err(error) => return Err(error.into()),
             }
         }

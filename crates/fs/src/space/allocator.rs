@@ -9,7 +9,7 @@
 //! - Once the journal has failed, no zone is given out any more: whether what it wrote last is on
 //!   the medium is unknown, and so is whether what that would free is free.
 //! - Whoever finds no space waits for reclaim as long as reclaim can give back anything, and no
-//!   longer; reclaim and the journal never wait.
+//!   longer than [`SpaceWait`] allows. Reclaim and the journal never wait.
 //! - A compaction sets no space aside while a log or a flush waits for space, nor while reclaim
 //!   works to make zones spare. A compaction writes many times what a log writes: it would take
 //!   every zone that comes free, and a put would wait for as long as the compaction goes on.
@@ -24,12 +24,13 @@ use std::time::Duration;
 
 use terrace_env::store::{Rank, StoreError};
 use terrace_env::sync::{Condvar, Mutex, MutexGuard};
-use terrace_env::wait::{WaitCause, WaitClock};
-use terrace_env::{ByteCount, Cause, Time, ZoneId, runner};
+use terrace_env::wait::WaitCause;
+use terrace_env::{ByteCount, Cause, ZoneId, runner};
 use terrace_policy::{Placement, Reclaim};
 use terrace_zone::{Device, ZoneState};
 
 use super::governor::{ReservationId, journal_zones};
+use super::space_wait::{PIN_WAIT_MAX, SpaceWait, WAIT_MAX};
 use super::state::{Choice, ReclaimState, State};
 use super::{Ask, Condition, Governor, Limits, Region, Reserved, Share, Totals, Zone, ZoneTable};
 use crate::block::{BLOCK, BlockAddr};
@@ -37,11 +38,6 @@ use crate::catalog::Extent;
 use crate::format::{JOURNAL_OPEN, OPEN_ZONES_MIN};
 use crate::medium::Medium;
 
-/// The longest that anybody waits for reclaim or for an open zone. Emptying a full 256 MiB zone on
-/// a disk takes about five seconds.
-const WAIT_MAX: Duration = Duration::from_secs(60);
-/// The longest that anybody waits for readers to let go of deleted files.
-const PIN_WAIT_MAX: Duration = Duration::from_millis(100);
 /// How often a waiter looks again without being told.
 const WAIT_STEP: Duration = Duration::from_millis(50);
 /// Zones that must be left to others than logs, whose leases are not taken away: a flush, a
@@ -58,6 +54,7 @@ pub(crate) struct Allocator {
     /// Reclaim may have something to do.
     pub(super) wanted: Condvar,
 }
+
 impl Allocator {
     /// Over these zones.
     pub(crate) fn new(
@@ -143,15 +140,14 @@ impl Allocator {
 
     /// Leases a region to a writer, waiting for reclaim where that helps.
     pub(crate) fn acquire(self: &Arc<Self>, ask: &Ask) -> Result<Region, StoreError> {
-        let started = runner::now();
         let zone = u64::from(self.limits.zone_blocks);
-        let mut wait = self.medium.waits.clock();
+        let mut wait = SpaceWait::new(&self.medium.waits);
         let mut state = self.state.lock();
         loop {
             state.check_running()?;
             let choice = state.choose(ask, self.limits);
             if !matches!(choice, Choice::AwaitLease | Choice::Full) {
-                wait.off();
+                wait.clock.off();
             }
             match choice {
                 Choice::Append(zone) => {
@@ -184,12 +180,12 @@ impl Allocator {
                     }
                 }
                 Choice::Revoke(zone) => state.end_lease(zone),
-                Choice::AwaitLease if runner::now().since(started) < WAIT_MAX => {
-                    wait.on(WaitCause::OpenZones);
+                Choice::AwaitLease if wait.lasted() < WAIT_MAX => {
+                    wait.clock.on(WaitCause::OpenZones);
                     self.changed.wait_for(&mut state, WAIT_STEP);
                 }
                 Choice::AwaitLease => return Err(state.busy(zone)),
-                Choice::Full => self.await_space(&mut state, ask.rank, zone, started, &mut wait)?,
+                Choice::Full => self.await_space(&mut state, ask.rank, zone, &mut wait)?,
             }
         }
     }
@@ -247,21 +243,20 @@ impl Allocator {
         bytes: ByteCount,
     ) -> Result<Reserved, StoreError> {
         let asked = runner::now();
-        let mut started = asked;
         let blocks = Governor::padded(bytes.0.div_ceil(BLOCK as u64));
         let zones = Governor::zones_for(blocks, self.limits.zone_blocks);
         // A second writer may strand as much.
         let needed = blocks + u64::from(self.limits.zone_blocks);
-        let mut wait = self.medium.waits.clock();
+        let mut wait = SpaceWait::new(&self.medium.waits);
         let mut state = self.state.lock();
         loop {
             state.check_running()?;
             if state.gives_way(rank, zones) && runner::now().since(asked) < WAIT_MAX {
-                wait.on(WaitCause::Zones(rank));
+                wait.clock.on(WaitCause::Zones(rank));
                 self.wanted.notify_all();
                 self.changed.wait_for(&mut state, WAIT_STEP);
                 // For itself it begins to wait only now.
-                started = runner::now();
+                wait = SpaceWait::new(&self.medium.waits);
                 continue;
             }
             let State { table, governor, .. } = &mut *state;
@@ -269,7 +264,7 @@ impl Allocator {
                 drop(state);
                 return Ok(Reserved::new(Arc::clone(self), id, bytes));
             }
-            self.await_space(&mut state, rank, needed, started, &mut wait)?;
+            self.await_space(&mut state, rank, needed, &mut wait)?;
         }
     }
 
@@ -279,12 +274,11 @@ impl Allocator {
         state: &mut MutexGuard<'_, State>,
         rank: Rank,
         needed: u64,
-        started: Time,
-        wait: &mut WaitClock<'_>,
+        wait: &mut SpaceWait<'_>,
     ) -> Result<(), StoreError> {
-        let waited = runner::now().since(started);
-        if rank > Rank::Reclaim && state.reclaim_helps() && waited < WAIT_MAX {
-            wait.on(WaitCause::Zones(rank));
+        let in_time = wait.goes_on(state.table.totals().free_zones);
+        if rank > Rank::Reclaim && state.reclaim_helps() && in_time {
+            wait.clock.on(WaitCause::Zones(rank));
             let writes = u32::from(rank > Rank::Compaction);
             state.waiters += 1;
             state.writers_waiting += writes;
@@ -298,8 +292,8 @@ impl Allocator {
         if state.table.totals().pinned < needed {
             return Err(state.no_space(rank, needed));
         }
-        if waited < PIN_WAIT_MAX {
-            wait.on(WaitCause::Pinned);
+        if wait.lasted() < PIN_WAIT_MAX {
+            wait.clock.on(WaitCause::Pinned);
             self.changed.wait_for(state, WAIT_STEP);
             return Ok(());
         }

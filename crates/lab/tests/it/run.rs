@@ -1,11 +1,12 @@
 //! Runs in virtual time: the same run is the same run, what it says of itself adds up, and two
 //! scales agree.
 
-use terrace_env::runner;
+use terrace_env::{ByteCount, runner};
 use terrace_lab::experiment::Experiment;
 use terrace_lab::run::{
     Cost, Figures, Outcome, RunChoice, RunPlan, Sample, carry_out, carry_out_traced,
 };
+use terrace_policy::{StoreShape, System};
 
 /// A random load of 1.2 GB into 6 GiB of a disk.
 const LOAD: &str = r#"
@@ -224,5 +225,53 @@ fn the_waits_of_the_longest_put_add_up_to_what_it_took() {
         let sampled = |sample: &Sample| sample.values[&format!("waits.{cause}")] > 0.0;
         let on_device = cause.starts_with("device_");
         assert!(on_device || outcome.samples.iter().any(sampled), "{cause}");
+    }
+}
+
+/// As much as a system says may live in 70 GiB, and then half of it once more at random.
+const FULL: &str = r#"
+title = "a store filled as far as it may be"
+source = "none"
+about = "for tests"
+drive = "seagate-st13125nm007"
+space = "70GiB"
+systems = ["SYSTEM"]
+sample_every = "600 s"
+
+[store]
+memtable_size = "64MiB"
+memory = "512MiB"
+log = "elsewhere"
+
+[[phase]]
+workload = "filluniquerandom"
+operations = RECORDS
+key_size = 16
+value_size = "4096"
+
+[[phase]]
+workload = "overwrite"
+operations = HALF
+key_size = 16
+value_size = "4096"
+"#;
+
+#[test]
+fn no_put_waits_for_five_seconds_in_a_store_filled_as_far_as_its_system_says() {
+    for name in ["geardb", "lifetime"] {
+        let system: System = name.parse().unwrap();
+        let shape = StoreShape {
+            capacity: ByteCount::gib(70),
+            zone_capacity: Some(ByteCount::mib(256)),
+            memtable_size: ByteCount::mib(64),
+        };
+        let records = system.live_max(&shape).0 / (16 + 4096);
+        let text = FULL.replace("SYSTEM", name).replace("RECORDS", &records.to_string());
+        let text = text.replace("HALF", &(records / 2).to_string());
+        for (outcome, phase) in run(&plan(&text, "1/256")).iter().zip(["fill", "overwrite"]) {
+            let Figures { stall_worst_seconds, .. } = outcome.figures;
+            println!("{name}, {phase}: {stall_worst_seconds} s of the full drive");
+            assert!(stall_worst_seconds <= 5.0, "{name}, {phase}: {:?}", outcome.figures);
+        }
     }
 }

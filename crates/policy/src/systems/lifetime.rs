@@ -36,7 +36,8 @@ use crate::{ByLifetime, Compaction, LastResort, Sweep, SweepOptions, ZonesSource
 pub(super) const PARTS: RowParts = RowParts {
     name: "lifetime",
     summary: "leveled by sweeps in key order; zones die whole behind them, without a collector",
-    live_max: 70,
+    // At 65, zones that die whole are too few, and each put pays for the collector of last resort.
+    live_max: 60,
     own: System::row(Row::Lifetime, (0, 25)),
     figures: &[
         figure::EXTRA_TABLES,

@@ -75,3 +75,49 @@ fn buffered_puts_wait_for_nothing_but_the_change_of_logs() {
         db.close().unwrap();
     });
 }
+
+#[test]
+fn a_put_that_finds_no_space_beside_a_scan_is_refused_in_time() {
+    runner::simulate(1, || {
+        for system in ["leveldb-greedy", "level-separated", "bluefs"] {
+            let drive = Emulator::in_memory(Geometry::uniform(ByteCount::mib(1), 64), 1).unwrap();
+            let options = Options {
+                system: Some(system.parse().unwrap()),
+                memtable_size: Some(ByteCount::kib(256)),
+                memory: ByteCount::mib(16),
+                ..Options::default()
+            };
+            let drive = Arc::new(drive);
+            let format = FormatOptions::default();
+            let db = Db::create_device(drive.clone(), &format, options).unwrap();
+            let keys = (db.live_max().0 / 1004) as u32;
+            assert!(keys > 10_000, "{keys}");
+            for number in 0..keys {
+                put(&db, number, 1000);
+            }
+            drive.set_timing(Some(Box::new(RandomLatency::new(LATENCY, LATENCY, 1))));
+            let mut scan = db.scan(..).unwrap();
+            assert!(scan.next().is_some());
+            let (mut refused, mut longest) = (0, Duration::ZERO);
+            for number in 0..4 * keys {
+                let start = runner::now();
+                let key = (number % keys).wrapping_mul(0x9e37_79b9).to_be_bytes();
+                let result = db.put(&key, &[1; 1000]);
+                longest = longest.max(runner::now().since(start));
+                if let Err(error) = result {
+                    assert!(error.is_space(), "{system}: {error}");
+                    refused += 1;
+                }
+                if refused == 10 {
+                    break;
+                }
+            }
+            println!("{system}: {refused} refused, the longest put took {longest:?}");
+            assert_eq!(refused, 10, "{system}: what the scan holds is not written for ever");
+            assert!(longest < Duration::from_secs(20), "{system}: a put took {longest:?}");
+            assert_eq!(scan.filter(Result::is_ok).count() as u32, keys - 1, "{system}");
+            put(&db, 0, 1000);
+            db.close().unwrap();
+        }
+    });
+}

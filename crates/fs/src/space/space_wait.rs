@@ -1,0 +1,55 @@
+//! How long anybody waits for space.
+//!
+//! A writer waits for as long as zones come free: [`WAIT_MAX`] in all. Where reclaim works and no
+//! zone comes free, because readers hold all that it gives back, for example, the writer is told so
+//! after [`IDLE_MAX`].
+//!
+//! Pure but for the clock.
+
+use std::time::Duration;
+
+use terrace_env::wait::{WaitClock, WaitCounts};
+use terrace_env::{Time, runner};
+
+/// The longest that anybody waits for reclaim or for an open zone. Emptying a full 256 MiB zone on
+/// a disk takes about five seconds.
+pub(super) const WAIT_MAX: Duration = Duration::from_secs(60);
+/// The longest that anybody waits while not a single zone comes free: three times what emptying
+/// one takes.
+const IDLE_MAX: Duration = Duration::from_secs(15);
+/// The longest that anybody waits for readers to let go of deleted files.
+pub(super) const PIN_WAIT_MAX: Duration = Duration::from_millis(100);
+
+/// One writer's wait for space.
+pub(super) struct SpaceWait<'a> {
+    pub(super) clock: WaitClock<'a>,
+    started: Time,
+    /// Free zones at the last look, and when there were last more than at the look before.
+    free: u32,
+    progress: Time,
+}
+
+impl<'a> SpaceWait<'a> {
+    pub(super) fn new(waits: &'a WaitCounts) -> Self {
+        let started = runner::now();
+        Self { clock: waits.clock(), started, free: 0, progress: started }
+    }
+
+    pub(super) fn lasted(&self) -> Duration {
+        runner::now().since(self.started)
+    }
+
+    /// How long no zone has come free, of which there are so many now.
+    fn idle(&mut self, free: u32) -> Duration {
+        if free > self.free {
+            self.progress = runner::now();
+        }
+        self.free = free;
+        runner::now().since(self.progress)
+    }
+
+    /// Whether to wait further, with so many zones free now.
+    pub(super) fn goes_on(&mut self, free: u32) -> bool {
+        self.idle(free) < IDLE_MAX && self.lasted() < WAIT_MAX
+    }
+}
