@@ -1,14 +1,26 @@
 //! The buffer all device I/O goes through: its memory starts on a page, so that direct I/O accepts
 //! it.
+//!
+//! A large one is made of [`Pages`], so that its memory goes back to the system with it.
 
 use std::fmt;
 use std::ops::{Deref, DerefMut};
 
 use aligned_vec::{AVec, ConstAlign};
 
+use crate::pages::{MAPPED_MIN, Pages};
+
 /// A growable byte buffer aligned to [`IoBuf::ALIGNMENT`].
-#[derive(Clone)]
-pub struct IoBuf(AVec<u8, ConstAlign<{ IoBuf::ALIGNMENT }>>);
+pub struct IoBuf(Memory);
+
+enum Memory {
+    Small(AVec<u8, ConstAlign<{ IoBuf::ALIGNMENT }>>),
+    /// The bytes are the first `len` of the pages.
+    Large {
+        pages: Pages,
+        len: usize,
+    },
+}
 
 impl IoBuf {
     /// The alignment of the first byte: the page, which is also the largest physical block.
@@ -17,14 +29,22 @@ impl IoBuf {
     /// An empty buffer that can hold `capacity` bytes without moving.
     #[must_use]
     pub fn with_capacity(capacity: usize) -> Self {
-        Self(AVec::with_capacity(Self::ALIGNMENT, capacity))
+        if capacity >= MAPPED_MIN {
+            let pages = Pages::new(capacity.next_multiple_of(Self::ALIGNMENT));
+            return Self(Memory::Large { pages, len: 0 });
+        }
+        Self(Memory::Small(AVec::with_capacity(Self::ALIGNMENT, capacity)))
     }
 
     /// A buffer of `len` zero bytes.
     #[must_use]
     pub fn zeroed(len: usize) -> Self {
         let mut buf = Self::with_capacity(len);
-        buf.0.resize(len, 0);
+        match &mut buf.0 {
+            Memory::Small(bytes) => bytes.resize(len, 0),
+            // Pages begin as zeros.
+            Memory::Large { len: now, .. } => *now = len,
+        }
         buf
     }
 
@@ -36,32 +56,84 @@ impl IoBuf {
         buf
     }
 
+    /// How many bytes it can hold without moving: the memory that it takes.
+    #[must_use]
+    pub fn capacity(&self) -> usize {
+        match &self.0 {
+            Memory::Small(bytes) => bytes.capacity(),
+            Memory::Large { pages, .. } => pages.len(),
+        }
+    }
+
+    /// Makes room for `more` bytes, and for as many again as there are, so that a buffer that grows
+    /// is seldom moved.
+    fn reserve(&mut self, more: usize) {
+        let (len, capacity) = (self.len(), self.capacity());
+        if more <= capacity - len {
+            return;
+        }
+        let needed = len.checked_add(more).expect("a buffer that fits the address space");
+        let mut grown = Self::with_capacity(needed.max(capacity.saturating_mul(2)));
+        grown.append_within(self);
+        *self = grown;
+    }
+
+    /// Appends bytes that there is room for.
+    fn append_within(&mut self, bytes: &[u8]) {
+        match &mut self.0 {
+            Memory::Small(own) => own.extend_from_slice(bytes),
+            Memory::Large { pages, len } => {
+                pages[*len..*len + bytes.len()].copy_from_slice(bytes);
+                *len += bytes.len();
+            }
+        }
+    }
+
     /// Appends `bytes`.
     pub fn extend(&mut self, bytes: &[u8]) {
-        self.0.extend_from_slice(bytes);
+        self.reserve(bytes.len());
+        self.append_within(bytes);
     }
 
     /// Appends zero bytes until the length is a multiple of `block`; returns how many.
     pub fn pad_to(&mut self, block: usize) -> usize {
         assert!(block > 0, "a block of no bytes");
         let padding = self.len().next_multiple_of(block) - self.len();
-        self.0.resize(self.len() + padding, 0);
+        self.resize(self.len() + padding);
         padding
     }
 
     /// Shortens to `len` bytes, or does nothing if it is shorter already.
     pub fn truncate(&mut self, len: usize) {
-        self.0.truncate(len);
+        match &mut self.0 {
+            Memory::Small(bytes) => bytes.truncate(len),
+            Memory::Large { len: now, .. } => *now = len.min(*now),
+        }
     }
 
     /// Sets the length, filling with zero bytes what is new.
     pub fn resize(&mut self, len: usize) {
-        self.0.resize(len, 0);
+        self.reserve(len.saturating_sub(self.len()));
+        match &mut self.0 {
+            Memory::Small(bytes) => bytes.resize(len, 0),
+            Memory::Large { pages, len: now } => {
+                if len > *now {
+                    pages[*now..len].fill(0);
+                }
+                *now = len;
+            }
+        }
     }
 
     /// Removes all bytes and keeps the memory.
     pub fn clear(&mut self) {
-        self.0.clear();
+        self.truncate(0);
+    }
+}
+
+impl Clone for IoBuf {
+    fn clone(&self) -> Self {
+        Self::copy_of(self)
     }
 }
 
@@ -71,17 +143,29 @@ impl Default for IoBuf {
     }
 }
 
+impl AsRef<[u8]> for IoBuf {
+    fn as_ref(&self) -> &[u8] {
+        self
+    }
+}
+
 impl Deref for IoBuf {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
-        &self.0
+        match &self.0 {
+            Memory::Small(bytes) => bytes,
+            Memory::Large { pages, len } => &pages[..*len],
+        }
     }
 }
 
 impl DerefMut for IoBuf {
     fn deref_mut(&mut self) -> &mut [u8] {
-        &mut self.0
+        match &mut self.0 {
+            Memory::Small(bytes) => bytes,
+            Memory::Large { pages, len } => &mut pages[..*len],
+        }
     }
 }
 
@@ -98,7 +182,7 @@ mod tests {
     #[test]
     fn the_first_byte_stays_on_a_page_while_the_buffer_grows() {
         let mut buf = IoBuf::default();
-        for len in [1, 5_000, 100_000] {
+        for len in [1, 5_000, 100_000, 1_000_000, 3_000_001] {
             buf.resize(len);
             assert!(buf.as_ptr().addr().is_multiple_of(IoBuf::ALIGNMENT), "at {len} bytes");
         }
@@ -110,6 +194,22 @@ mod tests {
         assert_eq!(buf.pad_to(512), 511);
         assert_eq!((buf.len(), &buf[513..]), (1024, &[0; 511][..]));
         assert_eq!(buf.pad_to(512), 0);
+    }
+
+    #[test]
+    fn bytes_stay_when_a_buffer_becomes_large_and_when_it_is_used_again() {
+        let bytes: Vec<u8> = (0..MAPPED_MIN + 5).map(|i| i as u8).collect();
+        let mut buf = IoBuf::copy_of(&bytes[..MAPPED_MIN - 1]);
+        buf.extend(&bytes[MAPPED_MIN - 1..]);
+        assert_eq!(buf[..], bytes[..]);
+        assert_eq!(buf.clone()[..], bytes[..]);
+        let capacity = buf.capacity();
+        buf.clear();
+        buf.extend(b"new");
+        buf.resize(MAPPED_MIN);
+        assert_eq!((&buf[..3], buf.capacity()), (&b"new"[..], capacity));
+        assert!(buf[3..].iter().all(|&byte| byte == 0), "nothing is left of what was there");
+        assert_eq!(IoBuf::zeroed(MAPPED_MIN)[..], vec![0; MAPPED_MIN][..]);
     }
 
     #[test]

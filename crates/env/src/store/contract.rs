@@ -263,6 +263,12 @@ pub trait FileWriter: Send {
     /// Hands the last bytes to the medium and ends writing: the file can now be sealed, and further
     /// appends are refused. Calling it again does nothing.
     fn finish(&mut self) -> Result<(), StoreError>;
+
+    /// The memory that its buffers take, where the file is a log; nothing once it is finished.
+    /// Other writers have as much on its way as they were told to, and need not say.
+    fn memory(&self) -> usize {
+        0
+    }
 }
 
 /// A handle for reading. The bytes that the file had when it was opened stay readable until the

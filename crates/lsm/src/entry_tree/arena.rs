@@ -2,7 +2,8 @@
 //!
 //! # Soundness
 //! A chunk never moves and is freed when its [`Arena`] is dropped, not before: what is handed out
-//! lives as long as the arena. Pieces do not overlap, and an entry's bytes are never written again
+//! lives as long as the arena. A large chunk is [`Pages`], whose bytes stay where they are when the
+//! value that owns them is moved, and are reached only by what is handed out. Pieces do not overlap, and an entry's bytes are never written again
 //! once [`Arena::entry`] has returned it. Whoever keeps an [`Entry`] sees to it that its arena
 //! outlives it, which is the one thing that cannot be checked here; the tree does so.
 
@@ -10,22 +11,35 @@ use std::alloc::{self, Layout};
 use std::cmp::Ordering;
 use std::ptr::NonNull;
 
+use terrace_env::{MAPPED_MIN, Pages};
+
 use crate::key::{self, SPACE_BYTES, TRAILER_BYTES, Trailer};
 
 use super::tree::{NewEntry, Target};
 
 /// What precedes an entry's key: the lengths of key and value.
 pub(crate) const RECORD_BYTES: usize = 8;
-/// Chunks begin small, so that an empty memtable costs little, and double up to this.
+/// Chunks begin small, so that an empty memtable costs little, and double up to this. Both are
+/// powers of two.
 const CHUNK_FIRST: usize = 4 << 10;
 const CHUNK_MAX: usize = 1 << 20;
 /// A cache line: nodes begin at one.
 const CHUNK_ALIGN: usize = 64;
 
+/// Where a chunk's memory is from.
+#[derive(Debug)]
+enum Chunk {
+    Small(NonNull<u8>, Layout),
+    /// Kept for its drop.
+    Large {
+        _pages: Pages,
+    },
+}
+
 /// Memory that is freed as a whole.
 #[derive(Debug)]
 pub(super) struct Arena {
-    chunks: Vec<(NonNull<u8>, Layout)>,
+    chunks: Vec<Chunk>,
     /// The rest of the chunk that is being handed out.
     free: NonNull<u8>,
     left: usize,
@@ -97,13 +111,17 @@ impl Arena {
         piece
     }
 
-    /// A piece of a new chunk; a large one gets a chunk of its own.
+    /// A piece of a new chunk, at most an eighth of it; one for which no chunk is large enough gets
+    /// one of its own.
     #[cold]
     fn allocate_elsewhere(&mut self, layout: Layout) -> NonNull<u8> {
-        if layout.size() > self.next_chunk / 8 && layout.size() > CHUNK_FIRST / 8 {
+        if layout.size() > CHUNK_MAX / 8 {
             let chunk = self.add_chunk(layout.size());
             self.used += layout.size();
             return chunk;
+        }
+        while layout.size() > self.next_chunk / 8 {
+            self.next_chunk *= 2;
         }
         let size = self.next_chunk;
         self.next_chunk = (size * 2).min(CHUNK_MAX);
@@ -112,22 +130,31 @@ impl Arena {
     }
 
     fn add_chunk(&mut self, size: usize) -> NonNull<u8> {
-        let layout = Layout::from_size_align(size, CHUNK_ALIGN).expect("a chunk's layout");
         assert!(size > 0, "a chunk of nothing");
+        self.reserved += size;
+        if size >= MAPPED_MIN {
+            // They begin on a page, which is aligned to more than a cache line.
+            let mut pages = Pages::new(size);
+            let chunk = NonNull::from(&mut *pages).cast();
+            self.chunks.push(Chunk::Large { _pages: pages });
+            return chunk;
+        }
+        let layout = Layout::from_size_align(size, CHUNK_ALIGN).expect("a chunk's layout");
         // SAFETY: the layout's size is not zero.
         let chunk = NonNull::new(unsafe { alloc::alloc(layout) })
             .unwrap_or_else(|| alloc::handle_alloc_error(layout));
-        self.chunks.push((chunk, layout));
-        self.reserved += size;
+        self.chunks.push(Chunk::Small(chunk, layout));
         chunk
     }
 }
 
 impl Drop for Arena {
     fn drop(&mut self) {
-        for (chunk, layout) in &self.chunks {
-            // SAFETY: each chunk was allocated with this layout and is freed here only.
-            unsafe { alloc::dealloc(chunk.as_ptr(), *layout) };
+        for chunk in &self.chunks {
+            if let Chunk::Small(chunk, layout) = chunk {
+                // SAFETY: each chunk was allocated with this layout and is freed here only.
+                unsafe { alloc::dealloc(chunk.as_ptr(), *layout) };
+            }
         }
     }
 }
