@@ -71,6 +71,12 @@ impl Fs {
         self.volume.set_write_blocks(u32::try_from(blocks).unwrap_or(u32::MAX));
     }
 
+    /// From now on frames of logs hold at most so much. Nine times as much is in memory of the log
+    /// that is being written, when writes do not get through. 1 MiB where nobody says otherwise.
+    pub fn set_log_frame(&self, size: ByteCount) {
+        self.volume.set_log_frame_bytes(usize::try_from(size.0).unwrap_or(usize::MAX));
+    }
+
     /// Keeps up to this much of what is written to files in memory from now on, and lets go of it
     /// as the policy says. With 0, as after the mount, nothing is kept.
     pub fn set_cache(&self, size: ByteCount, policy: CachePolicy) {

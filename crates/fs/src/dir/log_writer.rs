@@ -2,8 +2,8 @@
 //!
 //! 1. Appends gather in memory. A write-out hands them to the operating system as a frame; a sync
 //!    does so too, and syncs the file. When more gathers than a frame is worth, a frame is written
-//!    before that, always in front of a whole append. An append that is longer than a frame goes on
-//!    in the next ones.
+//!    before that, always in front of a whole append. An append that is longer than a frame does not
+//!    gather: it is written at once, in as many frames as it takes.
 //! 2. A frame of one block that a write-out has written stays *open*: the next write-out writes it
 //!    again, with what has been appended since, as long as it fits the block. So a log of small
 //!    appends that are written one by one takes no more room than one whose appends gather. A frame
@@ -25,7 +25,7 @@ use super::node::{LogState, Node, OpenFrame};
 use super::reservation::Allowance;
 use super::volume::Volume;
 use crate::BLOCK;
-use crate::frame::{Binding, HEADER, PAYLOAD_MAX, blocks_for};
+use crate::frame::{Binding, FrameHead, HEADER, PAYLOAD_MAX, blocks_for, encode_frame};
 
 /// The type of a log's frames; logs have only one.
 const LOG_FRAME: u8 = 1;
@@ -47,6 +47,8 @@ pub(super) struct LogWriter {
     pub(super) failed: Option<StoreError>,
     /// What is written, kept for the next write.
     pub(super) buffer: IoBuf,
+    /// The memory of what has gathered.
+    pub(super) gathered: usize,
 }
 
 impl LogState {
@@ -102,10 +104,7 @@ impl LogWriter {
         self.buffer.clear();
         encode_append(&binding, &mut cursor, LOG_FRAME, log.synced, &log.pending, &mut self.buffer);
         drop(state);
-        if self.buffer.len() / BLOCK > (u32::MAX - block) as usize {
-            let expected = "expected a log of fewer than 2^32 blocks";
-            return Err(StoreError::Invalid(format!("file {id}: {expected}")));
-        }
+        check_blocks(id, block, (self.buffer.len() / BLOCK) as u64)?;
         let bytes = self.buffer.len();
         let place = u64::from(block) * BLOCK as u64;
         let write = || self.node.file.write_at(place, &self.buffer);
@@ -137,6 +136,57 @@ impl LogWriter {
     }
 }
 
+impl LogWriter {
+    /// Writes an append of more than a frame, frame by frame, when nothing has gathered before it:
+    /// no more than a frame of it is copied.
+    fn append_large(&mut self, bytes: &[u8]) -> Result<(), StoreError> {
+        let id = self.node.id;
+        let (binding, mut cursor, start, synced) = {
+            let log = &self.node.lock().log;
+            debug_assert!(log.pending.is_empty() && log.open.is_none(), "what gathered is written");
+            let binding = Binding { uuid: self.volume.uuid, owner: id.0, epoch: log.epoch };
+            (binding, log.cursor, log.block, log.synced)
+        };
+        let blocks = bytes.chunks(PAYLOAD_MAX).map(|part| u64::from(blocks_for(part.len()))).sum();
+        check_blocks(id, start, blocks)?;
+        let (mut block, mut rest) = (start, bytes);
+        while !rest.is_empty() {
+            let (part, after) = rest.split_at(rest.len().min(PAYLOAD_MAX));
+            let head = FrameHead { synced, kind: LOG_FRAME, continues: !after.is_empty() };
+            self.buffer.clear();
+            encode_frame(&binding, &mut cursor, head, part, &mut self.buffer);
+            let place = u64::from(block) * BLOCK as u64;
+            let write = || self.node.file.write_at(place, &self.buffer);
+            if let Err(error) = self.volume.timed(self.cause, write) {
+                self.take_back(u64::from(start) * BLOCK as u64);
+                return Err(self.allowance.describe(&self.node, bytes.len(), error));
+            }
+            self.volume.count_write(self.cause, self.buffer.len() as u64);
+            block += blocks_for(part.len());
+            rest = after;
+        }
+        self.buffer = IoBuf::default();
+        let mut state = self.node.lock();
+        let log = &mut state.log;
+        for part in bytes.chunks(PAYLOAD_MAX) {
+            log.index.push(log.block, part);
+            log.block += blocks_for(part.len());
+        }
+        log.cursor = cursor;
+        state.size += bytes.len() as u64;
+        Ok(())
+    }
+}
+
+/// A log's blocks are counted by 32 bits.
+fn check_blocks(id: FileId, block: u32, more: u64) -> Result<(), StoreError> {
+    if more > u64::from(u32::MAX - block) {
+        let expected = "expected a log of fewer than 2^32 blocks";
+        return Err(StoreError::Invalid(format!("file {id}: {expected}")));
+    }
+    Ok(())
+}
+
 impl FileWriter for LogWriter {
     fn id(&self) -> FileId {
         self.node.id
@@ -150,13 +200,20 @@ impl FileWriter for LogWriter {
         self.check()?;
         self.node.check_writable()?;
         let gathered = self.node.lock().log.pending.len();
+        // The last block may be open: it is closed before what is not to go into it.
         if gathered > 0 && gathered + bytes.len() > GATHER_MAX {
             self.put_out(true)?;
+        }
+        if bytes.len() > PAYLOAD_MAX {
+            self.append_large(bytes)?;
+            self.allowance.spend(bytes.len() as u64);
+            return Ok(());
         }
         self.allowance.spend(bytes.len() as u64);
         let mut state = self.node.lock();
         state.log.pending.extend_from_slice(bytes);
         state.size += bytes.len() as u64;
+        self.gathered = state.log.pending.capacity();
         Ok(())
     }
 
@@ -191,8 +248,16 @@ impl FileWriter for LogWriter {
             return Err(StoreError::NotFound(self.node.id));
         }
         self.put_out(true)?;
-        self.node.lock().finished = true;
+        // Whoever seals the file later, or waits until it is deleted, keeps its writer until then.
+        (self.buffer, self.gathered) = (IoBuf::default(), 0);
+        let mut state = self.node.lock();
+        state.log.pending = Vec::new();
+        state.finished = true;
         Ok(())
+    }
+
+    fn memory(&self) -> usize {
+        self.gathered + self.buffer.capacity()
     }
 }
 

@@ -62,8 +62,8 @@ impl DirStore {
     fn writer(&self, node: Arc<Node>, cause: Cause, allowance: Allowance) -> Box<dyn FileWriter> {
         let volume = Arc::clone(&self.0);
         if node.kind == FileKind::Log {
-            let buffer = IoBuf::default();
-            Box::new(LogWriter { volume, node, cause, allowance, failed: None, buffer })
+            let (buffer, gathered, failed) = (IoBuf::default(), 0, None);
+            Box::new(LogWriter { volume, node, cause, allowance, failed, buffer, gathered })
         } else {
             Box::new(DataWriter { volume, node, cause, allowance, failed: None })
         }

@@ -3,7 +3,8 @@
 //! 1. Appends gather in memory. A sync writes all of them as one frame, forced. An append that is
 //!    larger than a frame goes on in the next ones.
 //! 2. When more gathers than a frame holds, frames are written unforced and nobody waits for them,
-//!    until [`WRITES_MAX`] are under way. A later sync waits for all of them, and flushes, before
+//!    until [`WRITES_MAX`] are under way. Of an append that is longer than that, no more is copied
+//!    than is under way. A later sync waits for all of them, and flushes, before
 //!    it writes its own frame: a frame must not be durable before those in front of it.
 //! 3. A write-out writes what has gathered as one frame, unforced, and waits for all frames that
 //!    are under way: a process may end with a request in the queue of its device. One that is only
@@ -31,7 +32,7 @@ use crate::block::{BLOCK, BlockAddr};
 use crate::canary::{self, Rule};
 use crate::catalog::{Extent, ExtentMap, Record};
 use crate::frame::{
-    Binding, Cursor, FrameHead, PAYLOAD_MAX, blocks_for, encode_frame, payload_room,
+    Binding, Cursor, FrameHead, PAYLOAD_MAX, blocks_for, encode_frame_of, payload_room,
 };
 use crate::space::{Ask, Region, Share};
 use crate::volume::Volume;
@@ -43,8 +44,8 @@ pub(crate) const LOG_FRAME: u8 = 1;
 const FRAME_MIN: usize = 64 << 10;
 /// Zones that may fail under one frame before the writer gives up.
 const FAILURES_MAX: u32 = 8;
-/// Frames under way at once, of 1 MiB each: as much as a disk writes in 20 ms, so that an append
-/// seldom waits for what compactions read and write in between.
+/// Frames under way at once, of 1 MiB each where memory is not short: as much as a disk writes in
+/// 20 ms, so that an append seldom waits for what compactions read and write in between.
 const WRITES_MAX: usize = 4;
 
 /// Where a log's writer left off.
@@ -72,6 +73,8 @@ struct Flight {
     cursor: Cursor,
     continues: bool,
     forced: bool,
+    /// The memory of the frame.
+    memory: usize,
     ticket: Ticket,
 }
 
@@ -89,8 +92,11 @@ pub(crate) struct LogWriter {
     /// Zones that have failed since a write succeeded.
     failures: u32,
     payload_max: usize,
-    /// Buffers of completed writes, to be used again.
+    /// Buffers of completed writes, to be used again: at most one for each that may be under way.
     spare: Vec<IoBuf>,
+    /// The memory of all frames, under way and spare, and of what has gathered.
+    frames: usize,
+    gathered: usize,
     failed: Option<StoreError>,
 }
 
@@ -103,10 +109,10 @@ impl LogWriter {
         meter: Option<Arc<AtomicU64>>,
         end: LogEnd,
     ) -> Self {
-        let frame = (volume.write_blocks() as usize * BLOCK).clamp(FRAME_MIN, PAYLOAD_MAX);
+        let frame = volume.log_frame_bytes().clamp(FRAME_MIN, PAYLOAD_MAX);
         let payload_max = payload_room(volume.space.zone_blocks()).min(frame);
         let (region, in_flight, spare) = (None, VecDeque::new(), Vec::new());
-        let (failures, failed) = (0, None);
+        let (failures, frames, failed) = (0, 0, None);
         Self {
             volume,
             file,
@@ -118,6 +124,8 @@ impl LogWriter {
             failures,
             payload_max,
             spare,
+            frames,
+            gathered: 0,
             failed,
         }
     }
@@ -164,6 +172,30 @@ impl LogWriter {
         }
     }
 
+    /// Sends what has gathered of an append that goes on, in whole frames.
+    fn send_begun(&mut self) -> Result<(), StoreError> {
+        while self.unsent() >= self.payload_max {
+            if self.in_flight.len() >= WRITES_MAX {
+                self.settle()?;
+            } else if !self.has_room(blocks_for(self.payload_max)) && !self.in_flight.is_empty() {
+                self.settle_all()?;
+            } else {
+                self.send(self.payload_max, true, false)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes bytes of an append into what gathers.
+    fn gather(&mut self, bytes: &[u8]) {
+        let mut state = self.file.lock();
+        if let Some(pending) = state.pending() {
+            pending.append(bytes);
+            self.gathered = pending.memory();
+        }
+        state.size += bytes.len() as u64;
+    }
+
     /// Writes everything that has gathered, unforced, and waits for it.
     fn send_and_settle(&mut self) -> Result<(), StoreError> {
         while self.unsent() > 0 || !self.in_flight.is_empty() {
@@ -179,8 +211,10 @@ impl LogWriter {
         let before = self.in_flight.back().map_or(self.end.cursor, |flight| flight.cursor);
         let mut cursor = before;
         let data = self.encode(len, continues, &mut cursor);
+        let memory = data.capacity();
         let ticket = self.volume.medium.submit_blocks(addr, data, forced, self.ask.cause);
-        self.in_flight.push_back(Flight { region, addr, len, cursor, continues, forced, ticket });
+        let flight = Flight { region, addr, len, cursor, continues, forced, memory, ticket };
+        self.in_flight.push_back(flight);
         Ok(())
     }
 
@@ -188,12 +222,14 @@ impl LogWriter {
     /// back: their bytes have gathered again.
     fn settle(&mut self) -> Result<(), StoreError> {
         let Some(flight) = self.in_flight.pop_front() else { return Ok(()) };
-        let Flight { region, addr, len, cursor, continues, forced, ticket } = flight;
+        let Flight { region, addr, len, cursor, continues, forced, memory, ticket } = flight;
         let result = self.volume.medium.wait(ticket);
         region.settle();
+        self.frames -= memory;
         let error = match result {
             Ok(completion) => {
                 if let Completion::Written { data, .. } = completion {
+                    self.frames += data.capacity();
                     self.spare.push(data);
                 }
                 self.failures = 0;
@@ -207,6 +243,7 @@ impl LogWriter {
             // Behind a hole, so it counts for nothing even if it was written.
             drop(self.volume.medium.wait(flight.ticket));
             flight.region.settle();
+            self.frames -= flight.memory;
             self.give_back(flight.addr, flight.len);
         }
         self.region = None;
@@ -241,13 +278,16 @@ impl LogWriter {
     /// The frame for the next `len` bytes that have gathered.
     fn encode(&mut self, len: usize, continues: bool, cursor: &mut Cursor) -> IoBuf {
         let mut data = self.spare.pop().unwrap_or_default();
+        self.frames -= data.capacity();
         data.clear();
         let sent: usize = self.in_flight.iter().map(|flight| flight.len).sum();
         let (binding, synced) = (self.binding(), self.end.synced);
         let head = FrameHead { synced, kind: LOG_FRAME, continues };
         if let Body::Log { pending, .. } = &self.file.lock().body {
-            encode_frame(&binding, cursor, head, &pending.bytes()[sent..sent + len], &mut data);
+            let parts = pending.parts(sent, sent + len);
+            encode_frame_of(&binding, cursor, head, len, parts, &mut data);
         }
+        self.frames += data.capacity();
         data
     }
 
@@ -401,16 +441,23 @@ impl FileWriter for LogWriter {
         }
         let sent: usize = self.in_flight.iter().map(|flight| flight.len).sum();
         let unsent = state.pending().map_or(0, |pending| pending.len() - sent);
-        if unsent > 0 && unsent + bytes.len() > max {
-            drop(state);
-            self.send_all(false)?;
-            state = self.file.lock();
-        }
-        if let Some(pending) = state.pending() {
-            pending.append(bytes);
-        }
-        state.size += bytes.len() as u64;
         drop(state);
+        if unsent > 0 && unsent + bytes.len() > max {
+            self.send_all(false)?;
+        }
+        let mut rest = bytes;
+        // No more of a large append is copied than is on its way.
+        while rest.len() > max {
+            let (now, later) = rest.split_at(max);
+            self.gather(now);
+            rest = later;
+            match self.send_begun() {
+                // What finds no space waits in memory, and whoever writes it out is told.
+                Err(error) if error.is_space() && self.failed.is_none() => break,
+                sent => sent?,
+            }
+        }
+        self.gather(rest);
         if let Some(meter) = &self.meter {
             let used = bytes.len() as u64;
             let _ = meter.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| {
@@ -447,8 +494,18 @@ impl FileWriter for LogWriter {
         }
         self.send_and_settle()?;
         self.region = None;
-        self.file.lock().finished = true;
+        // Whoever seals the file later, or waits until it is deleted, keeps its writer until then.
+        (self.spare, self.frames, self.gathered) = (Vec::new(), 0, 0);
+        let mut state = self.file.lock();
+        if let Some(pending) = state.pending() {
+            pending.give_back();
+        }
+        state.finished = true;
         Ok(())
+    }
+
+    fn memory(&self) -> usize {
+        self.gathered + self.frames
     }
 }
 

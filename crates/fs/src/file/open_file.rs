@@ -212,7 +212,7 @@ impl OpenFile {
                     Some((start, left)) => (start, left.min(want as u64) as usize),
                     None => {
                         let skip = (from - index.size()) as usize;
-                        into[done..].copy_from_slice(&pending.bytes()[skip..skip + want]);
+                        pending.copy(skip, &mut into[done..]);
                         break;
                     }
                 },

@@ -97,12 +97,27 @@ pub fn encode_frame(
     payload: &[u8],
     to: &mut IoBuf,
 ) {
-    assert!(payload.len() <= PAYLOAD_MAX, "a frame of {} bytes", payload.len());
+    encode_frame_of(binding, cursor, head, payload.len(), std::iter::once(payload), to);
+}
+
+/// The same for a payload in parts, which come to `len` bytes.
+///
+/// # Panics
+/// If the payload is longer than [`PAYLOAD_MAX`].
+pub(crate) fn encode_frame_of<'a>(
+    binding: &Binding,
+    cursor: &mut Cursor,
+    head: FrameHead,
+    len: usize,
+    parts: impl Iterator<Item = &'a [u8]>,
+    to: &mut IoBuf,
+) {
+    assert!(len <= PAYLOAD_MAX, "a frame of {len} bytes");
     assert!(to.len().is_multiple_of(BLOCK), "a frame starts on a block");
     assert!(head.synced <= cursor.sequence, "no frame vouches for itself");
     let start = to.len();
     to.put_u32(0);
-    to.put_u32(payload.len() as u32);
+    to.put_u32(len as u32);
     to.put_u64(cursor.sequence);
     to.put_u64(head.synced);
     to.put_u32(binding.epoch);
@@ -112,7 +127,10 @@ pub fn encode_frame(
     to.put_u8(VERSION);
     to.put_u16(if head.continues { CONTINUES } else { 0 });
     debug_assert_eq!(to.len() - start, HEADER);
-    to.put(payload);
+    for part in parts {
+        to.put(part);
+    }
+    debug_assert_eq!(to.len() - start, HEADER + len);
     let crc = binding.checksum(&to[start + 4..]);
     to[start..start + 4].copy_from_slice(&crc.to_le_bytes());
     to.pad_to(BLOCK);

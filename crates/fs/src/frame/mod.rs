@@ -15,6 +15,7 @@ mod scan;
 mod source;
 
 pub use append::{Append, AppendScan, Assembler, Span};
+pub(crate) use codec::encode_frame_of;
 pub use codec::{
     Binding, Cursor, Frame, FrameHead, HEADER, PAYLOAD_MAX, blocks_for, encode_frame, payload_room,
 };

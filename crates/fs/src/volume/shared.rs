@@ -4,7 +4,7 @@
 //! Locks are taken in the order registry, journal, file, space, and never over a device call.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 
 use terrace_env::store::{FileInfo, FileKind, StoreError};
@@ -17,7 +17,7 @@ use crate::BLOCK;
 use crate::cache::FileCache;
 use crate::catalog::FileRecord;
 use crate::file::{Body, FileSource, FileState, LogIndex, OpenFile, Pending, Pin, Tail};
-use crate::frame::LogScan;
+use crate::frame::{LogScan, PAYLOAD_MAX};
 use crate::journal::Journal;
 use crate::medium::Medium;
 use crate::space::{Allocator, Share};
@@ -47,6 +47,7 @@ pub(crate) struct Volume {
     noted: AtomicU64,
     /// Blocks of a large write.
     write_blocks: AtomicU32,
+    log_frame_bytes: AtomicUsize,
 }
 
 /// Files that somebody has a handle of, or that are not sealed.
@@ -78,9 +79,21 @@ impl Volume {
         let (turns, turned) = (Mutex::default(), Condvar::new());
         let noted = AtomicU64::new(u64::MAX);
         let write_blocks = AtomicU32::new(WRITE_BLOCKS);
+        let log_frame_bytes = AtomicUsize::new(PAYLOAD_MAX);
         let cache = FileCache::default();
-        let volume =
-            Self { uuid, medium, space, journal, cache, files, turns, turned, noted, write_blocks };
+        let volume = Self {
+            uuid,
+            medium,
+            space,
+            journal,
+            cache,
+            files,
+            turns,
+            turned,
+            noted,
+            write_blocks,
+            log_frame_bytes,
+        };
         volume.note_size();
         volume
     }
@@ -93,6 +106,17 @@ impl Volume {
     /// How many blocks a large write is.
     pub(crate) fn write_blocks(&self) -> u32 {
         self.write_blocks.load(Ordering::Relaxed)
+    }
+
+    /// From now on frames of logs hold about so many bytes, and no more than a large write.
+    pub(crate) fn set_log_frame_bytes(&self, bytes: usize) {
+        self.log_frame_bytes.store(bytes, Ordering::Relaxed);
+    }
+
+    /// How many bytes a frame of a log holds at most.
+    pub(crate) fn log_frame_bytes(&self) -> usize {
+        let large = self.write_blocks() as usize * BLOCK;
+        self.log_frame_bytes.load(Ordering::Relaxed).min(large)
     }
 
     /// Makes a file known that is about to be written.
