@@ -24,7 +24,7 @@ struct Recipe {
     factor: u64,
 }
 
-const RECIPES: [Recipe; 6] = [
+const RECIPES: [Recipe; 7] = [
     Recipe {
         name: "cuts",
         about: "power cuts at every device write, of the file system and of the store",
@@ -77,6 +77,13 @@ const RECIPES: [Recipe; 6] = [
                 2,000 in nine rounds",
         tests: &[("terrace", "kill")],
         factor: 4,
+    },
+    Recipe {
+        name: "memory",
+        about: "what processes hold in memory, against their budgets: 1.5 million puts of 1 KiB, \
+                logs of 230 MB, and the like",
+        tests: &[("terrace", "resident::")],
+        factor: 8,
     },
 ];
 

@@ -207,7 +207,7 @@ pub(crate) fn table_hint(level: u8, stream: u16, keys: Option<KeyRange>) -> Plac
 /// A log's annotation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct LogRecord {
-    /// Nothing in the log is older.
+    /// What is older in the log, if anything is, is in tables.
     pub(crate) first: SeqNo,
 }
 

@@ -1,7 +1,7 @@
 //! Batches: writes that are applied together or not at all. The layout is `docs/format/batch.md`.
 //!
-//! A batch is built in the form in which it goes to the log, and the memtable's entries are slices
-//! of the same bytes: a write is copied once. Pure; no state but the bytes.
+//! A batch is built in the form in which it goes to the log, and a memtable copies its entries from
+//! there; then it is dropped. Pure; no state but the bytes.
 
 use std::ops::Range;
 
@@ -9,6 +9,7 @@ use bytes::Bytes;
 use terrace_env::codec::{DecodeError, Reader, Writer};
 use terrace_env::{ByteCount, SeqNo};
 
+use crate::batch_bytes::BatchBytes;
 use crate::key::{BOUND_BYTES_MAX, KEY_BYTES_MAX, KeySpaceId, Kind, VALUE_BYTES_MAX, check_sizes};
 use crate::predecessor::{Predecessor, VERSION_PREDECESSOR};
 use crate::{Bounds, Error};
@@ -26,7 +27,7 @@ const VERSION_RANGES: u8 = 2;
 /// counts.
 #[derive(Clone, Debug)]
 pub struct Batch {
-    bytes: Vec<u8>,
+    bytes: BatchBytes,
     count: u32,
     puts: u32,
     ranges: u32,
@@ -41,7 +42,7 @@ impl Batch {
     /// A batch that writes nothing yet.
     #[must_use]
     pub fn new() -> Self {
-        let bytes = vec![0; HEADER_BYTES];
+        let bytes = BatchBytes::zeroed(HEADER_BYTES);
         let (space_first, spaces_other) = (KeySpaceId::DEFAULT, Vec::new());
         let (count, puts, ranges, payload, defect) = (0, 0, 0, 0, None);
         Self { bytes, count, puts, ranges, space_first, spaces_other, payload, defect }
@@ -81,6 +82,7 @@ impl Batch {
         // No range ends before the empty key: it stands for the end of the key space.
         let end = end.unwrap_or_default();
         if self.accepts_range(&start, &end) {
+            self.bytes.reserve(start.len() + end.len() + 16);
             self.put_key(Kind::RangeDelete, space, &start);
             self.bytes.put_varint(end.len() as u64);
             self.bytes.put(&end);
@@ -197,7 +199,7 @@ impl Batch {
     /// The finished batch, its first entry at `first`.
     pub(crate) fn freeze(mut self, first: SeqNo) -> FrozenBatch {
         self.stamp(first);
-        let (bytes, count) = (Bytes::from(self.bytes), self.count);
+        let (bytes, count) = (self.bytes.freeze(), self.count);
         FrozenBatch { bytes, first, count, predecessor: None }
     }
 }

@@ -184,6 +184,13 @@ impl Cursor {
         }
     }
 
+    /// Gives back what it holds of the value that it stands on, if that is large and memory is
+    /// short: nobody asks for it again.
+    pub(crate) fn park(&mut self) {
+        self.merge.park();
+        self.value = Bytes::new();
+    }
+
     /// From now on ends before the key that `other` stands on.
     pub(crate) fn end_at(&mut self, other: &Self) {
         self.end.get_or_insert_default().clone_from(&other.full_key);
@@ -244,6 +251,7 @@ impl Cursor {
                 };
                 if trailer.kind() == Some(Kind::Put) && !hidden {
                     self.hidden = 0;
+                    self.merge.ready()?;
                     return Ok(self.arrive(Standing::Forward));
                 }
                 if hidden && self.leap_forward()? {
@@ -286,6 +294,7 @@ impl Cursor {
                 }
                 newest = Some(trailer);
                 if is_put(newest) {
+                    self.merge.ready()?;
                     self.value = self.merge.value();
                 }
             }

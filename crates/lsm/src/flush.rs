@@ -55,7 +55,7 @@ fn next(shared: &Shared) -> Option<Waiting> {
 
 impl Shared {
     /// Returns what it wrote; `None` if the engine closes first.
-    fn flush(&self, waiting: &Waiting) -> Result<Option<ByteCount>, Error> {
+    pub(crate) fn flush(&self, waiting: &Waiting) -> Result<Option<ByteCount>, Error> {
         let (memtable, start) = (&waiting.memtable, runner::now());
         let snapshots: Vec<_> = self.state.lock().snapshots.keys().copied().collect();
         let tombstones: Vec<_> = memtable.ranges().iter().cloned().collect();

@@ -30,6 +30,7 @@
 
 mod annotation;
 mod batch;
+mod batch_bytes;
 mod below;
 mod bounds;
 mod cache;

@@ -3,23 +3,26 @@
 //!
 //! The store below frames what is appended and cuts torn tails, whole appends at a time; to the
 //! engine a log is a string of batches. Each log belongs to one memtable and is deleted by the
-//! transaction that adds the memtable's tables.
+//! transaction that adds the memtable's tables; one that an opening had to read in parts, by that
+//! of the last part.
 
 use bytes::Bytes;
 use terrace_env::checksum::{crc32c, crc32c_append};
 use terrace_env::store::{
     CreateOptions, FileKind, FileReader, FileWriter, Rank, Reservation, Store,
 };
-use terrace_env::{ByteCount, Cause, FileId, SeqNo, Time};
+use terrace_env::{ByteCount, Cause, FileId, IoBuf, SeqNo, Time};
 
 use crate::Error;
 use crate::annotation::LogRecord;
 use crate::batch::{BATCH_BYTES_MAX, FrozenBatch, HEADER_BYTES};
-use crate::memtable::Memtable;
 use crate::predecessor::Predecessor;
 
 /// How much of a log is read at once.
 const REPLAY_BYTES: usize = 1 << 20;
+
+/// What is larger is not copied behind the note of the log before, to be one append with it.
+const WITH_NOTE_MAX: usize = 64 << 10;
 
 /// What a sync adds to a log at most, but for rare cases: the head of a frame, and the rest of a
 /// block.
@@ -30,7 +33,7 @@ pub(crate) struct ActiveLog {
     /// `None`: the log was given up, and another one must begin before the next write.
     writer: Option<Box<dyn FileWriter>>,
     id: FileId,
-    /// Nothing in the log is older.
+    /// What is older in the log, if anything is, is in tables.
     pub(crate) first: SeqNo,
     /// The sequence of the next entry.
     pub(crate) next: SeqNo,
@@ -115,6 +118,11 @@ impl ActiveLog {
         ByteCount(bytes + self.syncs * PADDING + self.written * unit.0)
     }
 
+    /// The memory that its buffers take.
+    pub(crate) fn memory(&self) -> usize {
+        self.writer.as_ref().map_or(0, |writer| writer.memory())
+    }
+
     /// Whether anything is only in the memory of the process.
     pub(crate) fn has_gathered(&self) -> bool {
         self.gathered
@@ -136,8 +144,14 @@ impl ActiveLog {
         (self.unsynced, self.gathered) = (true, true);
         match self.before {
             None => self.writer()?.append(bytes)?,
+            // First of all: a log that holds anything holds the note.
+            Some(before) if bytes.len() >= WITH_NOTE_MAX => {
+                let note = before.batch(self.first);
+                self.writer()?.append(&note)?;
+                self.before = None;
+                self.writer()?.append(bytes)?;
+            }
             Some(before) => {
-                // One append: a log that holds anything holds the note.
                 let whole = [&before.batch(self.first)[..], bytes].concat();
                 self.writer()?.append(&whole)?;
                 self.before = None;
@@ -207,14 +221,33 @@ pub(crate) fn create(
     Ok(store.create(&options)?)
 }
 
-/// Reads a log into a memtable. Entries must not be older than `next`; returns the sequence behind
-/// the last one, and what the log says of the log before it.
+/// Where a log is read from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ReplayFrom {
+    /// Nothing in the log may be older: what is belongs to a log before it.
+    pub(crate) next: SeqNo,
+    /// What is older is in tables already.
+    pub(crate) first: SeqNo,
+}
+
+/// What a log was found to be.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ReplayedLog {
+    /// The sequence behind the last entry.
+    pub(crate) next: SeqNo,
+    /// What it says of the log before it.
+    pub(crate) before: Option<Predecessor>,
+    /// Of all its bytes.
+    pub(crate) checksum: u32,
+}
+
+/// Reads a log, batch by batch; `take` gets those that are not in tables yet.
 pub(crate) fn replay(
     file: &dyn FileReader,
-    memtable: &Memtable,
-    mut next: SeqNo,
-) -> Result<(SeqNo, Option<Predecessor>), Error> {
-    let mut before = None;
+    from: ReplayFrom,
+    mut take: impl FnMut(&FrozenBatch) -> Result<(), Error>,
+) -> Result<ReplayedLog, Error> {
+    let (mut next, mut before) = (from.next, None);
     let region = || format!("log {}", file.id());
     let (mut offset, end) = (0, file.len());
     let (mut chunk, mut checksum) = (Bytes::new(), crc32c(&[]));
@@ -230,10 +263,12 @@ pub(crate) fn replay(
                 let (expected, got) = (format!("a batch of {wanted} bytes"), left);
                 return Err(Error::corruption(region(), offset, expected, got));
             }
+            // Given back before there is more.
+            drop(std::mem::take(&mut chunk));
             let size = left.min(wanted.max(REPLAY_BYTES) as u64) as usize;
-            let mut bytes = vec![0; size];
+            let mut bytes = IoBuf::zeroed(size);
             file.read_at(offset, &mut bytes, Cause::Recovery)?;
-            chunk = bytes.into();
+            chunk = Bytes::from_owner(bytes);
             continue;
         }
         let bytes = chunk.split_to(wanted);
@@ -244,13 +279,18 @@ pub(crate) fn replay(
             let expected = format!("sequence {next} or newer");
             return Err(Error::corruption(region(), offset, expected, batch.first()));
         }
+        if batch.first() < from.first && from.first < batch.end() {
+            let expected = format!("a batch that begins or ends at sequence {}", from.first);
+            return Err(Error::corruption(region(), offset, expected, batch.first()));
+        }
         next = batch.end();
         before = before.or(batch.predecessor());
-        memtable.insert(&batch);
+        if batch.first() >= from.first {
+            take(&batch)?;
+        }
         offset += wanted as u64;
     }
-    memtable.note_replayed(file.id(), checksum);
-    Ok((next, before))
+    Ok(ReplayedLog { next, before, checksum })
 }
 
 #[cfg(test)]
@@ -258,6 +298,7 @@ mod tests {
     use super::*;
     use crate::Batch;
     use crate::key::{self, KeySpaceId};
+    use crate::memtable::Memtable;
     use terrace_env::MemoryGauge;
     use terrace_env::store::StoreError;
 
@@ -290,8 +331,16 @@ mod tests {
     }
 
     fn replayed(bytes: Vec<u8>) -> Result<(SeqNo, Memtable), Error> {
+        replayed_from(bytes, ReplayFrom { next: SeqNo(10), first: SeqNo(10) })
+    }
+
+    fn replayed_from(bytes: Vec<u8>, from: ReplayFrom) -> Result<(SeqNo, Memtable), Error> {
         let memtable = Memtable::new(&MemoryGauge::new("test"));
-        replay(&Bytestring(bytes), &memtable, SeqNo(10)).map(|(next, _)| (next, memtable))
+        let take = |batch: &FrozenBatch| {
+            memtable.insert(batch);
+            Ok(())
+        };
+        replay(&Bytestring(bytes), from, take).map(|log| (log.next, memtable))
     }
 
     #[test]
@@ -307,6 +356,26 @@ mod tests {
                 );
             }
         }
+    }
+
+    #[test]
+    fn what_is_in_tables_already_is_not_read_again() {
+        let held = |first| {
+            let from = ReplayFrom { next: SeqNo(10), first: SeqNo(first) };
+            let (next, memtable) = replayed_from(log(5, 10), from).unwrap();
+            assert_eq!(next, SeqNo(15));
+            let seek = |i: u64| key::seek_key(KeySpaceId(0), &i.to_be_bytes(), SeqNo::MAX);
+            (0..5).filter(|i| memtable.get(&seek(*i)).is_some()).collect::<Vec<u64>>()
+        };
+        assert_eq!(held(10), [0, 1, 2, 3, 4]);
+        assert_eq!(held(13), [3, 4]);
+        assert!(held(15).is_empty());
+        let mut batch = Batch::new();
+        batch.put(KeySpaceId(0), b"a", b"").put(KeySpaceId(0), b"b", b"");
+        batch.stamp(SeqNo(10));
+        let from = ReplayFrom { next: SeqNo(10), first: SeqNo(11) };
+        let error = replayed_from(batch.stamped().to_vec(), from).unwrap_err();
+        assert!(error.to_string().contains("begins or ends at sequence 11"), "{error}");
     }
 
     #[test]

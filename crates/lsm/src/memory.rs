@@ -3,42 +3,62 @@
 //! | share | of | what happens when it is used up |
 //! |---|---|---|
 //! | memtables | up to three quarters of all | they are flushed; writers wait |
+//! | log | nine frames, each 1/64 of all, 1 MiB at most; none below 4 MiB | writers wait |
 //! | jobs | a quarter of the rest, at most 32 of what they move at once | read-ahead gets smaller |
-//! | scans | a sixteenth of the rest, at most half of that | read-ahead gets smaller |
+//! | scans | a sixteenth of the rest, at most half of that | the same |
 //! | open tables: indexes, filters | up to three quarters of what is left | dropped |
 //! | block cache | what open tables leave | blocks are dropped |
 //!
-//! All of it is counted, each share by a gauge, together by one for the whole. Not counted, because
-//! it is not the engine's or is small: blocks that a client holds by their values, the codecs'
-//! working memory (some 200 KiB per thread), what the store below needs (its catalog; writes under
-//! way, but for what [`writer_bytes`] reckons), thread stacks, and what the allocator adds.
+//! Where jobs or scans have used theirs up, cursors also give large blocks back until it is their
+//! turn.
+//!
+//! All of it is counted, each share by a gauge, together by one for the whole; and so are large
+//! batches that are on their way, which have no share: clients bring them. Not counted, because it
+//! is not the engine's or is small: values that clients hold, where they are not part of something
+//! large that was read, the codecs' working memory (some 200 KiB per thread), what the store below
+//! needs (its catalog, and its caches, which it counts itself), thread stacks, and what the
+//! allocator adds. `docs/memory.md` says all of it for users.
 //!
 //! A share is no wall: one block, partition or batch that does not fit is held all the same, as
 //! long as it is in use.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde::{Deserialize, Serialize};
 use terrace_env::sync::Mutex;
-use terrace_env::{ByteCount, MemoryGauge};
+use terrace_env::{ByteCount, MemoryGauge, MemoryLease};
 
 use crate::cache::BlockCache;
 use crate::limits;
 use crate::options::EngineOptions;
 use crate::resident::Clock;
+use crate::table::Walk;
 
 /// What a table that is being written is reckoned to take at the store below: two writes on their
-/// way, which are what jobs move at once, and a buffer as large as one of them that is filled.
+/// way, which are what jobs move at once, each twice, because a write that fails is written
+/// elsewhere; and a buffer as large as one of them that is filled.
 pub(crate) fn writer_bytes(io_size: ByteCount) -> usize {
-    usize::try_from(io_size.0.saturating_add(io_size.0 / 2)).unwrap_or(usize::MAX)
+    usize::try_from(io_size.0.saturating_mul(2) + io_size.0 / 2).unwrap_or(usize::MAX)
 }
 
-/// The part of the budget that jobs may move at once: a flush and the slices of a merge each have
-/// so much on its way.
-const IO_PART: u64 = 8;
+/// The part of the budget that jobs may move at once: a flush and the slices of a merge, mostly
+/// two, each take two and a half times as much for the table that they write.
+const IO_PART: u64 = 16;
 /// Beyond so many times what jobs move at once, more memory makes them no quicker: enough for
 /// tables to write and for read-ahead of some dozen inputs.
 const JOBS_MAX: u64 = 32;
+/// A frame of the log is this part of the budget, within these bounds: smaller ones are padded too
+/// much, and larger ones there are not.
+const LOG_PART: u64 = 64;
+const LOG_FRAME: std::ops::RangeInclusive<u64> = 64 << 10..=1 << 20;
+/// So many frames are in memory when the medium is behind: four on their way, each twice, as it is
+/// written and as it gathered, and one that gathers.
+const LOG_FRAMES: u64 = 9;
+/// See [`Memory::memtables_overflow`].
+const OVERFLOW_MIN: u64 = 256 << 10;
+/// Smaller batches are not worth counting.
+const BATCH_COUNTED_MIN: u64 = 64 << 10;
 /// Whatever the budget: smaller memtables make more work than memory.
 pub(crate) const MEMTABLE_SIZE_MIN: u64 = 16 << 10;
 /// The same for scans: enough for a hundred long ones.
@@ -58,6 +78,8 @@ pub(crate) struct Shares {
     /// What jobs move at once.
     pub(crate) io_size: ByteCount,
     pub(crate) memtables: ByteCount,
+    /// What a frame of the log holds at most.
+    pub(crate) log_frame: ByteCount,
     pub(crate) jobs: ByteCount,
     pub(crate) scans: ByteCount,
     /// Open tables and block cache together.
@@ -71,7 +93,13 @@ impl Shares {
         let size_max = (whole - whole / 4) / count;
         let memtable_size = options.memtable_size.0.min(size_max.max(MEMTABLE_SIZE_MIN));
         let memtables = memtable_size.saturating_mul(count);
+        let log_frame = (whole / LOG_PART).clamp(*LOG_FRAME.start(), *LOG_FRAME.end());
         let rest = whole.saturating_sub(memtables);
+        // Where frames would be smaller than they can be, the log has no share: all that is left
+        // would be too little for reads.
+        let has_share = whole / LOG_PART >= *LOG_FRAME.start();
+        let log = if has_share { (log_frame * LOG_FRAMES).min(rest / 4) } else { 0 };
+        let rest = rest - log;
         let io_size = options.io_size.0.min((whole / IO_PART).max(limits::IO_SIZE.least.0));
         let most = |times: u64| io_size.saturating_mul(times);
         let (jobs, scans) = ((rest / 4).min(most(JOBS_MAX)), (rest / 16).min(most(SCANS_MAX)));
@@ -79,6 +107,7 @@ impl Shares {
             memtable_size: ByteCount(memtable_size),
             io_size: ByteCount(io_size),
             memtables: ByteCount(memtables),
+            log_frame: ByteCount(log_frame),
             jobs: ByteCount(jobs),
             scans: ByteCount(scans),
             reads: ByteCount(rest - jobs - scans),
@@ -102,13 +131,17 @@ pub struct MemoryStats {
     pub peak: u64,
     /// Memtables.
     pub memtables: u64,
+    /// What has gathered of the log, and its frames on their way to the medium.
+    pub log: u64,
+    /// Large batches that are being written, as clients made them.
+    pub batches: u64,
     /// Indexes and filters of open tables.
     pub tables: u64,
     /// Blocks in the cache.
     pub cache: u64,
     /// Read-ahead and tables being written of jobs.
     pub jobs: u64,
-    /// Read-ahead of scans.
+    /// Read-ahead of scans, and large blocks that they or their values are of.
     pub scans: u64,
 }
 
@@ -120,6 +153,11 @@ pub(crate) struct Memory {
     io_size: ByteCount,
     whole: MemoryGauge,
     pub(crate) memtables: MemoryGauge,
+    log: MemoryGauge,
+    log_lease: Mutex<MemoryLease>,
+    /// What the lease counts, for who writes one entry after the other.
+    log_bytes: AtomicUsize,
+    batches: MemoryGauge,
     pub(crate) jobs: MemoryGauge,
     pub(crate) scans: MemoryGauge,
     tables: MemoryGauge,
@@ -135,11 +173,16 @@ impl Memory {
         let shares = Shares::of(options);
         let whole = MemoryGauge::new("all");
         let (tables, cached) = (whole.part("tables"), whole.part("cache"));
+        let log = whole.part("log");
         Arc::new(Self {
             shares,
             budget: options.memory,
             io_size: options.io_size,
             memtables: whole.part("memtables"),
+            log_lease: Mutex::new(log.lease(0)),
+            log_bytes: AtomicUsize::new(0),
+            log,
+            batches: whole.part("batches"),
             jobs: whole.part("jobs"),
             scans: whole.part("scans"),
             parts: Clock::new(tables.clone(), shares.tables()),
@@ -163,10 +206,35 @@ impl Memory {
         }
     }
 
+    /// Notes how much the log takes that is being written.
+    pub(crate) fn note_log(&self, bytes: usize) {
+        if self.log_bytes.swap(bytes, Ordering::Relaxed) != bytes {
+            self.log_lease.lock().resize(bytes);
+        }
+    }
+
+    /// Counts a batch of so many bytes, if it is large.
+    pub(crate) fn batch(&self, bytes: ByteCount) -> Option<MemoryLease> {
+        (bytes.0 >= BATCH_COUNTED_MIN).then(|| self.batches.lease(bytes.0 as usize))
+    }
+
+    /// Whether memtables would be more than they may be together, with so much more.
+    pub(crate) fn memtables_overflow_with(&self, bytes: usize) -> bool {
+        self.memtables.used().0.saturating_add(bytes as u64) > self.shares.memtables.0
+    }
+
+    /// Whether memtables are more than they may be together, beyond what their last entries and
+    /// their chunks may be more.
+    pub(crate) fn memtables_overflow(&self) -> bool {
+        let most = self.shares.memtables.0;
+        self.memtables.used().0 > most.saturating_add(most / 4).saturating_add(OVERFLOW_MIN)
+    }
+
     /// How much a job may read at once for one of its inputs: an eighth of what jobs have left, so
-    /// that those that come later get something, too.
-    pub(crate) fn job_ahead(&self) -> usize {
-        share(&self.jobs, self.shares.jobs, self.part(JOB_PART), self.part(1))
+    /// that those that come later get something, too. What it has read, `own`, it will not need.
+    pub(crate) fn job_ahead(&self, own: u64) -> usize {
+        let used = self.jobs.used().0.saturating_sub(own);
+        share(used, self.shares.jobs, self.part(JOB_PART), self.part(1))
     }
 
     /// How much a job reads of an index at once.
@@ -174,11 +242,29 @@ impl Memory {
         self.part(JOB_PART)
     }
 
-    /// How much a scan may read at once that read so much before.
-    pub(crate) fn scan_ahead(&self, before: usize) -> usize {
+    /// Whether scans, or jobs, hold more than their share.
+    pub(crate) fn is_short(&self, walk: Walk) -> bool {
+        match walk {
+            Walk::Scan => self.scans.used() > self.shares.scans,
+            Walk::Job(_) => self.jobs.used() > self.shares.jobs,
+        }
+    }
+
+    /// The gauge that counts what a walk reads.
+    pub(crate) fn gauge(&self, walk: Walk) -> &MemoryGauge {
+        match walk {
+            Walk::Scan => &self.scans,
+            Walk::Job(_) => &self.jobs,
+        }
+    }
+
+    /// How much a scan may read at once that read so much before. What it has of that, `own`, it
+    /// will not need.
+    pub(crate) fn scan_ahead(&self, before: usize, own: u64) -> usize {
         let (first, most) = (self.part(SCAN_PART_FIRST), self.part(SCAN_PART));
         let wanted = before.saturating_mul(2).clamp(first, most);
-        share(&self.scans, self.shares.scans, first, wanted)
+        let used = self.scans.used().0.saturating_sub(own);
+        share(used, self.shares.scans, first, wanted)
     }
 
     /// A part of what jobs move at once.
@@ -192,6 +278,8 @@ impl Memory {
             used: self.whole.used().0,
             peak: self.whole.peak().0,
             memtables: self.memtables.used().0,
+            log: self.log.used().0,
+            batches: self.batches.used().0,
             tables: self.tables.used().0,
             cache: self.cached.used().0,
             jobs: self.jobs.used().0,
@@ -200,8 +288,8 @@ impl Memory {
     }
 }
 
-fn share(gauge: &MemoryGauge, limit: ByteCount, least: usize, most: usize) -> usize {
-    let left = limit.0.saturating_sub(gauge.used().0) / 8;
+fn share(used: u64, limit: ByteCount, least: usize, most: usize) -> usize {
+    let left = limit.0.saturating_sub(used) / 8;
     usize::try_from(left).unwrap_or(usize::MAX).clamp(least, most.max(least))
 }
 
@@ -220,7 +308,9 @@ mod tests {
             for memtable_size in [1, 1 << 16, 64 << 20, u64::MAX] {
                 let shares = shares(memory, ByteCount(memtable_size));
                 let all = [shares.memtables, shares.jobs, shares.scans, shares.reads];
+                let log = shares.log_frame.0 * LOG_FRAMES;
                 let sum: u128 = all.iter().map(|share| u128::from(share.0)).sum();
+                let sum = sum + if memory >= 64 << 20 { u128::from(log) } else { 0 };
                 assert!(sum <= u128::from(memory.max(3 * MEMTABLE_SIZE_MIN)), "{shares:?}");
                 assert!(shares.memtable_size.0 > 0);
             }

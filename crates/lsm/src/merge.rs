@@ -91,6 +91,13 @@ impl Source {
         Ok(())
     }
 
+    /// See [`TableCursor::park`](crate::table::TableCursor::park).
+    fn park(&mut self) {
+        if let Self::Run(cursor) = self {
+            cursor.park();
+        }
+    }
+
     fn key(&self) -> Option<&[u8]> {
         match self {
             Self::Memory(cursor) => cursor.key(),
@@ -200,7 +207,27 @@ impl Merge {
             self.heap.swap_remove(0);
         }
         self.sift_down(0);
+        if self.heap.first() != Some(&top) {
+            self.sources[top].park();
+        }
         Ok(())
+    }
+
+    /// Sees to it that the value can be asked for: where memory is short, large ones are read when
+    /// it is their turn.
+    pub(crate) fn ready(&mut self) -> Result<(), Error> {
+        let Some(&top) = self.heap.first() else { return Ok(()) };
+        match &mut self.sources[top] {
+            Source::Memory(_) => Ok(()),
+            Source::Run(cursor) => cursor.ready().inspect_err(|_| self.heap.clear()),
+        }
+    }
+
+    /// Gives the value back that it stands on, if it is large and memory is short.
+    pub(crate) fn park(&mut self) {
+        if let Some(&top) = self.heap.first() {
+            self.sources[top].park();
+        }
     }
 
     /// The internal key it stands on, or `None` at the end.
@@ -211,7 +238,7 @@ impl Merge {
     /// The value it stands on, shared.
     ///
     /// # Panics
-    /// When it stands nowhere.
+    /// When it stands nowhere, or is not [`ready`](Self::ready).
     pub(crate) fn value(&self) -> Bytes {
         match &self.sources[self.heap[0]] {
             Source::Memory(cursor) => cursor.value(),
@@ -222,7 +249,7 @@ impl Merge {
     /// The value it stands on.
     ///
     /// # Panics
-    /// When it stands nowhere.
+    /// When it stands nowhere, or is not [`ready`](Self::ready).
     pub(crate) fn value_slice(&self) -> &[u8] {
         match &self.sources[self.heap[0]] {
             Source::Memory(cursor) => cursor.value_slice(),
@@ -233,11 +260,14 @@ impl Merge {
     fn start(
         &mut self,
         direction: Direction,
-        seek: impl FnMut(&mut Source) -> Result<(), Error>,
+        mut seek: impl FnMut(&mut Source) -> Result<(), Error>,
     ) -> Result<(), Error> {
         self.heap.clear();
         self.direction = direction;
-        self.sources.iter_mut().try_for_each(seek)?;
+        for source in &mut self.sources {
+            seek(source)?;
+            source.park();
+        }
         self.fill_heap();
         Ok(())
     }

@@ -94,6 +94,13 @@ impl EngineOptions {
         Self { memtable_size, io_size, ..self }
     }
 
+    /// What a frame of the log holds at most, so that the log keeps to its share of the memory
+    /// budget.
+    #[must_use]
+    pub fn log_frame(&self) -> ByteCount {
+        Shares::of(self).log_frame
+    }
+
     /// How a table of `level` is laid out, where `last` is the last level that holds anything.
     pub(crate) fn layout(&self, level: u8, last: u8) -> TableLayout {
         let compression = self.compression.of(level, last);

@@ -9,27 +9,36 @@
 //! log was cut which a later one says was durable to its end is corruption, seen here.
 //! Read-only, nothing is written.
 //!
+//! # Memory
+//! Logs may be larger than memtables may be together: the store was open with a larger budget, or a
+//! log was read in parts before. As soon as what is replayed is more than the share of memtables,
+//! all of it is flushed, oldest first, and the replay goes on: of a log that is read in parts, the
+//! transaction that seals a part's tables notes in the log's annotation how far it is in tables. An
+//! opening that ends in between goes on there. Where there is no space for a flush the rest is
+//! replayed into memory all the same, because a full store must open; so it is read-only.
+//!
 //! The store is claimed first, so that no two engines open it at once unless both only read.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use arc_swap::ArcSwap;
 use terrace_env::store::{FileInfo, FileKind, Rank, Store, StoreError, Transaction};
 use terrace_env::sync::{Condvar, Mutex};
-use terrace_env::{FileId, MemoryGauge, SeqNo};
+use terrace_env::{FileId, SeqNo};
 use terrace_policy::{Compaction, Place};
 
 use crate::Error;
 use crate::annotation::{LogRecord, StoreRecord, TableRecord};
+use crate::batch::FrozenBatch;
 use crate::closed::Closed;
 use crate::counters::Counters;
 use crate::event::Listeners;
 use crate::gathering::Gathering;
 use crate::handle::TableHandle;
 use crate::lifetime::WrittenBytes;
-use crate::log::{self, ActiveLog};
+use crate::log::{self, ActiveLog, ReplayFrom, ReplayedLog};
 use crate::log_ahead::LogAhead;
 use crate::memory::Memory;
 use crate::memtable::Memtable;
@@ -43,11 +52,13 @@ use crate::version::Version;
 use crate::worker;
 use crate::write::WriteQueue;
 
-/// A log as replayed.
+/// A log as replayed: what of it is not in tables.
 struct Replayed {
     file: FileInfo,
     record: LogRecord,
     memtable: Arc<Memtable>,
+    /// All of it has been flushed.
+    is_deleted: bool,
 }
 
 /// What was found in the store.
@@ -57,7 +68,8 @@ struct Found {
     changed: bool,
     version: Version,
     /// Oldest first.
-    logs: Vec<Replayed>,
+    logs: Vec<(LogRecord, FileInfo)>,
+    /// Behind all sequences of tables.
     next: SeqNo,
 }
 
@@ -98,33 +110,14 @@ impl Shared {
         let mut found = find(&*store, &memory)?;
         found.adopt(&options.system);
         let lifetime_at_open = found.record.lifetime;
-        let (active, log) = if options.read_only {
-            (Arc::new(Memtable::new(&memory.memtables)), None)
-        } else {
-            let (active, log) = resume(&*store, &found, &memory.memtables)?;
-            (active, Some(log))
-        };
-        let waits = |replayed: &&Replayed| {
-            !replayed.memtable.is_empty() && !Arc::ptr_eq(&replayed.memtable, &active)
-        };
-        let waiting: VecDeque<Waiting> = found
-            .logs
-            .iter()
-            .filter(waits)
-            .map(|log| Waiting {
-                memtable: Arc::clone(&log.memtable),
-                log: log.file.id,
-                hold: None,
-            })
-            .collect();
-        let memtables = waiting.iter().rev().map(|one| Arc::clone(&one.memtable)).collect();
-        let pressure = decider.pressure(found.version.view());
+        let Found { record, changed, version, logs, next } = found;
+        let pressure = decider.pressure(version.view());
         let workers = worker::count(options.workers, store.rotational());
-        let spaces = Spaces::of(&found.record);
-        let version = Arc::new(found.version);
-        let closed = Closed::default();
-        let view = View { active, waiting: memtables, version, spaces, closed };
-        Ok(Self {
+        let (waiting, version) = (Vec::new(), Arc::new(version));
+        let (spaces, closed) = (Spaces::of(&record), Closed::default());
+        let active = Arc::new(Memtable::new(&memory.memtables));
+        let view = View { active, waiting, version, spaces, closed };
+        let shared = Self {
             store,
             claim: Mutex::new(Some(claim)),
             options,
@@ -134,18 +127,164 @@ impl Shared {
             workers,
             listeners: Listeners::default(),
             view: ArcSwap::from_pointee(view),
-            visible: AtomicU64::new(found.next.0 - 1),
-            state: Mutex::new(State::new(found.record, waiting, pressure)),
+            visible: AtomicU64::new(next.0 - 1),
+            state: Mutex::new(State::new(record, VecDeque::new(), pressure)),
             changed: Condvar::default(),
             commits: Role::default(),
             writes: WriteQueue::default(),
-            log: Mutex::new(log),
+            log: Mutex::new(None),
             lifetime_at_open,
             written_before,
             readers: Readers::default(),
             ahead: LogAhead::default(),
             gathering: Gathering::default(),
-        })
+        };
+        let (logs, next) = shared.replay(logs, next)?;
+        shared.go_on(&logs, next, changed)?;
+        Ok(shared)
+    }
+
+    /// Replays the logs; returns what of them is not in tables, and the sequence behind all.
+    fn replay(
+        &self,
+        logs: Vec<(LogRecord, FileInfo)>,
+        next: SeqNo,
+    ) -> Result<(Vec<Replayed>, SeqNo), Error> {
+        let (mut replayed, mut ends) = (Vec::<Replayed>::new(), BTreeMap::<FileId, u64>::new());
+        let (mut from, mut has_space) = (SeqNo(1), !self.options.read_only);
+        for (record, file) in logs {
+            let memtable = Arc::new(Memtable::new(&self.memory.memtables));
+            let id = file.id;
+            replayed.push(Replayed { file, record, memtable, is_deleted: false });
+            let reader = self.store.open(id)?;
+            let start = ReplayFrom { next: from, first: record.first };
+            let take = |batch: &FrozenBatch| {
+                let active = replayed.last().expect("the log that is read");
+                active.memtable.insert(batch);
+                if has_space && self.memory.memtables_overflow() {
+                    has_space = self.flush_replayed(&mut replayed, batch.end())?;
+                }
+                Ok(())
+            };
+            let ReplayedLog { next, before, checksum } = log::replay(&*reader, start, take)?;
+            from = next.max(record.first);
+            let read = replayed.last().expect("the log that was read");
+            read.memtable.note_replayed(id, checksum);
+            ends.insert(id, reader.len());
+            // One that is not there any more has been flushed.
+            if let Some(before) = before
+                && let Some(found) = ends.get(&before.log)
+            {
+                before.check(id, *found)?;
+            }
+        }
+        Ok((replayed, next.max(from)))
+    }
+
+    /// Flushes what has been replayed, the last log up to `end`; `false` if there is no space.
+    fn flush_replayed(&self, replayed: &mut Vec<Replayed>, end: SeqNo) -> Result<bool, Error> {
+        let last = replayed.len() - 1;
+        for (at, log) in replayed.iter_mut().enumerate() {
+            let rest = (at == last).then_some(end);
+            if log.memtable.is_empty() {
+                continue;
+            }
+            let (memtable, id) = (Arc::clone(&log.memtable), log.file.id);
+            match self.flush(&Waiting { memtable, log: id, hold: None, rest }) {
+                Err(error) if error.is_space() => {
+                    replayed.retain(|log| !log.is_deleted);
+                    return Ok(false);
+                }
+                flushed => flushed?,
+            };
+            log.memtable = Arc::new(Memtable::new(&self.memory.memtables));
+            if rest.is_some() {
+                log.record.first = end;
+            } else {
+                log.is_deleted = true;
+            }
+        }
+        replayed.retain(|log| !log.is_deleted);
+        Ok(true)
+    }
+
+    /// Makes what was replayed visible, and goes on with the last log, or begins one.
+    fn go_on(&self, logs: &[Replayed], next: SeqNo, changed: bool) -> Result<(), Error> {
+        let mut active = self.view().active.clone();
+        if !self.options.read_only {
+            let (memtable, log) = self.go_on_writing(logs, next, changed)?;
+            active = memtable;
+            *self.log.lock() = Some(log);
+        }
+        let waits = |replayed: &&Replayed| {
+            !replayed.memtable.is_empty() && !Arc::ptr_eq(&replayed.memtable, &active)
+        };
+        let waiting = logs.iter().filter(waits).map(|log| Waiting {
+            memtable: Arc::clone(&log.memtable),
+            log: log.file.id,
+            hold: None,
+            rest: None,
+        });
+        let mut state = self.state.lock();
+        state.waiting = waiting.collect();
+        self.change_view(&state, |view| {
+            view.waiting =
+                state.waiting.iter().rev().map(|one| Arc::clone(&one.memtable)).collect();
+            view.active = active;
+        });
+        self.visible.store(next.0 - 1, Ordering::Release);
+        Ok(())
+    }
+
+    /// Goes on with the last log, or begins one.
+    fn go_on_writing(
+        &self,
+        logs: &[Replayed],
+        next: SeqNo,
+        changed: bool,
+    ) -> Result<(Arc<Memtable>, ActiveLog), Error> {
+        let store = &*self.store;
+        let mut transaction = Transaction::new();
+        let goes_on = log_to_go_on_with(logs);
+        let (mut last, mut finished) = (None, Vec::new());
+        for log in logs.iter().filter(|log| !log.file.sealed) {
+            let mut writer = store.reopen(log.file.id)?;
+            if Some(log.file.id) == goes_on {
+                last = Some((log, writer));
+                continue;
+            }
+            writer.finish()?;
+            transaction.seal(log.file.id, log.record.annotation());
+            // A file is sealed by its writer.
+            finished.push(writer);
+        }
+        // An empty log that is not gone on with has nothing to flush that would delete it.
+        let kept = last.as_ref().map(|(log, _)| log.file.id);
+        for log in logs {
+            if log.memtable.is_empty() && Some(log.file.id) != kept {
+                transaction.delete(log.file.id);
+            }
+        }
+        if changed {
+            transaction.annotate(FileId::STORE, self.state.lock().record.annotation());
+        }
+        let (memtable, log) = match last {
+            Some((log, writer)) => {
+                let memtable = Arc::clone(&log.memtable);
+                (memtable, ActiveLog::new(writer, log.record.first, next))
+            }
+            None => {
+                let writer = begin_log(store)?;
+                let record = LogRecord { first: next };
+                transaction.create(writer.id(), record.annotation());
+                let memtable = Arc::new(Memtable::new(&self.memory.memtables));
+                (memtable, ActiveLog::new(writer, next, next))
+            }
+        };
+        if !transaction.is_empty() {
+            store.commit(transaction)?;
+        }
+        Ok((memtable, log))
     }
 }
 
@@ -175,78 +314,13 @@ fn find(store: &dyn Store, memory: &Arc<Memory>) -> Result<Found, Error> {
         }
     }
     let version = Version::new(segments)?;
-    let (mut replayed, mut ends) = (Vec::new(), BTreeMap::<FileId, u64>::new());
-    let mut from = SeqNo(1);
-    for (record, file) in logs {
-        let memtable = Arc::new(Memtable::new(&memory.memtables));
-        let reader = store.open(file.id)?;
-        let before;
-        (from, before) = log::replay(&*reader, &memtable, from.max(record.first))?;
-        ends.insert(file.id, reader.len());
-        // One that is not there any more has been flushed.
-        if let Some(before) = before
-            && let Some(found) = ends.get(&before.log)
-        {
-            before.check(file.id, *found)?;
-        }
-        replayed.push(Replayed { file, record, memtable });
-    }
-    Ok(Found { record, changed, version, logs: replayed, next: next.max(from) })
-}
-
-/// Goes on with the last log, or begins one.
-fn resume(
-    store: &dyn Store,
-    found: &Found,
-    memory: &MemoryGauge,
-) -> Result<(Arc<Memtable>, ActiveLog), Error> {
-    let mut transaction = Transaction::new();
-    let goes_on = log_to_go_on_with(found);
-    let (mut last, mut finished) = (None, Vec::new());
-    for log in found.logs.iter().filter(|log| !log.file.sealed) {
-        let mut writer = store.reopen(log.file.id)?;
-        if Some(log.file.id) == goes_on {
-            last = Some((log, writer));
-            continue;
-        }
-        writer.finish()?;
-        transaction.seal(log.file.id, log.record.annotation());
-        // A file is sealed by its writer.
-        finished.push(writer);
-    }
-    // An empty log that is not gone on with has nothing to flush that would delete it.
-    let kept = last.as_ref().map(|(log, _)| log.file.id);
-    for log in &found.logs {
-        if log.memtable.is_empty() && Some(log.file.id) != kept {
-            transaction.delete(log.file.id);
-        }
-    }
-    if found.changed {
-        transaction.annotate(FileId::STORE, found.record.annotation());
-    }
-    let (memtable, log) = match last {
-        Some((log, writer)) => {
-            let memtable = Arc::clone(&log.memtable);
-            (memtable, ActiveLog::new(writer, log.record.first, found.next))
-        }
-        None => {
-            let writer = begin_log(store)?;
-            let record = LogRecord { first: found.next };
-            transaction.create(writer.id(), record.annotation());
-            let memtable = Arc::new(Memtable::new(memory));
-            (memtable, ActiveLog::new(writer, found.next, found.next))
-        }
-    };
-    if !transaction.is_empty() {
-        store.commit(transaction)?;
-    }
-    Ok((memtable, log))
+    Ok(Found { record, changed, version, logs, next })
 }
 
 /// The last log that holds anything, if it can be written; else an empty one behind it.
-fn log_to_go_on_with(found: &Found) -> Option<FileId> {
-    let filled = found.logs.iter().rposition(|log| !log.memtable.is_empty());
-    let mut behind = found.logs[filled.unwrap_or(0)..].iter();
+fn log_to_go_on_with(logs: &[Replayed]) -> Option<FileId> {
+    let filled = logs.iter().rposition(|log| !log.memtable.is_empty());
+    let mut behind = logs[filled.unwrap_or(0)..].iter();
     behind.find(|log| !log.file.sealed).map(|log| log.file.id)
 }
 

@@ -168,6 +168,7 @@ impl Rewrite {
         }
         let (mut bytes, mut entries) = (0, 0);
         while bytes < STEP_BYTES {
+            self.merge.ready()?;
             let Some(found) = self.merge.key() else {
                 self.end_all()?;
                 self.count(entries, bytes);

@@ -31,7 +31,7 @@ use crate::Error;
 use crate::annotation::LogRecord;
 use crate::job::worst_case_of_memtable;
 use crate::log::{self, ActiveLog};
-use crate::memtable::Memtable;
+use crate::memtable::{ENTRY_BYTES, Memtable};
 use crate::shared::{Shared, State, Waiting};
 
 /// How long who finds no space waits for a job to free some.
@@ -46,6 +46,20 @@ const ADMITTED_MIN: usize = 64 << 10;
 /// store keeps for a flush.
 const DELETES_MIN: usize = 4 << 10;
 
+/// A group is large beside memtables from this part of one on: what it adds is reckoned before it
+/// is written.
+const LARGE_PART: usize = 8;
+const LARGE_MIN: usize = 64 << 10;
+
+/// A group that is to be written.
+#[derive(Clone, Copy)]
+struct Group {
+    puts: bool,
+    bytes: usize,
+    /// What it will take in the memtable, at least.
+    memory: usize,
+}
+
 /// What a leader does next.
 enum Next {
     Go,
@@ -58,20 +72,22 @@ enum Next {
 }
 
 impl Shared {
-    /// Waits until a group of so many bytes may be written. `puts`: whether it is more than
-    /// deletes.
+    /// Waits until a group of so many bytes and entries may be written. `puts`: whether it is more
+    /// than deletes.
     pub(crate) fn make_room(
         &self,
         log: &mut ActiveLog,
-        bytes: usize,
+        (bytes, entries): (usize, usize),
         puts: bool,
         urgent: bool,
     ) -> Result<(), Error> {
+        let memory = bytes + entries * ENTRY_BYTES;
         let (mut admitted, mut handed_over) = (false, false);
         let mut wait = self.counters.waits.clock();
         loop {
             let hand_over = !handed_over && log.has_gathered();
-            let next = self.next_step(log, puts, bytes, &mut admitted, &mut wait, hand_over);
+            let group = Group { puts, bytes, memory };
+            let next = self.next_step(log, group, &mut admitted, &mut wait, hand_over);
             if !matches!(next, Ok(Next::Waited)) {
                 wait.off();
             }
@@ -106,8 +122,7 @@ impl Shared {
     fn next_step(
         &self,
         log: &ActiveLog,
-        puts: bool,
-        bytes: usize,
+        Group { puts, bytes, memory }: Group,
         admitted: &mut bool,
         wait: &mut WaitClock<'_>,
         hand_over: bool,
@@ -128,7 +143,14 @@ impl Shared {
             }
         }
         let full = filled >= if log.admitted > 0 { log.admitted.min(size) } else { size };
-        if full && state.waiting.len() >= self.options.memtables_max {
+        // What would make the memtable much larger than it may be gets one of its own.
+        let is_large = memory >= (size / LARGE_PART).max(LARGE_MIN);
+        let full = full || (is_large && filled > 0 && filled + memory > size);
+        let crowded = is_large
+            && !full
+            && !state.waiting.is_empty()
+            && self.memory.memtables_overflow_with(memory);
+        if crowded || (full && state.waiting.len() >= self.options.memtables_max) {
             if hand_over {
                 return Ok(Next::WriteOut);
             }
@@ -349,7 +371,8 @@ impl Shared {
             return;
         }
         let hold = log.hold.take().map(Arc::new);
-        let waiting = Waiting { memtable: Arc::clone(&old), log: log.id(), hold };
+        let (memtable, log) = (Arc::clone(&old), log.id());
+        let waiting = Waiting { memtable, log, hold, rest: None };
         let mut state = self.state.lock();
         self.change_view(&state, |view| {
             view.active = Arc::new(Memtable::following(&old, &self.memory.memtables));

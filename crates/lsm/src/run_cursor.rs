@@ -134,6 +134,18 @@ impl RunCursor {
         self.settle_back()
     }
 
+    /// See [`TableCursor::park`](crate::table::TableCursor::park).
+    pub(crate) fn park(&mut self) {
+        if let Some(cursor) = &mut self.cursor {
+            cursor.park();
+        }
+    }
+
+    /// See [`TableCursor::ready`](crate::table::TableCursor::ready).
+    pub(crate) fn ready(&mut self) -> Result<(), Error> {
+        self.cursor.as_mut().map_or(Ok(()), StampedCursor::ready)
+    }
+
     /// The internal key it stands on, or `None` at the end.
     pub(crate) fn key(&self) -> Option<&[u8]> {
         self.cursor.as_ref()?.key()

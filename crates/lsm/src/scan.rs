@@ -23,6 +23,9 @@ use crate::shared::View;
 /// or, without an allocation per entry, [`advance`](Self::advance) and
 /// [`advance_back`](Self::advance_back) with [`key`](Self::key) and [`value`](Self::value). Who
 /// wants to turn and seek takes a [`Cursor`].
+///
+/// In between an iterator holds no value of 128 KiB or more, where scans hold more than their share
+/// of memory together; one that advances holds the entry that it stands on.
 pub struct Scan {
     view: Arc<View>,
     sequence: SeqNo,
@@ -41,6 +44,8 @@ enum Last {
     Opened,
     Front,
     Back,
+    /// As an iterator: the entry is its caller's.
+    Given,
     Ended,
 }
 
@@ -114,7 +119,7 @@ impl Scan {
         let cursor = match self.last {
             Last::Front => self.front.as_ref(),
             Last::Back => self.back.as_ref(),
-            Last::Opened | Last::Ended => None,
+            Last::Opened | Last::Given | Last::Ended => None,
         };
         cursor.expect("the scan stands on no entry")
     }
@@ -144,9 +149,18 @@ impl Scan {
         result
     }
 
-    fn item(&self, moved: Result<bool, Error>) -> Option<Result<(Bytes, Bytes), Error>> {
+    fn item(&mut self, moved: Result<bool, Error>) -> Option<Result<(Bytes, Bytes), Error>> {
         match moved {
-            Ok(true) => Some(Ok((Bytes::copy_from_slice(self.key()), self.value()))),
+            Ok(true) => {
+                let entry = (Bytes::copy_from_slice(self.key()), self.value());
+                let cursor = match self.last {
+                    Last::Front => self.front.as_mut(),
+                    _ => self.back.as_mut(),
+                };
+                cursor.expect("the cursor that moved").park();
+                self.last = Last::Given;
+                Some(Ok(entry))
+            }
             Ok(false) => None,
             Err(error) => Some(Err(error)),
         }

@@ -20,7 +20,7 @@ use terrace_env::{ByteCount, Claim, FileId, SeqNo};
 use terrace_policy::{Compaction, Pressure, Span};
 
 use crate::Error;
-use crate::annotation::StoreRecord;
+use crate::annotation::{LogRecord, StoreRecord};
 use crate::canary::{self, Rule};
 use crate::closed::Closed;
 use crate::counters::Counters;
@@ -70,6 +70,8 @@ pub(crate) struct Waiting {
     pub(crate) log: FileId,
     /// The space for the flush, where it could be set aside.
     pub(crate) hold: Option<Arc<Reservation>>,
+    /// The log holds more than this memtable, from this sequence on: the flush does not delete it.
+    pub(crate) rest: Option<SeqNo>,
 }
 
 /// A client's wish that a range be compacted to the last level.
@@ -295,14 +297,20 @@ impl Shared {
         let kept = edit.kept(&before)?;
         let mut transaction = Transaction::new();
         edit.record(&kept, &mut transaction);
-        if let Some(flushed) = flushed {
-            if canary::is_broken(Rule::LogGoesWithItsTables) {
-                let mut early = Transaction::new();
-                early.delete(flushed.log);
-                self.store.commit(early)?;
-            } else {
-                transaction.delete(flushed.log);
+        match flushed {
+            Some(Waiting { log, rest: None, .. }) => {
+                if canary::is_broken(Rule::LogGoesWithItsTables) {
+                    let mut early = Transaction::new();
+                    early.delete(*log);
+                    self.store.commit(early)?;
+                } else {
+                    transaction.delete(*log);
+                }
             }
+            Some(Waiting { log, rest: Some(first), .. }) => {
+                transaction.annotate(*log, LogRecord { first: *first }.annotation());
+            }
+            None => {}
         }
         // What was written goes along with what is committed anyway.
         let record = (decider_state.is_some() || flushed.is_some()).then(|| {
@@ -317,8 +325,8 @@ impl Shared {
             transaction.annotate(FileId::STORE, record.annotation());
         }
         self.store.commit(transaction)?;
-        if let Some(flushed) = flushed {
-            self.ahead.forget(flushed.log);
+        if let Some(Waiting { log, rest: None, .. }) = flushed {
+            self.ahead.forget(*log);
         }
         let version = Arc::new(edit.version(&before, kept, &*self.store, &self.memory)?);
         let pressure = self.decider.pressure(version.view());

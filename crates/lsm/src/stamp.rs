@@ -101,6 +101,16 @@ impl StampedCursor {
         Ok(())
     }
 
+    /// See [`TableCursor::park`].
+    pub(crate) fn park(&mut self) {
+        self.table.park();
+    }
+
+    /// See [`TableCursor::ready`].
+    pub(crate) fn ready(&mut self) -> Result<(), Error> {
+        self.table.ready()
+    }
+
     /// The internal key it stands on, or `None` at the end.
     pub(crate) fn key(&self) -> Option<&[u8]> {
         let found = self.table.key()?;

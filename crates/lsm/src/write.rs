@@ -13,9 +13,9 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use terrace_env::SeqNo;
 use terrace_env::sync::{Condvar, Mutex, MutexGuard, switch_point};
 use terrace_env::wait::{WaitCause, WaitLedger, Waits};
+use terrace_env::{MemoryLease, SeqNo};
 
 use crate::annotation::FEATURE_RANGE_DELETES;
 use crate::batch::Batch;
@@ -37,6 +37,8 @@ pub(crate) struct Pending {
     pub(crate) durability: Durability,
     /// What is to be done beside.
     pub(crate) errand: Errand,
+    /// What counts a large batch until it is written.
+    _memory: Option<MemoryLease>,
 }
 
 /// What an empty batch may be written for.
@@ -150,7 +152,8 @@ impl Shared {
         let (mut led, mut counts) = (false, errand != Errand::HandOver);
         let ticket = queue.next;
         queue.next += 1;
-        queue.pending.push_back(Pending { ticket, batch, durability, errand });
+        let _memory = self.memory.batch(batch.byte_size());
+        queue.pending.push_back(Pending { ticket, batch, durability, errand, _memory });
         while queue.answered <= ticket {
             if queue.led {
                 wait.on(WaitCause::Queue);
@@ -275,6 +278,7 @@ impl Shared {
             Durability::Written => log.write_out(),
             Durability::Synced => log.sync(),
         };
+        self.memory.note_log(log.memory());
         self.publish(log, group);
         self.look_ahead(log);
         let lasts = match lasts {
@@ -314,14 +318,15 @@ impl Shared {
             return Ok(());
         }
         let filled = group.iter().filter(|pending| !pending.batch.is_empty());
-        let bytes = filled.map(|pending| pending.batch.byte_size().0 as usize).sum();
+        let bytes = filled.clone().map(|pending| pending.batch.byte_size().0 as usize).sum();
+        let entries: usize = filled.map(|pending| pending.batch.len()).sum();
         let puts = group.iter().any(|pending| !pending.batch.only_deletes());
-        self.make_room(log, bytes, puts, urgent)?;
+        self.make_room(log, (bytes, entries), puts, urgent)?;
         match append(log, group) {
             Err(error) if error.is_space() => {
                 self.note_no_space(&error);
                 self.give_up_log(log);
-                self.make_room(log, bytes, puts, urgent)?;
+                self.make_room(log, (bytes, entries), puts, urgent)?;
                 append(log, group)
             }
             other => other,
@@ -384,8 +389,11 @@ fn end_of(group: &[Pending]) -> u64 {
 
 fn take_group(pending: &mut VecDeque<Pending>) -> Vec<Pending> {
     let (mut group, mut bytes) = (Vec::new(), 0);
-    while let Some(next) = pending.pop_front() {
-        bytes += next.batch.byte_size().0 as usize;
+    let size = |pending: &Pending| pending.batch.byte_size().0 as usize;
+    // A group is copied to be one append, and a large batch is not to be copied for others.
+    let fits = |next: &Pending, bytes| bytes == 0 || bytes + size(next) <= 2 * GROUP_BYTES_MAX;
+    while let Some(next) = pending.pop_front_if(|next| fits(next, bytes)) {
+        bytes += size(&next);
         group.push(next);
         if bytes >= GROUP_BYTES_MAX {
             break;

@@ -134,6 +134,7 @@ impl Db {
         if let Some(fs) = fs {
             fs.decide_by(system.placement(), system.reclaim());
             fs.set_io_size(engine.io_size);
+            fs.set_log_frame(engine.log_frame());
             fs.set_cache(options.file_cache, CachePolicy::default());
         }
         let zones: Arc<dyn ZonesSource> = match fs {

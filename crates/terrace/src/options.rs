@@ -73,12 +73,13 @@ pub struct Options {
     /// and scans. Larger: fewer reads from the medium. Where `memtable_size` and `memtables_max`
     /// ask for more than their part, memtables are smaller. [`Stats::memory`](crate::Stats::memory)
     /// shows where it goes. It does not include the file system's own tables, thread stacks, and
-    /// what the allocator adds. Default: 320 MiB. Range: 64 KiB to 16 TiB.
+    /// what the allocator adds; `docs/memory.md` has all of it. Default: 320 MiB. Range: 64 KiB to
+    /// 16 TiB.
     pub memory: ByteCount,
     /// What flushes and compactions move at once: they read stretches of this size, less where
     /// memory is short, and write by halves of it. Larger: fewer seeks between the inputs of a
     /// merge on a disk, as far as memory allows it; smaller: less memory for each input, and others
-    /// wait less for the head. At most an eighth of `memory` is moved at once. Default: 2 MiB.
+    /// wait less for the head. At most 1/16 of `memory` is moved at once. Default: 2 MiB.
     /// Range: 8 KiB to 64 MiB.
     pub io_size: ByteCount,
     /// How many slices of a merge are carried out at once, each by a thread, at most 4; 0 leaves it

@@ -2,8 +2,8 @@
 //!
 //! 1. Appends gather in memory. A write-out hands them to the operating system as a frame; a sync
 //!    does so too, and syncs the file. When more gathers than a frame is worth, a frame is written
-//!    before that, always in front of a whole append. An append that is longer than a frame does not
-//!    gather: it is written at once, in as many frames as it takes.
+//!    before that, always in front of a whole append. An append that is longer than a frame does
+//!    not gather: it is written at once, in as many frames as it takes.
 //! 2. A frame of one block that a write-out has written stays *open*: the next write-out writes it
 //!    again, with what has been appended since, as long as it fits the block. So a log of small
 //!    appends that are written one by one takes no more room than one whose appends gather. A frame

@@ -109,7 +109,11 @@ impl LogWriter {
         meter: Option<Arc<AtomicU64>>,
         end: LogEnd,
     ) -> Self {
-        let frame = volume.log_frame_bytes().clamp(FRAME_MIN, PAYLOAD_MAX);
+        // Whole blocks, head included: a small frame would waste much of its last one.
+        let frame = match volume.log_frame_bytes().max(FRAME_MIN) {
+            small @ ..PAYLOAD_MAX => payload_room((small / BLOCK) as u32),
+            _ => PAYLOAD_MAX,
+        };
         let payload_max = payload_room(volume.space.zone_blocks()).min(frame);
         let (region, in_flight, spare) = (None, VecDeque::new(), Vec::new());
         let (failures, frames, failed) = (0, 0, None);

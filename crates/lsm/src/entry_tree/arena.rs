@@ -3,9 +3,10 @@
 //! # Soundness
 //! A chunk never moves and is freed when its [`Arena`] is dropped, not before: what is handed out
 //! lives as long as the arena. A large chunk is [`Pages`], whose bytes stay where they are when the
-//! value that owns them is moved, and are reached only by what is handed out. Pieces do not overlap, and an entry's bytes are never written again
-//! once [`Arena::entry`] has returned it. Whoever keeps an [`Entry`] sees to it that its arena
-//! outlives it, which is the one thing that cannot be checked here; the tree does so.
+//! value that owns them is moved, and are reached only by what is handed out. Pieces do not
+//! overlap, and an entry's bytes are never written again once [`Arena::entry`] has returned it.
+//! Whoever keeps an [`Entry`] sees to it that its arena outlives it, which is the one thing that
+//! cannot be checked here; the tree does so.
 
 use std::alloc::{self, Layout};
 use std::cmp::Ordering;

@@ -49,6 +49,11 @@ impl Block {
         (self.entries_end, self.restarts) = (0, 0);
     }
 
+    /// Lets go of its memory and keeps its outline: it can be read again.
+    pub(super) fn park(&mut self) {
+        self.contents = Bytes::new();
+    }
+
     /// How many restart points there are.
     pub(super) fn restarts(&self) -> usize {
         self.restarts

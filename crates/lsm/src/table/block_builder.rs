@@ -3,6 +3,12 @@
 
 use terrace_env::codec::Writer;
 
+use super::frame::FRAME_BYTES;
+
+/// Blocks of more memory than twice this hold a value that is larger than any block need be: an
+/// option lets them grow to 1 MiB.
+const RECYCLED_MAX: usize = 2 << 20;
+
 /// Collects entries in order.
 #[derive(Debug)]
 pub(crate) struct BlockBuilder {
@@ -27,6 +33,12 @@ impl BlockBuilder {
     }
 
     pub(crate) fn add(&mut self, key: &[u8], value: &[u8]) {
+        self.begin_entry(key, value.len());
+        self.put_value(value);
+    }
+
+    /// Adds an entry without its value, which is to follow.
+    pub(crate) fn begin_entry(&mut self, key: &[u8], value_len: usize) {
         let shared = if self.restarts.is_empty() || self.since_restart == self.restart_interval {
             self.restarts.push(u32::try_from(self.bytes.len()).expect("a block below its limit"));
             self.since_restart = 0;
@@ -37,11 +49,19 @@ impl BlockBuilder {
         self.since_restart += 1;
         self.bytes.put_varint(shared as u64);
         self.bytes.put_varint((key.len() - shared) as u64);
-        self.bytes.put_varint(value.len() as u64);
+        self.bytes.put_varint(value_len as u64);
         self.bytes.put(&key[shared..]);
-        self.bytes.put(value);
         self.last_key.truncate(shared);
         self.last_key.extend_from_slice(&key[shared..]);
+    }
+
+    /// The value of the entry that was begun.
+    pub(crate) fn put_value(&mut self, value: &[u8]) {
+        if value.len() > RECYCLED_MAX {
+            // Nothing but the block's end will follow.
+            self.bytes.reserve_exact(value.len() + (self.restarts.len() + 1) * 4 + FRAME_BYTES);
+        }
+        self.bytes.put(value);
     }
 
     /// The size it would have if it were finished now.
@@ -61,6 +81,19 @@ impl BlockBuilder {
     /// The finished contents; the builder begins anew.
     pub(crate) fn finish(&mut self) -> Vec<u8> {
         let mut contents = std::mem::take(&mut self.bytes);
+        self.end(&mut contents);
+        contents
+    }
+
+    /// The finished contents without the value of the entry that was begun last: what lies before
+    /// it, and what behind it. The builder begins anew.
+    pub(crate) fn finish_around_value(&mut self) -> (Vec<u8>, Vec<u8>) {
+        let (front, mut back) = (std::mem::take(&mut self.bytes), Vec::new());
+        self.end(&mut back);
+        (front, back)
+    }
+
+    fn end(&mut self, contents: &mut Vec<u8>) {
         for restart in &self.restarts {
             contents.put_u32(*restart);
         }
@@ -68,15 +101,12 @@ impl BlockBuilder {
         self.restarts.clear();
         self.since_restart = 0;
         self.last_key.clear();
-        contents
     }
-}
 
-impl BlockBuilder {
     /// Takes the memory of finished contents back, for the next block: growing a block anew each
-    /// time costs more than filling it.
+    /// time costs more than filling it. Not that of a large value, which may be the only one.
     pub(crate) fn recycle(&mut self, mut contents: Vec<u8>) {
-        if self.bytes.capacity() == 0 {
+        if self.bytes.capacity() == 0 && contents.capacity() <= 2 * RECYCLED_MAX {
             contents.clear();
             self.bytes = contents;
         }

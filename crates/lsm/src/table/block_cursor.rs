@@ -67,6 +67,29 @@ impl BlockCursor {
         self.forget_passed();
     }
 
+    /// Lets go of the block's memory and keeps its place. Only the key can be asked for, until
+    /// [`unpark`](Self::unpark).
+    pub(super) fn park(&mut self) {
+        self.block.park();
+        self.forget_passed();
+    }
+
+    /// Goes on in the same block, which was read again.
+    pub(super) fn unpark(&mut self, block: Block) {
+        debug_assert_eq!(block.offset, self.block.offset, "the same block");
+        self.block = block;
+    }
+
+    /// Whether it stands on the block's first entry, and on its last.
+    pub(super) fn is_at_ends(&self) -> (bool, bool) {
+        (self.at == 0, self.next >= self.block.entries_end)
+    }
+
+    /// How large the block is, where it is in memory.
+    pub(super) fn contents(&self) -> &Bytes {
+        &self.block.contents
+    }
+
     pub(crate) fn seek_to_first(&mut self) -> Result<(), Error> {
         self.key.clear();
         self.next = 0;

@@ -1,7 +1,8 @@
 //! Writes a table, entry by entry, in order.
 //!
-//! Memory: the block being filled, and index and filter (see [`IndexBuilder`]): one to three
-//! hundredths of the file. Dropped before it is finished, the file is gone.
+//! Memory: the block being filled, without its value if that is large, and index and filter (see
+//! [`IndexBuilder`]): one to three hundredths of the file. Dropped before it is finished, the file
+//! is gone.
 
 use bytes::Bytes;
 use terrace_env::store::FileWriter;
@@ -24,6 +25,10 @@ use crate::ranges::{Fragment, Fragments};
 const RESTART_INTERVAL: usize = 16;
 /// What a filter, properties and footer take at least, in an estimate of the file's size.
 const TAIL_BYTES: u64 = FOOTER_BYTES as u64 + 256;
+
+/// A value of this size and larger is not copied into its block, where that is not compressed: a
+/// copy of the largest takes a fifth of a default store's memory.
+const LARGE_VALUE: usize = 64 << 10;
 
 /// The bounds of a partition of an index: smaller ones save nothing, larger ones are no longer read
 /// at once.
@@ -115,7 +120,13 @@ impl TableBuilder {
         }
         let (full_key, trailer) = key::split(key);
         self.count(full_key, trailer, value.len());
-        self.block.add(key, value);
+        self.block.begin_entry(key, value.len());
+        let grown = self.block.size() + value.len();
+        let closes = grown as u64 >= self.layout.block_size.0;
+        if closes && value.len() >= LARGE_VALUE && self.layout.compression == Compression::None {
+            return self.close_block_around(value);
+        }
+        self.block.put_value(value);
         if self.block.size() as u64 >= self.layout.block_size.0 {
             self.close_block()?;
         }
@@ -237,9 +248,31 @@ impl TableBuilder {
         }
         let last = self.block.last_key().to_vec();
         let mut contents = self.block.finish();
+        if contents.len() >= LARGE_VALUE {
+            // Twice, while it is compressed.
+            let memory = writer_bytes(self.layout.io_size) + self.index.memory();
+            self.memory.resize(memory + 2 * contents.len());
+        }
         let handle = self.seal_block(&mut contents, self.layout.compression)?;
         self.block.recycle(contents);
         self.closed = Some((handle, last));
+        self.memory.resize(writer_bytes(self.layout.io_size) + self.index.memory());
+        Ok(())
+    }
+
+    /// Closes the block with the value that is due, which is written from where it lies.
+    fn close_block_around(&mut self, value: &[u8]) -> Result<(), Error> {
+        let last = self.block.last_key().to_vec();
+        let (front, mut back) = self.block.finish_around_value();
+        let offset = self.offset;
+        back.extend(self.name.seal_parts(&[&front, value, &back], offset));
+        for part in [&front[..], value, &back] {
+            self.writer.append(part)?;
+            self.offset += part.len() as u64;
+        }
+        let size = u32::try_from(self.offset - offset).expect("a block below its limit");
+        self.block.recycle(front);
+        self.closed = Some((Handle { offset, size }, last));
         self.memory.resize(writer_bytes(self.layout.io_size) + self.index.memory());
         Ok(())
     }

@@ -1,8 +1,14 @@
 //! Walks a table's entries in order, forward and backward, reading ahead.
+//!
+//! A cursor can be *parked* while somebody else's turn comes first: where memory is short, it gives
+//! back a large block and keeps its place in it, and reads the block again when its value is asked
+//! for. Mostly such a block is one entry, which was passed over or has been handed out by then, so
+//! that nothing is read twice.
 
 use std::sync::Arc;
 
 use bytes::Bytes;
+use terrace_env::{MAPPED_MIN, MemoryLease};
 use terrace_policy::{Key, Span};
 
 use super::block::Block;
@@ -21,7 +27,11 @@ pub(crate) struct TableCursor {
     index: IndexCursor,
     data: Option<BlockCursor>,
     valid: bool,
+    /// The block is not in memory; it is the one that the index stands on.
+    parked: bool,
     ahead: ReadAhead,
+    /// Counts a large block that was decompressed.
+    plain: MemoryLease,
     /// What lies in front of this key's block may have been given back.
     start: Option<Key>,
     /// Where that block begins, once somebody has come near it.
@@ -34,9 +44,11 @@ impl TableCursor {
     /// A cursor that stands nowhere until it seeks.
     pub(crate) fn new(table: Arc<Table>, walk: Walk) -> Self {
         let ahead = ReadAhead::new(&table, walk, Area::Data);
+        let plain = table.memory().gauge(walk).lease(0);
         let index = IndexCursor::new(table, walk);
         let (start, floor, end) = (None, None, None);
-        Self { walk, index, data: None, valid: false, ahead, start, floor, end }
+        let (data, valid, parked) = (None, false, false);
+        Self { walk, index, data, valid, parked, ahead, plain, start, floor, end }
     }
 
     /// From now on stays within what may hold keys of `span`: goes no further back and no further
@@ -126,6 +138,9 @@ impl TableCursor {
 
     pub(crate) fn next(&mut self) -> Result<(), Error> {
         if self.valid {
+            if self.parked && !self.data_mut().is_at_ends().1 {
+                self.ready()?;
+            }
             self.data_mut().next()?;
             self.settle()?;
         }
@@ -134,10 +149,46 @@ impl TableCursor {
 
     pub(crate) fn prev(&mut self) -> Result<(), Error> {
         if self.valid {
+            if self.parked && !self.data_mut().is_at_ends().0 {
+                self.ready()?;
+            }
             self.data_mut().prev()?;
             self.settle_back()?;
         }
         Ok(())
+    }
+
+    /// Gives a large block back where memory is short; [`ready`](Self::ready) before the value.
+    pub(crate) fn park(&mut self) {
+        let Some(data) = self.data.as_mut().filter(|_| self.valid && !self.parked) else { return };
+        if data.contents().len() >= MAPPED_MIN && self.index.table().memory().is_short(self.walk) {
+            data.park();
+            self.ahead.release();
+            self.plain.resize(0);
+            self.parked = true;
+        }
+    }
+
+    /// Sees to it that the value can be asked for.
+    pub(crate) fn ready(&mut self) -> Result<(), Error> {
+        if !std::mem::take(&mut self.parked) {
+            return Ok(());
+        }
+        let valid = std::mem::take(&mut self.valid);
+        let Some(handle) = self.index.handle()? else { return Ok(()) };
+        let block = self.read_block(handle)?;
+        self.data_mut().unpark(block);
+        self.count_plain();
+        self.valid = valid;
+        Ok(())
+    }
+
+    /// Counts the block if it is large and does not lie in what was read.
+    fn count_plain(&mut self) {
+        let Some(data) = &self.data else { return };
+        let contents = data.contents();
+        let counts = contents.len() >= MAPPED_MIN && !self.ahead.holds(contents);
+        self.plain.resize(if counts { contents.len() } else { 0 });
     }
 
     /// The internal key it stands on, or `None` at the end.
@@ -199,6 +250,7 @@ impl TableCursor {
     /// Loads the block that the index stands on; `false` at the end.
     fn load_block(&mut self) -> Result<bool, Error> {
         let Some(handle) = self.index.handle()? else { return Ok(false) };
+        self.parked = false;
         if let Some(data) = &mut self.data {
             data.release();
         }
@@ -207,6 +259,7 @@ impl TableCursor {
             Some(data) => data.replace(block),
             None => self.data = Some(BlockCursor::new(block)),
         }
+        self.count_plain();
         Ok(true)
     }
 
@@ -223,8 +276,10 @@ impl TableCursor {
         }
         let stored = self.ahead.fill(table, handle, self.ceiling()?)?;
         let block = table.block(handle, &stored)?;
-        // Where a scan begins others may begin, too; what it only comes by is not kept.
-        if self.walk == Walk::Scan && self.ahead.is_single() {
+        // Where a scan begins others may begin, too; what it only comes by is not kept, nor what
+        // would push out a hundred others.
+        let is_kept = self.ahead.is_single() && (handle.size as usize) < MAPPED_MIN;
+        if self.walk == Walk::Scan && is_kept {
             table.cache(&block);
         }
         Ok(block)

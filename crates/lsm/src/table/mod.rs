@@ -25,6 +25,7 @@ mod shapes;
 mod sizes;
 #[cfg(test)]
 mod specimens;
+mod stretch;
 mod walk;
 
 pub use compression::{Compression, LevelCompression};

@@ -4,17 +4,14 @@
 //! direction; a job reads large stretches at once. Both take less where memory is short. What is
 //! read ahead is not put into the block cache: a long scan would push everything else out of it.
 //!
-//! The memory of a stretch is used again for the next one, unless somebody still has a value out of
-//! it.
+//! What its memory is, and when it is used again, is in `stretch`.
 
-use std::ops::Range;
-
-use bytes::{Bytes, BytesMut};
-use terrace_env::MemoryLease;
+use bytes::Bytes;
 use terrace_env::store::StoreError;
 
 use super::frame::Handle;
 use super::reader::Table;
+use super::stretch::Stretch;
 use super::walk::Walk;
 use crate::Error;
 
@@ -45,10 +42,9 @@ pub(super) enum Area {
 pub(super) struct ReadAhead {
     walk: Walk,
     area: Area,
-    bytes: Bytes,
-    lease: MemoryLease,
-    /// The stretch of the table that was read last or found in memory; `bytes`, where there are
-    /// any, are what is in it.
+    stretch: Stretch,
+    /// The stretch of the table that was read last or found in memory; the bytes of `stretch`,
+    /// where there are any, are what is in it.
     offset: u64,
     end: u64,
     /// How much a scan's next read takes, at least.
@@ -59,24 +55,32 @@ impl ReadAhead {
     /// Nothing has been read.
     pub(super) fn new(table: &Table, walk: Walk, area: Area) -> Self {
         let memory = table.memory();
-        let lease = match walk {
-            Walk::Scan => memory.scans.lease(0),
-            Walk::Job(_) => memory.jobs.lease(0),
-        };
-        Self { walk, area, bytes: Bytes::new(), lease, offset: 0, end: 0, size: 0 }
+        let stretch = Stretch::new(memory.gauge(walk));
+        Self { walk, area, stretch, offset: 0, end: 0, size: 0 }
     }
 
     /// The block, if it is in the stretch.
     pub(super) fn get(&self, handle: Handle) -> Option<Bytes> {
         let start = usize::try_from(handle.offset.checked_sub(self.offset)?).ok()?;
         let end = start.checked_add(handle.size as usize)?;
-        (end <= self.bytes.len()).then(|| self.bytes.slice(start..end))
+        let bytes = self.stretch.bytes();
+        (end <= bytes.len()).then(|| bytes.slice(start..end))
     }
 
     /// A block was found in memory: the walk goes on behind it, or before it.
     pub(super) fn passed(&mut self, handle: Handle) {
         (self.offset, self.end) = (handle.offset, handle.offset + u64::from(handle.size));
-        self.bytes.truncate(0);
+        self.stretch.clear();
+    }
+
+    /// Whether the bytes lie in the stretch.
+    pub(super) fn holds(&self, bytes: &Bytes) -> bool {
+        self.stretch.bytes().as_ptr_range().contains(&bytes.as_ptr())
+    }
+
+    /// Gives back the memory of what was read.
+    pub(super) fn release(&mut self) {
+        self.stretch.release();
     }
 
     /// Whether the last read was of one block, and not because the walk came from the one before.
@@ -97,16 +101,15 @@ impl ReadAhead {
         let last = self.offset..=self.end;
         let goes_on = 0 < handle.offset && last.contains(&handle.offset) && self.end < handle_end;
         let goes_back = handle.offset < self.offset && last.contains(&handle_end);
-        let known = match usize::try_from(handle.offset.saturating_sub(self.offset)) {
-            Ok(from) if goes_on => self.bytes.get(from..).unwrap_or_default().to_vec(),
-            _ => Vec::new(),
+        let len = self.stretch.bytes().len();
+        let mut known = match usize::try_from(handle.offset.saturating_sub(self.offset)) {
+            Ok(from) if goes_on && from < len => from..len,
+            _ => 0..0,
         };
-        // Gives back what it has first, so that it does not stand in its own way.
-        let mut buffer = std::mem::take(&mut self.bytes).try_into_mut().unwrap_or_default();
-        self.lease.resize(0);
         self.choose_size(table, goes_on || goes_back);
+        let (cause, counts) = (self.walk.cause(), self.size > 0);
         let mut size = self.size as u64;
-        let (offset, end, buffer) = loop {
+        loop {
             let (offset, end) = if goes_back {
                 (handle_end.saturating_sub(size.max(u64::from(handle.size))), handle_end)
             } else if size == 0 {
@@ -119,52 +122,39 @@ impl ReadAhead {
                 };
                 (handle.offset, handle_end.max(end))
             };
-            let buffer = std::mem::take(&mut buffer);
-            match self.read(table, buffer, &known, offset..end) {
+            let stretch = usize::try_from(end - offset).expect("a stretch within its bounds");
+            let front = known.len();
+            let from = offset + front as u64;
+            let read = |into: &mut [u8]| table.read_into(from, into, cause);
+            match self.stretch.refill(known, stretch, counts, read) {
                 // What lies further on has been given back: nearer to it by half each time.
                 Err(Error::Store(StoreError::OutOfRange { .. }))
                     if (offset, end) != (handle.offset, handle_end) =>
                 {
                     size = if size > u64::from(handle.size) { size / 2 } else { 0 };
                 }
-                other => break (offset, end, other?),
+                Ok(()) => {
+                    (self.offset, self.end) = (offset, end);
+                    break;
+                }
+                Err(error) => {
+                    self.stretch.clear();
+                    return Err(error);
+                }
             }
-        };
-        self.bytes = buffer.freeze();
-        (self.offset, self.end) = (offset, end);
-        let start = (handle.offset - offset) as usize;
-        Ok(self.bytes.slice(start..start + handle.size as usize))
-    }
-
-    fn read(
-        &mut self,
-        table: &Table,
-        mut buffer: BytesMut,
-        known: &[u8],
-        Range { start: offset, end }: Range<u64>,
-    ) -> Result<BytesMut, Error> {
-        let stretch = usize::try_from(end - offset).expect("a stretch within its bounds");
-        if buffer.capacity() < stretch || buffer.capacity() / 4 > stretch {
-            buffer = BytesMut::zeroed(stretch);
-        } else {
-            buffer.resize(stretch, 0);
+            known = 0..front;
         }
-        if self.size > 0 {
-            self.lease.resize(buffer.capacity());
-        }
-        let (before, rest) = buffer.split_at_mut(known.len());
-        before.copy_from_slice(known);
-        table.read_into(offset + known.len() as u64, rest, self.walk.cause())?;
-        Ok(buffer)
+        let start = (handle.offset - self.offset) as usize;
+        Ok(self.stretch.bytes().slice(start..start + handle.size as usize))
     }
 
     fn choose_size(&mut self, table: &Table, sequential: bool) {
         let memory = table.memory();
         self.size = match (self.walk, self.area) {
-            (Walk::Job(_), Area::Data) => memory.job_ahead(),
+            (Walk::Job(_), Area::Data) => memory.job_ahead(self.stretch.counted()),
             (Walk::Job(_), Area::Index) => memory.job_index_ahead(),
             (Walk::Scan, _) if !sequential => 0,
-            (Walk::Scan, _) => memory.scan_ahead(self.size),
+            (Walk::Scan, _) => memory.scan_ahead(self.size, self.stretch.counted()),
         };
     }
 }

@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use terrace_env::random::{Random, Rng};
-use terrace_env::store::CrashMode;
+use terrace_env::store::{CrashMode, FileKind, MemoryStore, Store};
 use terrace_env::sync::Mutex;
-use terrace_env::{runner, test_seeds};
-use terrace_lsm::{Durability, Engine, KeySpaceId};
+use terrace_env::{ByteCount, runner, test_seeds};
+use terrace_lsm::{Batch, Bounds, Durability, Engine, EngineOptions, KeySpaceId, MemoryStats};
 
 use crate::model::{self, Contents, Write, batch, contents, open};
 
@@ -116,4 +116,93 @@ fn a_second_cut_during_recovery_loses_nothing_either() {
             }
         });
     }
+}
+
+/// Options under which a log of megabytes is read in a dozen parts, and such under which it comes
+/// to be.
+fn small_and_large() -> (EngineOptions, EngineOptions) {
+    let small = EngineOptions {
+        memtable_size: ByteCount::kib(32),
+        memory: ByteCount::mib(1),
+        ..model::options()
+    };
+    let (memtable_size, memory) = (ByteCount::mib(16), ByteCount::mib(64));
+    let large = EngineOptions { memtable_size, memory, ..model::options() };
+    (small, large)
+}
+
+fn open_with(store: &MemoryStore, options: &EngineOptions) -> Engine {
+    Engine::open(Arc::new(store.clone()), model::decider(), options.clone()).expect("an engine")
+}
+
+/// Puts, deletes and range deletes, by which a part that was left out or read twice would show.
+fn fill_log(engine: &Engine, random: &mut Random) {
+    for number in 0..3000_u32 {
+        let key = |random: &mut Random| vec![random.random(), random.random_range(0..8)];
+        let mut batch = Batch::new();
+        match random.random_range(0..30) {
+            0 => {
+                let (one, other) = (key(random), key(random));
+                let range = Bounds::from(one.clone().min(other.clone())..one.max(other));
+                batch.delete_range(KeySpaceId(0), &range);
+            }
+            1..4 => {
+                batch.delete(KeySpaceId(0), &key(random));
+            }
+            _ => {
+                let value = number.to_le_bytes().repeat(random.random_range(1..400));
+                batch.put(KeySpaceId(0), &key(random), &value);
+            }
+        }
+        engine.write(batch, Durability::Gathered).unwrap();
+    }
+}
+
+fn tables(store: &MemoryStore) -> usize {
+    store.list().iter().filter(|file| file.kind == FileKind::Table).count()
+}
+
+/// Each opening goes on with the part of the log that the one before it was cut in.
+#[test]
+fn a_log_that_is_read_in_parts_survives_cuts_in_between() {
+    let (mut parts, mut cuts) = (0, 0);
+    for seed in test_seeds(6) {
+        runner::simulate(seed, || {
+            let (small, large) = small_and_large();
+            let mut random = Random::seeded(seed);
+            let store = model::slow_store(seed);
+            let engine = open_with(&store, &large);
+            fill_log(&engine, &mut random);
+            engine.sync().unwrap();
+            assert_eq!(engine.stats().flushes, 0, "all of it is in the log");
+            let expected = contents(&engine);
+            let mut survivor = store.crash(CrashMode::DropUnsynced, &mut random);
+            let begun = runner::now();
+            let copy = survivor.crash(CrashMode::DropUnsynced, &mut random);
+            let whole = open_with(&model::slowed(copy, seed), &small);
+            let takes = runner::now().since(begun);
+            parts += whole.stats().flushes;
+            let MemoryStats { budget, peak, .. } = whole.stats().memory;
+            assert!(peak <= budget, "{peak} of {budget} bytes");
+            assert_eq!(contents(&whole), expected, "seed {seed}");
+            for _ in 0..4 {
+                survivor = model::slowed(survivor, seed);
+                let before = tables(&survivor);
+                let opening = runner::spawn("opening", {
+                    let (survivor, small) = (survivor.clone(), small.clone());
+                    move || drop(open_with(&survivor, &small))
+                });
+                runner::sleep(takes.mul_f64(random.random_range(0.0..0.6)));
+                let next = survivor.crash(CrashMode::TearUnsynced, &mut random);
+                opening.join();
+                cuts += usize::from((before + 1..tables(&survivor)).contains(&tables(&next)));
+                survivor = next;
+                let copy = survivor.crash(CrashMode::DropUnsynced, &mut random);
+                assert_eq!(contents(&open_with(&copy, &small)), expected, "seed {seed}");
+                let copy = survivor.crash(CrashMode::DropUnsynced, &mut random);
+                assert_eq!(contents(&open_with(&copy, &large)), expected, "seed {seed}");
+            }
+        });
+    }
+    assert!(parts > 0 && cuts > 0, "{parts} parts, {cuts} cuts between them");
 }

@@ -89,7 +89,8 @@ fn a_store_whose_indexes_and_filters_exceed_the_budget_is_read_within_it() {
         let memory = tight.stats().memory;
         assert!(memory.peak <= memory.budget, "{memory:?}");
         assert!(memory.tables > 0 && memory.cache > 0, "both have a share: {memory:?}");
-        let sum = memory.memtables + memory.tables + memory.cache + memory.jobs + memory.scans;
+        let writes = memory.memtables + memory.log + memory.batches;
+        let sum = writes + memory.tables + memory.cache + memory.jobs + memory.scans;
         assert_eq!(memory.used, sum, "{memory:?}");
         tight.close().unwrap();
     });

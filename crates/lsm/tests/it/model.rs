@@ -190,8 +190,13 @@ pub(crate) fn try_open(store: &MemoryStore) -> Result<Engine, Error> {
 
 /// A store whose operations take up to these times.
 pub(crate) fn slow_store(seed: u64) -> MemoryStore {
+    slowed(MemoryStore::new(), seed)
+}
+
+/// A store that takes its time again: one that a crash has left does not.
+pub(crate) fn slowed(store: MemoryStore, seed: u64) -> MemoryStore {
     let micros = Duration::from_micros;
     let latency =
         Latency { append: micros(20), sync: micros(300), commit: micros(400), read: micros(50) };
-    MemoryStore::new().with_latency(seed, latency)
+    store.with_latency(seed, latency)
 }

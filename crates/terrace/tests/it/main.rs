@@ -13,5 +13,7 @@ mod kills_child;
 mod lifetime;
 mod puts;
 mod ranges;
+mod resident;
+mod resident_child;
 mod rows;
 mod systems;

@@ -114,7 +114,8 @@ fn load_sequentially(system: System, load: SequentialLoad) {
     let options = Options {
         system: Some(system),
         memtable_size: Some(load.memtable),
-        memory: ByteCount::mib(16),
+        // With less, a log is written in smaller frames, and their rests need a second zone.
+        memory: ByteCount::mib(64),
         compression: load.compression.into(),
         ..Options::default()
     };

@@ -1,0 +1,209 @@
+//! The memory of a stretch of a table that has been read at once.
+//!
+//! It is used again for the next stretch, unless somebody still has a value out of it: then the
+//! next stretch gets memory of its own. A large stretch counts until the last value out of it is
+//! dropped, and is given back to the system with it; a small one counts while its owner has it.
+//!
+//! Threads: one owner; values out of it go anywhere.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use bytes::{Bytes, BytesMut};
+use terrace_env::{IoBuf, MAPPED_MIN, MemoryGauge, MemoryLease};
+
+use crate::Error;
+
+/// See the [module](self).
+#[derive(Debug)]
+pub(super) struct Stretch {
+    gauge: MemoryGauge,
+    bytes: Bytes,
+    /// The memory that `bytes` lie in, if it is large.
+    large: Option<Arc<Large>>,
+    /// What counts it, if it is small.
+    lease: MemoryLease,
+}
+
+#[derive(Debug)]
+struct Large {
+    bytes: IoBuf,
+    lease: MemoryLease,
+}
+
+/// What values out of a large stretch share.
+struct Owner(Arc<Large>);
+
+impl AsRef<[u8]> for Owner {
+    fn as_ref(&self) -> &[u8] {
+        &self.0.bytes
+    }
+}
+
+impl Stretch {
+    /// No bytes yet; `gauge` counts them.
+    pub(super) fn new(gauge: &MemoryGauge) -> Self {
+        let (gauge, lease) = (gauge.clone(), gauge.lease(0));
+        Self { gauge, bytes: Bytes::new(), large: None, lease }
+    }
+
+    pub(super) fn bytes(&self) -> &Bytes {
+        &self.bytes
+    }
+
+    /// What it counts as.
+    pub(super) fn counted(&self) -> u64 {
+        self.large.as_ref().map_or(self.lease.bytes(), |large| large.lease.bytes())
+    }
+
+    /// Forgets the bytes and keeps the memory.
+    pub(super) fn clear(&mut self) {
+        self.bytes.truncate(0);
+    }
+
+    /// Forgets the bytes and gives the memory back.
+    pub(super) fn release(&mut self) {
+        *self = Self::new(&self.gauge);
+    }
+
+    /// Has `len` bytes from now on: those of `kept` in front, and behind them what `read` fills in.
+    /// When that fails, those of `kept`. `counts`: whether a small stretch counts, too.
+    pub(super) fn refill(
+        &mut self,
+        kept: Range<usize>,
+        len: usize,
+        counts: bool,
+        read: impl FnOnce(&mut [u8]) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let front = kept.len();
+        let (bytes, large) = (std::mem::take(&mut self.bytes), self.large.take());
+        if len < MAPPED_MIN {
+            let mut buffer = small(bytes, kept, len);
+            drop(large);
+            self.lease.resize(if counts { buffer.capacity() } else { 0 });
+            let result = read(&mut buffer[front..]);
+            buffer.truncate(if result.is_ok() { len } else { front });
+            self.bytes = buffer.freeze();
+            return result;
+        }
+        self.lease.resize(0);
+        let mut large = self.large(bytes, large, kept, len);
+        let result = read(&mut large.bytes[front..]);
+        large.bytes.truncate(if result.is_ok() { len } else { front });
+        let large = Arc::new(large);
+        self.bytes = Bytes::from_owner(Owner(Arc::clone(&large)));
+        self.large = Some(large);
+        result
+    }
+
+    /// Large memory for `len` bytes with those of `kept` in front: what there was, if it fits and
+    /// nobody else has anything of it.
+    fn large(
+        &self,
+        bytes: Bytes,
+        before: Option<Arc<Large>>,
+        kept: Range<usize>,
+        len: usize,
+    ) -> Large {
+        let front = kept.len();
+        let fits = |before: &Arc<Large>| is_fit(before.bytes.capacity(), len);
+        let old = match before.filter(fits) {
+            None => bytes,
+            Some(before) => {
+                drop(bytes);
+                match Arc::try_unwrap(before) {
+                    Ok(mut large) => {
+                        large.bytes.copy_within(kept, 0);
+                        large.bytes.resize(len);
+                        return large;
+                    }
+                    Err(before) => Bytes::from_owner(Owner(before)),
+                }
+            }
+        };
+        let mut fresh = IoBuf::zeroed(len);
+        fresh[..front].copy_from_slice(&old[kept]);
+        let lease = self.gauge.lease(fresh.capacity());
+        Large { bytes: fresh, lease }
+    }
+}
+
+/// The same for small memory.
+fn small(bytes: Bytes, kept: Range<usize>, len: usize) -> BytesMut {
+    let front = kept.len();
+    let bytes = match bytes.try_into_mut() {
+        Ok(mut buffer) if is_fit(buffer.capacity(), len) => {
+            buffer.copy_within(kept, 0);
+            buffer.resize(len, 0);
+            return buffer;
+        }
+        Ok(buffer) => buffer.freeze(),
+        Err(bytes) => bytes,
+    };
+    let mut fresh = BytesMut::zeroed(len);
+    fresh[..front].copy_from_slice(&bytes[kept]);
+    fresh
+}
+
+/// Whether memory is enough for so many bytes, and not far too much.
+fn is_fit(capacity: usize, len: usize) -> bool {
+    capacity >= len && capacity / 4 <= len
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fill(stretch: &mut Stretch, kept: Range<usize>, len: usize, with: u8) {
+        let read = |into: &mut [u8]| {
+            into.fill(with);
+            Ok(())
+        };
+        stretch.refill(kept, len, true, read).unwrap();
+    }
+
+    #[test]
+    fn what_is_kept_stays_in_front_whatever_the_sizes_are() {
+        let sizes = [10, 5_000, MAPPED_MIN, MAPPED_MIN + 1, 3 * MAPPED_MIN, 20];
+        for before in sizes {
+            for after in sizes {
+                for held in [false, true] {
+                    let mut stretch = Stretch::new(&MemoryGauge::new("test"));
+                    fill(&mut stretch, 0..0, before, 1);
+                    let value = held.then(|| stretch.bytes().slice(..));
+                    fill(&mut stretch, before - 10..before, after, 2);
+                    let expected = [vec![1; 10], vec![2; after - 10]].concat();
+                    assert_eq!(stretch.bytes()[..], expected[..], "{before} {after} {held}");
+                    assert!(value.is_none_or(|value| value[..] == vec![1; before][..]));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_read_that_fails_leaves_what_was_kept() {
+        for len in [50, MAPPED_MIN] {
+            let mut stretch = Stretch::new(&MemoryGauge::new("test"));
+            fill(&mut stretch, 0..0, 100, 1);
+            stretch.refill(90..100, len, true, |_| Err(Error::Closed)).unwrap_err();
+            assert_eq!(stretch.bytes()[..], [1; 10]);
+        }
+    }
+
+    #[test]
+    fn memory_is_used_again_and_counts_as_long_as_anybody_has_a_value_out_of_it() {
+        let gauge = MemoryGauge::new("test");
+        let mut stretch = Stretch::new(&gauge);
+        fill(&mut stretch, 0..0, 2 * MAPPED_MIN, 1);
+        let place = stretch.bytes().as_ptr();
+        fill(&mut stretch, 0..0, MAPPED_MIN, 2);
+        assert_eq!((stretch.bytes().as_ptr(), gauge.used().0), (place, 2 * MAPPED_MIN as u64));
+        let value = stretch.bytes().slice(5..10);
+        fill(&mut stretch, 0..0, MAPPED_MIN, 3);
+        assert_eq!((&value[..], gauge.used().0), (&[2; 5][..], 3 * MAPPED_MIN as u64));
+        stretch.release();
+        assert_eq!(gauge.used().0, 2 * MAPPED_MIN as u64);
+        drop(value);
+        assert_eq!(gauge.used().0, 0);
+    }
+}
