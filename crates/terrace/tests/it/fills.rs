@@ -294,7 +294,7 @@ fn delete_under(case: Case) {
     full.must("a flush", Db::flush);
     full.verify();
     // The reader still sees what was there; nobody holds it after a close.
-    let seen = scan.map_or_else(|| snapshot.as_ref().unwrap().scan(..).unwrap(), |scan| scan);
+    let seen = scan.unwrap_or_else(|| snapshot.as_ref().unwrap().scan(..).unwrap());
     assert_eq!(seen.count(), keys.len(), "{case:?}");
     full.reopen();
     full.verify();
