@@ -167,6 +167,15 @@ impl Fs {
         problems
     }
 
+    /// Where a byte of a file lies: the zone, and the offset in it.
+    #[must_use]
+    pub fn place_of(&self, file: FileId, offset: u64) -> Option<(ZoneId, ByteCount)> {
+        let (block, rest) = (u32::try_from(offset / BLOCK as u64).ok()?, offset % BLOCK as u64);
+        let mut found = None;
+        self.volume.for_files(&[file], |_, record| found = record.extents.locate(block));
+        found.map(|at| (at.zone, ByteCount(u64::from(at.block) * BLOCK as u64 + rest)))
+    }
+
     /// All zones: what the device says of them, and what is in them. Walks the whole catalog.
     pub fn zones(&self) -> Result<Vec<ZoneUsage>, StoreError> {
         let geometry = self.volume.medium.geometry();

@@ -24,6 +24,7 @@ use crate::memtable::MemoryCursor;
 use crate::merge::{Merge, Source};
 use crate::ranges::Coverage;
 use crate::readers::Reading;
+use crate::run::Run;
 use crate::run_cursor::RunCursor;
 use crate::shared::View;
 use crate::table::Walk;
@@ -74,15 +75,25 @@ enum Standing {
 
 impl Cursor {
     pub(crate) fn new(view: &View, sequence: SeqNo, space: KeySpaceId, bounds: &Bounds) -> Self {
+        let runs = || view.version.places().map(|(_, run)| run);
+        Self::over(view, runs, sequence, space, bounds)
+    }
+
+    /// A cursor over the memtables and these runs, from the newest to the oldest.
+    pub(crate) fn over<'a, R: Iterator<Item = &'a Arc<Run>>>(
+        view: &'a View,
+        runs: impl Fn() -> R,
+        sequence: SeqNo,
+        space: KeySpaceId,
+        bounds: &Bounds,
+    ) -> Self {
         let memory = |table| Source::Memory(MemoryCursor::new(Arc::clone(table)));
         let run = |run: &Arc<_>| Source::Run(Box::new(RunCursor::new(Arc::clone(run), Walk::Scan)));
         let memtables = view.memtables().filter(|table| !table.is_empty()).map(memory);
-        let runs = view.version.places().map(|(_, one)| run(one));
-        let all_runs = view.version.places().map(|(_, run)| run);
-        let coverage = Coverage::of(view.memtables(), all_runs, sequence);
+        let coverage = Coverage::of(view.memtables(), runs(), sequence);
         let (start, end) = bounds.full_keys(space);
         Self {
-            merge: Merge::new(memtables.chain(runs).collect()),
+            merge: Merge::new(memtables.chain(runs().map(run)).collect()),
             coverage,
             hidden: 0,
             closed: view.closed.clone(),

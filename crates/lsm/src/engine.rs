@@ -16,6 +16,7 @@ use crate::event::Listener;
 use crate::ingest::Ingest;
 use crate::key::KeySpaceId;
 use crate::options::{Durability, EngineOptions};
+use crate::salvage::Salvage;
 use crate::scan::Scan;
 use crate::shared::{CompactionRequest, Shared};
 use crate::snapshot::Snapshot;
@@ -85,6 +86,12 @@ impl Engine {
     /// What is in the range, in order.
     pub fn scan(&self, space: KeySpaceId, bounds: &Bounds) -> Result<Scan, Error> {
         self.shared.scan(space, bounds, None)
+    }
+
+    /// What of the range can be read for certain though tables are damaged, in order; and what is
+    /// left out. Reads and verifies every table of the range before it returns.
+    pub fn salvage(&self, space: KeySpaceId, bounds: &Bounds) -> Result<Salvage, Error> {
+        self.shared.while_open(|| self.shared.salvage(space, bounds))
     }
 
     /// Walks what is in the range, in both directions.

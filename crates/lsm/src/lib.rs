@@ -7,6 +7,7 @@
 //! | how are the newest entries kept in order | `memtable`, `entry_tree` |
 //! | how is a key found | `snapshot`, `version`, `table` |
 //! | how are keys gone through in order | `scan`, `cursor`, `merge` |
+//! | what is left of damaged tables | `salvage` |
 //! | how do memtables become tables | `flush`, `rewrite` |
 //! | how do tables become other tables | `compaction`, `inputs`, `rewrite` |
 //! | how are key spaces made and dropped | `spaces` |
@@ -80,6 +81,7 @@ mod role;
 mod room;
 mod run;
 mod run_cursor;
+mod salvage;
 mod scan;
 mod shared;
 mod slice;
@@ -109,6 +111,7 @@ pub use memory::MemoryStats;
 pub use options::{Durability, EngineOptions};
 pub use readers::{ReaderKind, ReaderStats, SpaceHolders};
 pub use recovery::remembered_system;
+pub use salvage::{LeftOut, Salvage};
 pub use scan::Scan;
 pub use snapshot::Snapshot;
 pub use stats::{LevelStats, Stats, WriteAmplification};

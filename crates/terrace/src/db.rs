@@ -8,8 +8,8 @@ use terrace_env::{ByteCount, Store};
 use terrace_fs::dir::{DirOptions, DirStore};
 use terrace_fs::{Access, CachePolicy, FormatOptions, Fs, MountOptions};
 use terrace_lsm::{
-    Bounds, Checkpointed, Cursor, Durability, Engine, KeySpaceId, Listener, Scan, Stats, Verified,
-    remembered_system,
+    Bounds, Checkpointed, Cursor, Durability, Engine, KeySpaceId, Listener, Salvage, Scan, Stats,
+    Verified, remembered_system,
 };
 use terrace_policy::{NoZones, StoreShape, System, ZonesSource};
 
@@ -241,6 +241,14 @@ impl Db {
     /// from being freed.
     pub fn scan(&self, bounds: impl Into<Bounds>) -> Result<Scan, Error> {
         self.default.scan(bounds)
+    }
+
+    /// What of the range can be read for certain though tables are damaged, in order, and a list of
+    /// what is left out: all keys of which a damaged block may have held the newest version, so
+    /// that nothing stale is shown. A scan ends at the first damaged block instead. All tables of
+    /// the range are read and verified before it returns.
+    pub fn salvage(&self, bounds: impl Into<Bounds>) -> Result<Salvage, Error> {
+        self.default.salvage(bounds)
     }
 
     /// Walks the keys in the range in both directions, as they are now, whatever is written

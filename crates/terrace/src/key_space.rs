@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use terrace_lsm::{Batch, Bounds, Cursor, KeySpaceId, Scan};
+use terrace_lsm::{Batch, Bounds, Cursor, KeySpaceId, Salvage, Scan};
 
 use crate::Error;
 use crate::db::Inner;
@@ -54,6 +54,11 @@ impl KeySpace {
     /// The value under `key`.
     pub fn get(&self, key: &[u8]) -> Result<Option<Bytes>, Error> {
         Ok(self.inner.engine.get(self.id, key)?)
+    }
+
+    /// As [`Db::salvage`](crate::Db::salvage).
+    pub fn salvage(&self, bounds: impl Into<Bounds>) -> Result<Salvage, Error> {
+        Ok(self.inner.engine.salvage(self.id, &bounds.into())?)
     }
 
     /// The keys and values in the range, in order, as they are now.

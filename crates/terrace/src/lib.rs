@@ -46,8 +46,8 @@ pub use terrace_env::{ByteCount, OutOfRange, Store};
 pub use terrace_fs::{CachePolicy, FormatOptions, Fs};
 pub use terrace_lsm::{
     BATCH_BYTES_MAX, Bounds, Checkpointed, Compression, Cursor, Durability, Event, Ingested, Job,
-    KEY_BYTES_MAX, LevelCompression, LevelStats, Listener, MemoryStats, ReaderKind, ReaderStats,
-    Scan, SpaceHolders, Stats, VALUE_BYTES_MAX, Verified, WriteAmplification, Written,
-    WrittenBytes,
+    KEY_BYTES_MAX, LeftOut, LevelCompression, LevelStats, Listener, MemoryStats, ReaderKind,
+    ReaderStats, Salvage, Scan, SpaceHolders, Stats, VALUE_BYTES_MAX, Verified, WriteAmplification,
+    Written, WrittenBytes,
 };
 pub use terrace_policy::{MEMTABLES_KEPT, ParseSystemError, Row, System, ZONES_KEPT};

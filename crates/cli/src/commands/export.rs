@@ -10,11 +10,12 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 use serde_json::json;
-use terrace::{Bounds, KeySpace};
+use terrace::{Bounds, KeySpace, LeftOut};
 use terrace_env::ByteCount;
 use terrace_fs::Access;
 
 use super::entry::Space;
+use super::skip::{self, Skip};
 use super::target::Target;
 use crate::failure::{Failure, Kind};
 use crate::output::Output;
@@ -34,6 +35,8 @@ pub(crate) struct Export {
     /// Replace files that are there already
     #[arg(long)]
     overwrite: bool,
+    #[command(flatten)]
+    skip: Skip,
 }
 
 impl Export {
@@ -47,29 +50,36 @@ impl Export {
             other => other.map_err(|error| Failure::path(&self.dir, &error))?,
         }
         let progress = Progress::pieces("exporting", 0);
-        let (files, bytes) = self.each(&self.space.find(&db)?, |path, value| {
+        let mut left_out = Vec::new();
+        let (files, bytes) = self.each(&self.space.find(&db)?, &mut left_out, |path, value| {
             progress.add(1);
             write_file(path, value)
         })?;
         let links = match db.key_space(&links) {
-            Some(space) => self.each(&space, link)?.0,
+            Some(space) => self.each(&space, &mut left_out, link)?.0,
             None => 0,
         };
         drop(progress);
-        output.result(&json!({ "files": files, "links": links, "bytes": bytes }), |out| {
+        let mut json = json!({ "files": files, "links": links, "bytes": bytes });
+        self.skip.add(&mut json, &db, &left_out, false);
+        output.result(&json, |out| {
             let size = ByteCount(bytes);
             writeln!(out, "exported {files} files of {size} in all, and {links} symbolic links")
-        })
+        })?;
+        skip::tell(&db, &left_out, false, output)
     }
 
     /// Makes something at the place of each key of a space; counts keys and bytes of values.
     fn each(
         &self,
         space: &KeySpace,
+        left_out: &mut Vec<LeftOut>,
         make: impl Fn(&Path, &[u8]) -> io::Result<()>,
     ) -> Result<(u64, u64), Failure> {
         let (mut entries, mut bytes) = (0, 0);
-        for entry in space.scan(Bounds::all())? {
+        let scan = self.skip.entries(space, Bounds::all(), false)?;
+        left_out.extend(scan.left_out);
+        for entry in scan.entries {
             let (key, value) = entry?;
             let path = tree::place(&self.dir, &key)?;
             make_parents(&self.dir, &path)?;

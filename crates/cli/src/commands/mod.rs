@@ -22,6 +22,7 @@ mod man;
 mod put;
 mod range;
 mod scan;
+mod skip;
 mod stats;
 mod systems;
 mod target;

@@ -7,6 +7,7 @@ use terrace_fs::Access;
 
 use super::entry::Space;
 use super::range::Range;
+use super::skip::{self, Skip};
 use super::target::Target;
 use crate::escape::{self, Escaped};
 use crate::failure::Failure;
@@ -27,8 +28,10 @@ pub(crate) struct Scan {
     #[command(flatten)]
     range: Range,
     /// From the last key to the first; `--limit` then keeps the last ones
-    #[arg(long)]
+    #[arg(long, conflicts_with = "skip_damaged")]
     reverse: bool,
+    #[command(flatten)]
+    skip: Skip,
     /// At most so many entries
     #[arg(long)]
     limit: Option<u64>,
@@ -47,10 +50,10 @@ impl Scan {
         let mut out = BufWriter::new(std::io::stdout().lock());
         let (mut entries, mut bytes) = (0u64, 0u64);
         let limit = self.limit.unwrap_or(u64::MAX);
-        let mut scan = space.scan(self.range.bounds(self.hex)?)?;
-        let mut next = || if self.reverse { scan.next_back() } else { scan.next() };
+        let bounds = self.range.bounds(self.hex)?;
+        let mut scan = self.skip.entries(&space, bounds, self.reverse)?;
         while entries < limit {
-            let Some(entry) = next() else { break };
+            let Some(entry) = scan.entries.next() else { break };
             let (key, value) = entry?;
             if output.is_json() {
                 writeln!(out, "{}", serde_json::Value::from(self.object(&key, &value)))?;
@@ -64,8 +67,11 @@ impl Scan {
         }
         out.flush()?;
         drop(out);
+        let mut total = json!({ "entries": entries, "bytes": bytes });
+        self.skip.add(&mut total, &db, &scan.left_out, self.hex);
         // Named, so that nobody takes it for an entry.
-        output.result(&json!({ "total": { "entries": entries, "bytes": bytes } }), |_| Ok(()))
+        output.result(&json!({ "total": total }), |_| Ok(()))?;
+        skip::tell(&db, &scan.left_out, self.hex, output)
     }
 
     fn text(&self, bytes: &[u8]) -> String {

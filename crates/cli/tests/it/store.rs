@@ -294,3 +294,106 @@ fn zones_that_are_dead_and_wait_for_their_reset_have_a_sign_in_the_map() {
     let map = place.ok(&["zones", "d.img"]);
     assert!(sign(&map) && map.contains("~ free"), "{map}");
 }
+
+/// A store of 2,000 keys in a table and newer values of the first hundred in another, with a byte
+/// of the older table's value of this key flipped.
+fn damaged_at(key: u32) -> Place {
+    let place = formatted();
+    let line = |key: u32, text: &str| format!("{key:05}\t{text}-{key:05}-{}\n", "x".repeat(80));
+    let load = |name: &str, lines: String| {
+        std::fs::write(place.path().join(name), lines).unwrap();
+        place.ok(&["load", "d.img", name, "--format", "tsv", "--sorted"]);
+    };
+    load("old", (0..2000).map(|key| line(key, "old")).collect());
+    place.ok(&["compact", "d.img"]);
+    load("new", (0..100).map(|key| line(key, "new")).collect());
+    let path = place.path().join("d.img");
+    let mut image = std::fs::read(&path).unwrap();
+    let needle = format!("old-{key:05}-");
+    let find = |window: &[u8]| window == needle.as_bytes();
+    let found: Vec<_> = image.windows(needle.len()).enumerate().filter(|(_, w)| find(w)).collect();
+    let places: Vec<usize> = found.into_iter().map(|(at, _)| at).collect();
+    assert!(!places.is_empty(), "no {needle} on the medium");
+    places.into_iter().for_each(|at| image[at] ^= 1);
+    std::fs::write(&path, image).unwrap();
+    place
+}
+
+#[test]
+fn a_scan_goes_on_behind_damage_and_lists_what_it_leaves_out() {
+    let place = damaged_at(1000);
+    let scan = ["scan", "d.img", "--values"];
+    assert_eq!(place.run(&scan).status.code(), Some(3), "the scan ends at the damaged block");
+    let output = place.run(&[&scan[..], &["--skip-damaged"]].concat());
+    assert_eq!(output.status.code(), Some(3));
+    let text = String::from_utf8(output.stdout).unwrap();
+    let keys: Vec<u32> = text.lines().map(|line| line[..5].parse().unwrap()).collect();
+    let missing: Vec<u32> = (0..2000).filter(|key| !keys.contains(key)).collect();
+    assert!(missing.contains(&1000) && missing.len() < 100, "{missing:?}");
+    assert!(text.contains("00050\tnew-00050") && text.contains("01999\told"), "both ends");
+    let told = String::from_utf8(output.stderr).unwrap();
+    assert!(told.contains("left out: keys from `0") && told.contains(", zone "), "{told}");
+    // Exactly those keys are in the range that is listed.
+    let output = place.run(&[&scan[..], &["--skip-damaged", "--json"]].concat());
+    let text = String::from_utf8(output.stdout).unwrap();
+    let result = text.lines().find(|line| line.contains("left_out")).unwrap();
+    let result: serde_json::Value = serde_json::from_str(result).unwrap();
+    let [part] = &result["total"]["left_out"].as_array().unwrap()[..] else { panic!("{result}") };
+    let (from, to) = (part["from"].as_str().unwrap(), part["to"].as_str().unwrap());
+    let within = |key: &u32| (from..to).contains(&&format!("{key:05}")[..]);
+    assert_eq!(missing, (0..2000).filter(within).collect::<Vec<_>>(), "{part}");
+    let whole = place.run(&["scan", "d.img", "--from", "01500", "--skip-damaged"]);
+    assert_eq!(whole.status.code(), Some(0), "nothing is damaged there");
+}
+
+#[test]
+fn no_older_version_surfaces_where_the_newer_one_is_damaged() {
+    // The newer table's block of key 50 is damaged: the older value is there, and not shown. What
+    // is damaged below newer values leaves these as they are.
+    let place = damaged_at(50);
+    let output = place.run(&["scan", "d.img", "--values", "--skip-damaged"]);
+    assert_eq!(output.status.code(), Some(3));
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.contains("00050\tnew-00050"), "the newer value is right whatever lies below");
+
+    let place = damaged_at(1000);
+    let path = place.path().join("d.img");
+    let mut image = std::fs::read(&path).unwrap();
+    let needle = b"new-00050-";
+    let all: Vec<usize> =
+        (0..image.len() - needle.len()).filter(|at| image[*at..].starts_with(needle)).collect();
+    all.into_iter().for_each(|at| image[at] ^= 1);
+    std::fs::write(&path, image).unwrap();
+    let output = place.run(&["scan", "d.img", "--values", "--skip-damaged"]);
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(!text.contains("00050\t"), "a stale value: {text}");
+    assert!(text.contains("00500\told-00500"), "what is not damaged is there");
+}
+
+#[test]
+fn an_export_goes_on_behind_damage() {
+    let place = formatted();
+    let tree = place.path().join("tree");
+    std::fs::create_dir(&tree).unwrap();
+    for file in 0..40 {
+        let text = format!("marker-{file:02} ").repeat(400);
+        std::fs::write(tree.join(format!("{file:02}")), text).unwrap();
+    }
+    place.ok(&["import", "d.img", "tree"]);
+    place.ok(&["compact", "d.img"]);
+    let path = place.path().join("d.img");
+    let mut image = std::fs::read(&path).unwrap();
+    let needle = b"marker-20 ";
+    let all: Vec<usize> =
+        (0..image.len() - needle.len()).filter(|at| image[*at..].starts_with(needle)).collect();
+    all.into_iter().for_each(|at| image[at] ^= 1);
+    std::fs::write(&path, image).unwrap();
+    place.fails(3, &["export", "d.img", "one"]);
+    let output = place.run(&["export", "d.img", "two", "--skip-damaged"]);
+    assert_eq!(output.status.code(), Some(3));
+    let told = String::from_utf8(output.stderr).unwrap();
+    assert!(told.contains("left out a range of keys"), "{told}");
+    let exported = std::fs::read_dir(place.path().join("two")).unwrap().count();
+    assert!((36..40).contains(&exported), "{exported} of 40 files");
+    assert!(!place.path().join("two/20").exists() && place.path().join("two/39").exists());
+}

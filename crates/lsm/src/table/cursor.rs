@@ -81,11 +81,11 @@ impl TableCursor {
         }
     }
 
-    /// Whether the block that the index stands on lies behind the last that holds anything of the
-    /// range. To read it only to see that would cost a disk a revolution.
-    fn is_behind(&self) -> Result<bool, Error> {
-        let Some(handle) = self.index.handle()? else { return Ok(true) };
-        Ok(self.end.is_some() && handle.offset >= self.ceiling()?)
+    /// Whether the block that the index stands on is the last that may hold anything of the range.
+    /// Its separator tells. To read the next block only to see that would cost a disk a revolution;
+    /// and that block, or the part of the index that names it, may be damaged.
+    fn is_last(&self) -> bool {
+        self.end.as_ref().is_some_and(|end| self.index.reaches(end))
     }
 
     /// Moves to the first entry at or behind `target`, an internal key.
@@ -215,8 +215,11 @@ impl TableCursor {
     /// Goes on to the next block while this one has no entry left.
     fn settle(&mut self) -> Result<(), Error> {
         while !self.check()? {
+            if self.is_last() {
+                return Ok(());
+            }
             self.index.next()?;
-            if self.is_behind()? || !self.load_block()? {
+            if !self.load_block()? {
                 return Ok(());
             }
             self.data_mut().seek_to_first()?;

@@ -99,6 +99,11 @@ impl IndexCursor {
         Ok(handle.offset + u64::from(handle.size))
     }
 
+    /// Whether what lies behind the block whose entry it stands on is not before `end`, a full key.
+    pub(super) fn reaches(&self, end: &[u8]) -> bool {
+        self.index.as_ref().is_some_and(|index| key::split(index.key(self.at)).0 >= end)
+    }
+
     /// Stands on a partition's last entry.
     fn load_from_end(&mut self, partition: usize) -> Result<(), Error> {
         self.load(partition)?;

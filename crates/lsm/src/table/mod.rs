@@ -26,6 +26,7 @@ mod sizes;
 #[cfg(test)]
 mod specimens;
 mod stretch;
+mod survey;
 mod walk;
 
 pub use compression::{Compression, LevelCompression};
@@ -38,4 +39,5 @@ pub(crate) use builder::{BuiltTable, TableBuilder, TableLayout};
 pub(crate) use cursor::TableCursor;
 pub(crate) use filter::hash;
 pub(crate) use reader::{Lookup, Table};
+pub(crate) use survey::Damage;
 pub(crate) use walk::Walk;

@@ -166,6 +166,13 @@ impl Table {
         self.outline.top.as_ref().map_or(0, |top| top.seek(target))
     }
 
+    /// The key that the partition's last entry has, an internal one; `None` where there is only one
+    /// partition.
+    pub(super) fn partition_end(&self, partition: usize) -> Option<&[u8]> {
+        let top = self.outline.top.as_ref()?;
+        (partition < top.len()).then(|| top.key(partition))
+    }
+
     pub(super) fn partitions(&self) -> usize {
         self.slots.len()
     }

@@ -15,6 +15,7 @@ mod operations;
 mod plans;
 mod ranges;
 mod rest;
+mod salvage;
 mod scenarios;
 #[cfg(debug_assertions)]
 mod schedules;

@@ -1,0 +1,109 @@
+//! `--skip-damaged`: going on behind what cannot be read, and saying what was left out.
+
+use std::io::{self, Write};
+
+use serde_json::{Map, Value, json};
+use terrace::{Bounds, Bytes, Db, Error, KeySpace, LeftOut};
+
+use crate::escape::{self, Escaped};
+use crate::failure::{Failure, Kind};
+use crate::output::Output;
+
+/// Whether to go on, as one types it.
+#[derive(clap::Args)]
+pub(crate) struct Skip {
+    /// Go on behind damaged blocks: leave out all keys of which such a block may have held the
+    /// newest version, list them, and end with exit code 3
+    #[arg(long)]
+    skip_damaged: bool,
+}
+
+/// Entries in order.
+type Ordered = Box<dyn Iterator<Item = Result<(Bytes, Bytes), Error>>>;
+
+/// Entries in order, and what was left out of them.
+pub(super) struct Entries {
+    pub(super) entries: Ordered,
+    pub(super) left_out: Vec<LeftOut>,
+}
+
+impl Skip {
+    /// The entries of a range, backward if `reverse`, which never skips.
+    pub(super) fn entries(
+        &self,
+        space: &KeySpace,
+        bounds: Bounds,
+        reverse: bool,
+    ) -> Result<Entries, Failure> {
+        let mut left_out = Vec::new();
+        let entries: Ordered = if self.skip_damaged {
+            let salvage = space.salvage(bounds)?;
+            left_out.extend_from_slice(salvage.left_out());
+            Box::new(salvage.map(|entry| Ok(entry?)))
+        } else {
+            let scan = space.scan(bounds)?.map(|entry| Ok(entry?));
+            if reverse { Box::new(scan.rev()) } else { Box::new(scan) }
+        };
+        Ok(Entries { entries, left_out })
+    }
+
+    /// Adds to the result of a command what was left out, if anything could have been.
+    pub(super) fn add(&self, result: &mut Value, db: &Db, left_out: &[LeftOut], hex: bool) {
+        if self.skip_damaged {
+            result["left_out"] = left_out.iter().map(|part| object(db, part, hex)).collect();
+        }
+    }
+}
+
+fn object(db: &Db, part: &LeftOut, hex: bool) -> Value {
+    let insert = if hex { escape::insert_hex } else { escape::insert };
+    let mut object = Map::new();
+    insert(&mut object, "from", &part.start);
+    if let Some(end) = &part.end {
+        insert(&mut object, "to", end);
+    }
+    let place = db.fs().and_then(|fs| fs.place_of(part.file, part.offset));
+    let rest = json!({
+        "table": part.file, "level": part.level, "offset": part.offset, "bytes": part.bytes,
+        "zone": place.map(|(zone, _)| zone), "zone_offset": place.map(|(_, offset)| offset),
+        "reason": part.reason,
+    });
+    object.extend(rest.as_object().cloned().unwrap_or_default());
+    Value::from(object)
+}
+
+/// Says what was left out, and fails if anything was.
+pub(super) fn tell(
+    db: &Db,
+    left_out: &[LeftOut],
+    hex: bool,
+    output: &Output,
+) -> Result<(), Failure> {
+    if left_out.is_empty() {
+        return Ok(());
+    }
+    let text = |key: &[u8]| if hex { escape::hex(key) } else { Escaped(key).to_string() };
+    if !output.is_json() {
+        let mut out = io::stderr().lock();
+        for part in left_out {
+            let (start, end) = (text(&part.start), part.end.as_ref().map(|end| text(end)));
+            let end = end.map_or("on".to_owned(), |end| format!("up to `{end}`"));
+            let zone = db.fs().and_then(|fs| fs.place_of(part.file, part.offset));
+            let zone =
+                zone.map_or(String::new(), |(zone, at)| format!(", zone {zone} at {}", at.0));
+            let LeftOut { file, level, bytes, offset, reason, .. } = part;
+            writeln!(
+                out,
+                "left out: keys from `{start}` {end}: table {file} of level {level}, \
+                 {bytes} bytes at {offset}{zone}: {reason}"
+            )?;
+        }
+    }
+    let where_listed = if output.is_json() { "under `left_out`" } else { "above" };
+    let expected = "expected to read everything, left out";
+    let message = match left_out.len() {
+        1 => format!("{expected} a range of keys; it is listed {where_listed}"),
+        count => format!("{expected} {count} ranges of keys; they are listed {where_listed}"),
+    };
+    Err(Failure::new(Kind::Corruption, message))
+}

@@ -1,0 +1,202 @@
+//! What can be read of damaged tables: against an ordered map, with damage at any place.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use terrace_env::random::{Random, Rng};
+use terrace_env::store::{
+    CrashMode, CreateOptions, FileInfo, FileKind, FileReader, FileWriter, IoCounts, MemoryStore,
+    Rank, Reservation, SpaceInfo, Store, StoreError, Transaction,
+};
+use terrace_env::wait::Waits;
+use terrace_env::{ByteCount, Cause, FileId, Users, runner};
+use terrace_lsm::{Bounds, Durability, Engine, EngineOptions, KeySpaceId};
+
+use crate::model::{Change, batch, decider, options};
+
+const SPACE: KeySpaceId = KeySpaceId::DEFAULT;
+
+/// A store of which one byte is read wrongly.
+struct Damaged {
+    store: MemoryStore,
+    file: FileId,
+    at: u64,
+}
+
+struct DamagedReader {
+    reader: Arc<dyn FileReader>,
+    at: u64,
+}
+
+impl FileReader for DamagedReader {
+    fn id(&self) -> FileId {
+        self.reader.id()
+    }
+
+    fn len(&self) -> u64 {
+        self.reader.len()
+    }
+
+    fn read_at(&self, offset: u64, into: &mut [u8], cause: Cause) -> Result<(), StoreError> {
+        self.reader.read_at(offset, into, cause)?;
+        let at = self.at.checked_sub(offset).and_then(|at| into.get_mut(at as usize));
+        if let Some(byte) = at {
+            *byte ^= 1;
+        }
+        Ok(())
+    }
+}
+
+impl Store for Damaged {
+    fn create(&self, options: &CreateOptions<'_>) -> Result<Box<dyn FileWriter>, StoreError> {
+        self.store.create(options)
+    }
+
+    fn reopen(&self, id: FileId) -> Result<Box<dyn FileWriter>, StoreError> {
+        self.store.reopen(id)
+    }
+
+    fn open(&self, id: FileId) -> Result<Arc<dyn FileReader>, StoreError> {
+        let reader = self.store.open(id)?;
+        let at = self.at;
+        Ok(if id == self.file { Arc::new(DamagedReader { reader, at }) } else { reader })
+    }
+
+    fn commit(&self, transaction: Transaction) -> Result<(), StoreError> {
+        self.store.commit(transaction)
+    }
+
+    fn info(&self, id: FileId) -> Option<FileInfo> {
+        self.store.info(id)
+    }
+
+    fn lookup(&self, name: &str) -> Option<FileId> {
+        self.store.lookup(name)
+    }
+
+    fn list(&self) -> Vec<FileInfo> {
+        self.store.list()
+    }
+
+    fn reserve(&self, rank: Rank, bytes: ByteCount) -> Result<Reservation, StoreError> {
+        self.store.reserve(rank, bytes)
+    }
+
+    fn space(&self) -> SpaceInfo {
+        self.store.space()
+    }
+
+    fn rotational(&self) -> bool {
+        self.store.rotational()
+    }
+
+    fn log_unit(&self) -> ByteCount {
+        self.store.log_unit()
+    }
+
+    fn users(&self) -> &Users {
+        self.store.users()
+    }
+
+    fn io(&self) -> IoCounts {
+        self.store.io()
+    }
+
+    fn waits(&self) -> Waits {
+        self.store.waits()
+    }
+}
+
+type Held = BTreeMap<Vec<u8>, Vec<u8>>;
+
+/// Writes keys over and over, so that older runs have older versions; what there is at last.
+fn fill(engine: &Engine, random: &mut Random) -> Held {
+    let mut held = Held::new();
+    for number in 0..1500u32 {
+        let key = format!("key-{:03}", random.random_range(0..400)).into_bytes();
+        let change = if number % 100 == 99 {
+            let end = [&key[..5], b"~"].concat();
+            held.retain(|held, _| *held < key || *held >= end);
+            Change::Range(SPACE, key, Some(end))
+        } else if number % 10 == 0 {
+            held.remove(&key);
+            Change::Key((SPACE, key, None))
+        } else {
+            let value = format!("{number:040}").into_bytes();
+            held.insert(key.clone(), value.clone());
+            Change::Key((SPACE, key, Some(value)))
+        };
+        engine.write(batch(&[change]), Durability::Gathered).unwrap();
+    }
+    engine.flush().unwrap();
+    engine.settle().unwrap();
+    held
+}
+
+/// Reads what it can; how many keys were left out, or `None` if nothing was.
+fn check(engine: &Engine, held: &Held) -> Option<usize> {
+    let salvage = engine.salvage(SPACE, &Bounds::all()).unwrap();
+    let left_out = salvage.left_out().to_vec();
+    let within = |key: &[u8]| {
+        let part = |end: &Option<bytes::Bytes>| end.as_ref().is_none_or(|end| key < &end[..]);
+        left_out.iter().any(|one| one.start[..] <= *key && part(&one.end))
+    };
+    let mut found = Held::new();
+    for entry in salvage {
+        let (key, value) = entry.unwrap_or_else(|error| panic!("{error}, {left_out:?}"));
+        assert!(found.last_key_value().is_none_or(|(last, _)| last[..] < key[..]), "in order");
+        assert_eq!(
+            held.get(&key[..]).map(|value| &value[..]),
+            Some(&value[..]),
+            "{key:?} is stale"
+        );
+        found.insert(key.to_vec(), value.to_vec());
+    }
+    let missing: Vec<_> = held.keys().filter(|key| !found.contains_key(*key)).collect();
+    for key in &missing {
+        assert!(within(key), "{} is missing, and not listed", key.escape_ascii());
+    }
+    (!left_out.is_empty()).then_some(missing.len())
+}
+
+/// Damages tables at `count` places, one after the other.
+fn damage(seed: u64, block_size: ByteCount, count: usize) {
+    runner::simulate(seed, || {
+        let options = || EngineOptions { block_size, ..options() };
+        let mut random = Random::seeded(seed);
+        let store = MemoryStore::new();
+        let engine = Engine::open(Arc::new(store.clone()), decider(), options()).unwrap();
+        let held = fill(&engine, &mut random);
+        assert_eq!(check(&engine, &held), None, "nothing is damaged");
+        engine.close().unwrap();
+        drop(engine);
+        let tables: Vec<_> =
+            store.list().into_iter().filter(|file| file.kind == FileKind::Table).collect();
+        let (mut listed, mut some) = (0, 0);
+        for _ in 0..count {
+            let table = &tables[random.random_range(0..tables.len())];
+            let (file, at) = (table.id, random.random_range(0..table.size));
+            let store = store.crash(CrashMode::KeepUnsynced, &mut random);
+            let store = Arc::new(Damaged { store, file, at });
+            let engine = Engine::open(store, decider(), options()).unwrap();
+            if let Some(missing) = check(&engine, &held) {
+                listed += 1;
+                some += usize::from(missing < held.len() / 4);
+                assert!(missing < held.len(), "everything was left out");
+            }
+        }
+        // The others were in filters, in padding, or out of what counts of a table.
+        assert!(listed > count / 2 && some > count / 2, "{listed} of {count}, {some} small");
+    });
+}
+
+#[test]
+fn all_but_what_is_listed_is_there_and_nothing_is_stale() {
+    damage(1, ByteCount(512), 150);
+}
+
+/// Each entry is a block, so that indexes have partitions and damage is at the ends of them.
+#[test]
+fn damage_at_the_ends_of_partitions_is_gone_round() {
+    damage(2, ByteCount(1), 150);
+}
