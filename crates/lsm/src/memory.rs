@@ -44,7 +44,7 @@ pub(crate) fn writer_bytes(io_size: ByteCount) -> usize {
 
 /// The part of the budget that jobs may move at once: a flush and the slices of a merge, mostly
 /// two, each take two and a half times as much for the table that they write.
-const IO_PART: u64 = 32;
+const IO_PART: u64 = 28;
 /// Beyond so many times what jobs move at once, more memory makes them no quicker: enough for
 /// tables to write and for read-ahead of some dozen inputs.
 const JOBS_MAX: u64 = 32;

@@ -79,7 +79,7 @@ pub struct Options {
     /// What flushes and compactions move at once: they read stretches of this size, less where
     /// memory is short, and write by halves of it. Larger: fewer seeks between the inputs of a
     /// merge on a disk, as far as memory allows it; smaller: less memory for each input, and others
-    /// wait less for the head. At most 1/32 of `memory` is moved at once. Default: 2 MiB.
+    /// wait less for the head. At most 1/28 of `memory` is moved at once. Default: 2 MiB.
     /// Range: 8 KiB to 64 MiB.
     pub io_size: ByteCount,
     /// How many slices of a merge are carried out at once, each by a thread, at most 4; 0 leaves it

@@ -63,7 +63,7 @@ type Entry = (Vec<u8>, Vec<u8>);
 
 /// Where entries go.
 enum Sink<'a> {
-    Batches(&'a Db, Batch),
+    Batches(&'a Db, Box<Batch>),
     Tables(Box<Ingest>),
 }
 
@@ -85,7 +85,7 @@ impl Load {
         let mut sink = if self.sorted {
             Sink::Tables(Box::new(db.ingest()?))
         } else {
-            Sink::Batches(&db, Batch::new())
+            Sink::Batches(&db, Box::default())
         };
         let progress = Progress::bytes("loading", size);
         let (mut line, mut number, mut entries, mut bytes) = (Vec::new(), 0u64, 0u64, 0u64);
@@ -124,7 +124,7 @@ impl Sink<'_> {
             Self::Batches(db, batch) => {
                 batch.put_in(space, key, value);
                 if batch.byte_size().0 as usize >= BATCH {
-                    db.write(std::mem::take(batch))?;
+                    db.write(*std::mem::take(batch))?;
                 }
             }
         }
@@ -134,7 +134,7 @@ impl Sink<'_> {
     fn finish(self) -> Result<(), Failure> {
         match self {
             Self::Tables(ingest) => ingest.finish().map(drop)?,
-            Self::Batches(db, batch) => db.write(batch)?,
+            Self::Batches(db, batch) => db.write(*batch)?,
         }
         Ok(())
     }
