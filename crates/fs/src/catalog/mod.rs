@@ -6,9 +6,15 @@
 //! share it.
 
 mod annotation;
+mod count;
 mod effects;
 mod extent;
+mod extent_codec;
 mod file;
+mod file_codec;
+mod kind;
+mod log_codec;
+mod name;
 mod record;
 mod staging;
 mod state;

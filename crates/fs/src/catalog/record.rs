@@ -1,16 +1,21 @@
-//! The changes that the journal records, and their codec.
+//! The changes that the journal records.
 //!
 //! A record is *resolved*: it names ids and blocks, so that applying it needs nothing but the
-//! catalog. The byte tables are in `docs/format/journal.md`.
+//! catalog. Here is which fields a record has, and in which order they are written; the codecs of
+//! kinds, names, extents and annotations are in files of their own. The byte tables are in
+//! `docs/format/journal.md`.
 
 use std::sync::Arc;
 
+use terrace_env::FileId;
 use terrace_env::codec::{DecodeError, Reader, Writer};
 use terrace_env::store::{Annotation, FileKind};
-use terrace_env::{FileId, ZoneId};
 
+use super::Extent;
 use super::annotation::{decode_annotation, encode_annotation};
-use super::{Extent, ExtentMap, FileRecord, LogMark, LogRun, Mapped};
+use super::extent_codec::{decode_extent, decode_extents, encode_extent, encode_extents};
+use super::kind::{decode_kind, encode_kind};
+use super::name::{decode_name, encode_name};
 
 /// A change of the catalog.
 ///
@@ -177,9 +182,6 @@ const LOG_END: u8 = 12;
 const MOVE: u8 = 13;
 const LOG_DURABLE: u8 = 14;
 const CLOSE: u8 = 15;
-
-/// The longest name, in bytes.
-pub(crate) const NAME_MAX: usize = 4096;
 
 impl Record {
     /// The file that it changes; `None` if it concerns all.
@@ -375,187 +377,8 @@ fn encode_birth(
     extents: &[Extent],
 ) {
     to.put_u64(id.0);
-    to.put_u8(kind_code(kind));
+    encode_kind(kind, to);
     to.put_u64(size);
     to.put_u32(epoch);
     encode_extents(extents, to);
-}
-
-fn kind_code(kind: FileKind) -> u8 {
-    match kind {
-        FileKind::Table => 1,
-        FileKind::Log => 2,
-        FileKind::Client => 3,
-    }
-}
-
-fn decode_kind(from: &mut Reader<'_>) -> Result<FileKind, DecodeError> {
-    match from.u8("file kind")? {
-        1 => Ok(FileKind::Table),
-        2 => Ok(FileKind::Log),
-        3 => Ok(FileKind::Client),
-        other => Err(from.wrong("file kind", 1, "1 (table), 2 (log) or 3 (client)", other.into())),
-    }
-}
-
-fn encode_name(name: &str, to: &mut impl Writer) {
-    to.put_prefixed(name.as_bytes());
-}
-
-fn decode_name(from: &mut Reader<'_>) -> Result<Arc<str>, DecodeError> {
-    let bytes = from.prefixed("name")?;
-    match std::str::from_utf8(bytes) {
-        Ok(name) if !name.is_empty() && bytes.len() <= NAME_MAX => Ok(name.into()),
-        _ => Err(from.wrong("name", bytes.len(), "1 to 4096 bytes of UTF-8", bytes.len() as u64)),
-    }
-}
-
-fn encode_extent(extent: &Extent, to: &mut impl Writer) {
-    to.put_u32(extent.zone.0);
-    to.put_u32(extent.start);
-    to.put_u32(extent.blocks);
-    to.put_u8(u8::from(extent.crc.is_some()));
-    to.put_u32(extent.crc.unwrap_or(0));
-}
-
-fn decode_extent(from: &mut Reader<'_>) -> Result<Extent, DecodeError> {
-    let zone = ZoneId(from.u32("zone")?);
-    let (start, blocks) = (from.u32("start block")?, from.u32("blocks")?);
-    if blocks == 0 || start.checked_add(blocks).is_none() {
-        return Err(from.wrong("blocks", 4, "1 or more within a zone", blocks.into()));
-    }
-    let known = from.u8("checksum flag")?;
-    let crc = from.u32("checksum")?;
-    match (known, crc) {
-        (1, crc) => Ok(Extent { zone, start, blocks, crc: Some(crc) }),
-        (0, 0) => Ok(Extent { zone, start, blocks, crc: None }),
-        _ => Err(from.wrong("checksum flag", 5, "1, or 0 and a checksum of 0", known.into())),
-    }
-}
-
-fn encode_extents(extents: &[Extent], to: &mut impl Writer) {
-    put_count(extents.len(), to);
-    for extent in extents {
-        encode_extent(extent, to);
-    }
-}
-
-fn put_count(count: usize, to: &mut impl Writer) {
-    to.put_u32(u32::try_from(count).expect("fewer than 2^32 entries in a record"));
-}
-
-/// Reads a count of entries of at least `width` bytes, checked against the bytes that are left.
-fn decode_count(
-    from: &mut Reader<'_>,
-    field: &'static str,
-    width: usize,
-) -> Result<usize, DecodeError> {
-    let count = from.u32(field)? as usize;
-    if count > from.remaining() / width {
-        return Err(from.wrong(field, 4, "no more entries than bytes are left for", count as u64));
-    }
-    Ok(count)
-}
-
-fn decode_extents(from: &mut Reader<'_>) -> Result<Vec<Extent>, DecodeError> {
-    let count = decode_count(from, "extent count", 17)?;
-    (0..count).map(|_| decode_extent(from)).collect()
-}
-
-impl FileRecord {
-    /// Appends the file's entry in a snapshot.
-    pub fn encode(&self, id: FileId, to: &mut impl Writer) {
-        to.put_u64(id.0);
-        to.put_u8(kind_code(self.kind));
-        to.put_u8(u8::from(self.sealed));
-        to.put_u64(self.size);
-        put_count(self.extents.pieces().len(), to);
-        for piece in self.extents.pieces() {
-            to.put_u32(piece.at);
-            encode_extent(&piece.extent, to);
-        }
-        put_count(self.runs.len(), to);
-        for run in self.runs.iter() {
-            to.put_u32(run.block);
-            to.put_u32(run.epoch);
-            to.put_u64(run.sequence);
-            to.put_u64(run.offset);
-        }
-        if self.kind == FileKind::Log {
-            encode_mark(self.durable, to);
-        }
-        put_count(self.names.len(), to);
-        for name in &self.names {
-            encode_name(name, to);
-        }
-        encode_annotation(&self.annotation, to);
-    }
-
-    /// Reads an entry of a snapshot.
-    pub fn decode(from: &mut Reader<'_>) -> Result<(FileId, Self), DecodeError> {
-        let id = FileId(from.u64("file")?);
-        let kind = decode_kind(from)?;
-        let sealed = match from.u8("sealed")? {
-            0 => false,
-            1 => true,
-            other => return Err(from.wrong("sealed", 1, "0 or 1", other.into())),
-        };
-        let size = from.u64("size")?;
-        let count = decode_count(from, "extent count", 21)?;
-        let pieces = (0..count)
-            .map(|_| Ok(Mapped { at: from.u32("file block")?, extent: decode_extent(from)? }))
-            .collect::<Result<Vec<_>, DecodeError>>()?;
-        let Some(extents) = ExtentMap::from_pieces(pieces) else {
-            let expected = "extents in order that do not overlap";
-            return Err(from.wrong("extents", 0, expected, count as u64));
-        };
-        let runs = decode_runs(from)?;
-        if runs.is_empty() == (kind == FileKind::Log) {
-            let expected = "one or more for a log, none for others";
-            return Err(from.wrong("run count", 0, expected, runs.len() as u64));
-        }
-        let durable = if kind == FileKind::Log { decode_mark(from)? } else { None };
-        let count = decode_count(from, "name count", 4)?;
-        let names = (0..count).map(|_| decode_name(from)).collect::<Result<Vec<_>, _>>()?;
-        let annotation = decode_annotation(from)?;
-        let extents = Arc::new(extents);
-        Ok((id, Self { kind, sealed, size, extents, runs, durable, annotation, names }))
-    }
-}
-
-fn encode_mark(mark: Option<LogMark>, to: &mut impl Writer) {
-    to.put_u8(u8::from(mark.is_some()));
-    let LogMark { block, sequence, size } =
-        mark.unwrap_or(LogMark { block: 0, sequence: 0, size: 0 });
-    to.put_u32(block);
-    to.put_u64(sequence);
-    to.put_u64(size);
-}
-
-fn decode_mark(from: &mut Reader<'_>) -> Result<Option<LogMark>, DecodeError> {
-    let known = from.u8("durable end flag")?;
-    let mark = LogMark {
-        block: from.u32("durable block")?,
-        sequence: from.u64("durable sequence")?,
-        size: from.u64("durable bytes")?,
-    };
-    match (known, mark) {
-        (1, mark) => Ok(Some(mark)),
-        (0, LogMark { block: 0, sequence: 0, size: 0 }) => Ok(None),
-        _ => Err(from.wrong("durable end flag", 21, "1, or 0 and zeros", known.into())),
-    }
-}
-
-fn decode_runs(from: &mut Reader<'_>) -> Result<Arc<[LogRun]>, DecodeError> {
-    let count = decode_count(from, "run count", 24)?;
-    (0..count)
-        .map(|_| {
-            Ok(LogRun {
-                block: from.u32("run block")?,
-                epoch: from.u32("run epoch")?,
-                sequence: from.u64("run sequence")?,
-                offset: from.u64("run offset")?,
-            })
-        })
-        .collect()
 }

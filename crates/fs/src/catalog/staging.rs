@@ -8,7 +8,7 @@ use std::sync::Arc;
 use terrace_env::FileId;
 use terrace_env::store::{Annotation, FileKind, StoreError};
 
-use super::record::NAME_MAX;
+use super::name::NAME_MAX;
 use super::{Catalog, Effects, Extent, ExtentMap, FileRecord, Freed, LogMark, LogRun, Record};
 use crate::BLOCK;
 

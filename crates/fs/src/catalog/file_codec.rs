@@ -1,0 +1,74 @@
+//! The codec of a file's entry in a snapshot of the catalog: everything that is known of the file.
+//!
+//! An entry that contradicts itself is refused: extents that overlap in the file, a log without a
+//! run, a run of something that is no log. Whether the device has the blocks, and whether two files
+//! claim the same ones, is checked at mount.
+
+use std::sync::Arc;
+
+use terrace_env::FileId;
+use terrace_env::codec::{DecodeError, Reader, Writer};
+use terrace_env::store::FileKind;
+
+use super::annotation::{decode_annotation, encode_annotation};
+use super::count::{decode_count, encode_count};
+use super::extent_codec::{EXTENT_LEN, decode_extent, encode_extent};
+use super::kind::{decode_kind, encode_kind};
+use super::log_codec::{decode_mark, decode_runs, encode_mark, encode_runs};
+use super::name::{decode_name, encode_name};
+use super::{ExtentMap, FileRecord, Mapped};
+
+impl FileRecord {
+    /// Appends the file's entry in a snapshot.
+    pub fn encode(&self, id: FileId, to: &mut impl Writer) {
+        to.put_u64(id.0);
+        encode_kind(self.kind, to);
+        to.put_u8(u8::from(self.sealed));
+        to.put_u64(self.size);
+        encode_count(self.extents.pieces().len(), to);
+        for piece in self.extents.pieces() {
+            to.put_u32(piece.at);
+            encode_extent(&piece.extent, to);
+        }
+        encode_runs(&self.runs, to);
+        if self.kind == FileKind::Log {
+            encode_mark(self.durable, to);
+        }
+        encode_count(self.names.len(), to);
+        for name in &self.names {
+            encode_name(name, to);
+        }
+        encode_annotation(&self.annotation, to);
+    }
+
+    /// Reads an entry of a snapshot.
+    pub fn decode(from: &mut Reader<'_>) -> Result<(FileId, Self), DecodeError> {
+        let id = FileId(from.u64("file")?);
+        let kind = decode_kind(from)?;
+        let sealed = match from.u8("sealed")? {
+            0 => false,
+            1 => true,
+            other => return Err(from.wrong("sealed", 1, "0 or 1", other.into())),
+        };
+        let size = from.u64("size")?;
+        let count = decode_count(from, "extent count", 4 + EXTENT_LEN)?;
+        let pieces = (0..count)
+            .map(|_| Ok(Mapped { at: from.u32("file block")?, extent: decode_extent(from)? }))
+            .collect::<Result<Vec<_>, DecodeError>>()?;
+        let Some(extents) = ExtentMap::from_pieces(pieces) else {
+            let expected = "extents in order that do not overlap";
+            return Err(from.wrong("extents", 0, expected, count as u64));
+        };
+        let runs = decode_runs(from)?;
+        if runs.is_empty() == (kind == FileKind::Log) {
+            let expected = "one or more for a log, none for others";
+            return Err(from.wrong("run count", 0, expected, runs.len() as u64));
+        }
+        let durable = if kind == FileKind::Log { decode_mark(from)? } else { None };
+        let count = decode_count(from, "name count", 4)?;
+        let names = (0..count).map(|_| decode_name(from)).collect::<Result<Vec<_>, _>>()?;
+        let annotation = decode_annotation(from)?;
+        let extents = Arc::new(extents);
+        Ok((id, Self { kind, sealed, size, extents, runs, durable, annotation, names }))
+    }
+}
