@@ -6,21 +6,24 @@ use std::thread;
 
 use super::schedule::ActorId;
 use super::simulation::Simulation;
-use crate::sync::{Mutex, assert_no_lock_held};
+use crate::sync::assert_no_lock_held;
 
 /// What an actor's body returned, or the panic that ended it.
 pub type Outcome<T> = thread::Result<T>;
 
 /// Where a simulated actor leaves its outcome.
-pub(super) struct Slot<T>(Mutex<Option<Outcome<T>>>);
+#[expect(clippy::disallowed_types, reason = "an actor must not rest here, on its way out")]
+pub(super) struct Slot<T>(parking_lot::Mutex<Option<Outcome<T>>>);
 
 impl<T> Default for Slot<T> {
     fn default() -> Self {
-        Self(Mutex::new(None))
+        Self(Default::default())
     }
 }
 
 impl<T> Slot<T> {
+    /// Leaves the outcome. This is no switch point: an actor that rested here and was cancelled
+    /// would unwind past the end of its coroutine.
     pub(super) fn fill(&self, outcome: Outcome<T>) {
         *self.0.lock() = Some(outcome);
     }

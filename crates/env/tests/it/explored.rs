@@ -1,7 +1,9 @@
 //! Explored schedules: what goes wrong on threads, and by chance only, goes wrong here by seed.
 
+use std::panic::{catch_unwind, resume_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use terrace_env::runner::{self, SimulationOptions};
 use terrace_env::sync::{Condvar, Mutex, switch_point};
@@ -75,6 +77,26 @@ fn the_same_seed_explores_the_same_schedule_and_another_seed_another() {
     for seed in 0..20 {
         assert_eq!(history(seed), history(seed));
         assert_ne!(history(seed), history(seed + 1));
+    }
+}
+
+#[test]
+fn a_simulation_that_fails_leaves_the_thread_fit_for_the_next() {
+    for seed in 0..100 {
+        let simulation = SimulationOptions::seeded(seed).explore();
+        let failed = catch_unwind(|| {
+            simulation.run(|| {
+                let number = Arc::new(Mutex::new(0));
+                for _ in 0..3 {
+                    let number = Arc::clone(&number);
+                    runner::spawn("adder", move || *number.lock() += 1);
+                }
+                runner::sleep(Duration::from_nanos(seed));
+                resume_unwind(Box::new("the root fails"));
+            })
+        });
+        assert!(failed.unwrap_err().is::<&str>(), "seed {seed}");
+        assert!(!runner::is_simulated(), "seed {seed}");
     }
 }
 

@@ -116,8 +116,8 @@ impl DataWriter {
             tail.at += blocks;
             data
         };
-        let ticket = self.volume.medium.submit_blocks(addr, data, false, self.ask.cause);
         self.regions.push_back(region);
+        let ticket = self.volume.medium.submit_blocks(addr, data, false, self.ask.cause);
         if let Some(chunk) = self.file.lock().tail().in_flight.back_mut() {
             chunk.ticket = Some(ticket);
         }
@@ -147,17 +147,21 @@ impl DataWriter {
     /// Waits for the oldest write and adds its blocks to the map. Once writing has failed, gives
     /// the blocks back instead: the map must not have holes.
     fn settle(&mut self) -> Result<(), StoreError> {
-        let Some(region) = self.regions.pop_front() else { return Ok(()) };
-        let chunk = {
+        let Some(region) = self.regions.front().cloned() else { return Ok(()) };
+        let (ticket, chunk) = {
             let mut state = self.file.lock();
             let chunk = state.tail().in_flight.front_mut().expect("a write under way");
-            let (ticket, bytes) = (chunk.ticket.take(), Arc::clone(&chunk.bytes));
-            Chunk { bytes, ticket, ..*chunk }
+            (chunk.ticket.take(), Chunk { bytes: Arc::clone(&chunk.bytes), ticket: None, ..*chunk })
         };
-        let ticket = chunk.ticket.expect("only the writer waits for its writes");
-        let chunk = Chunk { ticket: None, ..chunk };
-        let result = self.volume.medium.wait(ticket);
+        let result = ticket.map(|ticket| self.volume.medium.wait(ticket));
+        self.regions.pop_front();
         region.settle();
+        let Some(result) = result else {
+            // A panic left the submission or the wait, and this is the drop that follows. Whether
+            // the blocks were written is not known: they stay taken.
+            self.file.lock().tail().in_flight.pop_front();
+            return Ok(());
+        };
         let places = match result {
             _ if self.failed.is_some() => {
                 self.give_back(&[(chunk.addr, chunk.blocks())]);

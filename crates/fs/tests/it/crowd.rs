@@ -12,12 +12,13 @@ use terrace_env::store::{
     CreateOptions, FileKind, FileReader, PlacementHint, Rank, Store, StoreError, Transaction,
 };
 use terrace_env::{ByteCount, Cause, FileId, runner, test_seeds};
-use terrace_fs::{CachePolicy, Fs};
+use terrace_fs::{CachePolicy, Fs, MountOptions};
 use terrace_zone::Geometry;
 use terrace_zone::emulator::RandomLatency;
 
 use crate::cuts::facts::{note, pattern};
 use crate::drive::{formatted, mount};
+use crate::late_reads::LateReads;
 
 /// An actor with files of its own.
 struct Actor {
@@ -33,10 +34,10 @@ impl Actor {
     fn run(mut self, steps: u32) -> BTreeMap<FileId, (usize, u64)> {
         for _ in 0..steps {
             let done = match self.random.random_range(0..10) {
-                0..3 => self.table(),
-                3..5 => self.log(),
-                5..7 => self.remove(),
-                7 => self.trim(),
+                0..4 => self.table(),
+                4 => self.log(),
+                5 => self.remove(),
+                6..8 => self.trim(),
                 8 => self.open(),
                 _ => self.read(),
             };
@@ -144,7 +145,12 @@ pub(crate) fn crowd(seed: u64, actors: u16, steps: u32) {
         let (least, most) = (Duration::from_micros(5), Duration::from_micros(500));
         drive.set_timing(Some(Box::new(RandomLatency::new(least, most, seed))));
     }
-    let fs = mount(&drive);
+    let fs = if runner::is_simulated() {
+        Fs::mount(Arc::new(LateReads::new(&drive, seed)), &MountOptions::default())
+            .expect("a store")
+    } else {
+        mount(&drive)
+    };
     if seed % 2 == 1 {
         fs.set_cache(ByteCount::kib(512), CachePolicy::default());
     }

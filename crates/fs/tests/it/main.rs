@@ -25,6 +25,7 @@ mod inspect;
 mod journal;
 mod journal_cuts;
 mod journal_world;
+mod late_reads;
 mod leaks;
 mod limits;
 mod log_cuts;
