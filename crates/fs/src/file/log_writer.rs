@@ -3,14 +3,14 @@
 //! 1. Appends gather in memory. A sync writes all of them as one frame, forced. An append that is
 //!    larger than a frame goes on in the next ones.
 //! 2. When more gathers than a frame holds, frames are written unforced and nobody waits for them,
-//!    until [`WRITES_MAX`] are under way. Of an append that is longer than that, no more is copied
-//!    than is under way. A later sync waits for all of them, and flushes, before
-//!    it writes its own frame: a frame must not be durable before those in front of it.
+//!    until [`WRITES_MAX`] are under way. Of a larger append no more is copied into memory than the
+//!    frames under way hold, unless no space is found for them. A later sync waits for all frames
+//!    and flushes before it writes its own: a frame must not be durable before those in front of it.
 //! 3. A write-out writes what has gathered as one frame, unforced, and waits for all frames that
-//!    are under way: a process may end with a request in the queue of its device. One that is only
-//!    begun waits for nothing.
-//! 4. A log goes on in another zone when a frame does not fit the rest of its zone. The journal
-//!    records the new lease before it is used.
+//!    are under way: a process may end with a request in the queue of its device. A write-out that
+//!    is only begun waits for no frame, unless too many are under way.
+//! 4. A [`LogLease`] says where the next frame goes. The log goes on in another zone only once all
+//!    frames under way have completed.
 //! 5. When a zone fails under a write, that frame and those behind it, whose bytes were kept, are
 //!    written to another zone in the same way. Any other failure is returned by whichever append or
 //!    sync finds it, and by all after it.
@@ -23,18 +23,19 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use terrace_env::store::{FileWriter, StoreError};
-use terrace_env::{FileId, IoBuf};
+use terrace_env::{Cause, FileId, IoBuf};
 use terrace_zone::{Completion, Device, Ticket};
 
 use super::data_writer::{is_left_undone, is_zone_failure};
+use super::log_lease::LogLease;
 use super::{Body, FileState, LogIndex, OpenFile, Pending};
 use crate::block::{BLOCK, BlockAddr};
 use crate::canary::{self, Rule};
-use crate::catalog::{Extent, ExtentMap, Record};
+use crate::catalog::{Extent, ExtentMap};
 use crate::frame::{
     Binding, Cursor, FrameHead, PAYLOAD_MAX, blocks_for, encode_frame_of, payload_room,
 };
-use crate::space::{Ask, Region, Share};
+use crate::space::{Ask, Region};
 use crate::volume::Volume;
 
 /// The type of a log's frames; logs have only one.
@@ -82,9 +83,9 @@ struct Flight {
 pub(crate) struct LogWriter {
     volume: Arc<Volume>,
     file: Arc<OpenFile>,
-    ask: Ask,
+    cause: Cause,
     meter: Option<Arc<AtomicU64>>,
-    region: Option<Arc<Region>>,
+    lease: LogLease,
     /// Behind the frames that are written; those under way come after it.
     end: LogEnd,
     /// In the order of the log.
@@ -115,23 +116,30 @@ impl LogWriter {
             _ => PAYLOAD_MAX,
         };
         let payload_max = payload_room(volume.space.zone_blocks()).min(frame);
-        let (region, in_flight, spare) = (None, VecDeque::new(), Vec::new());
-        let (failures, frames, failed) = (0, 0, None);
+        let cause = ask.cause;
+        let lease = LogLease::new(Arc::clone(&volume), Arc::clone(&file), ask);
+        let (in_flight, spare) = (VecDeque::new(), Vec::new());
+        let (failures, frames, gathered, failed) = (0, 0, 0, None);
         Self {
             volume,
             file,
-            ask,
+            cause,
             meter,
-            region,
+            lease,
             end,
             in_flight,
             failures,
             payload_max,
             spare,
             frames,
-            gathered: 0,
+            gathered,
             failed,
         }
+    }
+
+    /// Takes the first lease, if there is room to spare, so that the log's creation records it.
+    pub(crate) fn lease_early(&mut self) {
+        self.lease.take_early(self.end.block);
     }
 
     /// Writing goes on as long as nothing has failed for good and the file exists.
@@ -164,7 +172,7 @@ impl LogWriter {
                 continue;
             }
             let len = gathered.min(self.payload_max);
-            if !self.has_room(blocks_for(len)) && !self.in_flight.is_empty() {
+            if !self.lease.has_room(blocks_for(len)) && !self.in_flight.is_empty() {
                 // The journal is to record where the log goes on, which is not sure before.
                 self.settle_all()?;
                 continue;
@@ -181,7 +189,9 @@ impl LogWriter {
         while self.unsent() >= self.payload_max {
             if self.in_flight.len() >= WRITES_MAX {
                 self.settle()?;
-            } else if !self.has_room(blocks_for(self.payload_max)) && !self.in_flight.is_empty() {
+            } else if !self.lease.has_room(blocks_for(self.payload_max))
+                && !self.in_flight.is_empty()
+            {
                 self.settle_all()?;
             } else {
                 self.send(self.payload_max, true, false)?;
@@ -211,12 +221,15 @@ impl LogWriter {
 
     /// Starts to write the next frame.
     fn send(&mut self, len: usize, continues: bool, forced: bool) -> Result<(), StoreError> {
-        let (region, addr) = self.place(blocks_for(len))?;
+        let blocks = blocks_for(len);
+        let fits = self.lease.has_room(blocks);
+        debug_assert!(fits || self.in_flight.is_empty(), "the log's end is not known");
+        let (region, addr) = self.lease.place(blocks, self.end.block)?;
         let before = self.in_flight.back().map_or(self.end.cursor, |flight| flight.cursor);
         let mut cursor = before;
         let data = self.encode(len, continues, &mut cursor);
         let memory = data.capacity();
-        let ticket = self.volume.medium.submit_blocks(addr, data, forced, self.ask.cause);
+        let ticket = self.volume.medium.submit_blocks(addr, data, forced, self.cause);
         let flight = Flight { region, addr, len, cursor, continues, forced, memory, ticket };
         self.in_flight.push_back(flight);
         Ok(())
@@ -242,15 +255,15 @@ impl LogWriter {
             }
             Err(error) => error,
         };
-        self.give_back(addr, len);
+        self.lease.give_back(addr, len);
         while let Some(flight) = self.in_flight.pop_front() {
             // Behind a hole, so it counts for nothing even if it was written.
             drop(self.volume.medium.wait(flight.ticket));
             flight.region.settle();
             self.frames -= flight.memory;
-            self.give_back(flight.addr, flight.len);
+            self.lease.give_back(flight.addr, flight.len);
         }
-        self.region = None;
+        self.lease.end();
         if is_left_undone(&error) {
             region.abandon();
         }
@@ -267,16 +280,6 @@ impl LogWriter {
             self.settle()?;
         }
         Ok(())
-    }
-
-    /// Counts blocks that were claimed and hold nothing of the log as dead.
-    fn give_back(&self, addr: BlockAddr, len: usize) {
-        if canary::is_broken(Rule::FailedWritesGivenBack) {
-            return;
-        }
-        let BlockAddr { zone, block: start } = addr;
-        let dead = Extent { zone, start, blocks: blocks_for(len), crc: None };
-        self.volume.space.free(&[dead], Share::Unsealed);
     }
 
     /// The frame for the next `len` bytes that have gathered.
@@ -298,62 +301,6 @@ impl LogWriter {
     fn binding(&self) -> Binding {
         let (uuid, epoch) = (self.volume.uuid, self.end.epoch);
         Binding { uuid, owner: self.file.id.0, epoch }
-    }
-
-    fn has_room(&self, blocks: u32) -> bool {
-        let rest = self.region.as_ref().and_then(|region| region.rest());
-        rest.is_some_and(|(_, room)| room >= blocks)
-    }
-
-    /// A place for a frame: behind the last one if it fits there, else in another zone, which the
-    /// journal records first.
-    fn place(&mut self, blocks: u32) -> Result<(Arc<Region>, BlockAddr), StoreError> {
-        if !self.has_room(blocks) {
-            debug_assert!(self.in_flight.is_empty(), "the log's end is not known");
-            self.region = None;
-            self.ask.least = blocks;
-            let region = Arc::new(self.volume.space.acquire(&self.ask)?);
-            self.lease(&region)?;
-            self.region = Some(region);
-        }
-        let claimed = self.region.as_ref().and_then(|region| {
-            let (addr, got) = region.claim(blocks)?;
-            (got == blocks).then(|| (Arc::clone(region), addr))
-        });
-        Ok(claimed.unwrap_or_else(|| unreachable!("a log's lease is its own until it is dropped")))
-    }
-
-    /// Takes a region for a log that the catalog does not know yet, so that its creation records
-    /// the lease and its first sync need not. Where there is no room to spare, the first write
-    /// takes one.
-    pub(crate) fn lease_early(&mut self) {
-        if self.file.lock().committed {
-            return;
-        }
-        // All of it in one zone, where its size is known: another zone is another record.
-        let size = self.ask.left.map_or(0, |size| size.0.div_ceil(BLOCK as u64));
-        let least = size.clamp(1, u64::from(self.volume.space.zone_blocks())) as u32;
-        let ask = Ask { least, ..self.ask.clone() };
-        if let Some(region) = self.volume.space.acquire_spare(&ask)
-            && self.lease(&region).is_ok()
-        {
-            self.region = Some(Arc::new(region));
-        }
-    }
-
-    fn lease(&self, region: &Region) -> Result<(), StoreError> {
-        let Some((addr, room)) = region.rest() else { return Ok(()) };
-        let extent = Extent { zone: addr.zone, start: addr.block, blocks: room, crc: None };
-        let committed = {
-            let mut state = self.file.lock();
-            state.lease = Some(extent);
-            state.committed
-        };
-        if committed {
-            let record = Record::Extend { id: self.file.id, end: self.end.block, extent };
-            self.volume.commit_records(vec![record], false)?;
-        }
-        Ok(())
     }
 
     fn note_written(
@@ -385,7 +332,7 @@ impl LogWriter {
     fn flush(&mut self) -> Result<(), StoreError> {
         let due = self.end.synced < self.end.cursor.sequence;
         if due && !canary::is_broken(Rule::FramesDurableInOrder) {
-            let flushed = self.volume.medium.flush(self.ask.cause);
+            let flushed = self.volume.medium.flush(self.cause);
             flushed.map_err(|error| self.fail("flushing", error))?;
             self.end.synced = self.end.cursor.sequence;
         }
@@ -497,7 +444,7 @@ impl FileWriter for LogWriter {
             return Ok(());
         }
         self.send_and_settle()?;
-        self.region = None;
+        self.lease.end();
         // Whoever seals the file later, or waits until it is deleted, keeps its writer until then.
         (self.spare, self.frames, self.gathered) = (Vec::new(), 0, 0);
         let mut state = self.file.lock();
@@ -520,7 +467,7 @@ impl Drop for LogWriter {
                 self.failed = Some(error);
             }
         }
-        self.region = None;
+        self.lease.end();
         self.end.failed |= self.failed.is_some();
         self.file.lock().log_end = Some(self.end);
         self.volume.writer_ended(&self.file, self.failed.is_some());

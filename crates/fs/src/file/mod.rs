@@ -1,13 +1,14 @@
 //! Writing and reading files.
 //!
 //! An [`OpenFile`] is what all handles of one file share. A [`DataWriter`] writes tables and
-//! clients' files in large writes, a [`LogWriter`] writes frames; a [`Reader`] reads any file, the
-//! bytes that a writer still holds in memory included. A [`Pin`] keeps zones from being reset under
-//! those who read.
+//! clients' files in large writes. A [`LogWriter`] writes frames, to where its lease has room. A
+//! [`Reader`] reads any file, the bytes that a writer still holds in memory included. A [`Pin`]
+//! keeps zones from being reset under those who read.
 
 mod cached;
 mod data_writer;
 mod log_index;
+mod log_lease;
 mod log_writer;
 mod open_file;
 mod pending;

@@ -1,0 +1,117 @@
+//! [`LogLease`]: the room that a log's next frames go to.
+//!
+//! - A frame goes behind the last one if the rest of the zone holds it, else to the start of
+//!   another lease.
+//! - The journal records a lease before the first frame goes there: after a crash the log is
+//!   followed from lease to lease. The creation of a log records the first one, if it could be
+//!   taken early.
+//! - The lease that follows begins where the frames before it end. So all of them must have
+//!   completed when it is taken; the caller sees to that.
+//!
+//! It does not write, and does not know which frames are durable.
+//!
+//! # Threads
+//! Belongs to the log's one writer.
+
+use std::sync::Arc;
+
+use terrace_env::store::StoreError;
+
+use super::OpenFile;
+use crate::block::{BLOCK, BlockAddr};
+use crate::canary::{self, Rule};
+use crate::catalog::{Extent, Record};
+use crate::frame::blocks_for;
+use crate::space::{Ask, Region, Share};
+use crate::volume::Volume;
+
+/// See the [module](self).
+pub(super) struct LogLease {
+    volume: Arc<Volume>,
+    file: Arc<OpenFile>,
+    ask: Ask,
+    region: Option<Arc<Region>>,
+}
+
+impl LogLease {
+    /// None yet; what `ask` says is asked for.
+    pub(super) fn new(volume: Arc<Volume>, file: Arc<OpenFile>, ask: Ask) -> Self {
+        Self { volume, file, ask, region: None }
+    }
+
+    /// Whether so many blocks fit the rest of the lease.
+    pub(super) fn has_room(&self, blocks: u32) -> bool {
+        let rest = self.region.as_ref().and_then(|region| region.rest());
+        rest.is_some_and(|(_, room)| room >= blocks)
+    }
+
+    /// Claims the place of a frame of so many blocks. Where it does not [fit](Self::has_room), the
+    /// log goes on in another lease from its block `end` on.
+    pub(super) fn place(
+        &mut self,
+        blocks: u32,
+        end: u32,
+    ) -> Result<(Arc<Region>, BlockAddr), StoreError> {
+        if !self.has_room(blocks) {
+            self.region = None;
+            self.ask.least = blocks;
+            let region = Arc::new(self.volume.space.acquire(&self.ask)?);
+            self.record(&region, end)?;
+            self.region = Some(region);
+        }
+        let claimed = self.region.as_ref().and_then(|region| {
+            let (addr, got) = region.claim(blocks)?;
+            (got == blocks).then(|| (Arc::clone(region), addr))
+        });
+        Ok(claimed.unwrap_or_else(|| unreachable!("a log's lease is its own until it is dropped")))
+    }
+
+    /// Takes a lease for a log that the catalog does not know yet, so that its creation records the
+    /// lease and its first sync need not. Where there is no room to spare, the first frame takes
+    /// one.
+    pub(super) fn take_early(&mut self, end: u32) {
+        if self.file.lock().committed {
+            return;
+        }
+        // All of it in one zone, where its size is known: another zone is another record.
+        let size = self.ask.left.map_or(0, |size| size.0.div_ceil(BLOCK as u64));
+        let least = size.clamp(1, u64::from(self.volume.space.zone_blocks())) as u32;
+        let ask = Ask { least, ..self.ask.clone() };
+        if let Some(region) = self.volume.space.acquire_spare(&ask)
+            && self.record(&region, end).is_ok()
+        {
+            self.region = Some(Arc::new(region));
+        }
+    }
+
+    /// Notes a region as the log's, and commits that if the log is in the catalog.
+    fn record(&self, region: &Region, end: u32) -> Result<(), StoreError> {
+        let Some((addr, room)) = region.rest() else { return Ok(()) };
+        let extent = Extent { zone: addr.zone, start: addr.block, blocks: room, crc: None };
+        let committed = {
+            let mut state = self.file.lock();
+            state.lease = Some(extent);
+            state.committed
+        };
+        if committed {
+            let record = Record::Extend { id: self.file.id, end, extent };
+            self.volume.commit_records(vec![record], false)?;
+        }
+        Ok(())
+    }
+
+    /// A frame with `len` bytes of payload was not written: its blocks count as dead.
+    pub(super) fn give_back(&self, addr: BlockAddr, len: usize) {
+        if canary::is_broken(Rule::FailedWritesGivenBack) {
+            return;
+        }
+        let BlockAddr { zone, block: start } = addr;
+        let dead = Extent { zone, start, blocks: blocks_for(len), crc: None };
+        self.volume.space.free(&[dead], Share::Unsealed);
+    }
+
+    /// Lets others write behind the last frame. The next one takes another lease.
+    pub(super) fn end(&mut self) {
+        self.region = None;
+    }
+}
