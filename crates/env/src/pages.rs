@@ -1,10 +1,10 @@
 //! Large memory, taken from the operating system and given back to it at once.
 //!
-//! An allocator keeps what is freed, for the next who asks: the C library's, once it has seen a
-//! large buffer freed, keeps up to twice that for each of a dozen threads. A store that has a
-//! budget cannot live with that. What is [`MAPPED_MIN`] or larger therefore comes from here, and
-//! what is dropped is gone. Fresh pages cost about 0.2 us each when they are first written, so
-//! whoever needs the same buffer again and again keeps it.
+//! An allocator keeps freed memory for the next request. The C library's, once a large buffer was
+//! freed, keeps up to twice its size for each of a dozen threads. A store with a memory budget
+//! cannot afford that. So a buffer of [`MAPPED_MIN`] bytes or more comes from here, and its memory
+//! is the system's again when it is dropped. A fresh page costs about 0.2 us when it is first
+//! written: a job that needs a buffer again and again keeps it.
 //!
 //! Threads: any.
 

@@ -155,9 +155,9 @@ impl Schedule {
         false
     }
 
-    #[cfg(debug_assertions)]
     /// What an actor whose schedule is explored does at a point where others may come in between:
     /// with a chance of one in `one_in` it rests, for no time or a short one. `None`: it goes on.
+    #[cfg(debug_assertions)]
     pub(super) fn rest(&mut self, one_in: u32) -> Option<Time> {
         let chance = self.chance.as_mut()?;
         if chance.random_range(0..one_in) > 0 {

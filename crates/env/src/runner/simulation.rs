@@ -141,6 +141,7 @@ impl SimulationOptions {
             seed: self.seed,
             limits: self.limits,
             // Some seeds switch all the time, others let actors get far before they are disturbed.
+            #[cfg(debug_assertions)]
             switch_one_in: 2 << (self.seed % 4),
             schedule: RefCell::new(Schedule::new(
                 self.explore.then(|| Random::seeded(self.seed ^ 0x5eed)),
@@ -163,6 +164,7 @@ pub(crate) struct Simulation {
     seed: u64,
     limits: Limits,
     /// How rarely an actor rests at a switch point.
+    #[cfg(debug_assertions)]
     switch_one_in: u32,
     schedule: RefCell<Schedule>,
     random: RefCell<Random>,

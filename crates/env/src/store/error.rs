@@ -125,7 +125,8 @@ impl StoreError {
     }
 
     /// Whether this is [`StoreError::NoSpace`] or [`StoreError::Busy`]: conditions that heal by
-    /// themselves, or by deletes. A full disk of the host is none.
+    /// themselves, or by deletes. [`StoreError::HostFull`] is none: after it, writing has to be
+    /// resumed.
     #[must_use]
     pub fn is_space(&self) -> bool {
         matches!(self, Self::NoSpace { .. } | Self::Busy { .. })

@@ -1,8 +1,10 @@
 //! [`Pending`]: bytes that were appended to a log and are not written yet.
 //!
-//! They lie in pieces of one size, so that what is written can be given up without moving the rest,
-//! and no more memory is held than what waits and one piece: the last one that came free is kept
-//! for what comes next.
+//! They lie in pieces of one size, so that memory is given up as bytes are written, and no byte is
+//! moved for it. The last piece that came free is kept for the next bytes. So the memory is at most
+//! that of the bytes and of three pieces: the spare one, and the rests of the first and the last.
+//!
+//! Not for more than one thread: the file's lock guards it.
 
 use std::collections::VecDeque;
 

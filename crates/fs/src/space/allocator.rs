@@ -8,11 +8,13 @@
 //!   stream's zone is filled up if the placement says so, else the fullest is finished.
 //! - Once the journal has failed, no zone is given out any more: whether what it wrote last is on
 //!   the medium is unknown, and so is whether what that would free is free.
-//! - Whoever finds no space waits for reclaim as long as reclaim can give back anything, and no
-//!   longer than [`SpaceWait`] allows. Reclaim and the journal never wait.
-//! - A compaction sets no space aside while a log or a flush waits for space, nor while reclaim
-//!   works to make zones spare. A compaction writes many times what a log writes: it would take
-//!   every zone that comes free, and a put would wait for as long as the compaction goes on.
+//! - A writer that finds no space waits while reclaim can give back anything, as long as
+//!   [`SpaceWait`] allows. Then it waits shortly for readers, if they pin as much as it needs.
+//!   Reclaim and the journal never wait.
+//! - A compaction sets no space aside while a log or a flush waits for space, or while reclaim is
+//!   due and few zones are spare, but for a minute at most; see `gives_way`. A compaction writes
+//!   many times what a log writes. It would take every zone that comes free, and a put would wait
+//!   until the compaction ends.
 //!
 //! # Threads
 //! One lock around the counts, never held over a device call: a zone that is being reset or
@@ -393,6 +395,7 @@ impl Allocator {
         governor.release(id, table);
         self.changed.notify_all();
     }
+
     /// Counts blocks of files as `to` instead of as `from`.
     pub(crate) fn turn(&self, extents: &[Extent], from: Share, to: Share) {
         let mut state = self.state.lock();

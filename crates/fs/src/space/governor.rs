@@ -23,7 +23,7 @@
 //!    hold anything dead, and, for those who wait, zones with room. What is left is the room of the
 //!    zone that reclaim writes to. One zone to copy to, `R`, is all it needs, because each victim
 //!    gives back at least what it takes.
-//! 2. When a put is let in, more than `J + R + C + U + F` zones are free, beside the space for its
+//! 2. When a put is let in, at least `J + R + C + U + F` zones are free, beside the space for its
 //!    flush. So as much slack is there when nothing is under way, whatever jobs do later: the log
 //!    takes free zones under the same rule, a flush takes what was set aside, and an instalment of
 //!    a compaction gives back the blocks that it has read once it is committed. By 1, at most one
@@ -36,12 +36,10 @@
 //!    it does not take of `U + F`; and flushes do not leave `C` to it once more, as far as it has
 //!    been taken. Deletes then have what was free of `U + F` when the readers came. When the
 //!    readers go, all of it is slack.
-//! 5. What readers pin is refused to puts before deletes need it: for each zone that is pinned puts
-//!    leave one more, up to `D`, and compaction leaves it too. So after a put was let in, whatever
-//!    readers pin: the first delete is let in and can be flushed; it may be one of everything.
-//!    While readers pin `D` zones it is four deletes, whose tombstones fill half a zone each,
-//!    instead of
-//!    three.
+//! 5. For each zone that readers pin, puts leave one more to deletes, up to `D`. Compaction leaves
+//!    it, too. So whatever readers pin, the first delete after a put is let in and can be flushed,
+//!    and it may be a delete of everything. While readers pin `D` zones, four deletes are, whose
+//!    tombstones fill half a zone each; without `D` it would be three.
 //!
 //! A power cut keeps all of this: what was not committed is dead, and nothing is pinned any more.
 //! `world` tries all orders of these in a store of a few zones.

@@ -1,10 +1,11 @@
-//! How long anybody waits for space.
+//! [`SpaceWait`]: how long a writer waits for space.
 //!
-//! A writer waits for as long as zones come free: [`WAIT_MAX`] in all. Where reclaim works and no
-//! zone comes free, because readers hold all that it gives back, for example, the writer is told so
-//! after [`IDLE_MAX`].
+//! A writer waits up to [`WAIT_MAX`] while zones come free, and up to [`IDLE_MAX`] while none does.
+//! Example: readers hold all that reclaim gives back. Reclaim works on, no zone comes free, and the
+//! writer gets an error after 15 s.
 //!
-//! Pure but for the clock.
+//! Other writers may take the zones that come free: a wait counts as progress what any of them
+//! gets. It only keeps time; the allocator waits.
 
 use std::time::Duration;
 
@@ -24,8 +25,9 @@ pub(super) const PIN_WAIT_MAX: Duration = Duration::from_millis(100);
 pub(super) struct SpaceWait<'a> {
     pub(super) clock: WaitClock<'a>,
     started: Time,
-    /// Free zones at the last look, and when there were last more than at the look before.
+    /// Free zones at the last look.
     free: u32,
+    /// When a look last found more free zones than the look before it.
     progress: Time,
 }
 
@@ -39,7 +41,8 @@ impl<'a> SpaceWait<'a> {
         runner::now().since(self.started)
     }
 
-    /// How long no zone has come free, of which there are so many now.
+    /// How long ago a look found more free zones than the look before. `free`: how many there are
+    /// now.
     fn idle(&mut self, free: u32) -> Duration {
         if free > self.free {
             self.progress = runner::now();

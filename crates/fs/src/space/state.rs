@@ -38,6 +38,7 @@ pub(crate) struct Ask {
     pub(crate) left: Option<ByteCount>,
     pub(crate) cause: Cause,
 }
+
 /// What the allocator guards with its lock.
 pub(super) struct State {
     pub(super) placement: Arc<dyn Placement>,
@@ -97,6 +98,7 @@ pub(super) enum Choice {
     AwaitLease,
     Full,
 }
+
 impl State {
     /// After a commit of unknown outcome, a transaction that nobody acknowledged may be on the
     /// medium, and what it names must not be overwritten.
@@ -216,6 +218,7 @@ impl State {
         StoreError::Busy { needed: bytes(blocks), pinned: bytes(self.table.totals().pinned) }
     }
 }
+
 fn bytes(blocks: u64) -> ByteCount {
     ByteCount(blocks * BLOCK as u64)
 }

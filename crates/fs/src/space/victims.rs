@@ -1,4 +1,13 @@
 //! What reclaim asks of the space: when to work, on which zone, and how it went.
+//!
+//! - Reclaim is due when the policy says so and something can be gained: dead blocks, or, while a
+//!   writer waits, room in partly written zones.
+//! - A policy that chose no victim is not asked again until something more has died, or a writer
+//!   has begun to wait.
+//! - A compaction gives way to logs and flushes while reclaim can help them; see `gives_way`.
+//!
+//! # Threads
+//! Under the allocator's lock. The levels of tables are asked for without it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,6 +29,7 @@ pub(crate) enum Outcome {
     /// It cannot be emptied.
     Failed,
 }
+
 impl Allocator {
     /// Somebody reclaims from now on, so that it makes sense to wait.
     pub(crate) fn start_reclaim(&self) {
@@ -146,16 +156,17 @@ impl State {
         self.has_garbage(self.waiters > 0) && self.victims.is_due(&self.room())
     }
 
-    /// Whether `rank`, which wants so many free zones, has to leave them to logs and flushes for
-    /// now. Only a compaction has to:
+    /// Whether a reservation of so many free zones must wait, so that logs and flushes find zones.
+    /// Only a compaction must:
     /// - while a log or a flush waits, if reclaim can give back anything at all;
-    /// - while reclaim works, or should, to make zones spare, unless enough are spare for both.
+    /// - while reclaim works or is due, unless half of the zones that should be spare
+    ///   ([`Room::spare_min`]) stay spare beside those that it wants.
     ///
-    /// Example: two zones are spare where there should be four, and the next flush needs two. A
-    /// compaction that wants one waits until reclaim has made a third.
+    /// Example: four zones should be spare, and a compaction wants two. It waits until four are, or
+    /// until reclaim finds no zone that is worth its copying.
     ///
-    /// So compactions use the zones that are kept for them only when reclaim finds nothing that is
-    /// worth its copying, and a put does not wait until they are all free again.
+    /// So a compaction takes the zones that puts leave to it only once reclaim has nothing to do.
+    /// Otherwise a put would wait until all of them are free again.
     pub(super) fn gives_way(&self, rank: Rank, zones: u32) -> bool {
         if rank != Rank::Compaction {
             return false;

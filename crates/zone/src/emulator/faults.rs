@@ -8,8 +8,8 @@
 //! - A flush fails: what is not durable is lost, kept or torn as by a power cut, though it was
 //!   reported complete; what is in flight fails; open zones are closed.
 //! - A bad block: reads of it fail until it is written again.
-//! - The host's disk is full: writes fail, and nothing of them is done, as long as the plan is in
-//!   force.
+//! - The host's disk is full: after so many writes, further ones fail for as long as the plan is in
+//!   force, and nothing of them is done. Writes of journal and superblock go on.
 //! - Zones fail: a group of zones becomes read-only or offline at once, for ever.
 //!
 //! Requests that are against the rules get their own error, and count for no fault.
