@@ -5,8 +5,8 @@
 //! - The journal records a lease before the first frame goes there: after a crash the log is
 //!   followed from lease to lease. The creation of a log records the first one, if it could be
 //!   taken early.
-//! - The lease that follows begins where the frames before it end. So all of them must have
-//!   completed when it is taken; the caller sees to that.
+//! - A lease begins at a block of the log: where the frames before it end. So all of them must have
+//!   completed when it is taken.
 //!
 //! It does not write, and does not know which frames are durable.
 //!
@@ -46,13 +46,15 @@ impl LogLease {
     }
 
     /// Claims the place of a frame of so many blocks. Where it does not [fit](Self::has_room), the
-    /// log goes on in another lease from its block `end` on.
+    /// log goes on in another lease from its block `end` on, which is known while no frame is under
+    /// way.
     pub(super) fn place(
         &mut self,
         blocks: u32,
-        end: u32,
+        end: Option<u32>,
     ) -> Result<(Arc<Region>, BlockAddr), StoreError> {
         if !self.has_room(blocks) {
+            let end = end.expect("no frame is under way when a lease is taken");
             self.region = None;
             self.ask.least = blocks;
             let region = Arc::new(self.volume.space.acquire(&self.ask)?);

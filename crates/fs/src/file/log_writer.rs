@@ -5,7 +5,8 @@
 //! 2. When more gathers than a frame holds, frames are written unforced and nobody waits for them,
 //!    until [`WRITES_MAX`] are under way. Of a larger append no more is copied into memory than the
 //!    frames under way hold, unless no space is found for them. A later sync waits for all frames
-//!    and flushes before it writes its own: a frame must not be durable before those in front of it.
+//!    and flushes before it writes its own: a frame must not be durable before those in front of
+//!    it.
 //! 3. A write-out writes what has gathered as one frame, unforced, and waits for all frames that
 //!    are under way: a process may end with a request in the queue of its device. A write-out that
 //!    is only begun waits for no frame, unless too many are under way.
@@ -221,10 +222,8 @@ impl LogWriter {
 
     /// Starts to write the next frame.
     fn send(&mut self, len: usize, continues: bool, forced: bool) -> Result<(), StoreError> {
-        let blocks = blocks_for(len);
-        let fits = self.lease.has_room(blocks);
-        debug_assert!(fits || self.in_flight.is_empty(), "the log's end is not known");
-        let (region, addr) = self.lease.place(blocks, self.end.block)?;
+        let end = self.in_flight.is_empty().then_some(self.end.block);
+        let (region, addr) = self.lease.place(blocks_for(len), end)?;
         let before = self.in_flight.back().map_or(self.end.cursor, |flight| flight.cursor);
         let mut cursor = before;
         let data = self.encode(len, continues, &mut cursor);
