@@ -3,11 +3,13 @@
 //! Time, chance, threads and waiting come in through this crate and nowhere else, so that the
 //! same code runs on real threads and, unchanged, as simulated actors on a virtual clock. It also
 //! holds the vocabulary the layers share: units and ids, buffers, checksums, the byte codec, the
-//! causes of I/O and of waits, and the [`Store`] trait with its in-memory fake.
+//! causes of I/O and of waits, what breaks rules on purpose, and the [`Store`] trait with its
+//! in-memory fake.
 //!
 //! env does not know devices, zones or keys.
 
 mod buffer;
+mod canary;
 mod cause;
 pub mod checksum;
 pub mod codec;

@@ -32,33 +32,4 @@ pub enum Rule {
     CacheFollowsWrites,
 }
 
-#[cfg(feature = "canary")]
-mod broken {
-    use std::cell::Cell;
-
-    use super::Rule;
-
-    thread_local! {
-        static BROKEN: Cell<Option<Rule>> = const { Cell::new(None) };
-    }
-
-    /// Breaks a rule, or with `None` keeps them all again, on this thread.
-    pub fn set(rule: Option<Rule>) {
-        BROKEN.set(rule);
-    }
-
-    pub(crate) fn is_broken(rule: Rule) -> bool {
-        BROKEN.get() == Some(rule)
-    }
-}
-
-#[cfg(feature = "canary")]
-pub(crate) use broken::is_broken;
-#[cfg(feature = "canary")]
-pub use broken::set;
-
-/// Whether a rule is to be broken: never, in this build.
-#[cfg(not(feature = "canary"))]
-pub(crate) const fn is_broken(_rule: Rule) -> bool {
-    false
-}
+terrace_env::canary!(Rule);

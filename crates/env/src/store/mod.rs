@@ -10,13 +10,15 @@
 //! | [`MemoryStore`], the fake, with its fault model | here |
 //! | files on zones, and files in a plain directory | the `fs` crate |
 //!
-//! Every implementation passes [`conformance::run`].
+//! Every implementation passes [`conformance::run`]. A store that differs from another one in some
+//! calls is a [`Layer`] on it.
 
 mod annotation;
 mod by_cause;
 pub mod conformance;
 mod contract;
 mod error;
+mod layer;
 pub mod memory;
 mod transaction;
 
@@ -26,5 +28,6 @@ pub use contract::{
     Reservation, ReservedSpace, SpaceInfo, Store,
 };
 pub use error::StoreError;
+pub use layer::Layer;
 pub use memory::{CrashMode, Failure, Latency, MemoryStore};
 pub use transaction::{Change, Transaction};

@@ -5,11 +5,9 @@ use std::sync::Arc;
 use terrace_env::random::Random;
 use terrace_env::store::conformance::{self, Subject};
 use terrace_env::store::{
-    Change, CrashMode, CreateOptions, FileInfo, FileReader, FileWriter, IoCounts, MemoryStore,
-    Rank, Reservation, SpaceInfo, StoreError, Transaction,
+    Change, CrashMode, CreateOptions, FileWriter, Layer, MemoryStore, StoreError, Transaction,
 };
-use terrace_env::wait::Waits;
-use terrace_env::{ByteCount, FileId, Store, Users};
+use terrace_env::{FileId, Store};
 
 use crate::panic_of;
 
@@ -37,7 +35,11 @@ struct Broken {
     rule: Rule,
 }
 
-impl Store for Broken {
+impl Layer for Broken {
+    fn below(&self) -> &dyn Store {
+        &self.inner
+    }
+
     fn create(&self, options: &CreateOptions<'_>) -> Result<Box<dyn FileWriter>, StoreError> {
         let inner = self.inner.create(options)?;
         Ok(Box::new(BrokenWriter { inner, rule: self.rule }))
@@ -46,10 +48,6 @@ impl Store for Broken {
     fn reopen(&self, id: FileId) -> Result<Box<dyn FileWriter>, StoreError> {
         let inner = self.inner.reopen(id)?;
         Ok(Box::new(BrokenWriter { inner, rule: self.rule }))
-    }
-
-    fn open(&self, id: FileId) -> Result<Arc<dyn FileReader>, StoreError> {
-        self.inner.open(id)
     }
 
     fn commit(&self, transaction: Transaction) -> Result<(), StoreError> {
@@ -64,46 +62,6 @@ impl Store for Broken {
             parts.last_mut().expect("a part").add(change.clone());
         }
         parts.into_iter().try_for_each(|part| self.inner.commit(part))
-    }
-
-    fn info(&self, id: FileId) -> Option<FileInfo> {
-        self.inner.info(id)
-    }
-
-    fn lookup(&self, name: &str) -> Option<FileId> {
-        self.inner.lookup(name)
-    }
-
-    fn list(&self) -> Vec<FileInfo> {
-        self.inner.list()
-    }
-
-    fn reserve(&self, rank: Rank, bytes: ByteCount) -> Result<Reservation, StoreError> {
-        self.inner.reserve(rank, bytes)
-    }
-
-    fn space(&self) -> SpaceInfo {
-        self.inner.space()
-    }
-
-    fn rotational(&self) -> bool {
-        self.inner.rotational()
-    }
-
-    fn log_unit(&self) -> ByteCount {
-        self.inner.log_unit()
-    }
-
-    fn users(&self) -> &Users {
-        self.inner.users()
-    }
-
-    fn io(&self) -> IoCounts {
-        self.inner.io()
-    }
-
-    fn waits(&self) -> Waits {
-        self.inner.waits()
     }
 }
 

@@ -13,11 +13,9 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use terrace_env::store::{
-    CreateOptions, FileInfo, FileKind, FileReader, FileWriter, IoCounts, Rank, Reservation,
-    SpaceInfo, Store, StoreError, Transaction,
+    CreateOptions, FileKind, FileWriter, Layer, Store, StoreError, Transaction,
 };
-use terrace_env::wait::Waits;
-use terrace_env::{ByteCount, Cause, FileId, Users, ZoneId};
+use terrace_env::{Cause, FileId, Users, ZoneId};
 use terrace_zone::{Completion, Device, DeviceError, Geometry, Op, Request, Ticket, ZoneReport};
 
 /// How the log is written.
@@ -140,9 +138,17 @@ impl FileWriter for LesserLog {
     fn finish(&mut self) -> Result<(), StoreError> {
         self.writer.finish()
     }
+
+    fn memory(&self) -> usize {
+        self.writer.memory()
+    }
 }
 
-impl Store for LesserStore {
+impl Layer for LesserStore {
+    fn below(&self) -> &dyn Store {
+        &*self.store
+    }
+
     fn create(&self, options: &CreateOptions<'_>) -> Result<Box<dyn FileWriter>, StoreError> {
         Ok(self.writer(options.kind, self.store.create(options)?))
     }
@@ -150,53 +156,5 @@ impl Store for LesserStore {
     fn reopen(&self, id: FileId) -> Result<Box<dyn FileWriter>, StoreError> {
         let kind = self.store.info(id).map_or(FileKind::Client, |info| info.kind);
         Ok(self.writer(kind, self.store.reopen(id)?))
-    }
-
-    fn open(&self, id: FileId) -> Result<Arc<dyn FileReader>, StoreError> {
-        self.store.open(id)
-    }
-
-    fn commit(&self, transaction: Transaction) -> Result<(), StoreError> {
-        self.store.commit(transaction)
-    }
-
-    fn info(&self, id: FileId) -> Option<FileInfo> {
-        self.store.info(id)
-    }
-
-    fn lookup(&self, name: &str) -> Option<FileId> {
-        self.store.lookup(name)
-    }
-
-    fn list(&self) -> Vec<FileInfo> {
-        self.store.list()
-    }
-
-    fn reserve(&self, rank: Rank, bytes: ByteCount) -> Result<Reservation, StoreError> {
-        self.store.reserve(rank, bytes)
-    }
-
-    fn space(&self) -> SpaceInfo {
-        self.store.space()
-    }
-
-    fn rotational(&self) -> bool {
-        self.store.rotational()
-    }
-
-    fn log_unit(&self) -> ByteCount {
-        self.store.log_unit()
-    }
-
-    fn users(&self) -> &Users {
-        self.store.users()
-    }
-
-    fn io(&self) -> IoCounts {
-        self.store.io()
-    }
-
-    fn waits(&self) -> Waits {
-        self.store.waits()
     }
 }

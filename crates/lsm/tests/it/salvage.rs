@@ -4,12 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use terrace_env::random::{Random, Rng};
-use terrace_env::store::{
-    CrashMode, CreateOptions, FileInfo, FileKind, FileReader, FileWriter, IoCounts, MemoryStore,
-    Rank, Reservation, SpaceInfo, Store, StoreError, Transaction,
-};
-use terrace_env::wait::Waits;
-use terrace_env::{ByteCount, Cause, FileId, Users, runner};
+use terrace_env::store::{CrashMode, FileKind, FileReader, Layer, MemoryStore, Store, StoreError};
+use terrace_env::{ByteCount, Cause, FileId, runner};
 use terrace_lsm::{Bounds, Durability, Engine, EngineOptions, KeySpaceId};
 
 use crate::model::{Change, batch, decider, options};
@@ -47,63 +43,15 @@ impl FileReader for DamagedReader {
     }
 }
 
-impl Store for Damaged {
-    fn create(&self, options: &CreateOptions<'_>) -> Result<Box<dyn FileWriter>, StoreError> {
-        self.store.create(options)
-    }
-
-    fn reopen(&self, id: FileId) -> Result<Box<dyn FileWriter>, StoreError> {
-        self.store.reopen(id)
+impl Layer for Damaged {
+    fn below(&self) -> &dyn Store {
+        &self.store
     }
 
     fn open(&self, id: FileId) -> Result<Arc<dyn FileReader>, StoreError> {
         let reader = self.store.open(id)?;
         let at = self.at;
         Ok(if id == self.file { Arc::new(DamagedReader { reader, at }) } else { reader })
-    }
-
-    fn commit(&self, transaction: Transaction) -> Result<(), StoreError> {
-        self.store.commit(transaction)
-    }
-
-    fn info(&self, id: FileId) -> Option<FileInfo> {
-        self.store.info(id)
-    }
-
-    fn lookup(&self, name: &str) -> Option<FileId> {
-        self.store.lookup(name)
-    }
-
-    fn list(&self) -> Vec<FileInfo> {
-        self.store.list()
-    }
-
-    fn reserve(&self, rank: Rank, bytes: ByteCount) -> Result<Reservation, StoreError> {
-        self.store.reserve(rank, bytes)
-    }
-
-    fn space(&self) -> SpaceInfo {
-        self.store.space()
-    }
-
-    fn rotational(&self) -> bool {
-        self.store.rotational()
-    }
-
-    fn log_unit(&self) -> ByteCount {
-        self.store.log_unit()
-    }
-
-    fn users(&self) -> &Users {
-        self.store.users()
-    }
-
-    fn io(&self) -> IoCounts {
-        self.store.io()
-    }
-
-    fn waits(&self) -> Waits {
-        self.store.waits()
     }
 }
 

@@ -1,0 +1,57 @@
+//! [`canary!`](crate::canary): rules that can be broken on purpose, to prove that the tests would
+//! notice.
+//!
+//! A crate names its rules in an enum. With its feature `canary`, one of them can be broken at a
+//! time, on one thread: a simulation runs all its actors on one. Without the feature nothing can be
+//! broken, and the question whether it is costs nothing.
+
+/// Makes the rules of an enum breakable: `set`, with the feature `canary` of the calling crate, and
+/// `is_broken`. To be called in the module of the enum.
+///
+/// ```
+/// /// A rule that a correct store keeps.
+/// #[derive(Clone, Copy, PartialEq)]
+/// pub enum Rule {
+///     /// What was written is there.
+///     Kept,
+/// }
+///
+/// terrace_env::canary!(Rule);
+///
+/// assert!(!is_broken(Rule::Kept));
+/// ```
+#[macro_export]
+macro_rules! canary {
+    ($rule:ident) => {
+        #[cfg(feature = "canary")]
+        mod broken {
+            use std::cell::Cell;
+
+            use super::$rule;
+
+            thread_local! {
+                static BROKEN: Cell<Option<$rule>> = const { Cell::new(None) };
+            }
+
+            /// Breaks a rule, or with `None` keeps them all again, on this thread.
+            pub fn set(rule: Option<$rule>) {
+                BROKEN.set(rule);
+            }
+
+            pub(crate) fn is_broken(rule: $rule) -> bool {
+                BROKEN.get() == Some(rule)
+            }
+        }
+
+        #[cfg(feature = "canary")]
+        pub(crate) use broken::is_broken;
+        #[cfg(feature = "canary")]
+        pub use broken::set;
+
+        /// Whether a rule is to be broken: never, in this build.
+        #[cfg(not(feature = "canary"))]
+        pub(crate) const fn is_broken(_rule: $rule) -> bool {
+            false
+        }
+    };
+}

@@ -1,0 +1,124 @@
+//! [`Layer`]: a store on top of another one, from which it differs in some calls.
+//!
+//! Such a store says what lies below it, and has methods of its own only for those calls. All
+//! others are passed on. So a method that is added to [`Store`] is passed on by every layer, where
+//! it is not more than that.
+//!
+//! Threads: those of the store below.
+
+use std::sync::Arc;
+
+use super::{
+    CreateOptions, FileInfo, FileReader, FileWriter, IoCounts, Rank, Reservation, SpaceInfo, Store,
+    StoreError, Transaction,
+};
+use crate::wait::Waits;
+use crate::{ByteCount, FileId, Users};
+
+/// A store on top of another one. Each method does what that of [`Store`] does, below.
+///
+/// ```
+/// use terrace_env::Store;
+/// use terrace_env::store::{Layer, MemoryStore, Rank, Reservation, StoreError};
+/// use terrace_env::ByteCount;
+///
+/// /// A store in which no space can be set aside.
+/// struct Full(MemoryStore);
+///
+/// impl Layer for Full {
+///     fn below(&self) -> &dyn Store {
+///         &self.0
+///     }
+///
+///     fn reserve(&self, _: Rank, needed: ByteCount) -> Result<Reservation, StoreError> {
+///         Err(StoreError::Busy { needed, pinned: ByteCount(0) })
+///     }
+/// }
+///
+/// let store: &dyn Store = &Full(MemoryStore::new());
+/// assert!(store.reserve(Rank::Log, ByteCount(1)).is_err());
+/// assert!(store.list().is_empty());
+/// ```
+#[expect(missing_docs, reason = "each method does what that of `Store` does")]
+pub trait Layer: Send + Sync + 'static {
+    /// The store below.
+    fn below(&self) -> &dyn Store;
+
+    fn create(&self, options: &CreateOptions<'_>) -> Result<Box<dyn FileWriter>, StoreError> {
+        self.below().create(options)
+    }
+
+    fn reopen(&self, id: FileId) -> Result<Box<dyn FileWriter>, StoreError> {
+        self.below().reopen(id)
+    }
+
+    fn open(&self, id: FileId) -> Result<Arc<dyn FileReader>, StoreError> {
+        self.below().open(id)
+    }
+
+    fn commit(&self, transaction: Transaction) -> Result<(), StoreError> {
+        self.below().commit(transaction)
+    }
+
+    fn reserve(&self, rank: Rank, bytes: ByteCount) -> Result<Reservation, StoreError> {
+        self.below().reserve(rank, bytes)
+    }
+}
+
+impl<L: Layer> Store for L {
+    fn create(&self, options: &CreateOptions<'_>) -> Result<Box<dyn FileWriter>, StoreError> {
+        Layer::create(self, options)
+    }
+
+    fn reopen(&self, id: FileId) -> Result<Box<dyn FileWriter>, StoreError> {
+        Layer::reopen(self, id)
+    }
+
+    fn open(&self, id: FileId) -> Result<Arc<dyn FileReader>, StoreError> {
+        Layer::open(self, id)
+    }
+
+    fn commit(&self, transaction: Transaction) -> Result<(), StoreError> {
+        Layer::commit(self, transaction)
+    }
+
+    fn info(&self, id: FileId) -> Option<FileInfo> {
+        self.below().info(id)
+    }
+
+    fn lookup(&self, name: &str) -> Option<FileId> {
+        self.below().lookup(name)
+    }
+
+    fn list(&self) -> Vec<FileInfo> {
+        self.below().list()
+    }
+
+    fn reserve(&self, rank: Rank, bytes: ByteCount) -> Result<Reservation, StoreError> {
+        Layer::reserve(self, rank, bytes)
+    }
+
+    fn space(&self) -> SpaceInfo {
+        self.below().space()
+    }
+
+    fn rotational(&self) -> bool {
+        self.below().rotational()
+    }
+
+    fn log_unit(&self) -> ByteCount {
+        self.below().log_unit()
+    }
+
+    fn users(&self) -> &Users {
+        self.below().users()
+    }
+
+    fn io(&self) -> IoCounts {
+        self.below().io()
+    }
+
+    fn waits(&self) -> Waits {
+        self.below().waits()
+    }
+}
