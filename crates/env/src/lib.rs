@@ -36,5 +36,5 @@ pub use pages::{MAPPED_MIN, Pages};
 pub use seeds::test_seeds;
 pub use store::Store;
 pub use time::Time;
-pub use units::{ByteCount, FileId, Lba, ParseByteCountError, SeqNo, Uuid, ZoneId};
+pub use units::{ByteCount, DeviceId, FileId, Lba, ParseByteCountError, SeqNo, Uuid, ZoneId};
 pub use users::{Claim, Users};

@@ -24,6 +24,10 @@ macro_rules! id {
 }
 
 id!(
+    /// A device of a store, counted from 0.
+    DeviceId(u16)
+);
+id!(
     /// A zone of a device, counted from 0 in address order.
     ZoneId(u32)
 );
@@ -39,6 +43,11 @@ id!(
     /// A write's place in the store's total order. 56 bits on the medium.
     SeqNo(u64)
 );
+
+impl DeviceId {
+    /// The device of a store that has one.
+    pub const FIRST: Self = Self(0);
+}
 
 impl SeqNo {
     /// The largest sequence number that fits the medium's 56 bits.

@@ -1,40 +1,14 @@
-//! The file system's block, and where one lies.
+//! The file system's block, and how many of them a zone has.
 //!
 //! A block is 4096 bytes on every device, whatever the device's own blocks are; a zone's capacity
 //! is rounded down to whole blocks. Everything is written in whole blocks, so a write pointer that
 //! is not on a block is the trace of a torn write.
 
-use std::fmt;
-
-use terrace_env::{Cause, Lba, ZoneId};
+use terrace_env::{Cause, ZoneId};
 use terrace_zone::{Device, Geometry, Op, ZoneReport};
 
 /// Bytes in a block of the file system.
 pub const BLOCK: usize = 4096;
-
-/// A block of a device: its zone, and its place in the zone.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct BlockAddr {
-    /// The zone.
-    pub zone: ZoneId,
-    /// The block, counted from the zone's start.
-    pub block: u32,
-}
-
-impl BlockAddr {
-    /// The block's first logical block on a device of this shape.
-    #[must_use]
-    pub fn lba(self, geometry: &Geometry) -> Lba {
-        let per_block = logical_per_block(geometry);
-        Lba(geometry.zone_start(self.zone).0 + u64::from(self.block) * per_block)
-    }
-}
-
-impl fmt::Display for BlockAddr {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "zone {} block {}", self.zone, self.block)
-    }
-}
 
 /// Logical blocks of the device in one block.
 #[must_use]

@@ -21,7 +21,7 @@ use terrace_env::{ByteCount, Cause, FileId, Uuid, ZoneId};
 use terrace_zone::{Device, ZoneReport, ZoneType};
 
 use crate::Fs;
-use crate::block::{BLOCK, BlockAddr, pointer, zone_blocks};
+use crate::block::{BLOCK, pointer, zone_blocks};
 use crate::catalog::{Extent, FileRecord};
 use crate::check_report::{CheckProgress, CheckReport};
 use crate::file::{FileSource, LogIndex};
@@ -29,6 +29,7 @@ use crate::frame::{Binding, BlockSource as _, LogScan, LogTail, Scanner};
 use crate::journal::{Replayed, replay};
 use crate::medium::Medium;
 use crate::volume::as_device;
+use crate::{BlockAddr, ZonePlace};
 
 /// Blocks read at once.
 const READ_BLOCKS: u32 = 256;
@@ -91,7 +92,7 @@ impl Check {
         }
         self.places(&mut claims, replayed);
         // In the order in which they lie, so that a disk streams.
-        unread.sort_unstable_by_key(|claim| claim.extent.addr());
+        unread.sort_unstable_by_key(|claim| claim.extent.first);
         let bytes = |claim: &Claim| u64::from(claim.extent.blocks) * BLOCK as u64;
         let all = unread.iter().map(bytes).sum();
         let mut done = 0;
@@ -108,16 +109,16 @@ impl Check {
         reserved.extend(replayed.journal_zones().map(|zone| (zone, "a zone of the journal")));
         let of_superblock = replayed.superblock_zones();
         reserved.extend(of_superblock.iter().map(|zone| (*zone, "a zone of the superblock")));
-        claims.sort_unstable_by_key(|claim| claim.extent.addr());
+        claims.sort_unstable_by_key(|claim| claim.extent.first);
         let mut before: Option<Claim> = None;
         for claim in claims {
             let Claim { file, extent } = *claim;
-            let (region, offset) = place(file, &extent);
+            let (region, offset) = self.place(file, extent.first);
             if let Some(what) = self.misplacement(&extent, &reserved) {
                 self.report.note(region.clone(), offset, what.0, what.1);
             }
             if let Some(other) = before.filter(|other| {
-                other.extent.zone == extent.zone && other.extent.end() > extent.start
+                other.extent.device() == extent.device() && other.extent.end() > extent.start()
             }) {
                 let expected = "blocks of one file";
                 let got = format!("blocks of file {} too", other.file);
@@ -134,19 +135,22 @@ impl Check {
         reserved: &BTreeMap<ZoneId, &str>,
     ) -> Option<(String, String)> {
         let geometry = self.medium.geometry();
-        let Some(report) = self.reports.get(extent.zone.0 as usize) else {
+        let ZonePlace { zone, block } = self.medium.grid().place(extent.first);
+        let Some(report) = self.reports.get(zone.0 as usize) else {
             let expected = format!("a zone below {}", geometry.zones);
-            return Some((expected, format!("zone {}", extent.zone)));
+            return Some((expected, format!("zone {zone}")));
         };
-        if let Some(what) = reserved.get(&extent.zone) {
+        if let Some(what) = reserved.get(&zone) {
             return Some(("a zone for files".into(), (*what).into()));
         }
         if report.zone_type == ZoneType::Conventional {
             return Some(("a sequential zone".into(), "a conventional one".into()));
         }
         let written = pointer(geometry, report).filter(|_| report.state.has_pointer());
-        let limit = written.unwrap_or(zone_blocks(geometry, extent.zone));
-        (extent.end() > limit).then(|| {
+        let limit = written.unwrap_or(zone_blocks(geometry, zone));
+        let end = u64::from(block) + u64::from(extent.blocks);
+        (end > u64::from(limit)).then(|| {
+            let limit = self.medium.grid().addr(zone, limit).block();
             let expected = format!("blocks below {limit}, where the zone's written part ends");
             (expected, format!("blocks up to {}", extent.end()))
         })
@@ -155,22 +159,24 @@ impl Check {
     /// Reads an extent and compares its checksum.
     fn bytes(&mut self, claim: &Claim) {
         let Claim { file, extent } = *claim;
-        let (region, offset) = place(file, &extent);
+        let (region, offset) = self.place(file, extent.first);
         let mut crc = crc32c(&[]);
         let mut done = 0;
         while done < extent.blocks {
-            let at = BlockAddr { zone: extent.zone, block: extent.start + done };
+            let at = extent.first.plus(done);
             let blocks = READ_BLOCKS.min(extent.blocks - done);
-            let in_range = self.reports.get(extent.zone.0 as usize).is_some_and(|_| {
-                at.block + blocks <= zone_blocks(self.medium.geometry(), extent.zone)
-            });
-            if !in_range {
+            let ZonePlace { zone, block } = self.medium.grid().place(at);
+            let limit = self
+                .reports
+                .get(zone.0 as usize)
+                .map_or(0, |report| zone_blocks(self.medium.geometry(), report.zone));
+            if u64::from(block) + u64::from(blocks) > u64::from(limit) {
                 return;
             }
             match self.medium.read_blocks(at, blocks, Cause::Recovery) {
                 Ok(data) => crc = crc32c_append(crc, &data),
                 Err(error) => {
-                    let offset = u64::from(at.block) * BLOCK as u64;
+                    let offset = self.medium.grid().byte(at);
                     self.report.note(region, offset, "blocks that can be read", error.to_string());
                     return;
                 }
@@ -217,6 +223,12 @@ impl Check {
 }
 
 impl Check {
+    /// Where a block of a file lies, for messages: the region, and the byte of the device.
+    fn place(&self, file: FileId, at: BlockAddr) -> (String, u64) {
+        let grid = self.medium.grid();
+        grid.describe(&format!("file {file}"), grid.place(at))
+    }
+
     /// Looks for frames of a log behind the end that was recorded when the store was closed.
     fn behind(
         &mut self,
@@ -236,10 +248,4 @@ impl Check {
             self.report.note(region, offset, expected, "another frame of it".into());
         }
     }
-}
-
-/// An extent, for people: the region, and the byte offset in it.
-fn place(file: FileId, extent: &Extent) -> (String, u64) {
-    let BlockAddr { zone, block } = extent.addr();
-    (format!("file {file} in zone {zone}"), u64::from(block) * BLOCK as u64)
 }

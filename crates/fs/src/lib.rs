@@ -3,7 +3,8 @@
 //! | part | what it does |
 //! |---|---|
 //! | [`Fs`] | the store on a zoned device: format, mount, check, zone map |
-//! | [`BlockAddr`] | the file system's block on any device |
+//! | [`BlockAddr`], [`AddressSpace`] | where a block lies, and which addresses a store has |
+//! | [`ZoneGrid`], [`ZonePlace`] | in which zone a block lies, and where in it |
 //! | [`catalog`] | what is known of the files, as a pure value, and the records that change it |
 //! | [`frame`] | what logs are made of, and how their end is found |
 //! | [`superblock`] | where everything starts |
@@ -13,6 +14,7 @@
 //!
 //! fs does not know keys, or levels beyond the typed annotation.
 
+mod address;
 mod block;
 mod cache;
 pub mod canary;
@@ -35,7 +37,8 @@ pub mod superblock;
 mod usage;
 mod volume;
 
-pub use block::{BLOCK, BlockAddr, logical_per_block, pointer, zone_blocks};
+pub use address::{AddressSpace, BlockAddr, ZoneGrid, ZonePlace};
+pub use block::{BLOCK, logical_per_block, pointer, zone_blocks};
 pub use cache::CachePolicy;
 pub use check_report::{CheckProgress, CheckReport, Problem};
 pub use format::{FormatOptions, OPEN_ZONES_MIN, ZONE_BLOCKS_MIN, data_zones_min};

@@ -20,17 +20,19 @@ use std::time::Duration;
 use terrace_env::store::IoCounts;
 use terrace_env::sync::Mutex;
 use terrace_env::wait::{WaitCause, WaitCounts};
-use terrace_env::{Cause, FastMap, IoBuf, Users, ZoneId, runner};
+use terrace_env::{Cause, DeviceId, FastMap, IoBuf, Users, ZoneId, runner};
 use terrace_zone::{Completion, Device, DeviceError, Geometry, Op, Request, Ticket, ZoneReport};
 
-use crate::block::{BLOCK, BlockAddr, logical_per_block};
+use crate::block::{BLOCK, logical_per_block};
 use crate::flushes::{Flush, Flushes};
+use crate::{BlockAddr, ZoneGrid};
 
 const CAUSES: usize = Cause::ALL.len();
 
 /// See the [module](self).
 pub(crate) struct Medium {
     device: Arc<dyn Device>,
+    grid: ZoneGrid,
     counts: Counts,
     /// What is waited for in the file system, requests to the device and all else.
     pub(crate) waits: WaitCounts,
@@ -71,7 +73,13 @@ impl Medium {
     pub(crate) fn new(device: Arc<dyn Device>) -> Self {
         let (counts, waits) = (Counts::default(), WaitCounts::default());
         let (passing, under_way) = (AtomicU64::new(0), Mutex::default());
-        Self { device, counts, waits, under_way, flushes: Flushes::default(), passing }
+        let grid = ZoneGrid::new(DeviceId::FIRST, device.geometry());
+        Self { device, grid, counts, waits, under_way, flushes: Flushes::default(), passing }
+    }
+
+    /// The zones that addresses lie in.
+    pub(crate) fn grid(&self) -> &ZoneGrid {
+        &self.grid
     }
 
     /// Lets no request pass from now on.
@@ -108,7 +116,7 @@ impl Medium {
         cause: Cause,
     ) -> Result<IoBuf, DeviceError> {
         let logical = blocks * logical_per_block(self.geometry()) as u32;
-        let data = self.read(at.lba(self.geometry()), logical, cause)?;
+        let data = self.read(self.grid.lba(at), logical, cause)?;
         debug_assert_eq!(data.len(), blocks as usize * BLOCK);
         Ok(data)
     }
@@ -122,7 +130,7 @@ impl Medium {
         cause: Cause,
     ) -> Ticket {
         debug_assert!(data.len().is_multiple_of(BLOCK), "a write of broken blocks");
-        let lba = at.lba(self.geometry());
+        let lba = self.grid.lba(at);
         self.submit(Request { op: Op::Write { lba, data, fua }, cause })
     }
 

@@ -20,8 +20,7 @@ use terrace_env::{Cause, FileId, Users, Uuid, ZoneId, runner};
 use terrace_policy::{Greedy, LevelSeparated, Placement, Reclaim};
 use terrace_zone::{Device, Geometry, ZoneReport, ZoneState, ZoneType};
 
-use crate::Fs;
-use crate::block::{BLOCK, end_writing, pointer, zone_blocks};
+use crate::block::{end_writing, pointer, zone_blocks};
 use crate::canary::{self, Rule};
 use crate::catalog::{Catalog, Extent, FileRecord, Record};
 use crate::file::{Body, FileSource, FileState, LogEnd, LogIndex, OpenFile, Pending, Pin, Tail};
@@ -33,6 +32,7 @@ use crate::reclaim::Reclaimer;
 use crate::space::{Allocator, Condition, Limits, Zone, ZoneTable};
 use crate::superblock::Placement as SuperblockPlacement;
 use crate::volume::{Volume, as_device};
+use crate::{Fs, ZoneGrid};
 
 /// Whether a mount may write.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -91,7 +91,7 @@ impl Fs {
             .report(ZoneId(0), medium.geometry().zones)
             .map_err(|error| StoreError::io("report of the zones", error))?;
         let torn = torn_zones(medium.geometry(), &reports);
-        let table = zone_table(medium.geometry(), &reports, &replayed, &logs)?;
+        let table = zone_table(&medium, &reports, &replayed, &logs)?;
         let in_log = matches!(replayed.superblock.placement, SuperblockPlacement::Log(_));
         let space = Arc::new(Allocator::new(
             Arc::clone(&medium),
@@ -184,11 +184,12 @@ fn held_extents(id: FileId, record: &FileRecord, logs: &[RecoveredLog]) -> Vec<E
 
 /// The zones as the catalog and the device have them.
 fn zone_table(
-    geometry: &Geometry,
+    medium: &Medium,
     reports: &[ZoneReport],
     replayed: &Replayed,
     logs: &[RecoveredLog],
 ) -> Result<Vec<Zone>, StoreError> {
+    let (geometry, grid) = (medium.geometry(), medium.grid());
     let mut zones: Vec<Zone> = reports.iter().map(|report| bare_zone(geometry, report)).collect();
     let index = |zone: ZoneId| zone.0 as usize;
     let of_superblock = replayed.superblock_zones();
@@ -202,9 +203,12 @@ fn zone_table(
     for (id, record) in replayed.catalog.files() {
         for extent in held_extents(id, record, logs) {
             let hint = &record.annotation.hint;
-            let Some(zone) = zones.get_mut(index(extent.zone)).filter(|z| fits(z, &extent)) else {
-                return Err(misplaced(id, &extent));
+            let place = grid.place(extent.first);
+            let entry = zones.get_mut(index(place.zone));
+            let Some(zone) = entry.filter(|zone| fits(zone, place.block, extent.blocks)) else {
+                return Err(misplaced(id, &extent, grid));
             };
+            let end = place.block + extent.blocks;
             if zone.condition == Condition::Free {
                 zone.condition = Condition::Written;
             }
@@ -213,12 +217,12 @@ fn zone_table(
             } else {
                 zone.unsealed += extent.blocks;
             }
-            if extent.end() > zone.written {
+            if end > zone.written {
                 // The medium lost what it had acknowledged. It is not written again; reading what
                 // is missing, or a check, tells.
                 (zone.written, zone.condition) = (zone.capacity, Condition::ReadOnly);
             }
-            if extent.end() == zone.written {
+            if end == zone.written {
                 (zone.level, zone.stream) = (hint.level, hint.stream);
             }
         }
@@ -247,19 +251,20 @@ fn bare_zone(geometry: &Geometry, report: &ZoneReport) -> Zone {
     }
 }
 
-fn fits(zone: &Zone, extent: &Extent) -> bool {
-    let used = zone.live.checked_add(zone.unsealed).and_then(|u| u.checked_add(extent.blocks));
+/// Whether a zone can hold blocks from its block `first` on, beside what is counted already.
+fn fits(zone: &Zone, first: u32, blocks: u32) -> bool {
+    let used = zone.live.checked_add(zone.unsealed).and_then(|used| used.checked_add(blocks));
     zone.condition.holds_data()
-        && extent.end() <= zone.capacity
+        && first.checked_add(blocks).is_some_and(|end| end <= zone.capacity)
         && used.is_some_and(|used| used <= zone.capacity)
 }
 
-fn misplaced(id: FileId, extent: &Extent) -> StoreError {
+fn misplaced(id: FileId, extent: &Extent, grid: &ZoneGrid) -> StoreError {
     StoreError::Corruption {
         region: format!("catalog, file {id}"),
-        offset: u64::from(extent.start) * BLOCK as u64,
+        offset: grid.byte(extent.first),
         expected: "extents within zones that hold data, none twice".into(),
-        got: format!("{} blocks at {} ", extent.blocks, extent.addr()),
+        got: format!("{} blocks at {}", extent.blocks, extent.first),
     }
 }
 

@@ -25,12 +25,11 @@ use terrace_env::{Cause, FileId, ZoneId, runner};
 use terrace_policy::ReclaimChoice;
 use terrace_zone::Device;
 
-use crate::BLOCK;
-use crate::block::BlockAddr;
 use crate::canary::{self, Rule};
 use crate::catalog::{Catalog, Extent, Mapped, Record};
 use crate::space::{Ask, Outcome, Region, Share};
 use crate::volume::Volume;
+use crate::{BLOCK, BlockAddr, ZoneGrid};
 
 /// Large writes before a transaction points at the copies: enough that the flush is small beside
 /// them.
@@ -100,7 +99,8 @@ impl Reclaimer {
         stop: impl Fn() -> bool,
     ) -> Result<bool, StoreError> {
         let levels = |zones: BTreeSet<ZoneId>| {
-            let of = |catalog: &Catalog, zone: ZoneId| (zone, catalog.levels_in(zone));
+            let device = volume.medium.grid().device();
+            let of = |catalog: &Catalog, zone| (zone, catalog.levels_in(device, zone));
             volume.journal.read(|catalog| zones.into_iter().map(|z| of(catalog, z)).collect())
         };
         let Some(choice) = volume.space.choose_victim(asked, levels) else { return Ok(false) };
@@ -151,11 +151,12 @@ impl Reclaimer {
         let mut zones = volume.space.candidates();
         zones.insert(victim);
         let mut fresh: BTreeMap<ZoneId, Vec<FileId>> = BTreeMap::new();
+        let grid = *volume.medium.grid();
         volume.for_each_file(|id, record| {
-            for extent in
-                record.extents.extents().filter(|e| record.sealed && zones.contains(&e.zone))
-            {
-                let files = fresh.entry(extent.zone).or_default();
+            let extents = record.extents.extents().filter(|_| record.sealed);
+            let of_file = extents.map(|extent| grid.zone(extent.first));
+            for zone in of_file.filter(|zone| zones.contains(zone)) {
+                let files = fresh.entry(zone).or_default();
                 if files.last() != Some(&id) {
                     files.push(id);
                 }
@@ -168,12 +169,14 @@ impl Reclaimer {
 }
 
 fn extents_in(volume: &Volume, zone: ZoneId, files: &[FileId]) -> VecDeque<Resident> {
+    let grid = *volume.medium.grid();
     volume.journal.read(|catalog| {
         let records = files.iter().filter_map(|id| Some((*id, catalog.get(*id)?)));
         let sealed = records.filter(|(_, record)| record.sealed);
         sealed
             .flat_map(|(file, record)| {
-                let pieces = record.extents.pieces().iter().filter(|p| p.extent.zone == zone);
+                let pieces = record.extents.pieces().iter();
+                let pieces = pieces.filter(move |piece| grid.zone(piece.extent.first) == zone);
                 pieces.map(move |mapped| Resident { file, kind: record.kind, mapped: *mapped })
             })
             .collect()
@@ -269,7 +272,7 @@ impl Emptying<'_> {
         let mut crc = crc32c(&[]);
         let mut done = 0;
         while done < old.blocks {
-            let from = BlockAddr { zone: old.zone, block: old.start + done };
+            let from = old.first.plus(done);
             let wanted = self.volume.write_blocks().min(old.blocks - done);
             let data = self.volume.medium.read_blocks(from, wanted, Cause::Reclaim);
             let data = data.map_err(|_| CopyError::Medium)?;
@@ -280,7 +283,7 @@ impl Emptying<'_> {
                 let still_whole = if least > 1 { least - done } else { 1 };
                 let (to, blocks) = self.claim(blocks, still_whole, resident.kind)?;
                 let (part, later) = rest.split_at(blocks as usize * BLOCK);
-                note(new, to, blocks, part);
+                note(new, self.volume.medium.grid(), to, blocks, part);
                 self.write(to, part)?;
                 rest = later;
             }
@@ -363,15 +366,12 @@ enum CopyError {
 }
 
 /// Adds copied blocks to the extents of the copy.
-fn note(new: &mut Vec<Extent>, to: BlockAddr, blocks: u32, bytes: &[u8]) {
+fn note(new: &mut Vec<Extent>, grid: &ZoneGrid, to: BlockAddr, blocks: u32, bytes: &[u8]) {
     match new.last_mut() {
-        Some(last) if last.zone == to.zone && last.end() == to.block => {
+        Some(last) if last.ends_at(to) && grid.is_in_one_zone(last.first, last.blocks + blocks) => {
             last.blocks += blocks;
             last.crc = last.crc.map(|crc| crc32c_append(crc, bytes));
         }
-        _ => {
-            let BlockAddr { zone, block: start } = to;
-            new.push(Extent { zone, start, blocks, crc: Some(crc32c(bytes)) });
-        }
+        _ => new.push(Extent { first: to, blocks, crc: Some(crc32c(bytes)) }),
     }
 }

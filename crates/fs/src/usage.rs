@@ -11,7 +11,7 @@ use terrace_zone::{Device, ZoneState, ZoneType};
 
 use crate::catalog::Extent;
 use crate::space::{Allocator, Condition, Zone};
-use crate::{BLOCK, Fs, block};
+use crate::{BLOCK, BlockAddr, Fs, block};
 
 /// What a zone is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -94,10 +94,11 @@ impl ZonesSource for Fs {
         let mut files = files.to_vec();
         files.sort_unstable();
         let mut extents = Vec::with_capacity(files.len() + files.len() / 8);
+        let grid = *self.volume.medium.grid();
         self.volume.for_files(&files, |file, record| {
             let of_file = record.extents.extents().map(|extent| ExtentView {
                 file,
-                zone: extent.zone,
+                zone: grid.zone(extent.first),
                 size: bytes(extent.blocks.into()),
             });
             extents.extend(of_file);
@@ -123,13 +124,15 @@ impl Fs {
         let mut problems: Vec<String> = self.volume.space.verify().err().into_iter().collect();
         let mut counted: BTreeMap<ZoneId, (u32, u32)> = BTreeMap::new();
         let mut levels: BTreeMap<ZoneId, BTreeMap<FileId, u64>> = BTreeMap::new();
+        let grid = *self.volume.medium.grid();
         self.volume.for_each_file(|id, record| {
             for extent in record.extents.extents() {
+                let zone = grid.zone(extent.first);
                 if record.sealed {
-                    counted.entry(extent.zone).or_default().0 += extent.blocks;
+                    counted.entry(zone).or_default().0 += extent.blocks;
                 }
                 let level = record.annotation.hint.level.map_or(0, u64::from);
-                levels.entry(extent.zone).or_default().insert(id, level);
+                levels.entry(zone).or_default().insert(id, level);
             }
         });
         for file in self.volume.all_unsealed() {
@@ -140,12 +143,13 @@ impl Fs {
                 record.map(|record| record.extents.difference(&map)).unwrap_or_default()
             });
             for extent in map.extents().chain(recorded) {
-                counted.entry(extent.zone).or_default().1 += extent.blocks;
+                counted.entry(grid.zone(extent.first)).or_default().1 += extent.blocks;
             }
         }
         for (index, zone) in self.volume.space.zones().iter().enumerate() {
             let id = ZoneId(index as u32);
-            let (kept, found) = (self.volume.journal.read(|c| c.levels_in(id)), levels.remove(&id));
+            let kept = self.volume.journal.read(|c| c.levels_in(grid.device(), id));
+            let found = levels.remove(&id);
             let found: u64 = found.iter().flat_map(BTreeMap::values).sum();
             if kept != found {
                 let text = format!("zone {index}: levels of {kept} are counted, found {found}");
@@ -167,13 +171,13 @@ impl Fs {
         problems
     }
 
-    /// Where a byte of a file lies: the zone, and the offset in it.
+    /// Where a byte of a file lies: the address of its block, and the zone of that.
     #[must_use]
-    pub fn place_of(&self, file: FileId, offset: u64) -> Option<(ZoneId, ByteCount)> {
-        let (block, rest) = (u32::try_from(offset / BLOCK as u64).ok()?, offset % BLOCK as u64);
+    pub fn place_of(&self, file: FileId, offset: u64) -> Option<(BlockAddr, ZoneId)> {
+        let block = u32::try_from(offset / BLOCK as u64).ok()?;
         let mut found = None;
         self.volume.for_files(&[file], |_, record| found = record.extents.locate(block));
-        found.map(|at| (at.zone, ByteCount(u64::from(at.block) * BLOCK as u64 + rest)))
+        found.map(|at| (at, self.volume.medium.grid().zone(at)))
     }
 
     /// All zones: what the device says of them, and what is in them. Walks the whole catalog.
@@ -181,9 +185,10 @@ impl Fs {
         let geometry = self.volume.medium.geometry();
         let reports = self.volume.medium.report(ZoneId(0), geometry.zones);
         let reports = reports.map_err(|error| StoreError::io("report of the zones", error))?;
+        let grid = *self.volume.medium.grid();
         let mut contents: BTreeMap<ZoneId, Contents> = BTreeMap::new();
         let mut count = |kind: FileKind, level: Option<u8>, extent: Extent| {
-            let entry = contents.entry(extent.zone).or_default();
+            let entry = contents.entry(grid.zone(extent.first)).or_default();
             *entry.levels.entry(level).or_default() += u64::from(extent.blocks);
             entry.has_log |= kind == FileKind::Log;
         };

@@ -65,7 +65,8 @@ fn object(db: &Db, part: &LeftOut, hex: bool) -> Value {
     let place = db.fs().and_then(|fs| fs.place_of(part.file, part.offset));
     let rest = json!({
         "table": part.file, "level": part.level, "offset": part.offset, "bytes": part.bytes,
-        "zone": place.map(|(zone, _)| zone), "zone_offset": place.map(|(_, offset)| offset),
+        "device": place.map(|(at, _)| at.device()), "block": place.map(|(at, _)| at.block()),
+        "zone": place.map(|(_, zone)| zone),
         "reason": part.reason,
     });
     object.extend(rest.as_object().cloned().unwrap_or_default());
@@ -88,14 +89,14 @@ pub(super) fn tell(
         for part in left_out {
             let (start, end) = (text(&part.start), part.end.as_ref().map(|end| text(end)));
             let end = end.map_or("on".to_owned(), |end| format!("up to `{end}`"));
-            let zone = db.fs().and_then(|fs| fs.place_of(part.file, part.offset));
-            let zone =
-                zone.map_or(String::new(), |(zone, at)| format!(", zone {zone} at {}", at.0));
+            let place = db.fs().and_then(|fs| fs.place_of(part.file, part.offset));
+            let place =
+                place.map_or(String::new(), |(at, zone)| format!(", at {at} (zone {zone})"));
             let LeftOut { file, level, bytes, offset, reason, .. } = part;
             writeln!(
                 out,
                 "left out: keys from `{start}` {end}: table {file} of level {level}, \
-                 {bytes} bytes at {offset}{zone}: {reason}"
+                 {bytes} bytes at {offset}{place}: {reason}"
             )?;
         }
     }

@@ -113,13 +113,46 @@ fn damage_is_told_and_the_rest_is_still_dumped() {
     assert!(left.iter().any(|object| object["damage"].is_string()));
 }
 
+/// All objects in a value that have an address.
+fn addresses<'a>(value: &'a Value, found: &mut Vec<&'a Value>) {
+    if value["block"].is_u64() && value["device"].is_u64() {
+        found.push(value);
+    }
+    match value {
+        Value::Array(values) => values.iter().for_each(|value| addresses(value, found)),
+        Value::Object(object) => object.values().for_each(|value| addresses(value, found)),
+        _ => {}
+    }
+}
+
+#[test]
+fn every_address_of_a_dump_says_which_zone_it_lies_in() {
+    let place = filled();
+    let dumps = [parts(&place, &["superblock"]), parts(&place, &["journal"])].concat();
+    let mut found = Vec::new();
+    dumps.iter().for_each(|object| addresses(object, &mut found));
+    assert!(found.len() > 5, "{} addresses", found.len());
+    for address in &found {
+        assert_eq!(address["device"], 0, "{address}");
+        // Zones of 256 blocks.
+        let zone = address["block"].as_u64().unwrap() / 256;
+        assert_eq!(address["zone"].as_u64(), Some(zone), "{address}");
+    }
+    let extents = found.iter().filter(|address| address["blocks"].is_u64());
+    assert!(extents.count() > 1, "a dump of the journal shows extents");
+    let text = place.ok(&["dump", "d.img", "superblock"]);
+    assert!(text.contains("log at device 0 block 0 (zone 0) and device 0 block 256 (zone 1)"));
+    assert!(text.contains("  device      0 of 1"), "{text}");
+}
+
 #[test]
 fn a_store_that_cannot_be_mounted_can_be_dumped() {
     let place = filled();
     let journal = parts(&place, &["journal"]);
     let appends: Vec<&Value> = journal.iter().filter(|o| o["part"] == "append").collect();
     let frame = &appends[appends.len() / 2]["frames"][0];
-    let zone: u64 = frame["region"].as_str().unwrap().rsplit(' ').next().unwrap().parse().unwrap();
+    let region = frame["region"].as_str().unwrap();
+    assert!(region.starts_with("journal on device 0 (zone "), "{region}");
     // Where the zone's blocks lie in the image is the emulator's business: the frame is found by
     // what stands in it.
     let path = place.path().join("d.img");
@@ -130,7 +163,7 @@ fn a_store_that_cannot_be_mounted_can_be_dumped() {
     let at = image.windows(needle.len()).position(|window| window == needle).unwrap();
     image[at + 40] ^= 0xff;
     std::fs::write(&path, image).unwrap();
-    assert_eq!(place.run(&["get", "d.img", "00"]).status.code(), Some(3), "zone {zone}");
+    assert_eq!(place.run(&["get", "d.img", "00"]).status.code(), Some(3), "{region}");
     let output = place.run(&["dump", "d.img", "journal"]);
     assert_eq!(output.status.code(), Some(3));
     let after = parts(&place, &["journal"]);

@@ -332,7 +332,10 @@ fn a_scan_goes_on_behind_damage_and_lists_what_it_leaves_out() {
     assert!(missing.contains(&1000) && missing.len() < 100, "{missing:?}");
     assert!(text.contains("00050\tnew-00050") && text.contains("01999\told"), "both ends");
     let told = String::from_utf8(output.stderr).unwrap();
-    assert!(told.contains("left out: keys from `0") && told.contains(", zone "), "{told}");
+    assert!(
+        told.contains("left out: keys from `0") && told.contains(", at device 0 block "),
+        "{told}"
+    );
     // Exactly those keys are in the range that is listed.
     let output = place.run(&[&scan[..], &["--skip-damaged", "--json"]].concat());
     let text = String::from_utf8(output.stdout).unwrap();

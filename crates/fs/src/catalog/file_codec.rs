@@ -1,8 +1,8 @@
 //! The codec of a file's entry in a snapshot of the catalog: everything that is known of the file.
 //!
 //! An entry that contradicts itself is refused: extents that overlap in the file, a log without a
-//! run, a run of something that is no log. Whether the device has the blocks, and whether two files
-//! claim the same ones, is checked at mount.
+//! run, a run of something that is no log. Whether two files claim the same blocks is checked at
+//! mount.
 
 use std::sync::Arc;
 
@@ -17,6 +17,7 @@ use super::kind::{decode_kind, encode_kind};
 use super::log_codec::{decode_mark, decode_runs, encode_mark, encode_runs};
 use super::name::{decode_name, encode_name};
 use super::{ExtentMap, FileRecord, Mapped};
+use crate::AddressSpace;
 
 impl FileRecord {
     /// Appends the file's entry in a snapshot.
@@ -41,8 +42,11 @@ impl FileRecord {
         encode_annotation(&self.annotation, to);
     }
 
-    /// Reads an entry of a snapshot.
-    pub fn decode(from: &mut Reader<'_>) -> Result<(FileId, Self), DecodeError> {
+    /// Reads an entry of a snapshot of a store with these devices.
+    pub fn decode(
+        from: &mut Reader<'_>,
+        space: &AddressSpace,
+    ) -> Result<(FileId, Self), DecodeError> {
         let id = FileId(from.u64("file")?);
         let kind = decode_kind(from)?;
         let sealed = match from.u8("sealed")? {
@@ -53,7 +57,9 @@ impl FileRecord {
         let size = from.u64("size")?;
         let count = decode_count(from, "extent count", 4 + EXTENT_LEN)?;
         let pieces = (0..count)
-            .map(|_| Ok(Mapped { at: from.u32("file block")?, extent: decode_extent(from)? }))
+            .map(|_| {
+                Ok(Mapped { at: from.u32("file block")?, extent: decode_extent(from, space)? })
+            })
             .collect::<Result<Vec<_>, DecodeError>>()?;
         let Some(extents) = ExtentMap::from_pieces(pieces) else {
             let expected = "extents in order that do not overlap";

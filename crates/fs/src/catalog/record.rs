@@ -16,6 +16,7 @@ use super::annotation::{decode_annotation, encode_annotation};
 use super::extent_codec::{decode_extent, decode_extents, encode_extent, encode_extents};
 use super::kind::{decode_kind, encode_kind};
 use super::name::{decode_name, encode_name};
+use crate::AddressSpace;
 
 /// A change of the catalog.
 ///
@@ -302,8 +303,8 @@ impl Record {
         }
     }
 
-    /// Reads a record off the front of `from`.
-    pub fn decode(from: &mut Reader<'_>) -> Result<Self, DecodeError> {
+    /// Reads a record of a store with these devices off the front of `from`.
+    pub fn decode(from: &mut Reader<'_>, space: &AddressSpace) -> Result<Self, DecodeError> {
         let tag = from.u8("record type")?;
         if tag == MOUNT {
             let epoch = from.u32("epoch")?;
@@ -320,7 +321,7 @@ impl Record {
             CREATE | SEAL => {
                 let (kind, size) = (decode_kind(from)?, from.u64("size")?);
                 let epoch = from.u32("epoch")?;
-                let extents = decode_extents(from)?;
+                let extents = decode_extents(from, space)?;
                 let annotation = decode_annotation(from)?;
                 if tag == CREATE {
                     Self::Create { id, kind, size, extents, epoch, annotation }
@@ -338,12 +339,14 @@ impl Record {
                 let replaced = (replaced != 0).then_some(FileId(replaced));
                 Self::Rename { from: decode_name(from)?, to: decode_name(from)?, id, replaced }
             }
-            EXTEND => Self::Extend { id, end: from.u32("end")?, extent: decode_extent(from)? },
+            EXTEND => {
+                Self::Extend { id, end: from.u32("end")?, extent: decode_extent(from, space)? }
+            }
             RESIZE => Self::Resize {
                 id,
                 size: from.u64("size")?,
                 from: from.u32("first block")?,
-                extents: decode_extents(from)?,
+                extents: decode_extents(from, space)?,
             },
             LOG_END => Self::LogEnd {
                 id,
@@ -361,8 +364,8 @@ impl Record {
             _ => Self::Move {
                 id,
                 at: from.u32("first block")?,
-                old: decode_extent(from)?,
-                new: decode_extents(from)?,
+                old: decode_extent(from, space)?,
+                new: decode_extents(from, space)?,
             },
         })
     }

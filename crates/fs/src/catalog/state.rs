@@ -13,16 +13,19 @@ use std::sync::Arc;
 
 use terrace_env::codec::{DecodeError, Reader, Writer};
 use terrace_env::store::{Annotation, FileInfo, FileKind, StoreError};
-use terrace_env::{FileId, ZoneId};
+use terrace_env::{DeviceId, FileId, ZoneId};
 
 use super::annotation::{decode_annotation, encode_annotation};
 use super::staging::Staging;
 use super::zone_levels::ZoneLevels;
 use super::{Effects, FileRecord, Record};
+use crate::AddressSpace;
 
 /// What the file system knows of its files: a pure value, changed by records only.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Catalog {
+    /// The devices that the files' blocks are on.
+    space: AddressSpace,
     files: BTreeMap<FileId, FileRecord>,
     levels: ZoneLevels,
     pub(super) names: BTreeMap<Arc<str>, FileId>,
@@ -36,10 +39,16 @@ pub struct Catalog {
 }
 
 impl Catalog {
-    /// A catalog without files.
+    /// A catalog without files, of a store with these devices.
     #[must_use]
-    pub fn new() -> Self {
-        Self { next_file: FileId(1), next_epoch: 1, ..Self::default() }
+    pub fn new(space: AddressSpace) -> Self {
+        Self { space, next_file: FileId(1), next_epoch: 1, ..Self::default() }
+    }
+
+    /// The devices that the files' blocks are on.
+    #[must_use]
+    pub fn space(&self) -> &AddressSpace {
+        &self.space
     }
 
     /// A file's record.
@@ -57,22 +66,22 @@ impl Catalog {
     /// there.
     pub(super) fn put(&mut self, id: FileId, record: Option<FileRecord>) -> Option<FileRecord> {
         if let Some(record) = &record {
-            self.levels.add(record);
+            self.levels.add(record, &self.space);
         }
         let before = match record {
             Some(record) => self.files.insert(id, record),
             None => self.files.remove(&id),
         };
         if let Some(before) = &before {
-            self.levels.remove(before);
+            self.levels.remove(before, &self.space);
         }
         before
     }
 
     /// The levels of the tables that have bytes in a zone, added up.
     #[must_use]
-    pub fn levels_in(&self, zone: ZoneId) -> u64 {
-        self.levels.of(zone)
+    pub fn levels_in(&self, device: DeviceId, zone: ZoneId) -> u64 {
+        self.levels.of(device, zone)
     }
 
     /// The file of this name.
@@ -166,9 +175,9 @@ impl Catalog {
     }
 
     /// Starts over from a snapshot of which nothing has been read yet.
-    pub(crate) fn begin_snapshot(next_file: FileId, next_epoch: u32) -> Self {
+    pub(crate) fn begin_snapshot(space: AddressSpace, next_file: FileId, next_epoch: u32) -> Self {
         let pending_from = Some(FileId::STORE);
-        Self { next_file, next_epoch, pending_from, ..Self::default() }
+        Self { space, next_file, next_epoch, pending_from, ..Self::default() }
     }
 
     /// Whether files of a snapshot are still to come.
@@ -201,9 +210,13 @@ impl Catalog {
     }
 
     /// The files of one chunk by itself, and the range of ids that it covers.
-    pub(crate) fn of_chunk(chunk: &[u8]) -> Result<(Self, FileId, FileId), DecodeError> {
+    pub(crate) fn of_chunk(
+        chunk: &[u8],
+        space: &AddressSpace,
+    ) -> Result<(Self, FileId, FileId), DecodeError> {
         let from = FileId(Reader::new(chunk).u64("chunk start")?);
-        let mut alone = Self { pending_from: Some(from), ..Self::default() };
+        let space = space.clone();
+        let mut alone = Self { space, pending_from: Some(from), ..Self::default() };
         alone.absorb_chunk(chunk)?;
         let upto = alone.pending_from.unwrap_or_default();
         Ok((alone, from, upto))
@@ -225,7 +238,7 @@ impl Catalog {
         }
         let mut least = first.max(FileId(1));
         while !from.is_empty() {
-            let (id, record) = FileRecord::decode(&mut from)?;
+            let (id, record) = FileRecord::decode(&mut from, &self.space)?;
             if id < least || id >= upto {
                 return Err(from.wrong("file", 0, "ascending ids within the chunk", id.0));
             }

@@ -6,30 +6,31 @@
 
 use std::collections::BTreeMap;
 
-use terrace_env::ZoneId;
+use terrace_env::{DeviceId, ZoneId};
 
 use super::FileRecord;
+use crate::AddressSpace;
 
 /// See the [module](self). Zones of which the sum is 0 are not listed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct ZoneLevels(BTreeMap<ZoneId, u64>);
+pub(super) struct ZoneLevels(BTreeMap<(DeviceId, ZoneId), u64>);
 
 impl ZoneLevels {
     /// The sum for a zone.
-    pub(super) fn of(&self, zone: ZoneId) -> u64 {
-        self.0.get(&zone).copied().unwrap_or(0)
+    pub(super) fn of(&self, device: DeviceId, zone: ZoneId) -> u64 {
+        self.0.get(&(device, zone)).copied().unwrap_or(0)
     }
 
     /// Counts a file.
-    pub(super) fn add(&mut self, file: &FileRecord) {
-        for (zone, level) in shares(file) {
+    pub(super) fn add(&mut self, file: &FileRecord, space: &AddressSpace) {
+        for (zone, level) in shares(file, space) {
             *self.0.entry(zone).or_default() += level;
         }
     }
 
     /// Takes a file out that was counted.
-    pub(super) fn remove(&mut self, file: &FileRecord) {
-        for (zone, level) in shares(file) {
+    pub(super) fn remove(&mut self, file: &FileRecord, space: &AddressSpace) {
+        for (zone, level) in shares(file, space) {
             let sum = self.0.get_mut(&zone).expect("a file that was counted");
             *sum -= level;
             if *sum == 0 {
@@ -40,10 +41,13 @@ impl ZoneLevels {
 }
 
 /// The zones that a file lies in, each once, and what it counts there.
-fn shares(file: &FileRecord) -> impl Iterator<Item = (ZoneId, u64)> {
+fn shares(
+    file: &FileRecord,
+    space: &AddressSpace,
+) -> impl Iterator<Item = ((DeviceId, ZoneId), u64)> + use<> {
     let level = file.annotation.hint.level.filter(|level| *level > 0);
     let extents = level.into_iter().flat_map(|_| file.extents.extents());
-    let mut zones: Vec<ZoneId> = extents.map(|extent| extent.zone).collect();
+    let mut zones: Vec<_> = extents.filter_map(|extent| space.zone(extent.first)).collect();
     zones.sort_unstable();
     zones.dedup();
     let level = level.map_or(0, u64::from);

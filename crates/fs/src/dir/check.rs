@@ -121,8 +121,8 @@ impl Check<'_> {
         let file = open_file(self.files, id, record, Access::ReadOnly)?;
         let path = names::path(self.files, &names::file(id, record.kind));
         for extent in record.extents.extents() {
-            let start = u64::from(extent.start) * BLOCK as u64;
-            let (mut at, end) = (start, u64::from(extent.end()) * BLOCK as u64);
+            let start = extent.start() * BLOCK as u64;
+            let (mut at, end) = (start, extent.end() * BLOCK as u64);
             let mut crc = 0;
             while at < end {
                 let mut bytes = vec![0; READ_BYTES.min(end - at) as usize];

@@ -153,10 +153,8 @@ impl Volume {
         }
         for freed in &effects.freed {
             let block = BLOCK as u64;
-            let holes = freed
-                .extents
-                .iter()
-                .map(|extent| u64::from(extent.start) * block..u64::from(extent.end()) * block);
+            let holes =
+                freed.extents.iter().map(|extent| extent.start() * block..extent.end() * block);
             let holes: Vec<_> = holes.collect();
             let kind = {
                 let state = self.lock();

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use terrace_env::codec::{DecodeError, Reader};
 use terrace_env::store::StoreError;
-use terrace_env::{FileId, IoBuf, Uuid};
+use terrace_env::{DeviceId, FileId, IoBuf, Uuid};
 
 use super::source::FileSource;
 use super::volume::open_named;
@@ -20,8 +20,8 @@ use crate::frame::{
     AppendScan, Binding, BlockSource, Cursor, FrameHead, PAYLOAD_MAX, encode_frame,
 };
 use crate::journal::{Application, Step, kind, vouched_for};
-use crate::superblock::{Features, JournalHead, Placement, Shape, Superblock};
-use crate::{BLOCK, BlockAddr};
+use crate::superblock::{Features, Foreign, JournalHead, Placement, Shape, Superblock};
+use crate::{AddressSpace, BLOCK, BlockAddr};
 
 /// Space set aside behind the snapshot, so that a full disk can still record deletes: room for 256
 /// of them, each a block.
@@ -79,6 +79,9 @@ pub(super) fn read_superblock(
     }
     let mut block = IoBuf::zeroed(BLOCK);
     file.read_at(0, &mut block).map_err(|error| StoreError::io(what(), error))?;
+    if let Some(foreign) = Foreign::read(&block) {
+        return Err(foreign.refusal());
+    }
     let superblock = Superblock::decode(&block).map_err(|error| match error {
         DecodeError::Short { field, offset, expected, got } => {
             damaged(offset, format!("{expected} bytes of {field}"), format!("{got} bytes"))
@@ -88,6 +91,7 @@ pub(super) fn read_superblock(
         }
     })?;
     superblock.features.check(write)?;
+    superblock.check_devices()?;
     if superblock.placement != Placement::File {
         let got = format!("{:?}", superblock.placement);
         return Err(damaged(0, "the superblock of a directory".into(), got));
@@ -124,7 +128,7 @@ fn read_frames(source: &FileSource, superblock: &Superblock) -> Result<(Catalog,
     let binding = Binding { uuid: superblock.uuid, owner: 0, epoch };
     let start = Cursor { sequence, chain };
     let mut scan = AppendScan::new(source, binding, 0, start, 1);
-    let mut application = Application::default();
+    let mut application = Application::new(AddressSpace::plain());
     let corruption = |block: u32, expected: &str, got: String| {
         let (region, offset) = source.place(block);
         StoreError::Corruption { region, offset, expected: expected.into(), got }
@@ -203,6 +207,8 @@ impl Journal {
             uuid,
             generation,
             features: Features::default(),
+            device: DeviceId::FIRST,
+            devices: 1,
             shape: Shape::default(),
             placement: Placement::File,
             head: JournalHead { at: BlockAddr::default(), sequence, epoch, chain },

@@ -14,13 +14,13 @@ use std::sync::Arc;
 
 use terrace_env::store::{FileKind, StoreError};
 use terrace_env::sync::{Mutex, MutexGuard};
-use terrace_env::{Cause, FileId, ZoneId};
+use terrace_env::{Cause, DeviceId, FileId};
 
 use super::FileHandle;
 use super::log_index::LogIndex;
-use crate::BLOCK;
 use crate::catalog::{Extent, LogMark};
 use crate::frame::Cursor;
+use crate::{BLOCK, BlockAddr};
 
 /// See the [module](self).
 pub(super) struct Node {
@@ -171,7 +171,7 @@ pub(super) fn lease(start: u32) -> Extent {
 }
 
 fn stretch(start: u32, blocks: u32, crc: Option<u32>) -> Extent {
-    Extent { zone: ZoneId(0), start, blocks, crc }
+    Extent { first: BlockAddr::new(DeviceId::FIRST, start.into()), blocks, crc }
 }
 
 /// The cause under which a file is read and written when nobody says.

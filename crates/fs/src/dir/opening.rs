@@ -23,8 +23,8 @@ use super::journal::{self, Identity, Journal, RollError};
 use super::names::{self, Named};
 use super::node::{self, Node, NodeState};
 use super::volume::{IDS, State, Volume, open_log};
-use crate::Access;
 use crate::catalog::{Catalog, FIRST_SEQUENCE, Record};
+use crate::{Access, AddressSpace};
 
 /// What was found, and which journal comes next.
 struct Found {
@@ -106,7 +106,12 @@ fn start_empty(files: &dyn Files, names: &[String], write: bool) -> Result<Found
         return Err(StoreError::Invalid(format!("{expected} but {other:?}; {advice}")));
     }
     let uuid = runner::fork_random().uuid();
-    Ok(Found { catalog: Catalog::new(), uuid, generation: 0, sequence: FIRST_SEQUENCE })
+    Ok(Found {
+        catalog: Catalog::new(AddressSpace::plain()),
+        uuid,
+        generation: 0,
+        sequence: FIRST_SEQUENCE,
+    })
 }
 
 /// Finds the ends of all unsealed logs. One that is damaged is an error: nothing must be written

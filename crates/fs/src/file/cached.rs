@@ -50,7 +50,7 @@ impl Piece {
         let end = (self.skip + self.len).min(to as usize * BLOCK);
         (start < end).then(|| Self {
             at: self.at + from,
-            addr: crate::BlockAddr { block: self.addr.block + from, ..self.addr },
+            addr: self.addr.plus(from),
             blocks: to - from,
             skip: start - from as usize * BLOCK,
             into: self.into + (start - self.skip),

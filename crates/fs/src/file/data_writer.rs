@@ -23,7 +23,8 @@ use terrace_zone::{Completion, Device, DeviceError};
 
 use super::OpenFile;
 use super::tail::{Chunk, Place, add_blocks};
-use crate::block::{BLOCK, BlockAddr};
+use crate::BlockAddr;
+use crate::block::BLOCK;
 use crate::canary::{self, Rule};
 use crate::catalog::{Extent, Record};
 use crate::space::{Ask, Region, Share};
@@ -187,7 +188,7 @@ impl DataWriter {
         }
         state.tail().in_flight.pop_front();
         let Some(places) = places else { return Ok(()) };
-        let superseded = add_blocks(&mut state, &chunk, &places);
+        let superseded = add_blocks(&mut state, self.volume.medium.grid(), &chunk, &places);
         let before = Arc::clone(&state.pin);
         if !superseded.is_empty() {
             state.pin = before.succeed();
@@ -280,12 +281,7 @@ impl DataWriter {
         }
         let dead: Vec<Extent> = places
             .iter()
-            .map(|(addr, blocks)| Extent {
-                zone: addr.zone,
-                start: addr.block,
-                blocks: *blocks,
-                crc: None,
-            })
+            .map(|(addr, blocks)| Extent { first: *addr, blocks: *blocks, crc: None })
             .collect();
         self.volume.space.free(&dead, Share::Unsealed);
     }

@@ -18,7 +18,8 @@ use std::sync::Arc;
 use terrace_env::store::StoreError;
 
 use super::OpenFile;
-use crate::block::{BLOCK, BlockAddr};
+use crate::BlockAddr;
+use crate::block::BLOCK;
 use crate::canary::{self, Rule};
 use crate::catalog::{Extent, Record};
 use crate::frame::blocks_for;
@@ -89,7 +90,7 @@ impl LogLease {
     /// Notes a region as the log's, and commits that if the log is in the catalog.
     fn record(&self, region: &Region, end: u32) -> Result<(), StoreError> {
         let Some((addr, room)) = region.rest() else { return Ok(()) };
-        let extent = Extent { zone: addr.zone, start: addr.block, blocks: room, crc: None };
+        let extent = Extent { first: addr, blocks: room, crc: None };
         let committed = {
             let mut state = self.file.lock();
             state.lease = Some(extent);
@@ -107,8 +108,7 @@ impl LogLease {
         if canary::is_broken(Rule::FailedWritesGivenBack) {
             return;
         }
-        let BlockAddr { zone, block: start } = addr;
-        let dead = Extent { zone, start, blocks: blocks_for(len), crc: None };
+        let dead = Extent { first: addr, blocks: blocks_for(len), crc: None };
         self.volume.space.free(&[dead], Share::Unsealed);
     }
 

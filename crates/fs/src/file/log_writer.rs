@@ -30,7 +30,7 @@ use terrace_zone::{Completion, Device, Ticket};
 use super::data_writer::{is_left_undone, is_zone_failure};
 use super::log_lease::LogLease;
 use super::{Body, FileState, LogIndex, OpenFile, Pending};
-use crate::block::{BLOCK, BlockAddr};
+use crate::block::BLOCK;
 use crate::canary::{self, Rule};
 use crate::catalog::{Extent, ExtentMap};
 use crate::frame::{
@@ -38,6 +38,7 @@ use crate::frame::{
 };
 use crate::space::{Ask, Region};
 use crate::volume::Volume;
+use crate::{BlockAddr, ZoneGrid};
 
 /// The type of a log's frames; logs have only one.
 pub(crate) const LOG_FRAME: u8 = 1;
@@ -312,7 +313,7 @@ impl LogWriter {
     ) {
         let blocks = blocks_for(len);
         let mut state = self.file.lock();
-        state.map = Arc::new(with_frame(&state.map, addr, blocks));
+        state.map = Arc::new(with_frame(&state.map, self.volume.medium.grid(), addr, blocks));
         if let Body::Log { index: Some(index), pending } = &mut state.body {
             index.push(self.end.block, len as u32);
             pending.note_written(len);
@@ -346,12 +347,15 @@ impl LogWriter {
 }
 
 /// The map with a frame at its end.
-fn with_frame(map: &ExtentMap, addr: BlockAddr, blocks: u32) -> ExtentMap {
-    let BlockAddr { zone, block: start } = addr;
+fn with_frame(map: &ExtentMap, grid: &ZoneGrid, addr: BlockAddr, blocks: u32) -> ExtentMap {
     let mut extents: Vec<Extent> = map.extents().collect();
     match extents.last_mut() {
-        Some(last) if last.zone == zone && last.end() == start => last.blocks += blocks,
-        _ => extents.push(Extent { zone, start, blocks, crc: None }),
+        Some(last)
+            if last.ends_at(addr) && grid.is_in_one_zone(last.first, last.blocks + blocks) =>
+        {
+            last.blocks += blocks;
+        }
+        _ => extents.push(Extent { first: addr, blocks, crc: None }),
     }
     ExtentMap::consecutive(0, &extents).expect("a log of less than 16 TiB")
 }

@@ -19,7 +19,8 @@ use terrace_zone::{Completion, Device, Op, Request, Ticket};
 use super::cached::serve;
 use super::log_writer::LogEnd;
 use super::{LogIndex, Pending, Pin, Tail};
-use crate::block::{BLOCK, BlockAddr, logical_per_block};
+use crate::BlockAddr;
+use crate::block::{BLOCK, logical_per_block};
 use crate::cache::FileCache;
 use crate::canary::{self, Rule};
 use crate::catalog::{Extent, ExtentMap, LogMark};
@@ -124,11 +125,8 @@ impl FileState {
             }
             Body::Sealed => (self.size, self.map.extents().collect()),
             Body::Log { .. } => {
-                let in_lease = |extent: &Extent| {
-                    self.lease.is_some_and(|lease| {
-                        lease.zone == extent.zone && lease.start <= extent.start
-                    })
-                };
+                let in_lease =
+                    |extent: &Extent| self.lease.is_some_and(|lease| lease.contains(extent));
                 let closed = self.map.extents().filter(|extent| !in_lease(extent));
                 (0, closed.chain(self.lease).collect())
             }
@@ -253,10 +251,7 @@ impl OpenFile {
             let skip = (at % BLOCK as u64) as usize;
             let rest = (piece.end() - block).min(READ_BLOCKS_MAX);
             let taken = (rest as usize * BLOCK - skip).min(len - done);
-            let addr = BlockAddr {
-                zone: piece.extent.zone,
-                block: piece.extent.start + (block - piece.at),
-            };
+            let addr = piece.extent.first.plus(block - piece.at);
             let blocks = (skip + taken).div_ceil(BLOCK) as u32;
             pieces.push(Piece { at: block, addr, blocks, skip, into: into + done, len: taken });
             done += taken;
@@ -272,14 +267,13 @@ fn carry_out(
     into: &mut [u8],
     cause: Cause,
 ) -> Result<(), terrace_zone::DeviceError> {
-    let geometry = medium.geometry();
-    let per_block = logical_per_block(geometry) as u32;
+    let per_block = logical_per_block(medium.geometry()) as u32;
     let mut result = Ok(());
     for batch in pieces.chunks(8) {
         let tickets: Vec<Ticket> = batch
             .iter()
             .map(|piece| {
-                let (lba, blocks) = (piece.addr.lba(geometry), piece.blocks * per_block);
+                let (lba, blocks) = (medium.grid().lba(piece.addr), piece.blocks * per_block);
                 medium.submit(Request { op: Op::Read { lba, blocks }, cause })
             })
             .collect();

@@ -54,7 +54,8 @@ impl BlockSource for FileSource {
 
     fn written_end(&self, block: u32) -> u32 {
         let Some(piece) = self.map.find(block) else { return block };
-        let written = self.written(piece.extent.zone).saturating_sub(piece.extent.start);
+        let first = self.medium.grid().place(piece.extent.first);
+        let written = self.written(first.zone).saturating_sub(first.block);
         piece.at + written.min(piece.extent.blocks)
     }
 

@@ -8,8 +8,9 @@ use terrace_env::checksum::{crc32c, crc32c_append};
 use terrace_zone::Ticket;
 
 use super::FileState;
-use crate::block::{BLOCK, BlockAddr};
+use crate::block::BLOCK;
 use crate::catalog::{Extent, ExtentMap};
+use crate::{BlockAddr, ZoneGrid};
 
 /// An extent grows to this and no further, so that one checksum, one trim that makes it unknown,
 /// and one move of reclaim concern at most 8 MiB.
@@ -97,7 +98,12 @@ pub(super) type Place = (BlockAddr, u32);
 
 /// Adds a completed write to the map, and returns the blocks that it replaces and that come free
 /// with that: those that the catalog knows come free with the next sync.
-pub(super) fn add_blocks(state: &mut FileState, chunk: &Chunk, places: &[Place]) -> Vec<Extent> {
+pub(super) fn add_blocks(
+    state: &mut FileState,
+    grid: &ZoneGrid,
+    chunk: &Chunk,
+    places: &[Place],
+) -> Vec<Extent> {
     let (map, committed) = (Arc::clone(&state.map), state.committed);
     let tail = state.tail();
     let mut superseded = Vec::new();
@@ -113,14 +119,14 @@ pub(super) fn add_blocks(state: &mut FileState, chunk: &Chunk, places: &[Place])
         let (part, rest) = bytes.split_at(blocks as usize * BLOCK);
         bytes = rest;
         let may_grow = !chunk.alone && tail.extents.len() > tail.synced_extents;
-        match tail.extents.last_mut().filter(|last| may_grow && follows(last, addr, blocks)) {
+        match tail.extents.last_mut().filter(|last| may_grow && can_grow(last, grid, addr, blocks))
+        {
             Some(last) => {
                 last.blocks += blocks;
                 last.crc = last.crc.map(|crc| crc32c_append(crc, part));
             }
             None => {
-                let (zone, start, crc) = (addr.zone, addr.block, Some(crc32c(part)));
-                tail.extents.push(Extent { zone, start, blocks, crc });
+                tail.extents.push(Extent { first: addr, blocks, crc: Some(crc32c(part)) });
             }
         }
     }
@@ -129,6 +135,8 @@ pub(super) fn add_blocks(state: &mut FileState, chunk: &Chunk, places: &[Place])
     superseded
 }
 
-fn follows(last: &Extent, addr: BlockAddr, blocks: u32) -> bool {
-    last.zone == addr.zone && last.end() == addr.block && last.blocks + blocks <= EXTENT_BLOCKS_MAX
+/// Whether an extent grows by blocks that were written at `addr`.
+fn can_grow(last: &Extent, grid: &ZoneGrid, addr: BlockAddr, blocks: u32) -> bool {
+    let whole = last.blocks + blocks;
+    last.ends_at(addr) && whole <= EXTENT_BLOCKS_MAX && grid.is_in_one_zone(last.first, whole)
 }

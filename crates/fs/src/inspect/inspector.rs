@@ -16,9 +16,9 @@ use crate::file::FileSource;
 use crate::frame::BlockSource;
 use crate::journal::{Application, ZoneSource, kind};
 use crate::medium::Medium;
-use crate::superblock::{Superblock, SuperblockArea, survey};
+use crate::superblock::{Foreign, Superblock, SuperblockArea, survey};
 use crate::volume::as_device;
-use crate::{Access, BLOCK};
+use crate::{Access, AddressSpace, BlockAddr};
 
 /// A block that is, or should be, a superblock.
 #[derive(Clone, Debug)]
@@ -47,17 +47,26 @@ enum Place {
     Files(Arc<dyn Files>),
 }
 
+impl Place {
+    /// The devices that addresses are on.
+    fn space(&self) -> AddressSpace {
+        match self {
+            Self::Zones(medium) => AddressSpace::zoned(*medium.grid()),
+            Self::Files(_) => AddressSpace::plain(),
+        }
+    }
+}
+
 impl Inspector {
     /// Looks at a device. An error only if it cannot be asked at all; whatever is wrong with the
     /// store is [`damage`](Self::damage).
     pub fn device(device: Arc<dyn Device>) -> Result<Self, StoreError> {
         let medium = Arc::new(Medium::new(device));
         let found = survey(&*medium)?;
-        let seen = found.into_iter().map(|(at, block)| SuperblockSeen {
-            region: format!("superblock in zone {}", at.zone),
-            offset: u64::from(at.block) * BLOCK as u64,
-            superblock: Superblock::decode(&block),
-            is_in_force: false,
+        let seen = found.into_iter().map(|(place, block)| {
+            let (region, offset) = medium.grid().describe("superblock", place);
+            let superblock = Superblock::decode(&block);
+            SuperblockSeen { region, offset, superblock, is_in_force: false }
         });
         let seen = seen.collect();
         // Whether there are more broken blocks than a power cut leaves.
@@ -74,11 +83,14 @@ impl Inspector {
     pub fn files(files: Arc<dyn Files>) -> Result<Self, StoreError> {
         let (block, name) = dir::superblock_block(&*files)?;
         let superblock = Superblock::decode(&block);
-        let damage = superblock.as_ref().err().map(|error| StoreError::Corruption {
-            region: name.clone(),
-            offset: 0,
-            expected: "a superblock".into(),
-            got: error.to_string(),
+        let damage = superblock.as_ref().err().map(|error| match Foreign::read(&block) {
+            Some(foreign) => foreign.refusal(),
+            None => StoreError::Corruption {
+                region: name.clone(),
+                offset: 0,
+                expected: "a superblock".into(),
+                got: error.to_string(),
+            },
         });
         let seen = SuperblockSeen { region: name, offset: 0, superblock, is_in_force: false };
         Ok(Self::look(Place::Files(files), vec![seen], damage))
@@ -92,7 +104,7 @@ impl Inspector {
             newest.is_in_force = true;
         }
         let damage = damage.into_iter().collect();
-        let catalog = Catalog::new();
+        let catalog = Catalog::new(place.space());
         let mut inspector = Self { place, superblocks: seen, damage, catalog };
         inspector.replay();
         inspector
@@ -101,7 +113,8 @@ impl Inspector {
     /// Reads the catalog, as far as the journal verifies.
     fn replay(&mut self) {
         let Some(superblock) = self.superblock() else { return };
-        if let Err(error) = superblock.features.check(false) {
+        let known = superblock.features.check(false).and_then(|()| superblock.check_devices());
+        if let Err(error) = known {
             self.damage.push(error);
             return;
         }
@@ -120,9 +133,10 @@ impl Inspector {
                     if matches!(append.kind, kind::LINK | kind::CONTINUE) {
                         continue;
                     }
+                    let space = || self.place.space();
                     let application = application.get_or_insert_with(|| match append.kind {
-                        kind::HEAD => Application::default(),
-                        _ => Application::headless(),
+                        kind::HEAD => Application::new(space()),
+                        _ => Application::headless(space()),
                     });
                     let (bytes, mut reader) =
                         (append.payload.len() as u64, Reader::new(&append.payload));
@@ -138,7 +152,9 @@ impl Inspector {
             }
         }
         self.damage.extend(damage);
-        self.catalog = application.map(Application::into_catalog).unwrap_or_default();
+        if let Some(application) = application {
+            self.catalog = application.into_catalog();
+        }
     }
 
     /// What a mount would end with an error at: the superblock's place, and the journal. If there
@@ -172,19 +188,29 @@ impl Inspector {
         self.catalog.file(id)
     }
 
+    /// The devices that the store's blocks are on: says in which zone an address lies.
+    #[must_use]
+    pub fn space(&self) -> AddressSpace {
+        self.place.space()
+    }
+
     /// Goes through the journal, from the superblock's head on.
     pub fn journal(&self) -> Result<JournalWalk<'_>, StoreError> {
         let Some(superblock) = self.superblock() else { return Err(self.nothing()) };
         match &self.place {
             Place::Zones(medium) => {
-                let open = |zone| -> Result<Box<dyn BlockSource + '_>, StoreError> {
-                    Ok(Box::new(ZoneSource::new(&**medium, zone)?))
+                let open = |at| {
+                    let (source, place) = ZoneSource::at(&**medium, *medium.grid(), at)?;
+                    Ok((Box::new(source) as Box<dyn BlockSource>, place.block))
                 };
-                Ok(JournalWalk::new(superblock, Box::new(open)))
+                Ok(JournalWalk::new(superblock, self.place.space(), Box::new(open)))
             }
             Place::Files(files) => {
-                let open = |_| Ok(dir::journal_source(&**files, superblock)? as Box<_>);
-                Ok(JournalWalk::new(superblock, Box::new(open)))
+                let open = |at: BlockAddr| {
+                    let block = u32::try_from(at.block()).unwrap_or(u32::MAX);
+                    Ok((dir::journal_source(&**files, superblock)? as Box<_>, block))
+                };
+                Ok(JournalWalk::new(superblock, self.place.space(), Box::new(open)))
             }
         }
     }

@@ -8,13 +8,14 @@ use terrace_env::FileId;
 use terrace_env::codec::Reader;
 
 use super::payload::{End, Head, kind};
+use crate::AddressSpace;
 use crate::catalog::{Catalog, Record};
 
 /// What is expected and what is there instead.
 pub(crate) type Mismatch = (&'static str, String);
 
 /// A catalog that is being read.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Application {
     catalog: Catalog,
     started: bool,
@@ -22,9 +23,14 @@ pub(crate) struct Application {
 }
 
 impl Application {
+    /// Nothing has been read yet of the journal of a store with these devices.
+    pub(crate) fn new(space: AddressSpace) -> Self {
+        Self { catalog: Catalog::new(space), started: false, snapshot: 0 }
+    }
+
     /// A catalog that is read off a journal whose head is lost.
-    pub(crate) fn headless() -> Self {
-        let catalog = Catalog::begin_snapshot(FileId::STORE, 0);
+    pub(crate) fn headless(space: AddressSpace) -> Self {
+        let catalog = Catalog::begin_snapshot(space, FileId::STORE, 0);
         Self { catalog, started: true, snapshot: 0 }
     }
 
@@ -47,7 +53,8 @@ impl Application {
             kind::HEAD if !self.started => {
                 let rest = take_rest(payload);
                 let head = Head::decode(rest).map_err(undecodable)?;
-                self.catalog = Catalog::begin_snapshot(head.next_file, head.next_epoch);
+                let space = self.catalog.space().clone();
+                self.catalog = Catalog::begin_snapshot(space, head.next_file, head.next_epoch);
                 self.started = true;
                 self.snapshot = bytes;
             }
@@ -80,7 +87,7 @@ impl Application {
 
     fn transactions(&mut self, payload: &mut Reader<'_>) -> Result<(), Mismatch> {
         while !payload.is_empty() {
-            let record = Record::decode(payload)
+            let record = Record::decode(payload, self.catalog.space())
                 .map_err(|error| ("a record that decodes", error.to_string()))?;
             self.catalog
                 .stage(&mut [record])

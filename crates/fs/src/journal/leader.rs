@@ -8,9 +8,9 @@ use terrace_zone::{Device, Op};
 
 use super::payload::kind;
 use super::roll::{Roll, Step};
-use super::tail::{Position, Tail};
+use super::tail::Tail;
 use crate::canary::{self, Rule};
-use crate::superblock::{JournalHead, Superblock, SuperblockArea};
+use crate::superblock::{Superblock, SuperblockArea};
 
 /// Everything that writes, in the hands of one actor at a time.
 pub(super) struct Leader {
@@ -50,7 +50,7 @@ impl Leader {
             let written = self.tail.append(*kind, payload)?;
             roll = match roll {
                 Roll::Idle => {
-                    let head = head_at(written);
+                    let head = self.tail.head_at(written);
                     let next = step.next.unwrap_or_default();
                     Roll::Chunks { head, since_head, next, bytes: 0 }
                 }
@@ -79,10 +79,4 @@ impl Leader {
         self.roll = Roll::Idle;
         Ok(true)
     }
-}
-
-/// The head that was written at a position.
-pub(super) fn head_at(position: Position) -> JournalHead {
-    let Position { at, cursor, epoch } = position;
-    JournalHead { at, sequence: cursor.sequence, epoch, chain: cursor.chain }
 }

@@ -1,7 +1,7 @@
 //! What the journal's frames carry besides records.
 
+use terrace_env::FileId;
 use terrace_env::codec::{DecodeError, Reader, Writer};
-use terrace_env::{FileId, ZoneId};
 
 use crate::BlockAddr;
 use crate::superblock::Features;
@@ -119,12 +119,9 @@ impl Continue {
 }
 
 fn encode_addr(addr: BlockAddr) -> Vec<u8> {
-    let mut to = Vec::new();
-    to.put_u32(addr.zone.0);
-    to.put_u32(addr.block);
-    to
+    addr.to_bits().to_le_bytes().to_vec()
 }
 
 fn decode_addr(from: &mut Reader<'_>) -> Result<BlockAddr, DecodeError> {
-    Ok(BlockAddr { zone: ZoneId(from.u32("zone")?), block: from.u32("block")? })
+    from.u64("address").map(BlockAddr::from_bits)
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use terrace_env::codec::{DecodeError, Reader};
 use terrace_env::store::StoreError;
-use terrace_env::{Cause, ZoneId};
+use terrace_env::{Cause, DeviceId, ZoneId};
 use terrace_zone::{Device, Op};
 
 use super::apply::Application;
@@ -18,7 +18,7 @@ use super::tail::{JournalZone, Position};
 use crate::catalog::Catalog;
 use crate::frame::{Assembler, Binding, BlockSource, Cursor, Frame, Scanner};
 use crate::superblock::{Splice, Superblock, SuperblockArea};
-use crate::{BLOCK, BlockAddr};
+use crate::{AddressSpace, BLOCK, BlockAddr, ZoneGrid, ZonePlace};
 
 /// What a store's journal says.
 pub struct Replayed {
@@ -74,18 +74,25 @@ pub fn replay(device: &Arc<dyn Device>, write: bool) -> Result<Replayed, StoreEr
     let (area, superblock) = SuperblockArea::find(Arc::clone(device))?;
     superblock.features.check(write)?;
     superblock.shape.check(device.geometry())?;
-    let mut replay = Replay::new(&**device, &superblock);
-    while replay.zone()? {}
+    superblock.check_devices()?;
+    let grid = ZoneGrid::new(DeviceId::FIRST, device.geometry());
+    grid.check_size()?;
+    let mut replay = Replay::new(&**device, grid, &superblock);
+    let mut next = Some(superblock.head.at);
+    while let Some(at) = next {
+        next = replay.zone(at)?;
+    }
     replay.finish(area, superblock)
 }
 
 /// A replay on its way.
 struct Replay<'a> {
     device: &'a dyn Device,
+    grid: ZoneGrid,
     binding: Binding,
     splices: std::iter::Peekable<std::vec::IntoIter<Splice>>,
     /// Where the next frame is expected.
-    at: BlockAddr,
+    at: ZonePlace,
     cursor: Cursor,
     /// What the first frame read next must be.
     opening: Opening,
@@ -114,40 +121,46 @@ enum Opening {
 }
 
 impl<'a> Replay<'a> {
-    fn new(device: &'a dyn Device, superblock: &Superblock) -> Self {
+    fn new(device: &'a dyn Device, grid: ZoneGrid, superblock: &Superblock) -> Self {
         let head = superblock.head;
         let cursor = Cursor { sequence: head.sequence, chain: head.chain };
-        let end = Position { at: head.at, cursor, epoch: head.epoch };
+        // Set as soon as the head's zone is read.
+        let at = ZonePlace::default();
+        let end = Position { at, cursor, epoch: head.epoch };
         let behind = superblock.splices.iter().filter(|splice| splice.sequence > head.sequence);
         let splices: Vec<Splice> = behind.copied().collect();
         Self {
             device,
+            grid,
             binding: Binding { uuid: superblock.uuid, owner: 0, epoch: head.epoch },
             splices: splices.into_iter().peekable(),
-            at: head.at,
+            at,
             cursor,
             opening: Opening::Head,
             assembler: Assembler::default(),
-            application: Application::default(),
-            zones: vec![JournalZone { zone: head.at.zone, first: head.sequence }],
+            application: Application::new(AddressSpace::zoned(grid)),
+            zones: Vec::new(),
             since_head: 0,
-            stable: Stable { end, zones: 1, pointer: None },
+            stable: Stable { end, zones: 0, pointer: None },
             known_end: superblock.journal_end,
         }
     }
 
-    /// Reads on in the current zone; returns whether the journal goes on in another one.
-    fn zone(&mut self) -> Result<bool, StoreError> {
-        let source = ZoneSource::new(self.device, self.at.zone)?;
+    /// Reads on at a block, to the end of its zone; returns where the journal goes on in another
+    /// one.
+    fn zone(&mut self, at: BlockAddr) -> Result<Option<BlockAddr>, StoreError> {
+        let (source, place) = ZoneSource::at(self.device, self.grid, at)?;
+        self.at = place;
+        self.zones.push(JournalZone { zone: place.zone, first: self.cursor.sequence });
         // The head and a continuation are known to be there.
-        let known_end = if self.opening == Opening::Nothing { 0 } else { self.at.block + 1 };
-        let mut scanner =
-            Scanner::new(&source, self.binding, self.at.block, self.cursor, known_end);
+        let block = place.block;
+        let known_end = if self.opening == Opening::Nothing { 0 } else { block.saturating_add(1) };
+        let mut scanner = Scanner::new(&source, self.binding, block, self.cursor, known_end);
         loop {
             self.settle(&source);
             if let Some(splice) = self.splices.next_if(|s| s.sequence == self.cursor.sequence) {
                 self.jump(splice);
-                return Ok(true);
+                return Ok(Some(splice.at));
             }
             let Some(frame) = scanner.next_frame()? else {
                 return self.ended(&source);
@@ -165,8 +178,8 @@ impl<'a> Replay<'a> {
             self.check_opening(&frame).map_err(|got| wrong("the journal's next part", got))?;
             if frame.kind == kind::LINK {
                 let link = Link::decode(&frame.payload).map_err(undecodable)?;
-                self.follow(link);
-                return Ok(true);
+                self.follow();
+                return Ok(Some(link.to));
             }
             if frame.kind == kind::CONTINUE {
                 continue;
@@ -214,32 +227,28 @@ impl<'a> Replay<'a> {
         }
     }
 
-    /// Goes on where a link points.
-    fn follow(&mut self, link: Link) {
+    /// A link has been read: what it points to must say so.
+    fn follow(&mut self) {
         // The link was the last frame of its zone; it started one block before.
-        let from = BlockAddr { zone: self.at.zone, block: self.at.block - 1 };
+        let from = self.grid.addr(self.at.zone, self.at.block - 1);
         self.opening = Opening::Continue(Continue { from, chain: self.cursor.chain });
-        self.at = link.to;
-        self.zones.push(JournalZone { zone: link.to.zone, first: self.cursor.sequence });
     }
 
-    /// Goes on at a splice.
+    /// The journal goes on at a splice.
     fn jump(&mut self, splice: Splice) {
-        let (from, chain) = (self.at, self.cursor.chain);
+        let (from, chain) = (self.grid.addr_of(self.at), self.cursor.chain);
         self.opening = Opening::Continue(Continue { from, chain });
         self.binding.epoch = splice.epoch;
         self.cursor = self.binding.start(splice.sequence);
-        self.at = splice.at;
-        self.zones.push(JournalZone { zone: splice.at.zone, first: splice.sequence });
         self.assembler = Assembler::default();
     }
 
     /// The scan found the end of the frames of this zone.
-    fn ended(&mut self, source: &ZoneSource<'_>) -> Result<bool, StoreError> {
+    fn ended(&mut self, source: &ZoneSource<'_>) -> Result<Option<BlockAddr>, StoreError> {
         let expected = match self.splices.peek() {
             Some(splice) => format!("frames up to {}, where the journal goes on", splice.sequence),
             None if self.cursor.sequence < self.known_end => vouched_for(self.known_end),
-            None => return Ok(false),
+            None => return Ok(None),
         };
         let (region, offset) = source.place(self.at.block);
         Err(StoreError::Corruption {
@@ -252,13 +261,11 @@ impl<'a> Replay<'a> {
 
     fn finish(self, area: SuperblockArea, superblock: Superblock) -> Result<Replayed, StoreError> {
         let Stable { end, zones: count, pointer } = self.stable;
-        let (catalog, snapshot) =
-            self.application.finish().map_err(|got| StoreError::Corruption {
-                region: format!("journal, zone {}", end.at.zone),
-                offset: u64::from(end.at.block) * BLOCK as u64,
-                expected: "a complete snapshot".into(),
-                got,
-            })?;
+        let (catalog, snapshot) = self.application.finish().map_err(|got| {
+            let (region, offset) = self.grid.describe("journal", end.at);
+            let expected = "a complete snapshot".into();
+            StoreError::Corruption { region, offset, expected, got }
+        })?;
         let mut zones = self.zones;
         let orphans = zones.split_off(count);
         let is_clean = pointer == Some(end.at.block) && orphans.is_empty();

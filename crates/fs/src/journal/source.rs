@@ -5,11 +5,12 @@ use terrace_env::{Cause, IoBuf, ZoneId};
 use terrace_zone::{Device, DeviceError, ZoneState};
 
 use crate::frame::BlockSource;
-use crate::{BLOCK, BlockAddr, logical_per_block, pointer, zone_blocks};
+use crate::{BlockAddr, ZoneGrid, ZonePlace, logical_per_block, pointer, zone_blocks};
 
 /// A zone of the journal.
 pub(crate) struct ZoneSource<'a> {
     device: &'a dyn Device,
+    grid: ZoneGrid,
     zone: ZoneId,
     blocks: u32,
     written: u32,
@@ -17,17 +18,27 @@ pub(crate) struct ZoneSource<'a> {
 }
 
 impl<'a> ZoneSource<'a> {
-    pub(crate) fn new(device: &'a dyn Device, zone: ZoneId) -> Result<Self, StoreError> {
-        let geometry = device.geometry();
-        let what = || format!("journal, zone {zone}");
-        if zone.0 >= geometry.zones {
+    /// The zone of a block where the journal is said to go on, and the block's place in it.
+    pub(crate) fn at(
+        device: &'a dyn Device,
+        grid: ZoneGrid,
+        at: BlockAddr,
+    ) -> Result<(Self, ZonePlace), StoreError> {
+        if !grid.has(at) {
             return Err(StoreError::Corruption {
                 region: "journal".into(),
                 offset: 0,
-                expected: format!("a zone below {}", geometry.zones),
-                got: zone.to_string(),
+                expected: format!("a block of device {} below {}", grid.device(), grid.end()),
+                got: at.to_string(),
             });
         }
+        let place = grid.place(at);
+        Ok((Self::new(device, grid, place.zone)?, place))
+    }
+
+    fn new(device: &'a dyn Device, grid: ZoneGrid, zone: ZoneId) -> Result<Self, StoreError> {
+        let geometry = device.geometry();
+        let what = || grid.describe("journal", ZonePlace { zone, block: 0 }).0;
         let reports = device.report(zone, 1).map_err(|error| StoreError::io(what(), error))?;
         let blocks = zone_blocks(geometry, zone);
         let report = reports.first();
@@ -43,7 +54,7 @@ impl<'a> ZoneSource<'a> {
             _ => blocks,
         };
         let pointer = report.and_then(|report| pointer(geometry, report));
-        Ok(Self { device, zone, blocks, written, pointer })
+        Ok(Self { device, grid, zone, blocks, written, pointer })
     }
 
     /// Where the zone is written next, if it can be and nothing is left of a torn write.
@@ -70,15 +81,14 @@ impl BlockSource for ZoneSource<'_> {
     }
 
     fn read(&self, block: u32, count: u32) -> Result<IoBuf, StoreError> {
-        let geometry = self.device.geometry();
-        let at = BlockAddr { zone: self.zone, block };
-        let logical = count * logical_per_block(geometry) as u32;
+        let at = self.grid.addr(self.zone, block);
+        let logical = count * logical_per_block(self.device.geometry()) as u32;
         self.device
-            .read(at.lba(geometry), logical, Cause::Recovery)
+            .read(self.grid.lba(at), logical, Cause::Recovery)
             .map_err(|error| StoreError::io(format!("journal read at {at}"), error))
     }
 
     fn place(&self, block: u32) -> (String, u64) {
-        (format!("journal, zone {}", self.zone), u64::from(block) * BLOCK as u64)
+        self.grid.describe("journal", ZonePlace { zone: self.zone, block })
     }
 }

@@ -16,18 +16,18 @@
 use std::sync::Arc;
 
 use terrace_env::store::StoreError;
-use terrace_env::{FileId, Uuid};
+use terrace_env::{DeviceId, FileId, Uuid};
 use terrace_zone::Device;
 
-use super::leader::{Leader, head_at};
+use super::leader::Leader;
 use super::roll::{self, Roll};
 use super::tail::Tail;
 use super::{Journal, JournalSpace, Replayed};
-use crate::BlockAddr;
 use crate::catalog::{Catalog, Effects, Record};
 use crate::superblock::{
     Features, JournalHead, SPLICES_MAX, Shape, Splice, Superblock, SuperblockArea,
 };
+use crate::{AddressSpace, ZoneGrid};
 
 /// Sixteen million files that are created one after the other and never committed.
 const IDS_PER_MOUNT_LOG2: u32 = 24;
@@ -44,7 +44,8 @@ pub fn format(
     uuid: Uuid,
     options: Vec<u8>,
 ) -> Result<(), StoreError> {
-    let mut catalog = Catalog::new();
+    let grid = ZoneGrid::new(DeviceId::FIRST, device.geometry());
+    let mut catalog = Catalog::new(AddressSpace::zoned(grid));
     let epoch = catalog.next_epoch();
     catalog.stage(&mut [Record::Mount { epoch, next_file: catalog.next_file() }])?;
     let (tail, head) = write_snapshot(device, space, uuid, epoch, FIRST_SEQUENCE, &catalog)?;
@@ -52,6 +53,8 @@ pub fn format(
         uuid,
         generation: 0,
         features: Features::default(),
+        device: grid.device(),
+        devices: 1,
         shape: Shape::of(device.geometry()),
         placement: area.placement(),
         head,
@@ -78,7 +81,7 @@ fn write_snapshot(
         let written = tail.append(kind, &payload)?;
         first.get_or_insert(written);
     }
-    let head = head_at(first.unwrap_or(tail.position()));
+    let head = tail.head_at(first.unwrap_or(tail.position()));
     Ok((tail, head))
 }
 
@@ -124,7 +127,7 @@ impl Start<'_> {
         let (device, space, epoch) = (Arc::clone(self.device), Arc::clone(self.space), self.epoch);
         let mut tail = Tail::splice(device, space, superblock.uuid, end, epoch, zones)?;
         tail.since_head += self.replayed.since_head;
-        let at = BlockAddr { zone: tail.position().at.zone, block: 0 };
+        let at = tail.zone_start();
         superblock.splices.push(Splice { sequence: end.cursor.sequence, at, epoch });
         superblock.journal_end = tail.position().cursor.sequence;
         write_twice(&mut area, &mut superblock)?;

@@ -9,14 +9,15 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use terrace_env::store::StoreError;
-use terrace_env::{Cause, IoBuf, Uuid, ZoneId};
+use terrace_env::{Cause, DeviceId, IoBuf, Uuid, ZoneId};
 use terrace_zone::Device;
 
 use super::JournalSpace;
 use super::payload::{Continue, Link, kind};
 use crate::canary::{self, Rule};
 use crate::frame::{Binding, Cursor, FrameHead, PAYLOAD_MAX, encode_frame, payload_room};
-use crate::{BLOCK, BlockAddr, zone_blocks};
+use crate::superblock::JournalHead;
+use crate::{BLOCK, BlockAddr, ZoneGrid, ZonePlace, zone_blocks};
 
 /// How many zones are tried when the journal's first write to one fails.
 const TRIES: u32 = 3;
@@ -32,7 +33,7 @@ pub(super) struct JournalZone {
 /// Where the journal ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Position {
-    pub(super) at: BlockAddr,
+    pub(super) at: ZonePlace,
     pub(super) cursor: Cursor,
     pub(super) epoch: u32,
 }
@@ -42,7 +43,8 @@ pub(super) struct Tail {
     device: Arc<dyn Device>,
     space: Arc<dyn JournalSpace>,
     binding: Binding,
-    at: BlockAddr,
+    at: ZonePlace,
+    grid: ZoneGrid,
     cursor: Cursor,
     /// The zones in use, oldest first; the last one is written.
     zones: VecDeque<JournalZone>,
@@ -62,7 +64,8 @@ impl Tail {
         let binding = Binding { uuid, owner: 0, epoch: position.epoch };
         debug_assert_eq!(zones.last().map(|zone| zone.zone), Some(position.at.zone));
         let (at, cursor, zones) = (position.at, position.cursor, zones.into());
-        Self { device, space, binding, at, cursor, zones, since_head: 0 }
+        let grid = ZoneGrid::new(DeviceId::FIRST, device.geometry());
+        Self { device, space, binding, at, grid, cursor, zones, since_head: 0 }
     }
 
     /// Starts a new epoch in a fresh zone; the first frame appended has this sequence.
@@ -75,7 +78,7 @@ impl Tail {
     ) -> Result<Self, StoreError> {
         let zone = space.take()?;
         let cursor = Binding { uuid, owner: 0, epoch }.start(sequence);
-        let position = Position { at: BlockAddr { zone, block: 0 }, cursor, epoch };
+        let position = Position { at: ZonePlace { zone, block: 0 }, cursor, epoch };
         let zones = vec![JournalZone { zone, first: sequence }];
         Ok(Self::new(device, space, uuid, position, zones))
     }
@@ -93,7 +96,8 @@ impl Tail {
         let mut tail = Self::fresh(device, space, uuid, epoch, sequence)?;
         zones.extend(tail.zones.drain(..));
         tail.zones = zones.into();
-        let payload = Continue { from: before.at, chain: before.cursor.chain }.encode();
+        let from = tail.grid.addr_of(before.at);
+        let payload = Continue { from, chain: before.cursor.chain }.encode();
         tail.append(kind::CONTINUE, &payload)?;
         Ok(tail)
     }
@@ -101,6 +105,18 @@ impl Tail {
     /// Where the next frame goes.
     pub(super) fn position(&self) -> Position {
         Position { at: self.at, cursor: self.cursor, epoch: self.binding.epoch }
+    }
+
+    /// The head of a snapshot that was written at a position.
+    pub(super) fn head_at(&self, position: Position) -> JournalHead {
+        let Position { at, cursor, epoch } = position;
+        let at = self.grid.addr_of(at);
+        JournalHead { at, sequence: cursor.sequence, epoch, chain: cursor.chain }
+    }
+
+    /// The first block of the zone that is written.
+    pub(super) fn zone_start(&self) -> BlockAddr {
+        self.grid.addr(self.at.zone, 0)
     }
 
     /// The zones in use, oldest first.
@@ -150,12 +166,12 @@ impl Tail {
         capacity.saturating_sub(self.at.block + 1)
     }
 
-    fn write(&mut self, at: BlockAddr, data: IoBuf) -> Result<(), StoreError> {
+    fn write(&mut self, at: ZonePlace, data: IoBuf) -> Result<(), StoreError> {
         self.since_head += data.len() as u64;
         let fua = !canary::is_broken(Rule::JournalDurableBeforeAck);
-        let lba = at.lba(self.device.geometry());
+        let at = self.grid.addr_of(at);
         self.device
-            .write(lba, data, fua, Cause::Journal)
+            .write(self.grid.lba(at), data, fua, Cause::Journal)
             .map(drop)
             .map_err(|error| StoreError::io(format!("journal write at {at}"), error))
     }
@@ -179,15 +195,16 @@ impl Tail {
     }
 
     fn go_on_in(&mut self, zone: ZoneId) -> Result<(), Moved> {
-        let (from, to) = (self.at, BlockAddr { zone, block: 0 });
+        let (from, to) = (self.at, ZonePlace { zone, block: 0 });
         let synced = self.cursor.sequence;
         let before = self.cursor;
         let (mut link, mut first) = (IoBuf::default(), IoBuf::default());
         let head = |kind| FrameHead { synced, kind, continues: false };
-        let payload = Link { to }.encode();
+        let payload = Link { to: self.grid.addr_of(to) }.encode();
         encode_frame(&self.binding, &mut self.cursor, head(kind::LINK), &payload, &mut link);
         let sequence = self.cursor.sequence;
-        let payload = Continue { from, chain: self.cursor.chain }.encode();
+        let from_addr = self.grid.addr_of(from);
+        let payload = Continue { from: from_addr, chain: self.cursor.chain }.encode();
         encode_frame(&self.binding, &mut self.cursor, head(kind::CONTINUE), &payload, &mut first);
         let blocks = (first.len() / BLOCK) as u32;
         if let Err(error) = self.write(to, first) {
@@ -195,7 +212,7 @@ impl Tail {
             return Err(Moved::Continue(error));
         }
         self.write(from, link).map_err(Moved::Link)?;
-        self.at = BlockAddr { zone, block: blocks };
+        self.at = ZonePlace { zone, block: blocks };
         self.zones.push_back(JournalZone { zone, first: sequence });
         Ok(())
     }

@@ -6,19 +6,22 @@
 
 use std::sync::Arc;
 
+use terrace_env::FileId;
 use terrace_env::codec::{DecodeError, Reader};
 use terrace_env::store::{Annotation, StoreError};
-use terrace_env::{FileId, ZoneId};
 
 use super::payload::{Continue, End, Head, Link, kind};
 use super::vouched_for;
-use crate::BlockAddr;
 use crate::catalog::{Catalog, FileRecord, Record};
 use crate::frame::{Append, Assembler, Binding, BlockSource, Cursor, Frame, Scanner};
 use crate::superblock::{Features, Splice, Superblock};
+use crate::{AddressSpace, BlockAddr};
 
-/// Opens the blocks of a zone.
-type Open<'a> = dyn Fn(ZoneId) -> Result<Box<dyn BlockSource + 'a>, StoreError> + 'a;
+/// A part of the journal that lies in one zone or file, and a block of it.
+type Part<'a> = (Box<dyn BlockSource + 'a>, u32);
+
+/// Opens the part of the journal that a block lies in.
+type Open<'a> = dyn Fn(BlockAddr) -> Result<Part<'a>, StoreError> + 'a;
 
 /// A frame that verified.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -121,11 +124,12 @@ pub struct JournalAppend {
 /// The appends of a journal, in order. An error is damage that the walk went on behind.
 pub struct JournalWalk<'a> {
     open: Box<Open<'a>>,
+    space: AddressSpace,
     binding: Binding,
     splices: std::iter::Peekable<std::vec::IntoIter<Splice>>,
     /// `None` at the end.
     scanner: Option<Scanner<Box<dyn BlockSource + 'a>>>,
-    first: Option<(BlockAddr, Cursor, u32)>,
+    first: Option<(BlockAddr, Cursor)>,
     /// Frames with a smaller sequence must be there.
     known_end: u64,
     assembler: Assembler,
@@ -135,16 +139,17 @@ pub struct JournalWalk<'a> {
 
 impl<'a> JournalWalk<'a> {
     /// Starts at the superblock's head.
-    pub(crate) fn new(superblock: &Superblock, open: Box<Open<'a>>) -> Self {
+    pub(crate) fn new(superblock: &Superblock, space: AddressSpace, open: Box<Open<'a>>) -> Self {
         let head = superblock.head;
         let cursor = Cursor { sequence: head.sequence, chain: head.chain };
         let behind = superblock.splices.iter().filter(|splice| splice.sequence > head.sequence);
         Self {
             open,
+            space,
             binding: Binding { uuid: superblock.uuid, owner: 0, epoch: head.epoch },
             splices: behind.copied().collect::<Vec<_>>().into_iter().peekable(),
             scanner: None,
-            first: Some((head.at, cursor, head.at.block.saturating_add(1))),
+            first: Some((head.at, cursor)),
             known_end: superblock.journal_end,
             assembler: Assembler::default(),
             frames: Vec::new(),
@@ -159,10 +164,12 @@ impl<'a> JournalWalk<'a> {
         self.end.as_ref()
     }
 
-    fn go_to(&mut self, at: BlockAddr, cursor: Cursor, known_end: u32) -> Result<(), StoreError> {
+    /// Goes on at a block where a frame must be.
+    fn go_to(&mut self, at: BlockAddr, cursor: Cursor) -> Result<(), StoreError> {
         self.scanner = None;
-        let source = (self.open)(at.zone)?;
-        self.scanner = Some(Scanner::new(source, self.binding, at.block, cursor, known_end));
+        let (source, block) = (self.open)(at)?;
+        let known_end = block.saturating_add(1);
+        self.scanner = Some(Scanner::new(source, self.binding, block, cursor, known_end));
         Ok(())
     }
 
@@ -170,12 +177,12 @@ impl<'a> JournalWalk<'a> {
         self.binding.epoch = splice.epoch;
         (self.assembler, self.frames) = (Assembler::default(), Vec::new());
         let cursor = self.binding.start(splice.sequence);
-        self.go_to(splice.at, cursor, splice.at.block.saturating_add(1))
+        self.go_to(splice.at, cursor)
     }
 
     fn step(&mut self) -> Result<Option<JournalAppend>, StoreError> {
-        if let Some((at, cursor, known_end)) = self.first.take() {
-            self.go_to(at, cursor, known_end)?;
+        if let Some((at, cursor)) = self.first.take() {
+            self.go_to(at, cursor)?;
         }
         while let Some(scanner) = &mut self.scanner {
             let sequence = scanner.cursor().sequence;
@@ -241,19 +248,20 @@ impl<'a> JournalWalk<'a> {
     fn take(&mut self, frame: Frame) -> Result<Option<JournalAppend>, StoreError> {
         if matches!(frame.kind, kind::LINK | kind::CONTINUE) {
             let frames = self.frames.pop().into_iter().collect();
-            let append = read(frames, frame.kind, frame.payload);
+            let append = read(frames, frame.kind, frame.payload, &self.space);
             if let Some(JournalContent::Link { to }) = &append.content
                 && let Some(scanner) = &self.scanner
             {
                 let (to, cursor) = (*to, scanner.cursor());
-                self.go_to(to, cursor, to.block.saturating_add(1))?;
+                self.go_to(to, cursor)?;
             }
             return Ok(Some(append));
         }
         match self.assembler.push(frame) {
             Ok(None) => Ok(None),
             Ok(Some(Append { kind, payload, .. })) => {
-                Ok(Some(read(std::mem::take(&mut self.frames), kind, payload)))
+                let frames = std::mem::take(&mut self.frames);
+                Ok(Some(read(frames, kind, payload, &self.space)))
             }
             Err(frame) => {
                 self.assembler = Assembler::default();
@@ -276,8 +284,8 @@ impl Iterator for JournalWalk<'_> {
     }
 }
 
-fn read(frames: Vec<FrameSeen>, kind: u8, payload: Vec<u8>) -> JournalAppend {
-    let (content, error) = decode(kind, &payload);
+fn read(frames: Vec<FrameSeen>, kind: u8, payload: Vec<u8>, space: &AddressSpace) -> JournalAppend {
+    let (content, error) = decode(kind, &payload, space);
     let place = frames.first().map(|frame| (frame.region.clone(), frame.offset));
     let defect = error.map(|error| {
         let (region, offset) = place.unwrap_or_default();
@@ -287,14 +295,18 @@ fn read(frames: Vec<FrameSeen>, kind: u8, payload: Vec<u8>) -> JournalAppend {
     JournalAppend { frames, content, defect, kind, payload }
 }
 
-fn decode(of_kind: u8, payload: &[u8]) -> (Option<JournalContent>, Option<DecodeError>) {
+fn decode(
+    of_kind: u8,
+    payload: &[u8],
+    space: &AddressSpace,
+) -> (Option<JournalContent>, Option<DecodeError>) {
     let decoded = match of_kind {
         kind::HEAD => Head::decode(payload).map(|head| {
             let Head { features, next_file, next_epoch } = head;
             JournalContent::Head { features, next_file, next_epoch }
         }),
-        kind::TRANSACTIONS => return decode_records(payload),
-        kind::CHUNK => Catalog::of_chunk(payload).map(|(catalog, from, upto)| {
+        kind::TRANSACTIONS => return decode_records(payload, space),
+        kind::CHUNK => Catalog::of_chunk(payload, space).map(|(catalog, from, upto)| {
             let store = (from == FileId::STORE).then(|| Arc::clone(catalog.store_annotation()));
             let files = catalog.files().map(|(id, record)| (id, record.clone())).collect();
             JournalContent::Chunk { from, upto, store, files }
@@ -315,10 +327,13 @@ fn decode(of_kind: u8, payload: &[u8]) -> (Option<JournalContent>, Option<Decode
 }
 
 /// The records up to the first that does not decode.
-fn decode_records(payload: &[u8]) -> (Option<JournalContent>, Option<DecodeError>) {
+fn decode_records(
+    payload: &[u8],
+    space: &AddressSpace,
+) -> (Option<JournalContent>, Option<DecodeError>) {
     let (mut records, mut reader) = (Vec::new(), Reader::new(payload));
     while !reader.is_empty() {
-        match Record::decode(&mut reader) {
+        match Record::decode(&mut reader, space) {
             Ok(record) => records.push(record),
             Err(error) => return (Some(JournalContent::Transactions(records)), Some(error)),
         }

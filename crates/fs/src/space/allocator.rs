@@ -35,10 +35,11 @@ use super::governor::{ReservationId, journal_zones};
 use super::space_wait::{PIN_WAIT_MAX, SpaceWait, WAIT_MAX};
 use super::state::{Choice, ReclaimState, State};
 use super::{Ask, Condition, Governor, Limits, Region, Reserved, Share, Totals, Zone, ZoneTable};
-use crate::block::{BLOCK, BlockAddr};
+use crate::block::BLOCK;
 use crate::catalog::Extent;
 use crate::format::{JOURNAL_OPEN, OPEN_ZONES_MIN};
 use crate::medium::Medium;
+use crate::{BlockAddr, ZoneGrid};
 
 /// How often a waiter looks again without being told.
 const WAIT_STEP: Duration = Duration::from_millis(50);
@@ -49,6 +50,7 @@ const OTHERS_OPEN: u32 = OPEN_ZONES_MIN - JOURNAL_OPEN - 1;
 /// See the [module](self).
 pub(crate) struct Allocator {
     pub(super) medium: Arc<Medium>,
+    grid: ZoneGrid,
     limits: Limits,
     pub(super) state: Mutex<State>,
     /// Space, a lease or an active slot may have come free.
@@ -82,7 +84,8 @@ impl Allocator {
             stopped: None,
         };
         let (state, changed, wanted) = (Mutex::new(state), Condvar::new(), Condvar::new());
-        Self { medium, limits, state, changed, wanted }
+        let grid = *medium.grid();
+        Self { medium, grid, limits, state, changed, wanted }
     }
 
     /// From now on these decide where files go and which zones are emptied.
@@ -355,7 +358,7 @@ impl Allocator {
         let state = self.state.lock();
         state.leases.get(&zone).filter(|held| held.id == lease)?;
         let entry = state.table.get(zone);
-        Some((BlockAddr { zone, block: entry.written }, entry.room()))
+        Some((self.grid.addr(zone, entry.written), entry.room()))
     }
 
     pub(super) fn claim(&self, zone: ZoneId, lease: u64, blocks: u32) -> Option<(BlockAddr, u32)> {
@@ -371,7 +374,7 @@ impl Allocator {
             z.written += blocks;
             z.unsealed += blocks;
         });
-        Some((BlockAddr { zone, block: entry.written }, blocks))
+        Some((self.grid.addr(zone, entry.written), blocks))
     }
 
     pub(super) fn settle(&self, zone: ZoneId, lease: u64) {
@@ -400,7 +403,7 @@ impl Allocator {
     pub(crate) fn turn(&self, extents: &[Extent], from: Share, to: Share) {
         let mut state = self.state.lock();
         for extent in extents {
-            state.table.turn(extent.zone, from, to, extent.blocks);
+            state.table.turn(self.grid.zone(extent.first), from, to, extent.blocks);
         }
         state.deaths += 1;
     }
@@ -412,7 +415,7 @@ impl Allocator {
         }
         let mut state = self.state.lock();
         for extent in extents {
-            state.table.remove(extent.zone, share, extent.blocks);
+            state.table.remove(self.grid.zone(extent.first), share, extent.blocks);
         }
         state.deaths += 1;
         self.changed.notify_all();

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use terrace_env::ZoneId;
 
 use super::Allocator;
-use crate::block::BlockAddr;
+use crate::BlockAddr;
 
 /// See the [module](self). Dropping it lets others write behind what was claimed.
 pub(crate) struct Region {

@@ -3,13 +3,13 @@
 use terrace_env::checksum::crc32c;
 use terrace_env::codec::{DecodeError, Reader, Writer};
 use terrace_env::store::StoreError;
-use terrace_env::{IoBuf, Uuid, ZoneId};
+use terrace_env::{DeviceId, IoBuf, Uuid, ZoneId};
 use terrace_zone::Geometry;
 
 use crate::{BLOCK, BlockAddr};
 
-const MAGIC: [u8; 8] = *b"TerraceF";
-const VERSION: u32 = 2;
+pub(super) const MAGIC: [u8; 8] = *b"TerraceF";
+pub(super) const VERSION: u32 = 3;
 
 /// How many splices a superblock has room for.
 pub const SPLICES_MAX: usize = 8;
@@ -106,10 +106,11 @@ impl Shape {
 pub enum Placement {
     /// In a file: there is only this one.
     File,
-    /// In the first two blocks of a conventional zone, in turn.
-    Slots(ZoneId),
-    /// Appended to one of two sequential zones until it is full, then to the other.
-    Log([ZoneId; 2]),
+    /// In the first two blocks, in turn, of the conventional zone that starts at this block.
+    Slots(BlockAddr),
+    /// Appended to one of the sequential zones that start at these blocks until it is full, then
+    /// to the other.
+    Log([BlockAddr; 2]),
 }
 
 /// Where replay begins.
@@ -145,7 +146,11 @@ pub struct Superblock {
     pub generation: u64,
     /// What a program must know.
     pub features: Features,
-    /// The device.
+    /// The device that the superblock is on.
+    pub device: DeviceId,
+    /// How many devices the store has.
+    pub devices: u16,
+    /// The shape of the device.
     pub shape: Shape,
     /// Where superblocks are.
     pub placement: Placement,
@@ -176,6 +181,8 @@ impl Superblock {
         to.put_u64(self.features.compat);
         to.put_u64(self.features.read_only_compat);
         to.put_u64(self.features.incompat);
+        to.put_u16(self.device.0);
+        to.put_u16(self.devices);
         to.put_u32(self.shape.logical_block);
         to.put_u64(self.shape.zone_size);
         to.put_u64(self.shape.zone_capacity);
@@ -184,14 +191,13 @@ impl Superblock {
         to.put_u32(self.shape.conventional);
         let (code, first, second) = match self.placement {
             Placement::File => (0, 0, 0),
-            Placement::Slots(zone) => (1, zone.0, 0),
-            Placement::Log([first, second]) => (2, first.0, second.0),
+            Placement::Slots(zone) => (1, zone.to_bits(), 0),
+            Placement::Log([first, second]) => (2, first.to_bits(), second.to_bits()),
         };
         to.put_u8(code);
-        to.put_u32(first);
-        to.put_u32(second);
-        to.put_u32(self.head.at.zone.0);
-        to.put_u32(self.head.at.block);
+        to.put_u64(first);
+        to.put_u64(second);
+        to.put_u64(self.head.at.to_bits());
         to.put_u64(self.head.sequence);
         to.put_u32(self.head.epoch);
         to.put_u32(self.head.chain);
@@ -199,8 +205,7 @@ impl Superblock {
         to.put_u8(self.splices.len() as u8);
         for splice in &self.splices {
             to.put_u64(splice.sequence);
-            to.put_u32(splice.at.zone.0);
-            to.put_u32(splice.at.block);
+            to.put_u64(splice.at.to_bits());
             to.put_u32(splice.epoch);
         }
         to.put_prefixed(&self.options);
@@ -215,6 +220,18 @@ impl Superblock {
     #[must_use]
     pub fn is_marked(block: &[u8]) -> bool {
         block.starts_with(&MAGIC)
+    }
+
+    /// Refuses a store of several devices: this version puts a store on one.
+    pub(crate) fn check_devices(&self) -> Result<(), StoreError> {
+        if (self.device, self.devices) == (DeviceId::FIRST, 1) {
+            return Ok(());
+        }
+        Err(StoreError::Invalid(format!(
+            "expected a store on one device, found device {} of {} of store {}; use a newer \
+             version",
+            self.device, self.devices, self.uuid
+        )))
     }
 
     /// Reads a superblock.
@@ -234,7 +251,7 @@ impl Superblock {
         from.bytes("magic", MAGIC.len())?;
         let version = from.u32("version")?;
         if version != VERSION {
-            return Err(from.wrong("version", 4, "2", version.into()));
+            return Err(from.wrong("version", 4, "3", version.into()));
         }
         let superblock = Self {
             uuid: from.uuid("uuid")?,
@@ -244,6 +261,8 @@ impl Superblock {
                 read_only_compat: from.u64("read-only compatible features")?,
                 incompat: from.u64("incompatible features")?,
             },
+            device: DeviceId(from.u16("device")?),
+            devices: from.u16("devices")?,
             shape: Shape {
                 logical_block: from.u32("logical block")?,
                 zone_size: from.u64("zone size")?,
@@ -263,6 +282,10 @@ impl Superblock {
             splices: decode_splices(&mut from)?,
             options: from.prefixed("options")?.to_vec(),
         };
+        if superblock.device.0 >= superblock.devices {
+            let got = superblock.device.0.into();
+            return Err(from.wrong("device", 0, "less than the number of devices", got));
+        }
         if superblock.options.len() > OPTIONS_MAX {
             let got = superblock.options.len();
             return Err(from.wrong("options", got, "at most 1024 bytes", got as u64));
@@ -273,18 +296,18 @@ impl Superblock {
 
 fn decode_placement(from: &mut Reader<'_>) -> Result<Placement, DecodeError> {
     let code = from.u8("placement")?;
-    let first = ZoneId(from.u32("first superblock zone")?);
-    let second = ZoneId(from.u32("second superblock zone")?);
+    let first = decode_addr(from)?;
+    let second = decode_addr(from)?;
     match code {
         0 => Ok(Placement::File),
         1 => Ok(Placement::Slots(first)),
         2 => Ok(Placement::Log([first, second])),
-        other => Err(from.wrong("placement", 9, "0 to 2", other.into())),
+        other => Err(from.wrong("placement", 17, "0 to 2", other.into())),
     }
 }
 
 fn decode_addr(from: &mut Reader<'_>) -> Result<BlockAddr, DecodeError> {
-    Ok(BlockAddr { zone: ZoneId(from.u32("zone")?), block: from.u32("block")? })
+    from.u64("address").map(BlockAddr::from_bits)
 }
 
 fn decode_splices(from: &mut Reader<'_>) -> Result<Vec<Splice>, DecodeError> {

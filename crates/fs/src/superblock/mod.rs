@@ -6,7 +6,11 @@
 
 mod area;
 mod codec;
+mod foreign;
+mod home;
+mod search;
 
 pub use area::SuperblockArea;
-pub(crate) use area::survey;
 pub use codec::{Features, JournalHead, Placement, SPLICES_MAX, Shape, Splice, Superblock};
+pub(crate) use foreign::Foreign;
+pub(crate) use search::survey;

@@ -97,7 +97,7 @@ impl Volume {
         let open = unsealed.clone().or_else(|| files.sealed.get(&freed.file)?.upgrade());
         let share = |extent: &Extent| {
             let live = match sealed_now {
-                Some(extents) => extents.iter().any(|whole| holds(whole, extent)),
+                Some(extents) => extents.iter().any(|whole| whole.contains(extent)),
                 None => unsealed.is_none(),
             };
             if live { Share::Live } else { Share::Unsealed }
@@ -131,11 +131,6 @@ impl Volume {
             before.condemn(std::slice::from_ref(extent), share(extent));
         }
     }
-}
-
-/// Whether a piece of an extent lies in it.
-fn holds(whole: &Extent, piece: &Extent) -> bool {
-    whole.zone == piece.zone && whole.start <= piece.start && piece.end() <= whole.end()
 }
 
 /// Gives a file that was trimmed a new state for those who open it from now on: who has it open

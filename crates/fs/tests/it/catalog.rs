@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use terrace_env::store::{Annotation, FileKind, StoreError};
-use terrace_env::{FileId, ZoneId};
+use terrace_env::{DeviceId, FileId};
 use terrace_fs::catalog::{Catalog, Effects, Extent, Freed, Record};
+use terrace_fs::{AddressSpace, BlockAddr};
 
-fn extent(start: u32, blocks: u32) -> Extent {
-    Extent { zone: ZoneId(7), start, blocks, crc: Some(1) }
+fn extent(start: u64, blocks: u32) -> Extent {
+    Extent { first: BlockAddr::new(DeviceId(0), start), blocks, crc: Some(1) }
 }
 
 fn annotation() -> Arc<Annotation> {
@@ -39,7 +40,7 @@ fn rename(from: &str, to: &str) -> Record {
 }
 
 fn with(records: impl IntoIterator<Item = Record>) -> Catalog {
-    let mut catalog = Catalog::new();
+    let mut catalog = Catalog::new(AddressSpace::plain());
     stage(&mut catalog, records).expect("records that fit");
     catalog
 }
@@ -51,9 +52,9 @@ fn stage(
     catalog.stage(&mut records.into_iter().collect::<Vec<_>>())
 }
 
-fn blocks(freed: &[Freed]) -> Vec<(u32, u32)> {
+fn blocks(freed: &[Freed]) -> Vec<(u64, u32)> {
     let extents = freed.iter().flat_map(|freed| &freed.extents);
-    extents.map(|extent| (extent.start, extent.blocks)).collect()
+    extents.map(|extent| (extent.start(), extent.blocks)).collect()
 }
 
 fn names(catalog: &Catalog) -> Vec<(&str, u64)> {

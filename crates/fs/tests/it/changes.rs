@@ -1,19 +1,20 @@
 //! Random transactions that fit a catalog.
 //!
-//! Blocks are taken from a counter: the catalog does not care where they are, only that no two
-//! files name the same.
+//! Blocks are taken one after the other, zone by zone, and from the first zone on again when all
+//! zones have been used: the catalog does not care whether two files name the same.
 
 use std::sync::Arc;
 
 use terrace_env::random::{Random, Rng};
 use terrace_env::store::{Annotation, FileKind, KeyRange, Lifetime, PlacementHint};
-use terrace_env::{ByteCount, FileId, ZoneId};
+use terrace_env::{ByteCount, DeviceId, FileId, ZoneId};
+use terrace_fs::BlockAddr;
 use terrace_fs::catalog::{Catalog, Extent, Record};
 
 /// Makes transactions; remembers which blocks were named.
 pub(crate) struct Changes {
     random: Random,
-    next_block: u32,
+    next_block: u64,
     opaque_max: usize,
 }
 
@@ -23,20 +24,31 @@ impl Changes {
         Self { random: Random::seeded(seed), next_block: 0, opaque_max }
     }
 
-    fn extent(&mut self) -> Extent {
-        let blocks = self.random.random_range(1..9);
-        let start = self.next_block;
-        self.next_block += blocks;
-        let crc = self.random.random_bool(0.5).then(|| self.random.random());
-        Extent { zone: ZoneId(1000), start, blocks, crc }
+    /// The next blocks that lie in one zone.
+    fn blocks(&mut self, catalog: &Catalog, blocks: u32) -> BlockAddr {
+        let grid = catalog.space().grid(DeviceId::FIRST).expect("a device with zones");
+        let mut first = BlockAddr::new(DeviceId::FIRST, self.next_block);
+        if !grid.is_in_one_zone(first, blocks) {
+            first = grid.addr(ZoneId(grid.zone(first).0 + 1), 0);
+        }
+        if !grid.has(first) {
+            first = grid.addr(ZoneId(0), 0);
+        }
+        self.next_block = first.block() + u64::from(blocks);
+        first
     }
 
-    fn extents(&mut self, of_blocks: u32) -> Vec<Extent> {
-        let first = Extent { zone: ZoneId(2000), start: self.next_block, blocks: 1, crc: None };
-        self.next_block += 1;
-        let rest = Extent { start: self.next_block, blocks: of_blocks - 1, ..first };
-        self.next_block += rest.blocks;
-        if rest.blocks == 0 { vec![first] } else { vec![first, rest] }
+    fn extent(&mut self, catalog: &Catalog) -> Extent {
+        let blocks = self.random.random_range(1..9);
+        let first = self.blocks(catalog, blocks);
+        let crc = self.random.random_bool(0.5).then(|| self.random.random());
+        Extent { first, blocks, crc }
+    }
+
+    fn extents(&mut self, catalog: &Catalog, of_blocks: u32) -> Vec<Extent> {
+        let parts = [1, of_blocks - 1].into_iter().filter(|blocks| *blocks > 0);
+        let extent = |blocks| Extent { first: self.blocks(catalog, blocks), blocks, crc: None };
+        parts.map(extent).collect()
     }
 
     pub(crate) fn annotation(&mut self) -> Arc<Annotation> {
@@ -81,7 +93,7 @@ impl Changes {
         let id = catalog.next_file();
         let kind =
             [FileKind::Table, FileKind::Log, FileKind::Client][self.random.random_range(0..3)];
-        let extents = vec![self.extent(), self.extent()];
+        let extents = vec![self.extent(catalog), self.extent(catalog)];
         let blocks: u32 = extents.iter().map(|extent| extent.blocks).sum();
         let size = if kind == FileKind::Log { 0 } else { u64::from(blocks) * 4096 - 7 };
         let (epoch, annotation) = (catalog.next_epoch() - 1, self.annotation());
@@ -123,10 +135,12 @@ impl Changes {
                 let annotation = self.annotation();
                 Record::Seal { id, kind, size, extents, epoch: 0, annotation }
             }
-            11 if file.kind == FileKind::Log => Record::Extend { id, end, extent: self.extent() },
+            11 if file.kind == FileKind::Log => {
+                Record::Extend { id, end, extent: self.extent(catalog) }
+            }
             11 => {
                 let from = self.random.random_range(0..=end);
-                let extents = vec![self.extent()];
+                let extents = vec![self.extent(catalog)];
                 let size = u64::from(from + extents[0].blocks) * 4096;
                 Record::Resize { id, size, from, extents }
             }
@@ -142,7 +156,7 @@ impl Changes {
             }
             _ => match file.extents.pieces().first().copied() {
                 Some(piece) => {
-                    let new = self.extents(piece.extent.blocks);
+                    let new = self.extents(catalog, piece.extent.blocks);
                     Record::Move { id, at: piece.at, old: piece.extent, new }
                 }
                 None => Record::Delete { id },

@@ -8,7 +8,7 @@ use terrace_env::store::StoreError;
 use terrace_env::{Cause, IoBuf, ZoneId};
 use terrace_fs::catalog::Record;
 use terrace_fs::journal::{Journal, replay};
-use terrace_fs::{BLOCK, BlockAddr};
+use terrace_fs::{BLOCK, ZonePlace};
 use terrace_zone::emulator::{FaultPlan, RequestKind};
 use terrace_zone::{Device, Emulator, PowerCut, ZoneState};
 
@@ -110,7 +110,7 @@ fn a_read_only_mount_changes_nothing_and_refuses_commits() {
 fn data_that_a_commit_covers_is_durable_before_it() {
     let (emulator, device) = store(3);
     let journal = open(&device).expect("a mount");
-    let data = BlockAddr { zone: ZoneId(60), block: 0 }.lba(device.geometry());
+    let data = ZonePlace { zone: ZoneId(60), block: 0 }.lba(device.geometry());
     let content = IoBuf::copy_of(&[0xab; BLOCK]);
     device.write(data, content.clone(), false, Cause::Flush).expect("a write");
     let annotation = Changes::new(1, 10).annotation();

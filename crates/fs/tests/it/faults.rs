@@ -7,9 +7,9 @@ use terrace_env::random::{Random, Rng};
 use terrace_env::store::{
     CreateOptions, FileKind, FileWriter, PlacementHint, Rank, Store, StoreError, Transaction,
 };
-use terrace_env::{ByteCount, Cause, FileId, Lba};
+use terrace_env::{ByteCount, Cause, DeviceId, FileId, Lba};
 use terrace_fs::catalog::Extent;
-use terrace_fs::{Access, Fs, MountOptions, ZoneUse, journal};
+use terrace_fs::{Access, Fs, MountOptions, ZoneGrid, ZoneUse, journal};
 use terrace_zone::emulator::{FaultPlan, RequestKind};
 use terrace_zone::{Device, Emulator, Geometry, Op, PowerCut, ZoneState};
 
@@ -216,7 +216,8 @@ fn a_copy_that_does_not_verify_never_takes_the_place_of_its_extent() {
     fs.commit(transaction).expect("a commit");
     let victim = files[4];
     let before = extents(&drive, victim);
-    let lba = before[0].addr().lba(drive.geometry());
+    let grid = ZoneGrid::new(DeviceId::FIRST, drive.geometry());
+    let lba = grid.lba(before[0].first);
     drive.corrupt(lba, |bytes| bytes[100] ^= 1).expect("a written block");
     let mut rounds = 0;
     while fs.reclaim_one().expect("a store that takes commits") {

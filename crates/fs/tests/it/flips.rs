@@ -10,7 +10,7 @@ use terrace_fs::catalog::{Catalog, FileRecord};
 use terrace_fs::frame::{AppendScan, MemorySource};
 use terrace_fs::journal::replay;
 use terrace_fs::superblock::Superblock;
-use terrace_fs::{BLOCK, BlockAddr, pointer};
+use terrace_fs::{BLOCK, ZonePlace, pointer};
 use terrace_zone::{Device, Emulator};
 
 use crate::changes::Changes;
@@ -115,7 +115,7 @@ fn no_damaged_payload_makes_the_catalog_panic() {
         let mut bytes = good.clone();
         bytes[bit / 8] ^= 1 << (bit % 8);
         let Ok(mut records) = specimens::decode_records(&bytes) else { continue };
-        accepted += u32::from(Catalog::new().stage(&mut records).is_ok());
+        accepted += u32::from(Catalog::new(specimens::space()).stage(&mut records).is_ok());
     }
     assert!(accepted > 0, "flips in names and sizes go unnoticed without a frame");
     for len in 0..good.len() {
@@ -123,12 +123,12 @@ fn no_damaged_payload_makes_the_catalog_panic() {
             assert!(specimens::records().starts_with(&records), "cut at {len}");
         }
     }
-    let entries = specimens::entries();
+    let (entries, space) = (specimens::entries(), specimens::space());
     for bit in 0..entries.len() * 8 {
         let mut bytes = entries.clone();
         bytes[bit / 8] ^= 1 << (bit % 8);
         let mut from = Reader::new(&bytes);
-        while !from.is_empty() && FileRecord::decode(&mut from).is_ok() {}
+        while !from.is_empty() && FileRecord::decode(&mut from, &space).is_ok() {}
     }
 }
 
@@ -154,7 +154,7 @@ fn a_flipped_bit_in_a_store_is_corruption_or_an_acknowledged_state() {
     for zone in zones {
         let report = device.report(zone, 1).expect("a report")[0];
         for block in 0..pointer(device.geometry(), &report).unwrap_or(7) {
-            let lba = BlockAddr { zone, block }.lba(device.geometry());
+            let lba = ZonePlace { zone, block }.lba(device.geometry());
             // All of the header and the small payloads, some of the rest.
             for bit in (0..64 * 8).chain((64 * 8..BLOCK * 8).step_by(389)) {
                 flip(&emulator, lba, bit);

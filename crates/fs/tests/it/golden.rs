@@ -2,18 +2,21 @@
 //! value, and what is encoded today must be the same bytes.
 //!
 //! `TERRACE_REGENERATE=1 cargo test -p terrace-fs golden` writes them anew. A difference in what is
-//! there already is a change of format.
+//! there already is a change of format. Those with a version in their name are of that version, and
+//! must be refused by it.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use terrace_env::codec::Reader;
+use terrace_env::random::Random;
 use terrace_env::{Cause, IoBuf, ZoneId};
 use terrace_fs::catalog::{Catalog, FileRecord};
 use terrace_fs::frame::{AppendScan, MemorySource};
+use terrace_fs::inspect::Inspector;
 use terrace_fs::journal::replay;
 use terrace_fs::superblock::Superblock;
-use terrace_fs::{BLOCK, BlockAddr, logical_per_block, pointer};
+use terrace_fs::{BLOCK, ZonePlace, logical_per_block, pointer};
 use terrace_zone::{Device, Emulator, Geometry};
 
 use crate::changes::Changes;
@@ -37,6 +40,36 @@ fn the_superblock_specimen_decodes_to_the_same_value() {
     let bytes = golden("superblock.bin", &value.encode());
     assert_eq!(Superblock::decode(&bytes), Ok(value.clone()));
     assert_eq!(*value.encode(), bytes[..]);
+}
+
+/// The bytes of a specimen of an earlier version, which nothing writes any more.
+pub(crate) fn earlier(name: &str) -> Vec<u8> {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
+    std::fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+#[test]
+fn a_superblock_of_an_earlier_version_says_which() {
+    let error = Superblock::decode(&earlier("superblock-2.bin")).expect_err("version 2");
+    assert_eq!(error.to_string(), "version: expected 3 at offset 8, found 2");
+}
+
+#[test]
+fn a_store_of_an_earlier_version_is_refused_by_name_and_version_until_a_format() {
+    let device = store_on_drive(&earlier("store-2.bin"));
+    for write in [false, true] {
+        let error = replay(&device, write).err().expect("a store of version 2").to_string();
+        let uuid = Random::seeded(1).uuid();
+        let text = format!("store {uuid}: expected format version 3, found version 2");
+        assert!(error.contains(&text), "{error}");
+    }
+    let seen = Inspector::device(Arc::clone(&device)).expect("a device that can be read");
+    assert!(seen.damage()[0].to_string().contains("found version 2"), "{:?}", seen.damage());
+    make(&device, 2);
+    let found = replay(&device, false).expect("a store of today");
+    assert!(found.catalog.is_empty());
+    // It had written two superblocks at least; what is older must never count again.
+    assert!(found.superblock.generation > 2);
 }
 
 #[test]
@@ -67,14 +100,14 @@ fn the_specimen_of_snapshot_entries_decodes_to_the_same_files() {
     let mut from = Reader::new(&bytes);
     let catalog = specimens::catalog();
     for (id, record) in catalog.files() {
-        assert_eq!(FileRecord::decode(&mut from), Ok((id, record.clone())));
+        assert_eq!(FileRecord::decode(&mut from, catalog.space()), Ok((id, record.clone())));
     }
     assert!(from.is_empty());
     assert_eq!(specimens::entries(), bytes);
 }
 
 fn store_shape() -> Geometry {
-    Geometry { zones: 12, ..shape(0) }
+    Geometry { zones: 60, ..shape(0) }
 }
 
 /// A store whose journal has rolled and gone from zone to zone.
@@ -109,7 +142,7 @@ fn store_on_drive(bytes: &[u8]) -> Arc<dyn Device> {
     let emulator = Emulator::in_memory(store_shape(), 2).expect("a possible shape");
     let device: Arc<dyn Device> = Arc::new(emulator);
     for (zone, content) in specimens::unpack(bytes) {
-        let lba = BlockAddr { zone, block: 0 }.lba(device.geometry());
+        let lba = ZonePlace { zone, block: 0 }.lba(device.geometry());
         device.write(lba, IoBuf::copy_of(&content), true, Cause::Client).expect("a write");
     }
     device

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use terrace_env::store::{
     Annotation, CreateOptions, FileKind, PlacementHint, Rank, Store, Transaction,
 };
-use terrace_env::{Cause, FileId, Lba, ZoneId, runner};
+use terrace_env::{Cause, DeviceId, FileId, Lba, runner};
 use terrace_fs::dir::{DirOptions, DirStore, Files, MemoryFiles};
 use terrace_fs::inspect::{Inspector, JournalContent};
-use terrace_fs::{Access, BLOCK, BlockAddr, Fs, MountOptions};
+use terrace_fs::{Access, BLOCK, Fs, MountOptions, ZoneGrid};
 use terrace_zone::{Device, Emulator};
 
 use crate::drive::{formatted, shapes};
@@ -119,6 +119,11 @@ fn a_directory_is_read_without_opening_its_store() {
     check(&Inspector::files(files).expect("a store"), ids);
 }
 
+/// The logical block that a byte of the device lies in.
+fn lba_at(emulator: &Emulator, byte: u64) -> Lba {
+    Lba(byte / u64::from(emulator.geometry().logical_block))
+}
+
 #[test]
 fn behind_a_damaged_frame_of_a_log_the_others_are_read() {
     let (emulator, [_, log]) = device();
@@ -127,9 +132,10 @@ fn behind_a_damaged_frame_of_a_log_the_others_are_read() {
     let mut told = 0;
     // Appends begin at blocks 0, 1, 2, 4, 7 and 10.
     for block in 0..14 {
-        let at = BlockAddr { zone: extents[0].zone, block: extents[0].start + block };
+        let lba =
+            ZoneGrid::new(DeviceId::FIRST, emulator.geometry()).lba(extents[0].first.plus(block));
         for bit in (0..48 * 8).chain((48 * 8..BLOCK * 8).step_by(4099)) {
-            flip(&emulator, at.lba(emulator.geometry()), bit);
+            flip(&emulator, lba, bit);
             let (found, damaged) = read_log(&look(&emulator), log);
             let mut left = all.iter();
             assert!(found.iter().all(|append| left.any(|other| other == append)));
@@ -137,7 +143,7 @@ fn behind_a_damaged_frame_of_a_log_the_others_are_read() {
             // The last append spans blocks, so that its damage may pass for a torn tail.
             assert!(damaged > 0 || found.len() == all.len() || block >= 10, "{block}/{bit}");
             told += damaged;
-            flip(&emulator, at.lba(emulator.geometry()), bit);
+            flip(&emulator, lba, bit);
         }
     }
     assert!(told > 1000, "{told} flips were told of");
@@ -147,14 +153,12 @@ fn behind_a_damaged_frame_of_a_log_the_others_are_read() {
 fn behind_a_damaged_frame_of_the_journal_the_others_are_read() {
     let (emulator, _) = device();
     let sound = look(&emulator);
-    let frames: Vec<(ZoneId, u32)> = {
+    let frames: Vec<Lba> = {
         let appends = sound.journal().unwrap().map(|append| append.unwrap());
-        let frames: Vec<_> = appends.flat_map(|append| append.frames).collect();
-        let zone = |region: &str| region.rsplit(' ').next().unwrap().parse().map(ZoneId).unwrap();
-        frames.iter().map(|f| (zone(&f.region), (f.offset / BLOCK as u64) as u32)).collect()
+        let frames = appends.flat_map(|append| append.frames);
+        frames.map(|frame| lba_at(&emulator, frame.offset)).collect()
     };
-    for (index, (zone, block)) in frames.iter().enumerate() {
-        let lba = BlockAddr { zone: *zone, block: *block }.lba(emulator.geometry());
+    for (index, lba) in frames.iter().copied().enumerate() {
         for bit in (0..64 * 8).step_by(3) {
             flip(&emulator, lba, bit);
             let store = look(&emulator);
@@ -182,15 +186,14 @@ fn a_damaged_superblock_is_told_and_the_older_one_leads_on() {
     let (emulator, _) = device();
     let sound = look(&emulator);
     let newest = sound.superblocks().iter().find(|seen| seen.is_in_force).unwrap();
-    let zone = ZoneId(newest.region.rsplit(' ').next().unwrap().parse().unwrap());
-    let at = BlockAddr { zone, block: (newest.offset / BLOCK as u64) as u32 };
+    let lba = lba_at(&emulator, newest.offset);
     for bit in (64..BLOCK * 8).step_by(61) {
-        flip(&emulator, at.lba(emulator.geometry()), bit);
+        flip(&emulator, lba, bit);
         let store = look(&emulator);
         let broken = store.superblocks().iter().filter(|seen| seen.superblock.is_err());
         assert_eq!(broken.count(), 1, "bit {bit}");
         assert!(store.superblock().is_some() && store.list().count() > 1, "bit {bit}");
-        flip(&emulator, at.lba(emulator.geometry()), bit);
+        flip(&emulator, lba, bit);
     }
 }
 

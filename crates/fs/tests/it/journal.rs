@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use terrace_env::FileId;
-use terrace_env::test_seeds;
-use terrace_fs::catalog::Record;
+use terrace_env::store::{FileKind, StoreError};
+use terrace_env::{DeviceId, FileId, test_seeds};
+use terrace_fs::catalog::{Extent, Record};
 use terrace_fs::journal::replay;
+use terrace_fs::{BLOCK, BlockAddr};
 use terrace_zone::{Device, Emulator};
 
 use crate::changes::Changes;
@@ -65,4 +66,41 @@ fn a_transaction_that_does_not_fit_changes_nothing() {
     assert_eq!(journal.read(Clone::clone), before);
     drop(journal);
     assert_eq!(replay(&device, false).expect("a replay").catalog, before);
+}
+
+/// What a replay says of a store whose journal names these blocks.
+fn replay_with(first: BlockAddr, blocks: u32) -> Result<(), String> {
+    let device = device(0);
+    make(&device, 0);
+    let journal = open(&device).expect("a mount");
+    let extents = vec![Extent { first, blocks, crc: None }];
+    let size = u64::from(blocks) * BLOCK as u64;
+    let (id, kind, annotation) = (FileId(7), FileKind::Table, Arc::default());
+    let seal = Record::Seal { id, kind, size, extents, epoch: 0, annotation };
+    journal.commit(vec![seal], false).expect("a commit");
+    drop(journal);
+    match replay(&device, false) {
+        Ok(_) => Ok(()),
+        Err(StoreError::Corruption { region, offset, expected, got }) => {
+            assert!(region.starts_with("journal on device 0 (zone "), "{region}");
+            assert!(offset > 0 && offset.is_multiple_of(BLOCK as u64), "{offset}");
+            Err(format!("{expected}: {got}"))
+        }
+        Err(other) => panic!("{other}"),
+    }
+}
+
+#[test]
+fn an_extent_that_the_store_cannot_have_is_corruption() {
+    // Zones of 8 blocks, 200 of them.
+    let at = |device, block| BlockAddr::new(DeviceId(device), block);
+    assert_eq!(replay_with(at(0, 16), 8), Ok(()));
+    for (first, blocks, expected) in [
+        (at(3, 16), 8, "device: expected a device of the store at offset 26, found 3"),
+        (at(0, 17), 8, "blocks: expected blocks of one zone at offset 26, found 8"),
+        (at(0, 1600), 2, "blocks: expected 1 or more, all on the device at offset 26, found 2"),
+    ] {
+        let found = replay_with(first, blocks).expect_err(expected);
+        assert!(found.contains(expected), "{found}");
+    }
 }

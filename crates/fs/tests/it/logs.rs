@@ -3,16 +3,20 @@
 use std::sync::Arc;
 
 use terrace_env::store::{Annotation, FileKind, StoreError};
-use terrace_env::{FileId, IoBuf, ZoneId};
-use terrace_fs::BLOCK;
+use terrace_env::{DeviceId, FileId, IoBuf};
 use terrace_fs::catalog::{Catalog, Extent, FileRecord, Record};
 use terrace_fs::frame::{
     Binding, Cursor, FrameHead, LOG_FRAME, LogScan, LogTail, MemorySource, encode_frame,
 };
+use terrace_fs::{AddressSpace, BLOCK, BlockAddr};
 
 use crate::specimens::UUID;
 
 const LOG: FileId = FileId(9);
+
+fn extent(start: u32, blocks: u32) -> Extent {
+    Extent { first: BlockAddr::new(DeviceId(0), start.into()), blocks, crc: None }
+}
 
 /// A log of 64 blocks, as the catalog knows it, and its bytes.
 struct Log {
@@ -22,8 +26,8 @@ struct Log {
 
 impl Log {
     fn new(epoch: u32) -> Self {
-        let mut catalog = Catalog::new();
-        let extents = vec![Extent { zone: ZoneId(5), start: 3, blocks: 64, crc: None }];
+        let mut catalog = Catalog::new(AddressSpace::plain());
+        let extents = vec![extent(3, 64)];
         let (kind, annotation) = (FileKind::Log, Arc::<Annotation>::default());
         let create = Record::Create { id: LOG, kind, size: 0, extents, epoch, annotation };
         catalog.stage(&mut [create]).expect("a log");
@@ -63,7 +67,7 @@ impl Log {
         let (_, tail) = self.scan().expect("a scan");
         let LogTail { block: end, size, cursor, .. } = tail;
         let sequence = cursor.sequence;
-        let extent = Extent { zone: ZoneId(5), start: 3 + end, blocks: 64 - end, crc: None };
+        let extent = extent(3 + end, 64 - end);
         let mut records = [
             Record::LogEnd { id: LOG, end, size, sequence, epoch },
             Record::Extend { id: LOG, end, extent },
@@ -140,7 +144,7 @@ fn damage_before_the_last_run_is_corruption() {
 fn a_sealed_log_must_be_whole() {
     let mut log = Log::new(4);
     let end = log.write(4, 0, &mut start(4), &["a", "b"]);
-    let extents = vec![Extent { zone: ZoneId(5), start: 3, blocks: end, crc: None }];
+    let extents = vec![extent(3, end)];
     let (kind, annotation) = (FileKind::Log, Arc::<Annotation>::default());
     let seal = Record::Seal { id: LOG, kind, size: 2, extents, epoch: 0, annotation };
     log.catalog.stage(&mut [seal]).expect("a seal");

@@ -5,11 +5,12 @@ use std::sync::Arc;
 
 use terrace_env::codec::{Reader, Writer};
 use terrace_env::store::{Annotation, FileKind, KeyRange, Lifetime, PlacementHint};
-use terrace_env::{ByteCount, FileId, IoBuf, Uuid, ZoneId};
-use terrace_fs::BlockAddr;
+use terrace_env::{ByteCount, DeviceId, FileId, IoBuf, Uuid, ZoneId};
 use terrace_fs::catalog::{Catalog, Extent, Record};
 use terrace_fs::frame::{Binding, FrameHead, encode_frame};
 use terrace_fs::superblock::{Features, JournalHead, Placement, Shape, Splice, Superblock};
+use terrace_fs::{AddressSpace, BlockAddr, ZoneGrid};
+use terrace_zone::Geometry;
 
 pub(crate) const UUID: Uuid = Uuid([
     0x54, 0x65, 0x72, 0x72, 0x61, 0x63, 0x45, 0x00, 0x80, 0x01, 0x02, 0x03, 0x04, 0x05, 0x06, 0x07,
@@ -42,11 +43,28 @@ pub(crate) fn log() -> Vec<u8> {
     bytes.to_vec()
 }
 
+/// The zones of a drive of 14 TB with blocks of 4 KiB.
+fn grid() -> ZoneGrid {
+    let uniform = Geometry::uniform(ByteCount::mib(256), 52156);
+    ZoneGrid::new(DeviceId::FIRST, &Geometry { zone_capacity: 60000, ..uniform })
+}
+
+/// What the records and files may name.
+pub(crate) fn space() -> AddressSpace {
+    AddressSpace::zoned(grid())
+}
+
+fn at(zone: u32, block: u32) -> BlockAddr {
+    grid().addr(ZoneId(zone), block)
+}
+
 pub(crate) fn superblock() -> Superblock {
     Superblock {
         uuid: UUID,
         generation: 77,
         features: Features { compat: 1, read_only_compat: 2, incompat: 4 },
+        device: DeviceId::FIRST,
+        devices: 1,
         shape: Shape {
             logical_block: 4096,
             zone_size: 65536,
@@ -55,27 +73,18 @@ pub(crate) fn superblock() -> Superblock {
             last_zone_size: 1000,
             conventional: 0x1234_5678,
         },
-        placement: Placement::Log([ZoneId(0), ZoneId(3)]),
-        head: JournalHead {
-            at: BlockAddr { zone: ZoneId(9), block: 17 },
-            sequence: 1_000_000,
-            epoch: 5,
-            chain: 0xdead_beef,
-        },
+        placement: Placement::Log([at(0, 0), at(3, 0)]),
+        head: JournalHead { at: at(9, 17), sequence: 1_000_000, epoch: 5, chain: 0xdead_beef },
         journal_end: 1_000_077,
         splices: [(1_000_010, 6), (1_000_020, 8)]
-            .map(|(sequence, epoch)| Splice {
-                sequence,
-                at: BlockAddr { zone: ZoneId(epoch + 5), block: 0 },
-                epoch,
-            })
+            .map(|(sequence, epoch)| Splice { sequence, at: at(epoch + 5, 0), epoch })
             .to_vec(),
         options: b"options of the file system".to_vec(),
     }
 }
 
 fn extent(start: u32, crc: Option<u32>) -> Extent {
-    Extent { zone: ZoneId(11), start, blocks: 4, crc }
+    Extent { first: at(11, start), blocks: 4, crc }
 }
 
 fn annotation() -> Arc<Annotation> {
@@ -161,17 +170,17 @@ pub(crate) fn encode_records(records: &[Record]) -> Vec<u8> {
 }
 
 pub(crate) fn decode_records(bytes: &[u8]) -> Result<Vec<Record>, terrace_env::codec::DecodeError> {
-    let mut from = Reader::new(bytes);
+    let (mut from, space) = (Reader::new(bytes), space());
     let mut records = Vec::new();
     while !from.is_empty() {
-        records.push(Record::decode(&mut from)?);
+        records.push(Record::decode(&mut from, &space)?);
     }
     Ok(records)
 }
 
 /// The catalog after [`records`].
 pub(crate) fn catalog() -> Catalog {
-    let mut catalog = Catalog::new();
+    let mut catalog = Catalog::new(space());
     catalog.stage(&mut records()).expect("records that fit");
     catalog
 }

@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
+use terrace_env::checksum::crc32c;
 use terrace_env::random::{Random, Rng};
 use terrace_env::store::StoreError;
-use terrace_env::test_seeds;
+use terrace_env::{Cause, DeviceId, ZoneId, test_seeds};
 use terrace_fs::journal::replay;
 use terrace_fs::superblock::{Placement, SuperblockArea};
-use terrace_fs::{BLOCK, BlockAddr};
+use terrace_fs::{BLOCK, BlockAddr, ZoneGrid, ZonePlace, pointer};
 use terrace_zone::emulator::{FaultPlan, RequestKind};
 use terrace_zone::{Device, Emulator, PowerCut, ZoneState};
 
@@ -18,6 +19,11 @@ fn drive(seed: u64) -> (Arc<Emulator>, Arc<dyn Device>) {
     let emulator = Arc::new(Emulator::in_memory(shape(seed), seed).expect("a possible shape"));
     let device = Arc::clone(&emulator) as Arc<dyn Device>;
     (emulator, device)
+}
+
+/// The zone of a block.
+fn zone_of(at: BlockAddr, device: &Arc<dyn Device>) -> ZoneId {
+    ZoneGrid::new(DeviceId::FIRST, device.geometry()).zone(at)
 }
 
 #[test]
@@ -53,7 +59,9 @@ fn a_superblock_zone_that_fails_is_left_for_the_other() {
     let Placement::Log([first, _]) = superblock.placement else {
         panic!("a drive without conventional zones has a log of superblocks")
     };
-    emulator.set_zone_condition(first, ZoneState::ReadOnly).expect("a zone that fails");
+    emulator
+        .set_zone_condition(zone_of(first, &device), ZoneState::ReadOnly)
+        .expect("a zone that fails");
     superblock.options = b"newer".to_vec();
     area.write(&mut superblock).expect("a write to the other zone");
     let (_, found) = SuperblockArea::find(Arc::clone(&device)).expect("a superblock");
@@ -81,7 +89,9 @@ fn a_format_is_preferred_to_an_older_store_elsewhere() {
     make(&device, 0);
     let (_, old) = SuperblockArea::find(Arc::clone(&device)).expect("a superblock");
     let Placement::Log([first, _]) = old.placement else { panic!("a log of superblocks") };
-    emulator.set_zone_condition(first, ZoneState::ReadOnly).expect("a zone that fails");
+    emulator
+        .set_zone_condition(zone_of(first, &device), ZoneState::ReadOnly)
+        .expect("a zone that fails");
     make(&device, 1);
     let (_, new) = SuperblockArea::find(Arc::clone(&device)).expect("a superblock");
     assert_ne!(new.uuid, old.uuid);
@@ -141,7 +151,7 @@ fn damage_each(emulator: &Emulator, device: &Arc<dyn Device>, seed: u64) -> u32 
     let mut right = 0;
     for zone in now.superblock_zones() {
         for block in 0..7 {
-            let lba = BlockAddr { zone, block }.lba(device.geometry());
+            let lba = ZonePlace { zone, block }.lba(device.geometry());
             for byte in [0, 50, 110] {
                 emulator.corrupt(lba, |bytes| bytes[byte] ^= 0x10).expect("a block");
                 match replay(device, false) {
@@ -157,4 +167,42 @@ fn damage_each(emulator: &Emulator, device: &Arc<dyn Device>, seed: u64) -> u32 
         }
     }
     right
+}
+
+#[test]
+fn a_store_of_several_devices_is_not_taken_for_one_of_this_version() {
+    let (_, device) = drive(0);
+    make(&device, 0);
+    let (mut area, mut superblock) =
+        SuperblockArea::find(Arc::clone(&device)).expect("a superblock");
+    superblock.devices = 2;
+    area.write(&mut superblock).expect("a write");
+    let error = replay(&device, false).err().expect("a store of two devices").to_string();
+    assert!(error.contains("expected a store on one device, found device 0 of 2"), "{error}");
+}
+
+/// As a later version of the program would leave it behind: the superblocks that this version
+/// knows are older, and lead to a state of long ago.
+#[test]
+fn a_newer_superblock_of_another_version_is_not_passed_over() {
+    for seed in 0..2 {
+        let (emulator, device) = drive(seed);
+        make(&device, seed);
+        let (area, mut superblock) =
+            SuperblockArea::find(Arc::clone(&device)).expect("a superblock");
+        superblock.generation += 1;
+        let mut block = superblock.encode();
+        block[8] = 9;
+        let crc = crc32c(&block[..BLOCK - 4]);
+        block[BLOCK - 4..].copy_from_slice(&crc.to_le_bytes());
+        // In turn to one of two blocks of a conventional zone; else at the pointer.
+        let zone = area.zones()[0];
+        let report = emulator.report(zone, 1).expect("a report")[0];
+        let next = pointer(device.geometry(), &report);
+        let place = next.unwrap_or((superblock.generation % 2) as u32);
+        let lba = ZonePlace { zone, block: place }.lba(device.geometry());
+        device.write(lba, block, true, Cause::Superblock).expect("a write");
+        let error = replay(&device, false).err().expect("a store of version 9").to_string();
+        assert!(error.contains("expected format version 3, found version 9"), "{error}");
+    }
 }

@@ -4,19 +4,20 @@ use std::io::{self, Write};
 
 use serde_json::{Value, json};
 use terrace_env::{ByteCount, FileId};
+use terrace_fs::AddressSpace;
 use terrace_fs::catalog::{FileRecord, Record};
 use terrace_fs::inspect::{Inspector, JournalContent};
 
 use super::place::{
-    annotation_object, annotation_text, extents_object, extents_text, frame_object, frame_text,
-    kind_name,
+    addr_object, addr_text, annotation_object, annotation_text, extents_object, extents_text,
+    frame_object, frame_text, kind_name,
 };
 use super::report::Report;
 use crate::failure::Failure;
 
 /// Dumps the journal, from the superblock's head on.
 pub(crate) fn dump(report: &mut Report<'_>, store: &Inspector) -> Result<(), Failure> {
-    let mut walk = store.journal()?;
+    let (mut walk, space) = (store.journal()?, &store.space());
     let mut appends = 0u64;
     for append in walk.by_ref() {
         let append = match append {
@@ -31,7 +32,7 @@ pub(crate) fn dump(report: &mut Report<'_>, store: &Inspector) -> Result<(), Fai
         report.part(
             || {
                 let frames = append.frames.iter().map(frame_object).collect::<Value>();
-                let content = content.map(content_object);
+                let content = content.map(|content| content_object(content, space));
                 json!({ "part": "append", "frames": frames, "content": content })
             },
             |out| {
@@ -40,7 +41,7 @@ pub(crate) fn dump(report: &mut Report<'_>, store: &Inspector) -> Result<(), Fai
                 }
                 let mut frames = append.frames.iter();
                 frames.try_for_each(|frame| writeln!(out, "{}", frame_text(frame)))?;
-                content.map_or(Ok(()), |content| content_text(out, content))
+                content.map_or(Ok(()), |content| content_text(out, content, space))
             },
         )?;
         if let Some(defect) = &append.defect {
@@ -59,41 +60,49 @@ pub(crate) fn dump(report: &mut Report<'_>, store: &Inspector) -> Result<(), Fai
     )
 }
 
-fn content_text(out: &mut dyn Write, content: &JournalContent) -> io::Result<()> {
+fn content_text(
+    out: &mut dyn Write,
+    content: &JournalContent,
+    space: &AddressSpace,
+) -> io::Result<()> {
     match content {
         JournalContent::Head { next_file, next_epoch, .. } => {
             writeln!(out, "  head of a snapshot: next file {next_file}, next epoch {next_epoch}")
         }
         JournalContent::Transactions(records) => {
-            records.iter().try_for_each(|record| writeln!(out, "  {}", record_text(record)))
+            records.iter().try_for_each(|record| writeln!(out, "  {}", record_text(record, space)))
         }
         JournalContent::Chunk { from, upto, store, files } => {
             writeln!(out, "  chunk of a snapshot: files from {from} up to, without, {upto}")?;
             if let Some(store) = store {
                 writeln!(out, "  the store: {}", annotation_text(store))?;
             }
-            files.iter().try_for_each(|(id, record)| writeln!(out, "  {}", file_text(*id, record)))
+            files
+                .iter()
+                .try_for_each(|(id, record)| writeln!(out, "  {}", file_text(*id, record, space)))
         }
         JournalContent::End { files } => writeln!(out, "  end of a snapshot: {files} files"),
-        JournalContent::Link { to } => writeln!(out, "  goes on at {to}"),
+        JournalContent::Link { to } => writeln!(out, "  goes on at {}", addr_text(*to, space)),
         JournalContent::Continue { from, chain } => {
+            let from = addr_text(*from, space);
             writeln!(out, "  comes from {from}, behind the frame of checksum {chain:#010x}")
         }
         other => writeln!(out, "  {other:?}"),
     }
 }
 
-fn file_text(id: FileId, record: &FileRecord) -> String {
+fn file_text(id: FileId, record: &FileRecord, space: &AddressSpace) -> String {
     let state = if record.sealed { "sealed" } else { "open" };
     let (kind, size) = (kind_name(record.kind), ByteCount(record.size));
     let extents: Vec<_> = record.extents.extents().collect();
-    let (extents, annotation) = (extents_text(&extents), annotation_text(&record.annotation));
+    let (extents, annotation) =
+        (extents_text(&extents, space), annotation_text(&record.annotation));
     let names = record.names.iter().map(|name| format!(", name {name:?}")).collect::<String>();
     format!("file {id}: {state} {kind}, {size}; {extents}; {annotation}{names}")
 }
 
 /// A record in words.
-fn record_text(record: &Record) -> String {
+fn record_text(record: &Record, space: &AddressSpace) -> String {
     match record {
         Record::Mount { epoch, next_file } => {
             format!("mount: epoch {epoch}, next file {next_file}")
@@ -101,13 +110,13 @@ fn record_text(record: &Record) -> String {
         Record::Create { id, kind, size, extents, epoch, annotation } => format!(
             "create {id}: {}, {size} bytes, epoch {epoch}; {}; {}",
             kind_name(*kind),
-            extents_text(extents),
+            extents_text(extents, space),
             annotation_text(annotation)
         ),
         Record::Seal { id, kind, size, extents, annotation, .. } => format!(
             "seal {id}: {}, {size} bytes; {}; {}",
             kind_name(*kind),
-            extents_text(extents),
+            extents_text(extents, space),
             annotation_text(annotation)
         ),
         Record::Trim { id, from, to } => format!("trim {id}: blocks {from} up to, without, {to}"),
@@ -125,10 +134,13 @@ fn record_text(record: &Record) -> String {
             None => format!("rename {id}: {from:?} to {to:?}"),
         },
         Record::Extend { id, end, extent } => {
-            format!("extend {id}: from its block {end} on {}", extents_text(&[*extent]))
+            format!("extend {id}: from its block {end} on {}", extents_text(&[*extent], space))
         }
         Record::Resize { id, size, from, extents } => {
-            format!("resize {id}: {size} bytes; from its block {from} on {}", extents_text(extents))
+            format!(
+                "resize {id}: {size} bytes; from its block {from} on {}",
+                extents_text(extents, space)
+            )
         }
         Record::LogEnd { id, end, size, sequence, epoch } => format!(
             "log {id} ends at its block {end}, after {size} bytes; the next frame is {sequence} of \
@@ -136,8 +148,8 @@ fn record_text(record: &Record) -> String {
         ),
         Record::Move { id, at, old, new } => format!(
             "move {id}: its block {at} from {} to {}",
-            extents_text(&[*old]),
-            extents_text(new)
+            extents_text(&[*old], space),
+            extents_text(new, space)
         ),
         Record::LogDurable { id, end, size, sequence } => format!(
             "log {id} is durable to its block {end}: {size} bytes, in frames before {sequence}"
@@ -146,7 +158,7 @@ fn record_text(record: &Record) -> String {
     }
 }
 
-fn content_object(content: &JournalContent) -> Value {
+fn content_object(content: &JournalContent, space: &AddressSpace) -> Value {
     match content {
         JournalContent::Head { features, next_file, next_epoch } => json!({
             "type": "head",
@@ -158,7 +170,7 @@ fn content_object(content: &JournalContent) -> Value {
         }),
         JournalContent::Transactions(records) => json!({
             "type": "transactions",
-            "records": records.iter().map(record_object).collect::<Value>(),
+            "records": records.iter().map(|record| record_object(record, space)).collect::<Value>(),
         }),
         JournalContent::Chunk { from, upto, store, files } => {
             let files = files.iter().map(|(id, record)| {
@@ -168,7 +180,7 @@ fn content_object(content: &JournalContent) -> Value {
                     "kind": record.kind,
                     "sealed": record.sealed,
                     "size": record.size,
-                    "extents": extents_object(&extents),
+                    "extents": extents_object(&extents, space),
                     "names": record.names.iter().map(|name| &**name).collect::<Vec<_>>(),
                     "annotation": annotation_object(&record.annotation),
                 })
@@ -182,18 +194,16 @@ fn content_object(content: &JournalContent) -> Value {
             })
         }
         JournalContent::End { files } => json!({ "type": "end", "files": files }),
-        JournalContent::Link { to } => {
-            json!({ "type": "link", "zone": to.zone, "block": to.block })
-        }
+        JournalContent::Link { to } => addr_object(*to, space, json!({ "type": "link" })),
         JournalContent::Continue { from, chain } => {
-            json!({ "type": "continue", "zone": from.zone, "block": from.block, "chain": chain })
+            addr_object(*from, space, json!({ "type": "continue", "chain": chain }))
         }
         other => Value::from(format!("{other:?}")),
     }
 }
 
 /// A record as an object.
-fn record_object(record: &Record) -> Value {
+fn record_object(record: &Record, space: &AddressSpace) -> Value {
     match record {
         Record::Mount { epoch, next_file } => {
             json!({ "record": "mount", "epoch": epoch, "next_file": next_file })
@@ -205,7 +215,7 @@ fn record_object(record: &Record) -> Value {
             "kind": kind,
             "size": size,
             "epoch": epoch,
-            "extents": extents_object(extents),
+            "extents": extents_object(extents, space),
             "annotation": annotation_object(annotation),
         }),
         Record::Trim { id, from, to } => {
@@ -222,19 +232,20 @@ fn record_object(record: &Record) -> Value {
             json!({ "record": "rename", "file": id, "from": from, "to": to, "replaced": replaced })
         }
         Record::Extend { id, end, extent } => json!({
-            "record": "extend", "file": id, "end": end, "extents": extents_object(&[*extent]),
+            "record": "extend", "file": id, "end": end,
+            "extents": extents_object(&[*extent], space),
         }),
         Record::Resize { id, size, from, extents } => json!({
             "record": "resize", "file": id, "size": size, "from": from,
-            "extents": extents_object(extents),
+            "extents": extents_object(extents, space),
         }),
         Record::LogEnd { id, end, size, sequence, epoch } => json!({
             "record": "log end", "file": id, "end": end, "size": size, "sequence": sequence,
             "epoch": epoch,
         }),
         Record::Move { id, at, old, new } => json!({
-            "record": "move", "file": id, "at": at, "old": extents_object(&[*old]),
-            "new": extents_object(new),
+            "record": "move", "file": id, "at": at, "old": extents_object(&[*old], space),
+            "new": extents_object(new, space),
         }),
         Record::LogDurable { id, end, size, sequence } => json!({
             "record": "log durable", "file": id, "end": end, "size": size, "sequence": sequence,

@@ -5,6 +5,7 @@ use terrace_env::ByteCount;
 use terrace_env::store::{Annotation, FileKind};
 use terrace_fs::catalog::Extent;
 use terrace_fs::inspect::FrameSeen;
+use terrace_fs::{AddressSpace, BlockAddr};
 use terrace_lsm::inspect::{Role, SegmentRole};
 
 use super::report::{insert_key, key_text};
@@ -44,10 +45,32 @@ pub(crate) fn frame_object(frame: &FrameSeen) -> Value {
     })
 }
 
+/// The zone of an address, in words: nothing if its device has no zones.
+fn zone_text(at: BlockAddr, space: &AddressSpace) -> String {
+    space.zone(at).map_or(String::new(), |(_, zone)| format!(" (zone {zone})"))
+}
+
+/// An address in words.
+pub(crate) fn addr_text(at: BlockAddr, space: &AddressSpace) -> String {
+    format!("{at}{}", zone_text(at, space))
+}
+
+/// The same as an object, with this much besides.
+pub(crate) fn addr_object(at: BlockAddr, space: &AddressSpace, besides: Value) -> Value {
+    let zone = space.zone(at).map(|(_, zone)| zone);
+    let mut object = json!({ "device": at.device(), "block": at.block(), "zone": zone });
+    if let (Some(object), Value::Object(besides)) = (object.as_object_mut(), besides) {
+        object.extend(besides);
+    }
+    object
+}
+
 /// Extents in words.
-pub(crate) fn extents_text(extents: &[Extent]) -> String {
-    let one =
-        |extent: &Extent| format!("zone {} blocks {}..{}", extent.zone, extent.start, extent.end());
+pub(crate) fn extents_text(extents: &[Extent], space: &AddressSpace) -> String {
+    let one = |extent: &Extent| {
+        let (device, zone) = (extent.device(), zone_text(extent.first, space));
+        format!("device {device} blocks {}..{}{zone}", extent.start(), extent.end())
+    };
     match extents {
         [] => "no extents".into(),
         many => many.iter().map(one).collect::<Vec<_>>().join(", "),
@@ -55,14 +78,10 @@ pub(crate) fn extents_text(extents: &[Extent]) -> String {
 }
 
 /// The same as objects.
-pub(crate) fn extents_object(extents: &[Extent]) -> Value {
+pub(crate) fn extents_object(extents: &[Extent], space: &AddressSpace) -> Value {
     let one = |extent: &Extent| {
-        json!({
-            "zone": extent.zone,
-            "first": extent.start,
-            "blocks": extent.blocks,
-            "crc32c": extent.crc,
-        })
+        let besides = json!({ "blocks": extent.blocks, "crc32c": extent.crc });
+        addr_object(extent.first, space, besides)
     };
     extents.iter().map(one).collect()
 }

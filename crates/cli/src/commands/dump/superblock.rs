@@ -3,9 +3,11 @@
 use std::io::{self, Write};
 
 use serde_json::{Value, json};
+use terrace_fs::AddressSpace;
 use terrace_fs::inspect::Inspector;
 use terrace_fs::superblock::{Placement, Splice, Superblock};
 
+use super::place::{addr_object, addr_text};
 use super::report::Report;
 use crate::escape;
 use crate::failure::{Failure, Kind};
@@ -16,6 +18,7 @@ pub(crate) fn dump(report: &mut Report<'_>, store: &Inspector) -> Result<(), Fai
         let message = "expected a superblock, found none; format the device first";
         return Err(Failure::new(Kind::Failed, message));
     }
+    let space = &store.space();
     for seen in store.superblocks() {
         let (region, offset) = (&seen.region, seen.offset);
         let superblock = match &seen.superblock {
@@ -26,26 +29,28 @@ pub(crate) fn dump(report: &mut Report<'_>, store: &Inspector) -> Result<(), Fai
             }
         };
         report.part(
-            || object(superblock, region, offset, seen.is_in_force),
+            || object(superblock, space, (region, offset), seen.is_in_force),
             |out| {
                 let which = if seen.is_in_force { "in force" } else { "older" };
                 writeln!(out, "{region} at offset {offset}: {which}")?;
-                text(out, superblock)
+                text(out, superblock, space)
             },
         )?;
     }
     Ok(())
 }
 
-fn placement(superblock: &Superblock) -> String {
+fn placement(superblock: &Superblock, space: &AddressSpace) -> String {
     match superblock.placement {
         Placement::File => "in a file".into(),
-        Placement::Slots(zone) => format!("slots in conventional zone {zone}"),
-        Placement::Log([first, second]) => format!("log of zones {first} and {second}"),
+        Placement::Slots(at) => format!("slots at {}", addr_text(at, space)),
+        Placement::Log([first, second]) => {
+            format!("log at {} and {}", addr_text(first, space), addr_text(second, space))
+        }
     }
 }
 
-fn text(out: &mut dyn Write, superblock: &Superblock) -> io::Result<()> {
+fn text(out: &mut dyn Write, superblock: &Superblock, space: &AddressSpace) -> io::Result<()> {
     let Superblock { uuid, generation, features, shape, head, splices, options, .. } = superblock;
     let journal_end = superblock.journal_end;
     writeln!(out, "  store       {uuid}, generation {generation}")?;
@@ -64,28 +69,35 @@ fn text(out: &mut dyn Write, superblock: &Superblock) -> io::Result<()> {
         shape.zone_capacity,
         shape.last_zone_size
     )?;
-    writeln!(out, "  placement   {}", placement(superblock))?;
+    let (device, devices) = (superblock.device, superblock.devices);
+    writeln!(out, "  device      {device} of {devices}")?;
+    writeln!(out, "  placement   {}", placement(superblock, space))?;
     writeln!(
         out,
         "  journal     head at {}, frame {} of epoch {}, chain {:#010x}",
-        head.at, head.sequence, head.epoch, head.chain
+        addr_text(head.at, space),
+        head.sequence,
+        head.epoch,
+        head.chain
     )?;
     writeln!(out, "              durable before frame {journal_end}")?;
     for Splice { sequence, at, epoch } in splices {
+        let at = addr_text(*at, space);
         writeln!(out, "  splice      from frame {sequence} on at {at}, epoch {epoch}")?;
     }
     writeln!(out, "  options     {} bytes: {}", options.len(), escape::hex(options))
 }
 
-fn object(superblock: &Superblock, region: &str, offset: u64, is_in_force: bool) -> Value {
+fn object(
+    superblock: &Superblock,
+    space: &AddressSpace,
+    (region, offset): (&str, u64),
+    is_in_force: bool,
+) -> Value {
     let Superblock { uuid, generation, features, shape, head, splices, options, .. } = superblock;
     let splices = splices.iter().map(|splice| {
-        json!({
-            "sequence": splice.sequence,
-            "zone": splice.at.zone,
-            "block": splice.at.block,
-            "epoch": splice.epoch,
-        })
+        let besides = json!({ "sequence": splice.sequence, "epoch": splice.epoch });
+        addr_object(splice.at, space, besides)
     });
     json!({
         "part": "superblock",
@@ -102,14 +114,14 @@ fn object(superblock: &Superblock, region: &str, offset: u64, is_in_force: bool)
         "zone_capacity": shape.zone_capacity,
         "zones": shape.zones,
         "last_zone_size": shape.last_zone_size,
-        "placement": placement(superblock),
-        "head": {
-            "zone": head.at.zone,
-            "block": head.at.block,
-            "sequence": head.sequence,
-            "epoch": head.epoch,
-            "chain": head.chain,
-        },
+        "device": superblock.device,
+        "devices": superblock.devices,
+        "placement": placement(superblock, space),
+        "head": addr_object(
+            head.at,
+            space,
+            json!({ "sequence": head.sequence, "epoch": head.epoch, "chain": head.chain }),
+        ),
         "journal_end": superblock.journal_end,
         "splices": splices.collect::<Value>(),
         "options_hex": escape::hex(options),

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use terrace_env::random::{Random, Rng};
-use terrace_env::{ByteCount, Store, ZoneId};
+use terrace_env::{ByteCount, DeviceId, Store, ZoneId};
 use terrace_fs::inspect::Inspector;
 use terrace_fs::journal::replay;
-use terrace_fs::{Access, BLOCK, BlockAddr, FormatOptions, Fs, MountOptions, pointer};
+use terrace_fs::{Access, BLOCK, FormatOptions, Fs, MountOptions, ZoneGrid, ZonePlace, pointer};
 use terrace_zone::{Device, Emulator, Geometry, PowerCut, Snapshot};
 
 use super::harm::Harm;
@@ -18,7 +18,7 @@ use super::suite::Medium;
 pub(super) struct Zones {
     snapshot: Snapshot,
     /// What stands in which blocks.
-    parts: Vec<(Part, Vec<BlockAddr>)>,
+    parts: Vec<(Part, Vec<ZonePlace>)>,
 }
 
 const SOUND: &str = "a medium in memory does not fail";
@@ -59,13 +59,13 @@ impl Zones {
 }
 
 /// The blocks of a zone up to its pointer.
-fn written(drive: &Arc<Emulator>, zone: ZoneId) -> Vec<BlockAddr> {
+fn written(drive: &Arc<Emulator>, zone: ZoneId) -> Vec<ZonePlace> {
     let report = drive.report(zone, 1).expect("a zone of this drive")[0];
     let end = pointer(drive.geometry(), &report).unwrap_or(2);
-    (0..end).map(|block| BlockAddr { zone, block }).collect()
+    (0..end).map(|block| ZonePlace { zone, block }).collect()
 }
 
-fn parts(drive: &Arc<Emulator>) -> Vec<(Part, Vec<BlockAddr>)> {
+fn parts(drive: &Arc<Emulator>) -> Vec<(Part, Vec<ZonePlace>)> {
     let device = Arc::clone(drive) as Arc<dyn Device>;
     let found = replay(&device, false).expect("a journal");
     let all =
@@ -78,18 +78,21 @@ fn parts(drive: &Arc<Emulator>) -> Vec<(Part, Vec<BlockAddr>)> {
     for info in inspector.list().filter(|info| info.id.0 != 0) {
         let record = inspector.record(info.id).expect("a file");
         let blocks = record.extents.extents().flat_map(|extent| {
-            let there = written(drive, extent.zone);
-            let of_file = move |at: &BlockAddr| (extent.start..extent.end()).contains(&at.block);
+            let grid = ZoneGrid::new(DeviceId::FIRST, drive.geometry());
+            let first = grid.place(extent.first);
+            let there = written(drive, first.zone);
+            let blocks = first.block..first.block + extent.blocks;
+            let of_file = move |at: &ZonePlace| blocks.contains(&at.block);
             there.into_iter().filter(of_file)
         });
         parts.push((Part::of(info.kind), blocks.collect()));
     }
-    parts.retain(|(_, blocks): &(Part, Vec<BlockAddr>)| !blocks.is_empty());
+    parts.retain(|(_, blocks): &(Part, Vec<ZonePlace>)| !blocks.is_empty());
     parts
 }
 
-fn spoil(drive: &Emulator, blocks: &[BlockAddr], harm: Harm, random: &mut Random) {
-    let change = |at: &BlockAddr, how: &mut dyn FnMut(&mut [u8])| {
+fn spoil(drive: &Emulator, blocks: &[ZonePlace], harm: Harm, random: &mut Random) {
+    let change = |at: &ZonePlace, how: &mut dyn FnMut(&mut [u8])| {
         let lba = at.lba(drive.geometry());
         drive.corrupt(lba, |block| how(block)).expect(SOUND);
     };

@@ -1,13 +1,16 @@
 //! A whole directory, kept in the repository: it must open for ever, and what is written today must
 //! be the same bytes. How to write it anew is said in `golden.rs` beside this directory.
 
+use std::sync::Arc;
+
 use terrace_env::Cause;
 use terrace_fs::Access;
 use terrace_fs::dir::{Files, MemoryFiles};
+use terrace_fs::inspect::Inspector;
 
 use super::specimen::{listing, specimen};
 use super::world::{open, open_for, sealed};
-use crate::golden::golden;
+use crate::golden::{earlier, golden};
 
 #[test]
 fn the_specimen_of_a_directory_opens_and_goes_on() {
@@ -37,4 +40,17 @@ fn the_specimen_of_a_directory_opens_and_goes_on() {
     table.read_at(4096, &mut bytes, Cause::Read).expect("a read");
     assert!(bytes == specimen.table_bytes[4096..], "the table's bytes");
     sealed(&store, b"more");
+}
+
+#[test]
+fn a_directory_of_an_earlier_version_is_refused_by_name_and_version() {
+    let kept = MemoryFiles::new();
+    kept.create("CURRENT").expect("a file");
+    kept.overwrite("CURRENT", earlier("directory-2/CURRENT"));
+    for access in [Access::ReadOnly, Access::ReadWrite] {
+        let error = open_for(&kept, access).err().expect("a store of version 2").to_string();
+        assert!(error.contains("expected format version 3, found version 2"), "{error}");
+    }
+    let seen = Inspector::files(Arc::new(kept)).expect("files that can be read");
+    assert!(seen.damage()[0].to_string().contains("found version 2"), "{:?}", seen.damage());
 }

@@ -1,0 +1,98 @@
+//! [`AddressSpace`]: which addresses a store has.
+//!
+//! A record that is read from the journal names blocks by address. Before any other part of the
+//! file system sees the record, the addresses are checked here: the device is one of the store, the
+//! blocks are on it, and on a device with zones an extent lies in one zone. So the others can
+//! convert addresses without an error.
+
+use terrace_env::{DeviceId, ZoneId};
+
+use super::{BlockAddr, ZoneGrid};
+
+/// A field of an extent that does not fit the store: its name, what is expected, and what is there.
+type Misfit = (&'static str, &'static str, u64);
+
+/// The devices of a store, by id.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct AddressSpace {
+    devices: Box<[Option<ZoneGrid>]>,
+}
+
+impl AddressSpace {
+    /// One device, with zones.
+    #[must_use]
+    pub fn zoned(grid: ZoneGrid) -> Self {
+        assert_eq!(grid.device(), DeviceId::FIRST, "the only device of a store");
+        Self { devices: [Some(grid)].into() }
+    }
+
+    /// One device, without zones: each file of a store in a directory has its own blocks.
+    #[must_use]
+    pub fn plain() -> Self {
+        Self { devices: [None].into() }
+    }
+
+    /// The zones of a device; `None` if it has none, or is none of the store.
+    #[must_use]
+    pub fn grid(&self, device: DeviceId) -> Option<&ZoneGrid> {
+        self.devices.get(usize::from(device.0))?.as_ref()
+    }
+
+    /// The zone that a block lies in; `None` if its device has no zones.
+    #[must_use]
+    pub fn zone(&self, at: BlockAddr) -> Option<(DeviceId, ZoneId)> {
+        Some((at.device(), self.grid(at.device())?.zone(at)))
+    }
+
+    /// Checks that the store has these blocks, and that they lie in one zone if there are zones.
+    /// Otherwise: the field that is wrong, what is expected of it, and what it is.
+    pub(crate) fn check(&self, first: BlockAddr, blocks: u32) -> Result<(), Misfit> {
+        let Some(device) = self.devices.get(usize::from(first.device().0)) else {
+            return Err(("device", "a device of the store", first.device().0.into()));
+        };
+        let end = first.block() + u64::from(blocks);
+        let limit = device.map_or(BlockAddr::BLOCKS_MAX, |grid| grid.end());
+        if blocks == 0 || end > limit {
+            return Err(("blocks", "1 or more, all on the device", blocks.into()));
+        }
+        if device.is_some_and(|grid| !grid.is_in_one_zone(first, blocks)) {
+            return Err(("blocks", "blocks of one zone", blocks.into()));
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use terrace_env::ByteCount;
+    use terrace_zone::Geometry;
+
+    use super::*;
+
+    fn field(space: &AddressSpace, device: u16, block: u64, blocks: u32) -> Option<&'static str> {
+        let first = BlockAddr::new(DeviceId(device), block);
+        space.check(first, blocks).err().map(|(_, expected, _)| expected)
+    }
+
+    #[test]
+    fn extents_must_be_on_a_device_of_the_store_and_in_one_of_its_zones() {
+        let geometry = Geometry::uniform(ByteCount(1 << 20), 10);
+        let space = AddressSpace::zoned(ZoneGrid::new(DeviceId::FIRST, &geometry));
+        assert_eq!(field(&space, 0, 256, 256), None);
+        assert_eq!(field(&space, 0, 2559, 1), None);
+        assert_eq!(field(&space, 0, 300, 213), Some("blocks of one zone"));
+        assert_eq!(field(&space, 0, 2559, 2), Some("1 or more, all on the device"));
+        assert_eq!(field(&space, 0, 2559, 0), Some("1 or more, all on the device"));
+        assert_eq!(field(&space, 0, BlockAddr::BLOCKS_MAX - 1, 9), field(&space, 0, 2560, 1));
+        assert_eq!(field(&space, 1, 256, 256), Some("a device of the store"));
+    }
+
+    #[test]
+    fn a_device_without_zones_has_no_borders() {
+        let space = AddressSpace::plain();
+        assert_eq!(field(&space, 0, 300, u32::MAX), None);
+        assert_eq!(space.zone(BlockAddr::new(DeviceId::FIRST, 300)), None);
+        assert_eq!(field(&space, 1, 0, 1), Some("a device of the store"));
+        assert_eq!(field(&AddressSpace::default(), 0, 0, 1), Some("a device of the store"));
+    }
+}

@@ -1,0 +1,46 @@
+//! [`Home`]: the zones of a device that hold its superblocks.
+
+use terrace_env::ZoneId;
+
+use super::Placement;
+use crate::ZoneGrid;
+
+/// The zones that a [`Placement`] names by address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Home {
+    /// A conventional zone: the first two blocks, in turn.
+    Slots(ZoneId),
+    /// Two sequential zones, in turn.
+    Log([ZoneId; 2]),
+}
+
+impl Home {
+    /// The zones of a placement; `None` if it is none on this device, or names no zone's start.
+    pub(super) fn of(placement: Placement, grid: &ZoneGrid) -> Option<Self> {
+        let zone = |at| {
+            let place = grid.has(at).then(|| grid.place(at))?;
+            (place.block == 0).then_some(place.zone)
+        };
+        match placement {
+            Placement::File => None,
+            Placement::Slots(at) => Some(Self::Slots(zone(at)?)),
+            Placement::Log([first, second]) => Some(Self::Log([zone(first)?, zone(second)?])),
+        }
+    }
+
+    /// The placement, as it is recorded.
+    pub(super) fn placement(&self, grid: &ZoneGrid) -> Placement {
+        match *self {
+            Self::Slots(zone) => Placement::Slots(grid.addr(zone, 0)),
+            Self::Log(zones) => Placement::Log(zones.map(|zone| grid.addr(zone, 0))),
+        }
+    }
+
+    /// The zones.
+    pub(super) fn zones(&self) -> &[ZoneId] {
+        match self {
+            Self::Slots(zone) => std::slice::from_ref(zone),
+            Self::Log(zones) => zones,
+        }
+    }
+}
