@@ -1,5 +1,6 @@
 //! Directories that a command makes on the side, and takes away again however it ends: also by
-//! Ctrl-C (SIGINT) and by SIGTERM. SIGKILL leaves them.
+//! Ctrl-C (SIGINT), by SIGTERM, and when its terminal is closed (SIGHUP). SIGKILL leaves them. A
+//! signal that is ignored, as `nohup` has it, stays ignored.
 //!
 //! 1. A directory is made and listed under one lock, and is taken off the list once it is gone.
 //! 2. A signal takes the lock for good, so that no further directory is made, removes those on the
@@ -15,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use signal_hook::low_level::emulate_default_handler;
 use tempfile::TempDir;
@@ -65,7 +66,9 @@ fn watch() -> io::Result<()> {
     if WATCHED.get().is_some() {
         return Ok(());
     }
-    let mut signals = Signals::new([SIGINT, SIGTERM])?;
+    let ignored = ignored_signals();
+    let watched = [SIGHUP, SIGINT, SIGTERM].into_iter();
+    let mut signals = Signals::new(watched.filter(|signal| ignored >> (signal - 1) & 1 == 0))?;
     runner::spawn("signals", move || {
         if let Some(signal) = signals.forever().next() {
             // Whoever finds files gone that it works on has nothing to say about it.
@@ -76,6 +79,14 @@ fn watch() -> io::Result<()> {
     });
     let _ = WATCHED.set(());
     Ok(())
+}
+
+/// The signals that the process was started to ignore, a bit each from signal 1 on. To wait for one
+/// would end that.
+fn ignored_signals() -> u64 {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    line.and_then(|bits| u64::from_str_radix(bits.trim(), 16).ok()).unwrap_or(0)
 }
 
 fn remove(path: &Path) {

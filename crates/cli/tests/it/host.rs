@@ -28,10 +28,11 @@ fn wait_for_files(dir: &Path) {
 
 #[test]
 fn an_interrupted_measurement_leaves_nothing() {
-    for (signal, words) in [
-        ("INT", &["bench", "filluniquerandom", "--on", "directory"][..]),
-        ("TERM", &["bench", "filluniquerandom", "--on", "directory"]),
-        ("INT", &["bench", "filluniquerandom", "--on", "directory", "--json"]),
+    for ((signal, number), words) in [
+        (("INT", 2), &["bench", "filluniquerandom", "--on", "directory"][..]),
+        (("TERM", 15), &["bench", "filluniquerandom", "--on", "directory"]),
+        (("HUP", 1), &["bench", "filluniquerandom", "--on", "directory"]),
+        (("INT", 2), &["bench", "filluniquerandom", "--on", "directory", "--json"]),
     ] {
         let place = Place::new();
         let mut child = Command::new(env!("CARGO_BIN_EXE_terrace"))
@@ -50,13 +51,37 @@ fn an_interrupted_measurement_leaves_nothing() {
         assert!(sent.success());
         let status = child.wait().unwrap();
         let ended = std::os::unix::process::ExitStatusExt::signal(&status);
-        assert_eq!(ended, Some(if signal == "INT" { 2 } else { 15 }), "{status}");
+        assert_eq!(ended, Some(number), "{status}");
         assert_eq!(names(place.path()), [""; 0], "{signal}");
         let output = child.wait_with_output().unwrap();
         let error = String::from_utf8(output.stderr).unwrap();
         assert!(!error.contains("error: "), "{error}");
         assert_eq!(output.stdout, b"");
     }
+}
+
+#[test]
+fn a_measurement_that_was_told_to_ignore_the_end_of_its_terminal_goes_on() {
+    let place = Place::new();
+    let script = "trap '' HUP; exec \"$0\" bench filluniquerandom --on directory --count 50000000 \
+                  --dir .";
+    let mut child = Command::new("sh")
+        .args(["-c", script, env!("CARGO_BIN_EXE_terrace")])
+        .current_dir(place.path())
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    wait_for_files(place.path());
+    let id = child.id().to_string();
+    for signal in ["HUP", "TERM"] {
+        let sent = Command::new("kill").args(["-s", signal, &id]).status().unwrap();
+        assert!(sent.success());
+    }
+    let status = child.wait().unwrap();
+    assert_eq!(std::os::unix::process::ExitStatusExt::signal(&status), Some(15), "{status}");
+    assert_eq!(names(place.path()), [""; 0]);
 }
 
 /// Carried out where `small` is a disk of 64 MiB. Prints the exit codes of the commands.
