@@ -54,7 +54,7 @@ impl Fs {
     /// needed.
     pub fn format(device: Arc<dyn Device>, options: &FormatOptions) -> Result<(), StoreError> {
         let claim = device.users().claim_to_write();
-        let _claim = claim.ok_or(StoreError::InUse("the device"))?;
+        let _claim = claim.ok_or(StoreError::InUse("the device".into()))?;
         let geometry = device.geometry().clone();
         let medium = Arc::new(Medium::new(device));
         let reports = medium

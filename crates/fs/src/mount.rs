@@ -82,7 +82,7 @@ impl Fs {
         let write = options.access == Access::ReadWrite;
         let users = device.users();
         let claim = if write { users.claim_to_write() } else { users.claim_to_read() };
-        let claim = Mutex::new(Some(claim.ok_or(StoreError::InUse("the device"))?));
+        let claim = Mutex::new(Some(claim.ok_or(StoreError::InUse("the device".into()))?));
         let medium = Arc::new(Medium::new(device));
         let replayed = replay(&as_device(&medium), write)?;
         let uuid = replayed.superblock.uuid;

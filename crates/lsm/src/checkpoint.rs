@@ -77,7 +77,7 @@ impl Shared {
         progress: CheckpointProgress<'_>,
     ) -> Result<Checkpointed, Error> {
         let claim = target.users().claim_to_write();
-        let _claim = claim.ok_or(StoreError::InUse("the target of a checkpoint"))?;
+        let _claim = claim.ok_or(StoreError::InUse("the target of a checkpoint".into()))?;
         let own = target.info(FileId::STORE);
         let is_new = own.is_none_or(|info| info.annotation.opaque.is_empty());
         if !is_new || !target.list().is_empty() {

@@ -104,7 +104,7 @@ impl Shared {
         let written_before = WrittenBytes::of(&store.io());
         let users = store.users();
         let claim = if options.read_only { users.claim_to_read() } else { users.claim_to_write() };
-        let claim = claim.ok_or(StoreError::InUse("the store"))?;
+        let claim = claim.ok_or(StoreError::InUse("the store".into()))?;
         let options = options.fitted();
         let memory = Memory::new(&options);
         let mut found = find(&*store, &memory)?;

@@ -1,5 +1,6 @@
 //! What can go wrong with a store.
 
+use std::borrow::Cow;
 use std::error::Error;
 use std::io;
 use std::sync::Arc;
@@ -104,9 +105,10 @@ pub enum StoreError {
     Stopped(Arc<StoreError>),
     /// Somebody else has it open.
     #[error(
-        "{0} is in use: expected no other user, or readers only; close or drop the other handle"
+        "{0} is in use: expected no other user, or readers only; end the other program, or close \
+         or drop the other handle"
     )]
-    InUse(&'static str),
+    InUse(Cow<'static, str>),
     /// The store has been closed.
     #[error("the store has been closed")]
     Closed,

@@ -58,11 +58,8 @@ impl OsFiles {
             match rustix::fs::flock(file, operation) {
                 Ok(()) => {}
                 Err(Errno::WOULDBLOCK) => {
-                    return Err(StoreError::Invalid(format!(
-                        "{}: expected a store that nobody has open, found its lock taken; close \
-                         the other program or open both read-only",
-                        path.display()
-                    )));
+                    let place = format!("the directory {}", path.display());
+                    return Err(StoreError::InUse(place.into()));
                 }
                 Err(error) => return Err(wrap("locking", error.into())),
             }

@@ -31,7 +31,7 @@ fn is_other_store<T: std::fmt::Debug>(result: Result<T, Error>) {
 fn is_in_use<T>(result: Result<T, Error>) {
     let error = result.err().expect("a second opening is refused");
     let text = error.to_string();
-    assert!(text.contains("is in use") || text.contains("lock taken"), "{text}");
+    assert!(text.contains("is in use"), "{text}");
 }
 
 fn is_closed<T>(what: &str, result: Result<T, Error>) {
