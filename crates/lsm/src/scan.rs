@@ -44,8 +44,9 @@ enum Last {
     Opened,
     Front,
     Back,
-    /// As an iterator: the entry is its caller's.
-    Given,
+    /// The same as an iterator: the entry is its caller's, and the scan has only the key left.
+    GivenFront,
+    GivenBack,
     Ended,
 }
 
@@ -95,33 +96,35 @@ impl Scan {
         self.note(result, Last::Back)
     }
 
-    /// The key of the entry that it went to last.
+    /// The key of the entry that it went to last, as an iterator or otherwise.
     ///
     /// # Panics
-    /// When the last [`advance`](Self::advance) or [`advance_back`](Self::advance_back) did not
-    /// return `true`.
+    /// Before the first entry, and when there was none any more.
     #[must_use]
     pub fn key(&self) -> &[u8] {
-        self.cursor().key()
+        let cursor = match self.last {
+            Last::Front | Last::GivenFront => self.front.as_ref(),
+            Last::Back | Last::GivenBack => self.back.as_ref(),
+            Last::Opened | Last::Ended => None,
+        };
+        cursor.expect("the scan stands on no entry").key()
     }
 
     /// The value of the entry that it went to last; shares the memory of the block that it lies in.
     ///
     /// # Panics
-    /// When the last [`advance`](Self::advance) or [`advance_back`](Self::advance_back) did not
-    /// return `true`.
+    /// When the last call to move it was not an [`advance`](Self::advance) or
+    /// [`advance_back`](Self::advance_back) that returned `true`. As an iterator it has handed the
+    /// value out.
     #[must_use]
     pub fn value(&self) -> Bytes {
-        self.cursor().value()
-    }
-
-    fn cursor(&self) -> &Cursor {
         let cursor = match self.last {
             Last::Front => self.front.as_ref(),
             Last::Back => self.back.as_ref(),
-            Last::Opened | Last::Given | Last::Ended => None,
+            Last::GivenFront | Last::GivenBack => panic!("the iterator has given the value away"),
+            Last::Opened | Last::Ended => None,
         };
-        cursor.expect("the scan stands on no entry")
+        cursor.expect("the scan stands on no entry").value()
     }
 
     fn open(&self) -> Cursor {
@@ -153,12 +156,12 @@ impl Scan {
         match moved {
             Ok(true) => {
                 let entry = (Bytes::copy_from_slice(self.key()), self.value());
-                let cursor = match self.last {
-                    Last::Front => self.front.as_mut(),
-                    _ => self.back.as_mut(),
+                let (cursor, given) = match self.last {
+                    Last::Front => (self.front.as_mut(), Last::GivenFront),
+                    _ => (self.back.as_mut(), Last::GivenBack),
                 };
                 cursor.expect("the cursor that moved").park();
-                self.last = Last::Given;
+                self.last = given;
                 Some(Ok(entry))
             }
             Ok(false) => None,

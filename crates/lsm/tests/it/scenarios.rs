@@ -6,7 +6,7 @@ use terrace_env::random::Random;
 use terrace_env::runner;
 use terrace_env::store::{CrashMode, MemoryStore, Store, Transaction};
 use terrace_lsm::{
-    Batch, Bounds, Durability, Engine, EngineOptions, Error, KEY_BYTES_MAX, KeySpaceId,
+    Batch, Bounds, Durability, Engine, EngineOptions, Error, KEY_BYTES_MAX, KeySpaceId, Scan,
 };
 
 use crate::model::{self, Write, batch, contents, decider, open, options};
@@ -38,6 +38,28 @@ fn a_scan_sees_what_was_there_when_it_began() {
             count += 1;
         }
         assert_eq!(count, 500);
+    });
+}
+
+#[test]
+fn a_scan_used_as_an_iterator_still_tells_the_key_that_it_gave_last() {
+    runner::simulate(1, || {
+        let engine = open(&MemoryStore::new());
+        for key in [b"a", b"b", b"c", b"d"] {
+            put(&engine, key, b"flushed");
+        }
+        engine.flush().unwrap();
+        put(&engine, b"c", b"in memory");
+        let mut scan: Scan = engine.scan(SPACE, &Bounds::all()).unwrap();
+        for (from_back, expected) in [(false, b"a"), (true, b"d"), (false, b"b")] {
+            let given = if from_back { scan.next_back() } else { scan.next() };
+            let (key, _) = given.unwrap().unwrap();
+            assert_eq!((&key[..], scan.key()), (&expected[..], &expected[..]));
+        }
+        assert!(scan.advance().unwrap());
+        assert_eq!((scan.key(), &scan.value()[..]), (&b"c"[..], &b"in memory"[..]));
+        drop(scan);
+        engine.close().unwrap();
     });
 }
 
