@@ -14,7 +14,6 @@
 //! One lock, held over nothing but its own condition.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use terrace_env::sync::{Condvar, Mutex};
 use terrace_env::{Time, runner};
@@ -22,9 +21,6 @@ use terrace_env::{Time, runner};
 use crate::Error;
 use crate::log::ActiveLog;
 use crate::shared::{PanicGuard, Shared};
-
-/// A longer time is this one: clocks end somewhere.
-const GATHER_TIME_MAX: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
 /// See the [module](self).
 #[derive(Debug, Default)]
@@ -99,7 +95,7 @@ impl Shared {
         if self.options.gather_time.is_zero() {
             return log.begin_write_out();
         }
-        let due = runner::now() + self.options.gather_time.min(GATHER_TIME_MAX);
+        let due = runner::now() + self.options.gather_time;
         log.due = Some(due);
         self.gathering.begin(due);
         Ok(())

@@ -22,6 +22,14 @@ pub const MEMTABLES_MAX: Limit<u64> = Limit {
     reason: "a full memtable has to wait somewhere, and each one keeps memory and a log",
 };
 
+/// Of how long a gathered write may stay in memory, in milliseconds.
+pub const GATHER_TIME: Limit<u64> = Limit {
+    option: "gather_time (ms)",
+    least: 0,
+    most: 60 * 60 * 1000,
+    reason: "0 writes at once, and what nobody writes for an hour is as good as not written",
+};
+
 /// Of the size of a table.
 pub const TABLE_SIZE: Limit<ByteCount> = Limit {
     option: "table_size",

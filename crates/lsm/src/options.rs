@@ -68,6 +68,8 @@ impl EngineOptions {
     pub fn check(&self) -> Result<(), OutOfRange> {
         limits::MEMTABLE_SIZE.check(self.memtable_size)?;
         limits::MEMTABLES_MAX.check(self.memtables_max as u64)?;
+        let gather_time = u64::try_from(self.gather_time.as_millis()).unwrap_or(u64::MAX);
+        limits::GATHER_TIME.check(gather_time)?;
         limits::TABLE_SIZE.check(self.table_size)?;
         limits::BLOCK_SIZE.check(self.block_size)?;
         limits::FILTER_BITS.check(self.filter_bits)?;

@@ -4,7 +4,7 @@
 use terrace_env::{ByteCount, Limit};
 
 pub use terrace_lsm::limits::{
-    BLOCK_SIZE, FILTER_BITS, IO_SIZE, MEMORY, MEMTABLE_SIZE, MEMTABLES_MAX, WORKERS,
+    BLOCK_SIZE, FILTER_BITS, GATHER_TIME, IO_SIZE, MEMORY, MEMTABLE_SIZE, MEMTABLES_MAX, WORKERS,
 };
 
 /// Of the file cache.

@@ -36,7 +36,7 @@ pub struct Options {
     /// How long a gathered write may stay in the memory of the process. It is written earlier when
     /// enough has gathered, when a writer has to wait, and when the store is closed or its last
     /// handle is dropped. Shorter: less is lost with the process, and more blocks of the log are
-    /// padded. Default: 100 ms.
+    /// padded. Default: 100 ms. Range: 0 to an hour.
     pub gather_time: Duration,
     /// The system: where tables go, which are merged, how space comes back, and the figures of it
     /// all - the size of tables and levels among them. `None`: the one under which the store was

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use terrace::{ByteCount, Compression, Db, Error, FormatOptions, Options, Row, System, limits};
+use terrace::{
+    ByteCount, Compression, Db, Durability, Error, FormatOptions, Options, Row, System, limits,
+};
 use terrace_env::random::{Random, Rng};
 use terrace_env::{Limit, runner, test_seeds};
 use terrace_zone::emulator::RandomLatency;
@@ -35,6 +37,13 @@ fn knobs() -> Vec<Knob> {
     vec![
         size(limits::MEMTABLE_SIZE, |o, n| o.memtable_size = Some(ByteCount(n))),
         Knob { limit: limits::MEMTABLES_MAX, set: |o, n| o.memtables_max = n as usize },
+        Knob {
+            limit: limits::GATHER_TIME,
+            set: |o, n| {
+                (o.durability, o.gather_time) =
+                    (Some(Durability::Gathered), Duration::from_millis(n));
+            },
+        },
         size(limits::BLOCK_SIZE, |o, n| o.block_size = ByteCount(n)),
         Knob { limit: bits, set: |o, n| o.filter_bits = n.min(255) as u8 },
         size(limits::MEMORY, |o, n| o.memory = ByteCount(n)),
