@@ -10,6 +10,7 @@ use super::range::Range;
 use super::target::Target;
 use super::under::Under;
 use crate::failure::{Failure, Kind};
+use crate::loader::links_of;
 use crate::output::Output;
 
 /// Delete a key, a range of keys or a key space; durable when the command ends.
@@ -37,7 +38,7 @@ pub(crate) struct Delete {
     /// All keys of the key space
     #[arg(long, conflicts_with_all = ["key", "from", "to", "prefix"])]
     all: bool,
-    /// Drop this key space and everything in it
+    /// Drop this key space and everything in it, and the one of the symbolic links of its tree
     #[arg(
         long,
         value_name = "NAME",
@@ -82,6 +83,10 @@ impl Delete {
 
     fn drop_space(&self, db: &Db, name: &str) -> Result<bool, Failure> {
         let found = db.drop_key_space(name)?;
+        // The symbolic links of a tree that was imported into it.
+        if let Ok(links) = links_of(name) {
+            db.drop_key_space(&links)?;
+        }
         if found || self.force { Ok(found) } else { Err(entry::no_space(name)) }
     }
 }

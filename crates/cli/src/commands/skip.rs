@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use serde_json::{Map, Value, json};
-use terrace::{Bounds, Bytes, Db, Error, KeySpace, LeftOut};
+use terrace::{Bounds, Bytes, Db, KeySpace, LeftOut};
 
 use crate::escape::{self, Escaped};
 use crate::failure::{Failure, Kind};
@@ -19,7 +19,7 @@ pub(crate) struct Skip {
 }
 
 /// Entries in order.
-type Ordered = Box<dyn Iterator<Item = Result<(Bytes, Bytes), Error>>>;
+type Ordered = Box<dyn Iterator<Item = Result<(Bytes, Bytes), Failure>>>;
 
 /// Entries in order, and what was left out of them.
 pub(super) struct Entries {
@@ -41,7 +41,7 @@ impl Skip {
             left_out.extend_from_slice(salvage.left_out());
             Box::new(salvage.map(|entry| Ok(entry?)))
         } else {
-            let scan = space.scan(bounds)?.map(|entry| Ok(entry?));
+            let scan = space.scan(bounds)?.map(|entry| Ok(entry.map_err(ended)?));
             if reverse { Box::new(scan.rev()) } else { Box::new(scan) }
         };
         Ok(Entries { entries, left_out })
@@ -53,6 +53,16 @@ impl Skip {
             result["left_out"] = left_out.iter().map(|part| object(db, part, hex)).collect();
         }
     }
+}
+
+/// Why a scan ended that does not skip; at a damaged block, how to go on.
+fn ended(error: impl Into<Failure>) -> Failure {
+    let mut failure = error.into();
+    if failure.kind == Kind::Corruption {
+        failure.message +=
+            "; with `--skip-damaged` it goes on behind, and lists what it leaves out";
+    }
+    failure
 }
 
 fn object(db: &Db, part: &LeftOut, hex: bool) -> Value {

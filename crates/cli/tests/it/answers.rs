@@ -4,17 +4,9 @@ use serde_json::Value;
 
 use crate::program::Place;
 
-/// A place with a formatted drive of 64 zones of 1 MiB.
-fn formatted() -> Place {
-    let place = Place::new();
-    place.ok(&["device", "create", "d.img", "--size", "64MiB", "--zone-size", "1MiB"]);
-    place.ok(&["format", "d.img"]);
-    place
-}
-
 #[test]
 fn a_value_is_read_no_further_than_the_largest_one() {
-    let place = formatted();
+    let place = Place::formatted("64MiB", "1MiB");
     let put = |file: &str| place.fails(1, &["put", "d.img", "key", "--file", file]);
     let told = "at most 67108864 B (64 MiB), found more";
     assert!(put("/dev/zero").contains(told));
@@ -40,7 +32,7 @@ fn a_value_is_read_no_further_than_the_largest_one() {
 
 #[test]
 fn a_file_that_is_too_large_is_told_to_the_byte() {
-    let place = formatted();
+    let place = Place::formatted("64MiB", "1MiB");
     std::fs::create_dir(place.path().join("tree")).unwrap();
     let large = std::fs::File::create(place.path().join("tree/large")).unwrap();
     large.set_len((64 << 20) + 1).unwrap();
@@ -51,7 +43,7 @@ fn a_file_that_is_too_large_is_told_to_the_byte() {
 
 #[test]
 fn keys_that_differ_look_different() {
-    let place = formatted();
+    let place = Place::formatted("64MiB", "1MiB");
     let keys = ["plain", "pl\u{200b}ain", "pl\u{202e}ain", "plain\u{a0}", "plain "];
     for key in keys {
         place.ok(&["put", "d.img", key, "v"]);
@@ -67,7 +59,7 @@ fn keys_that_differ_look_different() {
 
 #[test]
 fn no_array_of_figures_is_without_names() {
-    let place = formatted();
+    let place = Place::formatted("64MiB", "1MiB");
     place.ok(&["put", "d.img", "key", "value"]);
     for words in [
         &["stats", "d.img"][..],

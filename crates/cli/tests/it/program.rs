@@ -13,6 +13,14 @@ impl Place {
         Self(tempfile::tempdir().expect("a directory"))
     }
 
+    /// With a formatted drive `d.img` of this size, in zones of this size.
+    pub(crate) fn formatted(size: &str, zone_size: &str) -> Self {
+        let place = Self::new();
+        place.ok(&["device", "create", "d.img", "--size", size, "--zone-size", zone_size]);
+        place.ok(&["format", "d.img"]);
+        place
+    }
+
     pub(crate) fn path(&self) -> &Path {
         self.0.path()
     }

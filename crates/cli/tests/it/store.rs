@@ -4,17 +4,9 @@ use serde_json::Value;
 
 use crate::program::Place;
 
-/// A place with a formatted drive of 64 zones of 1 MiB.
-fn formatted() -> Place {
-    let place = Place::new();
-    place.ok(&["device", "create", "d.img", "--size", "64MiB", "--zone-size", "1MiB"]);
-    place.ok(&["format", "d.img"]);
-    place
-}
-
 #[test]
 fn what_is_put_is_got_and_what_is_deleted_is_gone() {
-    let place = formatted();
+    let place = Place::formatted("64MiB", "1MiB");
     place.ok(&["put", "d.img", "greeting", "hello"]);
     assert_eq!(place.ok(&["get", "d.img", "greeting"]), "hello");
     place.ok(&["put", "d.img", "greeting", "good day"]);
@@ -43,7 +35,7 @@ fn a_store_remembers_its_system_until_it_is_opened_under_another() {
 
 #[test]
 fn ranges_and_key_spaces_are_deleted_as_a_whole() {
-    let place = formatted();
+    let place = Place::formatted("64MiB", "1MiB");
     let put = |space: &str, key: &str| place.ok(&["put", "d.img", key, "v", "--space", space]);
     for key in ["a", "b/1", "b/2", "c", "d"] {
         put("default", key);
@@ -73,7 +65,7 @@ fn ranges_and_key_spaces_are_deleted_as_a_whole() {
 
 #[test]
 fn keys_and_values_are_bytes() {
-    let place = formatted();
+    let place = Place::formatted("64MiB", "1MiB");
     std::fs::write(place.path().join("value"), [0xff, 0, 10]).unwrap();
     place.ok(&["put", "d.img", "--hex", "00ff", "--file", "value"]);
     assert_eq!(place.run(&["get", "d.img", "--hex", "00ff"]).stdout, [0xff, 0, 10]);
@@ -84,7 +76,7 @@ fn keys_and_values_are_bytes() {
 
 #[test]
 fn a_scan_is_in_order_and_within_its_bounds() {
-    let place = formatted();
+    let place = Place::formatted("64MiB", "1MiB");
     for key in ["b", "a", "c", "ab", "aa"] {
         place.ok(&["put", "d.img", key, "value"]);
     }
@@ -108,7 +100,7 @@ fn a_scan_is_in_order_and_within_its_bounds() {
 
 #[test]
 fn key_spaces_are_apart() {
-    let place = formatted();
+    let place = Place::formatted("64MiB", "1MiB");
     place.ok(&["put", "d.img", "key", "one"]);
     place.ok(&["put", "d.img", "key", "two", "--space", "other"]);
     assert_eq!(place.ok(&["get", "d.img", "key"]), "one");
@@ -118,7 +110,7 @@ fn key_spaces_are_apart() {
 
 #[test]
 fn a_drive_that_holds_something_is_not_formatted_by_accident() {
-    let place = formatted();
+    let place = Place::formatted("64MiB", "1MiB");
     place.ok(&["put", "d.img", "key", "value"]);
     let error = place.fails(1, &["format", "d.img"]);
     assert!(error.contains("--force"), "{error}");
@@ -129,7 +121,7 @@ fn a_drive_that_holds_something_is_not_formatted_by_accident() {
 
 #[test]
 fn commands_that_only_read_leave_the_image_as_it_is() {
-    let place = formatted();
+    let place = Place::formatted("64MiB", "1MiB");
     place.ok(&["put", "d.img", "key", "value"]);
     let image = || std::fs::read(place.path().join("d.img")).unwrap();
     let before = image();
@@ -151,7 +143,7 @@ fn commands_that_only_read_leave_the_image_as_it_is() {
 
 #[test]
 fn zones_and_files_and_figures_agree() {
-    let place = formatted();
+    let place = Place::formatted("64MiB", "1MiB");
     place.ok(&["put", "d.img", "key", "value"]);
     let zones = place.json(&["zones", "d.img"]);
     let zones = zones["zones"].as_array().unwrap();
@@ -179,7 +171,7 @@ fn zones_and_files_and_figures_agree() {
 
 #[test]
 fn damage_is_found_and_has_its_own_exit_code() {
-    let place = formatted();
+    let place = Place::formatted("64MiB", "1MiB");
     place.ok(&["put", "d.img", "key", "a value that can be found on the medium"]);
     assert_eq!(place.json(&["check", "d.img"])["check"], "clean");
     let path = place.path().join("d.img");
@@ -196,7 +188,7 @@ fn damage_is_found_and_has_its_own_exit_code() {
 
 #[test]
 fn a_log_on_an_image_that_is_zeroed_whole_is_not_an_empty_log() {
-    let place = formatted();
+    let place = Place::formatted("64MiB", "1MiB");
     place.ok(&["put", "d.img", "key", "a value that can be found on the medium"]);
     let path = place.path().join("d.img");
     let mut image = std::fs::read(&path).unwrap();
@@ -212,7 +204,7 @@ fn a_log_on_an_image_that_is_zeroed_whole_is_not_an_empty_log() {
 
 #[test]
 fn a_full_drive_says_so_and_takes_puts_again_once_something_is_deleted() {
-    let place = formatted();
+    let place = Place::formatted("64MiB", "1MiB");
     std::fs::write(place.path().join("value"), vec![7; 8 << 20]).unwrap();
     let put = |key: &str| place.run(&["put", "d.img", key, "--file", "value"]).status.code();
     let keys: Vec<String> = (0..20).map(|key| key.to_string()).collect();
@@ -255,7 +247,7 @@ fn a_drive_of_256_mib_works_with_default_options_and_says_how_much_it_takes() {
 
 #[test]
 fn stats_of_a_new_process_knows_what_was_written_in_the_life_of_the_store() {
-    let place = formatted();
+    let place = Place::formatted("64MiB", "1MiB");
     place.ok(&["put", "d.img", "key", "value"]);
     place.ok(&["put", "d.img", "other", "value"]);
     let stats = place.json(&["stats", "d.img"]);
@@ -270,7 +262,7 @@ fn stats_of_a_new_process_knows_what_was_written_in_the_life_of_the_store() {
 
 #[test]
 fn a_check_counts_the_entries_that_are_only_in_logs() {
-    let place = formatted();
+    let place = Place::formatted("64MiB", "1MiB");
     for key in ["a", "b", "c"] {
         place.ok(&["put", "d.img", key, "value"]);
     }
@@ -283,7 +275,7 @@ fn a_check_counts_the_entries_that_are_only_in_logs() {
 
 #[test]
 fn zones_that_are_dead_and_wait_for_their_reset_have_a_sign_in_the_map() {
-    let place = formatted();
+    let place = Place::formatted("64MiB", "1MiB");
     let sign = |map: &str| map.contains(" ~\u{2591}");
     assert!(!sign(&place.ok(&["zones", "d.img"])), "no zone of a new drive is dead");
     std::fs::write(place.path().join("value"), vec![7; 4 << 20]).unwrap();
@@ -298,7 +290,7 @@ fn zones_that_are_dead_and_wait_for_their_reset_have_a_sign_in_the_map() {
 /// A store of 2,000 keys in a table and newer values of the first hundred in another, with a byte
 /// of the older table's value of this key flipped.
 fn damaged_at(key: u32) -> Place {
-    let place = formatted();
+    let place = Place::formatted("64MiB", "1MiB");
     let line = |key: u32, text: &str| format!("{key:05}\t{text}-{key:05}-{}\n", "x".repeat(80));
     let load = |name: &str, lines: String| {
         std::fs::write(place.path().join(name), lines).unwrap();
@@ -323,7 +315,10 @@ fn damaged_at(key: u32) -> Place {
 fn a_scan_goes_on_behind_damage_and_lists_what_it_leaves_out() {
     let place = damaged_at(1000);
     let scan = ["scan", "d.img", "--values"];
-    assert_eq!(place.run(&scan).status.code(), Some(3), "the scan ends at the damaged block");
+    let ended = place.run(&scan);
+    assert_eq!(ended.status.code(), Some(3), "the scan ends at the damaged block");
+    let told = String::from_utf8(ended.stderr).unwrap();
+    assert!(told.contains("with `--skip-damaged` it goes on"), "{told}");
     let output = place.run(&[&scan[..], &["--skip-damaged"]].concat());
     assert_eq!(output.status.code(), Some(3));
     let text = String::from_utf8(output.stdout).unwrap();
@@ -375,7 +370,7 @@ fn no_older_version_surfaces_where_the_newer_one_is_damaged() {
 
 #[test]
 fn an_export_goes_on_behind_damage() {
-    let place = formatted();
+    let place = Place::formatted("64MiB", "1MiB");
     let tree = place.path().join("tree");
     std::fs::create_dir(&tree).unwrap();
     for file in 0..40 {

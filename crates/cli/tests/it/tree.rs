@@ -20,16 +20,9 @@ fn grow(root: &Path) {
     symlink("../../nowhere", root.join("deep/dangling")).unwrap();
 }
 
-fn formatted() -> Place {
-    let place = Place::new();
-    place.ok(&["device", "create", "d.img", "--size", "256MiB", "--zone-size", "4MiB"]);
-    place.ok(&["format", "d.img"]);
-    place
-}
-
 #[test]
 fn a_tree_comes_back_bit_for_bit() {
-    let place = formatted();
+    let place = Place::formatted("256MiB", "4MiB");
     let (from, to) = (place.path().join("in"), place.path().join("out"));
     grow(&from);
     let loaded = place.json(&["import", "d.img", "in"]);
@@ -50,7 +43,7 @@ fn a_tree_comes_back_bit_for_bit() {
 
 #[test]
 fn links_of_two_trees_in_two_key_spaces_stay_apart() {
-    let place = formatted();
+    let place = Place::formatted("256MiB", "4MiB");
     for (tree, target) in [("one", "target/of/one"), ("two", "target/of/two")] {
         let root = place.path().join(tree);
         fs::create_dir(&root).unwrap();
@@ -77,11 +70,15 @@ fn links_of_two_trees_in_two_key_spaces_stay_apart() {
         let error = place.fails(2, &[command, "d.img", "one", "--space", "two/links"]);
         assert!(error.contains("the links of `two`"), "{error}");
     }
+    let spaces = || place.json(&["stats", "d.img"])["key_spaces"].to_string();
+    assert!(spaces().contains("one/links") && spaces().contains("two/links"), "{}", spaces());
+    place.ok(&["delete", "d.img", "--drop-space", "one"]);
+    assert!(!spaces().contains("one") && spaces().contains("two/links"), "{}", spaces());
 }
 
 #[test]
 fn a_path_is_a_file_or_a_link_and_the_last_import_decides() {
-    let place = formatted();
+    let place = Place::formatted("256MiB", "4MiB");
     let root = place.path().join("in");
     fs::create_dir(&root).unwrap();
     fs::write(root.join("a"), "a file").unwrap();
@@ -100,7 +97,7 @@ fn a_path_is_a_file_or_a_link_and_the_last_import_decides() {
 
 #[test]
 fn what_is_no_directory_is_neither_imported_nor_exported_to() {
-    let place = formatted();
+    let place = Place::formatted("256MiB", "4MiB");
     fs::write(place.path().join("file"), "contents").unwrap();
     let _socket = std::os::unix::net::UnixListener::bind(place.path().join("socket")).unwrap();
     for (name, found) in [("file", "a file"), ("socket", "a device, pipe or socket")] {
@@ -120,7 +117,7 @@ fn what_is_no_directory_is_neither_imported_nor_exported_to() {
 
 #[test]
 fn nothing_is_overwritten_unless_asked() {
-    let place = formatted();
+    let place = Place::formatted("256MiB", "4MiB");
     grow(&place.path().join("in"));
     place.ok(&["import", "d.img", "in"]);
     place.ok(&["export", "d.img", "out"]);
@@ -133,7 +130,7 @@ fn nothing_is_overwritten_unless_asked() {
 
 #[test]
 fn a_key_that_leads_out_of_the_directory_is_refused() {
-    let place = formatted();
+    let place = Place::formatted("256MiB", "4MiB");
     place.ok(&["put", "d.img", "../escaped", "value"]);
     let error = place.fails(1, &["export", "d.img", "out"]);
     assert!(error.contains("relative paths"), "{error}");
@@ -142,7 +139,7 @@ fn a_key_that_leads_out_of_the_directory_is_refused() {
 
 #[test]
 fn a_file_above_the_limit_is_refused_before_anything_is_written() {
-    let place = formatted();
+    let place = Place::formatted("256MiB", "4MiB");
     let root = place.path().join("in");
     grow(&root);
     let huge = fs::File::create(root.join("huge")).unwrap();
