@@ -6,6 +6,7 @@
 mod bench;
 mod named;
 mod packages;
+mod reference;
 mod series;
 mod soak;
 mod step;
@@ -43,7 +44,8 @@ enum Chore {
     /// Go on trying new seeds of one recipe, and keep count over the days
     Soak(soak::Arguments),
     /// Run one of the benchmarks and print its figures
-    Bench(bench::Arguments),
+    #[command(subcommand)]
+    Bench(bench::Bench),
     /// Redraw the papers' figures at 1/16 into docs/reproduction.md; goes on where it stopped
     Series(series::Arguments),
 }
@@ -78,7 +80,7 @@ fn run(chore: &Chore) -> anyhow::Result<()> {
             steps.run("experiments", || series::smoke(&workspace));
         }
         Chore::Soak(arguments) => return soak::run(&workspace, arguments),
-        Chore::Bench(arguments) => return bench::run(&workspace, arguments),
+        Chore::Bench(bench) => return bench::run(&workspace, bench),
         Chore::Series(arguments) => return series::run(&workspace, arguments),
     }
     steps.close()

@@ -48,6 +48,8 @@ pub struct Settled {
     pub space_amplification: f64,
     /// What other engines take, where that was measured for the same work.
     pub reference: Option<Reference>,
+    /// What other engines write for one byte, where that was measured.
+    pub write_amplification_reference: Option<Reference>,
 }
 
 /// The operations of one kind.
@@ -166,6 +168,7 @@ impl Measurement {
             write_amplification: WriteAmplification::of(after.user_bytes - before.user_bytes, &io),
             space_amplification: if held == 0 { 0.0 } else { used as f64 / held as f64 },
             reference: None,
+            write_amplification_reference: None,
         });
         Ok(())
     }
@@ -176,6 +179,7 @@ impl Measurement {
         self.reference = Reference::of(size, mix, false);
         if let Some(settled) = &mut self.settled {
             settled.reference = Reference::of(size, mix, true);
+            settled.write_amplification_reference = Reference::write_amplification_of(size, mix);
         }
     }
 

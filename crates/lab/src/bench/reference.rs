@@ -15,7 +15,8 @@ use serde::Serialize;
 use super::mix::Mix;
 use super::plan::Size;
 
-/// What other engines take for one operation, in processor microseconds.
+/// What other engines take for the same work: processor microseconds for an operation, or bytes
+/// written for one.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Reference {
     /// RocksDB 11.8.
@@ -44,6 +45,18 @@ impl Reference {
         let at = Self::SIZES.iter().position(|measured| *measured == size)?;
         let [rocksdb, fjall, leveldb] = figures(mix, settled)?[at];
         Some(Self { rocksdb, fjall, leveldb })
+    }
+}
+
+impl Reference {
+    /// Bytes that others write to the medium, log included, for a byte of keys and values of a mix
+    /// at this size; `None` where nobody measured.
+    #[must_use]
+    pub fn write_amplification_of(size: Size, mix: Mix) -> Option<Self> {
+        let at = Self::SIZES.iter().position(|measured| *measured == size)?;
+        let engines = [[3.4, 3.9, 7.2], [4.7, 5.5, 6.4]];
+        let [rocksdb, fjall, leveldb] = engines[at];
+        (mix == Mix::FillUniqueRandom).then_some(Self { rocksdb, fjall, leveldb })
     }
 }
 
@@ -80,6 +93,8 @@ mod tests {
             assert_eq!(Reference::of(size, Mix::FillSeq, true), None);
             assert_eq!(Reference::of(size, Mix::DeleteRandom, false), None);
         }
+        assert!(Reference::write_amplification_of(Size::SMALL, Mix::FillUniqueRandom).is_some());
+        assert_eq!(Reference::write_amplification_of(Size::SMALL, Mix::FillSeq), None);
         let scan = Reference::of(Size::LARGE, Mix::ReadSeq, false).unwrap();
         assert_eq!((scan.rocksdb, scan.fjall, scan.leveldb), (1.54, 1.22, 0.22));
     }

@@ -160,12 +160,17 @@ impl Run {
             }
             let Some(settled) = &measurement.settled else { continue };
             let (wa, space) = (&settled.write_amplification, settled.space_amplification);
-            writeln!(
+            write!(
                 f,
                 "{mix}: write amplification {:.2} (log {:.2}, flush {:.2}, compaction {:.2}, \
-                 reclaim {:.2}, metadata {:.2}), space {space:.2}",
+                 reclaim {:.2}, metadata {:.2})",
                 wa.total, wa.log, wa.flush, wa.compaction, wa.reclaim, wa.metadata
             )?;
+            if let Some(others) = settled.write_amplification_reference {
+                let Reference { rocksdb, fjall, leveldb } = others;
+                write!(f, ", RocksDB's {rocksdb:.2}, fjall's {fjall:.2}, LevelDB's {leveldb:.2}")?;
+            }
+            writeln!(f, ", space {space:.2}")?;
         }
         Ok(())
     }

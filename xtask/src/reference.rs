@@ -1,0 +1,301 @@
+//! `cargo xtask bench reference`: what Terrace costs beside other engines, measured several times
+//! over and laid out as the tables of `docs/benchmarks.md`.
+//!
+//! Two setups are measured in turn: a drive in memory with a log that is gathered, and a directory
+//! in memory with a log that is written, which is how the other engines were measured. A figure is
+//! the median of the runs; its spread is the range from the least to the most. The other engines'
+//! figures are those that `terrace bench --reference` prints.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use anyhow::{Context, ensure};
+use serde::Deserialize;
+
+use crate::step;
+use crate::workspace::Workspace;
+
+/// The page, and the lines between which the tables stand.
+const PAGE: &str = "docs/benchmarks.md";
+const BEGIN: &str = "<!-- cargo xtask bench reference: begin -->\n";
+const END: &str = "<!-- cargo xtask bench reference: end -->\n";
+
+/// How the store is set up: its name on the page, and the options of `terrace bench`.
+const SETUPS: [(&str, &[&str]); 2] = [
+    ("drive", &["--on", "memory", "--log", "gathered"]),
+    ("directory", &["--on", "directory", "--log", "written"]),
+];
+
+/// How to measure.
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// How often to measure each setup
+    #[arg(long, default_value = "3", value_parser = clap::value_parser!(u32).range(1..=99))]
+    runs: u32,
+    /// A directory in memory, for the setup on files
+    #[arg(long, default_value = "/dev/shm")]
+    dir: String,
+    /// Write the tables into docs/benchmarks.md as well
+    #[arg(long)]
+    write: bool,
+}
+
+/// Measures, prints the tables, and puts them into the page if it is asked to.
+pub(crate) fn run(workspace: &Workspace, arguments: &Arguments) -> anyhow::Result<()> {
+    let page = workspace.root().join(PAGE);
+    let before = std::fs::read_to_string(&page).with_context(|| format!("reading {PAGE}"))?;
+    replace(&before, "")?;
+    let mut figures = Figures::default();
+    for run in 0..arguments.runs {
+        for (setup, options) in SETUPS {
+            eprintln!("== run {} of {}: {setup}", run + 1, arguments.runs);
+            let words = ["run", "--quiet", "--release", "--", "bench", "--reference", "--json"];
+            let mut command = workspace.cargo(words);
+            command.args(options);
+            if setup == "directory" {
+                command.args(["--dir", &arguments.dir]);
+            }
+            let said = step::output(&mut command)?;
+            let line = said.lines().last().unwrap_or_default();
+            figures.add(setup, serde_json::from_str(line).context("expected a report")?)?;
+        }
+    }
+    let tables = format!("{}\n{}", origin(workspace, arguments.runs)?, figures.tables());
+    println!("{tables}");
+    if arguments.write {
+        std::fs::write(&page, replace(&before, &tables)?)
+            .with_context(|| format!("writing {PAGE}"))?;
+    }
+    Ok(())
+}
+
+/// Which state of the sources was measured.
+fn origin(workspace: &Workspace, runs: u32) -> anyhow::Result<String> {
+    let git = |words: &[&str]| {
+        step::output(std::process::Command::new("git").args(words).current_dir(workspace.root()))
+    };
+    let commit = git(&["rev-parse", "--short", "HEAD"])?;
+    let changed = !git(&["status", "--porcelain", "--untracked-files=no"])?.is_empty();
+    let changed = if changed { ", with changes that are not committed" } else { "" };
+    Ok(format!(
+        "Measured at commit {}{changed}. Medians of {runs} runs, with the least and the most.\n",
+        commit.trim()
+    ))
+}
+
+/// The page with other tables between its marks.
+fn replace(page: &str, tables: &str) -> anyhow::Result<String> {
+    let parts = page.split_once(BEGIN).and_then(|(head, rest)| Some((head, rest.split_once(END)?)));
+    let (head, (_, tail)) =
+        parts.with_context(|| format!("{PAGE}: expected the lines {BEGIN}{END}"))?;
+    Ok(format!("{head}{BEGIN}{tables}{END}{tail}"))
+}
+
+/// What `terrace bench --reference --json` prints, as far as it is needed here.
+#[derive(Deserialize)]
+struct Report {
+    runs: Vec<Run>,
+}
+
+#[derive(Deserialize)]
+struct Run {
+    conditions: Conditions,
+    measurements: Vec<Measurement>,
+}
+
+#[derive(Deserialize)]
+struct Conditions {
+    count: u64,
+    value_size: u32,
+}
+
+#[derive(Deserialize)]
+struct Measurement {
+    mix: String,
+    #[serde(flatten)]
+    cost: Cost,
+    settled: Option<Settled>,
+}
+
+#[derive(Deserialize)]
+struct Cost {
+    processor_micros: f64,
+    reference: Option<Others>,
+}
+
+#[derive(Deserialize)]
+struct Settled {
+    #[serde(flatten)]
+    cost: Cost,
+    write_amplification: BTreeMap<String, f64>,
+    write_amplification_reference: Option<Others>,
+}
+
+/// The figures of other engines.
+#[derive(Clone, Copy, Deserialize)]
+struct Others {
+    rocksdb: f64,
+    fjall: f64,
+    leveldb: f64,
+}
+
+/// Entries and bytes of a value.
+type Size = (u64, u32);
+
+/// One line of a table.
+#[derive(Default)]
+struct Row {
+    /// By setup, one for each run.
+    own: BTreeMap<&'static str, Vec<f64>>,
+    others: Option<Others>,
+}
+
+/// The lines of a table by their names, in the order in which they came.
+#[derive(Default)]
+struct Table(Vec<(String, Row)>);
+
+impl Table {
+    fn add(&mut self, name: &str, setup: &'static str, own: f64, others: Option<Others>) {
+        let at = self.0.iter().position(|(row, _)| row == name).unwrap_or_else(|| {
+            self.0.push((name.to_owned(), Row::default()));
+            self.0.len() - 1
+        });
+        let row = &mut self.0[at].1;
+        row.own.entry(setup).or_default().push(own);
+        row.others = others;
+    }
+
+    /// As Markdown. The ratio is that of the setup which is most like the others'.
+    fn print(&self, what: &str, into: &mut String) {
+        let _ = writeln!(
+            into,
+            "| {what} | drive, log gathered | directory, log written | RocksDB | ratio | fjall | \
+             LevelDB |\n|---|---:|---:|---:|---:|---:|---:|"
+        );
+        for (name, Row { own, others }) in &self.0 {
+            let cell = |setup| own.get(setup).map_or_else(String::new, |runs| spread(runs));
+            let own = own.get("directory").map_or(f64::NAN, |runs| median(runs));
+            let others = others.map_or_else(
+                || " | | |".to_owned(),
+                |Others { rocksdb, fjall, leveldb }| {
+                    let ratio = own / rocksdb;
+                    let [rocksdb, fjall, leveldb] = [rocksdb, fjall, leveldb].map(figure);
+                    format!("{rocksdb} | {ratio:.2} | {fjall} | {leveldb}")
+                },
+            );
+            let (drive, directory) = (cell("drive"), cell("directory"));
+            let _ = writeln!(into, "| {name} | {drive} | {directory} | {others} |");
+        }
+        into.push('\n');
+    }
+}
+
+/// All that was measured.
+#[derive(Default)]
+struct Figures(BTreeMap<std::cmp::Reverse<Size>, [Table; 2]>);
+
+impl Figures {
+    fn add(&mut self, setup: &'static str, report: Report) -> anyhow::Result<()> {
+        ensure!(!report.runs.is_empty(), "expected a run for each size, found none");
+        for Run { conditions, measurements } in report.runs {
+            let size = std::cmp::Reverse((conditions.count, conditions.value_size));
+            let [times, written] = self.0.entry(size).or_default();
+            for Measurement { mix, cost, settled } in measurements {
+                times.add(&mix, setup, cost.processor_micros, cost.reference);
+                let Some(settled) = settled else { continue };
+                let cost = settled.cost;
+                times.add(&format!("{mix} + idle"), setup, cost.processor_micros, cost.reference);
+                for (cause, bytes) in &settled.write_amplification {
+                    let is_total = cause == "total";
+                    let name = if is_total { mix.clone() } else { format!("{mix}: {cause}") };
+                    let others = settled.write_amplification_reference.filter(|_| is_total);
+                    written.add(&name, setup, *bytes, others);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn tables(&self) -> String {
+        let mut text = String::new();
+        for (std::cmp::Reverse((entries, bytes)), [times, written]) in &self.0 {
+            let millions = *entries as f64 / 1e6;
+            let _ = writeln!(text, "{millions} million entries of {bytes} bytes:\n");
+            times.print("processor us/op", &mut text);
+            written.print("bytes written for one", &mut text);
+        }
+        text
+    }
+}
+
+fn median(runs: &[f64]) -> f64 {
+    let mut runs = runs.to_vec();
+    runs.sort_by(f64::total_cmp);
+    let middle = runs.len() / 2;
+    if runs.len().is_multiple_of(2) {
+        (runs[middle - 1] + runs[middle]) / 2.0
+    } else {
+        runs[middle]
+    }
+}
+
+/// The median, and the range if there is one.
+fn spread(runs: &[f64]) -> String {
+    let least = figure(runs.iter().copied().fold(f64::INFINITY, f64::min));
+    let most = figure(runs.iter().copied().fold(0.0, f64::max));
+    let median = figure(median(runs));
+    if least == most { median } else { format!("{median} ({least}-{most})") }
+}
+
+/// Three digits.
+fn figure(value: f64) -> String {
+    let decimals = match value {
+        _ if value >= 100.0 => 0,
+        _ if value >= 10.0 => 1,
+        _ => 2,
+    };
+    format!("{value:.decimals$}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const REPORT: &str = r#"{"runs": [{"conditions": {"count": 5000000, "on": "memory",
+        "value_size": 128}, "measurements": [
+        {"mix": "readrandom", "processor_micros": 4.0, "settled": null,
+         "reference": {"rocksdb": 8.0, "fjall": 7.0, "leveldb": 7.0}},
+        {"mix": "overwrite", "processor_micros": 2.0, "reference": null, "settled": {
+         "processor_micros": 3.0, "reference": null,
+         "write_amplification": {"total": 2.0, "log": 1.0},
+         "write_amplification_reference": {"rocksdb": 4.0, "fjall": 4.0, "leveldb": 7.0}}}]}]}"#;
+
+    #[test]
+    fn a_table_has_the_median_the_spread_and_the_ratio() {
+        let mut figures = Figures::default();
+        for (setup, micros) in
+            [("drive", "5.0"), ("directory", "4.0"), ("directory", "6.0"), ("directory", "16.0")]
+        {
+            let report = REPORT
+                .replace("\"processor_micros\": 4.0", &format!("\"processor_micros\": {micros}"));
+            figures.add(setup, serde_json::from_str(&report).unwrap()).unwrap();
+        }
+        let text = figures.tables();
+        for line in [
+            "5 million entries of 128 bytes:",
+            "| readrandom | 5.00 | 6.00 (4.00-16.0) | 8.00 | 0.75 | 7.00 | 7.00 |",
+            "| overwrite + idle | 3.00 | 3.00 |  | | | |",
+            "| overwrite: log | 1.00 | 1.00 |  | | | |",
+            "| overwrite | 2.00 | 2.00 | 4.00 | 0.50 | 4.00 | 7.00 |",
+        ] {
+            assert!(text.contains(line), "{line}: {text}");
+        }
+    }
+
+    #[test]
+    fn tables_go_between_the_marks_of_the_page() {
+        let page = format!("a\n{BEGIN}old\n{END}z\n");
+        assert_eq!(replace(&page, "new\n").unwrap(), format!("a\n{BEGIN}new\n{END}z\n"));
+        assert!(replace("a\nz\n", "new\n").unwrap_err().to_string().contains("begin -->"));
+    }
+}
