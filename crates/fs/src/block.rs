@@ -23,6 +23,13 @@ pub fn zone_blocks(geometry: &Geometry, zone: ZoneId) -> u32 {
     u32::try_from(blocks).unwrap_or(u32::MAX)
 }
 
+/// Whether a zone is full once all its blocks are written: the capacity may be a few logical blocks
+/// more, and then the zone stays active until it is finished.
+#[must_use]
+pub(crate) fn is_filled_by_blocks(geometry: &Geometry, zone: ZoneId) -> bool {
+    geometry.zone_capacity(zone).is_multiple_of(logical_per_block(geometry))
+}
+
 /// The block at which a zone is written next; `None` where the pointer means nothing, or is not on
 /// a block because a write was torn.
 #[must_use]

@@ -6,7 +6,9 @@
 //!    superblock is found and the journal replayed.
 //! 2. Every unsealed log is read to its end.
 //! 3. The zones' counts are made from the catalog and the device's report.
-//! 4. For writing, the journal goes on; its first transaction says that this mount's epoch is used
+//! 4. For writing, zones that are not written any more are finished, and further ones as far as more
+//!    zones are active than may be. So the journal finds the active slots that are its own.
+//! 5. For writing, the journal goes on; its first transaction says that this mount's epoch is used
 //!    and where each recovered log ends. Nothing else is written before it.
 //!
 //! A read-only mount ends after step 3 and writes nothing at all: no reset, no flush, no journal.
@@ -20,7 +22,7 @@ use terrace_env::{Cause, FileId, Users, Uuid, ZoneId, runner};
 use terrace_policy::{Greedy, LevelSeparated, Placement, Reclaim};
 use terrace_zone::{Device, Geometry, ZoneReport, ZoneState, ZoneType};
 
-use crate::block::{end_writing, pointer, zone_blocks};
+use crate::block::{pointer, zone_blocks};
 use crate::canary::{self, Rule};
 use crate::catalog::{Catalog, Extent, FileRecord, Record};
 use crate::file::{Body, FileSource, FileState, LogEnd, LogIndex, OpenFile, Pending, Pin, Tail};
@@ -90,20 +92,19 @@ impl Fs {
         let reports = medium
             .report(ZoneId(0), medium.geometry().zones)
             .map_err(|error| StoreError::io("report of the zones", error))?;
-        let torn = torn_zones(medium.geometry(), &reports);
         let table = zone_table(&medium, &reports, &replayed, &logs)?;
         let in_log = matches!(replayed.superblock.placement, SuperblockPlacement::Log(_));
         let space = Arc::new(Allocator::new(
             Arc::clone(&medium),
             (Arc::clone(&options.placement), Arc::clone(&options.reclaim)),
             device_limits(medium.geometry(), in_log),
-            ZoneTable::new(table),
+            ZoneTable::new(table.clone()),
         ));
         let journal = if write {
+            space.free_slots(&ended_zones(&reports, &replayed, &table));
             let ends = log_ends(&logs, replayed.epoch());
             let governor: Arc<dyn JournalSpace> = Arc::clone(&space) as _;
             let (journal, _) = Journal::resume(&as_device(&medium), replayed, &governor, ends)?;
-            tidy_zones(&medium, &space, &journal, &torn);
             journal
         } else {
             Journal::read_only(replayed)
@@ -168,10 +169,16 @@ fn log_ends(logs: &[RecoveredLog], epoch: u32) -> Vec<Record> {
     logs.iter().map(end).collect()
 }
 
-/// Zones whose pointer is not on a block: a write was torn there.
-fn torn_zones(geometry: &Geometry, reports: &[ZoneReport]) -> Vec<ZoneId> {
-    let torn = |r: &&ZoneReport| r.state.is_active() && pointer(geometry, r).is_none();
-    reports.iter().filter(torn).map(|report| report.zone).collect()
+/// Zones that may be active and are not written any more: those of journal and superblock that have
+/// ended, those with data and no room (a write was torn there, or blocks do not fill the capacity),
+/// and those that are not used.
+fn ended_zones(reports: &[ZoneReport], replayed: &Replayed, zones: &[Zone]) -> Vec<ZoneId> {
+    let ended = reports.iter().zip(zones).filter(|(report, zone)| {
+        let has_room = zone.condition != Condition::Unused && zone.written < zone.capacity;
+        let of_others = matches!(zone.condition, Condition::Journal | Condition::Superblock);
+        report.state.is_active() && !has_room && !of_others
+    });
+    replayed.ended_zones().into_iter().chain(ended.map(|(report, _)| report.zone)).collect()
 }
 
 /// What a file takes of the zones, as counted: a log's lease only as far as it is written.
@@ -265,15 +272,6 @@ fn misplaced(id: FileId, extent: &Extent, grid: &ZoneGrid) -> StoreError {
         offset: grid.byte(extent.first),
         expected: "extents within zones that hold data, none twice".into(),
         got: format!("{} blocks at {}", extent.blocks, extent.first),
-    }
-}
-
-/// Finishes zones that are active and not written any more, so that their slots come free.
-fn tidy_zones(medium: &Medium, space: &Allocator, journal: &Journal, torn: &[ZoneId]) {
-    let of_journal = journal.zones();
-    let left = of_journal.split_last().map_or(&[][..], |(_, left)| left);
-    for zone in left.iter().chain(torn.iter().filter(|zone| space.is_written(**zone))) {
-        end_writing(medium, *zone, Cause::Recovery);
     }
 }
 

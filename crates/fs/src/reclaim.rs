@@ -339,8 +339,15 @@ impl Emptying<'_> {
         let ticket = medium.submit_blocks(to, data, false, Cause::Reclaim);
         let result = medium.wait(ticket);
         let Some(region) = &self.region else { return Err(CopyError::Medium) };
-        region.settle();
-        let Err(error) = result else { return Ok(()) };
+        let Err(error) = result else {
+            region.settle(true);
+            return Ok(());
+        };
+        if crate::file::is_left_undone(&error) {
+            region.abandon();
+            self.region = None;
+            return Err(CopyError::NoRoom);
+        }
         if !crate::file::is_zone_failure(&error) {
             return Err(CopyError::Medium);
         }

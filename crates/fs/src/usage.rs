@@ -10,6 +10,7 @@ use terrace_policy::{ExtentView, ZoneView, ZonesSource, ZonesView};
 use terrace_zone::{Device, ZoneState, ZoneType};
 
 use crate::catalog::Extent;
+use crate::mount::Access;
 use crate::space::{Allocator, Condition, Zone};
 use crate::{BLOCK, BlockAddr, Fs, block};
 
@@ -118,10 +119,14 @@ impl ZonesSource for Fs {
 }
 
 impl Fs {
-    /// Counts anew what every zone holds, and compares with what is kept as things change. What
-    /// differs, in words; nothing may be written meanwhile.
+    /// Counts anew what every zone holds, and compares with what is kept as things change; compares
+    /// the zones that are counted as active with the device's. What differs, in words; nothing may
+    /// be written meanwhile.
     pub fn audit(&self) -> Vec<String> {
         let mut problems: Vec<String> = self.volume.space.verify().err().into_iter().collect();
+        if self.access == Access::ReadWrite {
+            problems.extend(self.volume.space.audit_slots());
+        }
         let mut counted: BTreeMap<ZoneId, (u32, u32)> = BTreeMap::new();
         let mut levels: BTreeMap<ZoneId, BTreeMap<FileId, u64>> = BTreeMap::new();
         let grid = *self.volume.medium.grid();

@@ -94,7 +94,8 @@ impl DataWriter {
         let alone = pad && self.file.kind == FileKind::Client && buffered < BLOCK;
         let padded = pad && (alone || self.file.kind != FileKind::Client);
         let whole = if padded { buffered.div_ceil(BLOCK) } else { buffered / BLOCK };
-        let (region, addr, blocks) = self.claim(whole.min(self.write_bytes / BLOCK) as u32)?;
+        let whole = whole.min(self.write_bytes / BLOCK) as u32;
+        let (region, addr, blocks) = self.claim(whole, true)?;
         let len = blocks as usize * BLOCK;
         let data = {
             let mut state = self.file.lock();
@@ -125,8 +126,14 @@ impl DataWriter {
         Ok(())
     }
 
-    /// A place for at most `blocks` blocks, in the region at hand or in another.
-    fn claim(&mut self, blocks: u32) -> Result<(Arc<Region>, BlockAddr, u32), StoreError> {
+    /// A place for at most `blocks` blocks, in the region at hand or in another. `may_settle`:
+    /// before anybody has to wait or to give up a zone for another region, the writes under way are
+    /// waited for. They may be what takes the active slot that is wanted.
+    fn claim(
+        &mut self,
+        blocks: u32,
+        may_settle: bool,
+    ) -> Result<(Arc<Region>, BlockAddr, u32), StoreError> {
         loop {
             if let Some(region) = &self.region {
                 if let Some((addr, blocks)) = region.claim(blocks) {
@@ -134,7 +141,17 @@ impl DataWriter {
                 }
                 self.region = None;
             }
-            self.region = Some(Arc::new(self.volume.space.acquire(&self.ask_for_rest())?));
+            let ask = self.ask_for_rest();
+            if may_settle && !self.regions.is_empty() {
+                self.region = self.volume.space.acquire_at_once(&ask).map(Arc::new);
+                if self.region.is_some() {
+                    continue;
+                }
+                while !self.regions.is_empty() {
+                    self.settle()?;
+                }
+            }
+            self.region = Some(Arc::new(self.volume.space.acquire(&ask)?));
         }
     }
 
@@ -156,16 +173,23 @@ impl DataWriter {
         };
         let result = ticket.map(|ticket| self.volume.medium.wait(ticket));
         self.regions.pop_front();
-        region.settle();
         let Some(result) = result else {
             // A panic left the submission or the wait, and this is the drop that follows. Whether
             // the blocks were written is not known: they stay taken.
+            region.settle(false);
             self.file.lock().tail().in_flight.pop_front();
             return Ok(());
         };
+        if result.is_ok() {
+            region.settle(true);
+        }
         let places = match result {
-            _ if self.failed.is_some() => {
+            result if self.failed.is_some() => {
                 self.give_back(&[(chunk.addr, chunk.blocks())]);
+                if let Err(error) = result {
+                    // The zone is given up; there is nothing to write elsewhere.
+                    let _ = self.give_up(&region, error);
+                }
                 None
             }
             Ok(completion) => {
@@ -241,18 +265,17 @@ impl DataWriter {
             if failures == FAILURES_MAX {
                 return Err(self.describe(error));
             }
-            let (region, addr, blocks) = self.claim(blocks_of(&bytes[done..]))?;
+            let (region, addr, blocks) = self.claim(blocks_of(&bytes[done..]), false)?;
             let end = done + blocks as usize * BLOCK;
             let data = IoBuf::copy_of(&bytes[done..end]);
             let ticket = self.volume.medium.submit_blocks(addr, data, false, self.ask.cause);
-            let result = self.volume.medium.wait(ticket);
-            region.settle();
-            if let Err(again) = result {
+            if let Err(again) = self.volume.medium.wait(ticket) {
                 self.give_back(&[(addr, blocks)]);
                 error = self.give_up(&region, again)?;
                 failures += 1;
                 continue;
             }
+            region.settle(true);
             places.push((addr, blocks));
             done = end;
         }

@@ -241,10 +241,10 @@ impl LogWriter {
         let Some(flight) = self.in_flight.pop_front() else { return Ok(()) };
         let Flight { region, addr, len, cursor, continues, forced, memory, ticket } = flight;
         let result = self.volume.medium.wait(ticket);
-        region.settle();
         self.frames -= memory;
         let error = match result {
             Ok(completion) => {
+                region.settle(true);
                 if let Completion::Written { data, .. } = completion {
                     self.frames += data.capacity();
                     self.spare.push(data);
@@ -259,19 +259,20 @@ impl LogWriter {
         while let Some(flight) = self.in_flight.pop_front() {
             // Behind a hole, so it counts for nothing even if it was written.
             drop(self.volume.medium.wait(flight.ticket));
-            flight.region.settle();
+            flight.region.settle(false);
             self.frames -= flight.memory;
             self.lease.give_back(flight.addr, flight.len);
         }
         self.lease.end();
-        if is_left_undone(&error) {
+        if is_zone_failure(&error) {
+            region.retire();
+        } else if is_left_undone(&error) {
             region.abandon();
         }
         if !is_zone_failure(&error) || self.failures == FAILURES_MAX {
             return Err(self.fail("writing", error));
         }
         self.failures += 1;
-        region.retire();
         Ok(())
     }
 

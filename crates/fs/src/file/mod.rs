@@ -17,7 +17,7 @@ mod reader;
 mod source;
 mod tail;
 
-pub(crate) use data_writer::{DataWriter, is_zone_failure};
+pub(crate) use data_writer::{DataWriter, is_left_undone, is_zone_failure};
 pub(crate) use log_index::LogIndex;
 pub(crate) use log_writer::{LogEnd, LogWriter};
 pub(crate) use open_file::{Body, FileState, OpenFile};

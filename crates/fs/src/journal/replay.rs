@@ -51,6 +51,16 @@ impl Replayed {
         self.zones.iter().chain(&self.orphans).map(|zone| zone.zone)
     }
 
+    /// Zones of journal and superblock that are not written any more as they are. They may still be
+    /// active: those in front of a splice, those that a torn append led to, and the end itself
+    /// where the journal goes on elsewhere.
+    pub(crate) fn ended_zones(&self) -> Vec<ZoneId> {
+        let written = usize::from(self.is_clean);
+        let chain = self.zones.iter().rev().skip(written).rev();
+        let of_journal = chain.chain(&self.orphans).map(|zone| zone.zone);
+        of_journal.chain(self.area.idle_zone()).collect()
+    }
+
     /// The zones that hold superblocks.
     #[must_use]
     pub fn superblock_zones(&self) -> Vec<ZoneId> {

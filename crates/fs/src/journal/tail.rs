@@ -14,6 +14,7 @@ use terrace_zone::Device;
 
 use super::JournalSpace;
 use super::payload::{Continue, Link, kind};
+use crate::block::{end_writing, is_filled_by_blocks};
 use crate::canary::{self, Rule};
 use crate::frame::{Binding, Cursor, FrameHead, PAYLOAD_MAX, encode_frame, payload_room};
 use crate::superblock::JournalHead;
@@ -212,6 +213,9 @@ impl Tail {
             return Err(Moved::Continue(error));
         }
         self.write(from, link).map_err(Moved::Link)?;
+        if !is_filled_by_blocks(self.device.geometry(), from.zone) {
+            end_writing(&*self.device, from.zone, Cause::Journal);
+        }
         self.at = ZonePlace { zone, block: blocks };
         self.zones.push_back(JournalZone { zone, first: sequence });
         Ok(())

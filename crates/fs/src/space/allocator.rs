@@ -29,7 +29,6 @@ use terrace_env::sync::{Condvar, Mutex, MutexGuard};
 use terrace_env::wait::WaitCause;
 use terrace_env::{ByteCount, Cause, ZoneId, runner};
 use terrace_policy::{Placement, Reclaim};
-use terrace_zone::{Device, ZoneState};
 
 use super::governor::{ReservationId, journal_zones};
 use super::space_wait::{PIN_WAIT_MAX, SpaceWait, WAIT_MAX};
@@ -51,7 +50,7 @@ const OTHERS_OPEN: u32 = OPEN_ZONES_MIN - JOURNAL_OPEN - 1;
 pub(crate) struct Allocator {
     pub(super) medium: Arc<Medium>,
     grid: ZoneGrid,
-    limits: Limits,
+    pub(super) limits: Limits,
     pub(super) state: Mutex<State>,
     /// Space, a lease or an active slot may have come free.
     pub(super) changed: Condvar,
@@ -128,11 +127,6 @@ impl Allocator {
         self.limits.zone_blocks
     }
 
-    /// Whether a zone holds data and nobody writes to it.
-    pub(crate) fn is_written(&self, zone: ZoneId) -> bool {
-        self.state.lock().table.get(zone).condition == Condition::Written
-    }
-
     /// Live blocks of a zone.
     pub(crate) fn live(&self, zone: ZoneId) -> u32 {
         self.state.lock().table.get(zone).live
@@ -174,15 +168,8 @@ impl Allocator {
                 Choice::Finish(zone) => {
                     state.table.change(zone, |z| z.condition = Condition::Leased);
                     drop(state);
-                    let finished = self.medium.finish(zone, ask.cause);
+                    self.finish(zone, ask.cause);
                     state = self.state.lock();
-                    state.table.change(zone, |z| {
-                        z.written = z.capacity;
-                        z.condition = Condition::Written;
-                    });
-                    if finished.is_err() {
-                        state.table.change(zone, |z| z.condition = Condition::ReadOnly);
-                    }
                 }
                 Choice::Revoke(zone) => state.end_lease(zone),
                 Choice::AwaitLease if wait.lasted() < WAIT_MAX => {
@@ -198,11 +185,23 @@ impl Allocator {
     /// Leases a region to a log that does not need it yet; `None` where somebody would have to wait
     /// for it, or might later.
     pub(crate) fn acquire_spare(self: &Arc<Self>, ask: &Ask) -> Option<Region> {
+        let leases = u64::from(self.limits.leases);
+        self.acquire_if(ask, |state| {
+            let logs = state.leases.values().filter(|lease| !lease.revocable).count() as u64;
+            logs + 1 + u64::from(OTHERS_OPEN) <= leases
+        })
+    }
+
+    /// Leases a region to a writer if that takes neither a wait nor another writer's zone.
+    pub(crate) fn acquire_at_once(self: &Arc<Self>, ask: &Ask) -> Option<Region> {
+        self.acquire_if(ask, |_| true)
+    }
+
+    fn acquire_if(self: &Arc<Self>, ask: &Ask, may: impl Fn(&State) -> bool) -> Option<Region> {
         let mut state = self.state.lock();
         loop {
             state.check_running().ok()?;
-            let logs = state.leases.values().filter(|lease| !lease.revocable).count() as u64;
-            if logs + 1 + u64::from(OTHERS_OPEN) > u64::from(self.limits.leases) {
+            if !may(&state) {
                 return None;
             }
             let zone = match state.choose(ask, self.limits) {
@@ -315,45 +314,6 @@ impl Allocator {
         true
     }
 
-    /// Ends all writing to a zone for as long as the store is mounted: a zone that has failed once
-    /// is not given a second chance to fail.
-    pub(super) fn retire(&self, zone: ZoneId) {
-        let offline = self.is_offline(zone);
-        let condition = if offline { Condition::Offline } else { Condition::ReadOnly };
-        self.end_writing(zone, condition);
-    }
-
-    /// Ends all writing to a zone until it has been reset.
-    pub(super) fn abandon(&self, zone: ZoneId) {
-        self.end_writing(zone, Condition::Written);
-    }
-
-    fn is_offline(&self, zone: ZoneId) -> bool {
-        match self.medium.report(zone, 1).as_deref() {
-            Ok([report]) => report.state == ZoneState::Offline,
-            _ => true,
-        }
-    }
-
-    fn end_writing(&self, zone: ZoneId, condition: Condition) {
-        let active = match self.medium.report(zone, 1).as_deref() {
-            Ok([report]) => report.state.is_active(),
-            _ => false,
-        };
-        // If it cannot be finished either, it goes on taking an active slot.
-        let active = active && self.medium.finish(zone, Cause::Recovery).is_err();
-        let mut state = self.state.lock();
-        state.leases.remove(&zone);
-        let State { table, governor, .. } = &mut *state;
-        governor.let_go(zone, table);
-        table.change(zone, |z| {
-            z.written = z.capacity;
-            z.condition = condition;
-            z.active = active;
-        });
-        self.changed.notify_all();
-    }
-
     pub(super) fn rest(&self, zone: ZoneId, lease: u64) -> Option<(BlockAddr, u32)> {
         let state = self.state.lock();
         state.leases.get(&zone).filter(|held| held.id == lease)?;
@@ -375,14 +335,6 @@ impl Allocator {
             z.unsealed += blocks;
         });
         Some((self.grid.addr(zone, entry.written), blocks))
-    }
-
-    pub(super) fn settle(&self, zone: ZoneId, lease: u64) {
-        let mut state = self.state.lock();
-        if let Some(held) = state.leases.get_mut(&zone).filter(|held| held.id == lease) {
-            held.in_flight -= 1;
-            self.changed.notify_all();
-        }
     }
 
     pub(super) fn end_lease(&self, zone: ZoneId, lease: u64) {

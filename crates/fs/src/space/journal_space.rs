@@ -2,7 +2,6 @@
 
 use terrace_env::store::{Rank, StoreError};
 use terrace_env::{Cause, ZoneId};
-use terrace_zone::Device;
 
 use super::{Allocator, Condition};
 use crate::journal::JournalSpace;
@@ -24,10 +23,8 @@ impl JournalSpace for Allocator {
     }
 
     fn release(&self, zone: ZoneId) {
-        let active = match self.medium.report(zone, 1).as_deref() {
-            Ok([report]) => report.state.is_active(),
-            _ => true,
-        };
+        // The slot was the journal's, which goes on with another zone.
+        let active = !self.end_slot(zone, Cause::Journal);
         let mut state = self.state.lock();
         state.table.change(zone, |z| {
             z.condition = Condition::Free;

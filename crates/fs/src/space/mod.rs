@@ -8,6 +8,7 @@ mod governor;
 mod journal_space;
 mod region;
 mod reservation;
+mod slots;
 mod space_wait;
 mod state;
 mod victims;

@@ -40,9 +40,10 @@ impl Region {
         self.space.claim(self.zone, self.lease, blocks)
     }
 
-    /// One claimed write has completed.
-    pub(crate) fn settle(&self) {
-        self.space.settle(self.zone, self.lease);
+    /// One claimed write has completed. `written`: all of it is in the zone. Of a write that has
+    /// failed, [`abandon`](Self::abandon) or [`retire`](Self::retire) comes first.
+    pub(crate) fn settle(&self, written: bool) {
+        self.space.settle(self.zone, self.lease, written);
     }
 
     /// A write was not carried out, though the medium has not failed: the zone's pointer is no

@@ -87,6 +87,7 @@ pub(super) struct Lease {
     pub(super) in_flight: u32,
     /// Logs keep theirs: a further one costs them a journal write.
     pub(super) revocable: bool,
+    pub(super) cause: Cause,
 }
 
 /// What to do for a writer that wants a region.
@@ -173,7 +174,7 @@ impl State {
         let id = self.next_lease;
         self.next_lease += 1;
         let revocable = ask.kind != FileKind::Log;
-        self.leases.insert(zone, Lease { id, in_flight: 0, revocable });
+        self.leases.insert(zone, Lease { id, in_flight: 0, revocable, cause: ask.cause });
         self.table.change(zone, |z| {
             z.condition = Condition::Leased;
             z.active = true;
@@ -197,6 +198,8 @@ impl State {
             if z.condition == Condition::Leased {
                 z.condition = Condition::Written;
             }
+            // It was emptied for this lease, and nothing came of it.
+            z.active &= z.written > 0;
         });
         self.deaths += 1;
     }

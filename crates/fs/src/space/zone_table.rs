@@ -66,7 +66,8 @@ pub(crate) struct Zone {
     pub(crate) pinned: u32,
     /// Must be reset before it is written.
     pub(crate) stale: bool,
-    /// Takes one of the device's active slots.
+    /// Takes one of the device's active slots, or may: from the moment at which it is leased until
+    /// the device has said that it is full, finished or empty.
     pub(crate) active: bool,
     /// Reclaim has failed on it and leaves it alone.
     pub(crate) stubborn: bool,
@@ -236,6 +237,11 @@ impl ZoneTable {
         fitting.map(|(_, zone)| *zone)
     }
 
+    /// Free zones that take an active slot, by address.
+    pub(crate) fn free_and_active(&self) -> impl Iterator<Item = ZoneId> {
+        self.free.iter().take_while(|(fresh, _)| !fresh).map(|(_, zone)| *zone)
+    }
+
     /// Partly written zones that nobody writes to, by address.
     pub(crate) fn partly(&self) -> impl Iterator<Item = (ZoneId, &Zone)> {
         self.partly.iter().map(|zone| (*zone, self.get(*zone)))
@@ -334,7 +340,8 @@ impl ZoneTable {
         };
         tally(&mut totals.zones, data && !gone);
         tally(&mut totals.free_zones, free);
-        tally(&mut totals.active, data && zone.active);
+        let apart = matches!(zone.condition, Condition::Journal | Condition::Superblock);
+        tally(&mut totals.active, zone.active && !apart);
         tally(&mut totals.journal, zone.condition == Condition::Journal);
         index(&mut self.free, free, (!zone.active, id), put);
         index(&mut self.partly, zone.is_partly(), id, put);
@@ -351,17 +358,12 @@ fn index<K: Ord>(set: &mut BTreeSet<K>, belongs: bool, key: K, put: bool) {
     }
 }
 
-/// Makes a written zone of which nothing is used free, and ends the slot of a full one. What the
-/// device says of free and failed zones counts instead.
+/// Makes a written zone of which nothing is used free. It keeps its active slot until it is reset.
 fn settle(zone: &mut Zone) {
     if zone.condition == Condition::Written && zone.used() == 0 {
         let empty = Zone::empty(Condition::Free, zone.capacity);
-        let active = zone.active && zone.room() > 0;
-        *zone = Zone { stale: zone.stale || zone.written > 0, active, ..empty };
-    }
-    let counted = matches!(zone.condition, Condition::Free | Condition::ReadOnly);
-    if !counted && zone.written == zone.capacity {
-        zone.active = false;
+        let stale = zone.stale || zone.written > 0;
+        *zone = Zone { stale, active: zone.active, ..empty };
     }
 }
 

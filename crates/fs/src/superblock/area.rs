@@ -123,6 +123,14 @@ impl SuperblockArea {
         self.home.zones().to_vec()
     }
 
+    /// The zone of a log of superblocks that is not appended to.
+    pub(crate) fn idle_zone(&self) -> Option<ZoneId> {
+        match self.home {
+            Home::Log(zones) => Some(zones[1 - self.next.0]),
+            Home::Slots(_) => None,
+        }
+    }
+
     /// Where superblocks are.
     #[must_use]
     pub fn placement(&self) -> Placement {

@@ -7,7 +7,7 @@ use terrace_env::store::{
     CreateOptions, FileKind, FileWriter, PlacementHint, Rank, Store, StoreError, Transaction,
 };
 use terrace_env::sync::Mutex;
-use terrace_env::{ByteCount, Cause, FileId, IoBuf, ZoneId};
+use terrace_env::{ByteCount, Cause, FileId, IoBuf, ZoneId, runner};
 use terrace_fs::{Access, Fs, MountOptions, OPEN_ZONES_MIN, ZoneUse, data_zones_min};
 use terrace_zone::emulator::{FaultPlan, RequestKind};
 use terrace_zone::{Device, Emulator, Geometry, PowerCut};
@@ -148,6 +148,170 @@ fn a_cut_while_the_journal_changes_zones_leaves_slots_enough_to_mount() {
             assert_eq!(fs.audit(), Vec::<String>::new());
         }
     }
+}
+
+/// Enough of it makes the journal change zones several times.
+fn write_to_the_journal(fs: &Fs) -> Result<(), StoreError> {
+    for _ in 0..90 {
+        let mut transaction = Transaction::new();
+        transaction.annotate(FileId::STORE, note(&"x".repeat(6000)));
+        fs.commit(transaction)?;
+    }
+    Ok(())
+}
+
+/// A log with a frame that does not fit the rest of any zone. Where all slots are taken, a table's
+/// zone is finished for it.
+fn log_in_a_fresh_zone(fs: &Fs) -> Result<Box<dyn FileWriter>, StoreError> {
+    let mut log = create(fs, FileKind::Log, 9)?;
+    let mut transaction = Transaction::new();
+    transaction.create(log.id(), note("a log"));
+    fs.commit(transaction)?;
+    log.append(&pattern(log.id().0, 0, 230_000))?;
+    log.sync()?;
+    Ok(log)
+}
+
+/// The drive after a cut that undid everything that was not flushed.
+fn cut(drive: &Arc<Emulator>) {
+    drive.power_cut(PowerCut::DropUnflushed, &mut Random::seeded(1)).expect("a drive in memory");
+    drive.power_on();
+}
+
+fn active_zones(drive: &Emulator) -> usize {
+    let reports = drive.report(ZoneId(0), drive.geometry().zones).expect("a report");
+    reports.iter().filter(|report| report.state.is_active()).count()
+}
+
+#[test]
+fn the_journal_has_its_slots_after_a_cut_that_undid_a_finish() {
+    let drive = formatted(tight(), 1);
+    let fs = mount(&drive).expect("a mount");
+    let tables: Vec<FileId> =
+        (0..4).map(|stream| table(&fs, stream, 40_000).expect("a table in its own zone")).collect();
+    // What is forced is durable; the finish that made room for it is not.
+    let log = log_in_a_fresh_zone(&fs).expect("a log");
+    drop((log, fs));
+    cut(&drive);
+    assert_eq!(active_zones(&drive), 7, "the finish was undone, so all slots are taken");
+    let fs = mount(&drive).expect("a mount");
+    write_to_the_journal(&fs).expect("commits");
+    assert_eq!(fs.audit(), Vec::<String>::new());
+    tables.iter().for_each(|id| verify(&fs, *id));
+}
+
+#[test]
+fn a_splice_finds_a_slot_where_the_one_before_was_cut() {
+    let drive = formatted(tight(), 1);
+    let fs = mount(&drive).expect("a mount");
+    for stream in 0..4 {
+        table(&fs, stream, 5_000).expect("a table in its own zone");
+    }
+    drop(fs);
+    // Each time the last frame of the journal is torn, so that it goes on in another zone. The zone
+    // before is finished; the next cut undoes that.
+    for round in 0..6 {
+        let fs = mount(&drive).unwrap_or_else(|error| panic!("round {round}: {error}"));
+        let zones = fs.zones().expect("a report");
+        let mut ends = zones.iter().filter(|zone| zone.used_for == ZoneUse::Journal);
+        let end = ends.rfind(|zone| zone.state.is_active()).expect("the journal's end").zone;
+        drop(fs);
+        cut(&drive);
+        let at = drive.report(end, 1).expect("a report")[0].write_pointer;
+        drive.write(at, IoBuf::zeroed(4096), true, Cause::Client).expect("a torn frame");
+    }
+    let fs = mount(&drive).expect("a mount");
+    write_to_the_journal(&fs).expect("commits");
+    assert_eq!(fs.audit(), Vec::<String>::new());
+}
+
+#[test]
+fn the_superblock_takes_one_slot_after_a_cut_that_undid_a_finish() {
+    let drive = formatted(tight(), 1);
+    let fs = mount(&drive).expect("a mount");
+    let zones = fs.zones().expect("a report");
+    let mut ends = zones.iter().filter(|zone| zone.used_for == ZoneUse::Superblock);
+    let end = ends.find(|zone| zone.state.is_active()).expect("the newest superblock").zone;
+    for stream in 0..4 {
+        table(&fs, stream, 5_000).expect("a table in its own zone");
+    }
+    drop(fs);
+    let at = drive.report(end, 1).expect("a report")[0].write_pointer;
+    drive.write(at, IoBuf::zeroed(4096), true, Cause::Client).expect("a torn superblock");
+    // Superblocks go on in the other zone. What is forced is durable; the finish is not.
+    let fs = mount(&drive).expect("a mount");
+    fs.roll_journal().expect("a roll");
+    drop(fs);
+    cut(&drive);
+    let fs = mount(&drive).expect("a mount");
+    write_to_the_journal(&fs).expect("commits");
+    assert_eq!(fs.audit(), Vec::<String>::new());
+}
+
+#[test]
+fn a_zone_that_is_too_short_to_be_used_keeps_no_slot() {
+    let last = ZoneId(data_zones_min(64) + 19);
+    let geometry = Geometry {
+        max_open: Some(OPEN_ZONES_MIN + 2),
+        max_active: Some(OPEN_ZONES_MIN + 2),
+        last_zone_size: Some(5),
+        ..tight()
+    };
+    let drive = Arc::new(Emulator::in_memory(geometry.clone(), 1).expect("a possible shape"));
+    let start = geometry.zone_start(last);
+    drive.write(start, IoBuf::zeroed(4096), false, Cause::Client).expect("an older owner's write");
+    format(&drive, 1);
+    let fs = mount(&drive).expect("a mount");
+    for stream in 0..6 {
+        table(&fs, stream, 5_000).expect("a table in its own zone");
+    }
+    write_to_the_journal(&fs).expect("commits");
+    assert_eq!(fs.audit(), Vec::<String>::new());
+}
+
+#[test]
+fn zones_that_blocks_do_not_fill_keep_no_slots() {
+    let plain = tight();
+    let zone_size = plain.zone_size * 8;
+    let geometry = Geometry {
+        logical_block: 512,
+        physical_block: 512,
+        zone_size,
+        zone_capacity: zone_size - 5,
+        ..plain
+    };
+    let drive = formatted(geometry, 1);
+    let fs = mount(&drive).expect("a mount");
+    for _ in 0..6 {
+        table(&fs, 0, 300_000).expect("a table of more than a zone");
+        assert_eq!(fs.audit(), Vec::<String>::new());
+    }
+    write_to_the_journal(&fs).expect("commits");
+    assert_eq!(fs.audit(), Vec::<String>::new());
+    drop(fs);
+    cut(&drive);
+    let fs = mount(&drive).expect("a mount");
+    assert_eq!(fs.audit(), Vec::<String>::new());
+    write_to_the_journal(&fs).expect("commits");
+}
+
+#[test]
+fn a_zone_that_cannot_be_finished_is_still_counted() {
+    // Whoever waits for a slot waits in virtual time.
+    runner::simulate(1, || {
+        let drive = formatted(tight(), 1);
+        let fs = mount(&drive).expect("a mount");
+        for stream in 0..4 {
+            table(&fs, stream, 40_000).expect("a table in its own zone");
+        }
+        let plan = FaultPlan::new(1);
+        drive.set_faults(Some((0..9).fold(plan, |plan, nth| plan.fail(RequestKind::Finish, nth))));
+        let refused = log_in_a_fresh_zone(&fs).err().expect("no slot comes free");
+        assert!(matches!(refused, StoreError::Busy { .. }), "{refused}");
+        drive.set_faults(None);
+        write_to_the_journal(&fs).expect("commits");
+        assert_eq!(fs.audit(), Vec::<String>::new());
+    });
 }
 
 #[test]

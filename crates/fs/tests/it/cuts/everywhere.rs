@@ -115,7 +115,10 @@ fn run(seed: u64, steps: u32, reach: &mut Reach) -> Vec<(Snapshot, Known)> {
         let found = expected.verify(&fs).expect("what was there before the unmount");
         known.lock().acked = Arc::new(found);
         let mut client = Client::new(Arc::clone(&fs), random.fork(), Arc::clone(&known));
-        (0..steps / 3).for_each(|_| client.step());
+        for step in 0..steps / 3 {
+            client.step();
+            assert_eq!(fs.audit(), Vec::<String>::new(), "seed {seed}: after step {step}");
+        }
         drop(client);
         assert_eq!(fs.audit(), Vec::<String>::new());
         reach.add(&fs.io());

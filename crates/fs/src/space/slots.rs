@@ -1,0 +1,269 @@
+//! The device's active slots: how zones give theirs back.
+//!
+//! A device allows so many zones to be active, which are those that are partly written. What may
+//! take a slot is counted before it does, and until the device has said that it does not:
+//!
+//! | takes a slot | is counted |
+//! |---|---|
+//! | a zone with files | in [`Totals::active`](super::Totals), from its lease on |
+//! | a zone that is free, or not used | there too, if the device reports it as active |
+//! | the end of the journal, and the zone that it changes to | as [`JOURNAL_OPEN`] |
+//! | the end of the superblock's log | as one |
+//!
+//! A full zone is counted until the write that fills it has completed, and, where blocks do not fill
+//! its capacity, until it is finished. So a store never asks the
+//! device for a slot more than there are.
+//!
+//! A power cut can undo the finish of a zone whose slot another zone has taken meanwhile: a mount
+//! then finds all slots taken, by any zones. [`Allocator::free_slots`] finishes zones before the
+//! journal goes on, until files and free zones are within what is theirs.
+//!
+//! # Threads
+//! The allocator's lock is not held over a device call: a zone that is finished is leased, or is
+//! nobody else's to write.
+
+use terrace_env::{Cause, ZoneId};
+use terrace_zone::{Device, ZoneState};
+
+use super::state::State;
+use super::{Allocator, Condition};
+use crate::block::is_filled_by_blocks;
+use crate::format::JOURNAL_OPEN;
+
+impl Allocator {
+    /// Makes a zone with files full, so that its slot comes free. If that fails, the zone is not
+    /// written any more.
+    pub(super) fn finish(&self, zone: ZoneId, cause: Cause) {
+        let finished = self.medium.finish(zone, cause).is_ok();
+        let active = !finished && self.is_active(zone);
+        let condition = if finished { Condition::Written } else { Condition::ReadOnly };
+        self.state.lock().table.change(zone, |z| {
+            (z.written, z.condition, z.active) = (z.capacity, condition, active);
+        });
+    }
+
+    /// Ends all writing to a zone for as long as the store is mounted: a zone that has failed once
+    /// is not given a second chance to fail.
+    pub(super) fn retire(&self, zone: ZoneId) {
+        let offline = match self.medium.report(zone, 1).as_deref() {
+            Ok([report]) => report.state == ZoneState::Offline,
+            _ => true,
+        };
+        let condition = if offline { Condition::Offline } else { Condition::ReadOnly };
+        self.end_writing(zone, condition);
+    }
+
+    /// Ends all writing to a zone until it has been reset.
+    pub(super) fn abandon(&self, zone: ZoneId) {
+        self.end_writing(zone, Condition::Written);
+    }
+
+    fn end_writing(&self, zone: ZoneId, condition: Condition) {
+        let active = !self.end_slot(zone, Cause::Recovery);
+        let mut state = self.state.lock();
+        state.leases.remove(&zone);
+        let State { table, governor, .. } = &mut *state;
+        governor.let_go(zone, table);
+        table.change(zone, |z| {
+            (z.written, z.condition, z.active) = (z.capacity, condition, active);
+        });
+        self.changed.notify_all();
+    }
+
+    /// A claimed write has completed. If it is the one that fills the zone, the slot ends; the lease
+    /// cannot be taken away meanwhile.
+    pub(super) fn settle(&self, zone: ZoneId, lease: u64, written: bool) {
+        let mut state = self.state.lock();
+        let Some(held) = state.leases.get(&zone).filter(|held| held.id == lease) else { return };
+        let (is_last, cause) = (written && held.in_flight == 1, held.cause);
+        let is_full = is_last && state.table.get(zone).room() == 0;
+        let mut ended = is_full;
+        if is_full && !is_filled_by_blocks(self.medium.geometry(), zone) {
+            drop(state);
+            ended = self.end_slot(zone, cause);
+            state = self.state.lock();
+        }
+        let State { table, leases, .. } = &mut *state;
+        if let Some(held) = leases.get_mut(&zone) {
+            held.in_flight -= 1;
+        }
+        if ended {
+            table.change(zone, |z| z.active = false);
+        }
+        self.changed.notify_all();
+    }
+
+    /// Finishes a zone that is active; whether it is none that takes a slot afterwards.
+    pub(super) fn end_slot(&self, zone: ZoneId, cause: Cause) -> bool {
+        !self.is_active(zone) || self.medium.finish(zone, cause).is_ok()
+    }
+
+    /// What cannot be asked may be active.
+    fn is_active(&self, zone: ZoneId) -> bool {
+        match self.medium.report(zone, 1).as_deref() {
+            Ok([report]) => report.state.is_active(),
+            _ => true,
+        }
+    }
+
+    /// Makes the slots free that journal and superblock may need, before the first write of a
+    /// mount: those of `ended`, which are not written any more as they are, and of as many others
+    /// as are active beyond the limit. A zone that cannot be finished keeps its slot.
+    ///
+    /// No byte is changed, so a mount that ends here has lost nothing.
+    pub(crate) fn free_slots(&self, ended: &[ZoneId]) {
+        for zone in ended {
+            let active = !self.end_slot(*zone, Cause::Recovery);
+            self.state.lock().table.change(*zone, |z| z.active = active);
+        }
+        let candidates: Vec<ZoneId> = {
+            let table = &self.state.lock().table;
+            // A free zone loses nothing by it: it is reset before it is written.
+            let mut partly: Vec<_> = table.partly().map(|(zone, z)| (z.room(), zone)).collect();
+            partly.sort_unstable();
+            table.free_and_active().chain(partly.into_iter().map(|(_, zone)| zone)).collect()
+        };
+        for zone in candidates {
+            let mut state = self.state.lock();
+            if state.table.totals().active <= self.limits.active {
+                return;
+            }
+            state.table.change(zone, |z| z.condition = Condition::Leased);
+            drop(state);
+            self.finish(zone, Cause::Recovery);
+        }
+    }
+
+    /// Compares the zones that are counted as active with those that the device reports. What
+    /// differs, in words; nothing may be written meanwhile.
+    pub(crate) fn audit_slots(&self) -> Vec<String> {
+        let Ok(reports) = self.medium.report(ZoneId(0), self.medium.geometry().zones) else {
+            return Vec::new();
+        };
+        let state = self.state.lock();
+        let (mut problems, mut journal, mut superblock) = (Vec::new(), 0, 0);
+        for report in reports {
+            let zone = report.zone;
+            let (entry, active) = (state.table.get(zone), report.state.is_active());
+            match entry.condition {
+                Condition::Journal => journal += u32::from(active),
+                Condition::Superblock => superblock += u32::from(active),
+                _ if active && !entry.active => {
+                    problems
+                        .push(format!("zone {zone}: active, and not counted as such: {entry:?}"));
+                }
+                // What is leased need not be written yet; a zone may fail unseen.
+                Condition::Leased | Condition::ReadOnly | Condition::Offline => {}
+                _ if matches!(report.state, ZoneState::ReadOnly | ZoneState::Offline) => {}
+                _ if entry.active && !active => {
+                    let found = report.state;
+                    problems
+                        .push(format!("zone {zone}: {found:?}, and counted as active: {entry:?}"));
+                }
+                _ => {}
+            }
+        }
+        for (what, taken, most) in
+            [("journal", journal, JOURNAL_OPEN), ("superblock", superblock, 1)]
+        {
+            if taken > most {
+                problems.push(format!("{taken} zones of the {what} are active, expected {most}"));
+            }
+        }
+        let (counted, most) = (state.table.totals().active, self.limits.active);
+        if counted > most {
+            problems.push(format!("{counted} active zones are counted, the limit is {most}"));
+        }
+        problems
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use terrace_env::store::{FileKind, PlacementHint, Rank};
+    use terrace_env::{ByteCount, IoBuf};
+    use terrace_policy::{Greedy, LevelSeparated};
+    use terrace_zone::emulator::{FaultPlan, RequestKind};
+    use terrace_zone::{Emulator, Geometry};
+
+    use super::super::{Ask, Limits, Zone, ZoneTable};
+    use super::*;
+    use crate::medium::Medium;
+
+    const ZONE: u32 = 16;
+
+    fn space() -> (Arc<Emulator>, Arc<Allocator>) {
+        let geometry = Geometry::uniform(ByteCount(u64::from(ZONE) * crate::BLOCK as u64), 32);
+        let drive = Arc::new(Emulator::in_memory(geometry, 1).expect("a possible shape"));
+        let medium = Arc::new(Medium::new(Arc::clone(&drive) as Arc<dyn Device>));
+        let limits = Limits { leases: 4, active: 4, zone_blocks: ZONE };
+        let table = ZoneTable::new(vec![Zone::empty(Condition::Free, ZONE); 32]);
+        let deciders = (Arc::new(LevelSeparated) as _, Arc::new(Greedy::default()) as _);
+        (drive, Arc::new(Allocator::new(medium, deciders, limits, table)))
+    }
+
+    fn ask() -> Ask {
+        let (kind, rank, cause) = (FileKind::Table, Rank::Flush, Cause::Flush);
+        let hint = PlacementHint::default();
+        Ask { hint, kind, rank, reservation: 0, least: 1, left: None, cause }
+    }
+
+    fn counted(space: &Allocator) -> u32 {
+        space.totals().0.active
+    }
+
+    #[test]
+    fn a_full_zone_keeps_its_slot_until_the_write_that_fills_it_has_completed() {
+        let (_, space) = space();
+        let region = space.acquire(&ask()).expect("a region");
+        let (addr, blocks) = region.claim(ZONE).expect("a claim");
+        assert_eq!((blocks, counted(&space)), (ZONE, 1), "claimed, and not written");
+        let data = IoBuf::zeroed(ZONE as usize * crate::BLOCK);
+        let ticket = space.medium.submit_blocks(addr, data, false, Cause::Flush);
+        assert_eq!(counted(&space), 1, "under way");
+        space.medium.wait(ticket).expect("a write");
+        region.settle(true);
+        assert_eq!(counted(&space), 0);
+        assert_eq!(space.audit_slots(), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_lease_that_nothing_was_written_to_leaves_no_slot_taken() {
+        let (_, space) = space();
+        let region = space.acquire(&ask()).expect("a region");
+        assert_eq!(counted(&space), 1);
+        drop(region);
+        assert_eq!((counted(&space), space.audit_slots()), (0, Vec::new()));
+    }
+
+    #[test]
+    fn an_audit_finds_a_zone_that_is_active_and_not_counted() {
+        let (drive, space) = space();
+        drive.write(terrace_env::Lba(0), IoBuf::zeroed(crate::BLOCK), true, Cause::Flush).unwrap();
+        assert_eq!(space.audit_slots().len(), 1);
+    }
+
+    #[test]
+    fn a_zone_that_is_given_up_and_cannot_be_finished_keeps_its_slot_until_it_is_reset() {
+        let (drive, space) = space();
+        let region = space.acquire(&ask()).expect("a region");
+        let zone = region.zone();
+        let (addr, blocks) = region.claim(1).expect("a claim");
+        let data = IoBuf::zeroed(crate::BLOCK);
+        let ticket = space.medium.submit_blocks(addr, data, false, Cause::Flush);
+        space.medium.wait(ticket).expect("a write");
+        region.settle(true);
+        let lost = crate::catalog::Extent { first: addr, blocks, crc: None };
+        space.free(&[lost], super::super::Share::Unsealed);
+        drive.set_faults(Some(FaultPlan::new(1).fail(RequestKind::Finish, 0)));
+        region.abandon();
+        drop(region);
+        assert_eq!((counted(&space), space.audit_slots()), (1, Vec::new()));
+        let again = space.acquire(&ask()).expect("a region");
+        assert_eq!(again.zone(), zone, "the zone that has a slot is taken first");
+        drop(again);
+        assert_eq!((counted(&space), space.audit_slots()), (0, Vec::new()));
+    }
+}
