@@ -6,8 +6,8 @@
 //!    superblock is found and the journal replayed.
 //! 2. Every unsealed log is read to its end.
 //! 3. The zones' counts are made from the catalog and the device's report.
-//! 4. For writing, zones that are not written any more are finished, and further ones as far as more
-//!    zones are active than may be. So the journal finds the active slots that are its own.
+//! 4. For writing, zones that are not written any more are finished, and further ones as far as
+//!    more zones are active than may be. So the journal finds the active slots that are its own.
 //! 5. For writing, the journal goes on; its first transaction says that this mount's epoch is used
 //!    and where each recovered log ends. Nothing else is written before it.
 //!

@@ -185,10 +185,11 @@ impl Allocator {
     /// Leases a region to a log that does not need it yet; `None` where somebody would have to wait
     /// for it, or might later.
     pub(crate) fn acquire_spare(self: &Arc<Self>, ask: &Ask) -> Option<Region> {
-        let leases = u64::from(self.limits.leases);
+        let Limits { leases, active, .. } = self.limits;
         self.acquire_if(ask, |state| {
-            let logs = state.leases.values().filter(|lease| !lease.revocable).count() as u64;
-            logs + 1 + u64::from(OTHERS_OPEN) <= leases
+            let logs = state.logs();
+            let slots = state.governor.slots_with(&state.table, logs.saturating_add(1));
+            logs.saturating_add(1 + OTHERS_OPEN) <= leases && slots <= active
         })
     }
 
@@ -263,10 +264,19 @@ impl Allocator {
                 wait = SpaceWait::new(&self.medium.waits);
                 continue;
             }
+            // Slots that logs take beside the one that is kept for them.
+            let taken = state.logs().saturating_sub(1);
+            let limits = Limits { active: self.limits.active.saturating_sub(taken), ..self.limits };
             let State { table, governor, .. } = &mut *state;
-            if let Some(id) = governor.grant(rank, blocks, self.limits, table) {
+            if let Some(id) = governor.grant(rank, blocks, limits, table) {
                 drop(state);
                 return Ok(Reserved::new(Arc::clone(self), id, bytes));
+            }
+            if governor.could_grant(rank, blocks, self.limits, table) && wait.lasted() < WAIT_MAX {
+                // Until the memtable of an older log is flushed.
+                wait.clock.on(WaitCause::OpenZones);
+                self.changed.wait_for(&mut state, WAIT_STEP);
+                continue;
             }
             self.await_space(&mut state, rank, needed, &mut wait)?;
         }

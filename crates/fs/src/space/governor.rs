@@ -108,9 +108,9 @@ pub(crate) const PINNED_RESERVE: u32 = 4;
 /// Zones of the smallest reservation: one, and one for a second writer.
 const SMALLEST_GRANT: u32 = 2;
 
-/// Active slots that room in partly written zones is not set aside in: the log's, which has no
-/// reservation and must go on, and one for whoever is to free space.
-const SLOTS_KEPT: u32 = 2;
+/// Active slots that neither logs nor room that is set aside may take, beside the one log that must
+/// go on: one for whoever is to free space.
+const SLOTS_TO_FREE: u32 = 1;
 
 /// One block in so many is added to a reservation for the padding of files and frames.
 const PADDING_SHARE: u64 = 16;
@@ -285,27 +285,54 @@ impl Governor {
         limits: Limits,
         table: &mut ZoneTable,
     ) -> Option<ReservationId> {
-        let zone = u64::from(limits.zone_blocks.max(1));
-        let zones = Self::zones_for(blocks, limits.zone_blocks);
-        let free = self.available(rank, table).min(zones);
-        let partly = if free == zones {
-            Vec::new()
-        } else {
-            let spare = self.spare_room(rank, limits.zone_blocks, table);
-            roomy(table, blocks, u64::from(free) * zone, zone).filter(|(_, room)| *room <= spare)?.0
-        };
-        let held = table.partly().filter(|(_, zone)| zone.holder != 0).count() + partly.len();
-        if !partly.is_empty() && held as u64 + u64::from(SLOTS_KEPT) > u64::from(limits.active) {
-            return None;
-        }
+        let (zones, partly) = self.offer(rank, blocks, limits, table)?;
         let id = self.next;
         self.next += 1;
         for zone in &partly {
             table.change(*zone, |z| z.holder = id);
         }
-        self.granted += free;
-        self.quotas.insert(id, Quota { zones: free, partly });
+        self.granted += zones;
+        self.quotas.insert(id, Quota { zones, partly });
         Some(id)
+    }
+
+    /// Whether there is enough to [`grant`](Self::grant).
+    pub(crate) fn could_grant(
+        &self,
+        rank: Rank,
+        blocks: u64,
+        limits: Limits,
+        table: &ZoneTable,
+    ) -> bool {
+        self.offer(rank, blocks, limits, table).is_some()
+    }
+
+    /// The free zones, and the partly written ones, that a reservation of so much would be given.
+    fn offer(
+        &self,
+        rank: Rank,
+        blocks: u64,
+        limits: Limits,
+        table: &ZoneTable,
+    ) -> Option<(u32, Vec<ZoneId>)> {
+        let zone = u64::from(limits.zone_blocks.max(1));
+        let zones = Self::zones_for(blocks, limits.zone_blocks);
+        let free = self.available(rank, table).min(zones);
+        if free == zones {
+            return Some((zones, Vec::new()));
+        }
+        let spare = self.spare_room(rank, limits.zone_blocks, table);
+        let found = roomy(table, blocks, u64::from(free) * zone, zone);
+        let (partly, _) = found.filter(|(_, room)| *room <= spare)?;
+        let slots = self.slots_with(table, 1).saturating_add(partly.len() as u32);
+        (partly.is_empty() || slots <= limits.active).then_some((free, partly))
+    }
+
+    /// Active slots that are spoken for while logs hold so many zones: theirs, those of zones whose
+    /// room is set aside, and [`SLOTS_TO_FREE`].
+    pub(crate) fn slots_with(&self, table: &ZoneTable, logs: u32) -> u32 {
+        let held = table.partly().filter(|(_, zone)| zone.holder != 0).count() as u32;
+        held.saturating_add(logs).saturating_add(SLOTS_TO_FREE)
     }
 
     /// Records that a writer has taken a free zone.

@@ -10,9 +10,9 @@
 //! | the end of the journal, and the zone that it changes to | as [`JOURNAL_OPEN`] |
 //! | the end of the superblock's log | as one |
 //!
-//! A full zone is counted until the write that fills it has completed, and, where blocks do not fill
-//! its capacity, until it is finished. So a store never asks the
-//! device for a slot more than there are.
+//! A full zone is counted until the write that fills it has completed, and, where blocks do not
+//! fill its capacity, until it is finished. So a store never asks the device for a slot more than
+//! there are.
 //!
 //! A power cut can undo the finish of a zone whose slot another zone has taken meanwhile: a mount
 //! then finds all slots taken, by any zones. [`Allocator::free_slots`] finishes zones before the
@@ -70,8 +70,8 @@ impl Allocator {
         self.changed.notify_all();
     }
 
-    /// A claimed write has completed. If it is the one that fills the zone, the slot ends; the lease
-    /// cannot be taken away meanwhile.
+    /// A claimed write has completed. If it is the one that fills the zone, the slot ends; the
+    /// lease cannot be taken away meanwhile.
     pub(super) fn settle(&self, zone: ZoneId, lease: u64, written: bool) {
         let mut state = self.state.lock();
         let Some(held) = state.leases.get(&zone).filter(|held| held.id == lease) else { return };
@@ -181,9 +181,10 @@ impl Allocator {
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
+    use std::time::Duration;
 
     use terrace_env::store::{FileKind, PlacementHint, Rank};
-    use terrace_env::{ByteCount, IoBuf};
+    use terrace_env::{ByteCount, IoBuf, runner};
     use terrace_policy::{Greedy, LevelSeparated};
     use terrace_zone::emulator::{FaultPlan, RequestKind};
     use terrace_zone::{Emulator, Geometry};
@@ -198,10 +199,25 @@ mod tests {
         let geometry = Geometry::uniform(ByteCount(u64::from(ZONE) * crate::BLOCK as u64), 32);
         let drive = Arc::new(Emulator::in_memory(geometry, 1).expect("a possible shape"));
         let medium = Arc::new(Medium::new(Arc::clone(&drive) as Arc<dyn Device>));
-        let limits = Limits { leases: 4, active: 4, zone_blocks: ZONE };
+        let limits = Limits { leases: 5, active: 5, zone_blocks: ZONE };
         let table = ZoneTable::new(vec![Zone::empty(Condition::Free, ZONE); 32]);
         let deciders = (Arc::new(LevelSeparated) as _, Arc::new(Greedy::default()) as _);
         (drive, Arc::new(Allocator::new(medium, deciders, limits, table)))
+    }
+
+    fn log() -> Ask {
+        Ask { kind: FileKind::Log, rank: Rank::Log, cause: Cause::Log, ..ask() }
+    }
+
+    /// Zones that are half written, from the last one down.
+    fn halves(space: &Allocator, zones: u32, holder: u64) {
+        let mut state = space.state.lock();
+        for zone in 32 - zones..32 {
+            state.table.change(ZoneId(zone), |z| {
+                let half = Zone { written: 8, live: 8, ..Zone::empty(Condition::Written, ZONE) };
+                *z = Zone { active: true, holder, ..half };
+            });
+        }
     }
 
     fn ask() -> Ask {
@@ -236,6 +252,42 @@ mod tests {
         assert_eq!(counted(&space), 1);
         drop(region);
         assert_eq!((counted(&space), space.audit_slots()), (0, Vec::new()));
+    }
+
+    #[test]
+    fn a_log_that_is_made_ahead_leaves_a_slot_to_what_frees_space() {
+        for (held, leased) in [(2, true), (3, false)] {
+            let (_, space) = space();
+            halves(&space, held, 7);
+            let first = space.acquire(&log()).expect("a region");
+            let ahead = space.acquire_spare(&log());
+            assert_eq!(ahead.is_some(), leased, "{held} zones are set aside");
+            drop(first);
+        }
+    }
+
+    #[test]
+    fn room_is_set_aside_once_an_older_log_is_gone() {
+        runner::simulate(1, || {
+            let (_, space) = space();
+            let logs = [(); 2].map(|()| space.acquire(&Ask { least: ZONE, ..log() }));
+            let [older, newer] = logs.map(|log| log.expect("a region"));
+            // Twelve free zones are left, all of which a compaction leaves to others, and room.
+            for zone in 14..32 {
+                let unused = Zone::empty(Condition::Unused, ZONE);
+                space.state.lock().table.change(ZoneId(zone), |z| *z = unused);
+            }
+            halves(&space, 3, 0);
+            let flush = runner::spawn("flush", move || {
+                runner::sleep(Duration::from_secs(1));
+                drop(older);
+            });
+            let began = runner::now();
+            let reserved = space.reserve(Rank::Compaction, ByteCount(8 * crate::BLOCK as u64));
+            assert!(runner::now().since(began) >= Duration::from_secs(1));
+            drop((reserved.expect("room"), newer));
+            flush.join();
+        });
     }
 
     #[test]

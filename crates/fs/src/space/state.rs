@@ -155,6 +155,11 @@ impl State {
         unheld.min_by_key(|(id, zone)| (zone.room(), *id)).map(|(id, _)| id)
     }
 
+    /// Zones that logs hold.
+    pub(super) fn logs(&self) -> u32 {
+        self.leases.values().filter(|lease| !lease.revocable).count() as u32
+    }
+
     /// Frees an active slot.
     fn finish_fullest(&self) -> Choice {
         match self.fullest() {
