@@ -30,6 +30,8 @@ pub enum Rule {
     SuperblockBeforeRelease,
     /// The file cache lets go of what is written again, taken back or deleted.
     CacheFollowsWrites,
+    /// Whatever is asked of the device is counted.
+    RequestsCounted,
 }
 
 terrace_env::canary!(Rule);

@@ -20,6 +20,12 @@ pub enum Rule {
     LogGoesWithItsTables,
     /// All versions of a key in a run are in one table.
     VersionsInOneTable,
+    /// The tables of a checkpoint are verified in the bytes that are written.
+    CopiesVerified,
+    /// A log of a checkpoint has the bytes that the opening has read.
+    CopiedLogsAsRead,
+    /// A table's bytes are counted in its level.
+    TablesCounted,
 }
 
 terrace_env::canary!(Rule);

@@ -24,6 +24,7 @@ use terrace_env::{ByteCount, Cause, FileId, SeqNo};
 
 use crate::Error;
 use crate::annotation::{LogRecord, SegmentRecord, StoreRecord, TableRecord, table_hint};
+use crate::canary::{self, Rule};
 use crate::cost;
 use crate::handle::TableHandle;
 use crate::inspect::{Part, TableFile};
@@ -241,6 +242,7 @@ impl Copy<'_> {
             writer.append(&bytes)?;
             offset += bytes.len() as u64;
         }
+        let checksum = checksum.filter(|_| !canary::is_broken(Rule::CopiedLogsAsRead));
         if let Some(expected) = checksum.filter(|expected| *expected != got) {
             let expected = format!("bytes of checksum {expected:#010x}, as at the opening");
             let got = format!("{got:#010x}");
@@ -306,7 +308,9 @@ fn copy_stretch(
     let end = last.offset + u64::from(last.size);
     let bytes = window.hold(first.offset, end - first.offset)?;
     for block in stretch.drain(..) {
-        table.read_block(block)?;
+        if !canary::is_broken(Rule::CopiesVerified) {
+            table.read_block(block)?;
+        }
     }
     take(&bytes)
 }

@@ -6,9 +6,11 @@ use terrace_env::runner;
 use terrace_fs::canary::{self, Rule};
 use terrace_lsm::canary as engine;
 
+use crate::checkpoints::damage_sources;
 use crate::crowd::{On, crowd};
 use crate::cuts::{Tally, every_write, second_lives};
 use crate::model;
+use crate::statistics::recount;
 
 /// More than any rule needs: a canary that lives that long is dead.
 const SEEDS_MAX: u64 = 12;
@@ -90,4 +92,34 @@ fn the_canaries_of_errors_that_nobody_is_told_of_are_noticed_by_crowds() {
         println!("{rule:?} {on:?}: seed {noticed:?}");
         assert!(noticed.is_some(), "{rule:?} on a {on:?}");
     }
+}
+
+/// Whether a suite notices at one of the first seeds that a rule of the engine is broken.
+fn suite_notices(rule: engine::Rule, suite: impl Fn(u64)) -> bool {
+    (0..SEEDS_MAX).any(|seed| {
+        engine::set(Some(rule));
+        let outcome = catch_unwind(AssertUnwindSafe(|| suite(seed)));
+        engine::set(None);
+        outcome.is_err()
+    })
+}
+
+#[test]
+fn the_canaries_of_checkpoints_that_verify_nothing_are_noticed() {
+    for rule in [engine::Rule::CopiesVerified, engine::Rule::CopiedLogsAsRead] {
+        let noticed = suite_notices(rule, |seed| damage_sources(seed, &mut Default::default()));
+        assert!(noticed, "{rule:?}");
+    }
+}
+
+#[test]
+fn the_canaries_of_figures_that_leave_something_out_are_noticed() {
+    assert!(suite_notices(engine::Rule::TablesCounted, |seed| _ = recount(seed)));
+    let noticed = (0..SEEDS_MAX).any(|seed| {
+        canary::set(Some(Rule::RequestsCounted));
+        let outcome = catch_unwind(|| recount(seed));
+        canary::set(None);
+        outcome.is_err()
+    });
+    assert!(noticed, "requests that are not counted");
 }

@@ -1,13 +1,16 @@
 //! Checkpoints of a damaged source: the copy is whole, or it fails, names the damage, and leaves
 //! the target as empty as it was.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use terrace::{Db, Durability, Fs, MemoryStore, Options, Store};
 use terrace_env::random::{Random, Rng};
+use terrace_env::store::FileKind;
 use terrace_env::{Lba, runner, test_seeds};
-use terrace_fs::MountOptions;
 use terrace_fs::dir::{DirOptions, DirStore, MemoryFiles};
+use terrace_fs::inspect::Inspector;
+use terrace_fs::{BLOCK, MountOptions};
 use terrace_lab::crash::Setup;
 use terrace_zone::{Device, Emulator, PowerCut, ZoneState};
 
@@ -47,6 +50,19 @@ fn written(drive: &Emulator) -> Vec<Lba> {
     partly.chain(full).map(Lba).collect()
 }
 
+/// Those of them that logs hold.
+fn of_logs(drive: &Arc<Emulator>, written: &[Lba]) -> Vec<Lba> {
+    let per_block = BLOCK as u64 / u64::from(drive.geometry().logical_block);
+    let inspector = Inspector::device(drive.clone()).expect("a sound store");
+    let logs: Vec<_> = inspector.list().filter(|file| file.kind == FileKind::Log).collect();
+    let maps = logs.iter().map(|log| &inspector.record(log.id).expect("a log").extents);
+    let blocks: BTreeSet<u64> = maps
+        .flat_map(|map| map.extents())
+        .flat_map(|extent| extent.start()..extent.start() + u64::from(extent.blocks))
+        .collect();
+    written.iter().copied().filter(|lba| blocks.contains(&(lba.0 / per_block))).collect()
+}
+
 /// A target, and what it stands on.
 fn target(kind: u64, setup: &Setup) -> (Arc<dyn Store>, Option<Arc<Emulator>>) {
     match kind {
@@ -82,7 +98,12 @@ fn copy_damaged(
 ) {
     let snapshot = source.snapshot().expect("memory");
     let drive = Arc::new(snapshot.cut(PowerCut::KeepAll, random));
-    let blocks = written(&drive);
+    let mut blocks = written(&drive);
+    // Logs are a small part of it.
+    let logs = of_logs(&drive, &blocks);
+    if !logs.is_empty() && random.random_bool(0.4) {
+        blocks = logs;
+    }
     let lba = blocks[random.random_range(0..blocks.len())];
     let (read_only, early) = (random.random_bool(0.3), random.random_bool(0.5));
     let options = Options { read_only, ..setup.options.clone() };
