@@ -50,7 +50,7 @@ impl Told {
         }
     }
 
-    /// The newest write that must be there.
+    /// The newest of this life's writes that must be there.
     fn least(&self, order: &Order) -> u64 {
         let all = self.done.last().copied().unwrap_or_default();
         if order.durability != Durability::Gathered || matches!(order.end, End::Dropped | End::Idle)
@@ -101,6 +101,10 @@ fn live(order: &Order, random: &mut Random) -> Told {
             runner::sleep(Duration::from_micros(random.random_range(0..most)));
             child.kill().expect("a kill");
         }
+        End::Unbegun => {
+            wait_for(&|told| told.ready);
+            child.kill().expect("a kill");
+        }
         End::Idle => {
             wait_for(&|told| told.idle);
             runner::sleep(GATHER_TIME + SLACK);
@@ -114,12 +118,14 @@ fn live(order: &Order, random: &mut Random) -> Told {
     Arc::into_inner(told).expect("nobody hears any more").into_inner()
 }
 
-/// Compares a store with what it must hold; the number of its last write.
-fn verify(place: &Path, order: &Order, told: &Told, ingests: &[u64]) -> u64 {
+/// Compares a store with what it must hold; the number of its last write. `before`: that of the
+/// life before. What was there then is there now, and a process that was killed before its first
+/// write has added nothing.
+fn verify(place: &Path, order: &Order, told: &Told, ingests: &[u64], before: u64) -> u64 {
     let db = open(place, options(true));
     let number = last(&db);
-    let least = told.least(order);
-    let most = told.begun.max(number.min(told.begun + 1));
+    // A write is told of before it is begun.
+    let (least, most) = (told.least(order).max(before), told.begun.max(before));
     assert!((least..=most).contains(&number), "{order:?}: expected {least} to {most}: {number}");
     assert_eq!(contents(&db), expected(order.seed, number), "{order:?}, after {number} writes");
     for ingest in ingests {
@@ -184,12 +190,12 @@ fn kill(medium: Medium, durability: Durability, seed: u64) -> (usize, u64) {
     let directory = tempfile::tempdir().expect("a directory");
     let place = medium.make(directory.path());
     let mut random = Random::seeded(seed);
-    let (mut ingests, mut acknowledged, mut lost) = (Vec::new(), 0, 0);
+    let (mut ingests, mut acknowledged, mut lost, mut number) = (Vec::new(), 0, 0, 0);
     for life in 0..LIVES {
         let order = Order { place: place.clone(), durability, seed, life, end: End::Killed };
         let told = live(&order, &mut random);
         ingests.extend(&told.ingested);
-        let number = verify(&place, &order, &told, &ingests);
+        number = verify(&place, &order, &told, &ingests, number);
         acknowledged += told.done.len();
         lost += told.done.last().map_or(0, |(done, _)| done.saturating_sub(number));
         for copy in &told.copied {
@@ -223,7 +229,25 @@ fn end(medium: Medium, durability: Durability, end: End) {
     let order = Order { place: place.clone(), durability, seed: 77, life: 1, end };
     let told = live(&order, &mut Random::seeded(1));
     assert!(told.done.len() > 1000, "{order:?}: {} writes", told.done.len());
-    verify(&place, &order, &told, &told.ingested);
+    verify(&place, &order, &told, &told.ingested, 0);
+}
+
+#[test]
+fn a_process_that_is_killed_before_it_writes_leaves_what_it_found() {
+    for medium in Medium::ALL {
+        for durability in DURABILITIES {
+            let directory = tempfile::tempdir().expect("a directory");
+            let place = medium.make(directory.path());
+            let mut number = 0;
+            for (life, end) in [End::Aborted, End::Unbegun, End::Unbegun].into_iter().enumerate() {
+                let life = life as u64;
+                let order = Order { place: place.clone(), durability, seed: 5, life, end };
+                let told = live(&order, &mut Random::seeded(life));
+                number = verify(&place, &order, &told, &told.ingested, number);
+            }
+            assert!(number > 500, "{durability:?}: only {number} writes were there to be kept");
+        }
+    }
 }
 
 #[test]

@@ -41,6 +41,8 @@ pub(crate) struct Order {
 pub(crate) enum End {
     /// It works until it is killed.
     Killed,
+    /// It opens the store and writes nothing until it is killed.
+    Unbegun,
     /// It writes for a while, and aborts.
     Aborted,
     /// It writes for a while, drops the store without closing it, and aborts.
@@ -51,7 +53,7 @@ pub(crate) enum End {
 
 const DURABILITIES: [Durability; 3] =
     [Durability::Gathered, Durability::Written, Durability::Synced];
-const ENDS: [End; 4] = [End::Killed, End::Aborted, End::Dropped, End::Idle];
+const ENDS: [End; 5] = [End::Killed, End::Unbegun, End::Aborted, End::Dropped, End::Idle];
 
 impl Order {
     pub(crate) fn encode(&self) -> String {
@@ -158,6 +160,9 @@ fn child() {
     let db = open(&order.place, Options { system, durability, ..options(false) });
     // The harness has begun a line.
     tell("\nready");
+    if order.end == End::Unbegun {
+        runner::sleep(Duration::from_secs(600));
+    }
     let stop = Arc::new(AtomicBool::new(false));
     let beside = runner::spawn("beside", {
         let (db, order, stop) = (db.clone(), order.clone(), Arc::clone(&stop));
@@ -181,7 +186,7 @@ fn child() {
             tell("idle");
             runner::sleep(Duration::from_secs(600));
         }
-        End::Killed | End::Aborted => {}
+        End::Killed | End::Unbegun | End::Aborted => {}
     }
     std::process::abort();
 }
