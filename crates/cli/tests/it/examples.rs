@@ -2,8 +2,8 @@
 //! stands there, in a directory of its own for each page.
 //!
 //! What counts as a command:
-//! - in blocks of code without a language, each line that begins with `terrace` or `cargo`, without
-//!   the comment behind `#`;
+//! - in blocks of code without a language, fenced or further in by four spaces, each line that
+//!   begins with `terrace` or `cargo`, without the comment behind `#`;
 //! - in text, each span of code that begins with `terrace`;
 //! - in a help, the lines under `Examples:`.
 //!
@@ -12,6 +12,9 @@
 //! - A placeholder is filled in, by [`PLACEHOLDERS`].
 //! - A span that only names a command, without arguments, stands for its help.
 //! - What measures or demonstrates does less, by [`SMALLER`].
+//!
+//! Other commands of `cargo` would build and test the project within its test. They are only held
+//! against the project: the packages that they name are there, and so are the chores of `xtask`.
 //!
 //! A shell carries the commands out; in the directory there are copies of `docs` and of nothing
 //! else. [`NOT_RUN`] lists what is not run, with the reason.
@@ -22,12 +25,25 @@ use std::process::{Command, Stdio};
 use crate::program::Place;
 
 /// The pages, from the top of the repository.
-const PAGES: [&str; 3] = ["README.md", "docs/cli.md", "docs/drives.md"];
+const PAGES: [&str; 7] = [
+    "README.md",
+    "docs/cli.md",
+    "docs/drives.md",
+    "docs/experiments.md",
+    "docs/benchmarks.md",
+    "docs/durability.md",
+    "CONTRIBUTING.md",
+];
 
 /// What is not run here.
-const NOT_RUN: [(&str, &str); 3] = [
-    ("cargo xtask test", "it runs this test"),
-    ("cargo install --path crates/cli", "builds the whole program optimised, and installs it"),
+const NOT_RUN: [(&str, &str); 5] = [
+    ("terrace bench --reference", "takes minutes; `bench` has its sizes refused and its mixes run"),
+    ("terrace lab run geardb/all --system bluefs", "CI runs each experiment in part"),
+    (
+        "terrace lab run mine.toml --scale 1/16 --csv figures.csv --samples samples.csv",
+        "there is no such file; `experiments` runs one, with both",
+    ),
+    ("terrace lab report geardb/all", "needs all of the runs; `experiments` has a small one"),
     (
         "terrace lab report geardb/fig3",
         "needs all of a run, an hour; `experiments` has a small one",
@@ -64,6 +80,8 @@ fn commands_of(page: &str) -> Vec<String> {
             (block, plain) = (!block, language.is_empty());
         } else if block && plain && is_command(line) {
             commands.push(without_comment(line));
+        } else if !block && line.starts_with("    ") && is_command(line) {
+            commands.push(without_comment(line));
         } else if !block {
             let spans = line.split('`').skip(1).step_by(2);
             commands.extend(spans.filter(|span| span.starts_with("terrace ")).map(str::to_owned));
@@ -78,20 +96,28 @@ fn is_command(line: &str) -> bool {
 
 /// A line without what is said about it: behind a `#`, or, in a table of commands, behind spaces.
 fn without_comment(line: &str) -> String {
-    let command = line.split('#').next().unwrap_or(line);
+    let command = line.split('#').next().unwrap_or(line).trim();
     command.split("    ").next().unwrap_or(command).trim().to_owned()
+}
+
+/// A command with the program itself for what cargo builds and runs.
+fn of_program(command: &str) -> String {
+    command.replace("cargo run --release --", "terrace")
 }
 
 /// What is run for a command; `None` if it is not.
 fn to_run(command: &str) -> Option<String> {
+    let mut command = of_program(command);
     if NOT_RUN.iter().any(|(listed, _)| *listed == command) {
         return None;
     }
-    let mut command = command.replace("cargo run --release --", "terrace");
+    if command.starts_with("cargo") {
+        check_cargo(&command);
+        return None;
+    }
     for (placeholder, word) in PLACEHOLDERS {
         command = command.replace(placeholder, word);
     }
-    assert!(command.starts_with("terrace ") || !command.starts_with("cargo"), "{command}");
     if names_only(&command) {
         return Some(command + " --help");
     }
@@ -99,10 +125,43 @@ fn to_run(command: &str) -> Option<String> {
         return Some(command);
     }
     let smaller = SMALLER.iter().find(|(begin, _)| command.starts_with(begin));
-    Some(match smaller {
-        Some((_, more)) => format!("{command} {more}"),
-        None => command,
-    })
+    Some(smaller.map_or(command.clone(), |(_, more)| with_options(&command, more)))
+}
+
+/// A command with further options, which stand in for the same ones of its own.
+fn with_options(command: &str, more: &str) -> String {
+    // One option has two names.
+    let command = command.replace("--records", "--count");
+    let (mut kept, mut words) = (Vec::new(), command.split(' '));
+    while let Some(word) = words.next() {
+        if word.starts_with("--") && more.split(' ').any(|option| option == word) {
+            words.next();
+        } else {
+            kept.push(word);
+        }
+    }
+    format!("{} {more}", kept.join(" "))
+}
+
+/// Holds a command of `cargo` against the project.
+fn check_cargo(command: &str) {
+    let words: Vec<&str> = command.split_whitespace().collect();
+    for pair in words.windows(2) {
+        let found = match pair {
+            ["-p", package] => {
+                let member = package.trim_start_matches("terrace-");
+                page(&format!("crates/{member}/Cargo.toml")).contains(&format!("\"{package}\""))
+            }
+            ["--path", path] => root().join(path).is_dir(),
+            ["xtask", chore] => {
+                let name = format!("Chore::{}{}", chore[..1].to_uppercase(), &chore[1..]);
+                let known = page("xtask/src/main.rs");
+                [" ", "("].iter().any(|end| known.contains(&format!("{name}{end}")))
+            }
+            _ => true,
+        };
+        assert!(found, "`{command}`: {pair:?} is not in the project");
+    }
 }
 
 /// Whether a command consists of names of commands that need more than their names.
@@ -166,7 +225,7 @@ fn every_command_of_the_pages_works() {
         assert!(!commands.is_empty(), "{name} has no commands");
         let run: Vec<String> = commands.iter().filter_map(|command| to_run(command)).collect();
         run_all(name, &run);
-        all.extend(commands);
+        all.extend(commands.iter().map(|command| of_program(command)));
     }
     for (listed, reason) in NOT_RUN {
         assert!(all.iter().any(|command| command == listed), "{listed} ({reason}): on no page");
@@ -201,7 +260,11 @@ fn commands_are_found_on_a_page() {
     let found = ["terrace get IMAGE", "terrace a b", "terrace c", "terrace d"];
     assert_eq!(commands_of(page), found);
     assert_eq!(to_run("terrace man DIR").as_deref(), Some("terrace man pages"));
+    assert_eq!(commands_of("See:\n\n    terrace f g\n    h\n"), ["terrace f g"]);
     assert_eq!(to_run("cargo xtask test"), None);
+    assert!(std::panic::catch_unwind(|| to_run("cargo xtask toast")).is_err());
+    assert!(std::panic::catch_unwind(|| to_run("cargo test -p terrace-nil")).is_err());
+    assert_eq!(with_options("a --b 1 --c 2", "--b 3"), "a --c 2 --b 3");
     let smaller = to_run("cargo run --release -- demo");
     assert_eq!(smaller.as_deref(), Some("terrace demo docs --limit 1MiB"));
 }
