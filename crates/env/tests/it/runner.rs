@@ -332,5 +332,6 @@ fn thousands_of_simulations_take_a_moment() {
         assert_eq!(sum, 6);
     }
     let took = runner::now() - begin;
-    assert!(took < Duration::from_secs(5), "5,000 simulations of 40 sleeps took {took:?}");
+    // Less than a second on an idle machine; the rest is for slow and busy ones.
+    assert!(took < Duration::from_secs(30), "5,000 simulations of 40 sleeps took {took:?}");
 }

@@ -134,7 +134,8 @@ fn a_drive_of_14_terabytes_costs_nothing_until_it_is_written() {
     let drive = reopen(&path);
     let reports = reports(&drive);
     let took = runner::now().since(start);
-    assert!(took < Duration::from_secs(1), "{took:?}");
+    // Some milliseconds on an idle machine; the rest is for slow and busy ones.
+    assert!(took < Duration::from_secs(10), "{took:?}");
     assert_eq!(reports[51_999].state, ZoneState::Closed);
     assert_eq!(reports[51_998].state, ZoneState::Empty);
     let file = fs::metadata(&path).unwrap();
