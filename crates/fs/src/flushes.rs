@@ -1,12 +1,12 @@
-//! Which flushes can be believed.
+//! [`Flushes`]: the flushes under way, and which of them can be believed.
 //!
-//! A flush that fails may have lost what was reported complete, and nobody can tell what. From then
-//! on every flush fails: what was written before must never be taken for durable.
+//! A flush that fails may have lost any write that was reported complete. From then on every flush
+//! fails: those writes must never be taken for durable.
 //!
-//! That takes more than to remember failures. The device may carry out a flush that fails, then one
-//! that succeeds, and report the second one first: it is true that nothing is volatile any more,
-//! and what the first one lost is missing all the same. So a flush is believed only once the
-//! outcome of all those is known that may have been carried out before it.
+//! To remember failures is not enough. The device may carry out a flush that fails, then one that
+//! succeeds, and report the second one first. Nothing is volatile then, and yet the writes that the
+//! first one lost are missing. So a flush is believed only once the outcome of all flushes is known
+//! that the device may have carried out before it.
 //!
 //! # Threads
 //! Any number of flushes at once. A flush waits only for earlier ones that the device still works

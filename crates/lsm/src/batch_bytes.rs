@@ -1,5 +1,5 @@
-//! The bytes of a batch while it grows: small ones as any, large ones as [`IoBuf`], so that their
-//! memory goes back to the system when the batch has been written. Pure.
+//! [`BatchBytes`]: the bytes of a batch while it grows. Few bytes lie in a vector, many in an
+//! [`IoBuf`], so that their memory goes back to the system when the batch has been written. Pure.
 
 use std::ops::{Deref, DerefMut};
 

@@ -1,10 +1,11 @@
-//! What was written in a store's life, over all processes: kept in the store's annotation.
+//! [`Written`]: the sums of writes in a store's life, over all processes. They are kept in the
+//! store's annotation.
 //!
-//! The sums go to the medium with commits that happen anyway - flushes and compactions - and with
-//! one of their own when the engine is closed, if anything was written since. A power cut, or a
-//! process that ends without a close, loses what was counted after the last of these; nothing else
-//! in the store depends on them. Bytes that a mount writes before the engine is opened are not
-//! among them.
+//! The sums go to the medium with commits that are made anyway: flushes, changes of the annotation,
+//! and compactions that keep a state of their decider. When the engine is closed they get a commit
+//! of their own, if clients or jobs have written anything since. A power cut, or a process that
+//! ends without a close, loses the counts since the last of these commits. Nothing in the store is
+//! derived from them. Bytes that a mount writes before the engine is opened are not counted.
 
 use serde::{Deserialize, Serialize};
 use terrace_env::Cause;

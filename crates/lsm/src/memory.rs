@@ -9,15 +9,17 @@
 //! | open tables: indexes, filters | up to three quarters of what is left | dropped |
 //! | block cache | what open tables leave | blocks are dropped |
 //!
-//! Where jobs or scans have used theirs up, cursors also give large blocks back until it is their
-//! turn.
+//! Where jobs or scans have used up their share, cursors also give large blocks back until it is
+//! their turn.
 //!
-//! All of it is counted, each share by a gauge, together by one for the whole; and so are large
-//! batches that are on their way, which have no share: clients bring them. Not counted, because it
-//! is not the engine's or is small: values that clients hold, where they are not part of something
-//! large that was read, the codecs' working memory (some 200 KiB per thread), what the store below
-//! needs (its catalog, and its caches, which it counts itself), thread stacks, and what the
-//! allocator adds. `docs/memory.md` says all of it for users.
+//! Each share is counted by a gauge, and all of them together by one more. Large batches that are
+//! being written are counted, too, and have no share: clients bring them. These are not counted,
+//! because they are small or are not the engine's:
+//! - values that clients hold, unless they lie in something large that was read;
+//! - the working memory of codecs, some 200 KiB per thread; stacks; what the allocator adds;
+//! - the catalog of the store below, and its caches, which it counts itself.
+//!
+//! `docs/memory.md` says all of it for users.
 //!
 //! A share is no wall: one block, partition or batch that does not fit is held all the same, as
 //! long as it is in use.

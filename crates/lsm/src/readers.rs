@@ -1,9 +1,11 @@
-//! Who reads at length - snapshots, scans, cursors, checkpoints - so that a store that is short of
-//! space can say who keeps it.
+//! [`Readers`]: the snapshots, scans, cursors and checkpoints that there are, so that a store that
+//! is short of space can say which readers may keep it.
 //!
-//! A reader is listed from its beginning to its end. Point reads are not: none lasts. What each one
-//! keeps is not known: a snapshot keeps entries in tables from being dropped; the others keep files
-//! that are deleted meanwhile, several of them often the same ones.
+//! A reader is listed from its beginning to its end. Point reads are not listed: none lasts. How
+//! much space a reader keeps is not known. A snapshot keeps entries in tables from being dropped.
+//! The others keep files that are deleted meanwhile, and several of them often keep the same ones.
+//!
+//! Threads: any. The list has a lock of its own, which is held for one look or change.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -86,7 +88,12 @@ impl fmt::Display for SpaceHolders {
         }
         write!(f, "; puts can take {for_puts}")?;
         for (at, readers) in self.readers.iter().enumerate() {
-            write!(f, "{}{readers}", if at == 0 { "; there is " } else { ", " })?;
+            let lead = match (at, readers.count) {
+                (0, 1) => "; there is ",
+                (0, _) => "; there are ",
+                _ => ", ",
+            };
+            write!(f, "{lead}{readers}")?;
         }
         Ok(())
     }

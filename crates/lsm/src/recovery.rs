@@ -1,21 +1,24 @@
 //! Opening: the tree is rebuilt from the annotations of the store's files, and the logs are
 //! replayed into memtables, each into its own, oldest first.
 //!
-//! What was written under another system is opened as it is; the store remembers the new one, and
-//! what the other one's decider left as its state is forgotten.
+//! A tree that another system wrote is opened as it is. The store remembers the new system, and
+//! forgets the state that the other one's decider left.
 //!
-//! The last log that holds anything, if it is not sealed, is gone on with, and so is its memtable;
-//! all others wait for their flush. What is torn at a log's end the store has cut already; that a
-//! log was cut which a later one says was durable to its end is corruption, seen here.
-//! Read-only, nothing is written.
+//! - If the last log that holds anything is not sealed, writing goes on in it and in its memtable.
+//!   All other memtables wait for their flush.
+//! - The store below has cut what is torn at a log's end. If it cut a log of which a later one says
+//!   that it was durable to its end, that is corruption, and is found here.
+//! - Read-only, nothing is written.
 //!
 //! # Memory
 //! Logs may be larger than memtables may be together: the store was open with a larger budget, or a
-//! log was read in parts before. As soon as what is replayed is more than the share of memtables,
-//! all of it is flushed, oldest first, and the replay goes on: of a log that is read in parts, the
-//! transaction that seals a part's tables notes in the log's annotation how far it is in tables. An
-//! opening that ends in between goes on there. Where there is no space for a flush the rest is
-//! replayed into memory all the same, because a full store must open; so it is read-only.
+//! log was read in parts before. As soon as the replayed memtables are more than their share, all
+//! of them are flushed, oldest first, and the replay goes on. A log is then read in parts: the
+//! transaction that adds a part's tables notes in the log's annotation how far it is in tables, and
+//! an opening that follows a crash goes on there.
+//!
+//! If there is no space for a flush, the rest is replayed into memory all the same, because a full
+//! store must open. So it is if nothing may be written.
 //!
 //! The store is claimed first, so that no two engines open it at once unless both only read.
 

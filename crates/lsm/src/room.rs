@@ -1,19 +1,22 @@
 //! Making room for writes: the gentle slowdown, the wait for a flush, and the change to a new
 //! memtable and log.
 //!
-//! Runs as part of leading a group of writes.
+//! The leader of a group of writes does it, before the group is written. A group that is large
+//! beside a memtable gets one of its own, and waits for flushes if memtables would be more than
+//! their share with it.
 //!
 //! When space is short:
-//! - A memtable is filled only as far as there is space for its flush. Where little can be set
-//!   aside, the memtable stays small; where nothing can, puts wait for the memtables before it, and
-//!   are refused if even then there is not enough. Deletes may use what is kept for flushes beyond
-//!   that: puts that used it up would leave a full store unable to give space back. A memtable that
-//!   lives off it takes no puts.
+//! - A memtable is filled only as far as there is space for its flush. If little can be set aside,
+//!   the memtable stays small. If nothing can, puts wait for the memtables before it, and are
+//!   refused if even then there is not enough.
+//! - Deletes may go on in the space that is kept for flushes. If puts used it up, a full store
+//!   could not give space back: a memtable that lives off it takes no puts.
 //! - Memtables that an opening replayed have no space set aside. Nothing is let in before they are
 //!   flushed.
-//! - Nobody waits for what may never come: a writer that would have to wait while no job finds
-//!   space is refused. A job that has its space is
-//!   waited for, however little it leaves to others meanwhile.
+//! - A put fails with `NoSpace` if no job can free space. A job that has its space is waited for,
+//!   however little it leaves to others meanwhile. To set space aside is tried with smaller and
+//!   smaller sizes; once a try has waited in vain for [`SPACE_WAIT_MAX`], only the smallest is
+//!   left.
 //! - A log that finds no space for what it has taken is *given up*: its memtable is flushed, and
 //!   only then another log begins, so that a power cut never leaves later writes without earlier
 //!   ones.

@@ -1,21 +1,21 @@
 //! Reading what is left of damaged tables.
 //!
-//! First all tables of the range are read and verified, block by block. Where a block of a run
-//! cannot be read, the newest version of a key may have been in it, and an older run may not speak
-//! for the key: so of the keys that the block may hold, only what *newer* runs and memtables say is
-//! shown. That is right whatever was in the block: a newer version hides it. All other keys of the
-//! block's range are left out, though older runs may have versions of them, and the range is
-//! listed. Nothing stale is ever shown.
+//! 1. All tables of the range are read and verified, block by block.
+//! 2. A block that cannot be read may have held the newest version of a key. So older runs may not
+//!    speak for the keys that the block may hold: only versions in *newer* runs and memtables are
+//!    shown. They are right whatever was in the block, because they hide it.
+//! 3. All other keys of the block's range are left out, though older runs may have versions of
+//!    them. The range is listed. So nothing stale is ever shown.
 //!
-//! A range tombstone lies in a table's end. A table that cannot be opened is damaged in all of its
-//! key range, which covers what its range tombstones do.
+//! Range tombstones lie in a table's end. A table that cannot be opened counts as damaged in all of
+//! its key range, which includes the ranges of its tombstones.
 //!
 //! Each stretch between two ends of damage has a cursor of its own, over runs that are cut to the
-//! stretch: it reads nothing that lies behind, be it a block, a part of an index or a whole table.
+//! stretch. It reads nothing that lies behind: no block, no part of an index, no table.
 //!
-//! A salvage belongs to one thread at a time, as a scan does, and holds files as one does.
-//! Everything is read twice, once to verify it. Nothing is changed. Logs are not its business: a
-//! store is opened once they have been replayed.
+//! A salvage belongs to one thread at a time, and holds files, as a scan does. Everything is read
+//! twice, once to verify it. Nothing is changed. Logs are not looked at: the opening has replayed
+//! them into memtables, or has failed.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;

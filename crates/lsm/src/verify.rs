@@ -1,9 +1,9 @@
 //! Reading everything and checking it, while the engine goes on working.
 //!
-//! What is verified is one version: what is written meanwhile is not in it. Checksums are checked
-//! by every read; what this adds is that every block *is* read, that entries are in order, and that
-//! each table has as many of them as its annotation says. What is in no table yet is counted: its
-//! log was verified when it was replayed.
+//! One version is verified: later writes are not in it. Every read checks checksums. In addition,
+//! every block *is* read here, the order of entries is checked, and each table must have as many of
+//! them as its annotation says. Entries in memtables are only counted: their logs were verified
+//! when they were replayed.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;

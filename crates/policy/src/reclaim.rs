@@ -1,10 +1,12 @@
-//! Which zone is emptied next, and where its live extents go.
+//! [`Reclaim`]: the choice of the zone that is emptied next, and of where its live extents go.
 //!
-//! The file system asks whether it is time whenever something has died or somebody waits for
-//! space; then, as long as it is, for a victim. It keeps zones ordered by live bytes and shows
-//! [`ReclaimView::CANDIDATES_MAX`] of those that can be emptied, the first ones or a sample as the
-//! policy has it ([`Sight`]), so that weighing them costs the same on ten zones and on fifty
-//! thousand.
+//! Whenever something has died or a writer waits for space, the file system asks whether it is time
+//! to reclaim; while it is, it asks for a victim. It keeps zones ordered by live bytes and shows
+//! [`ReclaimView::CANDIDATES_MAX`] of those that can be emptied: the first ones, or a sample, as
+//! the policy has it ([`Sight`]). So a choice costs the same on ten zones and on fifty thousand.
+//!
+//! New data should find some *spare* zones ([`Room::spare_min`]). Compactions leave these to logs
+//! and flushes while reclaim works.
 //!
 //! A policy that gives no victim is not asked again until something more has died. Each victim
 //! makes what is dead less by what it gives, so that reclaim comes to an end whatever the policy.

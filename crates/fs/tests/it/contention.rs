@@ -1,4 +1,4 @@
-//! Who gets the zones that reclaim frees, when a compaction and a log both want them.
+//! Zones that reclaim frees, when a compaction and a log both want them: the log must get one soon.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

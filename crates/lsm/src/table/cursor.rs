@@ -1,9 +1,9 @@
 //! Walks a table's entries in order, forward and backward, reading ahead.
 //!
-//! A cursor can be *parked* while somebody else's turn comes first: where memory is short, it gives
-//! back a large block and keeps its place in it, and reads the block again when its value is asked
-//! for. Mostly such a block is one entry, which was passed over or has been handed out by then, so
-//! that nothing is read twice.
+//! A cursor can be *parked* while other cursors of a merge come first. Where memory is short, it
+//! then gives a large block back and keeps its place in it; [`TableCursor::ready`] reads the block
+//! again. Such a block mostly is one entry. If the entry was passed over or handed out before the
+//! cursor moved on, nothing is read twice.
 
 use std::sync::Arc;
 

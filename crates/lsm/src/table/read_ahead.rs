@@ -4,7 +4,7 @@
 //! direction; a job reads large stretches at once. Both take less where memory is short. What is
 //! read ahead is not put into the block cache: a long scan would push everything else out of it.
 //!
-//! What its memory is, and when it is used again, is in `stretch`.
+//! The memory of what is read ahead is a `Stretch`, which also says when it is used again.
 
 use bytes::Bytes;
 use terrace_env::store::StoreError;

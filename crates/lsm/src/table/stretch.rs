@@ -1,8 +1,9 @@
-//! The memory of a stretch of a table that has been read at once.
+//! [`Stretch`]: the memory of a part of a table that has been read at once.
 //!
-//! It is used again for the next stretch, unless somebody still has a value out of it: then the
-//! next stretch gets memory of its own. A large stretch counts until the last value out of it is
-//! dropped, and is given back to the system with it; a small one counts while its owner has it.
+//! - The memory is used again for the next stretch if it fits. While a client has a value out of
+//!   it, the next stretch gets memory of its own.
+//! - A large stretch, of [`MAPPED_MIN`] bytes or more, counts until the last value out of it is
+//!   dropped, and is then the system's again. A small one counts while its owner has it.
 //!
 //! Threads: one owner; values out of it go anywhere.
 

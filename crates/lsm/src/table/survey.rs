@@ -1,8 +1,10 @@
-//! Which blocks of a table cannot be read, and what keys they may hold.
+//! The survey of a damaged table: the blocks that cannot be read, and the keys that they may hold.
 //!
-//! Every data block of a key range is read and taken apart; what comes of a block that does not
-//! verify is the range of keys between its neighbours' separators. Reads each block by itself: this
-//! is for damaged tables, not for fast walks.
+//! Every data block of a key range is read and taken apart. A block that does not verify may hold
+//! the keys between the separators of the index around it. Where a part of the index cannot be
+//! read, that part counts as one damaged block.
+//!
+//! It reads block by block: it is for damaged tables, not for fast walks. Pure but for the reads.
 
 use bytes::Bytes;
 use terrace_env::Cause;

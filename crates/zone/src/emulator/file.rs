@@ -4,9 +4,9 @@
 //! it. A lock on the file keeps a second process out.
 //!
 //! # Power cuts of the host
-//! What the host has not synced may or may not be on its disk, in any order. What is found then
-//! must be what a power cut of the drive could have left, which takes three rules beside syncing
-//! when the drive flushes:
+//! Bytes that the host has not synced may or may not be on its disk, in any order. Whatever is
+//! found then must be what a power cut of the drive could have left. That takes three rules, beside
+//! syncing when the drive flushes:
 //! - A zone is not punched out or written again before its reset is on the host's disk: it would be
 //!   found full, without what was durable in it.
 //! - Before a zone becomes active, so many zones that were active are known on the host's disk not
@@ -14,6 +14,9 @@
 //! - The open limit is not checked: power-on closes all zones.
 //!
 //! [`FileMedium::barrier`] says what has to be synced for the first two before a request.
+//!
+//! # A full disk of the host
+//! Behind forced writes some room is allocated ahead, so that journal and logs go on for a while.
 
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
