@@ -11,8 +11,8 @@ use crate::block::zone_blocks;
 use crate::medium::Medium;
 use crate::mount::{device_limits, ordinary_zone};
 use crate::space::{
-    Allocator, COMPACTION_RESERVE, Condition, FLUSH_RESERVE, RECLAIM_RESERVE, URGENT_RESERVE, Zone,
-    ZoneTable, journal_zones,
+    COMPACTION_RESERVE, Condition, FLUSH_RESERVE, RECLAIM_RESERVE, URGENT_RESERVE, Zone, ZoneTable,
+    ZonedPool, journal_zones,
 };
 use crate::superblock::{Placement, SuperblockArea};
 use crate::volume::as_device;
@@ -89,7 +89,7 @@ impl Fs {
             })
             .collect();
         let in_log = matches!(area.placement(), Placement::Log(_));
-        let space: Arc<dyn journal::JournalSpace> = Arc::new(Allocator::new(
+        let space: Arc<dyn journal::JournalSpace> = Arc::new(ZonedPool::new(
             Arc::clone(&medium),
             (Arc::new(LevelSeparated), Arc::new(Greedy::default())),
             device_limits(&geometry, in_log),

@@ -61,7 +61,7 @@ impl Fs {
 
     /// Goes on under other deciders than those of the mount. What is written stays where it is.
     pub fn decide_by(&self, placement: Arc<dyn Placement>, reclaim: Arc<dyn Reclaim>) {
-        self.volume.space.decide_by(placement, reclaim);
+        self.volume.zones.decide_by(placement, reclaim);
     }
 
     /// From now on jobs have about so much on its way to the device at once: tables are written and
@@ -92,7 +92,7 @@ impl Fs {
     /// The capacity of an ordinary zone.
     #[must_use]
     pub fn zone_capacity(&self) -> ByteCount {
-        ByteCount(u64::from(self.volume.space.zone_blocks()) * BLOCK as u64)
+        ByteCount(u64::from(self.volume.zones.zone_blocks()) * BLOCK as u64)
     }
 
     /// Ends background work and waits for it, records where every log ends, so that what a later
@@ -103,7 +103,7 @@ impl Fs {
     /// Where the ends cannot be recorded, or a log still has a writer, nothing is lost: the store
     /// is then as after a crash.
     pub fn unmount(&self) {
-        self.volume.space.stop_reclaim();
+        self.volume.zones.stop_reclaim();
         let background = self.background.lock().take();
         if let Some(actor) = background {
             actor.join();
@@ -322,12 +322,12 @@ impl Store for Fs {
 
     fn reserve(&self, rank: Rank, bytes: ByteCount) -> Result<Reservation, StoreError> {
         self.writable("a reservation")?;
-        let reserved = self.volume.space.reserve(rank, bytes)?;
+        let reserved = Arc::clone(&self.volume.space).reserve(rank, bytes)?;
         Ok(Reservation::new(Arc::new(reserved)))
     }
 
     fn space(&self) -> SpaceInfo {
-        crate::usage::space_info(&self.volume.space)
+        self.volume.space.room()
     }
 
     fn rotational(&self) -> bool {
@@ -355,7 +355,7 @@ impl Store for Fs {
 
 impl Drop for Fs {
     fn drop(&mut self) {
-        self.volume.space.stop_reclaim();
+        self.volume.zones.stop_reclaim();
         // Reclaim looks between two steps whether it is to end, so this waits for one at most. A
         // panic must not become two; then reclaim ends because no request passes any more.
         if std::thread::panicking() {

@@ -31,7 +31,7 @@ use crate::frame::{Binding, LogScan, LogTail};
 use crate::journal::{Journal, JournalSpace, Replayed, replay};
 use crate::medium::Medium;
 use crate::reclaim::Reclaimer;
-use crate::space::{Allocator, Condition, Limits, Zone, ZoneTable};
+use crate::space::{Condition, Limits, Pool, Zone, ZoneTable, ZonedPool};
 use crate::superblock::Placement as SuperblockPlacement;
 use crate::volume::{Volume, as_device};
 use crate::{Fs, ZoneGrid};
@@ -94,7 +94,7 @@ impl Fs {
             .map_err(|error| StoreError::io("report of the zones", error))?;
         let table = zone_table(&medium, &reports, &replayed, &logs)?;
         let in_log = matches!(replayed.superblock.placement, SuperblockPlacement::Log(_));
-        let space = Arc::new(Allocator::new(
+        let space = Arc::new(ZonedPool::new(
             Arc::clone(&medium),
             (Arc::clone(&options.placement), Arc::clone(&options.reclaim)),
             device_limits(medium.geometry(), in_log),
@@ -109,11 +109,11 @@ impl Fs {
         } else {
             Journal::read_only(replayed)
         };
-        let unsealed = unsealed_files(&space, &journal, uuid, logs);
+        let unsealed = unsealed_files(&(Arc::clone(&space) as Arc<dyn Pool>), &journal, uuid, logs);
         let volume = Arc::new(Volume::new(uuid, medium, space, journal, unsealed));
         let reclaimer = write.then(|| Arc::new(Reclaimer::new()));
         let background = reclaimer.as_ref().filter(|_| options.background).map(|reclaimer| {
-            volume.space.start_reclaim();
+            volume.zones.start_reclaim();
             let (reclaimer, volume) = (Arc::clone(reclaimer), Arc::clone(&volume));
             runner::spawn("reclaim", move || reclaimer.run(&volume))
         });
@@ -277,7 +277,7 @@ fn misplaced(id: FileId, extent: &Extent, grid: &ZoneGrid) -> StoreError {
 
 /// The files that were not sealed, each ready to be read and reopened.
 fn unsealed_files(
-    space: &Arc<Allocator>,
+    space: &Arc<dyn Pool>,
     journal: &Journal,
     uuid: Uuid,
     logs: Vec<RecoveredLog>,

@@ -15,6 +15,7 @@
 //! One victim at a time: whoever chooses it keeps all others off.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -82,10 +83,10 @@ impl Reclaimer {
 
     /// The background actor: reclaims when space is short, until the store is unmounted.
     pub(crate) fn run(&self, volume: &Volume) {
-        while volume.space.await_work() {
-            let stop = || volume.space.is_reclaim_stopped();
+        while volume.zones.await_work() {
+            let stop = || volume.zones.is_reclaim_stopped();
             if self.run_once(volume, false, stop).is_err() {
-                volume.space.stop_reclaim();
+                volume.zones.stop_reclaim();
             }
         }
     }
@@ -103,7 +104,7 @@ impl Reclaimer {
             let of = |catalog: &Catalog, zone| (zone, catalog.levels_in(device, zone));
             volume.journal.read(|catalog| zones.into_iter().map(|z| of(catalog, z)).collect())
         };
-        let Some(choice) = volume.space.choose_victim(asked, levels) else { return Ok(false) };
+        let Some(choice) = volume.zones.choose_victim(asked, levels) else { return Ok(false) };
         let mut job = Emptying {
             volume,
             choice,
@@ -143,12 +144,12 @@ impl Reclaimer {
         if let Some(files) = known {
             let found = extents_in(volume, victim, &files);
             let blocks: u32 = found.iter().map(|resident| resident.mapped.extent.blocks).sum();
-            if blocks == volume.space.live(victim) {
+            if blocks == volume.zones.live(victim) {
                 return found;
             }
         }
         // The list is missing or out of date: one walk over the catalog serves all candidates.
-        let mut zones = volume.space.candidates();
+        let mut zones = volume.zones.candidates();
         zones.insert(victim);
         let mut fresh: BTreeMap<ZoneId, Vec<FileId>> = BTreeMap::new();
         let grid = *volume.medium.grid();
@@ -328,7 +329,8 @@ impl Emptying<'_> {
                 left: None,
                 cause: Cause::Reclaim,
             };
-            let region = self.volume.space.acquire(&ask).map_err(|_| CopyError::NoRoom)?;
+            let region =
+                Arc::clone(&self.volume.space).lease(&ask).map_err(|_| CopyError::NoRoom)?;
             self.region = Some(region);
         }
     }
@@ -360,7 +362,7 @@ impl Emptying<'_> {
 impl Drop for Emptying<'_> {
     fn drop(&mut self) {
         self.region = None;
-        self.volume.space.end_victim(self.choice.victim, self.outcome);
+        self.volume.zones.end_victim(self.choice.victim, self.outcome);
     }
 }
 

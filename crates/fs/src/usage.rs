@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use terrace_env::store::{FileKind, SpaceInfo, StoreError};
+use terrace_env::store::{FileKind, StoreError};
 use terrace_env::{ByteCount, FileId, ZoneId};
 use terrace_policy::{ExtentView, ZoneView, ZonesSource, ZonesView};
 use terrace_zone::{Device, ZoneState, ZoneType};
 
 use crate::catalog::Extent;
 use crate::mount::Access;
-use crate::space::{Allocator, Condition, Zone};
+use crate::space::{Condition, Zone};
 use crate::{BLOCK, BlockAddr, Fs, block};
 
 /// What a zone is for.
@@ -65,23 +65,6 @@ fn bytes(blocks: u64) -> ByteCount {
     ByteCount(blocks * BLOCK as u64)
 }
 
-/// The sums for [`Store::space`](terrace_env::Store::space).
-pub(crate) fn space_info(space: &Allocator) -> SpaceInfo {
-    let (totals, granted) = space.totals();
-    let (kept, for_puts) = space.of_puts();
-    let zones = |zones: u32| bytes(u64::from(zones) * u64::from(space.zone_blocks()));
-    SpaceInfo {
-        capacity: bytes(totals.capacity),
-        free: bytes(totals.free + totals.room),
-        live: bytes(totals.live + totals.unsealed),
-        dead: bytes(totals.dead),
-        pinned: bytes(totals.pinned),
-        reserved: zones(granted),
-        kept: zones(kept),
-        for_puts: zones(for_puts),
-    }
-}
-
 #[derive(Default)]
 struct Contents {
     levels: BTreeMap<Option<u8>, u64>,
@@ -112,7 +95,7 @@ impl ZonesSource for Fs {
             capacity: bytes(counts.capacity.into()),
             written: bytes(counts.written.into()),
         };
-        let counts = self.volume.space.counts(&held);
+        let counts = self.volume.zones.counts(&held);
         let zones = held.into_iter().zip(counts).map(|(zone, counts)| of_zone(zone, counts));
         ZonesView::new(zones.collect(), extents)
     }
@@ -123,9 +106,9 @@ impl Fs {
     /// the zones that are counted as active with the device's. What differs, in words; nothing may
     /// be written meanwhile.
     pub fn audit(&self) -> Vec<String> {
-        let mut problems: Vec<String> = self.volume.space.verify().err().into_iter().collect();
+        let mut problems: Vec<String> = self.volume.zones.verify().err().into_iter().collect();
         if self.access == Access::ReadWrite {
-            problems.extend(self.volume.space.audit_slots());
+            problems.extend(self.volume.zones.audit_slots());
         }
         let mut counted: BTreeMap<ZoneId, (u32, u32)> = BTreeMap::new();
         let mut levels: BTreeMap<ZoneId, BTreeMap<FileId, u64>> = BTreeMap::new();
@@ -151,7 +134,7 @@ impl Fs {
                 counted.entry(grid.zone(extent.first)).or_default().1 += extent.blocks;
             }
         }
-        for (index, zone) in self.volume.space.zones().iter().enumerate() {
+        for (index, zone) in self.volume.zones.zones().iter().enumerate() {
             let id = ZoneId(index as u32);
             let kept = self.volume.journal.read(|c| c.levels_in(grid.device(), id));
             let found = levels.remove(&id);
@@ -209,7 +192,7 @@ impl Fs {
                 map.extents().for_each(|extent| count(FileKind::Log, None, extent));
             }
         }
-        let zones = self.volume.space.zones();
+        let zones = self.volume.zones.zones();
         let usage = reports.iter().zip(&zones).map(|(report, zone)| {
             let held = contents.remove(&report.zone).unwrap_or_default();
             let used_for = match zone.condition {

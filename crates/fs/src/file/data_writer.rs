@@ -143,7 +143,7 @@ impl DataWriter {
             }
             let ask = self.ask_for_rest();
             if may_settle && !self.regions.is_empty() {
-                self.region = self.volume.space.acquire_at_once(&ask).map(Arc::new);
+                self.region = Arc::clone(&self.volume.space).lease_at_once(&ask).map(Arc::new);
                 if self.region.is_some() {
                     continue;
                 }
@@ -151,7 +151,7 @@ impl DataWriter {
                     self.settle()?;
                 }
             }
-            self.region = Some(Arc::new(self.volume.space.acquire(&ask)?));
+            self.region = Some(Arc::new(Arc::clone(&self.volume.space).lease(&ask)?));
         }
     }
 
@@ -291,7 +291,7 @@ impl DataWriter {
             return Err(self.describe(error));
         }
         region.retire();
-        if self.region.as_ref().is_some_and(|own| own.zone() == region.zone()) {
+        if self.region.as_ref().is_some_and(|own| own.is_of(region)) {
             self.region = None;
         }
         Ok(error)

@@ -58,7 +58,7 @@ impl LogLease {
             let end = end.expect("no frame is under way when a lease is taken");
             self.region = None;
             self.ask.least = blocks;
-            let region = Arc::new(self.volume.space.acquire(&self.ask)?);
+            let region = Arc::new(Arc::clone(&self.volume.space).lease(&self.ask)?);
             self.record(&region, end)?;
             self.region = Some(region);
         }
@@ -78,9 +78,9 @@ impl LogLease {
         }
         // All of it in one zone, where its size is known: another zone is another record.
         let size = self.ask.left.map_or(0, |size| size.0.div_ceil(BLOCK as u64));
-        let least = size.clamp(1, u64::from(self.volume.space.zone_blocks())) as u32;
+        let least = size.clamp(1, u64::from(self.volume.space.region_blocks())) as u32;
         let ask = Ask { least, ..self.ask.clone() };
-        if let Some(region) = self.volume.space.acquire_spare(&ask)
+        if let Some(region) = Arc::clone(&self.volume.space).lease_spare(&ask)
             && self.record(&region, end).is_ok()
         {
             self.region = Some(Arc::new(region));

@@ -117,7 +117,7 @@ impl LogWriter {
             small @ ..PAYLOAD_MAX => payload_room((small / BLOCK) as u32),
             _ => PAYLOAD_MAX,
         };
-        let payload_max = payload_room(volume.space.zone_blocks()).min(frame);
+        let payload_max = payload_room(volume.space.region_blocks()).min(frame);
         let cause = ask.cause;
         let lease = LogLease::new(Arc::clone(&volume), Arc::clone(&file), ask);
         let (in_flight, spare) = (VecDeque::new(), Vec::new());

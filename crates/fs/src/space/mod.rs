@@ -1,27 +1,25 @@
-//! Who may write where: the zones' counts, the ranked reserves, and the leases of regions.
+//! Who may write where: regions for writers, counts of what is used, ranked reserves.
 //!
-//! On zoned devices a region is the rest of a zone. [`Allocator`] is the one place that hands
-//! regions to writers and zones to the journal, and takes back what transactions free.
+//! | part | what it is |
+//! |---|---|
+//! | [`Pool`] | the seam: the space of one device, as writers see it |
+//! | [`Region`], [`Reserved`] | a lease of a stretch of blocks; space set aside for a job |
+//! | [`Ask`], [`Share`] | who wants a region; what blocks count as |
+//! | [`zoned`] | the pool of a device with zones |
 
-mod allocator;
-mod governor;
-mod journal_space;
+mod ask;
+mod pool;
 mod region;
 mod reservation;
-mod slots;
-mod space_wait;
-mod state;
-mod victims;
-#[cfg(test)]
-mod world;
-mod zone_table;
+mod share;
+mod zoned;
 
-pub(crate) use allocator::Allocator;
-pub(crate) use governor::{
-    COMPACTION_RESERVE, FLUSH_RESERVE, Governor, RECLAIM_RESERVE, URGENT_RESERVE, journal_zones,
-};
+pub(crate) use ask::Ask;
+pub(crate) use pool::Pool;
 pub(crate) use region::Region;
-pub(crate) use reservation::Reserved;
-pub(crate) use state::{Ask, Limits};
-pub(crate) use victims::Outcome;
-pub(crate) use zone_table::{Condition, Share, Totals, Zone, ZoneTable};
+pub(crate) use reservation::{ReservationId, Reserved};
+pub(crate) use share::Share;
+pub(crate) use zoned::{
+    COMPACTION_RESERVE, Condition, FLUSH_RESERVE, Limits, Outcome, RECLAIM_RESERVE, URGENT_RESERVE,
+    Zone, ZoneTable, ZonedPool, journal_zones,
+};

@@ -7,29 +7,31 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use terrace_env::ByteCount;
 use terrace_env::store::ReservedSpace;
 
-use super::Allocator;
-use super::governor::ReservationId;
+use super::Pool;
+
+/// A reservation's name in its pool; 0 is none.
+pub(crate) type ReservationId = u64;
 
 /// What is behind a [`Reservation`](terrace_env::store::Reservation) of this store.
 pub(crate) struct Reserved {
-    space: Arc<Allocator>,
+    pool: Arc<dyn Pool>,
     id: ReservationId,
     left: Arc<AtomicU64>,
 }
 
 impl Reserved {
-    pub(super) fn new(space: Arc<Allocator>, id: ReservationId, bytes: ByteCount) -> Self {
-        Self { space, id, left: Arc::new(AtomicU64::new(bytes.0)) }
+    pub(super) fn new(pool: Arc<dyn Pool>, id: ReservationId, bytes: ByteCount) -> Self {
+        Self { pool, id, left: Arc::new(AtomicU64::new(bytes.0)) }
     }
 
-    /// Its name in the governor.
+    /// Its name in the pool.
     pub(crate) fn id(&self) -> ReservationId {
         self.id
     }
 
-    /// Whether it was made by this store.
-    pub(crate) fn is_of(&self, space: &Arc<Allocator>) -> bool {
-        Arc::ptr_eq(&self.space, space)
+    /// Whether it is of this pool.
+    pub(crate) fn is_of(&self, pool: &Arc<dyn Pool>) -> bool {
+        Arc::ptr_eq(&self.pool, pool)
     }
 
     /// The bytes that are left, for its writers to count down.
@@ -50,6 +52,6 @@ impl ReservedSpace for Reserved {
 
 impl Drop for Reserved {
     fn drop(&mut self) {
-        self.space.end_reservation(self.id);
+        self.pool.end_reservation(self.id);
     }
 }

@@ -20,7 +20,7 @@ use crate::file::{Body, FileSource, FileState, LogIndex, OpenFile, Pending, Pin,
 use crate::frame::{LogScan, PAYLOAD_MAX};
 use crate::journal::Journal;
 use crate::medium::Medium;
-use crate::space::{Allocator, Share};
+use crate::space::{Pool, Share, ZonedPool};
 
 /// Bytes of a snapshot more or fewer for which the journal's reserve is set anew.
 const NOTED_STEP: u64 = 16 << 10;
@@ -37,7 +37,10 @@ const WRITE_BLOCKS_MAX: u32 = 4096;
 pub(crate) struct Volume {
     pub(crate) uuid: Uuid,
     pub(crate) medium: Arc<Medium>,
-    pub(crate) space: Arc<Allocator>,
+    /// Where files get their blocks.
+    pub(crate) space: Arc<dyn Pool>,
+    /// The same pool, for what concerns zones: reclaim, and the map of zones.
+    pub(crate) zones: Arc<ZonedPool>,
     pub(crate) journal: Journal,
     pub(crate) cache: FileCache,
     pub(super) files: Mutex<Registry>,
@@ -70,7 +73,7 @@ impl Volume {
     pub(crate) fn new(
         uuid: Uuid,
         medium: Arc<Medium>,
-        space: Arc<Allocator>,
+        zones: Arc<ZonedPool>,
         journal: Journal,
         unsealed: Vec<Arc<OpenFile>>,
     ) -> Self {
@@ -84,7 +87,8 @@ impl Volume {
         let volume = Self {
             uuid,
             medium,
-            space,
+            space: Arc::clone(&zones) as Arc<dyn Pool>,
+            zones,
             journal,
             cache,
             files,
@@ -279,7 +283,7 @@ impl Volume {
         let noted = self.noted.load(Ordering::Relaxed);
         if bytes.abs_diff(noted) >= NOTED_STEP || noted == u64::MAX {
             self.noted.store(bytes, Ordering::Relaxed);
-            self.space.set_snapshot(bytes);
+            self.zones.set_snapshot(bytes);
         }
     }
 }

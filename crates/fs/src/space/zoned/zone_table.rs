@@ -15,6 +15,8 @@ use std::collections::BTreeSet;
 use terrace_env::ZoneId;
 use terrace_policy::{RECLAIM_STREAM, ReclaimView, Sight};
 
+use crate::space::Share;
+
 /// What a zone is used for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Condition {
@@ -41,17 +43,6 @@ impl Condition {
     pub(crate) fn holds_data(self) -> bool {
         matches!(self, Self::Free | Self::Written | Self::Leased | Self::ReadOnly | Self::Offline)
     }
-}
-
-/// The kinds of blocks that a zone's counts tell apart.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Share {
-    /// Of sealed files.
-    Live,
-    /// Of files that are still written, or were never sealed.
-    Unsealed,
-    /// Of nothing that exists, but a reader may still read them.
-    Pinned,
 }
 
 /// A zone; sizes in blocks.

@@ -1,17 +1,17 @@
-//! The space's state, and the choices made from it: pure, under the allocator's lock.
+//! The space's state, and the choices made from it: pure, under the pool's lock.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use terrace_env::store::{FileKind, PlacementHint, Rank, StoreError};
+use terrace_env::store::{FileKind, Rank, StoreError};
 use terrace_env::{ByteCount, Cause, ZoneId};
 use terrace_policy::{
     PartZone, Placement, PlacementChoice, PlacementRequest, RECLAIM_STREAM, Reclaim, SpaceView,
 };
 
-use super::governor::ReservationId;
 use super::{Condition, Governor, Zone, ZoneTable};
 use crate::block::BLOCK;
+use crate::space::Ask;
 
 /// How many zones may be in use at once, journal and superblock apart.
 #[derive(Clone, Copy, Debug)]
@@ -24,22 +24,7 @@ pub(crate) struct Limits {
     pub(crate) zone_blocks: u32,
 }
 
-/// Who wants a region.
-#[derive(Clone, Debug)]
-pub(crate) struct Ask {
-    pub(crate) hint: PlacementHint,
-    pub(crate) kind: FileKind,
-    pub(crate) rank: Rank,
-    /// 0 without one.
-    pub(crate) reservation: ReservationId,
-    /// The fewest blocks that are of use.
-    pub(crate) least: u32,
-    /// What is still to be written at most, where that is known.
-    pub(crate) left: Option<ByteCount>,
-    pub(crate) cause: Cause,
-}
-
-/// What the allocator guards with its lock.
+/// What the pool guards with its lock.
 pub(super) struct State {
     pub(super) placement: Arc<dyn Placement>,
     pub(super) victims: Arc<dyn Reclaim>,

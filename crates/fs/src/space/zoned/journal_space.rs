@@ -3,10 +3,10 @@
 use terrace_env::store::{Rank, StoreError};
 use terrace_env::{Cause, ZoneId};
 
-use super::{Allocator, Condition};
+use super::{Condition, ZonedPool};
 use crate::journal::JournalSpace;
 
-impl JournalSpace for Allocator {
+impl JournalSpace for ZonedPool {
     fn take(&self) -> Result<ZoneId, StoreError> {
         loop {
             let mut state = self.state.lock();
@@ -18,7 +18,7 @@ impl JournalSpace for Allocator {
             if self.prepare(zone, Cause::Journal) {
                 return Ok(zone);
             }
-            self.retire(zone);
+            self.retire_zone(zone);
         }
     }
 
@@ -37,6 +37,6 @@ impl JournalSpace for Allocator {
     }
 
     fn give_up(&self, zone: ZoneId) {
-        self.retire(zone);
+        self.retire_zone(zone);
     }
 }

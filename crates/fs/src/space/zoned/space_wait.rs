@@ -5,7 +5,7 @@
 //! writer gets an error after 15 s.
 //!
 //! Other writers may take the zones that come free: a wait counts as progress what any of them
-//! gets. It only keeps time; the allocator waits.
+//! gets. It only keeps time; the pool waits.
 
 use std::time::Duration;
 

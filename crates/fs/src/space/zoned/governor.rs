@@ -74,6 +74,7 @@ use terrace_policy::RECLAIM_STREAM;
 use super::Limits;
 use super::zone_table::{Zone, ZoneTable};
 use crate::BLOCK;
+use crate::space::ReservationId;
 
 /// Bytes that the journal may take at least: a roll is due at half of them, and the rest is for the
 /// snapshot and for what is committed while it is written.
@@ -114,9 +115,6 @@ const SLOTS_TO_FREE: u32 = 1;
 
 /// One block in so many is added to a reservation for the padding of files and frames.
 const PADDING_SHARE: u64 = 16;
-
-/// The names of reservations; 0 is none.
-pub(crate) type ReservationId = u64;
 
 #[derive(Debug)]
 struct Quota {
@@ -410,8 +408,9 @@ fn common(table: &ZoneTable) -> impl Iterator<Item = (ZoneId, &Zone)> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::zone_table::{Condition, Share};
+    use super::super::zone_table::Condition;
     use super::*;
+    use crate::space::Share;
 
     const RANKS: [Rank; 6] =
         [Rank::Log, Rank::Flush, Rank::UrgentLog, Rank::Compaction, Rank::Reclaim, Rank::Journal];

@@ -7,7 +7,7 @@
 //! - A compaction gives way to logs and flushes while reclaim can help them; see `gives_way`.
 //!
 //! # Threads
-//! Under the allocator's lock. The levels of tables are asked for without it.
+//! Under the pool's lock. The levels of tables are asked for without it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,7 +16,7 @@ use terrace_env::{ByteCount, ZoneId};
 use terrace_policy::{CandidateZone, ReclaimChoice, ReclaimView, Room};
 
 use super::state::{ReclaimState, Refusal, State};
-use super::{Allocator, Condition, Zone};
+use super::{Condition, Zone, ZonedPool};
 use crate::block::BLOCK;
 
 /// How the work on a victim ended.
@@ -30,7 +30,7 @@ pub(crate) enum Outcome {
     Failed,
 }
 
-impl Allocator {
+impl ZonedPool {
     /// Somebody reclaims from now on, so that it makes sense to wait.
     pub(crate) fn start_reclaim(&self) {
         self.state.lock().reclaim = ReclaimState::Present;

@@ -5,7 +5,7 @@
 //!
 //! | takes a slot | is counted |
 //! |---|---|
-//! | a zone with files | in [`Totals::active`](super::Totals), from its lease on |
+//! | a zone with files | in [`Totals::active`](super::zone_table::Totals), from its lease on |
 //! | a zone that is free, or not used | there too, if the device reports it as active |
 //! | the end of the journal, and the zone that it changes to | as [`JOURNAL_OPEN`] |
 //! | the end of the superblock's log | as one |
@@ -15,22 +15,23 @@
 //! there are.
 //!
 //! A power cut can undo the finish of a zone whose slot another zone has taken meanwhile: a mount
-//! then finds all slots taken, by any zones. [`Allocator::free_slots`] finishes zones before the
+//! then finds all slots taken, by any zones. [`ZonedPool::free_slots`] finishes zones before the
 //! journal goes on, until files and free zones are within what is theirs.
 //!
 //! # Threads
-//! The allocator's lock is not held over a device call: a zone that is finished is leased, or is
+//! The pool's lock is not held over a device call: a zone that is finished is leased, or is
 //! nobody else's to write.
 
 use terrace_env::{Cause, ZoneId};
 use terrace_zone::{Device, ZoneState};
 
 use super::state::State;
-use super::{Allocator, Condition};
+use super::{Condition, ZonedPool};
 use crate::block::is_filled_by_blocks;
 use crate::format::JOURNAL_OPEN;
+use crate::space::pool::LeaseId;
 
-impl Allocator {
+impl ZonedPool {
     /// Makes a zone with files full, so that its slot comes free. If that fails, the zone is not
     /// written any more.
     pub(super) fn finish(&self, zone: ZoneId, cause: Cause) {
@@ -44,7 +45,7 @@ impl Allocator {
 
     /// Ends all writing to a zone for as long as the store is mounted: a zone that has failed once
     /// is not given a second chance to fail.
-    pub(super) fn retire(&self, zone: ZoneId) {
+    pub(super) fn retire_zone(&self, zone: ZoneId) {
         let offline = match self.medium.report(zone, 1).as_deref() {
             Ok([report]) => report.state == ZoneState::Offline,
             _ => true,
@@ -53,12 +54,8 @@ impl Allocator {
         self.end_writing(zone, condition);
     }
 
-    /// Ends all writing to a zone until it has been reset.
-    pub(super) fn abandon(&self, zone: ZoneId) {
-        self.end_writing(zone, Condition::Written);
-    }
-
-    fn end_writing(&self, zone: ZoneId, condition: Condition) {
+    /// Ends all writing to a zone: until it has been reset, unless the condition rules that out.
+    pub(super) fn end_writing(&self, zone: ZoneId, condition: Condition) {
         let active = !self.end_slot(zone, Cause::Recovery);
         let mut state = self.state.lock();
         state.leases.remove(&zone);
@@ -72,7 +69,8 @@ impl Allocator {
 
     /// A claimed write has completed. If it is the one that fills the zone, the slot ends; the
     /// lease cannot be taken away meanwhile.
-    pub(super) fn settle(&self, zone: ZoneId, lease: u64, written: bool) {
+    pub(super) fn end_write(&self, lease: LeaseId, written: bool) {
+        let (zone, lease) = (ZoneId(lease.stretch), lease.serial);
         let mut state = self.state.lock();
         let Some(held) = state.leases.get(&zone).filter(|held| held.id == lease) else { return };
         let (is_last, cause) = (written && held.in_flight == 1, held.cause);
@@ -189,20 +187,21 @@ mod tests {
     use terrace_zone::emulator::{FaultPlan, RequestKind};
     use terrace_zone::{Emulator, Geometry};
 
-    use super::super::{Ask, Limits, Zone, ZoneTable};
+    use super::super::{Limits, Zone, ZoneTable};
     use super::*;
     use crate::medium::Medium;
+    use crate::space::{Ask, Pool, Share};
 
     const ZONE: u32 = 16;
 
-    fn space() -> (Arc<Emulator>, Arc<Allocator>) {
+    fn space() -> (Arc<Emulator>, Arc<ZonedPool>) {
         let geometry = Geometry::uniform(ByteCount(u64::from(ZONE) * crate::BLOCK as u64), 32);
         let drive = Arc::new(Emulator::in_memory(geometry, 1).expect("a possible shape"));
         let medium = Arc::new(Medium::new(Arc::clone(&drive) as Arc<dyn Device>));
         let limits = Limits { leases: 5, active: 5, zone_blocks: ZONE };
         let table = ZoneTable::new(vec![Zone::empty(Condition::Free, ZONE); 32]);
         let deciders = (Arc::new(LevelSeparated) as _, Arc::new(Greedy::default()) as _);
-        (drive, Arc::new(Allocator::new(medium, deciders, limits, table)))
+        (drive, Arc::new(ZonedPool::new(medium, deciders, limits, table)))
     }
 
     fn log() -> Ask {
@@ -210,7 +209,7 @@ mod tests {
     }
 
     /// Zones that are half written, from the last one down.
-    fn halves(space: &Allocator, zones: u32, holder: u64) {
+    fn halves(space: &ZonedPool, zones: u32, holder: u64) {
         let mut state = space.state.lock();
         for zone in 32 - zones..32 {
             state.table.change(ZoneId(zone), |z| {
@@ -226,14 +225,14 @@ mod tests {
         Ask { hint, kind, rank, reservation: 0, least: 1, left: None, cause }
     }
 
-    fn counted(space: &Allocator) -> u32 {
-        space.totals().0.active
+    fn counted(space: &ZonedPool) -> u32 {
+        space.state.lock().table.totals().active
     }
 
     #[test]
     fn a_full_zone_keeps_its_slot_until_the_write_that_fills_it_has_completed() {
         let (_, space) = space();
-        let region = space.acquire(&ask()).expect("a region");
+        let region = Arc::clone(&space).lease(&ask()).expect("a region");
         let (addr, blocks) = region.claim(ZONE).expect("a claim");
         assert_eq!((blocks, counted(&space)), (ZONE, 1), "claimed, and not written");
         let data = IoBuf::zeroed(ZONE as usize * crate::BLOCK);
@@ -248,7 +247,7 @@ mod tests {
     #[test]
     fn a_lease_that_nothing_was_written_to_leaves_no_slot_taken() {
         let (_, space) = space();
-        let region = space.acquire(&ask()).expect("a region");
+        let region = Arc::clone(&space).lease(&ask()).expect("a region");
         assert_eq!(counted(&space), 1);
         drop(region);
         assert_eq!((counted(&space), space.audit_slots()), (0, Vec::new()));
@@ -259,8 +258,8 @@ mod tests {
         for (held, leased) in [(2, true), (3, false)] {
             let (_, space) = space();
             halves(&space, held, 7);
-            let first = space.acquire(&log()).expect("a region");
-            let ahead = space.acquire_spare(&log());
+            let first = Arc::clone(&space).lease(&log()).expect("a region");
+            let ahead = Arc::clone(&space).lease_spare(&log());
             assert_eq!(ahead.is_some(), leased, "{held} zones are set aside");
             drop(first);
         }
@@ -270,7 +269,7 @@ mod tests {
     fn room_is_set_aside_once_an_older_log_is_gone() {
         runner::simulate(1, || {
             let (_, space) = space();
-            let logs = [(); 2].map(|()| space.acquire(&Ask { least: ZONE, ..log() }));
+            let logs = [(); 2].map(|()| Arc::clone(&space).lease(&Ask { least: ZONE, ..log() }));
             let [older, newer] = logs.map(|log| log.expect("a region"));
             // Twelve free zones are left, all of which a compaction leaves to others, and room.
             for zone in 14..32 {
@@ -283,7 +282,8 @@ mod tests {
                 drop(older);
             });
             let began = runner::now();
-            let reserved = space.reserve(Rank::Compaction, ByteCount(8 * crate::BLOCK as u64));
+            let reserved =
+                Arc::clone(&space).reserve(Rank::Compaction, ByteCount(8 * crate::BLOCK as u64));
             assert!(runner::now().since(began) >= Duration::from_secs(1));
             drop((reserved.expect("room"), newer));
             flush.join();
@@ -300,21 +300,21 @@ mod tests {
     #[test]
     fn a_zone_that_is_given_up_and_cannot_be_finished_keeps_its_slot_until_it_is_reset() {
         let (drive, space) = space();
-        let region = space.acquire(&ask()).expect("a region");
-        let zone = region.zone();
+        let region = Arc::clone(&space).lease(&ask()).expect("a region");
         let (addr, blocks) = region.claim(1).expect("a claim");
         let data = IoBuf::zeroed(crate::BLOCK);
         let ticket = space.medium.submit_blocks(addr, data, false, Cause::Flush);
         space.medium.wait(ticket).expect("a write");
         region.settle(true);
         let lost = crate::catalog::Extent { first: addr, blocks, crc: None };
-        space.free(&[lost], super::super::Share::Unsealed);
+        space.free(&[lost], Share::Unsealed);
         drive.set_faults(Some(FaultPlan::new(1).fail(RequestKind::Finish, 0)));
         region.abandon();
         drop(region);
         assert_eq!((counted(&space), space.audit_slots()), (1, Vec::new()));
-        let again = space.acquire(&ask()).expect("a region");
-        assert_eq!(again.zone(), zone, "the zone that has a slot is taken first");
+        let again = Arc::clone(&space).lease(&ask()).expect("a region");
+        let (first, _) = again.rest().expect("a lease");
+        assert_eq!(first, addr, "the zone that has a slot is taken first");
         drop(again);
         assert_eq!((counted(&space), space.audit_slots()), (0, Vec::new()));
     }

@@ -1,0 +1,90 @@
+//! [`Pool`]: the space of one device, as writers of files see it.
+//!
+//! A pool hands out *regions*: stretches of blocks that one writer appends to. A writer leases a
+//! region, claims blocks of it before each write, and settles every claim when its write has
+//! completed. Blocks count as unsealed from their claim on; transactions turn them into live ones,
+//! and readers into pinned ones, until they are freed.
+//!
+//! Each kind of pool knows its device: which stretches there are, and what has to be done before a
+//! stretch is written again. Writers, pins and reservations know neither, and no zones. What only a
+//! pool of zones does is not part of the trait: reclaim, the zones of the journal and the map of
+//! zones call the [`ZonedPool`](super::zoned::ZonedPool).
+//!
+//! # Threads
+//! Any thread may call any method. Only `lease` and `reserve` wait.
+
+use std::sync::Arc;
+
+use terrace_env::ByteCount;
+use terrace_env::store::{Rank, SpaceInfo, StoreError};
+
+use super::{Ask, Region, ReservationId, Reserved, Share};
+use crate::BlockAddr;
+use crate::catalog::Extent;
+
+/// What a pool knows a lease by. Lives in the [`Region`] that stands for the lease.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct LeaseId {
+    /// Which stretch of blocks: on a device with zones, the number of the zone.
+    pub(super) stretch: u32,
+    /// Never used twice, so that a lease that was taken away is not mistaken for a later one of the
+    /// same stretch.
+    pub(super) serial: u64,
+}
+
+/// See the [module](self).
+pub(crate) trait Pool: Send + Sync {
+    /// The most blocks that a region has, on a device without exceptions.
+    fn region_blocks(&self) -> u32;
+
+    /// Leases a region to a writer. Waits for space or for a lease where that helps; otherwise
+    /// [`NoSpace`](StoreError::NoSpace) or [`Busy`](StoreError::Busy).
+    fn lease(self: Arc<Self>, ask: &Ask) -> Result<Region, StoreError>;
+
+    /// Leases a region to a log that does not need it yet; `None` if that would make anybody wait,
+    /// now or later.
+    fn lease_spare(self: Arc<Self>, ask: &Ask) -> Option<Region>;
+
+    /// Leases a region to a writer if that takes neither a wait nor another writer's region.
+    fn lease_at_once(self: Arc<Self>, ask: &Ask) -> Option<Region>;
+
+    /// Where the next claim starts and how many blocks are left; `None` if the lease was taken
+    /// away.
+    fn rest(&self, lease: LeaseId) -> Option<(BlockAddr, u32)>;
+
+    /// Takes the next blocks of a lease, at most `blocks` of them, for a write that is submitted
+    /// next; `None` if nothing is left or the lease was taken away.
+    fn claim(&self, lease: LeaseId, blocks: u32) -> Option<(BlockAddr, u32)>;
+
+    /// One claimed write has completed. `written`: all of it is where it was claimed. Of a write
+    /// that has failed, [`abandon`](Self::abandon) or [`retire`](Self::retire) comes first.
+    fn settle(&self, lease: LeaseId, written: bool);
+
+    /// The writer wants nothing more of its region.
+    fn end_lease(&self, lease: LeaseId);
+
+    /// A claimed write was not carried out, though the medium has not failed: nothing is written to
+    /// the stretch until all of it is free.
+    fn abandon(&self, lease: LeaseId);
+
+    /// The medium failed under a write: nothing is written to the stretch any more.
+    fn retire(&self, lease: LeaseId);
+
+    /// Counts blocks of files as `to` instead of as `from`.
+    fn turn(&self, extents: &[Extent], from: Share, to: Share);
+
+    /// Counts blocks of files, which were `share`, as dead.
+    fn free(&self, extents: &[Extent], share: Share);
+
+    /// Sets space aside for a job. Waits as [`lease`](Self::lease) does.
+    fn reserve(self: Arc<Self>, rank: Rank, bytes: ByteCount) -> Result<Reserved, StoreError>;
+
+    /// Gives back what is left of a reservation.
+    fn end_reservation(&self, id: ReservationId);
+
+    /// The sums: what is free, for whom, and what is used.
+    fn room(&self) -> SpaceInfo;
+
+    /// The journal has failed: nothing is given out any more, and nobody waits.
+    fn stop(&self, error: &StoreError);
+}

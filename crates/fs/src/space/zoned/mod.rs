@@ -1,0 +1,31 @@
+//! The pool of a device with zones: a region is the rest of a zone.
+//!
+//! | part | what it does |
+//! |---|---|
+//! | [`ZonedPool`] | joins the others under one lock, and carries out what they choose |
+//! | [`ZoneTable`] | what every zone is and how full of what |
+//! | [`Governor`] | who gets zones when they run short |
+//! | `state` | what the lock guards; which zone a writer gets |
+//! | `slots` | how zones give back the device's active slots |
+//! | `victims` | when reclaim works, and on which zone |
+//! | `journal_space` | zones for the journal |
+
+mod governor;
+mod journal_space;
+mod pool;
+mod slots;
+mod space_wait;
+mod state;
+mod victims;
+#[cfg(test)]
+mod world;
+mod zone_table;
+mod zoned_pool;
+
+pub(crate) use governor::{
+    COMPACTION_RESERVE, FLUSH_RESERVE, Governor, RECLAIM_RESERVE, URGENT_RESERVE, journal_zones,
+};
+pub(crate) use state::Limits;
+pub(crate) use victims::Outcome;
+pub(crate) use zone_table::{Condition, Zone, ZoneTable};
+pub(crate) use zoned_pool::ZonedPool;

@@ -1,0 +1,214 @@
+//! [`ZonedPool`]: hands regions to writers and zones to the journal, and takes back what
+//! transactions free.
+//!
+//! # Rules
+//! - A free zone is reset when it is taken, never before: nothing is lost by a free zone that still
+//!   shows old bytes.
+//! - Leases are limited by the device's open zones, partly written zones by its active zones. When
+//!   leases run short, that of a resting writer is taken away; when active zones do, another
+//!   stream's zone is filled up if the placement says so, else the fullest is finished.
+//! - Once the journal has failed, no zone is given out any more: whether what it wrote last is on
+//!   the medium is unknown, and so is whether what that would free is free.
+//! - A writer that finds no space waits while reclaim can give back anything, as long as
+//!   [`SpaceWait`] allows. Then it waits shortly for readers, if they pin as much as it needs.
+//!   Reclaim and the journal never wait.
+//! - A compaction sets no space aside while a log or a flush waits for space, or while reclaim is
+//!   due and few zones are spare, but for a minute at most; see `gives_way`. A compaction writes
+//!   many times what a log writes. It would take every zone that comes free, and a put would wait
+//!   until the compaction ends.
+//!
+//! # Threads
+//! One lock around the counts, never held over a device call: a zone that is being reset or
+//! finished is leased meanwhile.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use terrace_env::store::{Rank, StoreError};
+use terrace_env::sync::{Condvar, Mutex, MutexGuard};
+use terrace_env::wait::WaitCause;
+use terrace_env::{Cause, ZoneId};
+use terrace_policy::{Placement, Reclaim};
+
+use super::governor::journal_zones;
+use super::space_wait::{PIN_WAIT_MAX, SpaceWait};
+use super::state::{Choice, ReclaimState, State};
+use super::{Governor, Limits, Zone, ZoneTable};
+use crate::ZoneGrid;
+use crate::format::{JOURNAL_OPEN, OPEN_ZONES_MIN};
+use crate::medium::Medium;
+use crate::space::pool::LeaseId;
+use crate::space::{Ask, Pool, Region};
+
+/// How often a waiter looks again without being told.
+pub(super) const WAIT_STEP: Duration = Duration::from_millis(50);
+/// Zones that must be left to others than logs, whose leases are not taken away: a flush, a
+/// compaction, and reclaim.
+pub(super) const OTHERS_OPEN: u32 = OPEN_ZONES_MIN - JOURNAL_OPEN - 1;
+
+/// See the [module](self).
+pub(crate) struct ZonedPool {
+    pub(super) medium: Arc<Medium>,
+    pub(super) grid: ZoneGrid,
+    pub(super) limits: Limits,
+    pub(super) state: Mutex<State>,
+    /// Space, a lease or an active slot may have come free.
+    pub(super) changed: Condvar,
+    /// Reclaim may have something to do.
+    pub(super) wanted: Condvar,
+}
+
+impl ZonedPool {
+    /// Over these zones.
+    pub(crate) fn new(
+        medium: Arc<Medium>,
+        (placement, victims): (Arc<dyn Placement>, Arc<dyn Reclaim>),
+        limits: Limits,
+        table: ZoneTable,
+    ) -> Self {
+        let state = State {
+            placement,
+            victims,
+            table,
+            governor: Governor::new(journal_zones(0, limits.zone_blocks), limits.zone_blocks),
+            leases: BTreeMap::new(),
+            next_lease: 1,
+            waiters: 0,
+            writers_waiting: 0,
+            deaths: 0,
+            refused: None,
+            zone_blocks: limits.zone_blocks,
+            reclaim: ReclaimState::Absent,
+            reclaiming: false,
+            stopped: None,
+        };
+        let (state, changed, wanted) = (Mutex::new(state), Condvar::new(), Condvar::new());
+        let grid = *medium.grid();
+        Self { medium, grid, limits, state, changed, wanted }
+    }
+
+    /// From now on these decide where files go and which zones are emptied.
+    pub(crate) fn decide_by(&self, placement: Arc<dyn Placement>, victims: Arc<dyn Reclaim>) {
+        let mut state = self.state.lock();
+        (state.placement, state.victims) = (placement, victims);
+        // What the former policy refused, this one may not.
+        state.refused = None;
+        drop(state);
+        self.wanted.notify_all();
+    }
+
+    /// A copy of what is known of each zone, from `first` on.
+    pub(crate) fn zones(&self) -> Vec<Zone> {
+        let state = self.state.lock();
+        (0..state.table.len()).map(|zone| *state.table.get(ZoneId(zone))).collect()
+    }
+
+    /// What is known of these zones.
+    pub(crate) fn counts(&self, zones: &[ZoneId]) -> Vec<Zone> {
+        let state = self.state.lock();
+        zones.iter().map(|zone| *state.table.get(*zone)).collect()
+    }
+
+    /// Blocks of an ordinary zone.
+    pub(crate) fn zone_blocks(&self) -> u32 {
+        self.limits.zone_blocks
+    }
+
+    /// Live blocks of a zone.
+    pub(crate) fn live(&self, zone: ZoneId) -> u32 {
+        self.state.lock().table.get(zone).live
+    }
+
+    /// Counts everything anew and compares.
+    pub(crate) fn verify(&self) -> Result<(), String> {
+        self.state.lock().table.verify()
+    }
+
+    /// Leases a region to a writer without a wait, as long as `may` allows it.
+    pub(super) fn lease_if(
+        self: &Arc<Self>,
+        ask: &Ask,
+        may: impl Fn(&State) -> bool,
+    ) -> Option<Region> {
+        let mut state = self.state.lock();
+        loop {
+            state.check_running().ok()?;
+            if !may(&state) {
+                return None;
+            }
+            let zone = match state.choose(ask, self.limits) {
+                Choice::Append(zone) => {
+                    let lease = state.lease(zone, ask);
+                    return Some(self.region(zone, lease));
+                }
+                Choice::Open(zone) => zone,
+                _ => return None,
+            };
+            let lease = state.lease(zone, ask);
+            state.open(zone, ask);
+            drop(state);
+            let region = self.region(zone, lease);
+            if self.prepare(zone, ask.cause) {
+                return Some(region);
+            }
+            region.retire();
+            drop(region);
+            state = self.state.lock();
+        }
+    }
+
+    /// The region of a lease that was just made.
+    pub(super) fn region(self: &Arc<Self>, zone: ZoneId, serial: u64) -> Region {
+        let pool = Arc::clone(self) as Arc<dyn Pool>;
+        Region::new(pool, LeaseId { stretch: zone.0, serial })
+    }
+
+    /// Keeps enough zones for a journal whose snapshot has this many bytes.
+    pub(crate) fn set_snapshot(&self, bytes: u64) {
+        let zones = journal_zones(bytes, self.limits.zone_blocks);
+        self.state.lock().governor.set_journal(zones);
+    }
+
+    /// Waits until space may have come free; an error if nothing can free any.
+    pub(super) fn await_space(
+        &self,
+        state: &mut MutexGuard<'_, State>,
+        rank: Rank,
+        needed: u64,
+        wait: &mut SpaceWait<'_>,
+    ) -> Result<(), StoreError> {
+        let in_time = wait.goes_on(state.table.totals().free_zones);
+        if rank > Rank::Reclaim && state.reclaim_helps() && in_time {
+            wait.clock.on(WaitCause::Zones(rank));
+            let writes = u32::from(rank > Rank::Compaction);
+            state.waiters += 1;
+            state.writers_waiting += writes;
+            self.wanted.notify_all();
+            self.changed.wait_for(state, WAIT_STEP);
+            state.waiters -= 1;
+            state.writers_waiting -= writes;
+            return Ok(());
+        }
+        // Less than is needed would not help when it came free.
+        if state.table.totals().pinned < needed {
+            return Err(state.no_space(rank, needed));
+        }
+        if wait.lasted() < PIN_WAIT_MAX {
+            wait.clock.on(WaitCause::Pinned);
+            self.changed.wait_for(state, WAIT_STEP);
+            return Ok(());
+        }
+        Err(state.busy(needed))
+    }
+
+    /// Empties a zone that is about to be written; whether it can be.
+    pub(super) fn prepare(&self, zone: ZoneId, cause: Cause) -> bool {
+        let stale = self.state.lock().table.get(zone).stale;
+        if stale && self.medium.reset(zone, cause).is_err() {
+            return false;
+        }
+        self.state.lock().table.change(zone, |z| z.stale = false);
+        true
+    }
+}
