@@ -119,22 +119,11 @@ impl Shared {
         // Most of it is flushed before anybody has to wait.
         self.rotate_memtable()?;
         self.wait_for_flushes()?;
-        self.writes.take_lead();
-        let moment = self.as_of_now_leading();
-        self.writes.end_lead();
-        moment
-    }
-
-    fn as_of_now_leading(&self) -> Result<Moment, Error> {
-        let Some(mut log) = self.log.lock().take() else { return Err(Error::Closed) };
-        let flushed = self
-            .rotate_if_filled(&mut log)
-            .inspect_err(|error| self.note(error.clone()))
-            .and_then(|()| self.wait_for_flushes());
-        let sequence = self.visible();
-        let version = self.view().version.clone();
-        *self.log.lock() = Some(log);
-        flushed?;
+        let (version, sequence) = self.leading(|log| {
+            self.rotate_if_filled(log).inspect_err(|error| self.note(error.clone()))?;
+            self.wait_for_flushes()?;
+            Ok((self.view().version.clone(), self.visible()))
+        })?;
         let record = self.state.lock().record.clone();
         Ok(Moment { version, record, logs: Vec::new(), sequence })
     }

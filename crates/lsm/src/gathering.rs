@@ -103,10 +103,10 @@ impl Shared {
 
     /// Writes what has gathered, when nobody else uses the engine any more, and waits for it.
     pub(crate) fn write_out_last(&self) {
-        let Some(mut log) = self.log.lock().take() else { return };
-        if let Err(error) = log.write_out() {
-            self.note(error);
-        }
-        *self.log.lock() = Some(log);
+        self.leading_at_once(|log| {
+            if let Err(error) = log.write_out() {
+                self.note(error);
+            }
+        });
     }
 }

@@ -207,20 +207,12 @@ impl Shared {
             self.rotate_memtable()?;
             self.wait_for_flushes()?;
         }
-        self.writes.take_lead();
-        // A key space that is dropped from here on hides what is put in.
-        let existing = self.view().spaces.clone();
-        let exist = spaces.iter().try_for_each(|space| existing.check_write(*space));
-        let result = exist.and_then(|()| self.put_in_leading(built, &hull));
-        self.writes.end_lead();
-        result
-    }
-
-    fn put_in_leading(&self, built: Vec<BuiltTable>, hull: &Span) -> Result<(), Error> {
-        let Some(mut log) = self.log.lock().take() else { return Err(Error::Closed) };
-        let result = self.put_in_behind(&mut log, built, hull);
-        *self.log.lock() = Some(log);
-        result
+        self.leading(|log| {
+            // A key space that is dropped from here on hides what is put in.
+            let existing = self.view().spaces.clone();
+            spaces.iter().try_for_each(|space| existing.check_write(*space))?;
+            self.put_in_behind(log, built, &hull)
+        })
     }
 
     fn put_in_behind(

@@ -96,6 +96,7 @@ mod verify;
 mod version;
 mod worker;
 mod write;
+mod write_lane;
 
 pub use batch::{BATCH_BYTES_MAX, Batch};
 pub use bounds::Bounds;

@@ -101,11 +101,9 @@ impl LogAhead {
 impl Shared {
     /// Lets go of all logs: whoever writes from now on is told that the engine is closed.
     pub(crate) fn end_logs(&self) {
-        self.writes.take_lead();
-        let log = self.log.lock().take();
+        self.close_writes();
         let ahead = std::mem::take(&mut *self.ahead.logs.lock());
-        drop((log, ahead));
-        self.writes.end_lead();
+        drop(ahead);
     }
 
     /// Has the next log made once the memtable is half full.

@@ -53,7 +53,7 @@ use crate::shared::{Shared, State, View, Waiting};
 use crate::spaces::Spaces;
 use crate::version::Version;
 use crate::worker;
-use crate::write::WriteQueue;
+use crate::write_lane::WriteLane;
 
 /// A log as replayed: what of it is not in tables.
 struct Replayed {
@@ -134,8 +134,7 @@ impl Shared {
             state: Mutex::new(State::new(record, VecDeque::new(), pressure)),
             changed: Condvar::default(),
             commits: Role::default(),
-            writes: WriteQueue::default(),
-            log: Mutex::new(None),
+            writes: WriteLane::default(),
             lifetime_at_open,
             written_before,
             readers: Readers::default(),
@@ -217,7 +216,7 @@ impl Shared {
         if !self.options.read_only {
             let (memtable, log) = self.go_on_writing(logs, next, changed)?;
             active = memtable;
-            *self.log.lock() = Some(log);
+            self.writes.open(log);
         }
         let waits = |replayed: &&Replayed| {
             !replayed.memtable.is_empty() && !Arc::ptr_eq(&replayed.memtable, &active)

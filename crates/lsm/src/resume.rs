@@ -19,19 +19,7 @@ use crate::shared::Shared;
 impl Shared {
     /// Goes on after a failure, if there was one; everything written so far is durable then.
     pub(crate) fn resume(&self) -> Result<(), Error> {
-        self.writes.take_lead();
-        let resumed = self.resume_leading();
-        self.writes.end_lead();
-        resumed
-    }
-
-    fn resume_leading(&self) -> Result<(), Error> {
-        let Some(mut log) = self.log.lock().take() else { return Err(Error::Closed) };
-        let resumed = self
-            .take_back_failure()
-            .and_then(|was_stopped| if was_stopped { self.replace_log(&mut log) } else { Ok(()) });
-        *self.log.lock() = Some(log);
-        resumed
+        self.leading(|log| if self.take_back_failure()? { self.replace_log(log) } else { Ok(()) })
     }
 
     /// Lets the jobs go on; `false` if nothing had stopped them.

@@ -28,7 +28,6 @@ use crate::edit::Edit;
 use crate::event::{Event, Listeners};
 use crate::gathering::Gathering;
 use crate::lifetime::{Written, WrittenBytes};
-use crate::log::ActiveLog;
 use crate::log_ahead::LogAhead;
 use crate::memory::Memory;
 use crate::memtable::Memtable;
@@ -39,7 +38,7 @@ use crate::spaces::Spaces;
 use crate::throttle::Throttle;
 use crate::version::Version;
 use crate::worker::Slices;
-use crate::write::WriteQueue;
+use crate::write_lane::WriteLane;
 
 /// How long a job that found no space waits before it tries again, at first and at most.
 const RETRY_FIRST: Duration = Duration::from_millis(2);
@@ -212,9 +211,7 @@ pub(crate) struct Shared {
     pub(crate) state: Mutex<State>,
     pub(crate) changed: Condvar,
     pub(crate) commits: Role,
-    pub(crate) writes: WriteQueue,
-    /// Taken out by the write leader while it leads; `None` for ever when read-only.
-    pub(crate) log: Mutex<Option<ActiveLog>>,
+    pub(crate) writes: WriteLane,
     /// What was written in the store's life when it was opened.
     pub(crate) lifetime_at_open: Written,
     /// What the store of files had written already, which is in that or nowhere.
@@ -266,10 +263,7 @@ impl Shared {
     pub(crate) fn give_up_store(&self) {
         // Unwinding must not wait: who writes may be who panics.
         if !std::thread::panicking() {
-            self.writes.take_lead();
-            let log = self.log.lock().take();
-            drop(log);
-            self.writes.end_lead();
+            self.close_writes();
             drop(self.commits.take());
         }
         self.ahead.give_up();

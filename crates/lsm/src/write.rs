@@ -1,6 +1,6 @@
-//! Writing: group commit. Writers queue their batches; one of them, the *leader*, takes what is
-//! queued and writes it for all. Leading is a role: no lock is held while the leader waits for the
-//! log, and the others wait for their turn or their answer.
+//! Writing: group commit. Writers queue their batches in the [lane](crate::write_lane); one of
+//! them, the *leader*, takes what is queued and writes it for all. The others wait for their turn
+//! or their answer.
 //!
 //! A group is one append to the log, so it survives a power cut whole or not at all. The log is
 //! then synced or written out if anybody in the group asks for it. Then the group's entries go into
@@ -9,13 +9,12 @@
 //! When space is short, puts are refused and deletes go on, at last in an *urgent* log that lives
 //! off the space kept for flushes.
 
-use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use terrace_env::sync::{Condvar, Mutex, MutexGuard, switch_point};
+use terrace_env::SeqNo;
+use terrace_env::sync::{MutexGuard, switch_point};
 use terrace_env::wait::{WaitCause, WaitLedger, Waits};
-use terrace_env::{MemoryLease, SeqNo};
 
 use crate::annotation::FEATURE_RANGE_DELETES;
 use crate::batch::Batch;
@@ -23,68 +22,8 @@ use crate::canary::{self, Rule};
 use crate::event::Event;
 use crate::log::ActiveLog;
 use crate::shared::Shared;
+use crate::write_lane::{Errand, Pending, Queue};
 use crate::{Durability, Error};
-
-/// A group takes no further batch once it has this many bytes: the first of the group waits for
-/// the last.
-const GROUP_BYTES_MAX: usize = 1 << 20;
-
-/// A batch that waits to be written.
-#[derive(Debug)]
-pub(crate) struct Pending {
-    ticket: u64,
-    pub(crate) batch: Batch,
-    pub(crate) durability: Durability,
-    /// What is to be done beside.
-    pub(crate) errand: Errand,
-    /// What counts a large batch until it is written.
-    _memory: Option<MemoryLease>,
-}
-
-/// What an empty batch may be written for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Errand {
-    /// Nothing.
-    None,
-    /// The memtable is to be flushed.
-    Rotate,
-    /// What has gathered in the log is to be on its way to the medium.
-    HandOver,
-}
-
-#[derive(Debug, Default)]
-struct Queue {
-    pending: VecDeque<Pending>,
-    /// The ticket the next batch gets; batches are taken in the order of their tickets.
-    next: u64,
-    /// Tickets below this are answered.
-    answered: u64,
-    failed: BTreeMap<u64, Error>,
-    led: bool,
-}
-
-/// The batches that wait to be written.
-#[derive(Debug, Default)]
-pub(crate) struct WriteQueue {
-    queue: Mutex<Queue>,
-    moved: Condvar,
-}
-
-impl WriteQueue {
-    /// Waits until nobody leads, and leads: nothing is written until [`end_lead`](Self::end_lead).
-    pub(crate) fn take_lead(&self) {
-        let mut queue = self.queue.lock();
-        while queue.led {
-            self.moved.wait(&mut queue);
-        }
-        queue.led = true;
-    }
-
-    pub(crate) fn end_lead(&self) {
-        self.queue.lock().led = false;
-        self.moved.notify_all();
-    }
-}
 
 impl Shared {
     /// Writes a batch; it is in the log, as durably as it is to be, and visible when this returns.
@@ -109,13 +48,13 @@ impl Shared {
         batch: Batch,
         durability: Durability,
     ) -> Result<(), Error> {
-        let queue = self.writes.queue.lock();
+        let queue = self.writes.queue();
         self.wait_in_queue(queue, batch, durability, Errand::None)
     }
 
     /// Sees to it that what has gathered in the log is on its way to the medium.
     pub(crate) fn hand_over_log(&self) -> Result<(), Error> {
-        let queue = self.writes.queue.lock();
+        let queue = self.writes.queue();
         self.wait_in_queue(queue, Batch::new(), Durability::Gathered, Errand::HandOver)
     }
 
@@ -134,7 +73,7 @@ impl Shared {
     }
 
     fn submit(&self, batch: Batch, durability: Durability, errand: Errand) -> Result<(), Error> {
-        let queue = self.writes.queue.lock();
+        let queue = self.writes.queue();
         // Checked in the queue: what is queued before a key space is dropped is written before.
         self.check_spaces(&batch)?;
         self.wait_in_queue(queue, batch, durability, errand)
@@ -155,27 +94,21 @@ impl Shared {
         let _memory = self.memory.batch(batch.byte_size());
         queue.pending.push_back(Pending { ticket, batch, durability, errand, _memory });
         while queue.answered <= ticket {
-            if queue.led {
+            if queue.is_led() {
                 wait.on(WaitCause::Queue);
-                self.writes.moved.wait(&mut queue);
+                self.writes.wait(&mut queue);
                 continue;
             }
             wait.off();
-            (queue.led, led) = (true, true);
-            let group = take_group(&mut queue.pending);
+            led = true;
+            let Some((mut lead, group)) = self.lead_group(&mut queue) else { continue };
             counts |= group.len() > 1;
             drop(queue);
-            let guard = LeadGuard { shared: self, end: end_of(&group) };
-            let (end, mut failed) = self.lead(group);
-            std::mem::forget(guard);
+            let mut failed = self.write_group(lead.log(), group);
             if canary::is_broken(Rule::FollowersShareTheError) {
                 failed.retain(|(failed, _)| *failed == ticket);
             }
-            queue = self.writes.queue.lock();
-            queue.led = false;
-            queue.answered = end;
-            queue.failed.extend(failed);
-            self.writes.moved.notify_all();
+            queue = lead.end(failed);
         }
         let result = queue.failed.remove(&ticket).map_or(Ok(()), Err);
         drop(queue);
@@ -195,18 +128,7 @@ impl Shared {
         }
     }
 
-    /// Writes a group; returns the ticket behind its last, and who failed.
-    fn lead(&self, group: Vec<Pending>) -> (u64, Vec<(u64, Error)>) {
-        let end = end_of(&group);
-        let Some(mut log) = self.log.lock().take() else {
-            let closed = |pending: &Pending| (pending.ticket, Error::Closed);
-            return (end, group.iter().map(closed).collect());
-        };
-        let failed = self.write_group(&mut log, group);
-        *self.log.lock() = Some(log);
-        (end, failed)
-    }
-
+    /// Writes a group; returns the tickets that failed.
     fn write_group(&self, log: &mut ActiveLog, group: Vec<Pending>) -> Vec<(u64, Error)> {
         let mut failed = Vec::new();
         let (deletes, puts): (Vec<_>, Vec<_>) =
@@ -363,43 +285,6 @@ impl Shared {
             crate::cost::charge_group(count);
         }
     }
-}
-
-/// Ends the lead of a writer that panics, so that nobody waits for it for ever.
-struct LeadGuard<'a> {
-    shared: &'a Shared,
-    end: u64,
-}
-
-impl Drop for LeadGuard<'_> {
-    fn drop(&mut self) {
-        self.shared.fail("the log", Error::Panicked);
-        let mut queue = self.shared.writes.queue.lock();
-        let Queue { answered, failed, led, .. } = &mut *queue;
-        failed.extend((*answered..self.end).map(|ticket| (ticket, Error::Panicked)));
-        (*answered, *led) = (self.end, false);
-        self.shared.writes.moved.notify_all();
-    }
-}
-
-/// The ticket behind a group's last.
-fn end_of(group: &[Pending]) -> u64 {
-    group.last().map_or(0, |last| last.ticket + 1)
-}
-
-fn take_group(pending: &mut VecDeque<Pending>) -> Vec<Pending> {
-    let (mut group, mut bytes) = (Vec::new(), 0);
-    let size = |pending: &Pending| pending.batch.byte_size().0 as usize;
-    // A group is copied to be one append, and a large batch is not to be copied for others.
-    let fits = |next: &Pending, bytes| bytes == 0 || bytes + size(next) <= 2 * GROUP_BYTES_MAX;
-    while let Some(next) = pending.pop_front_if(|next| fits(next, bytes)) {
-        bytes += size(&next);
-        group.push(next);
-        if bytes >= GROUP_BYTES_MAX {
-            break;
-        }
-    }
-    group
 }
 
 /// Gives the entries their sequences and appends the batches as one.
