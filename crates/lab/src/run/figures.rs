@@ -4,15 +4,16 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use terrace_env::Cause;
-use terrace_env::wait::{WaitStats, Waits};
+use terrace_env::wait::{WaitCause, WaitStats, Waits};
 
 use super::occupancy::Occupancy;
 use super::reading::{Interval, Moved};
 use super::sampler::{Samples, Scene};
-use crate::workload::Tally;
+use crate::workload::{Tally, stretch_of};
 
 /// The figures of a phase of a run. Times are device time, and those of the full drive: where the
-/// scale shrinks delays and data together, what a run took is multiplied by it.
+/// scale shrinks delays and data together, what a run took is multiplied by it. Of one operation,
+/// what the throttle held it back for is not: see [`Tally`].
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Figures {
     /// Operations of clients per second.
@@ -129,7 +130,7 @@ pub(super) fn figures(
 ) -> Figures {
     let (run_seconds, stretch) = (interval.seconds(), scene.stretch as f64);
     let latencies = tally.all_latencies();
-    let seconds_of = |nanos: u64| nanos as f64 / 1e9 * stretch;
+    let seconds_of = |nanos: u64| nanos as f64 / 1e9;
     let longest = seconds_of(latencies.max());
     let mut latency_seconds: BTreeMap<String, f64> = PERCENTILES
         .iter()
@@ -172,16 +173,16 @@ pub(super) fn figures(
         runs_average: samples.runs_average(),
         tables_per_get: interval.tables_per_get(),
         stall_worst_seconds: longest,
-        longest_waits: seconds_waited(&tally.longest.1, stretch),
-        waits_by_cause: seconds_waited(&interval.waits(), stretch),
+        longest_waits: seconds_waited(&tally.longest.1, |cause| stretch_of(cause, scene.stretch)),
+        waits_by_cause: seconds_waited(&interval.waits(), |_| scene.stretch),
         latency_seconds,
         trace_hash,
     }
 }
 
-fn seconds_waited(waits: &Waits, stretch: f64) -> BTreeMap<String, f64> {
-    let seconds = |stats: WaitStats| stats.time().as_secs_f64() * stretch;
-    waits.iter().map(|(cause, stats)| (cause.to_string(), seconds(stats))).collect()
+fn seconds_waited(waits: &Waits, stretch: impl Fn(WaitCause) -> u64) -> BTreeMap<String, f64> {
+    let seconds = |cause, stats: WaitStats| stats.time().as_secs_f64() * stretch(cause) as f64;
+    waits.iter().map(|(cause, stats)| (cause.to_string(), seconds(cause, stats))).collect()
 }
 
 /// How long it only moved.

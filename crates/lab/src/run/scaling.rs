@@ -9,9 +9,15 @@
 //! | keys and values | as they are | an n-th, both together |
 //! | blocks of tables | as they are | a root-n-th |
 //! | a second of the run is, on the full drive | n seconds | a second |
+//! | a second that the throttle holds one operation back is | a second | a second |
 //!
-//! Bytes over time and seeks over bytes then stay what they are, and so do all ratios. What does
-//! *not* shrink, and what that does:
+//! Bytes over time and seeks over bytes then stay what they are, and so do all ratios.
+//!
+//! The throttle's delays follow from the bytes of an operation, and from what a byte costs the
+//! jobs, which is the same at every scale. So one operation is delayed as on the full drive; all of
+//! them together, of which there are an n-th with `delays`, an n-th of the time.
+//!
+//! What does *not* shrink, and what that does:
 //!
 //! - The file system's block of 4 KiB. A table is padded to it, so with tables below some hundred
 //!   KiB space and writing are overstated (32 KiB of 4 MiB at 1/16: 1 %); every commit to the
@@ -27,8 +33,8 @@
 //! - Processor time: a certain time per operation, entry and KiB. Throughput and shares come out
 //!   right because there are an n-th of the operations; but with `delays` an operation that waits
 //!   for nothing is reported at n times the microseconds it would take.
-//! - Delays of the throttle, of 1 ms to 1 s: at 1/64, writers are held back in steps of 64 ms of
-//!   the full drive's time.
+//! - With several clients, one that waits behind another's delay is told to have waited n times as
+//!   long: its wait is one for its turn, whatever the other waited for.
 //! - What waits for space looks again after 50 ms at the latest; it is told earlier in nearly all
 //!   cases.
 //! - The journal is rolled when it has 256 KiB or more, whatever the size of a zone, and takes

@@ -148,7 +148,8 @@ impl<'a> Stage<'a> {
         let source = First::new(phase.workload(left, seed)?, phase.operations);
         let durability =
             if self.plan.store.synced { Durability::Synced } else { Durability::Gathered };
-        let crowd = Crowd { clients: phase.clients as usize, durability: Some(durability) };
+        let (clients, stretch) = (phase.clients as usize, self.scene.stretch);
+        let crowd = Crowd { clients, durability: Some(durability), stretch };
         let played = crowd.play(&self.scene.world, source, watch);
         played.map_err(|error| RunError::Client { phase: phase.name.clone(), error })
     }

@@ -7,7 +7,7 @@
 use std::ops::Range;
 
 use terrace::{Batch, Bounds, Durability};
-use terrace_env::wait::WaitLedger;
+use terrace_env::wait::{WaitLedger, Waits};
 use terrace_env::{Time, runner};
 
 use super::entries::KeyOrder;
@@ -58,6 +58,12 @@ impl Client {
         Self { durability, ..self }
     }
 
+    /// The same in a run of which a second is so many of the full drive.
+    pub(super) fn stretched(mut self, stretch: u64) -> Self {
+        self.tally.stretch = stretch;
+        self
+    }
+
     /// The world that it is in.
     #[must_use]
     pub fn world(&self) -> &World {
@@ -99,10 +105,12 @@ impl Client {
             }
             Operation::Delete(record) => self.delete(record)?,
         }
-        if let Some((time, waits)) = ledger.close() {
-            self.tally.meet(time.as_nanos() as u64, &waits);
+        let waited = ledger.close();
+        if let Some((time, waits)) = &waited {
+            self.tally.meet(*time, waits);
         }
-        Ok(self.ended(operation.kind(), since))
+        let waits = waited.map(|(_, waits)| waits).unwrap_or_default();
+        Ok(self.ended(operation.kind(), since, &waits))
     }
 
     /// Reads a key that lies behind a record's and was never written, timed from an earlier moment.
@@ -112,13 +120,13 @@ impl Client {
             return Err(wrong(record, Defect::Unexpected));
         }
         self.tally.misses += 1;
-        Ok(self.ended(Kind::Read, since))
+        Ok(self.ended(Kind::Read, since, &Waits::default()))
     }
 
     /// An operation has ended now.
-    fn ended(&mut self, kind: Kind, since: Time) -> Time {
+    fn ended(&mut self, kind: Kind, since: Time, waits: &Waits) -> Time {
         let end = runner::now();
-        self.tally.record(kind, end.since(since).as_nanos() as u64);
+        self.tally.record(kind, end.since(since), waits);
         end
     }
 

@@ -37,6 +37,8 @@ pub struct Crowd {
     pub clients: usize,
     /// The durability of their writes; `None`: what the store is opened with.
     pub durability: Option<Durability>,
+    /// How many seconds of the full drive a second is, in a scaled run; otherwise 1.
+    pub stretch: u64,
 }
 
 /// What the clients of a crowd share.
@@ -50,7 +52,7 @@ impl Crowd {
     /// So many clients, whose writes last as the store's do.
     #[must_use]
     pub fn new(clients: usize) -> Self {
-        Self { clients, durability: None }
+        Self { clients, durability: None, stretch: 1 }
     }
 
     /// Carries the whole sequence out. One client is the caller; the others are
@@ -63,9 +65,12 @@ impl Crowd {
         watch: &mut dyn FnMut(u64),
     ) -> Result<Tally, CrowdError> {
         let shared = Arc::new(Shared { source: Mutex::new(Some(source)), done: AtomicU64::new(0) });
-        let client = || match self.durability {
-            Some(durability) => Client::new(world).with_durability(durability),
-            None => Client::new(world),
+        let client = || {
+            let client = Client::new(world).stretched(self.stretch);
+            match self.durability {
+                Some(durability) => client.with_durability(durability),
+                None => client,
+            }
         };
         let others: Vec<_> = (1..self.clients)
             .map(|number| {

@@ -70,6 +70,7 @@ pub use order::Order;
 pub use preset::{Preset, UnknownWorkload};
 pub use sizes::{NoSizes, Sizes};
 pub use source::{First, Recorded, Source, SourceError};
+pub(crate) use tally::stretch_of;
 pub use tally::{Tally, latencies};
 pub use trace::{Trace, TraceError, TraceSummary, TraceWriter};
 pub use world::World;

@@ -1,13 +1,37 @@
 //! What clients did, and how long it took.
+//!
+//! In a scaled run a second may stand for `n` seconds of the full drive, and an operation for `n`
+//! operations. Most of what an operation waits for is then an n-th: a flush, a request to the
+//! drive. What the throttle holds a writer back for is not: it follows from the bytes of that
+//! operation, and is what it would be on the full drive. The `n` operations have `n` such delays
+//! together.
+
+use std::time::Duration;
 
 use hdrhistogram::Histogram;
 use terrace_env::ByteCount;
-use terrace_env::wait::Waits;
+use terrace_env::wait::{WaitCause, Waits};
 
 use super::operation::Kind;
 
 /// Significant digits of latencies: 0.1 % of each.
 const DIGITS: u8 = 3;
+
+/// Waits that follow from what one operation writes.
+const DELAYS: [WaitCause; 2] = [WaitCause::TreeDelay, WaitCause::MemoryDelay];
+
+/// How much longer than in a run a wait of one operation is on the full drive, of which a second of
+/// the run is `stretch` seconds.
+pub(crate) fn stretch_of(cause: WaitCause, stretch: u64) -> u64 {
+    if DELAYS.contains(&cause) { 1 } else { stretch }
+}
+
+/// Nanoseconds on the full drive of an operation that took `time` in a run, and of it waited so.
+fn full_nanos(time: Duration, waits: &Waits, stretch: u64) -> u64 {
+    let delayed: Duration = DELAYS.into_iter().map(|cause| waits.of(cause).time()).sum();
+    let rest = time.saturating_sub(delayed).as_nanos() as u64;
+    delayed.as_nanos() as u64 + rest.saturating_mul(stretch)
+}
 
 /// A histogram of nanoseconds; it grows with what is recorded.
 ///
@@ -18,7 +42,8 @@ pub fn latencies() -> Histogram<u64> {
     Histogram::new(DIGITS).expect("a number of digits that the library has")
 }
 
-/// What clients did. Tallies of several clients can be added.
+/// What clients did. Tallies of several clients can be added. All times are those of the full
+/// drive.
 #[derive(Clone, Debug)]
 pub struct Tally {
     /// By kind of operation, in the order of [`Kind::ALL`], in nanoseconds.
@@ -34,6 +59,8 @@ pub struct Tally {
     /// How many nanoseconds the operation took that has waited longest, from its first wait on,
     /// and what it waited for.
     pub longest: (u64, Waits),
+    /// How many seconds of the full drive a second is.
+    pub(super) stretch: u64,
 }
 
 impl Default for Tally {
@@ -45,6 +72,7 @@ impl Default for Tally {
             written: ByteCount(0),
             read: ByteCount(0),
             longest: (0, Waits::default()),
+            stretch: 1,
         }
     }
 }
@@ -81,19 +109,58 @@ impl Tally {
         self.scanned += other.scanned;
         self.written.0 += other.written.0;
         self.read.0 += other.read.0;
-        self.meet(other.longest.0, &other.longest.1);
+        if other.longest.0 > self.longest.0 {
+            self.longest.clone_from(&other.longest);
+        }
     }
 
-    /// An operation took so many nanoseconds, from its first wait on.
-    pub(super) fn meet(&mut self, nanos: u64, waits: &Waits) {
+    /// An operation took so long from its first wait on, and waited for this.
+    pub(super) fn meet(&mut self, time: Duration, waits: &Waits) {
+        let nanos = full_nanos(time, waits, self.stretch);
         if nanos > self.longest.0 {
             self.longest = (nanos, waits.clone());
         }
     }
 
-    /// An operation took so many nanoseconds.
-    pub(super) fn record(&mut self, kind: Kind, nanos: u64) {
+    /// An operation took so long, and waited for this.
+    pub(super) fn record(&mut self, kind: Kind, time: Duration, waits: &Waits) {
+        let nanos = full_nanos(time, waits, self.stretch);
         // Where no device is touched, virtual time may stand still; the least that is told is 1.
         self.latencies[kind as usize].record(nanos.max(1)).expect("a histogram that grows");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_delay_of_the_throttle_is_as_long_on_the_full_drive_and_other_waits_are_longer() {
+        let millis = Duration::from_millis;
+        let mut waits = Waits::default();
+        waits.note(WaitCause::TreeDelay, millis(5));
+        waits.note(WaitCause::MemoryDelay, millis(1));
+        waits.note(WaitCause::Memtables, millis(2));
+        for (stretch, found) in [(1, 10), (64, 6 + 4 * 64)] {
+            let mut tally = Tally { stretch, ..Tally::default() };
+            tally.record(Kind::Update, millis(10), &waits);
+            tally.meet(millis(10), &waits);
+            let latency = tally.all_latencies().max() as f64 / 1e6;
+            assert!((latency / f64::from(found) - 1.0).abs() < 0.002, "{latency} at {stretch}");
+            assert_eq!(tally.longest.0, found as u64 * 1_000_000);
+        }
+        assert_eq!(stretch_of(WaitCause::TreeDelay, 64), 1);
+        assert_eq!(stretch_of(WaitCause::Memtables, 64), 64);
+    }
+
+    #[test]
+    fn the_longest_is_that_on_the_full_drive() {
+        let mut tally = Tally { stretch: 64, ..Tally::default() };
+        for (cause, millis) in [(WaitCause::TreeDelay, 300), (WaitCause::Memtables, 20)] {
+            let (time, mut waits) = (Duration::from_millis(millis), Waits::default());
+            waits.note(cause, time);
+            tally.meet(time, &waits);
+        }
+        assert_eq!(tally.longest.0, 1_280_000_000);
     }
 }
