@@ -41,7 +41,7 @@ impl Skip {
             left_out.extend_from_slice(salvage.left_out());
             Box::new(salvage.map(|entry| Ok(entry?)))
         } else {
-            let scan = space.scan(bounds)?.map(|entry| Ok(entry.map_err(ended)?));
+            let scan = space.scan(bounds)?.map(|entry| entry.map_err(ended));
             if reverse { Box::new(scan.rev()) } else { Box::new(scan) }
         };
         Ok(Entries { entries, left_out })

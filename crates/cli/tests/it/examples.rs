@@ -78,9 +78,7 @@ fn commands_of(page: &str) -> Vec<String> {
     for line in page.lines() {
         if let Some(language) = line.strip_prefix("```") {
             (block, plain) = (!block, language.is_empty());
-        } else if block && plain && is_command(line) {
-            commands.push(without_comment(line));
-        } else if !block && line.starts_with("    ") && is_command(line) {
+        } else if ((block && plain) || (!block && line.starts_with("    "))) && is_command(line) {
             commands.push(without_comment(line));
         } else if !block {
             let spans = line.split('`').skip(1).step_by(2);
