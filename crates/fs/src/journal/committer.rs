@@ -14,7 +14,9 @@
 //!
 //! # Failure
 //! A write that fails leaves unknown what is on the medium. The journal then takes no more commits;
-//! the catalog can still be read, and may include what was staged and not acknowledged.
+//! the catalog can still be read, and may include what was staged and not acknowledged. Only where
+//! the disk of the host is full when the journal changes zones do commits wait for a while: see
+//! [`Tail`](super::tail::Tail).
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -7,9 +7,10 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::time::Duration;
 
 use terrace_env::store::StoreError;
-use terrace_env::{Cause, DeviceId, IoBuf, Uuid, ZoneId};
+use terrace_env::{Cause, DeviceId, IoBuf, Uuid, ZoneId, runner};
 use terrace_zone::Device;
 
 use super::JournalSpace;
@@ -22,6 +23,11 @@ use crate::{BLOCK, BlockAddr, ZoneGrid, ZonePlace, zone_blocks};
 
 /// How many zones are tried when the journal's first write to one fails.
 const TRIES: u32 = 3;
+/// The longest that a commit waits for room on the disk of the host: as long as a writer waits for
+/// space at most.
+const HOST_WAIT_MAX: Duration = Duration::from_secs(60);
+/// How often it looks.
+const HOST_WAIT_STEP: Duration = Duration::from_millis(100);
 
 /// A zone of the journal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -177,13 +183,25 @@ impl Tail {
             .map_err(|error| StoreError::io(format!("journal write at {at}"), error))
     }
 
-    /// Makes sure that a frame of at least one block fits the current zone.
+    /// Makes sure that a frame of at least one block fits the current zone. Where the disk of the
+    /// host has no room for another zone, waits until it has: what has been staged cannot be taken
+    /// back, and to fail would stop the store.
     fn make_room(&mut self) -> Result<(), StoreError> {
         let mut tries = 1;
+        let mut full_since = None;
         while self.room() == 0 {
             let zone = self.space.take()?;
             match self.go_on_in(zone) {
                 Ok(()) => {}
+                Err(Moved::Continue(error @ StoreError::HostFull { .. })) => {
+                    // Nothing was written, and the zone is sound.
+                    self.space.release(zone);
+                    let since = *full_since.get_or_insert_with(runner::now);
+                    if runner::now().since(since) >= HOST_WAIT_MAX {
+                        return Err(error);
+                    }
+                    runner::sleep(HOST_WAIT_STEP);
+                }
                 // Nothing refers to the new zone yet, so another one will do.
                 Err(Moved::Continue(_)) if tries < TRIES => {
                     self.space.give_up(zone);

@@ -1,6 +1,7 @@
 //! Drives with as few active zones as a store needs, and zones that are short or fail.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use terrace_env::random::Random;
 use terrace_env::store::{
@@ -8,7 +9,7 @@ use terrace_env::store::{
 };
 use terrace_env::sync::Mutex;
 use terrace_env::{ByteCount, Cause, FileId, IoBuf, ZoneId, runner};
-use terrace_fs::{Access, Fs, MountOptions, OPEN_ZONES_MIN, ZoneUse, data_zones_min};
+use terrace_fs::{Access, Fs, MountOptions, OPEN_ZONES_MIN, ZoneUsage, ZoneUse, data_zones_min};
 use terrace_zone::emulator::{FaultPlan, RequestKind};
 use terrace_zone::{Device, Emulator, Geometry, PowerCut};
 
@@ -312,6 +313,55 @@ fn a_zone_that_cannot_be_finished_is_still_counted() {
         write_to_the_journal(&fs).expect("commits");
         assert_eq!(fs.audit(), Vec::<String>::new());
     });
+}
+
+/// Commits until the journal has to change zones, on a host that has no room for another one, and
+/// again has it after so many seconds. Returns how long the longest commit took, and what came of
+/// it.
+fn commits_on_a_full_host(seconds: u64) -> (Duration, Result<(), StoreError>) {
+    runner::simulate(1, || {
+        let drive = formatted(tight(), 1);
+        let fs = mount(&drive).expect("a mount");
+        drive.set_faults(Some(FaultPlan::new(1).host_takes_no_new_zones()));
+        let host = runner::spawn("host", {
+            let drive = Arc::clone(&drive);
+            move || {
+                runner::sleep(Duration::from_secs(seconds));
+                drive.set_faults(None);
+            }
+        });
+        let began = runner::now();
+        let result = write_to_the_journal(&fs);
+        let took = runner::now().since(began);
+        host.join();
+        if result.is_ok() {
+            let retired = |zone: &ZoneUsage| zone.used_for == ZoneUse::Retired;
+            assert!(!fs.zones().expect("a report").iter().any(retired), "no zone has failed");
+            assert_eq!(fs.audit(), Vec::<String>::new());
+        }
+        drop(fs);
+        mount(&drive).expect("a mount");
+        (took, result)
+    })
+}
+
+#[test]
+fn the_journal_waits_for_room_on_a_full_host() {
+    let (took, result) = commits_on_a_full_host(20);
+    result.expect("commits");
+    assert!((20..22).contains(&took.as_secs()), "{took:?}");
+}
+
+#[test]
+fn the_journal_does_not_wait_for_ever_for_room_on_a_full_host() {
+    let (took, result) = commits_on_a_full_host(200);
+    match result {
+        Err(StoreError::Stopped(cause)) => {
+            assert!(matches!(*cause, StoreError::HostFull { .. }), "{cause}");
+        }
+        other => panic!("expected a store that has stopped, found {other:?}"),
+    }
+    assert!((60..62).contains(&took.as_secs()), "{took:?}");
 }
 
 #[test]

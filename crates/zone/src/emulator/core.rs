@@ -160,7 +160,9 @@ impl Core {
         plan: Plan,
         ticket: u64,
     ) -> Result<(Result<Completion, DeviceError>, Effect), DeviceError> {
-        if self.faults.as_mut().is_some_and(|faults| faults.is_host_full(kind, request.cause)) {
+        let begins = matches!(plan, Plan::Change(to) if to.offset == 0);
+        let faults = self.faults.as_mut();
+        if faults.is_some_and(|faults| faults.is_host_full(kind, request.cause, begins)) {
             let (path, full) = ("as planned".to_owned(), std::io::ErrorKind::StorageFull.into());
             return Err(DeviceError::HostFull { path, source: Arc::new(full) });
         }

@@ -100,6 +100,8 @@ pub struct FaultPlan {
     bad_blocks: BTreeSet<Lba>,
     /// Writes that still find room on the host's disk.
     room: Option<u64>,
+    /// Zones in which nothing is written find none, whoever writes.
+    no_new_zones: bool,
     random: Random,
 }
 
@@ -113,6 +115,7 @@ impl FaultPlan {
             chances: Vec::new(),
             bad_blocks: BTreeSet::new(),
             room: None,
+            no_new_zones: false,
             random: Random::seeded(seed),
         }
     }
@@ -157,8 +160,19 @@ impl FaultPlan {
         self
     }
 
-    /// Whether the host's disk is full for this write.
-    pub(super) fn is_host_full(&mut self, kind: RequestKind, cause: Cause) -> bool {
+    /// The host's disk has no room for another zone: the first write to an empty one fails, the
+    /// journal's and the superblock's, too.
+    #[must_use]
+    pub fn host_takes_no_new_zones(mut self) -> Self {
+        self.no_new_zones = true;
+        self
+    }
+
+    /// Whether the host's disk is full for this write. `begins`: it is the first to its zone.
+    pub(super) fn is_host_full(&mut self, kind: RequestKind, cause: Cause, begins: bool) -> bool {
+        if kind == RequestKind::Write && begins && self.no_new_zones {
+            return true;
+        }
         if kind != RequestKind::Write || matches!(cause, Cause::Journal | Cause::Superblock) {
             return false;
         }

@@ -1,4 +1,4 @@
-//! Zones for the journal. It never waits: what could free space needs the journal.
+//! Zones for the journal. It never waits for reclaim: what could free space needs the journal.
 
 use terrace_env::store::{Rank, StoreError};
 use terrace_env::{Cause, ZoneId};
