@@ -6,6 +6,7 @@ use terrace_env::checksum::crc32c;
 use terrace_env::random::{Random, Rng};
 use terrace_env::store::StoreError;
 use terrace_env::{Cause, DeviceId, ZoneId, test_seeds};
+use terrace_fs::inspect::Inspector;
 use terrace_fs::journal::replay;
 use terrace_fs::superblock::{Placement, SuperblockArea};
 use terrace_fs::{BLOCK, BlockAddr, ZoneGrid, ZonePlace, pointer};
@@ -204,5 +205,27 @@ fn a_newer_superblock_of_another_version_is_not_passed_over() {
         device.write(lba, block, true, Cause::Superblock).expect("a write");
         let error = replay(&device, false).err().expect("a store of version 9").to_string();
         assert!(error.contains("expected format version 3, found version 9"), "{error}");
+    }
+}
+
+#[test]
+fn a_journal_that_is_said_to_be_where_the_store_has_no_block_is_corruption() {
+    // Zones of 8 blocks, 200 of them.
+    for at in [BlockAddr::new(DeviceId(3), 16), BlockAddr::new(DeviceId::FIRST, 1600)] {
+        let (_, device) = drive(0);
+        make(&device, 0);
+        let (mut area, mut superblock) =
+            SuperblockArea::find(Arc::clone(&device)).expect("a superblock");
+        superblock.head.at = at;
+        area.write(&mut superblock).expect("a write");
+        let inspector = Inspector::device(Arc::clone(&device)).expect("a device");
+        let errors = [replay(&device, false).err(), inspector.damage().first().cloned()];
+        for error in errors {
+            let Some(StoreError::Corruption { expected, got, .. }) = error else {
+                panic!("{error:?}");
+            };
+            assert_eq!(expected, "a block of device 0 below 1600");
+            assert_eq!(got, at.to_string());
+        }
     }
 }
