@@ -9,8 +9,9 @@
 //! | logs | every frame is verified; a sealed log has the length that is recorded |
 //! | ends of logs | behind the recorded ends of a store that was closed, no frame follows |
 //!
-//! Everything that is wrong is listed, with the region and the byte offset in it. Only what makes
-//! it impossible to go on, such as a journal that cannot be replayed, ends the check early.
+//! Everything that is wrong is listed, with the region and the byte offset in it or on its device.
+//! Only what makes it impossible to go on, such as a journal that cannot be replayed, ends the
+//! check early. A journal that names blocks which the store has not cannot be replayed.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

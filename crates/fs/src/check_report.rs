@@ -14,7 +14,7 @@ use crate::catalog::Catalog;
 pub struct Problem {
     /// Which structure, and where it lies.
     pub region: String,
-    /// The byte offset in it.
+    /// The byte offset: on the device if the region names one, else in the region.
     pub offset: u64,
     /// What should be there.
     pub expected: String,

@@ -267,12 +267,10 @@ fn fits(zone: &Zone, first: u32, blocks: u32) -> bool {
 }
 
 fn misplaced(id: FileId, extent: &Extent, grid: &ZoneGrid) -> StoreError {
-    StoreError::Corruption {
-        region: format!("catalog, file {id}"),
-        offset: grid.byte(extent.first),
-        expected: "extents within zones that hold data, none twice".into(),
-        got: format!("{} blocks at {}", extent.blocks, extent.first),
-    }
+    let (region, offset) = grid.describe(&format!("catalog: file {id}"), grid.place(extent.first));
+    let expected = "extents within zones that hold data, none twice".into();
+    let got = format!("{} blocks at {}", extent.blocks, extent.first);
+    StoreError::Corruption { region, offset, expected, got }
 }
 
 /// The files that were not sealed, each ready to be read and reopened.

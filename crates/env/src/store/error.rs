@@ -73,7 +73,7 @@ pub enum StoreError {
     Corruption {
         /// Which structure, and where it lies.
         region: String,
-        /// The byte offset within it.
+        /// The byte offset: on the device if the region names one, else within the structure.
         offset: u64,
         /// What should stand there.
         expected: String,

@@ -32,7 +32,8 @@ pub trait BlockSource {
     /// Reads `count` blocks of one extent, below its written end.
     fn read(&self, block: u32, count: u32) -> Result<IoBuf, StoreError>;
 
-    /// The structure that a block belongs to, and the byte offset of the block in it, for errors.
+    /// The structure that a block belongs to, and the byte offset of the block, for errors: on the
+    /// device if the structure says which one, else within the structure.
     fn place(&self, block: u32) -> (String, u64);
 }
 

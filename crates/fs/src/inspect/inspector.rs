@@ -23,9 +23,9 @@ use crate::{Access, AddressSpace, BlockAddr};
 /// A block that is, or should be, a superblock.
 #[derive(Clone, Debug)]
 pub struct SuperblockSeen {
-    /// The zone, or the file.
+    /// The device and zone, or the file.
     pub region: String,
-    /// The byte of it where the block begins.
+    /// The byte of the device, or of the file, where the block begins.
     pub offset: u64,
     /// What it says, or why it says nothing.
     pub superblock: Result<Superblock, DecodeError>,

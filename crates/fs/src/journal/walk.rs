@@ -26,9 +26,9 @@ type Open<'a> = dyn Fn(BlockAddr) -> Result<Part<'a>, StoreError> + 'a;
 /// A frame that verified.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FrameSeen {
-    /// The structure and zone, or file, that it lies in.
+    /// The structure, with device and zone; or the file that it lies in.
     pub region: String,
-    /// The byte of that where it begins.
+    /// The byte of the device, or of the file, where it begins.
     pub offset: u64,
     /// How many blocks it takes.
     pub blocks: u32,
@@ -157,8 +157,8 @@ impl<'a> JournalWalk<'a> {
         }
     }
 
-    /// Where the journal ends, once the walk is over: the region, the byte in it, and the sequence
-    /// that the next frame would have.
+    /// Where the journal ends, once the walk is over: the region, the byte, as in
+    /// [`FrameSeen::offset`], and the sequence that the next frame would have.
     #[must_use]
     pub fn end(&self) -> Option<&(String, u64, u64)> {
         self.end.as_ref()
