@@ -41,7 +41,8 @@ impl Skip {
             left_out.extend_from_slice(salvage.left_out());
             Box::new(salvage.map(|entry| Ok(entry?)))
         } else {
-            let scan = space.scan(bounds)?.map(|entry| entry.map_err(ended));
+            let scan = space.scan(bounds)?;
+            let scan = scan.map(move |entry| entry.map_err(|error| ended(error, reverse)));
             if reverse { Box::new(scan.rev()) } else { Box::new(scan) }
         };
         Ok(Entries { entries, left_out })
@@ -56,11 +57,13 @@ impl Skip {
 }
 
 /// Why a scan ended that does not skip; at a damaged block, how to go on.
-fn ended(error: impl Into<Failure>) -> Failure {
+fn ended(error: impl Into<Failure>, reverse: bool) -> Failure {
     let mut failure = error.into();
     if failure.kind == Kind::Corruption {
-        failure.message +=
-            "; with `--skip-damaged` it goes on behind, and lists what it leaves out";
+        let scan = if reverse { "a scan without `--reverse`" } else { "it" };
+        failure.message += "; with `--skip-damaged` ";
+        failure.message += scan;
+        failure.message += " goes on behind, and lists what it leaves out";
     }
     failure
 }
