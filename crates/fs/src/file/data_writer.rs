@@ -186,9 +186,12 @@ impl DataWriter {
         let places = match result {
             result if self.failed.is_some() => {
                 self.give_back(&[(chunk.addr, chunk.blocks())]);
-                if let Err(error) = result {
+                match result {
+                    Ok(_) => {}
+                    // Behind a hole: the write that failed first has decided about the zone.
+                    Err(DeviceError::NotAtWritePointer { .. }) => region.settle(false),
                     // The zone is given up; there is nothing to write elsewhere.
-                    let _ = self.give_up(&region, error);
+                    Err(error) => drop(self.give_up(&region, error)),
                 }
                 None
             }

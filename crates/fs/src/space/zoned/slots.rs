@@ -23,7 +23,7 @@
 //! nobody else's to write.
 
 use terrace_env::{Cause, ZoneId};
-use terrace_zone::{Device, ZoneState};
+use terrace_zone::{Device, DeviceError, ZoneState};
 
 use super::state::State;
 use super::{Condition, ZonedPool};
@@ -33,11 +33,15 @@ use crate::space::pool::LeaseId;
 
 impl ZonedPool {
     /// Makes a zone with files full, so that its slot comes free. If that fails, the zone is not
-    /// written any more.
+    /// written before it has been reset; it is not reset either, unless the zone is sound and only
+    /// the host's disk is full.
     pub(super) fn finish(&self, zone: ZoneId, cause: Cause) {
-        let finished = self.medium.finish(zone, cause).is_ok();
+        let (finished, condition) = match self.medium.finish(zone, cause) {
+            Ok(()) => (true, Condition::Written),
+            Err(DeviceError::HostFull { .. }) => (false, Condition::Written),
+            Err(_) => (false, Condition::ReadOnly),
+        };
         let active = !finished && self.is_active(zone);
-        let condition = if finished { Condition::Written } else { Condition::ReadOnly };
         self.state.lock().table.change(zone, |z| {
             (z.written, z.condition, z.active) = (z.capacity, condition, active);
         });
