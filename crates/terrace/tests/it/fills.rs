@@ -210,16 +210,18 @@ fn a_full_store_is_emptied_by_deletes_under_every_row_on_threads() {
                 row,
                 memtable,
                 holder,
-                rounds: 3,
+                rounds: 32,
                 ..Case::SMALL
             });
             cases.map(fill_and_empty).sum()
         };
-        runner::spawn(row.name(), fills)
+        (row, runner::spawn(row.name(), fills))
     };
     let rows: Vec<_> = Row::ALL.into_iter().map(begin).collect();
-    let fills: usize = rows.into_iter().map(runner::JoinHandle::join).sum();
-    assert!(fills >= 100, "{fills} fills");
+    for (row, fills) in rows {
+        let fills = fills.join();
+        assert!(fills >= 100, "{row:?}: {fills} fills");
+    }
 }
 
 #[test]
