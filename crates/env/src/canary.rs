@@ -1,4 +1,4 @@
-//! [`canary!`](crate::canary): rules that can be broken on purpose, to prove that the tests would
+//! [`canary!`](crate::canary!): rules that can be broken on purpose, to prove that the tests would
 //! notice.
 //!
 //! A crate names its rules in an enum. With its feature `canary`, one of them can be broken at a
