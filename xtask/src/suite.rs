@@ -19,7 +19,7 @@ const WITH_EXAMPLES: &str = "terrace";
 pub(crate) fn test(workspace: &Workspace, steps: &mut Steps) {
     steps.run("test: packages of the system", || packages::provide(&packages::NEEDED));
     steps.run("test: unit, integration and documentation", || {
-        step::command(&mut workspace.cargo(["test", "--workspace", "--quiet"]))
+        step::command(&mut workspace.cargo(["test", "--workspace", "--quiet", "--no-fail-fast"]))
     });
     for package in workspace.metadata().workspace_packages() {
         if package.features.contains_key("canary") {

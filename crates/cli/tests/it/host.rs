@@ -35,7 +35,9 @@ fn an_interrupted_measurement_leaves_nothing() {
         (("INT", 2), &["bench", "filluniquerandom", "--on", "directory", "--json"]),
     ] {
         let place = Place::new();
-        let mut child = Command::new(env!("CARGO_BIN_EXE_terrace"))
+        // Commands behind a script's `&` begin with SIGINT ignored, and these tests may.
+        let mut child = Command::new("env")
+            .args(["--default-signal=INT,TERM,HUP", env!("CARGO_BIN_EXE_terrace")])
             .args(words)
             .args(["--count", "50000000", "--dir"])
             .arg(place.path())
