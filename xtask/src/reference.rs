@@ -173,6 +173,10 @@ impl Table {
              LevelDB |\n|---|---:|---:|---:|---:|---:|---:|"
         );
         for (name, Row { own, others }) in &self.0 {
+            // A cause for which nothing was written.
+            if own.values().flatten().all(|value| *value < 0.005) {
+                continue;
+            }
             let cell = |setup| own.get(setup).map_or_else(String::new, |runs| spread(runs));
             let own = own.get("directory").map_or(f64::NAN, |runs| median(runs));
             let others = others.map_or_else(
