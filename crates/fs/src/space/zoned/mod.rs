@@ -4,7 +4,8 @@
 //! |---|---|
 //! | [`ZonedPool`] | joins the others under one lock, and carries out what they choose |
 //! | [`ZoneTable`] | what every zone is and how full of what |
-//! | [`Governor`] | who gets zones when they run short |
+//! | [`Governor`] | reservations: who has set space aside |
+//! | `reserves` | how many zones each rank leaves to others when zones run short |
 //! | `state` | what the lock guards; which zone a writer gets |
 //! | `slots` | how zones give back the device's active slots |
 //! | `victims` | when reclaim works, and on which zone |
@@ -13,6 +14,7 @@
 mod governor;
 mod journal_space;
 mod pool;
+mod reserves;
 mod slots;
 mod space_wait;
 mod state;
@@ -22,8 +24,9 @@ mod world;
 mod zone_table;
 mod zoned_pool;
 
-pub(crate) use governor::{
-    COMPACTION_RESERVE, FLUSH_RESERVE, Governor, RECLAIM_RESERVE, URGENT_RESERVE, journal_zones,
+pub(crate) use governor::Governor;
+pub(crate) use reserves::{
+    COMPACTION_RESERVE, FLUSH_RESERVE, RECLAIM_RESERVE, URGENT_RESERVE, journal_zones,
 };
 pub(crate) use state::Limits;
 pub(crate) use victims::Outcome;

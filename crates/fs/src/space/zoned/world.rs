@@ -35,7 +35,8 @@ use terrace_env::ZoneId;
 use terrace_env::store::Rank;
 use terrace_policy::RECLAIM_STREAM;
 
-use super::governor::{Governor, Reserves};
+use super::governor::Governor;
+use super::reserves::{PINNED_RESERVE, Reserves};
 use super::{Condition, Limits, Zone, ZoneTable};
 
 /// Blocks of a zone.
@@ -129,7 +130,7 @@ const RULES: Rules = Rules {
         compaction: super::COMPACTION_RESERVE,
         urgent: super::URGENT_RESERVE,
         flush: super::FLUSH_RESERVE,
-        pinned: super::governor::PINNED_RESERVE,
+        pinned: PINNED_RESERVE,
     },
     gathers: true,
     all: true,

@@ -31,7 +31,7 @@ use terrace_env::wait::WaitCause;
 use terrace_env::{Cause, ZoneId};
 use terrace_policy::{Placement, Reclaim};
 
-use super::governor::journal_zones;
+use super::reserves::journal_zones;
 use super::space_wait::{PIN_WAIT_MAX, SpaceWait};
 use super::state::{Choice, ReclaimState, State};
 use super::{Governor, Limits, Zone, ZoneTable};

@@ -1,0 +1,137 @@
+//! Ranked reserves: which free zones a writer leaves to others, and why that is enough.
+//!
+//! The currency is the free zone, because that is what a writer is leased. A rank may take a free
+//! zone as long as all that is kept for the ranks above it, and all that reservations hold, stays
+//! free:
+//!
+//! | rank | must leave free, beside what is reserved |
+//! |---|---|
+//! | journal | nothing |
+//! | reclaim | `J`: what the journal may still need, beside what it has, until a roll is through |
+//! | compaction | `J + R + min(P, U + F + D)` |
+//! | urgent log | `J + R + max(C - P, 0)` |
+//! | flush | and `U` |
+//! | log | `J + R + C + U + F + min(P, D)` |
+//!
+//! in zones, with `R` = [`RECLAIM_RESERVE`], `C` = [`COMPACTION_RESERVE`], `U` =
+//! [`URGENT_RESERVE`], `F` = [`FLUSH_RESERVE`], `D` = [`PINNED_RESERVE`], and `P` the zones that
+//! would be filled by what readers pin, and by what is dead in the same zones.
+//!
+//! # Why a full store does not stay full
+//! *Slack* is what no file refers to: free zones, dead blocks, and room in partly written zones.
+//! 1. Reclaim turns slack into free zones, all but less than a zone of it: it empties zones that
+//!    hold anything dead, and, for those who wait, zones with room. What is left is the room of the
+//!    zone that reclaim writes to. One zone to copy to, `R`, is all it needs, because each victim
+//!    gives back at least what it takes.
+//! 2. When a put is let in, at least `J + R + C + U + F` zones are free, beside the space for its
+//!    flush. So as much slack is there when nothing is under way, whatever jobs do later: the log
+//!    takes free zones under the same rule, a flush takes what was set aside, and an instalment of
+//!    a compaction gives back the blocks that it has read once it is committed. By 1, at most one
+//!    zone of it is not free when it is wanted.
+//! 3. Deletes fill `F` by their flush and `U` by their log, and leave `C`. A flush gives `U` back.
+//!    `F` and `C` are the smallest reservation, two zones, and one for what 1 loses; so a small
+//!    memtable of deletes can be flushed, and an instalment of a zone can be made. Compaction goes
+//!    on until the deletes have met what they delete; there is more slack then than before them.
+//! 4. While readers pin what was deleted, a compaction gives nothing back. What it takes then, `P`,
+//!    it does not take of `U + F`; and flushes do not leave `C` to it once more, as far as it has
+//!    been taken. Deletes then have what was free of `U + F` when the readers came. When the
+//!    readers go, all of it is slack.
+//! 5. For each zone that readers pin, puts leave one more to deletes, up to `D`. Compaction leaves
+//!    it, too. So whatever readers pin, the first delete after a put is let in and can be flushed,
+//!    and it may be a delete of everything. While readers pin `D` zones, four deletes are, whose
+//!    tombstones fill half a zone each; without `D` it would be three.
+//!
+//! A power cut keeps all of this: what was not committed is dead, and nothing is pinned any more.
+//! `world` tries all orders of these in a store of a few zones.
+//!
+//! # What is not promised
+//! Deletes without end while readers pin. Each delete has to be remembered beside what it deletes,
+//! and no merge of the two gives anything back before the readers go: in a full store of small
+//! values that is as much as there is data. When what is kept is used up, deletes are refused as
+//! *busy*. Nor is more promised of parts of tables that were trimmed since a reader opened them:
+//! what reclaim moves of these stays pinned at its old place.
+//!
+//! Pure. What reservations hold is the [governor](super::governor)'s business.
+
+use terrace_env::store::Rank;
+
+use crate::BLOCK;
+
+/// Bytes that the journal may take at least: a roll is due at half of them, and the rest is for the
+/// snapshot and for what is committed while it is written.
+const JOURNAL_BYTES: u64 = 512 << 10;
+/// Zones that the journal takes beside those that its bytes fill: the head's, which holds older
+/// frames too, the tail's, and one to go on in.
+const JOURNAL_SPARE: u32 = 3;
+
+/// Zones that the journal may come to take, with a snapshot of this many bytes: the chain before a
+/// roll, at most two snapshots' worth, the new snapshot, and as much again for what is committed
+/// while it is written.
+pub(crate) fn journal_zones(snapshot: u64, zone_blocks: u32) -> u32 {
+    let bytes = JOURNAL_BYTES.max(snapshot.saturating_mul(4));
+    let zones = bytes.div_ceil(u64::from(zone_blocks.max(1)) * BLOCK as u64);
+    u32::try_from(zones).unwrap_or(u32::MAX).saturating_add(JOURNAL_SPARE)
+}
+
+/// Zones kept for reclaim. A victim holds less than a zone of live blocks, so one is enough, and
+/// emptying the victim gives it back.
+pub(crate) const RECLAIM_RESERVE: u32 = 1;
+/// Zones kept for compaction: what the smallest reservation takes, and one for the room that does
+/// not make a zone when it is gathered.
+pub(crate) const COMPACTION_RESERVE: u32 = 3;
+/// Zones kept for the log of deletes.
+pub(crate) const URGENT_RESERVE: u32 = 1;
+/// Zones kept for flushes: the same.
+pub(crate) const FLUSH_RESERVE: u32 = 3;
+/// Zones that puts leave to deletes at most, one for each that readers pin: a flush of deletes
+/// fills one, and compaction cannot give it back meanwhile.
+pub(crate) const PINNED_RESERVE: u32 = 4;
+
+/// Zones kept for each rank.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Reserves {
+    pub(super) reclaim: u32,
+    pub(super) compaction: u32,
+    pub(super) urgent: u32,
+    pub(super) flush: u32,
+    /// At most, while readers pin.
+    pub(super) pinned: u32,
+}
+
+impl Reserves {
+    pub(super) const KEPT: Self = Self {
+        reclaim: RECLAIM_RESERVE,
+        compaction: COMPACTION_RESERVE,
+        urgent: URGENT_RESERVE,
+        flush: FLUSH_RESERVE,
+        pinned: PINNED_RESERVE,
+    };
+
+    /// Free zones that `rank` must leave to the ranks above it, where the journal may still need
+    /// `journal` of them and readers hold `pinned` zones up.
+    pub(super) fn floor(&self, rank: Rank, journal: u32, pinned: u32) -> u32 {
+        let above = journal + self.reclaim;
+        let urgent = above + self.compaction.saturating_sub(pinned);
+        match rank {
+            Rank::Journal => 0,
+            Rank::Reclaim => journal,
+            Rank::Compaction => above + pinned.min(self.urgent + self.flush + self.pinned),
+            Rank::UrgentLog => urgent,
+            Rank::Flush => urgent + self.urgent,
+            Rank::Log => {
+                above + self.compaction + self.urgent + self.flush + pinned.min(self.pinned)
+            }
+        }
+    }
+
+    /// Zones of what `rank` must leave that room in partly written zones can stand in for. Reclaim
+    /// and the journal take free zones only.
+    pub(super) fn in_room(&self, rank: Rank) -> u32 {
+        match rank {
+            Rank::Journal | Rank::Reclaim | Rank::Compaction => 0,
+            Rank::UrgentLog => self.compaction,
+            Rank::Flush => self.compaction + self.urgent,
+            Rank::Log => self.compaction + self.urgent + self.flush,
+        }
+    }
+}
