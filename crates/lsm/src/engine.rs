@@ -8,21 +8,24 @@ use terrace_env::store::Store;
 use terrace_env::sync::Mutex;
 use terrace_policy::{Compaction, Span};
 
-use crate::batch::Batch;
+use crate::Error;
 use crate::bounds::Bounds;
-use crate::checkpoint::{CheckpointProgress, Checkpointed};
-use crate::cursor::Cursor;
 use crate::event::Listener;
-use crate::ingest::Ingest;
+use crate::jobs::{CheckpointProgress, Checkpointed};
+use crate::jobs::{compaction, flush, worker};
 use crate::key::KeySpaceId;
 use crate::options::{Durability, EngineOptions};
-use crate::salvage::Salvage;
-use crate::scan::Scan;
+use crate::reading::Cursor;
+use crate::reading::Salvage;
+use crate::reading::Scan;
+use crate::reading::Snapshot;
+use crate::reading::Verified;
+use crate::reading::verify;
 use crate::shared::{CompactionRequest, Shared};
-use crate::snapshot::Snapshot;
 use crate::stats::Stats;
-use crate::verify::{self, Verified};
-use crate::{Error, compaction, flush, gathering, log_ahead, worker};
+use crate::writing::Batch;
+use crate::writing::Ingest;
+use crate::writing::{gathering, log_ahead};
 
 /// An open engine. All methods may be called from any actor.
 ///

@@ -15,9 +15,9 @@ use bytes::Bytes;
 use terrace_env::store::{Annotation, FileKind};
 use terrace_env::{ByteCount, FileId, SeqNo};
 
-use crate::annotation::{LogRecord, StoreRecord, TableRecord};
-use crate::batch::{FrozenBatch, HEADER_BYTES};
 use crate::key::SPACE_BYTES;
+use crate::tree::{LogRecord, StoreRecord, TableRecord};
+use crate::writing::{FrozenBatch, HEADER_BYTES};
 use crate::{Error, KeySpaceId};
 
 pub use crate::key::prefix_end;
@@ -278,7 +278,7 @@ impl From<TableRecord> for Role {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::batch::Batch;
+    use crate::writing::Batch;
 
     fn batch(first: u64, key: &[u8]) -> Vec<u8> {
         let mut batch = Batch::new();

@@ -13,8 +13,8 @@
 
 use crate::Error;
 use crate::event::Event;
-use crate::log::ActiveLog;
 use crate::shared::Shared;
+use crate::writing::ActiveLog;
 
 impl Shared {
     /// Goes on after a failure, if there was one; everything written so far is durable then.

@@ -20,25 +20,25 @@ use terrace_env::{ByteCount, Claim, FileId, SeqNo};
 use terrace_policy::{Compaction, Pressure, Span};
 
 use crate::Error;
-use crate::annotation::{LogRecord, StoreRecord};
 use crate::canary::{self, Rule};
-use crate::closed::Closed;
 use crate::counters::Counters;
-use crate::edit::Edit;
 use crate::event::{Event, Listeners};
-use crate::gathering::Gathering;
+use crate::jobs::Slices;
 use crate::lifetime::{Written, WrittenBytes};
-use crate::log_ahead::LogAhead;
 use crate::memory::Memory;
 use crate::memtable::Memtable;
 use crate::options::EngineOptions;
-use crate::readers::Readers;
+use crate::reading::Closed;
+use crate::reading::Readers;
 use crate::role::{Role, RoleHolder};
-use crate::spaces::Spaces;
-use crate::throttle::Throttle;
-use crate::version::Version;
-use crate::worker::Slices;
-use crate::write_lane::WriteLane;
+use crate::tree::Edit;
+use crate::tree::Spaces;
+use crate::tree::Version;
+use crate::tree::{LogRecord, StoreRecord};
+use crate::writing::Gathering;
+use crate::writing::LogAhead;
+use crate::writing::Throttle;
+use crate::writing::WriteLane;
 
 /// How long a job that found no space waits before it tries again, at first and at most.
 const RETRY_FIRST: Duration = Duration::from_millis(2);

@@ -7,7 +7,7 @@ use terrace_env::wait::Waits;
 
 use crate::lifetime::Written;
 use crate::memory::MemoryStats;
-use crate::readers::{ReaderStats, SpaceHolders};
+use crate::reading::{ReaderStats, SpaceHolders};
 use crate::shared::Shared;
 
 /// Bytes written to the medium per byte of keys and values that clients wrote, by cause.

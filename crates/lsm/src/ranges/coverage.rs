@@ -12,7 +12,7 @@ use terrace_policy::Key;
 use super::{Skyline, Stretch};
 use crate::Error;
 use crate::memtable::Memtable;
-use crate::run::Run;
+use crate::tree::Run;
 
 /// Where range tombstones are.
 #[derive(Debug)]

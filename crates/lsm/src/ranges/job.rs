@@ -169,8 +169,8 @@ fn what_is_needed(covers: &[Fragment], snapshots: &[SeqNo], below: &[Span]) -> V
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::jobs::{Retention, Verdict};
     use crate::key::{Kind, Trailer};
-    use crate::retention::{Retention, Verdict};
     use terrace_env::random::{Random, Rng};
     use terrace_env::test_seeds;
 

@@ -9,7 +9,7 @@ use super::reader::Table;
 use super::walk::Walk;
 use crate::Error;
 use crate::key::{self, Trailer};
-use crate::resident::Part;
+use crate::memory::Part;
 
 /// Stands on the entry of a data block, or nowhere.
 #[derive(Debug)]

@@ -25,6 +25,7 @@ mod shapes;
 mod sizes;
 #[cfg(test)]
 mod specimens;
+pub(crate) mod stamp;
 mod stretch;
 mod survey;
 mod walk;
@@ -39,5 +40,6 @@ pub(crate) use builder::{BuiltTable, TableBuilder, TableLayout};
 pub(crate) use cursor::TableCursor;
 pub(crate) use filter::hash;
 pub(crate) use reader::{Lookup, Table};
+pub(crate) use stamp::StampedCursor;
 pub(crate) use survey::Damage;
 pub(crate) use walk::Walk;

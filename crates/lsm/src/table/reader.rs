@@ -1,7 +1,7 @@
 //! An open table: what is always in memory of it, its [`Outline`], and everything else on demand.
 //!
 //! The index and the filter, or the partitions of them, are kept in slots of the table as long as
-//! there is room ([`Clock`](crate::resident::Clock)), data blocks in the block cache. A table with
+//! there is room (see `memory`), data blocks in the block cache. A table with
 //! an index of one level is one with a single partition and nothing above it.
 //!
 //! Immutable but for its slots; any number of readers. The file stays readable as long as the table
@@ -24,9 +24,9 @@ use super::open::Outline;
 use crate::Error;
 use crate::key::{self, Kind};
 use crate::memory::Memory;
+use crate::memory::{Owner, Part, Slot};
 use crate::memtable::Found;
 use crate::ranges::Fragments;
-use crate::resident::{Owner, Part, Slot};
 
 /// An open table.
 pub(crate) struct Table {

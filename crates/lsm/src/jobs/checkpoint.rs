@@ -1,0 +1,350 @@
+//! Checkpoints: a consistent copy of a store in another one, while writes go on.
+//!
+//! # Steps
+//! 1. What is in memory is flushed; the little that is written meanwhile, in the lead of the
+//!    writes, so that none comes between. The version then holds exactly what was written before,
+//!    and pins its files. An engine that only reads copies its logs as they are instead, if they
+//!    are still what it has read of them.
+//! 2. Tables are copied as they are, in large reads and writes; every checksum in them is verified
+//!    in the bytes that are written. What has been given back of a table's front is zeros in the
+//!    copy, and given back there as well.
+//! 3. One transaction seals everything and writes the target's own annotation. Before it, the
+//!    target is as empty as it was.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use terrace_env::checksum::{crc32c, crc32c_append};
+use terrace_env::store::{
+    CreateOptions, FileKind, FileReader, FileWriter, PlacementHint, Rank, Store, StoreError,
+    Transaction,
+};
+use terrace_env::sync::Mutex;
+use terrace_env::{ByteCount, Cause, FileId, SeqNo};
+
+use crate::Error;
+use crate::canary::{self, Rule};
+use crate::cost;
+use crate::inspect::{Part, TableFile};
+use crate::lifetime::Written;
+use crate::reading::ReaderKind;
+use crate::shared::Shared;
+use crate::tree::Segment;
+use crate::tree::TableHandle;
+use crate::tree::Version;
+use crate::tree::{LogRecord, SegmentRecord, StoreRecord, TableRecord, table_hint};
+use crate::writing::Predecessor;
+
+/// How much is read and written at once.
+const STRETCH: u64 = 1 << 20;
+
+/// What a checkpoint copied.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Checkpointed {
+    /// Tables.
+    pub tables: u64,
+    /// Logs: only of a store that was open for reading only.
+    pub logs: u64,
+    /// Their bytes.
+    pub bytes: ByteCount,
+    /// The newest write that is in it.
+    pub sequence: SeqNo,
+}
+
+/// How far a checkpoint is: bytes done, and bytes to do in all.
+pub type CheckpointProgress<'a> = &'a mut dyn FnMut(ByteCount, ByteCount);
+
+/// What is copied, as it was at one moment.
+struct Moment {
+    version: Arc<Version>,
+    record: StoreRecord,
+    logs: Vec<LogCopy>,
+    sequence: SeqNo,
+}
+
+/// A log that is copied as it is.
+struct LogCopy {
+    record: LogRecord,
+    file: Arc<dyn FileReader>,
+    /// That of the bytes that the opening has read: frames are verified then, and not once more.
+    checksum: Option<u32>,
+}
+
+impl Shared {
+    /// Copies everything into an empty store.
+    pub(crate) fn checkpoint(
+        &self,
+        target: &dyn Store,
+        progress: CheckpointProgress<'_>,
+    ) -> Result<Checkpointed, Error> {
+        let claim = target.users().claim_to_write();
+        let _claim = claim.ok_or(StoreError::InUse("the target of a checkpoint".into()))?;
+        let own = target.info(FileId::STORE);
+        let is_new = own.is_none_or(|info| info.annotation.opaque.is_empty());
+        if !is_new || !target.list().is_empty() {
+            return Err(Error::TargetNotEmpty { files: target.list().len() });
+        }
+        let moment = if self.options.read_only { self.as_opened()? } else { self.as_of_now()? };
+        let _reading = self.readers.begin(ReaderKind::Checkpoint, moment.sequence);
+        let mut copy = Copy { target, writers: Vec::new(), transaction: Transaction::new() };
+        let _memory = self.memory.jobs.lease(STRETCH as usize);
+        let tables = by_table(&moment.version);
+        let all = tables.iter().map(|(table, _)| table.size().0).sum::<u64>()
+            + moment.logs.iter().map(|log| log.file.len()).sum::<u64>();
+        let mut done = 0;
+        for (table, segments) in &tables {
+            copy.table(table, segments, &mut |bytes| {
+                done += bytes;
+                progress(ByteCount(done), ByteCount(all));
+            })?;
+        }
+        for log in &moment.logs {
+            copy.log(log)?;
+            done += log.file.len();
+            progress(ByteCount(done), ByteCount(all));
+        }
+        let Copy { writers, mut transaction, .. } = copy;
+        // The copy begins a life of its own.
+        let record = StoreRecord { lifetime: Written::default(), ..moment.record };
+        transaction.annotate(FileId::STORE, record.annotation());
+        target.commit(transaction)?;
+        drop(writers);
+        let (tables, logs) = (tables.len() as u64, moment.logs.len() as u64);
+        let (bytes, sequence) = (ByteCount(all), moment.sequence);
+        Ok(Checkpointed { tables, logs, bytes, sequence })
+    }
+
+    /// Everything that was written before, in tables.
+    fn as_of_now(&self) -> Result<Moment, Error> {
+        // Most of it is flushed before anybody has to wait.
+        self.rotate_memtable()?;
+        self.wait_for_flushes()?;
+        let (version, sequence) = self.leading(|log| {
+            self.rotate_if_filled(log).inspect_err(|error| self.note(error.clone()))?;
+            self.wait_for_flushes()?;
+            Ok((self.view().version.clone(), self.visible()))
+        })?;
+        let record = self.state.lock().record.clone();
+        Ok(Moment { version, record, logs: Vec::new(), sequence })
+    }
+
+    /// What an engine that only reads has found.
+    fn as_opened(&self) -> Result<Moment, Error> {
+        let mut logs = Vec::new();
+        let read: BTreeMap<FileId, u32> =
+            self.view().memtables().filter_map(|memtable| memtable.replayed()).collect();
+        for file in self.store.list() {
+            if file.kind == FileKind::Log && file.size > 0 {
+                let record = LogRecord::decode(file.id, &file.annotation.opaque)?;
+                let checksum = read.get(&file.id).copied();
+                logs.push(LogCopy { record, file: self.store.open(file.id)?, checksum });
+            }
+        }
+        let record = self.state.lock().record.clone();
+        let (version, sequence) = (self.view().version.clone(), self.visible());
+        Ok(Moment { version, record, logs, sequence })
+    }
+}
+
+/// The tables of a version, by id, each with what counts of it.
+fn by_table(version: &Version) -> Vec<(Arc<TableHandle>, Vec<SegmentRecord>)> {
+    let mut tables: BTreeMap<FileId, (Arc<TableHandle>, Vec<SegmentRecord>)> = BTreeMap::new();
+    for (place, Segment { table, span, size }) in version.segments() {
+        let record = SegmentRecord { place, size: *size, span: span.clone() };
+        let (_, segments) =
+            tables.entry(table.id()).or_insert_with(|| (Arc::clone(table), Vec::new()));
+        segments.push(record);
+    }
+    for (_, segments) in tables.values_mut() {
+        segments.sort_by(|a, b| a.span.start.cmp(&b.span.start));
+    }
+    tables.into_values().collect()
+}
+
+/// A copy on its way.
+struct Copy<'a> {
+    target: &'a dyn Store,
+    /// Dropped only when the files are sealed: before, they would be gone.
+    writers: Vec<Box<dyn FileWriter>>,
+    transaction: Transaction,
+}
+
+impl Copy<'_> {
+    fn create(
+        &self,
+        kind: FileKind,
+        hint: PlacementHint,
+        size: u64,
+    ) -> Result<Box<dyn FileWriter>, StoreError> {
+        let (rank, cause, size) = (Rank::Log, Cause::Client, Some(ByteCount(size)));
+        self.target.create(&CreateOptions { kind, hint, size, rank, reservation: None, cause })
+    }
+
+    fn table(
+        &mut self,
+        handle: &Arc<TableHandle>,
+        segments: &[SegmentRecord],
+        progress: &mut dyn FnMut(u64),
+    ) -> Result<(), Error> {
+        let level = segments.first().map_or(0, |segment| segment.place.level);
+        let stream = handle.stream();
+        let mut writer =
+            self.create(FileKind::Table, table_hint(level, stream, None), handle.size().0)?;
+        let first = segments.first().map_or(&[][..], |segment| &segment.span.start[..]);
+        let record = handle.record();
+        // Only what lies before the first segment may have been given back.
+        let from = if record.smallest[..] < *first {
+            handle.table(Cause::Client)?.offset_of(first)?
+        } else {
+            0
+        };
+        zeros(&mut *writer, from)?;
+        progress(from);
+        copy_verified(handle.file(), from, &mut |bytes| {
+            writer.append(bytes)?;
+            progress(bytes.len() as u64);
+            cost::charge_merge(0, bytes.len());
+            Ok(())
+        })?;
+        writer.finish()?;
+        let record = TableRecord { segments: segments.to_vec(), ..record.clone() };
+        let (id, size) = (writer.id(), handle.size());
+        let annotation = record.annotation(stream, ByteCount(size.0 - from));
+        self.transaction.seal(id, annotation);
+        if from > 0 {
+            self.transaction.trim(id, 0, from);
+        }
+        self.writers.push(writer);
+        Ok(())
+    }
+
+    fn log(&mut self, LogCopy { record, file, checksum }: &LogCopy) -> Result<(), Error> {
+        let mut writer = self.create(FileKind::Log, LogRecord::hint(), file.len())?;
+        let mut offset = Predecessor::bytes_in(&**file)?;
+        let mut note = vec![0; offset as usize];
+        file.read_at(0, &mut note, Cause::Client)?;
+        let mut got = crc32c(&note);
+        while offset < file.len() {
+            let mut bytes = vec![0; (file.len() - offset).min(STRETCH) as usize];
+            file.read_at(offset, &mut bytes, Cause::Client)?;
+            got = crc32c_append(got, &bytes);
+            writer.append(&bytes)?;
+            offset += bytes.len() as u64;
+        }
+        let checksum = checksum.filter(|_| !canary::is_broken(Rule::CopiedLogsAsRead));
+        if let Some(expected) = checksum.filter(|expected| *expected != got) {
+            let expected = format!("bytes of checksum {expected:#010x}, as at the opening");
+            let got = format!("{got:#010x}");
+            return Err(Error::corruption(format!("log {}", file.id()), 0, expected, got));
+        }
+        writer.finish()?;
+        self.transaction.seal(writer.id(), record.annotation());
+        self.writers.push(writer);
+        Ok(())
+    }
+}
+
+fn zeros(writer: &mut dyn FileWriter, mut count: u64) -> Result<(), Error> {
+    let piece = vec![0; count.min(STRETCH) as usize];
+    while count > 0 {
+        let now = count.min(STRETCH);
+        writer.append(&piece[..now as usize])?;
+        count -= now;
+    }
+    Ok(())
+}
+
+/// Hands out a table's bytes from `from` on, the start of a data block, in order. All that is
+/// handed out has been verified.
+fn copy_verified(
+    file: &Arc<dyn FileReader>,
+    from: u64,
+    take: &mut dyn FnMut(&[u8]) -> Result<(), Error>,
+) -> Result<(), Error> {
+    let window = Arc::new(Window { file: Arc::clone(file), held: Mutex::default() });
+    let table = TableFile::open(Arc::clone(&window) as Arc<dyn FileReader>)?;
+    let mut stretch: Vec<Part> = Vec::new();
+    let mut at = from;
+    for entry in table.walk_index()? {
+        let block = entry?.block;
+        if block.offset < at {
+            continue;
+        }
+        at = block.offset + u64::from(block.size);
+        stretch.push(block);
+        if at - stretch[0].offset >= STRETCH {
+            copy_stretch(&window, &table, &mut stretch, take)?;
+        }
+    }
+    copy_stretch(&window, &table, &mut stretch, take)?;
+    // Everything behind the data blocks, from the very bytes that are handed out.
+    let tail = window.hold(at, file.len() - at)?;
+    let held = TableFile::open(Arc::clone(&window) as Arc<dyn FileReader>)?;
+    held.read_properties()?;
+    held.read_ranges()?;
+    held.read_filter()?;
+    held.walk_index()?.try_for_each(|entry| entry.map(drop))?;
+    take(&tail)
+}
+
+fn copy_stretch(
+    window: &Window,
+    table: &TableFile,
+    stretch: &mut Vec<Part>,
+    take: &mut dyn FnMut(&[u8]) -> Result<(), Error>,
+) -> Result<(), Error> {
+    let (Some(first), Some(last)) = (stretch.first(), stretch.last()) else { return Ok(()) };
+    let end = last.offset + u64::from(last.size);
+    let bytes = window.hold(first.offset, end - first.offset)?;
+    for block in stretch.drain(..) {
+        if !canary::is_broken(Rule::CopiesVerified) {
+            table.read_block(block)?;
+        }
+    }
+    take(&bytes)
+}
+
+/// A file of which a stretch is held in memory: what is read of that comes from there.
+struct Window {
+    file: Arc<dyn FileReader>,
+    held: Mutex<Held>,
+}
+
+/// A stretch of a file.
+#[derive(Clone, Default)]
+struct Held {
+    offset: u64,
+    bytes: Arc<Vec<u8>>,
+}
+
+impl Window {
+    /// Reads a stretch and holds it, instead of the one before.
+    fn hold(&self, offset: u64, size: u64) -> Result<Arc<Vec<u8>>, Error> {
+        let mut bytes = vec![0; usize::try_from(size).expect("a stretch that fits memory")];
+        self.file.read_at(offset, &mut bytes, Cause::Client)?;
+        let bytes = Arc::new(bytes);
+        *self.held.lock() = Held { offset, bytes: Arc::clone(&bytes) };
+        Ok(bytes)
+    }
+}
+
+impl FileReader for Window {
+    fn id(&self) -> FileId {
+        self.file.id()
+    }
+
+    fn len(&self) -> u64 {
+        self.file.len()
+    }
+
+    fn read_at(&self, offset: u64, into: &mut [u8], cause: Cause) -> Result<(), StoreError> {
+        let Held { offset: start, bytes } = self.held.lock().clone();
+        let within = offset.checked_sub(start).and_then(|skip| usize::try_from(skip).ok());
+        let found = within.and_then(|skip| bytes.get(skip..skip.checked_add(into.len())?));
+        match found {
+            Some(found) => into.copy_from_slice(found),
+            None => self.file.read_at(offset, into, cause)?,
+        }
+        Ok(())
+    }
+}

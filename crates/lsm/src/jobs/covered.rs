@@ -1,0 +1,109 @@
+//! Tables that range tombstones cover as a whole are dropped unread: what a large range delete
+//! leaves behind is freed by one transaction, whatever its size.
+//!
+//! A segment goes when every key of it is covered by a range tombstone in a newer run that all
+//! snapshots see. Newer runs have the newer entries, so everything in it is older than what covers
+//! it. A segment that holds nothing newer than the tombstones that cover all of it goes as well,
+//! once nothing older lies below. Readers that began before hold the version they began with; those
+//! that come later see the tombstone. What only snapshots still see is looked at again when the
+//! oldest of them ends.
+//!
+//! A step of the compaction actor, between two plans: no job has any of these tables as its input.
+
+use terrace_env::{Cause, SeqNo};
+use terrace_policy::{Part, Place, Span};
+
+use crate::Error;
+use crate::ranges::{Fragment, unite};
+use crate::shared::Shared;
+use crate::tree::Edit;
+use crate::tree::Segment;
+use crate::tree::Version;
+
+/// How many segments one transaction takes out: some hundred KiB of journal.
+const SEGMENTS_MAX: usize = 4096;
+
+impl Shared {
+    /// Drops what is covered. Whether there was anything.
+    pub(crate) fn drop_covered(&self, version: &Version) -> Result<bool, Error> {
+        if !version.places().any(|(_, run)| run.has_ranges()) {
+            return Ok(false);
+        }
+        let oldest = self.state.lock().snapshots.keys().next().copied();
+        let covered = covered(version, oldest.unwrap_or(SeqNo::MAX))?;
+        let Some(oldest) = oldest.filter(|_| covered.is_empty()) else {
+            return self.drop_segments(&covered);
+        };
+        let kept_by_snapshots = !self::covered(version, SeqNo::MAX)?.is_empty();
+        let mut state = self.state.lock();
+        // The snapshot may have ended meanwhile.
+        if kept_by_snapshots && state.snapshots.keys().next() != Some(&oldest) {
+            return Ok(true);
+        }
+        state.snapshots_keep_tables = kept_by_snapshots;
+        Ok(false)
+    }
+
+    fn drop_segments(&self, covered: &[(Place, &Segment)]) -> Result<bool, Error> {
+        let (mut edit, mut bytes) = (Edit::default(), 0);
+        let now = &covered[..covered.len().min(SEGMENTS_MAX)];
+        for (place, segment) in now {
+            let (file, span) = (segment.table.id(), segment.span.clone());
+            edit.take(*place, &Part { file, span });
+            bytes += segment.size.0;
+        }
+        if !now.is_empty() {
+            self.commit(edit, None, None)?;
+            self.counters.segments_dropped.add(now.len() as u64);
+            self.counters.bytes_dropped.add(bytes);
+        }
+        Ok(!now.is_empty())
+    }
+}
+
+/// The segments that a reader of this sequence, and of every later one, sees nothing of.
+fn covered(version: &Version, oldest: SeqNo) -> Result<Vec<(Place, &Segment)>, Error> {
+    let mut covered = Vec::new();
+    let mut covers: Vec<Span> = Vec::new();
+    for (place, run) in version.places() {
+        let mut own = Vec::new();
+        for segment in &run.segments {
+            let ranges: Vec<Fragment> = segment
+                .ranges(Cause::Compaction)?
+                .into_iter()
+                .filter(|fragment| fragment.cover(oldest).is_some())
+                .collect();
+            if covers_all(&covers, &segment.span)
+                || hides_itself(segment, &ranges, oldest) && !hides_others(version, place, segment)
+            {
+                covered.push((place, segment));
+            } else {
+                own.extend(ranges.into_iter().map(|fragment| fragment.span));
+            }
+        }
+        if !own.is_empty() {
+            covers.extend(own);
+            covers = unite(covers);
+        }
+    }
+    Ok(covered)
+}
+
+/// Whether one of these ranges, the fewest there can be, holds all of a span.
+fn covers_all(covers: &[Span], span: &Span) -> bool {
+    let before = covers.partition_point(|cover| cover.start <= span.start);
+    before.checked_sub(1).is_some_and(|last| span.end <= covers[last].end)
+}
+
+/// Whether nothing in a segment is newer than its range tombstones, which cover all of it.
+fn hides_itself(segment: &Segment, ranges: &[Fragment], oldest: SeqNo) -> bool {
+    let newest = segment.table.record().last_sequence;
+    let over = ranges.iter().filter(|fragment| fragment.cover(oldest) == Some(newest));
+    covers_all(&unite(over.map(|fragment| fragment.span.clone()).collect()), &segment.span)
+}
+
+/// Whether anything older lies below a segment.
+fn hides_others(version: &Version, place: Place, segment: &Segment) -> bool {
+    let mut older = version.places().skip_while(|(other, _)| *other != place).skip(1);
+    older.any(|(_, run)| !run.overlapping(&segment.span).1.is_empty())
+}

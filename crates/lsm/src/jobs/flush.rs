@@ -1,0 +1,109 @@
+//! The flush: the oldest full memtable becomes a run of level 0, and its log is deleted, by one
+//! transaction. One actor, one memtable at a time, so that level 0's runs keep their age.
+
+use std::sync::Arc;
+
+use terrace_env::store::Rank;
+use terrace_env::{ByteCount, Cause, runner};
+use terrace_policy::{Cut, Place, Route, RunId};
+
+use super::below::Below;
+use super::job::worst_case_of_memtable;
+use super::rewrite::{Rewrite, TableSource};
+use crate::Error;
+use crate::event::Job;
+use crate::memtable::{MemoryCursor, Memtable};
+use crate::ranges::JobRanges;
+use crate::reading::{Merge, Source};
+use crate::shared::{PanicGuard, Retry, Shared, Waiting};
+use crate::tree::Edit;
+use crate::tree::FLUSH_STREAM;
+
+/// The actor.
+pub(crate) fn run(shared: &Arc<Shared>) {
+    let _guard = PanicGuard { shared, job: "a flush" };
+    let mut retry = Retry::new();
+    while let Some(waiting) = next(shared) {
+        let memory = ByteCount(waiting.memtable.bytes() as u64);
+        match shared.tell_of_job(Job::Flush { memory }, || shared.flush(&waiting)) {
+            Ok(()) => retry = Retry::new(),
+            Err(error) if error.is_space() => {
+                shared.note_no_space(&error);
+                shared.state.lock().flush_errors += 1;
+                retry.wait(shared, shared.state.lock());
+            }
+            Err(error) => shared.fail("a flush", error),
+        }
+    }
+}
+
+/// Waits for a full memtable; `None` when there is nothing more to do.
+fn next(shared: &Shared) -> Option<Waiting> {
+    let mut state = shared.state.lock();
+    loop {
+        if state.closing {
+            return None;
+        }
+        if let Some(waiting) = state.waiting.front()
+            && state.failure.is_none()
+        {
+            return Some(waiting.clone());
+        }
+        shared.changed.wait(&mut state);
+    }
+}
+
+impl Shared {
+    /// Returns what it wrote; `None` if the engine closes first.
+    pub(crate) fn flush(&self, waiting: &Waiting) -> Result<Option<ByteCount>, Error> {
+        let (memtable, start) = (&waiting.memtable, runner::now());
+        let snapshots: Vec<_> = self.state.lock().snapshots.keys().copied().collect();
+        let tombstones: Vec<_> = memtable.ranges().iter().cloned().collect();
+        let ranges = JobRanges::new(&tombstones, &snapshots, || None);
+        // A memtable's newest sequence grows from memtable to memtable: it is the run's age.
+        let to = Place { level: 0, run: RunId(memtable.end().0) };
+        let cut = Cut::at(self.options.table_size);
+        let routes = vec![Route { end: None, to, stream: FLUSH_STREAM, cut }];
+        let merge = Merge::new(vec![Source::Memory(MemoryCursor::new(Arc::clone(memtable)))]);
+        let source = self.flush_source(waiting)?;
+        let job = Rewrite::new(merge, snapshots, ranges, Below::Unknown, routes, source);
+        let Some(done) = self.carry_out(job)? else { return Ok(None) };
+        let written = self.commit_outputs(done.outputs, Edit::default(), None, Some(waiting))?;
+        self.counters.entries_dropped.add(done.counts.dropped);
+        self.counters.flushes.add(1);
+        let now = runner::now();
+        self.state.lock().throttle.flushed(now, now.since(start));
+        Ok(Some(written))
+    }
+
+    /// Where the tables go. When the worst case cannot be set aside, what there is may still be
+    /// enough: a flush that runs out of space is begun again later.
+    fn flush_source(&self, waiting: &Waiting) -> Result<TableSource, Error> {
+        let worst = self.flush_worst(&waiting.memtable);
+        let reservation = match &waiting.hold {
+            Some(hold) => Some(Arc::clone(hold)),
+            None => match self.store.reserve(Rank::Flush, worst) {
+                Ok(reservation) => Some(Arc::new(reservation)),
+                Err(error) if error.is_space() => None,
+                Err(error) => return Err(error.into()),
+            },
+        };
+        Ok(TableSource {
+            store: Arc::clone(&self.store),
+            options: self.options.clone(),
+            memory: self.memory.jobs.clone(),
+            last_level: self.view().version.last_level(),
+            rank: Rank::Flush,
+            cause: Cause::Flush,
+            reservation,
+            budget: ByteCount(u64::MAX),
+            worst,
+            discarded: Arc::clone(&self.counters.bytes_discarded),
+        })
+    }
+
+    fn flush_worst(&self, memtable: &Memtable) -> ByteCount {
+        let (filter_bits, table_size) = (self.options.filter_bits, self.options.table_size);
+        worst_case_of_memtable(filter_bits, table_size, memtable.bytes() as u64)
+    }
+}

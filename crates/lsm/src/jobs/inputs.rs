@@ -1,0 +1,93 @@
+//! What the parts of a plan are in a version: why they may not be taken, the segments they name,
+//! and where outputs must end for what stays around them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use terrace_env::{ByteCount, Cause};
+use terrace_policy::{Key, Merge, Part, Place, Plan};
+
+use super::below::KeptRun;
+use crate::Error;
+use crate::tree::Segment;
+use crate::tree::Version;
+
+/// Why a plan may not be carried out on this version, if it may not.
+pub(crate) fn defect(version: &Version, plan: &Plan) -> Option<String> {
+    if let Err(illegal) = plan.check(version.view()) {
+        return Some(illegal.to_string());
+    }
+    let moves = match plan {
+        Plan::Merge(merge) => &merge.moves,
+        Plan::Relink(moves) => moves,
+    };
+    let dropped = moves.iter().filter(|one| one.to.is_none());
+    dropped.filter(|one| !is_invisible(version, one.from, &one.part)).map(visible).next()
+}
+
+fn visible(one: &terrace_policy::Move) -> String {
+    format!("{}: {} would be dropped, but is visible", one.from, one.part)
+}
+
+/// Whether nobody can see anything of a part, now or with any snapshot: it holds nothing but
+/// deletes, and nothing older is left that they hide.
+fn is_invisible(version: &Version, from: Place, part: &Part) -> bool {
+    let Some(run) = version.run(from) else { return false };
+    let of_part = run.overlapping(&part.span).1.iter().find(|s| s.table.id() == part.file);
+    let Some(segment) = of_part else { return false };
+    let record = segment.table.record();
+    let mut older = version.places().skip_while(|(place, _)| *place != from).skip(1);
+    let hides = older.any(|(_, run)| !run.overlapping(&part.span).1.is_empty());
+    record.entries == record.tombstones && !hides
+}
+
+/// The part of a plan as a segment of its own.
+pub(crate) fn find(version: &Version, place: Place, part: &Part) -> Result<Segment, Error> {
+    let holds = |segment: &&Segment| {
+        let within = segment.span.start <= part.span.start && part.span.end <= segment.span.end;
+        within && segment.table.id() == part.file
+    };
+    let run = version.run(place);
+    let first = run.and_then(|run| run.overlapping(&part.span).1.first());
+    let segment = first.filter(holds).unwrap_or_else(|| {
+        panic!("a plan that was checked takes {part:?} out of {place}, where it is not")
+    });
+    let (table, span) = (Arc::clone(&segment.table), part.span.clone());
+    let size = if span == segment.span {
+        segment.size
+    } else {
+        ByteCount(table.table(Cause::Compaction)?.size_of(&span.start, &span.end)?.0.max(1))
+    };
+    Ok(Segment { table, span, size })
+}
+
+/// Cuts a merge's outputs where they would reach over what their run keeps, or gets by a move.
+pub(crate) fn add_barriers(version: &Version, merge: &mut Merge) {
+    let spans = || merge.inputs.iter().flat_map(|input| &input.parts).map(|part| &part.span);
+    let mut start = spans().map(|span| &span.start).min().cloned();
+    let last = spans().map(|span| &span.end).max().cloned();
+    let places: BTreeSet<Place> = merge.routes.iter().map(|route| route.to).collect();
+    let kept = places.into_iter().filter_map(|to| {
+        let run = version.run(to)?;
+        Some((to, KeptRun::of(run.view(), to, merge)))
+    });
+    let kept: BTreeMap<Place, KeptRun> = kept.collect();
+    for at in 0..merge.routes.len() {
+        let to = merge.routes[at].to;
+        let end = merge.routes[at].end.as_ref().or(last.as_ref());
+        let kept = kept.get(&to).map_or(Vec::new(), |run| run.spans(start.as_ref(), end));
+        let moved = merge.moves.iter().filter(|one| one.to == Some(to));
+        let barriers = kept.into_iter().chain(moved.map(|one| one.part.span.clone()));
+        let route = &mut merge.routes[at];
+        let in_route = |key: &Key| {
+            start.as_ref().is_none_or(|start| start < key)
+                && route.end.as_ref().is_none_or(|end| key < end)
+        };
+        let mut keys: Vec<Key> = barriers.map(|span| span.start).filter(in_route).collect();
+        keys.append(&mut route.cut.keys);
+        keys.sort_unstable();
+        keys.dedup();
+        route.cut.keys = keys;
+        start = route.end.clone();
+    }
+}

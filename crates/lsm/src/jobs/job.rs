@@ -1,0 +1,113 @@
+//! What the background jobs have in common: the worst case they reserve, and carrying a
+//! [`Rewrite`] to its end and committing it.
+
+use terrace_env::ByteCount;
+use terrace_policy::Route;
+
+use super::outputs::{Output, Outputs};
+use super::rewrite::{Progress, Rewrite, Rewritten};
+use crate::Error;
+use crate::canary::{self, Rule};
+use crate::key::{SPACE_BYTES, TRAILER_BYTES};
+use crate::memtable::ENTRY_BYTES;
+use crate::ranges::JobRanges;
+use crate::shared::{Shared, Waiting};
+use crate::tree::TableRecord;
+use crate::tree::{Edit, NewTable};
+
+/// What a table's tail, and its last block's rest of the store's block, take at most, filter and
+/// index aside.
+const TABLE_TAIL_BYTES: u64 = 16 << 10;
+
+/// The most bytes that tables of these entries can take. `plain` counts keys with trailers and
+/// values.
+pub(crate) fn worst_case(
+    filter_bits: u8,
+    table_size: ByteCount,
+    entries: u64,
+    plain: u64,
+) -> ByteCount {
+    // Per block a frame and an index entry: a fiftieth is twice what they take at 4 KiB.
+    let blocks = plain + entries * entry_bytes(filter_bits);
+    let blocks = blocks + blocks / 50 + blocks / 256;
+    let tables = blocks / table_size.0.max(1) + 2;
+    ByteCount(blocks + tables * TABLE_TAIL_BYTES)
+}
+
+/// The most bytes that a job's tables can take, with its range tombstones: each table may begin
+/// with a piece of one that lies across its start, and where they lie over obstacles there are more
+/// tables.
+pub(crate) fn with_ranges(
+    worst: ByteCount,
+    ranges: &JobRanges,
+    table_size: ByteCount,
+    routes: &[Route],
+) -> ByteCount {
+    if ranges.is_done() {
+        return worst;
+    }
+    let (bytes, largest) = ranges.bytes();
+    let cuts = |route: &Route| {
+        let over: u64 = route.cut.obstacles.iter().map(|obstacle| obstacle.size.0).sum();
+        1 + route.cut.keys.len() as u64 + over / route.cut.overlap_max.0.max(1)
+    };
+    let cuts: u64 = routes.iter().map(cuts).sum();
+    let tables = (worst.0 + bytes) / table_size.0.max(1) + 2 + cuts;
+    ByteCount(worst.0 + bytes + bytes / 50 + tables * (largest + TABLE_TAIL_BYTES))
+}
+
+/// The same for a memtable of so many bytes, whatever its entries are. What it takes for an entry
+/// besides key and value is more than tables do, unless filters are very large.
+pub(crate) fn worst_case_of_memtable(
+    filter_bits: u8,
+    table_size: ByteCount,
+    bytes: u64,
+) -> ByteCount {
+    let smallest = ENTRY_BYTES + SPACE_BYTES + TRAILER_BYTES;
+    let excess = entry_bytes(filter_bits).saturating_sub(ENTRY_BYTES as u64);
+    worst_case(0, table_size, 0, bytes + bytes / smallest as u64 * excess)
+}
+
+/// What tables take for an entry besides key and value: three varints, of one byte each below 128
+/// (longer ones come with longer values), its part of a restart point per 16 entries, and the
+/// filter's bits.
+fn entry_bytes(filter_bits: u8) -> u64 {
+    4 + u64::from(filter_bits).div_ceil(8)
+}
+
+impl Shared {
+    /// Carries a job to its end; `None` if the engine closes first: then nothing of it is left.
+    pub(crate) fn carry_out(&self, mut job: Rewrite) -> Result<Option<Rewritten>, Error> {
+        while job.step()? == Progress::More {
+            if self.state.lock().must_stop() {
+                return Ok(None);
+            }
+        }
+        Ok(Some(job.into_rewritten()))
+    }
+
+    /// Commits what a job has written as a part of `edit`; returns how much that is.
+    pub(crate) fn commit_outputs(
+        &self,
+        outputs: Outputs,
+        mut edit: Edit,
+        decider_state: Option<Vec<u8>>,
+        flushed: Option<&Waiting>,
+    ) -> Result<ByteCount, Error> {
+        for Output { place, stream, built } in outputs.tables() {
+            let record = TableRecord::new(built.tag, &built.properties);
+            let (id, size, tail) = (built.writer.id(), built.size, built.tail.clone());
+            edit.put(NewTable { id, size, stream: *stream, place: *place, record, tail });
+        }
+        self.commit(edit, decider_state, flushed)?;
+        for Output { place, built, .. } in outputs.tables() {
+            if place.level > 1 && canary::is_broken(Rule::TablesCounted) {
+                continue;
+            }
+            self.counters.levels[usize::from(place.level)].bytes_written.add(built.size.0);
+        }
+        let total = outputs.bytes();
+        outputs.committed();
+        Ok(ByteCount(total))
+    }
+}

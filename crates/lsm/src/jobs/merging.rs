@@ -1,0 +1,361 @@
+//! Carrying out a merge: its [slices](super::slice) are begun in key order, by as many workers at
+//! once as there are and as space allows, and committed in key order by the compaction's actor,
+//! each as an instalment: outputs in, inputs trimmed. The tree is legal after each of them, and the
+//! decider's state moves with the last.
+//!
+//! Where the decider wants what is written to lie in key order, one slice follows the other.
+//!
+//! A slice writes no more than its reservation holds. Where the slice comes to more - its entries
+//! are larger than those of its tables on average - it ends early, between two keys, and its rest
+//! becomes a slice of its own, which is carried out next. If there is no space for the rest, the
+//! slices that are under way are finished and committed first. So nothing that a merge has written
+//! is thrown away, unless the engine closes or the merge fails.
+//!
+//! Where space is short for a slice, those before it are finished first. Where it is still short,
+//! the slice gets what can be set aside, alone, and ends the merge where that is used up: the
+//! decider then chooses anew, out of a tree with more space. If not even the smallest instalment
+//! can be written, the merge fails for lack of space.
+//!
+//! A merge for which writers were to rest ends between two slices once they write again.
+//!
+//! Memory: per slice that is under way a read-ahead buffer for each input run and the table that is
+//! written; all of them share what [jobs may hold](crate::memory). No version is held for longer
+//! than a slice takes, so that what was trimmed comes free.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use terrace_env::store::Rank;
+use terrace_env::{ByteCount, Cause, Time, runner};
+use terrace_policy::{Key, Merge, Move, Part, Place, Urgency};
+
+use super::below::Below;
+use super::inputs::{self, find};
+use super::job::{with_ranges, worst_case};
+use super::rewrite::{Rewrite, Rewritten, TableSource};
+use super::slice::{self, Load, Slice};
+use super::worker::SliceWork;
+use crate::Error;
+use crate::ranges::{Fragment, JobRanges, RangeTombstone};
+use crate::reading::RunCursor;
+use crate::reading::Source;
+use crate::reading::merge;
+use crate::shared::{Refused, Shared};
+use crate::table::Walk;
+use crate::tree::Edit;
+use crate::tree::Run;
+use crate::tree::Version;
+
+/// Slices that are begun, or wait for a worker, beside one for each worker: one, so that a worker
+/// that is done early has something to go on with.
+const AHEAD: usize = 1;
+
+/// The smallest instalment. Where space is short, a merge goes on by as much as is kept for it,
+/// whatever the size of its tables: a zone, where the store has zones.
+const INSTALMENT_MIN: ByteCount = ByteCount::kib(64);
+
+/// A merge on its way.
+pub(crate) struct MergeJob {
+    merge: Merge,
+    last_level: u8,
+    table_size: ByteCount,
+    /// For a merge that ends when writers are back: how many groups there were when it began.
+    groups: Option<u64>,
+}
+
+impl MergeJob {
+    fn new(version: &Version, mut merge: Merge, groups: Option<u64>) -> Self {
+        inputs::add_barriers(version, &mut merge);
+        let cuts = merge.routes.iter().map(|route| &route.cut);
+        let table_size = cuts.map(|cut| cut.size.min(cut.aligned_from)).min();
+        let table_size = table_size.unwrap_or(ByteCount(1));
+        Self { merge, last_level: version.last_level(), table_size, groups }
+    }
+
+    /// What a slice takes out of each run, up to `end` if it ends there: the parts with their
+    /// places, and the moves.
+    fn taken(&self, slice: &Slice, end: Option<&Key>) -> (Vec<(Place, Part)>, Vec<Move>) {
+        let mut slice = slice.clone();
+        slice.end = end.or(slice.end.as_ref()).cloned();
+        let clip = |part: &Part| Some(Part { file: part.file, span: slice.clip(&part.span)? });
+        let inputs = self.merge.inputs.iter();
+        let parts = inputs.flat_map(|input| input.parts.iter().map(|part| (input.place, part)));
+        let parts = parts.filter_map(|(place, part)| Some((place, clip(part)?))).collect();
+        let moves = self.merge.moves.iter();
+        let moves = moves.filter_map(|one| Some(Move { part: clip(&one.part)?, ..one.clone() }));
+        (parts, moves.collect())
+    }
+}
+
+/// A slice that is under way.
+struct Begun {
+    /// The name that its worker knows it by.
+    at: usize,
+    slice: Slice,
+    /// It was given less space than it may take, and ends the merge where that is used up.
+    short: bool,
+}
+
+/// How far a merge has come.
+struct Progress {
+    /// Slices that have not been begun, in key order.
+    due: VecDeque<Slice>,
+    /// Those that have, in the order in which they are committed.
+    under_way: VecDeque<Begun>,
+    begun: usize,
+    committed: usize,
+    written: u64,
+    /// Slices that were due were left to a later merge.
+    is_cut_short: bool,
+}
+
+impl Progress {
+    fn new(slices: Vec<Slice>) -> Self {
+        let (due, under_way) = (slices.into(), VecDeque::new());
+        let (begun, committed, written) = (0, 0, 0);
+        Self { due, under_way, begun, committed, written, is_cut_short: false }
+    }
+
+    /// Whether nothing is left to be done.
+    fn is_done(&self) -> bool {
+        self.due.is_empty() && self.under_way.is_empty()
+    }
+
+    /// Leaves what has not been begun to a later merge.
+    fn cut_short(&mut self) {
+        self.is_cut_short |= !self.due.is_empty();
+        self.due.clear();
+    }
+
+    /// Takes a slice that has been made ready into those that are under way.
+    fn begin(&mut self, slice: Slice, short: bool) -> usize {
+        let at = self.begun;
+        self.begun += 1;
+        self.under_way.push_back(Begun { at, slice, short });
+        at
+    }
+}
+
+impl Shared {
+    /// Carries out a merge; returns what it wrote, or `None` if the engine closes first.
+    pub(crate) fn merge(
+        &self,
+        version: Arc<Version>,
+        merge: Merge,
+        state: Vec<u8>,
+        urgency: Urgency,
+    ) -> Result<Option<ByteCount>, Error> {
+        let workers = if self.decider.writes_in_order() { 1 } else { self.workers };
+        let space = self.store.space();
+        let free = ByteCount(space.free.0.saturating_sub(space.reserved.0));
+        let slices = slice::cut(&version, &merge, workers, free)?;
+        let groups = (urgency == Urgency::Rest).then(|| self.counters.groups.get());
+        let job = MergeJob::new(&version, merge, groups);
+        // What is trimmed must come free.
+        drop(version);
+        let at_once = workers > 1 && slices.len() > 1;
+        let mut progress = Progress::new(slices);
+        let ended = if at_once {
+            let ended = self.merge_at_once(&job, &mut progress, &state);
+            self.clear_slices();
+            ended?
+        } else {
+            self.merge_in_turn(&job, &mut progress, &state)?
+        };
+        if !ended && progress.committed == 0 {
+            return Ok(None);
+        }
+        self.counters.compactions.add(1);
+        Ok(Some(ByteCount(progress.written)))
+    }
+
+    /// One slice after the other, here; `false` if the engine closes first.
+    fn merge_in_turn(
+        &self,
+        job: &MergeJob,
+        progress: &mut Progress,
+        state: &[u8],
+    ) -> Result<bool, Error> {
+        while let Some(slice) = progress.due.pop_front() {
+            let begun = runner::now();
+            let (rewrite, short) = self.slice(job, &slice, true)?;
+            progress.begin(slice, short);
+            let Some(done) = self.carry_out(rewrite)? else { return Ok(false) };
+            if !self.commit_slice(job, progress, done, state, begun)? {
+                break;
+            }
+            self.give_way(job, progress);
+        }
+        Ok(true)
+    }
+
+    /// Ends a merge for which writers were to rest, once they do not: between two slices.
+    fn give_way(&self, job: &MergeJob, progress: &mut Progress) {
+        if job.groups.is_some_and(|groups| groups != self.counters.groups.get()) {
+            progress.cut_short();
+        }
+    }
+
+    /// Several slices at once, by the workers; `false` if the engine closes first.
+    fn merge_at_once(
+        &self,
+        job: &MergeJob,
+        progress: &mut Progress,
+        state: &[u8],
+    ) -> Result<bool, Error> {
+        while !progress.is_done() {
+            self.begin_slices(job, progress)?;
+            let front = progress.under_way.front().expect("what is due was begun").at;
+            let Some((result, begun)) = self.await_slice(front) else { return Ok(false) };
+            let Some(done) = result? else { return Ok(false) };
+            if !self.commit_slice(job, progress, done, state, begun)? {
+                break;
+            }
+            self.give_way(job, progress);
+        }
+        Ok(true)
+    }
+
+    /// Begins slices, as many as there are workers and space for: at least one.
+    fn begin_slices(&self, job: &MergeJob, progress: &mut Progress) -> Result<(), Error> {
+        while progress.under_way.len() < self.workers + AHEAD
+            // What comes behind would be thrown away where this one ends the merge.
+            && !progress.under_way.front().is_some_and(|begun| begun.short)
+            && let Some(slice) = progress.due.front()
+        {
+            let alone = progress.under_way.is_empty();
+            let (rewrite, short) = match self.slice(job, slice, alone) {
+                Err(error) if error.is_space() && !alone => return Ok(()),
+                made => made?,
+            };
+            let slice = progress.due.pop_front().expect("the slice that was made ready");
+            let at = progress.begin(slice, short);
+            self.begin_slice(SliceWork { at, rewrite });
+        }
+        Ok(())
+    }
+
+    /// Makes a slice ready to be carried out, and says whether it was given less space than it may
+    /// take. `alone`: no other is under way.
+    fn slice(&self, job: &MergeJob, slice: &Slice, alone: bool) -> Result<(Rewrite, bool), Error> {
+        let version = self.view().version.clone();
+        let (parts, _) = job.taken(slice, None);
+        let (mut sources, mut tombstones) = (Vec::new(), Vec::new());
+        let mut load = Load::default();
+        for of_run in parts.chunk_by(|(a, _), (b, _)| a == b) {
+            let mut segments = Vec::new();
+            for (place, part) in of_run {
+                let segment = find(&version, *place, part)?;
+                for Fragment { span, sequences } in segment.ranges(Cause::Compaction)? {
+                    let of = |sequence| RangeTombstone { span: span.clone(), sequence };
+                    tombstones.extend(sequences.into_iter().map(of));
+                }
+                load.add(&segment)?;
+                segments.push(segment);
+            }
+            let run = Arc::new(Run::new(of_run[0].0.run, segments));
+            let walk = Walk::Job(Cause::Compaction);
+            sources.push(Source::Run(Box::new(RunCursor::new(run, walk))));
+        }
+        let snapshots: Vec<_> = self.state.lock().snapshots.keys().copied().collect();
+        let below = Below::of(&version, &job.merge, slice);
+        let ranges = JobRanges::new(&tombstones, &snapshots, || below.spans());
+        let (source, short) = self.slice_source(job, load, &ranges, alone)?;
+        let (merge, routes) = (merge::Merge::new(sources), job.merge.routes.clone());
+        Ok((Rewrite::new(merge, snapshots, ranges, below, routes, source), short))
+    }
+
+    /// Where the tables of a slice go that reads so much, and whether it was given less space than
+    /// it may take: a slice that is alone takes what there is.
+    fn slice_source(
+        &self,
+        job: &MergeJob,
+        load: Load,
+        ranges: &JobRanges,
+        alone: bool,
+    ) -> Result<(TableSource, bool), Error> {
+        let bits = self.options.filter_bits;
+        let worst = worst_case(bits, job.table_size, load.entries, load.plain);
+        let worst = with_ranges(worst, ranges, job.table_size, &job.merge.routes);
+        let (mut wanted, least) = (worst, INSTALMENT_MIN.min(ByteCount(job.table_size.0 / 2)));
+        let reservation = loop {
+            match self.store.reserve(Rank::Compaction, wanted) {
+                Ok(reservation) => break reservation,
+                Err(error) if error.is_space() && alone && wanted.0 / 2 >= least.0 => wanted.0 /= 2,
+                Err(error) => {
+                    if error.is_space() && alone {
+                        let mut state = self.state.lock();
+                        state.refused = Some(Refused { at: state.tree_changes, bytes: wanted });
+                    }
+                    return Err(error.into());
+                }
+            }
+        };
+        let short = wanted < worst;
+        // The table that is being written when the budget is used up must still be ended. What is
+        // added to a worst case for the tails of tables is enough for that; in a part of it, it may
+        // not be.
+        let budget = if short { (wanted.0 - wanted.0 / 8).max(1) } else { wanted.0 };
+        let source = TableSource {
+            store: Arc::clone(&self.store),
+            options: self.options.clone(),
+            memory: self.memory.jobs.clone(),
+            last_level: job.last_level,
+            rank: Rank::Compaction,
+            cause: Cause::Compaction,
+            reservation: Some(Arc::new(reservation)),
+            budget: ByteCount(budget),
+            worst,
+            discarded: Arc::clone(&self.counters.bytes_discarded),
+        };
+        Ok((source, short))
+    }
+
+    /// Commits the slice that is due, as far as it went, and puts its rest in front of the slices
+    /// that are to be begun; `false` if the merge ends there.
+    fn commit_slice(
+        &self,
+        job: &MergeJob,
+        progress: &mut Progress,
+        done: Rewritten,
+        state: &[u8],
+        begun: Time,
+    ) -> Result<bool, Error> {
+        let Begun { slice, short, .. } =
+            progress.under_way.pop_front().expect("a slice that was begun");
+        let Rewritten { outputs, boundary, counts } = done;
+        let version = self.view().version.clone();
+        let (parts, moves) = job.taken(&slice, boundary.as_ref());
+        let (mut edit, mut read, mut relinked) = (Edit::default(), Vec::new(), Vec::new());
+        for (place, part) in parts {
+            read.push((place, find(&version, place, &part)?.size));
+            edit.take(place, &part);
+        }
+        for one in moves {
+            relinked.extend(edit.carry(&version, &one)?);
+        }
+        drop(version);
+        let ended_early = boundary.is_some();
+        if let Some(start) = boundary {
+            self.counters.steps_ended_early.add(1);
+            progress.due.push_front(Slice { start: Some(start), end: slice.end });
+        }
+        let last = progress.is_done() && !progress.is_cut_short;
+        let state = last.then(|| state.to_vec());
+        progress.written += self.commit_outputs(outputs, edit, state, None)?.0;
+        progress.committed += 1;
+        self.count_relinked(relinked);
+        for (place, bytes) in read {
+            self.counters.levels[usize::from(place.level)].bytes_read.add(bytes.0);
+        }
+        self.counters.entries_dropped.add(counts.dropped);
+        self.counters.stepped(runner::now().since(begun));
+        Ok(!(short && ended_early))
+    }
+
+    pub(crate) fn count_relinked(&self, relinked: Vec<(Place, ByteCount)>) {
+        for (place, bytes) in relinked {
+            self.counters.levels[usize::from(place.level)].bytes_relinked.add(bytes.0);
+        }
+    }
+}

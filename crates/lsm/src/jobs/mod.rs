@@ -1,0 +1,70 @@
+//! Jobs: what turns memtables into tables and tables into other tables, in the background.
+//!
+//! | question | answered in |
+//! |---|---|
+//! | how does a memtable become tables | `flush` |
+//! | what is compacted next, and what if it fails | `compaction` |
+//! | how is a merge carried out | `merging` |
+//! | how is it cut into parts for several workers | `slice`, `worker` |
+//! | how do sorted entries become tables | `rewrite`, `outputs` |
+//! | which entries of a key must a job keep | `retention`, `below` |
+//! | which segments does a plan name | `inputs` |
+//! | how do tables change their level unread | `relink` |
+//! | how are tables dropped that range tombstones cover | `covered` |
+//! | how much space does a job reserve, and how is it committed | `job` |
+//! | how is a store copied while it is written | `checkpoint` |
+//!
+//! # Deciders and doers
+//! A decider of `terrace_policy` gets a view of the tree and the zones and returns a plan: inputs,
+//! and for each range of the merged keys the place of its output. The jobs carry plans out without
+//! a choice of their own, except for two: how a merge is cut into parts, and the order of moves
+//! that need no reading.
+//!
+//! # How a merge goes
+//! 1. The compaction's actor asks the decider and finds the plan's segments in the version.
+//! 2. The merge is cut into parts at ends of tables. Each part reserves the worst case of its
+//!    output; then a worker reads the inputs, drops what no reader can see, and writes tables.
+//! 3. The actor commits the parts in key order. Each commit puts the new tables in, takes what
+//!    was merged from the inputs, and leaves a legal tree. The state of the decider commits with
+//!    the last part.
+//!
+//! # Invariants
+//! - A job is dropped between two steps without a trace on the medium: its tables are not sealed
+//!   before its commit, and unsealed files of a former life are removed.
+//! - Memory is bounded: a read-ahead buffer per input run and a table being written for each part
+//!   that is under way, whatever the size of the plan.
+//! - A job that finds no space waits and tries again; any other error stops all writing until
+//!   somebody calls `resume`.
+//! - An entry is dropped only if no snapshot and no later reader can see it, and a delete only if
+//!   nothing older of its key is left below the job's inputs.
+//!
+//! # Threads
+//! One actor flushes, one compacts, and workers carry out the parts of merges. No lock is held
+//! while a job reads, writes or commits.
+//!
+//! # Not done here
+//! A job neither chooses its inputs nor the zones of its outputs. An ingest writes its tables in
+//! the thread of its client: see `writing`.
+
+mod below;
+mod checkpoint;
+pub(crate) mod compaction;
+mod covered;
+pub(crate) mod flush;
+pub(crate) mod inputs;
+mod job;
+mod merging;
+mod outputs;
+mod relink;
+mod retention;
+mod rewrite;
+mod slice;
+pub(crate) mod worker;
+
+pub use checkpoint::{CheckpointProgress, Checkpointed};
+
+pub(crate) use job::worst_case_of_memtable;
+#[cfg(test)]
+pub(crate) use retention::{Retention, Verdict};
+pub(crate) use slice::Slice;
+pub(crate) use worker::Slices;

@@ -1,0 +1,104 @@
+//! Relinks: parts of tables change their places in the tree, and nothing is read or written but
+//! the journal.
+//!
+//! A table that meets nothing on its way goes down level by level, a choice for each; where data
+//! arrives in the order of keys, every table does. So choices that follow one another are made
+//! ahead, each of the tree that those before it would leave, and are committed as one: a commit
+//! costs a disk a turn or more, whatever it holds.
+
+use terrace_env::ByteCount;
+use terrace_policy::{Choice, Move, Place, Plan, TreeView};
+
+use crate::Error;
+use crate::shared::Shared;
+use crate::tree::Edit;
+use crate::tree::Version;
+
+/// Choices that are committed together, at most.
+const CHOICES_MAX: u64 = 64;
+
+/// Who chooses: of a tree and the decider's state.
+pub(crate) type Chooser<'a> = &'a dyn Fn(&TreeView, &[u8]) -> Option<Choice>;
+
+/// Moves that follow one another, as one change.
+#[derive(Default)]
+struct Relinks {
+    /// From where each part is to where it ends.
+    moves: Vec<Move>,
+    choices: u64,
+    /// What came to which place, on the way as well.
+    sizes: Vec<(Place, ByteCount)>,
+}
+
+impl Relinks {
+    /// Adds the moves of one choice on the tree that those before it leave.
+    fn add(&mut self, ahead: &Version, moves: Vec<Move>) -> Result<(), Error> {
+        let mut edit = Edit::default();
+        for one in moves {
+            self.sizes.extend(edit.carry(ahead, &one)?);
+            match self.moves.iter_mut().find(|before| goes_on(before, &one)) {
+                Some(before) => before.to = one.to,
+                None => self.moves.push(one),
+            }
+        }
+        self.choices += 1;
+        Ok(())
+    }
+
+    /// Whether these moves can be made by the same change: what is dropped is given back only once
+    /// that is committed, and a part moves on as it is.
+    fn takes(&self, moves: &[Move]) -> bool {
+        let follows = |one: &Move| {
+            let mut of_table = self.moves.iter().filter(|before| before.part.file == one.part.file);
+            of_table.all(|before| goes_on(before, one))
+        };
+        self.choices < CHOICES_MAX
+            && self.moves.iter().chain(moves).all(|one| one.to.is_some())
+            && moves.iter().all(follows)
+    }
+
+    fn edit(&self, version: &Version) -> Result<Edit, Error> {
+        let mut edit = Edit::default();
+        for one in &self.moves {
+            edit.carry(version, one)?;
+        }
+        Ok(edit)
+    }
+}
+
+/// Whether a move begins where the other ends.
+fn goes_on(before: &Move, one: &Move) -> bool {
+    before.part == one.part && before.to == Some(one.from)
+}
+
+impl Shared {
+    /// Carries out these moves, and what is chosen next for as long as that is nothing but moves.
+    pub(crate) fn relink(
+        &self,
+        version: &Version,
+        moves: Vec<Move>,
+        mut state: Vec<u8>,
+        choose: Chooser<'_>,
+    ) -> Result<(), Error> {
+        let mut relinks = Relinks::default();
+        relinks.add(version, moves)?;
+        while relinks.takes(&[]) {
+            let edit = relinks.edit(version)?;
+            let kept = edit.kept(version)?;
+            let ahead = edit.version(version, kept, &*self.store, &self.memory)?;
+            let Some(choice) = choose(ahead.view(), &state) else { break };
+            let Plan::Relink(moves) = &choice.plan else { break };
+            if !relinks.takes(moves) {
+                break;
+            }
+            self.check_plan(&ahead, &choice.plan)?;
+            let Plan::Relink(moves) = choice.plan else { break };
+            relinks.add(&ahead, moves)?;
+            state = choice.state;
+        }
+        self.commit(relinks.edit(version)?, Some(state), None)?;
+        self.count_relinked(relinks.sizes);
+        self.counters.relinks.add(relinks.choices);
+        Ok(())
+    }
+}

@@ -1,0 +1,328 @@
+//! One memory budget: what the engine may hold in all, and how it is shared out.
+//!
+//! | share | of | what happens when it is used up |
+//! |---|---|---|
+//! | memtables | up to three quarters of all | they are flushed; writers wait |
+//! | log | nine frames, each 1/64 of all, 1 MiB at most; none below 4 MiB | writers wait |
+//! | jobs | a quarter of the rest, at most 32 of what they move at once | read-ahead gets smaller |
+//! | scans | a sixteenth of the rest, at most half of that | the same |
+//! | open tables: indexes, filters | up to three quarters of what is left | dropped |
+//! | block cache | what open tables leave | blocks are dropped |
+//!
+//! Where jobs or scans have used up their share, cursors also give large blocks back until it is
+//! their turn.
+//!
+//! Each share is counted by a gauge, and all of them together by one more. Large batches that are
+//! being written are counted, too, and have no share: clients bring them. These are not counted,
+//! because they are small or are not the engine's:
+//! - values that clients hold, unless they lie in something large that was read;
+//! - the working memory of codecs, some 200 KiB per thread; stacks; what the allocator adds;
+//! - the catalog of the store below, and its caches, which it counts itself.
+//!
+//! `docs/memory.md` says all of it for users.
+//!
+//! A share is no wall: one block, partition or batch that does not fit is held all the same, as
+//! long as it is in use.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use serde::{Deserialize, Serialize};
+use terrace_env::sync::Mutex;
+use terrace_env::{ByteCount, MemoryGauge, MemoryLease};
+
+use super::cache::BlockCache;
+use super::resident::Clock;
+use crate::limits;
+use crate::options::EngineOptions;
+use crate::table::Walk;
+
+/// What a table that is being written is reckoned to take at the store below: two writes on their
+/// way, which are what jobs move at once, each twice, because a write that fails is written
+/// elsewhere; and a buffer as large as one of them that is filled.
+pub(crate) fn writer_bytes(io_size: ByteCount) -> usize {
+    usize::try_from(io_size.0.saturating_mul(2) + io_size.0 / 2).unwrap_or(usize::MAX)
+}
+
+/// The part of the budget that jobs may move at once: a flush and the slices of a merge, mostly
+/// two, each take two and a half times as much for the table that they write.
+const IO_PART: u64 = 28;
+/// Beyond so many times what jobs move at once, more memory makes them no quicker: enough for
+/// tables to write and for read-ahead of some dozen inputs.
+const JOBS_MAX: u64 = 32;
+/// A frame of the log is this part of the budget, within these bounds: smaller ones are padded too
+/// much, and larger ones there are not.
+const LOG_PART: u64 = 64;
+const LOG_FRAME: std::ops::RangeInclusive<u64> = 64 << 10..=1 << 20;
+/// So many frames are in memory when the medium is behind: four on their way, each twice, as it is
+/// written and as it gathered, and one that gathers.
+const LOG_FRAMES: u64 = 9;
+/// See [`Memory::memtables_overflow`].
+const OVERFLOW_MIN: u64 = 256 << 10;
+/// Smaller batches are not worth counting.
+const BATCH_COUNTED_MIN: u64 = 64 << 10;
+/// Whatever the budget: smaller memtables make more work than memory.
+pub(crate) const MEMTABLE_SIZE_MIN: u64 = 16 << 10;
+/// The same for scans: enough for a hundred long ones.
+const SCANS_MAX: u64 = 16;
+/// Into what parts of what jobs move at once other reads are cut: the least that a job reads, and
+/// what it reads of an index, because some of its data lie behind it; what a long scan reads, which
+/// is the order of a disk's track; what a scan reads when it leaves its first block.
+const JOB_PART: u64 = 32;
+const SCAN_PART: u64 = 8;
+const SCAN_PART_FIRST: u64 = 128;
+
+/// How a budget is shared out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Shares {
+    /// What one memtable may grow to.
+    pub(crate) memtable_size: ByteCount,
+    /// What jobs move at once.
+    pub(crate) io_size: ByteCount,
+    pub(crate) memtables: ByteCount,
+    /// What a frame of the log holds at most.
+    pub(crate) log_frame: ByteCount,
+    pub(crate) jobs: ByteCount,
+    pub(crate) scans: ByteCount,
+    /// Open tables and block cache together.
+    pub(crate) reads: ByteCount,
+}
+
+impl Shares {
+    pub(crate) fn of(options: &EngineOptions) -> Self {
+        let whole = options.memory.0;
+        let count = (options.memtables_max as u64).saturating_add(1);
+        let size_max = (whole - whole / 4) / count;
+        let memtable_size = options.memtable_size.0.min(size_max.max(MEMTABLE_SIZE_MIN));
+        let memtables = memtable_size.saturating_mul(count);
+        let log_frame = (whole / LOG_PART).clamp(*LOG_FRAME.start(), *LOG_FRAME.end());
+        let rest = whole.saturating_sub(memtables);
+        // Where frames would be smaller than they can be, the log has no share: all that is left
+        // would be too little for reads.
+        let has_share = whole / LOG_PART >= *LOG_FRAME.start();
+        let log = if has_share { (log_frame * LOG_FRAMES).min(rest / 4) } else { 0 };
+        let rest = rest - log;
+        let io_size = options.io_size.0.min((whole / IO_PART).max(limits::IO_SIZE.least.0));
+        let most = |times: u64| io_size.saturating_mul(times);
+        let (jobs, scans) = ((rest / 4).min(most(JOBS_MAX)), (rest / 16).min(most(SCANS_MAX)));
+        Self {
+            memtable_size: ByteCount(memtable_size),
+            io_size: ByteCount(io_size),
+            memtables: ByteCount(memtables),
+            log_frame: ByteCount(log_frame),
+            jobs: ByteCount(jobs),
+            scans: ByteCount(scans),
+            reads: ByteCount(rest - jobs - scans),
+        }
+    }
+
+    /// The most that parts of open tables may take.
+    fn tables(&self) -> ByteCount {
+        ByteCount(self.reads.0 - self.reads.0 / 4)
+    }
+}
+
+/// What the engine holds in memory, and may.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MemoryStats {
+    /// What all of it together may be.
+    pub budget: u64,
+    /// What it is now: the sum of the following.
+    pub used: u64,
+    /// The most that it has been at any moment.
+    pub peak: u64,
+    /// Memtables.
+    pub memtables: u64,
+    /// What has gathered of the log, and its frames on their way to the medium.
+    pub log: u64,
+    /// Large batches that are being written, as clients made them.
+    pub batches: u64,
+    /// Indexes and filters of open tables.
+    pub tables: u64,
+    /// Blocks in the cache.
+    pub cache: u64,
+    /// Read-ahead and tables being written of jobs.
+    pub jobs: u64,
+    /// Read-ahead of scans, and large blocks that they or their values are of.
+    pub scans: u64,
+}
+
+/// What the engine holds in memory.
+#[derive(Debug)]
+pub(crate) struct Memory {
+    shares: Shares,
+    budget: ByteCount,
+    io_size: ByteCount,
+    whole: MemoryGauge,
+    pub(crate) memtables: MemoryGauge,
+    log: MemoryGauge,
+    log_lease: Mutex<MemoryLease>,
+    /// What the lease counts, for who writes one entry after the other.
+    log_bytes: AtomicUsize,
+    batches: MemoryGauge,
+    pub(crate) jobs: MemoryGauge,
+    pub(crate) scans: MemoryGauge,
+    tables: MemoryGauge,
+    cached: MemoryGauge,
+    pub(crate) parts: Clock,
+    pub(crate) cache: BlockCache,
+    /// What the cache may hold now.
+    cache_size: Mutex<ByteCount>,
+}
+
+impl Memory {
+    pub(crate) fn new(options: &EngineOptions) -> Arc<Self> {
+        let shares = Shares::of(options);
+        let whole = MemoryGauge::new("all");
+        let (tables, cached) = (whole.part("tables"), whole.part("cache"));
+        let log = whole.part("log");
+        Arc::new(Self {
+            shares,
+            budget: options.memory,
+            io_size: options.io_size,
+            memtables: whole.part("memtables"),
+            log_lease: Mutex::new(log.lease(0)),
+            log_bytes: AtomicUsize::new(0),
+            log,
+            batches: whole.part("batches"),
+            jobs: whole.part("jobs"),
+            scans: whole.part("scans"),
+            parts: Clock::new(tables.clone(), shares.tables()),
+            cache: BlockCache::new(shares.reads, options.block_size, cached.clone()),
+            cache_size: Mutex::new(shares.reads),
+            tables,
+            cached,
+            whole,
+        })
+    }
+
+    /// Gives the cache what open tables leave, after they have come to take more or less.
+    pub(crate) fn balance(&self) {
+        let left = self.shares.reads.0.saturating_sub(self.tables.used().0);
+        let left = ByteCount(left.max(self.shares.reads.0 / 4));
+        let mut size = self.cache_size.lock();
+        // By coarse steps: each goes through all shards.
+        if left.0.abs_diff(size.0) > self.shares.reads.0 / 32 {
+            *size = left;
+            self.cache.resize(left);
+        }
+    }
+
+    /// Notes how much the log takes that is being written.
+    pub(crate) fn note_log(&self, bytes: usize) {
+        if self.log_bytes.swap(bytes, Ordering::Relaxed) != bytes {
+            self.log_lease.lock().resize(bytes);
+        }
+    }
+
+    /// Counts a batch of so many bytes, if it is large.
+    pub(crate) fn batch(&self, bytes: ByteCount) -> Option<MemoryLease> {
+        (bytes.0 >= BATCH_COUNTED_MIN).then(|| self.batches.lease(bytes.0 as usize))
+    }
+
+    /// Whether memtables would be more than they may be together, with so much more.
+    pub(crate) fn memtables_overflow_with(&self, bytes: usize) -> bool {
+        self.memtables.used().0.saturating_add(bytes as u64) > self.shares.memtables.0
+    }
+
+    /// Whether memtables are more than they may be together, beyond what their last entries and
+    /// their chunks may be more.
+    pub(crate) fn memtables_overflow(&self) -> bool {
+        let most = self.shares.memtables.0;
+        self.memtables.used().0 > most.saturating_add(most / 4).saturating_add(OVERFLOW_MIN)
+    }
+
+    /// How much a job may read at once for one of its inputs: an eighth of what jobs have left, so
+    /// that those that come later get something, too. What it has read, `own`, it will not need.
+    pub(crate) fn job_ahead(&self, own: u64) -> usize {
+        let used = self.jobs.used().0.saturating_sub(own);
+        share(used, self.shares.jobs, self.part(JOB_PART), self.part(1))
+    }
+
+    /// How much a job reads of an index at once.
+    pub(crate) fn job_index_ahead(&self) -> usize {
+        self.part(JOB_PART)
+    }
+
+    /// Whether scans, or jobs, hold more than their share.
+    pub(crate) fn is_short(&self, walk: Walk) -> bool {
+        match walk {
+            Walk::Scan => self.scans.used() > self.shares.scans,
+            Walk::Job(_) => self.jobs.used() > self.shares.jobs,
+        }
+    }
+
+    /// The gauge that counts what a walk reads.
+    pub(crate) fn gauge(&self, walk: Walk) -> &MemoryGauge {
+        match walk {
+            Walk::Scan => &self.scans,
+            Walk::Job(_) => &self.jobs,
+        }
+    }
+
+    /// How much a scan may read at once that read so much before. What it has of that, `own`, it
+    /// will not need.
+    pub(crate) fn scan_ahead(&self, before: usize, own: u64) -> usize {
+        let (first, most) = (self.part(SCAN_PART_FIRST), self.part(SCAN_PART));
+        let wanted = before.saturating_mul(2).clamp(first, most);
+        let used = self.scans.used().0.saturating_sub(own);
+        share(used, self.shares.scans, first, wanted)
+    }
+
+    /// A part of what jobs move at once.
+    fn part(&self, of: u64) -> usize {
+        usize::try_from(self.io_size.0 / of).unwrap_or(usize::MAX).max(1)
+    }
+
+    pub(crate) fn stats(&self) -> MemoryStats {
+        MemoryStats {
+            budget: self.budget.0,
+            used: self.whole.used().0,
+            peak: self.whole.peak().0,
+            memtables: self.memtables.used().0,
+            log: self.log.used().0,
+            batches: self.batches.used().0,
+            tables: self.tables.used().0,
+            cache: self.cached.used().0,
+            jobs: self.jobs.used().0,
+            scans: self.scans.used().0,
+        }
+    }
+}
+
+fn share(used: u64, limit: ByteCount, least: usize, most: usize) -> usize {
+    let left = limit.0.saturating_sub(used) / 8;
+    usize::try_from(left).unwrap_or(usize::MAX).clamp(least, most.max(least))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shares(memory: u64, memtable_size: ByteCount) -> Shares {
+        let memory = ByteCount(memory);
+        Shares::of(&EngineOptions { memory, memtable_size, ..EngineOptions::default() })
+    }
+
+    #[test]
+    fn the_shares_never_add_up_to_more_than_there_is() {
+        for memory in [0, 1, 3, 1000, 1 << 20, 200 << 20, 1 << 40, u64::MAX] {
+            for memtable_size in [1, 1 << 16, 64 << 20, u64::MAX] {
+                let shares = shares(memory, ByteCount(memtable_size));
+                let all = [shares.memtables, shares.jobs, shares.scans, shares.reads];
+                let log = shares.log_frame.0 * LOG_FRAMES;
+                let sum: u128 = all.iter().map(|share| u128::from(share.0)).sum();
+                let sum = sum + if memory >= 64 << 20 { u128::from(log) } else { 0 };
+                assert!(sum <= u128::from(memory.max(3 * MEMTABLE_SIZE_MIN)), "{shares:?}");
+                assert!(shares.memtable_size.0 > 0);
+            }
+        }
+    }
+
+    #[test]
+    fn memtables_too_large_for_the_budget_are_made_smaller() {
+        let fits = shares(256 << 20, ByteCount::mib(64));
+        assert_eq!(fits.memtable_size, ByteCount::mib(64));
+        assert_eq!(shares(128 << 20, ByteCount::mib(64)).memtable_size, ByteCount::mib(32));
+    }
+}

@@ -1,0 +1,299 @@
+//! The newest writes, in memory and in order.
+//!
+//! An ordered set of entries ([`EntryTree`]), which are copies: the batches that they came in are
+//! done with. One writer at a time inserts (the write leader); any number of readers go through it
+//! meanwhile, without locks. Nothing is ever removed: a memtable is filled, frozen, flushed and
+//! dropped as a whole.
+//!
+//! Readers see entries that are not yet published and must look only at sequences that are.
+
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use bytes::Bytes;
+use terrace_env::sync::Mutex;
+use terrace_env::{FileId, MemoryGauge, MemoryLease, SeqNo};
+
+use super::entry_tree::{EntryCursor, EntryTree, LEAF_ENTRY_BYTES, NewEntry, RECORD_BYTES, Window};
+use crate::key::{self, Kind, Trailer};
+use crate::ranges::{MemoryRanges, RangeTombstone};
+use crate::writing::FrozenBatch;
+
+/// What an entry takes at least, besides its internal key and its value.
+pub(crate) const ENTRY_BYTES: usize = RECORD_BYTES + LEAF_ENTRY_BYTES;
+
+/// What a place that was looked in says about a key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Found {
+    Value(Bytes),
+    Deleted,
+}
+
+impl Found {
+    pub(crate) fn value(self) -> Option<Bytes> {
+        match self {
+            Self::Value(value) => Some(value),
+            Self::Deleted => None,
+        }
+    }
+}
+
+/// The newest writes, in memory and in order.
+#[derive(Debug)]
+pub(crate) struct Memtable {
+    tree: Arc<EntryTree>,
+    ranges: MemoryRanges,
+    range_bytes: AtomicUsize,
+    range_lease: Mutex<MemoryLease>,
+    /// The sequence behind the newest entry's; 0 while there is none.
+    end: AtomicU64,
+    /// The log that was replayed into it, and the checksum of what was read of that.
+    replayed: OnceLock<(FileId, u32)>,
+}
+
+impl Memtable {
+    pub(crate) fn new(gauge: &MemoryGauge) -> Self {
+        Self::with_window(gauge, Window::new())
+    }
+
+    /// A memtable that expects keys like those of the one before.
+    pub(crate) fn following(before: &Self, gauge: &MemoryGauge) -> Self {
+        let ends = before.tree.ends();
+        let window = ends.map_or_else(Window::new, |(first, last)| Window::between(first, last));
+        Self::with_window(gauge, window)
+    }
+
+    fn with_window(gauge: &MemoryGauge, window: Window) -> Self {
+        Self {
+            tree: Arc::new(EntryTree::new(gauge, window)),
+            ranges: MemoryRanges::default(),
+            range_bytes: AtomicUsize::new(0),
+            range_lease: Mutex::new(gauge.lease(0)),
+            end: AtomicU64::new(0),
+            replayed: OnceLock::new(),
+        }
+    }
+
+    /// All of a log has been replayed into it; the bytes that were read have this checksum.
+    pub(crate) fn note_replayed(&self, log: FileId, checksum: u32) {
+        let _ = self.replayed.set((log, checksum));
+    }
+
+    /// The log that was replayed into it, and its checksum.
+    pub(crate) fn replayed(&self) -> Option<(FileId, u32)> {
+        self.replayed.get().copied()
+    }
+
+    /// Adds a batch's entries. One caller at a time, batches in order.
+    pub(crate) fn insert(&self, batch: &FrozenBatch) {
+        debug_assert!(batch.first() >= self.end(), "batches in order");
+        let (bytes, mut range_bytes) = (batch.bytes(), 0);
+        self.tree.insert(batch.entries().filter_map(|(sequence, entry)| {
+            if entry.kind == Kind::RangeDelete {
+                range_bytes += self.ranges.insert(RangeTombstone::of(batch, sequence, &entry));
+                return None;
+            }
+            Some(NewEntry {
+                space: entry.space,
+                user_key: &bytes[entry.key],
+                trailer: Trailer::new(sequence, entry.kind),
+                value: &bytes[entry.value],
+            })
+        }));
+        if range_bytes > 0 {
+            let range_bytes =
+                self.range_bytes.fetch_add(range_bytes, Ordering::Relaxed) + range_bytes;
+            self.range_lease.lock().resize(range_bytes);
+        }
+        self.end.store(batch.end().0, Ordering::Release);
+    }
+
+    /// The memory that its entries take.
+    pub(crate) fn bytes(&self) -> usize {
+        self.tree.bytes() + self.range_bytes.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.tree.len() == 0 && self.ranges.is_empty()
+    }
+
+    /// The entries in it, range tombstones included.
+    pub(crate) fn len(&self) -> usize {
+        self.tree.len() + self.ranges.iter().count()
+    }
+
+    pub(crate) fn ranges(&self) -> &MemoryRanges {
+        &self.ranges
+    }
+
+    /// The sequence behind the newest entry's.
+    pub(crate) fn end(&self) -> SeqNo {
+        SeqNo(self.end.load(Ordering::Acquire))
+    }
+
+    /// The newest entry at or behind `seek_key`, an internal key, that is of the same full key.
+    pub(crate) fn get(&self, seek_key: &[u8]) -> Option<Found> {
+        let (sought, at) = key::split(seek_key);
+        let found = self.tree.first_from(seek_key).and_then(|(internal_key, value)| {
+            let (full_key, trailer) = key::split(internal_key);
+            (full_key == sought).then_some((trailer, value))
+        });
+        if let Some(cover) = self.ranges.cover(sought, at.sequence())
+            && found.is_none_or(|(trailer, _)| trailer.sequence() < cover)
+        {
+            return Some(Found::Deleted);
+        }
+        let (trailer, value) = found?;
+        Some(match trailer.kind() {
+            Some(Kind::Put) => Found::Value(Bytes::copy_from_slice(value)),
+            Some(Kind::Delete | Kind::RangeDelete) | None => Found::Deleted,
+        })
+    }
+}
+
+/// Walks a memtable in order, forward and backward.
+#[derive(Debug)]
+pub(crate) struct MemoryCursor {
+    table: Arc<Memtable>,
+    entries: EntryCursor,
+}
+
+impl MemoryCursor {
+    /// A cursor that stands nowhere until it seeks.
+    pub(crate) fn new(table: Arc<Memtable>) -> Self {
+        let entries = EntryCursor::new(Arc::clone(&table.tree));
+        Self { table, entries }
+    }
+
+    /// Whether every entry of the memtable is older than a range tombstone.
+    pub(crate) fn is_older(&self, cover: SeqNo) -> bool {
+        self.table.end() <= cover
+    }
+
+    /// Moves to the first entry at or behind `target`, an internal key.
+    pub(crate) fn seek(&mut self, target: &[u8]) {
+        self.entries.seek(target);
+    }
+
+    /// Moves to the last entry before `target`, an internal key.
+    pub(crate) fn seek_before(&mut self, target: &[u8]) {
+        self.entries.seek_before(target);
+    }
+
+    pub(crate) fn seek_to_first(&mut self) {
+        self.entries.seek_to_first();
+    }
+
+    pub(crate) fn seek_to_last(&mut self) {
+        self.entries.seek_to_last();
+    }
+
+    pub(crate) fn next(&mut self) {
+        self.entries.next();
+    }
+
+    pub(crate) fn prev(&mut self) {
+        self.entries.prev();
+    }
+
+    /// The internal key it stands on, or `None` at the end.
+    pub(crate) fn key(&self) -> Option<&[u8]> {
+        self.entries.key()
+    }
+
+    /// A copy of the value: it must not keep the whole memtable.
+    ///
+    /// # Panics
+    /// When it stands nowhere.
+    pub(crate) fn value(&self) -> Bytes {
+        Bytes::copy_from_slice(self.value_slice())
+    }
+
+    /// The value.
+    ///
+    /// # Panics
+    /// When it stands nowhere.
+    pub(crate) fn value_slice(&self) -> &[u8] {
+        self.entries.value().expect("a cursor that stands on an entry")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Batch;
+    use crate::key::{KeySpaceId, SPACE_BYTES};
+
+    const SPACE: KeySpaceId = KeySpaceId(7);
+
+    fn table(batches: &[Batch]) -> Arc<Memtable> {
+        let table = Memtable::new(&MemoryGauge::new("memtables"));
+        let mut next = SeqNo(1);
+        for batch in batches {
+            let frozen = batch.clone().freeze(next);
+            table.insert(&frozen);
+            next = frozen.end();
+        }
+        Arc::new(table)
+    }
+
+    fn put(key: &[u8], value: &[u8]) -> Batch {
+        let mut batch = Batch::new();
+        batch.put(SPACE, key, value);
+        batch
+    }
+
+    #[test]
+    fn a_read_sees_the_newest_entry_at_its_sequence() {
+        let mut delete = Batch::new();
+        delete.delete(SPACE, b"k");
+        let table = table(&[put(b"k", b"one"), put(b"k", b"two"), delete]);
+        let at = |sequence| table.get(&key::seek_key(SPACE, b"k", SeqNo(sequence)));
+        assert_eq!(at(0), None);
+        assert_eq!(at(1), Some(Found::Value(Bytes::from("one"))));
+        assert_eq!(at(2), Some(Found::Value(Bytes::from("two"))));
+        assert_eq!(at(3), Some(Found::Deleted));
+        assert_eq!(table.get(&key::seek_key(KeySpaceId(8), b"k", SeqNo(9))), None);
+        assert_eq!(table.end(), SeqNo(4));
+    }
+
+    #[test]
+    fn keys_that_share_or_lack_prefix_bytes_keep_their_order() {
+        let keys: [&[u8]; 7] =
+            [b"", b"\0", b"abcdefgh", b"abcdefgh\0", b"abcdefghi", b"abcdefgi", b"b"];
+        let batches: Vec<_> = keys.iter().rev().map(|key| put(key, key)).collect();
+        let table = table(&batches);
+        let mut cursor = MemoryCursor::new(Arc::clone(&table));
+        cursor.seek_to_first();
+        for key in keys {
+            let (full_key, _) = key::split(cursor.key().unwrap());
+            assert_eq!(&full_key[SPACE_BYTES..], key);
+            assert_eq!(cursor.value(), key);
+            cursor.next();
+        }
+        assert_eq!(cursor.key(), None);
+    }
+
+    #[test]
+    fn a_cursor_walks_over_its_own_refills_and_seeks() {
+        let keys: Vec<_> = (0..1000u32).map(u32::to_be_bytes).collect();
+        let table = table(&keys.iter().map(|key| put(key, b"")).collect::<Vec<_>>());
+        let mut cursor = MemoryCursor::new(Arc::clone(&table));
+        cursor.seek(&key::seek_key(SPACE, &keys[300], SeqNo::MAX));
+        for key in &keys[300..] {
+            assert_eq!(&key::split(cursor.key().unwrap()).0[SPACE_BYTES..], key);
+            cursor.next();
+        }
+        assert_eq!(cursor.key(), None);
+        cursor.next();
+        assert_eq!(cursor.key(), None);
+        cursor.seek_before(&key::seek_key(SPACE, &keys[700], SeqNo::MAX));
+        for key in keys[..700].iter().rev() {
+            assert_eq!(&key::split(cursor.key().unwrap()).0[SPACE_BYTES..], key);
+            cursor.prev();
+        }
+        assert_eq!(cursor.key(), None);
+        cursor.prev();
+        assert_eq!(cursor.key(), None);
+    }
+}

@@ -1,0 +1,42 @@
+//! Memtables: the newest writes, in memory and in key order.
+//!
+//! | question | answered in |
+//! |---|---|
+//! | what is a memtable, and how is it read | `memtable` |
+//! | how are its entries kept in order while they are read | `entry_tree` |
+//!
+//! # The life of a memtable
+//! 1. It is *active*: the leader of each group of writes inserts the entries of the group.
+//! 2. When it is full, or somebody asks for a flush, the leader puts a new memtable in its place.
+//!    From then on it is immutable, and it waits for its flush.
+//! 3. A flush writes its entries to tables of level 0. The commit of the flush takes the memtable
+//!    out of the view. Its memory is freed when the last reader drops it.
+//!
+//! # Invariants
+//! - A memtable only grows. No entry is removed or changed: a delete is an entry of its own, and an
+//!   overwritten value stays until the memtable is dropped.
+//! - Internal keys (key space, user key, sequence number, kind) are unique. Among the entries of a
+//!   user key, the newest comes first.
+//! - All entries of a memtable are newer than all entries of an older memtable, and than all of the
+//!   tree but ingested tables. An ingest flushes a memtable of the same keys first.
+//! - A memtable may hold entries that are not published yet. A reader looks only at sequences up
+//!   to the newest visible one, which it reads after it has taken the view.
+//! - A memtable counts all its memory in the engine's budget, with the part of its arena that is
+//!   not used yet.
+//!
+//! # Threads
+//! One thread at a time inserts: the leader of the write lane. Any number of readers walk through
+//! the same memtable meanwhile, without a lock. Only readers of range tombstones take one, and
+//! only in a memtable that has any.
+//!
+//! All unsafe code of this crate is in `entry_tree`, and its tests run under Miri.
+//!
+//! # Not done here
+//! A memtable does not know its log, does not know when it is full, and writes no table: see
+//! `writing` and `jobs`.
+
+mod entry_tree;
+#[expect(clippy::module_inception, reason = "a file is named after its principal type")]
+mod memtable;
+
+pub(crate) use memtable::{ENTRY_BYTES, Found, MemoryCursor, Memtable};

@@ -1,0 +1,65 @@
+//! Reading: how a key is found, and how keys are walked in order.
+//!
+//! | question | answered in |
+//! |---|---|
+//! | what does a reader see, and how is one key read | `snapshot` |
+//! | how is a range read, from either end | `scan` |
+//! | how does a reader walk in both directions | `cursor` |
+//! | how do memtables and runs become one order | `merge` |
+//! | how is a run walked, table by table | `run_cursor` |
+//! | who reads at length, and may keep space from coming free | `readers` |
+//! | what do readers find once the engine is closed | `closed` |
+//! | what can still be read when tables are damaged | `salvage` |
+//! | is everything in the tree as it should be | `verify` |
+//!
+//! # Point reads
+//! A point read goes through the places from the newest to the oldest: the active memtable, the
+//! immutable memtables, then the runs level by level. It ends at the first place that knows
+//! anything of the key: a value, a delete, or a range tombstone over it. Tables whose key range or
+//! filter excludes the key are not read.
+//!
+//! # Range reads
+//! A cursor merges one source per memtable and one per run by a heap. Of each key, the newest
+//! visible version decides; deletes and range tombstones hide what is older.
+//!
+//! # Invariants
+//! - A reader takes the view first and the newest visible sequence afterwards. All that the view
+//!   lacks is then newer than the sequence, so the reader misses nothing that it should see.
+//! - The view is an immutable value. A reader keeps it, and with it memtables, versions and files,
+//!   until it ends: later writes and compactions change nothing for it.
+//! - A snapshot is a sequence number that jobs know of. It keeps entries, not files.
+//! - Once the engine is closed, every read says so. A read that fails while the engine closes says
+//!   so, too, and not what it found on a medium that others may write by then.
+//! - A read never returns something stale in the place of something damaged. It fails, or, in a
+//!   salvage, the range is left out and listed.
+//!
+//! # Threads
+//! Any number of readers on any threads; one cursor is used by one thread at a time. Readers take
+//! no lock that writers hold, except to register and to end (`readers`, snapshots).
+//!
+//! # Not done here
+//! `merge` and `run_cursor` also serve the jobs, which read with their own buffers and keep what
+//! their inputs hold for all readers, not for one: see `jobs`. Blocks, indexes and filters are
+//! read in `table`.
+
+mod closed;
+mod cursor;
+pub(crate) mod merge;
+mod readers;
+mod run_cursor;
+mod salvage;
+mod scan;
+mod snapshot;
+pub(crate) mod verify;
+
+pub use cursor::Cursor;
+pub use readers::{ReaderKind, ReaderStats, SpaceHolders};
+pub use salvage::{LeftOut, Salvage};
+pub use scan::Scan;
+pub use snapshot::Snapshot;
+pub use verify::Verified;
+
+pub(crate) use closed::Closed;
+pub(crate) use merge::{Merge, Source};
+pub(crate) use readers::Readers;
+pub(crate) use run_cursor::RunCursor;

@@ -1,0 +1,164 @@
+//! Reading: of what is visible now, or was at one moment.
+//!
+//! Once the engine is closed, every read returns [`Error::Closed`].
+//!
+//! A snapshot is a sequence that jobs know of: they keep the entries that it sees. A read takes the
+//! view first and the sequence afterwards: what the view lacks is then newer than the sequence.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use terrace_env::SeqNo;
+
+use super::cursor::Cursor;
+use super::readers::{ReaderKind, Reading};
+use super::scan::Scan;
+use crate::Error;
+use crate::bounds::Bounds;
+use crate::canary::{self, Rule};
+use crate::cost;
+use crate::key::{self, KeySpaceId};
+use crate::shared::Shared;
+
+/// What was visible at one moment, for as long as it lives. Holds no files and no memory: jobs
+/// keep the entries that it sees.
+pub struct Snapshot {
+    shared: Arc<Shared>,
+    sequence: SeqNo,
+    /// Lists it until it ends.
+    _reading: Reading,
+}
+
+impl Snapshot {
+    pub(crate) fn new(shared: &Arc<Shared>) -> Self {
+        let early = canary::is_broken(Rule::SnapshotKnownToJobs).then(|| shared.visible());
+        let mut state = shared.state.lock();
+        let sequence = early.unwrap_or_else(|| shared.visible());
+        *state.snapshots.entry(sequence).or_default() += 1;
+        drop(state);
+        let reading = shared.readers.begin(ReaderKind::Snapshot, sequence);
+        Self { shared: Arc::clone(shared), sequence, _reading: reading }
+    }
+
+    /// The newest write that it sees.
+    #[must_use]
+    pub fn sequence(&self) -> SeqNo {
+        self.sequence
+    }
+
+    /// What was under the key.
+    pub fn get(&self, space: KeySpaceId, user_key: &[u8]) -> Result<Option<Bytes>, Error> {
+        self.shared.get(space, user_key, Some(self.sequence))
+    }
+
+    /// What was in the range, in order.
+    pub fn scan(&self, space: KeySpaceId, bounds: &Bounds) -> Result<Scan, Error> {
+        self.shared.scan(space, bounds, Some(self.sequence))
+    }
+
+    /// Walks what was in the range, in both directions.
+    pub fn cursor(&self, space: KeySpaceId, bounds: &Bounds) -> Result<Cursor, Error> {
+        self.shared.cursor(space, bounds, Some(self.sequence))
+    }
+}
+
+impl Clone for Snapshot {
+    fn clone(&self) -> Self {
+        let mut state = self.shared.state.lock();
+        *state.snapshots.entry(self.sequence).or_default() += 1;
+        drop(state);
+        let reading = self.shared.readers.begin(ReaderKind::Snapshot, self.sequence);
+        Self { shared: Arc::clone(&self.shared), sequence: self.sequence, _reading: reading }
+    }
+}
+
+impl Drop for Snapshot {
+    fn drop(&mut self) {
+        let mut state = self.shared.state.lock();
+        if let Some(count) = state.snapshots.get_mut(&self.sequence) {
+            *count -= 1;
+            if *count == 0 {
+                state.snapshots.remove(&self.sequence);
+                let oldest = state.snapshots.keys().next().is_none_or(|next| *next > self.sequence);
+                if oldest && state.no_space.is_some() {
+                    // What it kept can be dropped now.
+                    state.spaceless_at = None;
+                    self.shared.changed.notify_all();
+                }
+                if oldest && std::mem::take(&mut state.snapshots_keep_tables) {
+                    state.settled_at = None;
+                    self.shared.changed.notify_all();
+                }
+            }
+        }
+    }
+}
+
+impl std::fmt::Debug for Snapshot {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Snapshot({})", self.sequence)
+    }
+}
+
+impl Shared {
+    /// The sequence of a read that takes it too early; `None` where the rule is kept.
+    fn early_sequence(&self) -> Option<SeqNo> {
+        canary::is_broken(Rule::ViewBeforeSequence).then(|| self.visible())
+    }
+
+    pub(crate) fn get(
+        &self,
+        space: KeySpaceId,
+        user_key: &[u8],
+        at: Option<SeqNo>,
+    ) -> Result<Option<Bytes>, Error> {
+        let at = at.or_else(|| self.early_sequence());
+        let view = self.glance();
+        view.closed.check()?;
+        view.spaces.check_read(space)?;
+        let sequence = at.unwrap_or_else(|| self.visible());
+        self.counters.gets.add(1);
+        cost::charge_get();
+        let seek_key = key::seek_key(space, user_key, sequence);
+        for memtable in view.memtables() {
+            if let Some(found) = memtable.get(&seek_key) {
+                return Ok(found.value());
+            }
+        }
+        let got = view.version.get(&seek_key);
+        let (found, searched) = got.map_err(|error| view.closed.explain(error))?;
+        self.counters.tables_searched.add(u64::from(searched));
+        Ok(found.and_then(crate::memtable::Found::value))
+    }
+
+    pub(crate) fn scan(
+        &self,
+        space: KeySpaceId,
+        bounds: &Bounds,
+        at: Option<SeqNo>,
+    ) -> Result<Scan, Error> {
+        let at = at.or_else(|| self.early_sequence());
+        let view = self.view();
+        view.closed.check()?;
+        view.spaces.check_read(space)?;
+        let sequence = at.unwrap_or_else(|| self.visible());
+        self.counters.scans.add(1);
+        let reading = self.readers.begin(ReaderKind::Scan, sequence);
+        Ok(Scan::new(view, reading, sequence, space, bounds))
+    }
+
+    pub(crate) fn cursor(
+        &self,
+        space: KeySpaceId,
+        bounds: &Bounds,
+        at: Option<SeqNo>,
+    ) -> Result<Cursor, Error> {
+        let view = self.glance();
+        view.closed.check()?;
+        view.spaces.check_read(space)?;
+        let sequence = at.unwrap_or_else(|| self.visible());
+        self.counters.scans.add(1);
+        let reading = self.readers.begin(ReaderKind::Cursor, sequence);
+        Ok(Cursor::new(&view, sequence, space, bounds).listed(reading))
+    }
+}

@@ -1,0 +1,89 @@
+//! Reading everything and checking it, while the engine goes on working.
+//!
+//! One version is verified: later writes are not in it. Every read checks checksums. In addition,
+//! every block *is* read here, the order of entries is checked, and each table must have as many of
+//! them as its annotation says. Entries in memtables are only counted: their logs were verified
+//! when they were replayed.
+
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use terrace_env::{Cause, FileId};
+use terrace_policy::Span;
+
+use crate::Error;
+use crate::key::{self, Trailer};
+use crate::shared::Shared;
+use crate::table::{TableCursor, Walk};
+use crate::tree::TableHandle;
+
+/// What was read and found right.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Verified {
+    /// Tables.
+    pub tables: u64,
+    /// Bytes of them.
+    pub bytes: u64,
+    /// Entries in them that count.
+    pub entries: u64,
+    /// Entries that are in no table yet, but in memory and, as far as they were written, in logs:
+    /// of a store that was just opened, what its logs hold.
+    #[serde(default)]
+    pub entries_in_logs: u64,
+}
+
+pub(crate) fn verify(shared: &Shared) -> Result<Verified, Error> {
+    let view = shared.view();
+    let version = &view.version;
+    let mut tables: BTreeMap<FileId, (&Arc<TableHandle>, Vec<&Span>)> = BTreeMap::new();
+    for (_, segment) in version.segments() {
+        let (_, spans) = tables.entry(segment.table.id()).or_insert((&segment.table, Vec::new()));
+        spans.push(&segment.span);
+    }
+    let entries_in_logs = view.memtables().map(|memtable| memtable.len() as u64).sum();
+    let mut verified = Verified { entries_in_logs, ..Verified::default() };
+    for (table, spans) in tables.into_values() {
+        table.table(Cause::Recovery)?.check_filters(Cause::Recovery)?;
+        let mut entries = 0;
+        for span in &spans {
+            entries += verify_span(table, span)?;
+        }
+        let record = table.record();
+        let whole =
+            |span: &&&Span| span.start[..] <= record.smallest[..] && span.contains(&record.largest);
+        if spans.iter().any(|span| whole(&span)) && entries != record.entries {
+            let region = format!("table {}", table.id());
+            let expected = format!("{} entries", record.entries);
+            return Err(Error::corruption(region, 0, expected, format!("{entries} entries")));
+        }
+        verified.tables += 1;
+        verified.bytes += table.size().0;
+        verified.entries += entries;
+    }
+    Ok(verified)
+}
+
+/// Goes through the entries of a range; returns how many there are.
+fn verify_span(table: &Arc<TableHandle>, span: &Span) -> Result<u64, Error> {
+    let cause = Cause::Recovery;
+    let mut cursor = TableCursor::new(table.table(cause)?, Walk::Job(cause));
+    cursor.seek(&key::internal_key(&span.start, Trailer::NEWEST))?;
+    let (mut last, mut entries): (Vec<u8>, u64) = (Vec::new(), 0);
+    while let Some(found) = cursor.key() {
+        if key::split(found).0 >= &span.end[..] {
+            break;
+        }
+        if entries > 0 && key::compare(&last, found) != Ordering::Less {
+            let region = format!("table {}, entry {entries}", table.id());
+            let expected = format!("a key behind {}", last.escape_ascii());
+            return Err(Error::corruption(region, 0, expected, found.escape_ascii()));
+        }
+        last.clear();
+        last.extend_from_slice(found);
+        entries += 1;
+        cursor.next()?;
+    }
+    Ok(entries)
+}

@@ -1,0 +1,248 @@
+//! Tables whose entries all have one sequence, which is known only when they are put into the tree.
+//!
+//! An ingest writes its tables before its place in the order of writes is known. In such a table
+//! every entry is a put, there is one of each key, and the sequences in it mean nothing: the
+//! *stamp* of its annotation is the sequence of all of them. It is applied here, between the table
+//! and everything that reads it, so that nobody else has to know.
+//!
+//! Because there is one entry of each key, every search within the table is one for a full key.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use terrace_env::SeqNo;
+use terrace_policy::Span;
+
+use crate::Error;
+use crate::key::{self, Kind, Trailer};
+use crate::table::{Lookup, Table, TableCursor, Walk};
+
+/// The first entry at or behind `seek_key`, if it is of the same full key; as
+/// [`Table::get`](Table) of a table with or without a stamp.
+pub(crate) fn get(
+    table: &Table,
+    stamp: Option<SeqNo>,
+    seek_key: &[u8],
+    hash: u64,
+    cover: Option<SeqNo>,
+) -> Result<Lookup, Error> {
+    let Some(stamp) = stamp else { return table.get(seek_key, hash, cover) };
+    let (full_key, trailer) = key::split(seek_key);
+    if is_behind(trailer, stamp) {
+        return Ok(Lookup::Searched(None));
+    }
+    table.get(&key::internal_key(full_key, Trailer::NEWEST), hash, cover)
+}
+
+/// Whether a place within the entries of a full key lies behind the entry of this sequence.
+fn is_behind(place: Trailer, stamp: SeqNo) -> bool {
+    place > Trailer::new(stamp, Kind::Put)
+}
+
+/// Walks a table, stamped or not.
+#[derive(Debug)]
+pub(crate) struct StampedCursor {
+    table: TableCursor,
+    stamp: Option<SeqNo>,
+    /// Of a stamped table, the internal key that it stands on.
+    key: Vec<u8>,
+}
+
+impl StampedCursor {
+    /// A cursor that stands nowhere until it seeks.
+    pub(crate) fn new(table: Arc<Table>, walk: Walk, stamp: Option<SeqNo>) -> Self {
+        Self { table: TableCursor::new(table, walk), stamp, key: Vec::new() }
+    }
+
+    /// As [`TableCursor::stay_within`].
+    pub(crate) fn stay_within(&mut self, span: &Span) {
+        self.table.stay_within(span);
+    }
+
+    /// Moves to the first entry at or behind `target`, an internal key.
+    pub(crate) fn seek(&mut self, target: &[u8]) -> Result<(), Error> {
+        match self.stamp {
+            None => self.table.seek(target),
+            Some(stamp) => {
+                self.table.seek(&boundary(target, stamp))?;
+                self.apply();
+                Ok(())
+            }
+        }
+    }
+
+    /// Moves to the last entry before `target`, an internal key.
+    pub(crate) fn seek_before(&mut self, target: &[u8]) -> Result<(), Error> {
+        match self.stamp {
+            None => self.table.seek_before(target),
+            Some(stamp) => {
+                self.table.seek_before(&boundary(target, stamp))?;
+                self.apply();
+                Ok(())
+            }
+        }
+    }
+
+    pub(crate) fn seek_to_first(&mut self) -> Result<(), Error> {
+        self.table.seek_to_first()?;
+        self.apply();
+        Ok(())
+    }
+
+    pub(crate) fn next(&mut self) -> Result<(), Error> {
+        self.table.next()?;
+        self.apply();
+        Ok(())
+    }
+
+    pub(crate) fn prev(&mut self) -> Result<(), Error> {
+        self.table.prev()?;
+        self.apply();
+        Ok(())
+    }
+
+    /// See [`TableCursor::park`].
+    pub(crate) fn park(&mut self) {
+        self.table.park();
+    }
+
+    /// See [`TableCursor::ready`].
+    pub(crate) fn ready(&mut self) -> Result<(), Error> {
+        self.table.ready()
+    }
+
+    /// The internal key it stands on, or `None` at the end.
+    pub(crate) fn key(&self) -> Option<&[u8]> {
+        let found = self.table.key()?;
+        Some(if self.stamp.is_some() { &self.key } else { found })
+    }
+
+    /// The value it stands on.
+    ///
+    /// # Panics
+    /// When it stands nowhere.
+    pub(crate) fn value(&self) -> Bytes {
+        self.table.value()
+    }
+
+    pub(crate) fn value_slice(&self) -> &[u8] {
+        self.table.value_slice()
+    }
+
+    /// Gives the key that it stands on its sequence.
+    fn apply(&mut self) {
+        if let Some(stamp) = self.stamp
+            && let Some(found) = self.table.key()
+        {
+            self.key.clear();
+            self.key.extend_from_slice(key::split(found).0);
+            self.key.extend_from_slice(&Trailer::new(stamp, Kind::Put).to_bytes());
+        }
+    }
+}
+
+/// The key that divides the table's own entries where `target` divides the stamped ones.
+fn boundary(target: &[u8], stamp: SeqNo) -> Vec<u8> {
+    let (full_key, trailer) = key::split(target);
+    if is_behind(trailer, stamp) {
+        return key::internal_key(&key::successor(full_key), Trailer::NEWEST);
+    }
+    key::internal_key(full_key, Trailer::NEWEST)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::key::KeySpaceId;
+    use crate::memory::Memory;
+    use crate::memtable::Found;
+    use crate::options::EngineOptions;
+    use crate::table::{Compression, TableBuilder, TableLayout, hash};
+    use crate::tree::table_hint;
+    use terrace_env::store::{CreateOptions, FileKind, MemoryStore, Rank, Store, Transaction};
+    use terrace_env::{ByteCount, Cause};
+
+    const STAMP: SeqNo = SeqNo(70);
+
+    fn full(number: u8) -> Vec<u8> {
+        key::full_key(KeySpaceId(0), &[number])
+    }
+
+    /// A table of the even numbers below 60, written before its stamp was known.
+    fn table() -> Arc<Table> {
+        let store = MemoryStore::new();
+        let cause = Cause::Flush;
+        let (kind, rank, hint) = (FileKind::Table, Rank::Log, table_hint(0, 0, None));
+        let options = CreateOptions { kind, hint, size: None, rank, reservation: None, cause };
+        let layout = TableLayout::new(ByteCount(64), Compression::None, 10);
+        let memory = Arc::new(Memory::new(&EngineOptions::default()));
+        let mut builder = TableBuilder::new(store.create(&options).unwrap(), layout, &memory.jobs);
+        for number in (0..60).step_by(2) {
+            let key = key::internal_key(&full(number), Trailer::new(SeqNo(0), Kind::Put));
+            builder.add(&key, &[number]).unwrap();
+        }
+        let built = builder.finish().unwrap();
+        let mut transaction = Transaction::new();
+        transaction.seal(built.writer.id(), terrace_env::store::Annotation::default());
+        store.commit(transaction).unwrap();
+        Table::open(store.open(built.writer.id()).unwrap(), &memory, Cause::Read).unwrap()
+    }
+
+    /// What stands in the table, as everybody must see it.
+    fn entries() -> Vec<Vec<u8>> {
+        let stamped = Trailer::new(STAMP, Kind::Put);
+        (0..60).step_by(2).map(|number| key::internal_key(&full(number), stamped)).collect()
+    }
+
+    /// Places around every entry: before all of its key, at the sequences around its own, behind.
+    fn targets() -> Vec<Vec<u8>> {
+        let trailers = [
+            Trailer::NEWEST,
+            Trailer::seek(SeqNo(71)),
+            Trailer::seek(STAMP),
+            Trailer::new(STAMP, Kind::Put),
+            Trailer::new(STAMP, Kind::Delete),
+            Trailer::seek(SeqNo(69)),
+            Trailer::seek(SeqNo(0)),
+            Trailer::new(SeqNo(0), Kind::Put),
+        ];
+        let of = |number: u8| trailers.map(|trailer| key::internal_key(&full(number), trailer));
+        (0..62).flat_map(of).collect()
+    }
+
+    #[test]
+    fn a_stamped_table_is_walked_as_if_its_entries_had_the_stamp() {
+        let mut cursor = StampedCursor::new(table(), Walk::Scan, Some(STAMP));
+        let entries = entries();
+        for target in targets() {
+            let behind = |entry: &&Vec<u8>| key::compare(entry, &target).is_ge();
+            cursor.seek(&target).unwrap();
+            for entry in entries.iter().filter(behind).take(3) {
+                assert_eq!(cursor.key(), Some(&entry[..]));
+                cursor.next().unwrap();
+            }
+            cursor.seek_before(&target).unwrap();
+            for entry in entries.iter().rev().filter(|entry| !behind(entry)).take(3) {
+                assert_eq!(cursor.key(), Some(&entry[..]));
+                cursor.prev().unwrap();
+            }
+        }
+    }
+
+    #[test]
+    fn a_search_finds_what_its_sequence_may_see() {
+        let table = table();
+        for number in 0..62u8 {
+            for (sequence, sees) in [(69, false), (70, true), (1000, true)] {
+                let seek = key::internal_key(&full(number), Trailer::seek(SeqNo(sequence)));
+                let there = sees && number % 2 == 0 && number < 60;
+                let found = get(&table, Some(STAMP), &seek, hash(&full(number)), None).unwrap();
+                let value = match found {
+                    Lookup::Searched(Some(Found::Value(value))) => Some(value),
+                    _ => None,
+                };
+                assert_eq!(value.map(|value| value[0]), there.then_some(number));
+            }
+        }
+    }
+}

@@ -1,0 +1,268 @@
+//! A change of the tree: what is taken out of it and what is put in. It makes the transaction that
+//! makes the change durable, and the next version, out of the same lists, so that the two cannot
+//! differ.
+//!
+//! In order: [`Edit::kept`], [`Edit::record`], the commit, [`Edit::version`]: a new table can be
+//! opened only once it is committed.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use bytes::Bytes;
+use terrace_env::store::{Store, Transaction};
+use terrace_env::{ByteCount, Cause, FileId};
+use terrace_policy::{Key, Move, Part, Place, Span};
+
+use super::annotation::{SegmentRecord, TableRecord};
+use super::handle::TableHandle;
+use super::run::Segment;
+use super::version::{Change, Version};
+use crate::Error;
+use crate::jobs::inputs;
+use crate::memory::Memory;
+
+/// A table that the change seals.
+#[derive(Debug)]
+pub(crate) struct NewTable {
+    pub(crate) id: FileId,
+    pub(crate) size: ByteCount,
+    pub(crate) stream: u16,
+    pub(crate) place: Place,
+    /// Without segments: the table has one, of all its keys and ranges.
+    pub(crate) record: TableRecord,
+    /// See [`BuiltTable`](crate::table::BuiltTable).
+    pub(crate) tail: Option<Bytes>,
+}
+
+impl NewTable {
+    fn segment(&self) -> SegmentRecord {
+        SegmentRecord { place: self.place, size: self.size, span: self.record.span() }
+    }
+}
+
+/// A change of the tree.
+#[derive(Debug, Default)]
+pub(crate) struct Edit {
+    taken: Vec<(Place, Part)>,
+    relinked: Vec<(Place, Segment)>,
+    new: Vec<NewTable>,
+}
+
+impl Edit {
+    /// Takes a range of a table out of a run.
+    pub(crate) fn take(&mut self, place: Place, part: &Part) {
+        self.taken.push((place, part.clone()));
+    }
+
+    /// Puts a range of a table that was taken out of another run into this one.
+    fn relink(&mut self, place: Place, segment: Segment) {
+        self.relinked.push((place, segment));
+    }
+
+    /// Does what a plan says of a part that it does not read; returns where the part goes, if it
+    /// stays, and its size.
+    pub(crate) fn carry(
+        &mut self,
+        version: &Version,
+        one: &Move,
+    ) -> Result<Option<(Place, ByteCount)>, Error> {
+        let segment = inputs::find(version, one.from, &one.part)?;
+        self.take(one.from, &one.part);
+        let Some(to) = one.to else { return Ok(None) };
+        let size = segment.size;
+        self.relink(to, segment);
+        Ok(Some((to, size)))
+    }
+
+    /// Puts a new table into a run.
+    pub(crate) fn put(&mut self, table: NewTable) {
+        self.new.push(table);
+    }
+
+    /// What the next version has of the tables that are taken from.
+    pub(crate) fn kept(&self, before: &Version) -> Result<Kept, Error> {
+        let mut taken: BTreeMap<FileId, BTreeMap<Place, Vec<&Span>>> = BTreeMap::new();
+        for (place, part) in &self.taken {
+            let of_file = taken.entry(part.file).or_default();
+            of_file.entry(*place).or_default().push(&part.span);
+        }
+        let mut relinked: BTreeMap<FileId, Vec<(Place, Segment)>> = BTreeMap::new();
+        for (place, segment) in &self.relinked {
+            let of_file = relinked.entry(segment.table.id()).or_default();
+            of_file.push((*place, segment.clone()));
+        }
+        let mut tables = BTreeMap::new();
+        for (file, taken) in taken {
+            let relinked = relinked.remove(&file).unwrap_or_default();
+            tables.insert(file, Rest::of(before, file, &taken, relinked)?);
+        }
+        Ok(Kept { tables })
+    }
+
+    /// Adds what makes the change durable.
+    pub(crate) fn record(&self, kept: &Kept, into: &mut Transaction) {
+        for table in &self.new {
+            let mut record = table.record.clone();
+            record.segments = vec![table.segment()];
+            into.seal(table.id, record.annotation(table.stream, table.size));
+        }
+        for (&file, Rest { table, left, trim, .. }) in &kept.tables {
+            if left.is_empty() {
+                into.delete(file);
+                continue;
+            }
+            let record = |(place, segment): &(Place, Segment)| {
+                let (place, size, span) = (*place, segment.size, segment.span.clone());
+                SegmentRecord { place, size, span }
+            };
+            let mut segments: Vec<SegmentRecord> = left.iter().map(record).collect();
+            segments.sort_by(|a, b| a.span.start.cmp(&b.span.start));
+            let record = TableRecord { segments, ..table.record().clone() };
+            let mut size = table.size();
+            if let Some((from, to)) = trim {
+                into.trim(file, *from, *to);
+                size.0 -= to;
+            }
+            into.annotate(file, record.annotation(table.stream(), size));
+        }
+    }
+
+    /// The next version, once the change is committed.
+    pub(crate) fn version(
+        self,
+        before: &Version,
+        kept: Kept,
+        store: &dyn Store,
+        memory: &Arc<Memory>,
+    ) -> Result<Version, Error> {
+        let mut change = Change::default();
+        for Rest { table, was, left, trim } in kept.tables.into_values() {
+            for (place, at) in was {
+                change.removed.entry(place).or_default().insert(at);
+            }
+            let table = match trim {
+                Some(_) if !left.is_empty() => table.trimmed(store)?,
+                _ => table,
+            };
+            for (place, segment) in left {
+                let segment = Segment { table: Arc::clone(&table), ..segment };
+                change.added.entry(place).or_default().push(segment);
+            }
+        }
+        for table in self.new {
+            let SegmentRecord { place, size, span } = table.segment();
+            let handle = TableHandle::new(store, table.id, table.record, table.stream, memory)?;
+            if let Some(tail) = table.tail {
+                handle.open_by(tail)?;
+            }
+            let added = change.added.entry(place).or_default();
+            added.push(Segment { table: handle, span, size });
+        }
+        before.changed(change)
+    }
+}
+
+/// What the next version has of the tables that a change takes from.
+#[derive(Debug)]
+pub(crate) struct Kept {
+    tables: BTreeMap<FileId, Rest>,
+}
+
+/// What is left of a table.
+#[derive(Debug)]
+struct Rest {
+    table: Arc<TableHandle>,
+    /// Where its segments are in the version before.
+    was: Vec<(Place, usize)>,
+    /// Its segments in the next one.
+    left: Vec<(Place, Segment)>,
+    /// The bytes at its front that are given back.
+    trim: Option<(u64, u64)>,
+}
+
+impl Rest {
+    fn of(
+        before: &Version,
+        file: FileId,
+        taken: &BTreeMap<Place, Vec<&Span>>,
+        relinked: Vec<(Place, Segment)>,
+    ) -> Result<Self, Error> {
+        let table = table_of(before, file, taken);
+        let all = table.record().span();
+        let (mut was, mut left) = (Vec::new(), relinked);
+        let mut start: Option<Key> = None;
+        let one: BTreeSet<Place> = taken.keys().copied().collect();
+        for &place in before.split_places(file).unwrap_or(&one) {
+            let Some(run) = before.run(place) else { continue };
+            let (first, segments) = run.overlapping(&all);
+            for (at, segment) in (first..).zip(segments) {
+                if segment.table.id() != file {
+                    continue;
+                }
+                was.push((place, at));
+                let Some(spans) = taken.get(&place) else {
+                    left.push((place, segment.clone()));
+                    continue;
+                };
+                let before = start.get_or_insert_with(|| Arc::clone(&segment.span.start));
+                *before = Arc::clone((&segment.span.start).min(before));
+                let rest = what_is_left(segment, spans)?;
+                left.extend(rest.into_iter().map(|segment| (place, segment)));
+            }
+        }
+        let trim = trim(&table, start.as_ref(), &left)?;
+        Ok(Self { table, was, left, trim })
+    }
+}
+
+/// The table that parts are taken out of.
+fn table_of(
+    before: &Version,
+    file: FileId,
+    taken: &BTreeMap<Place, Vec<&Span>>,
+) -> Arc<TableHandle> {
+    let segments = taken.iter().flat_map(|(place, spans)| {
+        let run = before.run(*place).into_iter();
+        run.flat_map(|run| spans.iter().flat_map(|span| run.overlapping(span).1))
+    });
+    let table = segments.map(|segment| &segment.table).find(|table| table.id() == file);
+    Arc::clone(table.unwrap_or_else(|| {
+        panic!("a change that was checked takes of {file}, which the tree does not hold")
+    }))
+}
+
+/// What can be given back of a table that began to count at `start`, if it now begins further on.
+fn trim(
+    table: &Arc<TableHandle>,
+    start: Option<&Key>,
+    left: &[(Place, Segment)],
+) -> Result<Option<(u64, u64)>, Error> {
+    let first = left.iter().map(|(_, segment)| &segment.span.start).min();
+    let (Some(start), Some(first)) = (start, first) else { return Ok(None) };
+    if first <= start {
+        return Ok(None);
+    }
+    let table = table.table(Cause::Compaction)?;
+    let (from, to) = (table.offset_of(start)?, table.offset_of(first)?);
+    // From the front: a store frees whole blocks, and the one in which the last trim ended is whole
+    // only together with what that trim took of it.
+    Ok((from < to).then_some((0, to)))
+}
+
+/// What is left of a segment without these ranges.
+fn what_is_left(segment: &Segment, taken: &[&Span]) -> Result<Vec<Segment>, Error> {
+    let mut left = vec![segment.span.clone()];
+    for span in taken {
+        left = left.iter().flat_map(|part| part.without(span)).collect();
+    }
+    let sized = |span: Span| {
+        let size = if span == segment.span {
+            segment.size
+        } else {
+            let table = segment.table.table(Cause::Compaction)?;
+            ByteCount(table.size_of(&span.start, &span.end)?.0.max(1))
+        };
+        Ok(Segment { table: Arc::clone(&segment.table), span, size })
+    };
+    left.into_iter().map(sized).collect()
+}

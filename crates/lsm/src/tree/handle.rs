@@ -1,0 +1,150 @@
+//! A table as the tree knows it: its record, a pin on its file, and the open table once somebody
+//! has needed it.
+//!
+//! Opening reads the footer, the properties and the top of the index, and is a role: others wait,
+//! no lock is held. A table that was just written is opened by its last bytes, and one of which
+//! something was given back takes over what is in memory of it: neither is read for that. An open
+//! table that nobody has used for a while may be closed again, where memory is short.
+//!
+//! A handle pins the file, so that a version that is still in use can be read though the tables
+//! were deleted since.
+
+use std::sync::{Arc, Weak};
+
+use bytes::Bytes;
+use terrace_env::store::{FileReader, Store};
+use terrace_env::{ByteCount, Cause, FileId};
+
+use super::annotation::TableRecord;
+use crate::Error;
+use crate::memory::Memory;
+use crate::memory::{Glance, Owner, Slot};
+use crate::role::Role;
+use crate::table::Table;
+
+/// A table of the tree.
+pub(crate) struct TableHandle {
+    file: Arc<dyn FileReader>,
+    /// Those of the file, at hand: deciders look at every table of the tree.
+    id: FileId,
+    size: ByteCount,
+    /// As committed first; where its segments are *now* is the version's to say.
+    record: TableRecord,
+    stream: u16,
+    memory: Arc<Memory>,
+    table: Slot<Table>,
+    opening: Role,
+}
+
+impl TableHandle {
+    /// Pins the file.
+    pub(crate) fn new(
+        store: &dyn Store,
+        id: FileId,
+        record: TableRecord,
+        stream: u16,
+        memory: &Arc<Memory>,
+    ) -> Result<Arc<Self>, Error> {
+        let (file, memory) = (store.open(id)?, Arc::clone(memory));
+        // A table is sealed: it does not grow.
+        let size = ByteCount(file.len());
+        let (table, opening) = (Slot::default(), Role::default());
+        Ok(Arc::new(Self { file, id, size, record, stream, memory, table, opening }))
+    }
+
+    /// The handle of what is left of the table after something at its front was given back. The
+    /// one before pins that.
+    pub(crate) fn trimmed(&self, store: &dyn Store) -> Result<Arc<Self>, Error> {
+        let trimmed = Self::new(store, self.id, self.record.clone(), self.stream, &self.memory)?;
+        if let Some(table) = self.table.get() {
+            trimmed.keep(table.by(Arc::clone(&trimmed.file)));
+        }
+        Ok(trimmed)
+    }
+
+    /// Opens the table by its last bytes, which its writer still has.
+    pub(crate) fn open_by(self: &Arc<Self>, tail: Bytes) -> Result<(), Error> {
+        let table = Table::open_by(Arc::clone(&self.file), tail, &self.memory)?;
+        self.check(&table)?;
+        self.keep(table);
+        Ok(())
+    }
+
+    pub(crate) fn id(&self) -> FileId {
+        self.id
+    }
+
+    pub(crate) fn size(&self) -> ByteCount {
+        self.size
+    }
+
+    pub(crate) fn record(&self) -> &TableRecord {
+        &self.record
+    }
+
+    /// The bytes, as they are.
+    pub(crate) fn file(&self) -> &Arc<dyn FileReader> {
+        &self.file
+    }
+
+    pub(crate) fn stream(&self) -> u16 {
+        self.stream
+    }
+
+    /// The open table, to be kept.
+    pub(crate) fn table(self: &Arc<Self>, cause: Cause) -> Result<Arc<Table>, Error> {
+        match self.table.get() {
+            Some(table) => Ok(table),
+            None => self.open(cause),
+        }
+    }
+
+    /// The open table if it is open, for one look.
+    pub(crate) fn glance(&self) -> Option<Glance<Table>> {
+        self.table.glance()
+    }
+
+    fn open(self: &Arc<Self>, cause: Cause) -> Result<Arc<Table>, Error> {
+        let _opening = self.opening.take();
+        if let Some(table) = self.table.get() {
+            return Ok(table);
+        }
+        let table = Table::open(Arc::clone(&self.file), &self.memory, cause)?;
+        self.check(&table)?;
+        self.keep(Arc::clone(&table));
+        Ok(table)
+    }
+
+    fn keep(self: &Arc<Self>, table: Arc<Table>) {
+        let this: Weak<Self> = Arc::downgrade(self);
+        self.memory.parts.keep(&self.table, table, this, 0);
+    }
+
+    /// Checks that the file holds the table that the annotation describes.
+    fn check(&self, table: &Table) -> Result<(), Error> {
+        let (record, properties) = (&self.record, table.properties());
+        let same = record.tag == table.name().tag
+            && record.entries == properties.entries
+            && record.smallest == properties.smallest
+            && record.largest == properties.largest
+            && record.ranges.as_ref() == properties.ranges.as_ref().map(|(_, summary)| summary);
+        if same {
+            return Ok(());
+        }
+        let expected = format!("tag {}, {} entries", record.tag, record.entries);
+        let got = format!("tag {}, {} entries", table.name().tag, properties.entries);
+        Err(Error::corruption(format!("table {}", self.id()), 0, expected, got))
+    }
+}
+
+impl Owner for TableHandle {
+    fn release(&self, _: u32) -> bool {
+        self.table.release()
+    }
+}
+
+impl std::fmt::Debug for TableHandle {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "TableHandle({})", self.id())
+    }
+}

@@ -1,0 +1,62 @@
+//! The tree: which tables count, in which place, and how that changes.
+//!
+//! | question | answered in |
+//! |---|---|
+//! | what does the tree hold at one moment | `version` |
+//! | what is a run, and a segment of a table | `run` |
+//! | which tables have segments in several runs | `split_tables` |
+//! | how is a table opened when it is first needed | `handle` |
+//! | how does the tree change | `edit` |
+//! | what is kept of it on the medium | `annotation` |
+//! | how is it rebuilt when a store is opened | `recovery` |
+//! | which key spaces are there | `spaces` |
+//!
+//! # Shape
+//! A version has levels, a level has runs, a run has segments, and a segment is a table with the
+//! range of its keys that still counts. Example: level 0 holds one run per flush; a leveled level
+//! holds one run; a compaction that has merged the first half of a table leaves it in its run with
+//! a segment of the second half.
+//!
+//! # How it changes
+//! An `Edit` lists what is taken out and what is put in. The same lists make the transaction and
+//! the next version, so that memory and medium cannot differ. The transaction seals new tables,
+//! annotates tables whose place or segments change, and deletes tables without a segment. There is
+//! no manifest: the annotations of the files are the tree, and an opening rebuilds it from them.
+//!
+//! # Invariants
+//! - A version never changes. A reader that holds one finds all its tables, though they have been
+//!   deleted since: a table's handle pins the file.
+//! - In a level, runs with a higher id are newer. In a run, segments are in key order and do not
+//!   overlap, and no run is empty.
+//! - Of two places with entries of one key, the one nearer to level 0, or in the newer run of a
+//!   level, has the newer ones. This includes range tombstones.
+//! - Changes are committed one after the other, and each starts from what the one before it left.
+//! - What the decider remembers commits in the same transaction as what it chose.
+//!
+//! # Threads
+//! Readers share versions without a lock. One change at a time is being committed.
+//!
+//! # Not done here
+//! The tree does not choose what is merged (`terrace_policy`) and does not carry it out (`jobs`).
+//! It knows files by their ids and does not know where they lie.
+
+mod annotation;
+mod edit;
+mod handle;
+mod recovery;
+mod run;
+mod spaces;
+mod split_tables;
+mod version;
+
+pub use recovery::remembered_system;
+
+pub(crate) use annotation::{
+    FEATURE_RANGE_DELETES, FLUSH_STREAM, INGEST_STREAM, LogRecord, SegmentRecord, StoreRecord,
+    TableRecord, table_hint,
+};
+pub(crate) use edit::{Edit, NewTable};
+pub(crate) use handle::TableHandle;
+pub(crate) use run::{Run, Segment};
+pub(crate) use spaces::Spaces;
+pub(crate) use version::Version;

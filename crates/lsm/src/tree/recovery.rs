@@ -1,0 +1,336 @@
+//! Opening: the tree is rebuilt from the annotations of the store's files, and the logs are
+//! replayed into memtables, each into its own, oldest first.
+//!
+//! A tree that another system wrote is opened as it is. The store remembers the new system, and
+//! forgets the state that the other one's decider left.
+//!
+//! - If the last log that holds anything is not sealed, writing goes on in it and in its memtable.
+//!   All other memtables wait for their flush.
+//! - The store below has cut what is torn at a log's end. If it cut a log of which a later one says
+//!   that it was durable to its end, that is corruption, and is found here.
+//! - Read-only, nothing is written.
+//!
+//! # Memory
+//! Logs may be larger than memtables may be together: the store was open with a larger budget, or a
+//! log was read in parts before. As soon as the replayed memtables are more than their share, all
+//! of them are flushed, oldest first, and the replay goes on. A log is then read in parts: the
+//! transaction that adds a part's tables notes in the log's annotation how far it is in tables, and
+//! an opening that follows a crash goes on there.
+//!
+//! If there is no space for a flush, the rest is replayed into memory all the same, because a full
+//! store must open. So it is if nothing may be written.
+//!
+//! The store is claimed first, so that no two engines open it at once unless both only read.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use arc_swap::ArcSwap;
+use terrace_env::store::{FileInfo, FileKind, Rank, Store, StoreError, Transaction};
+use terrace_env::sync::{Condvar, Mutex};
+use terrace_env::{FileId, SeqNo};
+use terrace_policy::{Compaction, Place};
+
+use super::annotation::{LogRecord, StoreRecord, TableRecord};
+use super::handle::TableHandle;
+use super::run::Segment;
+use super::spaces::Spaces;
+use super::version::Version;
+use crate::Error;
+use crate::counters::Counters;
+use crate::event::Listeners;
+use crate::jobs::worker;
+use crate::lifetime::WrittenBytes;
+use crate::memory::Memory;
+use crate::memtable::Memtable;
+use crate::options::EngineOptions;
+use crate::reading::Closed;
+use crate::reading::Readers;
+use crate::role::Role;
+use crate::shared::{Shared, State, View, Waiting};
+use crate::writing::FrozenBatch;
+use crate::writing::Gathering;
+use crate::writing::LogAhead;
+use crate::writing::WriteLane;
+use crate::writing::log;
+use crate::writing::{ActiveLog, ReplayFrom, ReplayedLog};
+
+/// A log as replayed: what of it is not in tables.
+struct Replayed {
+    file: FileInfo,
+    record: LogRecord,
+    memtable: Arc<Memtable>,
+    /// All of it has been flushed.
+    is_deleted: bool,
+}
+
+/// What was found in the store.
+struct Found {
+    record: StoreRecord,
+    /// Whether the record is not what the store has.
+    changed: bool,
+    version: Version,
+    /// Oldest first.
+    logs: Vec<(LogRecord, FileInfo)>,
+    /// Behind all sequences of tables.
+    next: SeqNo,
+}
+
+impl Found {
+    /// Makes the record one of this system.
+    fn adopt(&mut self, system: &str) {
+        if self.record.decider != system {
+            self.record.decider = system.to_owned();
+            self.record.state.clear();
+            self.changed = true;
+        }
+    }
+}
+
+/// What the store was last opened with as [`EngineOptions::system`], if it holds an engine's data.
+pub fn remembered_system(store: &dyn Store) -> Result<Option<String>, Error> {
+    let annotation = store.info(FileId::STORE).map(|info| info.annotation);
+    match annotation.filter(|annotation| !annotation.opaque.is_empty()) {
+        Some(annotation) => Ok(Some(StoreRecord::decode(&annotation.opaque)?.decider)),
+        None => Ok(None),
+    }
+}
+
+impl Shared {
+    /// Opens what is in the store; an empty store becomes an empty engine.
+    pub(crate) fn open(
+        store: Arc<dyn Store>,
+        decider: Arc<dyn Compaction>,
+        options: EngineOptions,
+    ) -> Result<Self, Error> {
+        options.check()?;
+        let written_before = WrittenBytes::of(&store.io());
+        let users = store.users();
+        let claim = if options.read_only { users.claim_to_read() } else { users.claim_to_write() };
+        let claim = claim.ok_or(StoreError::InUse("the store".into()))?;
+        let options = options.fitted();
+        let memory = Memory::new(&options);
+        let mut found = find(&*store, &memory)?;
+        found.adopt(&options.system);
+        let lifetime_at_open = found.record.lifetime;
+        let Found { record, changed, version, logs, next } = found;
+        let pressure = decider.pressure(version.view());
+        let workers = worker::count(options.workers, store.rotational());
+        let (waiting, version) = (Vec::new(), Arc::new(version));
+        let (spaces, closed) = (Spaces::of(&record), Closed::default());
+        let active = Arc::new(Memtable::new(&memory.memtables));
+        let view = View { active, waiting, version, spaces, closed };
+        let shared = Self {
+            store,
+            claim: Mutex::new(Some(claim)),
+            options,
+            decider,
+            memory,
+            counters: Counters::new(),
+            workers,
+            listeners: Listeners::default(),
+            view: ArcSwap::from_pointee(view),
+            visible: AtomicU64::new(next.0 - 1),
+            state: Mutex::new(State::new(record, VecDeque::new(), pressure)),
+            changed: Condvar::default(),
+            commits: Role::default(),
+            writes: WriteLane::default(),
+            lifetime_at_open,
+            written_before,
+            readers: Readers::default(),
+            ahead: LogAhead::default(),
+            gathering: Gathering::default(),
+        };
+        let (logs, next) = shared.replay(logs, next)?;
+        shared.go_on(&logs, next, changed)?;
+        Ok(shared)
+    }
+
+    /// Replays the logs; returns what of them is not in tables, and the sequence behind all.
+    fn replay(
+        &self,
+        logs: Vec<(LogRecord, FileInfo)>,
+        next: SeqNo,
+    ) -> Result<(Vec<Replayed>, SeqNo), Error> {
+        let (mut replayed, mut ends) = (Vec::<Replayed>::new(), BTreeMap::<FileId, u64>::new());
+        let (mut from, mut has_space) = (SeqNo(1), !self.options.read_only);
+        for (record, file) in logs {
+            let memtable = Arc::new(Memtable::new(&self.memory.memtables));
+            let id = file.id;
+            replayed.push(Replayed { file, record, memtable, is_deleted: false });
+            let reader = self.store.open(id)?;
+            let start = ReplayFrom { next: from, first: record.first };
+            let take = |batch: &FrozenBatch| {
+                let active = replayed.last().expect("the log that is read");
+                active.memtable.insert(batch);
+                if has_space && self.memory.memtables_overflow() {
+                    has_space = self.flush_replayed(&mut replayed, batch.end())?;
+                }
+                Ok(())
+            };
+            let ReplayedLog { next, before, checksum } = log::replay(&*reader, start, take)?;
+            from = next.max(record.first);
+            let read = replayed.last().expect("the log that was read");
+            read.memtable.note_replayed(id, checksum);
+            ends.insert(id, reader.len());
+            // One that is not there any more has been flushed.
+            if let Some(before) = before
+                && let Some(found) = ends.get(&before.log)
+            {
+                before.check(id, *found)?;
+            }
+        }
+        Ok((replayed, next.max(from)))
+    }
+
+    /// Flushes what has been replayed, the last log up to `end`; `false` if there is no space.
+    fn flush_replayed(&self, replayed: &mut Vec<Replayed>, end: SeqNo) -> Result<bool, Error> {
+        let last = replayed.len() - 1;
+        for (at, log) in replayed.iter_mut().enumerate() {
+            let rest = (at == last).then_some(end);
+            if log.memtable.is_empty() {
+                continue;
+            }
+            let (memtable, id) = (Arc::clone(&log.memtable), log.file.id);
+            match self.flush(&Waiting { memtable, log: id, hold: None, rest }) {
+                Err(error) if error.is_space() => {
+                    replayed.retain(|log| !log.is_deleted);
+                    return Ok(false);
+                }
+                flushed => flushed?,
+            };
+            log.memtable = Arc::new(Memtable::new(&self.memory.memtables));
+            if rest.is_some() {
+                log.record.first = end;
+            } else {
+                log.is_deleted = true;
+            }
+        }
+        replayed.retain(|log| !log.is_deleted);
+        Ok(true)
+    }
+
+    /// Makes what was replayed visible, and goes on with the last log, or begins one.
+    fn go_on(&self, logs: &[Replayed], next: SeqNo, changed: bool) -> Result<(), Error> {
+        let mut active = self.view().active.clone();
+        if !self.options.read_only {
+            let (memtable, log) = self.go_on_writing(logs, next, changed)?;
+            active = memtable;
+            self.writes.open(log);
+        }
+        let waits = |replayed: &&Replayed| {
+            !replayed.memtable.is_empty() && !Arc::ptr_eq(&replayed.memtable, &active)
+        };
+        let waiting = logs.iter().filter(waits).map(|log| Waiting {
+            memtable: Arc::clone(&log.memtable),
+            log: log.file.id,
+            hold: None,
+            rest: None,
+        });
+        let mut state = self.state.lock();
+        state.waiting = waiting.collect();
+        self.change_view(&state, |view| {
+            view.waiting =
+                state.waiting.iter().rev().map(|one| Arc::clone(&one.memtable)).collect();
+            view.active = active;
+        });
+        self.visible.store(next.0 - 1, Ordering::Release);
+        Ok(())
+    }
+
+    /// Goes on with the last log, or begins one.
+    fn go_on_writing(
+        &self,
+        logs: &[Replayed],
+        next: SeqNo,
+        changed: bool,
+    ) -> Result<(Arc<Memtable>, ActiveLog), Error> {
+        let store = &*self.store;
+        let mut transaction = Transaction::new();
+        let goes_on = log_to_go_on_with(logs);
+        let (mut last, mut finished) = (None, Vec::new());
+        for log in logs.iter().filter(|log| !log.file.sealed) {
+            let mut writer = store.reopen(log.file.id)?;
+            if Some(log.file.id) == goes_on {
+                last = Some((log, writer));
+                continue;
+            }
+            writer.finish()?;
+            transaction.seal(log.file.id, log.record.annotation());
+            // A file is sealed by its writer.
+            finished.push(writer);
+        }
+        // An empty log that is not gone on with has nothing to flush that would delete it.
+        let kept = last.as_ref().map(|(log, _)| log.file.id);
+        for log in logs {
+            if log.memtable.is_empty() && Some(log.file.id) != kept {
+                transaction.delete(log.file.id);
+            }
+        }
+        if changed {
+            transaction.annotate(FileId::STORE, self.state.lock().record.annotation());
+        }
+        let (memtable, log) = match last {
+            Some((log, writer)) => {
+                let memtable = Arc::clone(&log.memtable);
+                (memtable, ActiveLog::new(writer, log.record.first, next))
+            }
+            None => {
+                let writer = begin_log(store)?;
+                let record = LogRecord { first: next };
+                transaction.create(writer.id(), record.annotation());
+                let memtable = Arc::new(Memtable::new(&self.memory.memtables));
+                (memtable, ActiveLog::new(writer, next, next))
+            }
+        };
+        if !transaction.is_empty() {
+            store.commit(transaction)?;
+        }
+        Ok((memtable, log))
+    }
+}
+
+fn find(store: &dyn Store, memory: &Arc<Memory>) -> Result<Found, Error> {
+    let annotation = store.info(FileId::STORE).map(|info| info.annotation);
+    let opaque = annotation.as_ref().map_or(&[][..], |annotation| &annotation.opaque);
+    let changed = opaque.is_empty();
+    let record = if changed { StoreRecord::new() } else { StoreRecord::decode(opaque)? };
+    let (mut segments, mut logs) = (Vec::<(Place, Segment)>::new(), Vec::new());
+    let mut next = SeqNo(1);
+    for file in store.list() {
+        let (id, opaque) = (file.id, &file.annotation.opaque);
+        match file.kind {
+            FileKind::Table => {
+                let table = TableRecord::decode(id, opaque)?;
+                next = next.max(table.last_sequence.next());
+                let placed = table.segments.clone();
+                let stream = file.annotation.hint.stream;
+                let handle = TableHandle::new(store, id, table, stream, memory)?;
+                segments.extend(placed.into_iter().map(|one| {
+                    let (table, size, span) = (Arc::clone(&handle), one.size, one.span);
+                    (one.place, Segment { table, span, size })
+                }));
+            }
+            FileKind::Log => logs.push((LogRecord::decode(id, opaque)?, file)),
+            FileKind::Client => {}
+        }
+    }
+    let version = Version::new(segments)?;
+    Ok(Found { record, changed, version, logs, next })
+}
+
+/// The last log that holds anything, if it can be written; else an empty one behind it.
+fn log_to_go_on_with(logs: &[Replayed]) -> Option<FileId> {
+    let filled = logs.iter().rposition(|log| !log.memtable.is_empty());
+    let mut behind = logs[filled.unwrap_or(0)..].iter();
+    behind.find(|log| !log.file.sealed).map(|log| log.file.id)
+}
+
+/// A full store must open, so that something can be deleted from it.
+fn begin_log(store: &dyn Store) -> Result<Box<dyn terrace_env::store::FileWriter>, Error> {
+    match log::create(store, Rank::Log, None) {
+        Err(error) if error.is_space() => log::create(store, Rank::UrgentLog, None),
+        other => other,
+    }
+}

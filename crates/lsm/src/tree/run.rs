@@ -1,0 +1,170 @@
+//! Sorted runs: segments of tables in key order. A changed run shares what did not change.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use terrace_env::{ByteCount, Cause, SeqNo};
+use terrace_policy::{Chunked, ChunkedSlice, RunId, RunView, SegmentView, Span};
+
+use super::handle::TableHandle;
+use crate::Error;
+use crate::ranges::{Fragment, Stretch};
+
+/// A range of a table that counts.
+#[derive(Clone, Debug)]
+pub(crate) struct Segment {
+    pub(crate) table: Arc<TableHandle>,
+    pub(crate) span: Span,
+    pub(crate) size: ByteCount,
+}
+
+impl Segment {
+    /// Whether its table has range tombstones.
+    pub(crate) fn has_ranges(&self) -> bool {
+        self.table.record().ranges.is_some()
+    }
+
+    /// The range tombstones that count, cut to its span. Opens the table if it has any.
+    pub(crate) fn ranges(&self, cause: Cause) -> Result<Vec<Fragment>, Error> {
+        if !self.has_ranges() {
+            return Ok(Vec::new());
+        }
+        Ok(self.table.table(cause)?.ranges().within(&self.span).collect())
+    }
+
+    fn view(&self) -> SegmentView {
+        let (record, whole) = (self.table.record(), self.table.size().0.max(1));
+        let share = |count: u64| {
+            let part = u128::from(count) * u128::from(self.size.0.min(whole)) / u128::from(whole);
+            part as u64
+        };
+        let ranges = record.ranges.as_ref().map_or(0, |ranges| share(ranges.count).max(1));
+        SegmentView {
+            file: self.table.id(),
+            span: self.span.clone(),
+            size: self.size,
+            entries: share(record.entries) + ranges,
+            tombstones: share(record.tombstones) + ranges,
+        }
+    }
+}
+
+/// A sorted run.
+#[derive(Clone, Debug)]
+pub(crate) struct Run {
+    pub(crate) id: RunId,
+    pub(crate) segments: Chunked<Segment>,
+    /// What deciders see of each of them.
+    views: Chunked<SegmentView>,
+    /// How many segments have range tombstones.
+    ranged: usize,
+}
+
+impl Run {
+    /// A run of no segments, which no version holds.
+    pub(crate) fn empty(id: RunId) -> Self {
+        Self { id, segments: Chunked::default(), views: Chunked::default(), ranged: 0 }
+    }
+
+    /// A run of segments in key order.
+    pub(crate) fn new(id: RunId, segments: Vec<Segment>) -> Self {
+        let views = segments.iter().map(Segment::view).collect();
+        let ranged = segments.iter().filter(|segment| segment.has_ranges()).count();
+        Self { id, segments: segments.into_iter().collect(), views, ranged }
+    }
+
+    /// The run without the segments at some indices and with others, which may come in any order
+    /// but must overlap nothing that stays. `place`: what errors call it.
+    pub(crate) fn changed(
+        &self,
+        removed: &BTreeSet<usize>,
+        added: Vec<Segment>,
+        place: impl FnOnce() -> String,
+    ) -> Result<Self, Error> {
+        let mut patches: BTreeMap<usize, Vec<Segment>> = BTreeMap::new();
+        patches.extend(removed.iter().map(|at| (*at, Vec::new())));
+        let ranged = |segments: &mut dyn Iterator<Item = &Segment>| {
+            segments.filter(|segment| segment.has_ranges()).count()
+        };
+        let fewer = ranged(&mut removed.iter().filter_map(|at| self.segments.get(*at)));
+        let more = ranged(&mut added.iter());
+        for segment in added {
+            let at = self.segments.partition_point(|other| other.span.end <= segment.span.start);
+            patches.entry(at).or_default().push(segment);
+        }
+        let mut changes = Vec::with_capacity(patches.len());
+        for (at, mut with) in patches {
+            with.sort_by(|a, b| a.span.start.cmp(&b.span.start));
+            changes.push((at..at + usize::from(removed.contains(&at)), with));
+        }
+        let views = changes.iter().map(|(at, with)| {
+            let with = with.iter().map(Segment::view).collect();
+            (at.clone(), with)
+        });
+        let views = self.views.patched(views);
+        let mut touched = Vec::with_capacity(changes.len());
+        let (mut gone, mut come) = (0, 0);
+        for (at, with) in &changes {
+            let from = at.start + come - gone;
+            touched.push(from.saturating_sub(1)..from + with.len() + 1);
+            (gone, come) = (gone + at.len(), come + with.len());
+        }
+        let segments = self.segments.patched(changes);
+        let changed = Self { id: self.id, segments, views, ranged: self.ranged + more - fewer };
+        match touched.into_iter().find_map(|around| changed.overlap(around)) {
+            None => Ok(changed),
+            Some([left, right]) => {
+                let expected =
+                    format!("table {} to begin behind {:?}", right.table.id(), left.span);
+                Err(Error::corruption(place(), 0, expected, format!("{:?}", right.span)))
+            }
+        }
+    }
+
+    /// Two neighbours of these that overlap.
+    fn overlap(&self, around: std::ops::Range<usize>) -> Option<[&Segment; 2]> {
+        let around = self.segments.slice(around.start..around.end.min(self.segments.len()));
+        let pairs = around.iter().zip(around.iter().skip(1));
+        pairs.map(|(left, right)| [left, right]).find(|[a, b]| a.span.end > b.span.start)
+    }
+
+    /// What deciders see of it.
+    pub(crate) fn view(&self) -> RunView {
+        RunView { id: self.id, segments: self.views.clone() }
+    }
+
+    /// Whether any of its tables has range tombstones.
+    pub(crate) fn has_ranges(&self) -> bool {
+        self.ranged > 0
+    }
+
+    /// The segments that overlap a range, and the index of the first of them.
+    pub(crate) fn overlapping(&self, span: &Span) -> (usize, ChunkedSlice<'_, Segment>) {
+        let first = self.segments.partition_point(|segment| segment.span.end <= span.start);
+        let behind = self.segments.partition_point(|segment| segment.span.start < span.end);
+        (first, self.segments.slice(first..behind.max(first)))
+    }
+
+    /// What its range tombstones mean for a key and for those around it, as far as its segment or
+    /// the gap between two goes.
+    pub(crate) fn ranges_at(&self, full_key: &[u8], at: SeqNo) -> Result<Stretch, Error> {
+        let next = self.segments.partition_point(|segment| &segment.span.end[..] <= full_key);
+        let Some(segment) = self.segment_of(full_key) else {
+            let from = next.checked_sub(1).map(|before| self.segments[before].span.end.clone());
+            let until = self.segments.get(next).map(|behind| behind.span.start.clone());
+            return Ok(Stretch { cover: None, from, until });
+        };
+        let Span { start, end } = segment.span.clone();
+        let within = Stretch { cover: None, from: Some(start), until: Some(end) };
+        if !segment.has_ranges() {
+            return Ok(within);
+        }
+        Ok(segment.table.table(Cause::Read)?.ranges().at(full_key, at).and(within))
+    }
+
+    /// The only segment that may hold the key.
+    pub(crate) fn segment_of(&self, full_key: &[u8]) -> Option<&Segment> {
+        let segment = self.segments.first_behind(|segment| &segment.span.end[..] <= full_key);
+        segment.filter(|segment| &segment.span.start[..] <= full_key)
+    }
+}

@@ -1,0 +1,170 @@
+//! Versions: what the tree holds at one moment, as an immutable value.
+//!
+//! Readers take an `Arc` of the current version and need no lock afterwards. A change makes a new
+//! version that shares all untouched runs, and of the others what is untouched ([`Run`]). There is
+//! no manifest: at open, the version is rebuilt from the files' annotations.
+//!
+//! Invariants, checked when a version is made: the runs of a level have falling ids; the segments
+//! of a run are in key order, do not overlap, and there is at least one. In debug builds also that
+//! the list of split tables is what a count of all segments gives.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use terrace_env::{Cause, FileId};
+use terrace_policy::{LevelView, Place, TreeView};
+
+use super::run::{Run, Segment};
+use super::split_tables::{Places, SplitTables};
+use crate::Error;
+use crate::key;
+use crate::memtable::Found;
+use crate::table::stamp;
+use crate::table::{Lookup, Table, hash};
+
+/// The runs of a level, newest first.
+pub(crate) type Level = Vec<Arc<Run>>;
+
+/// What becomes of a version's runs. Of a table of which anything is removed, all segments are;
+/// those that stay are added again.
+#[derive(Debug, Default)]
+pub(crate) struct Change {
+    /// By index in the run.
+    pub(crate) removed: BTreeMap<Place, BTreeSet<usize>>,
+    pub(crate) added: BTreeMap<Place, Vec<Segment>>,
+}
+
+/// What the tree holds at one moment.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Version {
+    levels: Vec<Level>,
+    split: SplitTables,
+    /// What deciders see of it.
+    view: TreeView,
+}
+
+impl Version {
+    /// A version of these segments.
+    pub(crate) fn new(segments: Vec<(Place, Segment)>) -> Result<Self, Error> {
+        let mut change = Change::default();
+        for (place, segment) in segments {
+            change.added.entry(place).or_default().push(segment);
+        }
+        Self::default().changed(change)
+    }
+
+    /// The next version.
+    pub(crate) fn changed(&self, mut change: Change) -> Result<Self, Error> {
+        let split = self.split.clone().changed(self.places_after(&change));
+        let mut levels = self.levels.clone();
+        let places: BTreeSet<Place> =
+            change.removed.keys().chain(change.added.keys()).copied().collect();
+        for place in places {
+            let level = usize::from(place.level);
+            levels.resize_with(levels.len().max(level + 1), Vec::new);
+            let runs = &mut levels[level];
+            let at = runs.partition_point(|run| run.id > place.run);
+            if runs.get(at).is_none_or(|run| run.id != place.run) {
+                runs.insert(at, Arc::new(Run::empty(place.run)));
+            }
+            let removed = change.removed.remove(&place).unwrap_or_default();
+            let added = change.added.remove(&place).unwrap_or_default();
+            let name = || format!("the tree, {place}");
+            runs[at] = Arc::new(runs[at].changed(&removed, added, name)?);
+            if runs[at].segments.is_empty() {
+                runs.remove(at);
+            }
+        }
+        while levels.last().is_some_and(Vec::is_empty) {
+            levels.pop();
+        }
+        let view = |runs: &Level| LevelView { runs: runs.iter().map(|run| run.view()).collect() };
+        let view = TreeView { levels: levels.iter().map(view).collect() };
+        let version = Self { levels, split, view };
+        debug_assert_eq!(
+            version.split,
+            SplitTables::among(version.segments().map(|(place, s)| (place, s.table.id()))),
+            "a change of all segments of its tables"
+        );
+        Ok(version)
+    }
+
+    /// Where the tables of a change are after it.
+    fn places_after(&self, change: &Change) -> Places {
+        let mut places = Places::new();
+        for (place, removed) in &change.removed {
+            let Some(run) = self.run(*place) else { continue };
+            let segments = removed.iter().filter_map(|at| run.segments.get(*at));
+            places.extend(segments.map(|segment| (segment.table.id(), BTreeSet::new())));
+        }
+        for (place, added) in &change.added {
+            for segment in added {
+                places.entry(segment.table.id()).or_default().insert(*place);
+            }
+        }
+        places
+    }
+
+    /// All segments, with their places.
+    pub(crate) fn segments(&self) -> impl Iterator<Item = (Place, &Segment)> {
+        self.places().flat_map(|(place, run)| run.segments.iter().map(move |s| (place, s)))
+    }
+
+    /// All runs from the newest to the oldest.
+    pub(crate) fn places(&self) -> impl Iterator<Item = (Place, &Arc<Run>)> {
+        self.levels.iter().enumerate().flat_map(|(level, runs)| {
+            runs.iter().map(move |run| (Place { level: level as u8, run: run.id }, run))
+        })
+    }
+
+    /// The run at a place.
+    pub(crate) fn run(&self, place: Place) -> Option<&Arc<Run>> {
+        self.levels.get(usize::from(place.level))?.iter().find(|run| run.id == place.run)
+    }
+
+    /// Where a table has segments, if that is in several runs.
+    pub(crate) fn split_places(&self, file: FileId) -> Option<&BTreeSet<Place>> {
+        self.split.places(file)
+    }
+
+    /// The last level that holds anything; 0 when none does.
+    pub(crate) fn last_level(&self) -> u8 {
+        self.levels.len().saturating_sub(1) as u8
+    }
+
+    /// What the decider sees.
+    pub(crate) fn view(&self) -> &TreeView {
+        &self.view
+    }
+
+    /// The newest entry at or behind `seek_key`, an internal key, that is of the same full key.
+    /// Also tells how many tables had to be searched.
+    pub(crate) fn get(&self, seek_key: &[u8]) -> Result<(Option<Found>, u32), Error> {
+        let (full_key, trailer) = key::split(seek_key);
+        let (mut key_hash, mut searched) = (None, 0);
+        for (_, run) in self.places() {
+            let Some(segment) = run.segment_of(full_key) else { continue };
+            let hash = *key_hash.get_or_insert_with(|| hash(full_key));
+            let stamp = segment.table.record().stamp;
+            let search = |table: &Table| {
+                let cover = table.ranges().cover(full_key, trailer.sequence());
+                Ok::<_, Error>((stamp::get(table, stamp, seek_key, hash, cover)?, cover))
+            };
+            let (lookup, cover) = match segment.table.glance() {
+                Some(table) => search(&table)?,
+                None => search(&*segment.table.table(Cause::Read)?)?,
+            };
+            if let Lookup::Searched(found) = lookup {
+                searched += 1;
+                if found.is_some() {
+                    return Ok((found, searched));
+                }
+            }
+            // What is older than the tombstone is hidden, and nothing further down is newer.
+            if cover.is_some() {
+                return Ok((Some(Found::Deleted), searched));
+            }
+        }
+        Ok((None, searched))
+    }
+}

@@ -1,0 +1,321 @@
+//! Ingest: sorted input becomes tables directly, without log and memtable, and is put into the tree
+//! as a whole.
+//!
+//! # Steps
+//! 1. Keys come in order and go into tables, one after the other; nothing of it is visible, and
+//!    dropped it leaves nothing behind. Memory: the table being written, and what is known of those
+//!    that are done.
+//! 2. To finish, whoever ingests takes the lead of the writes, so that none comes between. What is
+//!    in memory and may be of the same keys is flushed, because memory is searched before the tree;
+//!    the log is synced, because a power cut must not take back what is older.
+//! 3. The next sequence becomes the *stamp* of all tables ([`crate::table::StampedCursor`]): they
+//!    are newer than everything before, and snapshots taken before do not see them. One transaction
+//!    seals them.
+//!
+//! # Where the tables go
+//! To the deepest level that holds anything, and from there as far up as it takes until neither
+//! that level nor one above it holds anything of the table's range; to a run of their own in level
+//! 0 if none is free of it. While a compaction runs, always there: where it will put its outputs is
+//! decided already. Compactions do not begin meanwhile.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use terrace_env::store::{CreateOptions, FileKind, Rank};
+use terrace_env::{ByteCount, Cause, SeqNo};
+use terrace_policy::{Place, RunId, Span};
+
+use super::log::ActiveLog;
+use crate::Error;
+use crate::cost;
+use crate::key::{self, KeySpaceId, Kind, SPACE_BYTES, Trailer, check_sizes};
+use crate::memtable::MemoryCursor;
+use crate::shared::Shared;
+use crate::table::{BuiltTable, TableBuilder};
+use crate::tree::Version;
+use crate::tree::{Edit, NewTable};
+use crate::tree::{INGEST_STREAM, TableRecord, table_hint};
+
+/// Bytes after which processor time is charged.
+const CHARGE_BYTES: usize = 64 << 10;
+
+/// Sorted input on its way into the tree. Dropped before it is finished, it leaves nothing behind.
+pub struct Ingest {
+    shared: Arc<Shared>,
+    builder: Option<TableBuilder>,
+    built: Vec<BuiltTable>,
+    /// The full key that came last.
+    last: Vec<u8>,
+    /// The key spaces of all keys, in order.
+    spaces: Vec<KeySpaceId>,
+    key: Vec<u8>,
+    entries: u64,
+    bytes: u64,
+    uncharged: (u32, usize),
+}
+
+/// What an ingest put into the tree.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Ingested {
+    /// Entries.
+    pub entries: u64,
+    /// Bytes of their keys and values.
+    pub bytes: ByteCount,
+    /// Tables.
+    pub tables: u64,
+    /// Their size.
+    pub table_bytes: ByteCount,
+}
+
+impl Ingest {
+    pub(crate) fn new(shared: &Arc<Shared>) -> Result<Self, Error> {
+        shared.check_open()?;
+        if shared.options.read_only {
+            return Err(Error::ReadOnly("an ingest"));
+        }
+        shared.state.lock().check_writable()?;
+        Ok(Self {
+            shared: Arc::clone(shared),
+            builder: None,
+            built: Vec::new(),
+            last: Vec::new(),
+            spaces: Vec::new(),
+            key: Vec::new(),
+            entries: 0,
+            bytes: 0,
+            uncharged: (0, 0),
+        })
+    }
+
+    /// Adds a key, which must lie behind all others: in a later key space, or behind them in the
+    /// same one. An error leaves out this key and nothing else, unless it is one of the store: then
+    /// the ingest is lost.
+    pub fn put(&mut self, space: KeySpaceId, user_key: &[u8], value: &[u8]) -> Result<(), Error> {
+        let closed = self.shared.glance().closed.clone();
+        closed.check()?;
+        self.put_open(space, user_key, value).map_err(|error| closed.explain(error))
+    }
+
+    fn put_open(&mut self, space: KeySpaceId, user_key: &[u8], value: &[u8]) -> Result<(), Error> {
+        check_sizes(user_key, value)?;
+        if self.spaces.last() != Some(&space) {
+            self.shared.glance().spaces.check_write(space)?;
+        }
+        self.key.clear();
+        key::put_full_key(&mut self.key, space, user_key);
+        if self.entries > 0 && self.key <= self.last {
+            let text = |full_key: &[u8]| {
+                full_key.get(SPACE_BYTES..).unwrap_or_default().escape_ascii().to_string()
+            };
+            return Err(Error::OutOfOrder { last: text(&self.last), got: text(&self.key) });
+        }
+        self.last.clone_from(&self.key);
+        if self.spaces.last() != Some(&space) {
+            self.spaces.push(space);
+        }
+        let trailer = Trailer::new(SeqNo(0), Kind::Put);
+        self.key.extend_from_slice(&trailer.to_bytes());
+        let builder = match &mut self.builder {
+            Some(builder) => builder,
+            None => self.builder.insert(begin_table(&self.shared)?),
+        };
+        builder.add(&self.key, value)?;
+        self.entries += 1;
+        self.bytes += (user_key.len() + value.len()) as u64;
+        self.charge(user_key.len() + value.len());
+        if builder_is_full(&self.builder, self.shared.options.table_size) {
+            self.end_table()?;
+        }
+        Ok(())
+    }
+
+    /// How many keys have come.
+    #[must_use]
+    pub fn entries(&self) -> u64 {
+        self.entries
+    }
+
+    /// Makes everything visible at once: durable, and newer than all that was written before. With
+    /// an error, nothing of it is there.
+    pub fn finish(self) -> Result<Ingested, Error> {
+        let closed = self.shared.glance().closed.clone();
+        closed.check()?;
+        self.finish_open().map_err(|error| closed.explain(error))
+    }
+
+    fn finish_open(mut self) -> Result<Ingested, Error> {
+        self.end_table()?;
+        let built = std::mem::take(&mut self.built);
+        let sum = built.iter().map(|table| table.size.0).sum();
+        let ingested = Ingested {
+            entries: self.entries,
+            bytes: ByteCount(self.bytes),
+            tables: built.len() as u64,
+            table_bytes: ByteCount(sum),
+        };
+        if !built.is_empty() {
+            self.shared.put_in(built, &self.spaces)?;
+            self.shared.counters.entries_written.add(self.entries);
+            self.shared.counters.user_bytes.add(self.bytes);
+        }
+        Ok(ingested)
+    }
+
+    fn end_table(&mut self) -> Result<(), Error> {
+        if let Some(builder) = self.builder.take() {
+            // There may be very many of them until they are committed.
+            let built = BuiltTable { tail: None, ..builder.finish()? };
+            self.built.push(built);
+        }
+        Ok(())
+    }
+
+    fn charge(&mut self, bytes: usize) {
+        let (entries, sum) = &mut self.uncharged;
+        (*entries, *sum) = (*entries + 1, *sum + bytes);
+        if *sum >= CHARGE_BYTES {
+            cost::charge_merge(*entries, *sum);
+            self.uncharged = (0, 0);
+        }
+    }
+}
+
+fn begin_table(shared: &Shared) -> Result<TableBuilder, Error> {
+    let (last, size) = (shared.view().version.last_level(), shared.options.table_size.0);
+    let writer = shared.store.create(&CreateOptions {
+        kind: FileKind::Table,
+        hint: table_hint(last, INGEST_STREAM, None),
+        // A table may become larger than its cut by its last entry and the rest of a block.
+        size: Some(ByteCount(size.saturating_add(size / 32))),
+        rank: Rank::Log,
+        reservation: None,
+        cause: Cause::Flush,
+    })?;
+    Ok(TableBuilder::new(writer, shared.options.layout(last, last), &shared.memory.jobs))
+}
+
+fn builder_is_full(builder: &Option<TableBuilder>, size: ByteCount) -> bool {
+    builder.as_ref().is_some_and(|builder| builder.estimated_size() >= size)
+}
+
+impl Shared {
+    /// Puts tables of an ingest into the tree, in the lead of the writes.
+    fn put_in(&self, built: Vec<BuiltTable>, spaces: &[KeySpaceId]) -> Result<(), Error> {
+        let hull = hull(&built);
+        // Most of what has to be flushed is flushed before anybody has to wait.
+        if self.memory_overlaps(&hull) {
+            self.rotate_memtable()?;
+            self.wait_for_flushes()?;
+        }
+        self.leading(|log| {
+            // A key space that is dropped from here on hides what is put in.
+            let existing = self.view().spaces.clone();
+            spaces.iter().try_for_each(|space| existing.check_write(*space))?;
+            self.put_in_behind(log, built, &hull)
+        })
+    }
+
+    fn put_in_behind(
+        &self,
+        log: &mut ActiveLog,
+        built: Vec<BuiltTable>,
+        hull: &Span,
+    ) -> Result<(), Error> {
+        self.state.lock().check_writable()?;
+        if self.memory_overlaps(hull) {
+            self.rotate_if_filled(log).inspect_err(|error| self.note(error.clone()))?;
+            self.wait_for_flushes()?;
+        }
+        if !log.is_given_up() {
+            log.sync().inspect_err(|error| self.note(error.clone()))?;
+        }
+        let compacting = {
+            let mut state = self.state.lock();
+            state.ingesting += 1;
+            state.compacting
+        };
+        let committed = self.commit_ingested(log, built, compacting);
+        self.state.lock().ingesting -= 1;
+        self.changed.notify_all();
+        committed
+    }
+
+    fn commit_ingested(
+        &self,
+        log: &mut ActiveLog,
+        built: Vec<BuiltTable>,
+        compacting: bool,
+    ) -> Result<(), Error> {
+        let stamp = log.next;
+        // Whatever becomes of the commit, the sequence is not given out again.
+        log.next = stamp.next();
+        let version = self.view().version.clone();
+        let (mut edit, mut written) = (Edit::default(), Vec::new());
+        for table in &built {
+            let mut record = TableRecord::new(table.tag, &table.properties);
+            (record.first_sequence, record.last_sequence) = (stamp, stamp);
+            record.stamp = Some(stamp);
+            let span = span_of(table);
+            let place = place(&version, &span, stamp, compacting);
+            written.push((place, table.size));
+            let (id, size, stream) = (table.writer.id(), table.size, INGEST_STREAM);
+            let tail = table.tail.clone();
+            edit.put(NewTable { id, size, stream, place, record, tail });
+        }
+        self.commit(edit, None, None)?;
+        self.visible.store(stamp.0, Ordering::Release);
+        drop(built);
+        for (place, size) in written {
+            self.counters.levels[usize::from(place.level)].bytes_written.add(size.0);
+        }
+        Ok(())
+    }
+
+    /// Whether anything in memory may be of a key in the range.
+    fn memory_overlaps(&self, span: &Span) -> bool {
+        let view = self.view();
+        let start = key::internal_key(&span.start, Trailer::NEWEST);
+        view.memtables().any(|table| {
+            if !table.ranges().is_empty() {
+                return true;
+            }
+            let mut cursor = MemoryCursor::new(Arc::clone(table));
+            cursor.seek(&start);
+            cursor.key().is_some_and(|found| key::split(found).0 < &span.end[..])
+        })
+    }
+}
+
+fn span_of(table: &BuiltTable) -> Span {
+    let properties = &table.properties;
+    Span::new(&properties.smallest[..], key::successor(&properties.largest))
+}
+
+fn hull(built: &[BuiltTable]) -> Span {
+    let spans = built.iter().map(span_of);
+    spans.reduce(|hull, span| hull.hull(&span)).expect("an ingest of at least one table")
+}
+
+/// Where a table goes that is newer than everything in the tree.
+fn place(version: &Version, span: &Span, stamp: SeqNo, compacting: bool) -> Place {
+    let tree = version.view();
+    // A run of level 0 is as old as the sequence behind its last.
+    let on_top = Place { level: 0, run: RunId(stamp.0 + 1) };
+    let free = tree.levels.iter().take_while(|level| !level.overlaps(span)).count();
+    if compacting || free == 0 && !tree.levels.is_empty() {
+        return on_top;
+    }
+    // An empty tree gets its first tables where they need not be merged with each other.
+    let level = free.saturating_sub(1).max(usize::from(tree.levels.len() <= 1));
+    if level == 0 {
+        return on_top;
+    }
+    let run = tree.runs(level).first().map_or(RunId(1), |run| run.id);
+    Place { level: level as u8, run }
+}
+
+impl std::fmt::Debug for Ingest {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Ingest({} entries)", self.entries)
+    }
+}

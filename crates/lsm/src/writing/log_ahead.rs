@@ -1,0 +1,193 @@
+//! The next log, made before it is needed.
+//!
+//! A change of logs costs a metadata write, and a flush of the device before it: nothing that a put
+//! should wait for. BlueFS's publication has its logs pre-allocated for that reason
+//! (CMU-PDL-19-102, section 4, "Journaling").
+//!
+//! 1. When a memtable is half full, an actor creates the log that comes after the active one; its
+//!    creation records where it may be written. There is none ahead where space is short.
+//! 2. When the memtable is full, the leader syncs the old log, unless that is done, and goes on in
+//!    the next one. No metadata is written.
+//! 3. When the actor makes the log after that, it seals the old one, if its memtable has not been
+//!    flushed by then: mostly it has, and nothing has to be written for that.
+//!
+//! # Rules
+//! - Nothing is written to a log before all logs before it are durable: a power cut never leaves
+//!   later writes without earlier ones. The first append to the next log therefore says how long
+//!   the old one is; an opening that finds it shorter reports corruption. See the `predecessor`
+//!   module.
+//! - Logs have ids in the order in which they are written. A log that was created ahead and has
+//!   been overtaken is deleted.
+//! - An opening goes on with the last log that holds anything, and deletes empty ones behind it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use terrace_env::store::{FileWriter, Rank, Transaction};
+use terrace_env::sync::Mutex;
+use terrace_env::{ByteCount, FileId, SeqNo};
+
+use super::log::{self, ActiveLog};
+use crate::Error;
+use crate::shared::{PanicGuard, Shared};
+use crate::tree::LogRecord;
+
+/// A log is made ahead while so many memtables could be written to the space that is free.
+const FREE_MEMTABLES_MIN: u64 = 8;
+
+/// What is known of logs beside the active one.
+#[derive(Default)]
+pub(crate) struct LogAhead {
+    logs: Mutex<Logs>,
+    /// Whether the actor has something to do.
+    due: AtomicBool,
+}
+
+#[derive(Default)]
+struct Logs {
+    /// Nothing in the log to be made is older, and about how large it will be; `None`: none is to
+    /// be made.
+    wanted: Option<(SeqNo, ByteCount)>,
+    next: Option<Box<dyn FileWriter>>,
+    /// Finished, and not sealed; nothing in them is older than that.
+    left: Vec<(Box<dyn FileWriter>, SeqNo)>,
+    /// Empty, and not to be written.
+    overtaken: Vec<FileId>,
+}
+
+/// The actor.
+pub(crate) fn run(shared: &Arc<Shared>) {
+    let _guard = PanicGuard { shared, job: "the next log" };
+    while await_work(shared) {
+        match shared.tend_logs() {
+            // Without a log ahead, writers make one when they need it.
+            Err(error) if error.is_space() => {}
+            Err(error) => shared.fail("the next log", error),
+            Ok(()) => {}
+        }
+    }
+}
+
+fn await_work(shared: &Shared) -> bool {
+    let mut state = shared.state.lock();
+    loop {
+        if state.closing {
+            return false;
+        }
+        if state.failure.is_none() && shared.ahead.due.swap(false, Ordering::Relaxed) {
+            return true;
+        }
+        shared.changed.wait(&mut state);
+    }
+}
+
+impl LogAhead {
+    /// Lets go of all logs, so that the next opening can write to them. The actor has ended.
+    pub(crate) fn give_up(&self) {
+        let logs = std::mem::take(&mut *self.logs.lock());
+        drop(logs);
+    }
+
+    /// Lets go of a log that has been deleted: what it took is free only then.
+    pub(crate) fn forget(&self, log: FileId) {
+        let left = {
+            let mut logs = self.logs.lock();
+            logs.left.extract_if(.., |(writer, _)| writer.id() == log).collect::<Vec<_>>()
+        };
+        drop(left);
+    }
+}
+
+impl Shared {
+    /// Lets go of all logs: whoever writes from now on is told that the engine is closed.
+    pub(crate) fn end_logs(&self) {
+        self.close_writes();
+        let ahead = std::mem::take(&mut *self.ahead.logs.lock());
+        drop(ahead);
+    }
+
+    /// Has the next log made once the memtable is half full.
+    pub(crate) fn look_ahead(&self, log: &mut ActiveLog) {
+        let half = self.options.memtable_size.0 as usize / 2;
+        if log.looked_ahead || log.is_given_up() || self.glance().active.bytes() < half {
+            return;
+        }
+        log.looked_ahead = true;
+        let enough = FREE_MEMTABLES_MIN * self.options.memtable_size.0;
+        if self.state.lock().no_space.is_none() && self.store.space().free.0 >= enough {
+            // It is half full, and a little more.
+            let size = ByteCount(log.size(self.store.log_unit()).0 * 17 / 8);
+            self.ahead.logs.lock().wanted = Some((log.next, size));
+            self.call_actor();
+        }
+    }
+
+    fn call_actor(&self) {
+        // Under the lock, or the actor may look and wait in between.
+        let _state = self.state.lock();
+        self.ahead.due.store(true, Ordering::Relaxed);
+        self.changed.notify_all();
+    }
+
+    /// Goes on in the log that was made ahead; `false` if there is none.
+    pub(crate) fn switch_log(&self, log: &mut ActiveLog) -> Result<bool, Error> {
+        let next = self.ahead.logs.lock().next.take();
+        let Some(next) = next else { return Ok(false) };
+        if next.id() < log.id() {
+            self.ahead.logs.lock().overtaken.push(next.id());
+            self.call_actor();
+            return Ok(false);
+        }
+        if let Err(error) = log.sync().and_then(|()| log.finish()) {
+            self.ahead.logs.lock().next = Some(next);
+            return Err(error);
+        }
+        self.hand_over_memtable(log);
+        let (first, sequence, before) = (log.first, log.next, log.as_predecessor());
+        let old = std::mem::replace(log, ActiveLog::following(next, sequence, before));
+        if let Some(writer) = old.into_writer() {
+            self.ahead.logs.lock().left.push((writer, first));
+        }
+        Ok(true)
+    }
+
+    /// Seals logs that were left, deletes those that were overtaken, and makes the next one.
+    fn tend_logs(&self) -> Result<(), Error> {
+        let (wanted, left, overtaken) = {
+            let mut logs = self.ahead.logs.lock();
+            let wanted = logs.wanted.take().filter(|_| logs.next.is_none());
+            (wanted, std::mem::take(&mut logs.left), std::mem::take(&mut logs.overtaken))
+        };
+        let created = match wanted {
+            Some((first, size)) => match log::create(&*self.store, Rank::Log, Some(size)) {
+                Ok(writer) => Some((writer, first)),
+                Err(error) if error.is_space() => None,
+                Err(error) => return Err(error),
+            },
+            None => None,
+        };
+        // Whoever flushes a memtable deletes its log, and does so in this role.
+        let turn = self.take_commits();
+        let mut transaction = Transaction::new();
+        for (writer, first) in &left {
+            if self.store.info(writer.id()).is_some() {
+                transaction.seal(writer.id(), LogRecord { first: *first }.annotation());
+            }
+        }
+        for id in overtaken {
+            transaction.delete(id);
+        }
+        if let Some((writer, first)) = &created {
+            transaction.create(writer.id(), LogRecord { first: *first }.annotation());
+        }
+        if !transaction.is_empty() {
+            self.store.commit(transaction)?;
+        }
+        drop(turn);
+        drop(left);
+        if let Some((writer, _)) = created {
+            self.ahead.logs.lock().next = Some(writer);
+        }
+        Ok(())
+    }
+}

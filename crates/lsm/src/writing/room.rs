@@ -1,0 +1,391 @@
+//! Making room for writes: the gentle slowdown, the wait for a flush, and the change to a new
+//! memtable and log.
+//!
+//! The leader of a group of writes does it, before the group is written. A group that is large
+//! beside a memtable gets one of its own, and waits for flushes if memtables would be more than
+//! their share with it.
+//!
+//! When space is short:
+//! - A memtable is filled only as far as there is space for its flush. If little can be set aside,
+//!   the memtable stays small. If nothing can, puts wait for the memtables before it, and are
+//!   refused if even then there is not enough.
+//! - Deletes may go on in the space that is kept for flushes. If puts used it up, a full store
+//!   could not give space back: a memtable that lives off it takes no puts.
+//! - Memtables that an opening replayed have no space set aside. Nothing is let in before they are
+//!   flushed.
+//! - A put fails with `NoSpace` if no job can free space. A job that has its space is waited for,
+//!   however little it leaves to others meanwhile. To set space aside is tried with smaller and
+//!   smaller sizes; once a try has waited in vain for [`SPACE_WAIT_MAX`], only the smallest is
+//!   left.
+//! - A log that finds no space for what it has taken is *given up*: its memtable is flushed, and
+//!   only then another log begins, so that a power cut never leaves later writes without earlier
+//!   ones.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use terrace_env::runner;
+use terrace_env::store::{Rank, Reservation, Transaction};
+use terrace_env::sync::MutexGuard;
+use terrace_env::wait::{WaitCause, WaitClock};
+use terrace_policy::Pressure;
+
+use super::log::{self, ActiveLog};
+use crate::Error;
+use crate::jobs::worst_case_of_memtable;
+use crate::memtable::{ENTRY_BYTES, Memtable};
+use crate::shared::{Shared, State, Waiting};
+use crate::tree::LogRecord;
+
+/// How long who finds no space waits for a job to free some.
+const SPACE_WAIT_MAX: Duration = Duration::from_secs(2);
+
+/// Who has waited for long enough and sees progress looks again after this.
+const WAIT_MIN: Duration = Duration::from_millis(1);
+
+/// The smallest memtable that puts are let into: below, flushes would cost more than they write.
+const ADMITTED_MIN: usize = 64 << 10;
+/// The smallest that deletes are let into: the tables of that, in the worst case, fit into what any
+/// store keeps for a flush.
+const DELETES_MIN: usize = 4 << 10;
+
+/// A group is large beside memtables from this part of one on: what it adds is reckoned before it
+/// is written.
+const LARGE_PART: usize = 8;
+const LARGE_MIN: usize = 64 << 10;
+
+/// A group that is to be written.
+#[derive(Clone, Copy)]
+struct Group {
+    puts: bool,
+    bytes: usize,
+    /// What it will take in the memtable, at least.
+    memory: usize,
+}
+
+/// What a leader does next.
+enum Next {
+    Go,
+    /// Before a wait: hand over what has gathered in the log.
+    WriteOut,
+    SlowDown(Duration, WaitCause),
+    Waited,
+    Rotate,
+    Admit,
+}
+
+impl Shared {
+    /// Waits until a group of so many bytes and entries may be written. `puts`: whether it is more
+    /// than deletes.
+    pub(crate) fn make_room(
+        &self,
+        log: &mut ActiveLog,
+        (bytes, entries): (usize, usize),
+        puts: bool,
+        urgent: bool,
+    ) -> Result<(), Error> {
+        let memory = bytes + entries * ENTRY_BYTES;
+        let (mut admitted, mut handed_over) = (false, false);
+        let mut wait = self.counters.waits.clock();
+        loop {
+            let hand_over = !handed_over && log.has_gathered();
+            let group = Group { puts, bytes, memory };
+            let next = self.next_step(log, group, &mut admitted, &mut wait, hand_over);
+            if !matches!(next, Ok(Next::Waited)) {
+                wait.off();
+            }
+            let done = match next {
+                Ok(Next::Go) => return Ok(()),
+                Ok(Next::WriteOut) => {
+                    handed_over = true;
+                    self.write_out_before_wait(log);
+                    Ok(())
+                }
+                Ok(Next::SlowDown(delay, cause)) => {
+                    if log.due.is_some_and(|due| runner::now() + delay >= due) {
+                        self.write_out_before_wait(log);
+                    }
+                    self.counters.waits.during(cause, || runner::sleep(delay));
+                    Ok(())
+                }
+                Ok(Next::Waited) => Ok(()),
+                Ok(Next::Rotate) => {
+                    let short = || self.state.lock().no_space.is_some();
+                    let urgent = !puts && (urgent || short());
+                    self.rotate(log, urgent)
+                }
+                Ok(Next::Admit) => self.admit(log, bytes, puts),
+                Err(error) => Err(error),
+            };
+            done?;
+        }
+    }
+
+    /// What to do next; has waited already if it is to wait.
+    fn next_step(
+        &self,
+        log: &ActiveLog,
+        Group { puts, bytes, memory }: Group,
+        admitted: &mut bool,
+        wait: &mut WaitClock<'_>,
+        hand_over: bool,
+    ) -> Result<Next, Error> {
+        let filled = self.glance().active.bytes();
+        let size = self.options.memtable_size.0 as usize;
+        let mut state = self.state.lock();
+        state.check_writable()?;
+        if !std::mem::replace(admitted, true) {
+            let memtables = state.waiting.len() as f64 + filled as f64 / size.max(1) as f64;
+            let fill = Pressure(memtables / (self.options.memtables_max as f64 + 1.0));
+            let (now, pressure) = (runner::now(), state.pressure);
+            let delay = state.throttle.admit(now, bytes as u64, pressure, fill);
+            // Deletes are what gives space.
+            let delay = delay.filter(|_| puts || state.no_space.is_none());
+            if let Some((delay, cause)) = delay {
+                return Ok(Next::SlowDown(delay, cause));
+            }
+        }
+        let full = filled >= if log.admitted > 0 { log.admitted.min(size) } else { size };
+        // What would make the memtable much larger than it may be gets one of its own.
+        let is_large = memory >= (size / LARGE_PART).max(LARGE_MIN);
+        let full = full || (is_large && filled > 0 && filled + memory > size);
+        let crowded = is_large
+            && !full
+            && !state.waiting.is_empty()
+            && self.memory.memtables_overflow_with(memory);
+        if crowded || (full && state.waiting.len() >= self.options.memtables_max) {
+            if hand_over {
+                return Ok(Next::WriteOut);
+            }
+            wait.on(WaitCause::Memtables);
+            return self.await_jobs(state).map(|()| Next::Waited);
+        }
+        if full || log.is_given_up() || (puts && (log.urgent || log.for_deletes)) {
+            return Ok(Next::Rotate);
+        }
+        Ok(if bytes > 0 && log.admitted == 0 { Next::Admit } else { Next::Go })
+    }
+
+    /// Hands what has gathered in the log to the medium, because its writer waits, and nobody else
+    /// can. An error is found again by whoever writes to the log next.
+    fn write_out_before_wait(&self, log: &mut ActiveLog) {
+        if let Err(error) = log.begin_write_out()
+            && !error.is_space()
+        {
+            self.note(error);
+        }
+    }
+
+    /// Sees to it that what the memtable takes, at least `bytes` more, can be flushed.
+    fn admit(&self, log: &mut ActiveLog, bytes: usize, puts: bool) -> Result<(), Error> {
+        if self.state.lock().waiting.iter().any(|waiting| waiting.hold.is_none()) {
+            // Logs that an opening replayed: the space that was set aside for their flushes is
+            // nobody's now, and must become nobody else's.
+            self.write_out_before_wait(log);
+            self.wait_for_flushes()?;
+        }
+        let least = if puts { ADMITTED_MIN } else { DELETES_MIN };
+        let least = least.max(self.glance().active.bytes() + bytes);
+        let most = (self.options.memtable_size.0 as usize).max(least);
+        let ranks: &[Rank] = if puts { &[Rank::Log] } else { &[Rank::Log, Rank::Flush] };
+        let mut refused = None;
+        for &rank in ranks {
+            match self.reserve_flush(rank, most, least) {
+                Ok((size, reservation)) => {
+                    (log.hold, log.admitted) = (Some(reservation), size);
+                    log.for_deletes = rank == Rank::Flush;
+                    return Ok(());
+                }
+                Err(error) if error.is_space() => refused = Some(error),
+                Err(error) => return Err(error),
+            }
+        }
+        let Some(refused) = refused else { return Ok(()) };
+        self.write_out_before_wait(log);
+        let state = self.state.lock();
+        if !state.waiting.is_empty() {
+            state.check_writable()?;
+            return self.counters.waits.during(WaitCause::FlushSpace, || self.await_jobs(state));
+        }
+        drop(state);
+        self.win_space(log, refused)
+    }
+
+    /// Waits for jobs to change something; an error where none finds space.
+    fn await_jobs(&self, mut state: MutexGuard<'_, State>) -> Result<(), Error> {
+        let Some(error) = state.out_of_space() else {
+            self.changed.wait(&mut state);
+            return Ok(());
+        };
+        // A flush that has its space gives back that of its log, and a compaction tries again.
+        let held = state.waiting.front().is_some_and(|waiting| waiting.hold.is_some());
+        let mut tree = state.tree_changes;
+        drop(state);
+        if held && self.wait_for_change(&mut tree) { Ok(()) } else { Err(error) }
+    }
+
+    /// Lets the jobs fetch the space that deletes have made, the newest of them included; the
+    /// refusal when they find none.
+    fn win_space(&self, log: &mut ActiveLog, refused: Error) -> Result<(), Error> {
+        let mut tree = self.state.lock().tree_changes;
+        self.rotate_if_filled(log)?;
+        self.note_no_space(&refused);
+        if self.wait_for_space(&mut tree) { Ok(()) } else { Err(refused) }
+    }
+
+    /// Sets space aside for the flush of a memtable of a size between these.
+    fn reserve_flush(
+        &self,
+        rank: Rank,
+        most: usize,
+        least: usize,
+    ) -> Result<(usize, Reservation), Error> {
+        let (filter_bits, table_size) = (self.options.filter_bits, self.options.table_size);
+        let (mut size, start) = (most, runner::now());
+        loop {
+            let worst = worst_case_of_memtable(filter_bits, table_size, size as u64);
+            match self.store.reserve(rank, worst) {
+                Ok(reservation) => return Ok((size, reservation)),
+                Err(error) if error.is_space() && size > least => {
+                    // What was waited for in vain is not waited for once more for each size.
+                    let in_vain = runner::now().since(start) >= SPACE_WAIT_MAX;
+                    size = if in_vain { least } else { (size / 2).max(least) };
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    /// Waits for space that a job frees: until one has changed the tree since `tree`; `false` when
+    /// none does.
+    pub(crate) fn wait_for_space(&self, tree: &mut u64) -> bool {
+        self.counters.waits.during(WaitCause::FlushSpace, || self.wait_for_change(tree))
+    }
+
+    fn wait_for_change(&self, tree: &mut u64) -> bool {
+        let start = runner::now();
+        let mut state = self.state.lock();
+        while state.tree_changes == *tree {
+            let waited = runner::now().since(start);
+            let helpless = state.spaceless_at == Some(*tree) && state.waiting.is_empty();
+            if state.must_stop() || helpless || waited >= SPACE_WAIT_MAX {
+                return false;
+            }
+            let _ = self.changed.wait_for(&mut state, SPACE_WAIT_MAX - waited);
+        }
+        *tree = state.tree_changes;
+        true
+    }
+
+    /// Changes to a new memtable and log, unless the memtable is empty.
+    pub(crate) fn rotate_if_filled(&self, log: &mut ActiveLog) -> Result<(), Error> {
+        if self.glance().active.is_empty() { Ok(()) } else { self.rotate(log, false) }
+    }
+
+    /// Changes to a new memtable and log; the old memtable waits for its flush. Where no log was
+    /// made ahead, the old log is sealed and the new one created by one transaction, the new one
+    /// right behind the old.
+    fn rotate(&self, log: &mut ActiveLog, urgent: bool) -> Result<(), Error> {
+        if log.is_given_up() {
+            return self.begin_again(log, urgent);
+        }
+        if !urgent && !self.glance().active.is_empty() {
+            match self.switch_log(log) {
+                Ok(false) => {}
+                Ok(true) => return Ok(()),
+                Err(error) if error.is_space() => {
+                    self.give_up_log(log);
+                    return self.begin_again(log, urgent);
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        let begun = log.finish().and_then(|()| log::create(&*self.store, rank(urgent), None));
+        let writer = match begun {
+            Err(error) if error.is_space() => {
+                self.give_up_log(log);
+                return self.begin_again(log, urgent);
+            }
+            other => other?,
+        };
+        let empty = self.glance().active.is_empty();
+        let mut transaction = Transaction::new();
+        if empty {
+            transaction.delete(log.id());
+        } else {
+            transaction.seal(log.id(), LogRecord { first: log.first }.annotation());
+        }
+        transaction.create(writer.id(), LogRecord { first: log.next }.annotation());
+        self.store.commit(transaction)?;
+        self.hand_over_memtable(log);
+        *log = ActiveLog::new(writer, log.next, log.next);
+        log.urgent = urgent;
+        Ok(())
+    }
+
+    /// Leaves the log to the flush of its memtable, which deletes it.
+    pub(crate) fn give_up_log(&self, log: &mut ActiveLog) {
+        log.give_up();
+        self.hand_over_memtable(log);
+    }
+
+    /// Begins a log after one was given up, once everything before is in tables.
+    pub(crate) fn begin_again(&self, log: &mut ActiveLog, urgent: bool) -> Result<(), Error> {
+        self.wait_for_flushes()?;
+        let writer = log::create(&*self.store, rank(urgent), None)?;
+        let mut transaction = Transaction::new();
+        if self.store.info(log.id()).is_some() {
+            transaction.delete(log.id());
+        }
+        transaction.create(writer.id(), LogRecord { first: log.next }.annotation());
+        self.store.commit(transaction)?;
+        *log = ActiveLog::new(writer, log.next, log.next);
+        log.urgent = urgent;
+        Ok(())
+    }
+
+    /// Waits until no memtable waits any more, as long as there is progress.
+    pub(crate) fn wait_for_flushes(&self) -> Result<(), Error> {
+        let (mut last, mut since) = (usize::MAX, runner::now());
+        let mut wait = self.counters.waits.clock();
+        let mut state = self.state.lock();
+        while !state.waiting.is_empty() {
+            state.check_writable()?;
+            if state.waiting.len() < last {
+                (last, since) = (state.waiting.len(), runner::now());
+            }
+            let waited = runner::now().since(since);
+            if waited >= SPACE_WAIT_MAX
+                && let Some(error) = &state.no_space
+            {
+                return Err(error.clone());
+            }
+            wait.on(WaitCause::LogSwitch);
+            let rest = SPACE_WAIT_MAX.saturating_sub(waited).max(WAIT_MIN);
+            let _ = self.changed.wait_for(&mut state, rest);
+        }
+        Ok(())
+    }
+
+    /// Leaves the active memtable to the flush and begins an empty one.
+    pub(crate) fn hand_over_memtable(&self, log: &mut ActiveLog) {
+        let old = self.view().active.clone();
+        if old.is_empty() {
+            return;
+        }
+        let hold = log.hold.take().map(Arc::new);
+        let (memtable, log) = (Arc::clone(&old), log.id());
+        let waiting = Waiting { memtable, log, hold, rest: None };
+        let mut state = self.state.lock();
+        self.change_view(&state, |view| {
+            view.active = Arc::new(Memtable::following(&old, &self.memory.memtables));
+            view.waiting.insert(0, old);
+        });
+        state.waiting.push_back(waiting);
+        self.changed.notify_all();
+    }
+}
+
+fn rank(urgent: bool) -> Rank {
+    if urgent { Rank::UrgentLog } else { Rank::Log }
+}

@@ -1,0 +1,311 @@
+//! Writing: group commit. Writers queue their batches in the [lane](super::write_lane); one of
+//! them, the *leader*, takes what is queued and writes it for all. The others wait for their turn
+//! or their answer.
+//!
+//! A group is one append to the log, so it survives a power cut whole or not at all. The log is
+//! then synced or written out if anybody in the group asks for it. Then the group's entries go into
+//! the memtable, and then readers see them, all at once.
+//!
+//! When space is short, puts are refused and deletes go on, at last in an *urgent* log that lives
+//! off the space kept for flushes.
+
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use terrace_env::SeqNo;
+use terrace_env::sync::{MutexGuard, switch_point};
+use terrace_env::wait::{WaitCause, WaitLedger, Waits};
+
+use super::batch::Batch;
+use super::log::ActiveLog;
+use super::write_lane::{Errand, Pending, Queue};
+use crate::canary::{self, Rule};
+use crate::event::Event;
+use crate::shared::Shared;
+use crate::tree::FEATURE_RANGE_DELETES;
+use crate::{Durability, Error};
+
+impl Shared {
+    /// Writes a batch; it is in the log, as durably as it is to be, and visible when this returns.
+    pub(crate) fn write(&self, batch: Batch, durability: Durability) -> Result<(), Error> {
+        self.check_open()?;
+        batch.defect()?;
+        if self.options.read_only {
+            return Err(Error::ReadOnly("a write"));
+        }
+        if batch.has_ranges() {
+            self.announce(FEATURE_RANGE_DELETES)?;
+        }
+        if batch.is_empty() && durability == Durability::Gathered {
+            return Ok(());
+        }
+        self.submit(batch, durability, Errand::None)
+    }
+
+    /// Writes to key spaces that need not exist.
+    pub(crate) fn submit_unchecked(
+        &self,
+        batch: Batch,
+        durability: Durability,
+    ) -> Result<(), Error> {
+        let queue = self.writes.queue();
+        self.wait_in_queue(queue, batch, durability, Errand::None)
+    }
+
+    /// Sees to it that what has gathered in the log is on its way to the medium.
+    pub(crate) fn hand_over_log(&self) -> Result<(), Error> {
+        let queue = self.writes.queue();
+        self.wait_in_queue(queue, Batch::new(), Durability::Gathered, Errand::HandOver)
+    }
+
+    /// Sees to it that who does not understand a feature does not open the store any more.
+    fn announce(&self, feature: u32) -> Result<(), Error> {
+        let features = self.state.lock().record.features;
+        if features & feature == feature {
+            return Ok(());
+        }
+        self.commit_record(|record| record.features |= feature)
+    }
+
+    /// Hands the active memtable over to the flush, if there is anything in it.
+    pub(crate) fn rotate_memtable(&self) -> Result<(), Error> {
+        self.submit(Batch::new(), Durability::Gathered, Errand::Rotate)
+    }
+
+    fn submit(&self, batch: Batch, durability: Durability, errand: Errand) -> Result<(), Error> {
+        let queue = self.writes.queue();
+        // Checked in the queue: what is queued before a key space is dropped is written before.
+        self.check_spaces(&batch)?;
+        self.wait_in_queue(queue, batch, durability, errand)
+    }
+
+    fn wait_in_queue<'a>(
+        &'a self,
+        mut queue: MutexGuard<'a, Queue>,
+        batch: Batch,
+        durability: Durability,
+        errand: Errand,
+    ) -> Result<(), Error> {
+        let (ledger, mut wait) = (WaitLedger::open(), self.counters.waits.clock());
+        // What hands the log over is nobody's write, unless it leads others.
+        let (mut led, mut counts) = (false, errand != Errand::HandOver);
+        let ticket = queue.next;
+        queue.next += 1;
+        let _memory = self.memory.batch(batch.byte_size());
+        queue.pending.push_back(Pending { ticket, batch, durability, errand, _memory });
+        while queue.answered <= ticket {
+            if queue.is_led() {
+                wait.on(WaitCause::Queue);
+                self.writes.wait(&mut queue);
+                continue;
+            }
+            wait.off();
+            led = true;
+            let Some((mut lead, group)) = self.lead_group(&mut queue) else { continue };
+            counts |= group.len() > 1;
+            drop(queue);
+            let mut failed = self.write_group(lead.log(), group);
+            if canary::is_broken(Rule::FollowersShareTheError) {
+                failed.retain(|(failed, _)| *failed == ticket);
+            }
+            queue = lead.end(failed);
+        }
+        let result = queue.failed.remove(&ticket).map_or(Ok(()), Err);
+        drop(queue);
+        drop(wait);
+        if let Some((time, waits)) = ledger.close().filter(|_| counts) {
+            self.note_waits(time, waits, led);
+        }
+        result
+    }
+
+    /// A write has waited, and `led` its group or others.
+    fn note_waits(&self, time: Duration, waits: Waits, led: bool) {
+        self.counters.longest_write.meet(time, &waits);
+        // Those who follow wait for their leader, and are told of with it.
+        if led && time >= Event::STALL_MIN {
+            self.listeners.tell(|| Event::Stalled { time, waits });
+        }
+    }
+
+    /// Writes a group; returns the tickets that failed.
+    fn write_group(&self, log: &mut ActiveLog, group: Vec<Pending>) -> Vec<(u64, Error)> {
+        let mut failed = Vec::new();
+        let (deletes, puts): (Vec<_>, Vec<_>) =
+            group.into_iter().partition(|pending| pending.batch.only_deletes());
+        if puts.is_empty() {
+            self.write_deletes(log, deletes, &mut failed);
+            return failed;
+        }
+        let mut whole: Vec<Pending> = puts.into_iter().chain(deletes).collect();
+        whole.sort_by_key(|pending| pending.ticket);
+        if let Err((error, refused)) = self.try_group(log, whole, false, &mut failed) {
+            let (deletes, puts): (Vec<_>, Vec<_>) = refused
+                .into_iter()
+                .partition(|pending| error.is_space() && pending.batch.only_deletes());
+            failed.extend(puts.iter().map(|pending| (pending.ticket, error.clone())));
+            self.write_deletes(log, deletes, &mut failed);
+        }
+        failed
+    }
+
+    /// Deletes are tried again with more urgency, and then as long as jobs still free space.
+    fn write_deletes(
+        &self,
+        log: &mut ActiveLog,
+        deletes: Vec<Pending>,
+        failed: &mut Vec<(u64, Error)>,
+    ) {
+        if deletes.is_empty() {
+            return;
+        }
+        let mut tree = self.state.lock().tree_changes;
+        let mut result = self.try_group(log, deletes, false, failed);
+        let mut urgent = false;
+        while let Err((error, refused)) = result {
+            if !error.is_space() || (urgent && !self.wait_for_space(&mut tree)) {
+                failed.extend(refused.iter().map(|pending| (pending.ticket, error.clone())));
+                return;
+            }
+            urgent = true;
+            result = self.try_group(log, refused, true, failed);
+        }
+    }
+
+    /// Writes a group, or gives it back with the reason. A failed write or sync of the log fails
+    /// those who asked for it: what they wrote is applied, and may or may not be durable.
+    fn try_group(
+        &self,
+        log: &mut ActiveLog,
+        mut group: Vec<Pending>,
+        urgent: bool,
+        failed: &mut Vec<(u64, Error)>,
+    ) -> Result<(), (Error, Vec<Pending>)> {
+        if let Err(error) = self.append_group(log, &mut group, urgent)
+            && !canary::is_broken(Rule::AppendFailsItsWrites)
+        {
+            self.note(error.clone());
+            return Err((error, group));
+        }
+        let tickets = |wants: fn(&Pending) -> bool| -> Vec<u64> {
+            group.iter().filter(|pending| wants(pending)).map(|pending| pending.ticket).collect()
+        };
+        let lasting = tickets(|pending| pending.durability > Durability::Gathered);
+        let rotated = tickets(|pending| pending.errand == Errand::Rotate);
+        let hands_over = group.iter().any(|pending| pending.errand == Errand::HandOver);
+        let durability = group.iter().map(|pending| pending.durability).max();
+        let lasts = match durability.unwrap_or(Durability::Gathered) {
+            Durability::Gathered if hands_over => log.begin_write_out(),
+            Durability::Gathered => self.gather(log),
+            Durability::Written => log.write_out(),
+            Durability::Synced => log.sync(),
+        };
+        self.memory.note_log(log.memory());
+        self.publish(log, group);
+        self.look_ahead(log);
+        let lasts = match lasts {
+            // What the log has no space for is durable as soon as it is in tables.
+            Err(error) if error.is_space() => {
+                self.give_up_log(log);
+                self.wait_for_flushes()
+            }
+            other => other,
+        };
+        let rotate = if rotated.is_empty() { Ok(()) } else { self.rotate_if_filled(log) };
+        for (result, tickets) in [(lasts, lasting), (rotate, rotated)] {
+            if let Err(error) = result {
+                failed.extend(tickets.into_iter().map(|ticket| (ticket, error.clone())));
+                self.note(error);
+            }
+        }
+        Ok(())
+    }
+
+    /// Draws the consequence of an error of the log.
+    pub(crate) fn note(&self, error: Error) {
+        match error {
+            Error::Closed | Error::Stopped { .. } => {}
+            error if error.is_space() => self.note_no_space(&error),
+            error => self.fail("the log", error),
+        }
+    }
+
+    fn append_group(
+        &self,
+        log: &mut ActiveLog,
+        group: &mut [Pending],
+        urgent: bool,
+    ) -> Result<(), Error> {
+        if group.iter().all(|pending| pending.errand == Errand::HandOver) {
+            return Ok(());
+        }
+        let filled = group.iter().filter(|pending| !pending.batch.is_empty());
+        let bytes = filled.clone().map(|pending| pending.batch.byte_size().0 as usize).sum();
+        let entries: usize = filled.map(|pending| pending.batch.len()).sum();
+        let puts = group.iter().any(|pending| !pending.batch.only_deletes());
+        self.make_room(log, (bytes, entries), puts, urgent)?;
+        match append(log, group) {
+            Err(error) if error.is_space() => {
+                self.note_no_space(&error);
+                self.give_up_log(log);
+                self.make_room(log, (bytes, entries), puts, urgent)?;
+                append(log, group)
+            }
+            other => other,
+        }
+    }
+
+    /// Puts the group's entries into the memtable and lets readers see them.
+    fn publish(&self, log: &mut ActiveLog, group: Vec<Pending>) {
+        let (mut entries, mut bytes) = (0, 0);
+        let memtable = self.view().active.clone();
+        let count: u32 = group.iter().map(|pending| pending.batch.len() as u32).sum();
+        let mut next = SeqNo(log.next.0 - u64::from(count));
+        if count > 0 && canary::is_broken(Rule::InsertBeforePublish) {
+            self.visible.store(log.next.0 - 1, Ordering::Release);
+        }
+        for pending in group {
+            if pending.batch.is_empty() {
+                continue;
+            }
+            switch_point();
+            entries += pending.batch.len() as u64;
+            bytes += pending.batch.payload().0;
+            let frozen = pending.batch.freeze(next);
+            memtable.insert(&frozen);
+            next = frozen.end();
+        }
+        debug_assert_eq!(next, log.next, "sequences as they were stamped");
+        if entries > 0 {
+            switch_point();
+            self.visible.store(next.0 - 1, Ordering::Release);
+            self.counters.groups.add(1);
+            self.counters.entries_written.add(entries);
+            self.counters.user_bytes.add(bytes);
+            crate::cost::charge_group(count);
+        }
+    }
+}
+
+/// Gives the entries their sequences and appends the batches as one.
+fn append(log: &mut ActiveLog, group: &mut [Pending]) -> Result<(), Error> {
+    let mut next = log.next;
+    let mut filled: Vec<&mut Pending> =
+        group.iter_mut().filter(|pending| !pending.batch.is_empty()).collect();
+    for pending in &mut filled {
+        pending.batch.stamp(next);
+        next = SeqNo(next.0 + pending.batch.len() as u64);
+    }
+    assert!(next <= SeqNo::MAX, "sequence numbers are used up");
+    // Whatever becomes of the append, its sequences are not given out again.
+    log.next = next;
+    match &filled[..] {
+        [] => {}
+        [only] => log.append(only.batch.stamped())?,
+        several => {
+            let whole: Vec<&[u8]> = several.iter().map(|p| p.batch.stamped()).collect();
+            log.append(&whole.concat())?;
+        }
+    }
+    Ok(())
+}
