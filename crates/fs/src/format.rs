@@ -5,7 +5,7 @@ use std::sync::Arc;
 use terrace_env::store::StoreError;
 use terrace_env::{Cause, Uuid, ZoneId, runner};
 use terrace_policy::{Greedy, LevelSeparated};
-use terrace_zone::{Device, Geometry, ZoneReport, ZoneState, ZoneType};
+use terrace_zone::{Device, Geometry, Layout, ZoneReport, ZoneState, ZoneType};
 
 use crate::block::zone_blocks;
 use crate::medium::Medium;
@@ -56,6 +56,11 @@ impl Fs {
         let claim = device.users().claim_to_write();
         let _claim = claim.ok_or(StoreError::InUse("the device".into()))?;
         let geometry = device.geometry().clone();
+        if geometry.layout != Layout::Zoned {
+            return Err(StoreError::Invalid(
+                "expected a zoned device for a store, found a plain one".into(),
+            ));
+        }
         let medium = Arc::new(Medium::new(device));
         let reports = medium
             .report(ZoneId(0), geometry.zones)

@@ -1,4 +1,4 @@
-//! The contract between a zoned device and whoever uses it.
+//! The contract between a device and whoever uses it.
 //!
 //! The rules are those of ZBC, ZAC and NVMe ZNS as the Linux block layer shows them:
 //!
@@ -14,6 +14,11 @@
 //!   too. A forced write makes nothing durable but itself and the reset of its own zone.
 //! - A flush covers what had completed when it was submitted. A request that nobody has waited
 //!   for has not completed, however long ago it was submitted.
+//!
+//! A device with the layout [`Plain`](crate::Layout::Plain) has no zones. It is one conventional
+//! zone: blocks are read and written anywhere and overwritten in place, zone operations and
+//! appends are refused. The rules about volatile writes are the same: after a power cut, each
+//! physical block of a volatile overwrite is new or old.
 //!
 //! # Threads
 //! All methods may be called from any actor. Requests to one zone are carried out in the order in
@@ -155,7 +160,7 @@ pub enum Completion {
     },
 }
 
-/// A zoned device.
+/// A device.
 pub trait Device: Send + Sync + 'static {
     /// Its shape.
     fn geometry(&self) -> &Geometry;

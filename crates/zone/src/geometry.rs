@@ -1,4 +1,4 @@
-//! The shape of a zoned device.
+//! The shape of a device: [`Layout`] and [`Geometry`].
 
 use std::ops::Range;
 
@@ -15,6 +15,18 @@ pub enum ZoneType {
     Sequential,
 }
 
+/// How the blocks of a device may be written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Layout {
+    /// In zones, of which the sequential ones are written front to back and erased whole.
+    #[default]
+    Zoned,
+    /// Anywhere, in any order, in place: an ordinary disk. Its geometry is that of a single
+    /// conventional zone, which is the whole device.
+    Plain,
+}
+
 /// Sizes, limits and medium of a device. Addresses and sizes are in *logical* blocks; writes to
 /// sequential zones start and end on *physical* blocks (ZBC: 512e drives have 512-byte logical and
 /// 4 KiB physical blocks).
@@ -23,6 +35,9 @@ pub enum ZoneType {
 /// its size (NVMe ZNS), and the last zone may be shorter.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Geometry {
+    /// How its blocks may be written.
+    #[serde(default)]
+    pub layout: Layout,
     /// Bytes in a logical block: 512 or 4096.
     pub logical_block: u32,
     /// Bytes in a physical block: a multiple of the logical block, at most 4096.
@@ -75,11 +90,19 @@ impl Geometry {
         ByteCount(Self::ZONE_MEMORY.0 * u64::from(self.zones))
     }
 
-    /// A plain device: 4 KiB blocks, all zones sequential and full-size, no limits.
+    /// A plain device of this size, in 4 KiB blocks.
+    #[must_use]
+    pub fn plain(size: ByteCount) -> Self {
+        let conventional = std::iter::once(0..1).collect();
+        Self { layout: Layout::Plain, conventional, ..Self::uniform(size, 1) }
+    }
+
+    /// A zoned device: 4 KiB blocks, all zones sequential and full-size, no limits.
     #[must_use]
     pub fn uniform(zone_size: ByteCount, zones: u32) -> Self {
         let zone_size = zone_size.0 / 4096;
         Self {
+            layout: Layout::Zoned,
             logical_block: 4096,
             physical_block: 4096,
             zone_size,
@@ -166,7 +189,16 @@ impl Geometry {
             )?;
         }
         let append = u64::from(self.max_append.unwrap_or(step as u32));
-        check(aligned(append), "append limit", whole, append.to_string())
+        check(aligned(append), "append limit", whole, append.to_string())?;
+        let whole_device = std::slice::from_ref(&(0..1));
+        check(
+            self.layout == Layout::Zoned
+                || (self.conventional == whole_device && self.zones == 1)
+                    && self.max_open.or(self.max_active).or(self.max_append).is_none(),
+            "layout",
+            "zones; or a plain device, which is one conventional zone without limits".into(),
+            format!("a plain device of {} zones", self.zones),
+        )
     }
 
     /// All zones.

@@ -1,10 +1,10 @@
-//! Layer 1: zoned devices.
+//! Layer 1: devices, zoned and plain.
 //!
-//! [`Device`] is the contract that every back-end keeps, [`Geometry`] the shape of a device,
-//! [`DeviceError`] what it may answer. The zone state machine is pure and shared; the emulator
-//! joins it with a medium (memory, or a sparse file), a volatile write cache and faults; [`timing`]
-//! holds models of when real drives complete what they are asked. The conformance suite is a
-//! library function, so that any back-end can be run through it.
+//! [`Device`] is the contract that every back-end keeps, [`Geometry`] the shape of a device with
+//! its [`Layout`], [`DeviceError`] what it may answer. The zone state machine is pure and shared;
+//! the emulator joins it with a medium (memory or a sparse file), a volatile cache and faults;
+//! [`timing`] holds models of when real drives complete what they are asked. The conformance suite
+//! is a library function, so that any back-end can be run through it.
 //!
 //! zone does not know files or keys.
 
@@ -19,5 +19,5 @@ pub mod timing;
 pub use device::{Completion, Device, Op, Request, Ticket, ZoneReport, ZoneState};
 pub use emulator::{Access, Emulator, PowerCut, Snapshot};
 pub use error::DeviceError;
-pub use geometry::{Geometry, GeometryError, ZoneType};
+pub use geometry::{Geometry, GeometryError, Layout, ZoneType};
 pub use state::{Transition, ZoneStatus, ZoneTable};

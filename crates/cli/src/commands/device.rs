@@ -7,7 +7,9 @@ use comfy_table::{CellAlignment, Table, presets};
 use serde::Serialize;
 use terrace_env::{ByteCount, ZoneId, runner};
 use terrace_zone::timing::{Drive, Scale};
-use terrace_zone::{Access, Device as _, Emulator, Geometry, ZoneReport, ZoneState, ZoneType};
+use terrace_zone::{
+    Access, Device as _, Emulator, Geometry, Layout, ZoneReport, ZoneState, ZoneType,
+};
 
 use crate::failure::{Failure, Kind};
 use crate::output::Output;
@@ -41,7 +43,8 @@ impl Device {
 #[command(after_help = "\
 Examples:
   terrace device create drive.img --size 4GiB
-  terrace device create zns.img --drive wd-zn540 --scale 1/16 --size 8GiB")]
+  terrace device create zns.img --drive wd-zn540 --scale 1/16 --size 8GiB
+  terrace device create fast.img --kind plain --size 1GiB")]
 pub(crate) struct Create {
     /// The file to make; it must not be there yet
     image: PathBuf,
@@ -59,8 +62,28 @@ pub(crate) struct Create {
     /// Make the zones of the real drive smaller by so much, such as 1/16
     #[arg(long, value_name = "SCALE", requires = "drive", default_value = "1")]
     scale: Scale,
+    /// `zoned`, or `plain`: an ordinary disk, without zones, that is written anywhere
+    #[arg(
+        long,
+        value_enum,
+        default_value_t = DeviceKind::Zoned,
+        conflicts_with_all = [
+            "drive", "zone_size", "zone_capacity", "conventional", "max_open", "max_active",
+            "max_append",
+        ]
+    )]
+    kind: DeviceKind,
     #[command(flatten)]
     shape: Shape,
+}
+
+/// What kind of drive is made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum DeviceKind {
+    /// Zones that are written front to back and erased whole
+    Zoned,
+    /// No zones: written anywhere, in place
+    Plain,
 }
 
 /// The shape of a drive, as one types it.
@@ -108,6 +131,26 @@ fn usual_zone(size: u64) -> ByteCount {
 }
 
 impl Shape {
+    /// The geometry of a drive without zones.
+    fn plain(&self) -> Result<Geometry, Failure> {
+        let size = self.size.unwrap_or(ByteCount::gib(4));
+        let plain = Geometry::plain(size);
+        let narrow = |size: ByteCount| u32::try_from(size.0).unwrap_or(u32::MAX);
+        let (logical, physical) = (self.logical_block, self.physical_block);
+        // Whole physical blocks; what is left over is not part of the drive.
+        let blocks = size.0 / physical.0.max(1) * physical.0 / logical.0.max(1);
+        let geometry = Geometry {
+            logical_block: narrow(logical),
+            physical_block: narrow(physical),
+            zone_size: blocks,
+            zone_capacity: blocks,
+            rotational: self.rotational,
+            ..plain
+        };
+        geometry.validate().map_err(|error| Failure::new(Kind::Usage, error.to_string()))?;
+        Ok(geometry)
+    }
+
     /// The geometry it describes.
     pub(crate) fn geometry(&self) -> Result<Geometry, Failure> {
         let block = self.logical_block.0.max(1);
@@ -142,6 +185,7 @@ impl Shape {
         let append = self.max_append.map(|size| blocks("append", size)).transpose()?;
         let conventional = (self.conventional > 0).then_some(0..self.conventional);
         let geometry = Geometry {
+            layout: Layout::Zoned,
             logical_block: narrow("logical block", self.logical_block.0)?,
             physical_block: narrow("physical block", self.physical_block.0)?,
             zone_size,
@@ -180,6 +224,9 @@ fn check_zones(zones: u64) -> Result<(), Failure> {
 
 impl Create {
     fn geometry(&self) -> Result<Geometry, Failure> {
+        if self.kind == DeviceKind::Plain {
+            return self.shape.plain();
+        }
         let Some(name) = &self.drive else { return self.shape.geometry() };
         let size = self.shape.size.unwrap_or(ByteCount(u64::MAX));
         let geometry = Drive::find(name)?.geometry_of(self.scale, size);
@@ -192,7 +239,11 @@ impl Create {
         let summary = Summary::of(&self.image, drive.geometry());
         output.result(&summary, |out| {
             writeln!(out, "made {}", summary.line())?;
-            writeln!(out, "next: terrace format {}", self.image.display())
+            let image = self.image.display();
+            match self.kind {
+                DeviceKind::Zoned => writeln!(out, "next: terrace format {image}"),
+                DeviceKind::Plain => Ok(()),
+            }
         })
     }
 }
@@ -271,6 +322,7 @@ impl Report {
 #[derive(Serialize)]
 struct Summary {
     image: String,
+    layout: Layout,
     zone_count: u32,
     zone_size: ByteCount,
     capacity: ByteCount,
@@ -283,6 +335,7 @@ impl Summary {
     fn of(image: &Path, geometry: &Geometry) -> Self {
         Self {
             image: image.display().to_string(),
+            layout: geometry.layout,
             zone_count: geometry.zones,
             zone_size: ByteCount(geometry.zone_size * u64::from(geometry.logical_block)),
             capacity: geometry.capacity(),
@@ -293,6 +346,9 @@ impl Summary {
 
     fn line(&self) -> String {
         let Self { image, zone_count, zone_size, capacity, conventional_zones, .. } = self;
+        if self.layout == Layout::Plain {
+            return format!("{image}: a plain drive, without zones; {capacity} can be written");
+        }
         let table = self.table_memory;
         format!(
             "{image}: {zone_count} zones of {zone_size}, {conventional_zones} of them \
@@ -310,9 +366,15 @@ impl Reported {
         let (open, active) = (limit(geometry.max_open), limit(geometry.max_active));
         let (logical, physical) = (geometry.logical_block, geometry.physical_block);
         writeln!(out, "blocks of {logical} bytes, written by {physical}")?;
-        writeln!(out, "at most open: {open}, at most active: {active}")?;
+        if geometry.layout == Layout::Zoned {
+            writeln!(out, "at most open: {open}, at most active: {active}")?;
+        }
         let medium = if geometry.rotational { "a disk" } else { "not a disk, or not known" };
-        writeln!(out, "medium: {medium}\n")?;
+        writeln!(out, "medium: {medium}")?;
+        if geometry.layout == Layout::Plain {
+            return Ok(());
+        }
+        writeln!(out)?;
         let mut table = Table::new();
         table.load_preset(presets::NOTHING);
         table.set_header(["zones", "type", "state", "written", "capacity"]);

@@ -8,7 +8,7 @@ use terrace_env::store::StoreError;
 use terrace_fs::dir::{DirOptions, DirStore};
 use terrace_fs::inspect::Inspector;
 use terrace_fs::{Access, Fs, MountOptions};
-use terrace_zone::Emulator;
+use terrace_zone::{Device as _, Emulator, Layout};
 
 use super::under::Under;
 use crate::failure::{Failure, Kind};
@@ -46,6 +46,12 @@ impl Target {
             }
             failure
         })?;
+        if drive.geometry().layout != Layout::Zoned {
+            return Err(Failure::new(
+                Kind::Failed,
+                format!("{}: expected a zoned drive, found a plain one", path.display()),
+            ));
+        }
         let drive = if self.unsynced_image { drive.unsynced() } else { drive };
         Ok(Arc::new(drive))
     }

@@ -76,3 +76,18 @@ fn a_drive_that_is_not_there_is_not_found() {
     let error = place.json(&["device", "report", "drive.img"]);
     assert_eq!(error["error"]["code"], 5);
 }
+
+#[test]
+fn a_plain_drive_has_no_zones() {
+    let place = Place::new();
+    let plain = ["device", "create", "fast.img", "--kind", "plain"];
+    let made = place.json(&[&plain[..], &["--size", "1GiB"]].concat());
+    assert_eq!((&made["layout"], &made["capacity"]), (&"plain".into(), &(1_u64 << 30).into()));
+    let report = place.ok(&["device", "report", "fast.img"]);
+    assert!(report.contains("a plain drive, without zones"), "{report}");
+    assert!(!report.contains("conventional"), "{report}");
+    assert_eq!(place.json(&["device", "report", "fast.img"])["geometry"]["layout"], "plain");
+    place.fails(2, &[&plain[..], &["--zone-size", "1MiB"]].concat());
+    let error = place.fails(1, &["format", "fast.img"]);
+    assert!(error.contains("zoned"), "{error}");
+}

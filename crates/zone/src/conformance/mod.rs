@@ -2,9 +2,9 @@
 //! through.
 //!
 //! [`run`] takes a function that makes a new device of a given shape, and tries every rule on each
-//! of [`geometries`]. [`run_reopening`] does the same and has the device closed and opened again
-//! wherever that must make no difference. [`check`] tries all rules on one device as it is, a real
-//! drive for instance, whose contents are lost.
+//! of [`geometries`]; zoned and plain devices have rules of their own. [`run_reopening`] does the
+//! same and has the device closed and opened again wherever that must make no difference. [`check`]
+//! tries all rules on one device as it is, a real drive for instance, whose contents are lost.
 //!
 //! Where real devices differ, each behaviour that was seen is allowed: the pointer of a zone is
 //! looked at only where it means something, reads beyond it give zeros or 0xff, and a zone that
@@ -13,6 +13,7 @@
 //! A rule that is broken panics, and names itself and the shape.
 
 mod limits;
+mod plain;
 mod rules;
 mod shape;
 mod shapes;

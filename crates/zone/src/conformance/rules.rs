@@ -4,11 +4,14 @@ use std::sync::Arc;
 
 use super::shapes::geometries;
 use super::subject::{Reopen, Rule, Subject};
-use super::{limits, shape, writing, zones};
-use crate::{Device, Geometry};
+use super::{limits, plain, shape, writing, zones};
+use crate::{Device, Geometry, Layout};
 
-/// Every rule, with its name.
-const RULES: &[(&str, Rule)] = &[
+/// Rules with their names.
+type Rules = &'static [(&'static str, Rule)];
+
+/// The rules of devices with zones.
+const ZONED: Rules = &[
     ("a report gives the shape of the device", shape::report_gives_the_shape),
     ("a report ends at the last zone", shape::report_ends_at_the_last_zone),
     ("requests outside the device fail", shape::requests_outside_fail),
@@ -29,6 +32,26 @@ const RULES: &[(&str, Rule)] = &[
     ("the active limit holds", limits::active),
 ];
 
+/// The rules of plain devices.
+const PLAIN: Rules = &[
+    ("a report gives the shape of the device", shape::report_gives_the_shape),
+    ("requests outside the device fail", shape::requests_outside_fail),
+    ("a plain device is written anywhere", writing::conventional),
+    ("a block is overwritten in place, and its neighbours stay", plain::in_place),
+    ("a request may be as long as the device", plain::whole_device),
+    ("requests keep their order", plain::order),
+    ("writes that are no whole blocks fail", plain::broken_blocks_fail),
+    ("a plain device has no zone operations", zones::not_for_conventional),
+    ("a plain device takes no appends", plain::no_appends),
+];
+
+fn rules(layout: Layout) -> Rules {
+    match layout {
+        Layout::Zoned => ZONED,
+        Layout::Plain => PLAIN,
+    }
+}
+
 /// Tries every rule on new devices of every shape.
 ///
 /// # Panics
@@ -47,7 +70,7 @@ pub fn run_reopening(
     reopen: &dyn Fn(Arc<dyn Device>) -> Arc<dyn Device>,
 ) {
     for (shape, geometry) in geometries() {
-        for (name, rule) in RULES {
+        for (name, rule) in rules(geometry.layout) {
             try_rule(shape, name, *rule, make(geometry.clone()), reopen);
         }
     }
@@ -58,7 +81,7 @@ pub fn run_reopening(
 /// # Panics
 /// When a rule is broken.
 pub fn check(mut device: Arc<dyn Device>) {
-    for (name, rule) in RULES {
+    for (name, rule) in rules(device.geometry().layout) {
         let mut subject = Subject::new(device, &|device| device);
         subject.empty_all();
         device = try_rule("this device", name, *rule, subject.into_device(), &|device| device);

@@ -7,10 +7,10 @@ use crate::Geometry;
 /// The shapes that [`run`](super::run) tries, with what is special about each.
 #[must_use]
 pub fn geometries() -> Vec<(&'static str, Geometry)> {
-    let plain = Geometry::uniform(ByteCount::kib(64), 12);
-    let emulated_512 = Geometry { logical_block: 512, ..plain.clone() };
+    let uniform = Geometry::uniform(ByteCount::kib(64), 12);
+    let emulated_512 = Geometry { logical_block: 512, ..uniform.clone() };
     vec![
-        ("4 KiB blocks, no limits", plain.clone()),
+        ("4 KiB blocks, no limits", uniform.clone()),
         (
             "512-byte logical and 4 KiB physical blocks, append",
             Geometry {
@@ -38,7 +38,7 @@ pub fn geometries() -> Vec<(&'static str, Geometry)> {
                 max_open: Some(3),
                 max_active: Some(3),
                 max_append: Some(4),
-                ..plain.clone()
+                ..uniform.clone()
             },
         ),
         (
@@ -49,16 +49,16 @@ pub fn geometries() -> Vec<(&'static str, Geometry)> {
                 last_zone_size: Some(3),
                 max_open: Some(2),
                 max_active: Some(5),
-                ..plain.clone()
+                ..uniform.clone()
             },
         ),
         (
             "conventional zones in front, one open zone",
-            Geometry { conventional: vec![0..2, 2..3], max_open: Some(1), ..plain.clone() },
+            Geometry { conventional: vec![0..2, 2..3], max_open: Some(1), ..uniform.clone() },
         ),
         (
             "conventional zones in the middle, an active limit alone",
-            Geometry { conventional: vec![4..6, 7..8], max_active: Some(2), ..plain },
+            Geometry { conventional: vec![4..6, 7..8], max_active: Some(2), ..uniform },
         ),
         (
             "everything odd at once, conventional zones in front, in the middle and at the end",
@@ -72,6 +72,16 @@ pub fn geometries() -> Vec<(&'static str, Geometry)> {
                 max_active: Some(4),
                 max_append: Some(16),
                 ..emulated_512
+            },
+        ),
+        ("a plain device of 4 KiB blocks", Geometry::plain(ByteCount::kib(96))),
+        (
+            "a plain device of 512-byte blocks on 4 KiB physical ones",
+            Geometry {
+                logical_block: 512,
+                zone_size: 200,
+                zone_capacity: 200,
+                ..Geometry::plain(ByteCount::kib(100))
             },
         ),
     ]

@@ -9,7 +9,7 @@ use terrace_env::codec::{DecodeError, Reader, Writer};
 use terrace_env::{Uuid, ZoneId};
 
 use crate::state::ZoneStatus;
-use crate::{Geometry, ZoneState, ZoneType};
+use crate::{Geometry, Layout, ZoneState, ZoneType};
 
 const MAGIC: [u8; 8] = *b"TerZone\n";
 /// What new images are.
@@ -18,6 +18,8 @@ const VERSION: u32 = 2;
 const VERSION_WITHOUT_FLAGS: u32 = 1;
 /// The flag of a medium that turns.
 const ROTATIONAL: u32 = 1;
+/// The flag of a device without zones.
+const PLAIN: u32 = 2;
 
 /// Bytes of the header, and the alignment of the blocks.
 pub(super) const HEADER: u64 = 4096;
@@ -78,7 +80,8 @@ impl Header {
         let mut bytes = Vec::with_capacity(HEADER as usize);
         bytes.put(&MAGIC);
         bytes.put_u32(VERSION);
-        bytes.put_u32(if geometry.rotational { ROTATIONAL } else { 0 });
+        let plain = if geometry.layout == Layout::Plain { PLAIN } else { 0 };
+        bytes.put_u32(plain | if geometry.rotational { ROTATIONAL } else { 0 });
         bytes.put(&self.uuid.0);
         bytes.put_u32(geometry.logical_block);
         bytes.put_u32(geometry.physical_block);
@@ -126,11 +129,12 @@ impl Header {
         let crc = Reader::new(&bytes[body.len()..]).u32("header checksum")?;
         Flaw::unless_equal("header checksum", Hex(crc32c(body)), Hex(crc))?;
         let flags = reader.u32("flags")?;
-        let known = if version == VERSION_WITHOUT_FLAGS { 0 } else { ROTATIONAL };
+        let known = if version == VERSION_WITHOUT_FLAGS { 0 } else { ROTATIONAL | PLAIN };
         Flaw::unless_equal("flags", Hex(flags & known), Hex(flags))?;
         let uuid = reader.uuid("UUID")?;
         let some = |value: u32| (value > 0).then_some(value);
         let mut geometry = Geometry {
+            layout: if flags & PLAIN == 0 { Layout::Zoned } else { Layout::Plain },
             logical_block: reader.u32("logical block")?,
             physical_block: reader.u32("physical block")?,
             zone_size: reader.u64("zone size")?,

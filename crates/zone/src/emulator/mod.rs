@@ -1,5 +1,5 @@
-//! The project's first device: a zoned drive in memory or in a sparse file that enforces every
-//! rule of the real thing.
+//! The project's first device: a zoned drive, or a plain one, in memory or in a sparse file, that
+//! enforces every rule of the real thing. A plain drive is one conventional zone.
 //!
 //! | part | what it does |
 //! |---|---|

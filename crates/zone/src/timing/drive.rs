@@ -9,7 +9,7 @@ use super::disk::DiskParameters;
 use super::flash::FlashParameters;
 use super::{Disk, Flash, Published, Scale, Size, Sourced};
 use crate::emulator::Timing;
-use crate::{Geometry, GeometryError};
+use crate::{Geometry, GeometryError, Layout};
 
 /// The files of the drives that come with the project, by name.
 const FILES: [(&str, &str); 6] = [
@@ -110,6 +110,7 @@ impl Shape {
         let append = self.max_append.as_ref().map(|limit| limit.value.0 / block);
         let conventional = self.conventional.value;
         Geometry {
+            layout: Layout::Zoned,
             logical_block: self.logical_block.value,
             physical_block: self.physical_block.value,
             zone_size: size,

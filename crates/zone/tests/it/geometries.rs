@@ -12,6 +12,7 @@ pub(crate) fn plain() -> Geometry {
 /// conventional zones in front, within and at the end, tight limits, append.
 pub(crate) fn odd() -> Geometry {
     Geometry {
+        layout: terrace_zone::Layout::Zoned,
         logical_block: 512,
         physical_block: 4096,
         zone_size: 120,

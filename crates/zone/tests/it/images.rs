@@ -296,6 +296,7 @@ fn an_image_with_more_active_zones_than_its_limit_is_found() {
 /// Does a little of everything, on a drive of a few blocks.
 fn golden_image(path: &Path) {
     let geometry = Geometry {
+        layout: terrace_zone::Layout::Zoned,
         logical_block: 512,
         physical_block: 512,
         zone_size: 4,
@@ -361,8 +362,8 @@ fn images_of_all_versions_open_for_ever() {
 fn flags_of_no_version_are_refused() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("image");
-    // Version 1 has no flags, version 2 one.
-    for (version, flags) in [(1, 1), (2, 2), (2, 1 << 31)] {
+    // Version 1 has no flags, version 2 two.
+    for (version, flags) in [(1, 1), (1, 2), (2, 4), (2, 1 << 31)] {
         let mut image = fs::read(golden(version)).unwrap();
         image[12..16].copy_from_slice(&u32::to_le_bytes(flags));
         let crc = crc32c(&image[..4092]);

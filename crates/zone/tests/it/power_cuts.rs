@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use terrace_env::random::Random;
 use terrace_env::sync::Mutex;
-use terrace_env::{Cause, IoBuf, Lba, ZoneId};
+use terrace_env::{ByteCount, Cause, IoBuf, Lba, ZoneId};
 use terrace_zone::{
     Device, DeviceError, Emulator, Geometry, Op, PowerCut, Request, Snapshot, ZoneState,
 };
@@ -211,4 +211,29 @@ fn an_overwrite_in_flight_does_not_take_a_durable_one_with_it() {
     device.control(Op::Flush, CAUSE).unwrap();
     let after = cut(&device, PowerCut::DropUnflushed, 0);
     assert_eq!([0, 1, 2, 3].map(|lba| byte_at(&after, lba)), [2, 3, 4, 2]);
+}
+
+#[test]
+fn each_block_of_a_volatile_overwrite_of_a_plain_device_is_new_or_old_after_a_cut() {
+    let device = Emulator::in_memory(Geometry::plain(ByteCount::kib(64)), 1).unwrap();
+    device.write(Lba(4), data(4, 1), false, CAUSE).unwrap();
+    device.control(Op::Flush, CAUSE).unwrap();
+    device.write(Lba(6), data(4, 2), false, CAUSE).unwrap();
+    device.write(Lba(12), data(1, 3), true, CAUSE).unwrap();
+    let mut seen = std::collections::BTreeSet::new();
+    for (mode, seed) in PowerCut::ALL.into_iter().flat_map(|mode| (0..50).map(move |s| (mode, s))) {
+        let after = cut(&device, mode, seed);
+        assert_eq!([4, 5, 12].map(|lba| byte_at(&after, lba)), [1, 1, 3]);
+        let torn = [6, 7, 8, 9].map(|lba| byte_at(&after, lba));
+        for (byte, old) in torn.into_iter().zip([1, 1, 0, 0]) {
+            assert!(byte == 2 || byte == old, "{torn:?}");
+        }
+        match mode {
+            PowerCut::DropUnflushed => assert_eq!(torn, [1, 1, 0, 0]),
+            PowerCut::KeepAll => assert_eq!(torn, [2; 4]),
+            PowerCut::Prefixes | PowerCut::Blocks => {}
+        }
+        seen.insert(torn);
+    }
+    assert!(seen.contains(&[2, 1, 0, 0]) && seen.contains(&[1, 1, 2, 0]), "{seen:?}");
 }
