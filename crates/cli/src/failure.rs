@@ -6,14 +6,13 @@
 use std::fmt;
 use std::path::Path;
 
-use terrace_env::store::StoreError;
+use terrace::{DeviceError, EngineError, ErrorKind, StoreError};
 use terrace_lab::bench::BenchError;
 use terrace_lab::drives::MeasureError;
 use terrace_lab::experiment::ExperimentError;
 use terrace_lab::run::PlanError;
 use terrace_lab::series::ResultError;
 use terrace_lab::workload::ClientError;
-use terrace_zone::DeviceError;
 use terrace_zone::timing::DriveError;
 
 /// The kinds of failure that a script may want to tell apart.
@@ -92,17 +91,7 @@ impl From<std::io::Error> for Failure {
 
 impl From<DeviceError> for Failure {
     fn from(error: DeviceError) -> Self {
-        let kind = match &error {
-            DeviceError::BadImage { .. } => Kind::Corruption,
-            DeviceError::Host { source, .. } => match source.kind() {
-                std::io::ErrorKind::NotFound => Kind::NotFound,
-                std::io::ErrorKind::StorageFull => Kind::NoSpace,
-                _ => Kind::Failed,
-            },
-            DeviceError::HostFull { .. } => Kind::NoSpace,
-            _ => Kind::Failed,
-        };
-        Self::new(kind, error.to_string())
+        terrace::Error::from(error).into()
     }
 }
 
@@ -152,44 +141,26 @@ impl From<ResultError> for Failure {
 
 impl From<StoreError> for Failure {
     fn from(error: StoreError) -> Self {
-        let kind = match &error {
-            StoreError::NoSpace { .. } | StoreError::Busy { .. } | StoreError::HostFull { .. } => {
-                Kind::NoSpace
-            }
-            StoreError::NotFound(_) | StoreError::NameNotFound(_) => Kind::NotFound,
-            StoreError::Corruption { .. } => Kind::Corruption,
-            StoreError::Stopped(cause) => Self::from(StoreError::clone(cause)).kind,
-            _ => Kind::Failed,
-        };
-        Self::new(kind, error.to_string())
+        terrace::Error::from(error).into()
     }
 }
 
-impl From<terrace_lsm::Error> for Failure {
-    fn from(error: terrace_lsm::Error) -> Self {
-        use terrace_lsm::Error;
-        let kind = match error {
-            Error::Store(error) => return Self::from(error),
-            Error::Corruption { .. } => Kind::Corruption,
-            Error::NoSpace { .. } => Kind::NoSpace,
-            Error::Option(_) => Kind::Usage,
-            Error::Stopped { ref cause, .. } => Self::from(Error::clone(cause)).kind,
-            _ => Kind::Failed,
-        };
-        Self::new(kind, error.to_string())
+impl From<EngineError> for Failure {
+    fn from(error: EngineError) -> Self {
+        terrace::Error::from(error).into()
     }
 }
 
 impl From<terrace::Error> for Failure {
     fn from(error: terrace::Error) -> Self {
-        match error {
-            terrace::Error::Engine(error) => error.into(),
-            terrace::Error::Store(error) => error.into(),
-            error @ terrace::Error::Option(_) => Self::new(Kind::Usage, error.to_string()),
-            error @ (terrace::Error::System(_) | terrace::Error::OtherStore { .. }) => {
-                Self::new(Kind::Failed, error.to_string())
-            }
-        }
+        let kind = match error.origin() {
+            ErrorKind::NoSpace | ErrorKind::HostFull => Kind::NoSpace,
+            ErrorKind::NotFound | ErrorKind::UnknownKeySpace => Kind::NotFound,
+            ErrorKind::Corruption => Kind::Corruption,
+            ErrorKind::Option => Kind::Usage,
+            _ => Kind::Failed,
+        };
+        Self::new(kind, error.to_string())
     }
 }
 

@@ -100,7 +100,7 @@ impl<'a> Loader<'a> {
     /// Deletes what an earlier import put at this path of the other key space.
     fn replace(&mut self, other: &KeySpace, path: &[u8]) -> Result<(), Failure> {
         if other.get(path)?.is_some() {
-            self.batch.delete_in(other, path);
+            self.batch.key_space(other).delete(path);
             self.batched += path.len();
         }
         Ok(())
@@ -110,7 +110,7 @@ impl<'a> Loader<'a> {
         if self.batched > 0 && self.batched + key.len() + value.len() > BATCH {
             self.write()?;
         }
-        self.batch.put_in(space, key, value);
+        self.batch.key_space(space).put(key, value);
         self.batched += key.len() + value.len();
         Ok(())
     }

@@ -74,12 +74,10 @@ fn load(
     let size = ByteCount(conventional * zone + bytes * 4);
     let drive = Emulator::modelled(&model, scale, size, 1).expect("a drive of this size");
     let memtable_size = ByteCount(MEMTABLE.0 / scale.divisor());
-    let options = Options {
-        system: Some(system),
-        memtable_size: Some(memtable_size),
-        memory: ByteCount(memtable_size.0 * 8),
-        ..Options::default()
-    };
+    let options = Options::default()
+        .system(system)
+        .memtable_size(memtable_size)
+        .memory(ByteCount(memtable_size.0 * 8));
     let db = Db::create_device(Arc::new(drive), &FormatOptions::default(), options)?;
     let fs = Arc::clone(db.fs().expect("a store on a device"));
     fs.set_cache(cache, policy);

@@ -14,16 +14,12 @@ type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
 const ENTRIES: u64 = 100_000;
 
 fn options() -> Options {
-    Options {
-        memtable_size: Some(ByteCount::mib(2)),
-        system: Some(System {
-            table_size: Some(ByteCount::mib(1)),
-            level1_size: Some(ByteCount::mib(4)),
-            factor: 4,
-            ..System::default()
-        }),
-        ..Options::default()
-    }
+    Options::default().memtable_size(ByteCount::mib(2)).system(System {
+        table_size: Some(ByteCount::mib(1)),
+        level1_size: Some(ByteCount::mib(4)),
+        factor: 4,
+        ..System::default()
+    })
 }
 
 /// The input, in the order of its keys: here made up, elsewhere read from a sorted file.

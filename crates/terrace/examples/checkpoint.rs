@@ -5,16 +5,16 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
 
-use terrace::{ByteCount, Db, FormatOptions, Options};
-use terrace_env::runner;
-use terrace_zone::{Emulator, Geometry};
+use terrace::{ByteCount, Db, Emulator, FormatOptions, Geometry, Options};
 
 type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
 
+#[expect(clippy::disallowed_methods, reason = "a user of the library has threads of its own")]
 fn main() -> Outcome<()> {
     let place = tempfile::tempdir()?;
-    let options = Options { memtable_size: Some(ByteCount::mib(1)), ..Options::default() };
+    let options = Options::default().memtable_size(ByteCount::mib(1));
     let db = Db::open_directory(place.path().join("store"), options.clone())?;
     for number in 0..50_000u64 {
         db.put(&number.to_be_bytes(), &[number as u8; 64])?;
@@ -24,7 +24,7 @@ fn main() -> Outcome<()> {
     let (stop, written) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(50_000)));
     let writer = {
         let (db, stop, written) = (db.clone(), Arc::clone(&stop), Arc::clone(&written));
-        runner::spawn("writer", move || {
+        thread::spawn(move || {
             while !stop.load(Ordering::Relaxed) {
                 let number = written.load(Ordering::Relaxed);
                 db.put(&number.to_be_bytes(), &[number as u8; 64]).expect("a write");
@@ -38,7 +38,7 @@ fn main() -> Outcome<()> {
     let least = written.load(Ordering::Acquire);
     let copied = db.checkpoint_device(drive.clone(), &FormatOptions::default())?;
     stop.store(true, Ordering::Relaxed);
-    writer.join();
+    writer.join().expect("the writer");
     println!("copied {} tables of {}", copied.tables, copied.bytes);
 
     // The copy holds everything up to one moment, and nothing behind it.

@@ -32,9 +32,8 @@ impl Bank {
     /// Adds a new balance and its place in the index to a batch.
     fn set(&self, batch: &mut Batch, name: &str, from: u64, to: u64) {
         let index_key = |balance: u64| [&balance.to_be_bytes()[..], name.as_bytes()].concat();
-        batch.put_in(&self.accounts, name.as_bytes(), &to.to_be_bytes());
-        batch.delete_in(&self.by_balance, &index_key(from));
-        batch.put_in(&self.by_balance, &index_key(to), b"");
+        batch.key_space(&self.accounts).put(name.as_bytes(), &to.to_be_bytes());
+        batch.key_space(&self.by_balance).delete(&index_key(from)).put(&index_key(to), b"");
     }
 
     /// Moves money: two accounts and two entries of the index change together.
@@ -78,7 +77,7 @@ fn main() -> Outcome<()> {
         println!("{name:8} {balance:>4}");
     }
     assert_eq!(bank.richest(1)?, [("grace".to_owned(), 230)]);
-    let then = before.get_in(&bank.accounts, b"grace")?.ok_or("grace had an account")?;
+    let then = before.key_space(&bank.accounts)?.get(b"grace")?.ok_or("grace had an account")?;
     assert_eq!(then[..], 80u64.to_be_bytes());
 
     // Accounts and index agree, entry by entry.

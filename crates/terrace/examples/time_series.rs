@@ -31,7 +31,7 @@ impl Series {
         let mut batch = Batch::new();
         for sensor in 0..SENSORS {
             let reading = f64::from(sensor) + (time % 600) as f64 / 600.0;
-            batch.put_in(&self.readings, &Self::key(sensor, time), &reading.to_le_bytes());
+            batch.key_space(&self.readings).put(&Self::key(sensor, time), &reading.to_le_bytes());
         }
         Ok(db.write(batch)?)
     }
@@ -58,7 +58,9 @@ impl Series {
     fn forget_before(&self, db: &Db, time: u64) -> Outcome<()> {
         let mut batch = Batch::new();
         for sensor in 0..SENSORS {
-            batch.delete_range_in(&self.readings, Self::key(sensor, 0)..Self::key(sensor, time));
+            batch
+                .key_space(&self.readings)
+                .delete_range(Self::key(sensor, 0)..Self::key(sensor, time));
         }
         Ok(db.write(batch)?)
     }
@@ -66,7 +68,7 @@ impl Series {
 
 fn main() -> Outcome<()> {
     let place = tempfile::tempdir()?;
-    let options = Options { memtable_size: Some(ByteCount::mib(1)), ..Options::default() };
+    let options = Options::default().memtable_size(ByteCount::mib(1));
     let db = Db::open_directory(place.path().join("series"), options)?;
     let series = Series { readings: db.create_key_space("readings")? };
 

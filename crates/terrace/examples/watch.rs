@@ -46,16 +46,12 @@ impl Listener for Log {
 
 fn main() -> Outcome<()> {
     let place = tempfile::tempdir()?;
-    let options = Options {
-        memtable_size: Some(ByteCount::kib(512)),
-        system: Some(System {
-            table_size: Some(ByteCount::kib(256)),
-            level1_size: Some(ByteCount::mib(1)),
-            factor: 4,
-            ..System::default()
-        }),
-        ..Options::default()
-    };
+    let options = Options::default().memtable_size(ByteCount::kib(512)).system(System {
+        table_size: Some(ByteCount::kib(256)),
+        level1_size: Some(ByteCount::mib(1)),
+        factor: 4,
+        ..System::default()
+    });
     let db = Db::open_directory(place.path().join("store"), options)?;
     let log = Arc::new(Log::default());
     db.listen(Arc::clone(&log) as Arc<dyn Listener>);

@@ -8,9 +8,8 @@
 
 use std::sync::Arc;
 
+use terrace::device::{Device, Emulator, Geometry, PowerCut, Random};
 use terrace::{Batch, ByteCount, Db, Durability, FormatOptions, KeySpace, Options};
-use terrace_env::random::Random;
-use terrace_zone::{Emulator, Geometry, PowerCut};
 
 type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
 
@@ -31,7 +30,7 @@ impl Queue {
     /// the medium.
     fn add(&self, number: u64, job: &[u8]) -> Outcome<()> {
         let mut batch = Batch::new();
-        batch.put_in(&self.waiting, &number.to_be_bytes(), job);
+        batch.key_space(&self.waiting).put(&number.to_be_bytes(), job);
         Ok(self.db.write_with(batch, Durability::Synced)?)
     }
 
@@ -42,7 +41,8 @@ impl Queue {
         let (key, job) = oldest?;
         let result: u64 = job.iter().map(|byte| u64::from(*byte)).sum();
         let mut batch = Batch::new();
-        batch.delete_in(&self.waiting, &key).put_in(&self.results, &key, &result.to_be_bytes());
+        batch.key_space(&self.waiting).delete(&key);
+        batch.key_space(&self.results).put(&key, &result.to_be_bytes());
         self.db.write(batch)?;
         Ok(Some(u64::from_be_bytes(key[..].try_into()?)))
     }
@@ -51,7 +51,7 @@ impl Queue {
 fn main() -> Outcome<()> {
     // 64 zones of 1 MiB, in memory; `Emulator::create_image` makes one in a sparse file.
     let drive = Arc::new(Emulator::in_memory(Geometry::uniform(ByteCount::mib(1), 64), 1)?);
-    let options = Options::fitting(drive_capacity(&drive));
+    let options = Options::fitting(drive.geometry().capacity());
     let db = Db::create_device(drive.clone(), &FormatOptions::default(), options.clone())?;
     let queue = Queue::open(db)?;
     for number in 0..200u64 {
@@ -82,8 +82,4 @@ fn main() -> Outcome<()> {
     println!("all 200 jobs are done");
     queue.db.close()?;
     Ok(())
-}
-
-fn drive_capacity(drive: &Emulator) -> ByteCount {
-    terrace_zone::Device::geometry(drive).capacity()
 }

@@ -1,16 +1,33 @@
-//! Writes that are applied together.
+//! Batches: writes that are applied together.
 
 use std::sync::Arc;
 
 use terrace_env::ByteCount;
 use terrace_lsm::{Bounds, KeySpaceId};
 
-use crate::identity::{Identity, other_store};
+use crate::identity::Identity;
 use crate::{Error, KeySpace};
 
-/// Writes that are applied together or not at all, over any key spaces, in order: of two writes of
-/// one key, the later counts. A key or value that is too long fails the batch when it is written,
-/// and so does a key space of another store than the one that it is written to.
+/// Writes that are applied together or not at all, in order: of two writes of one key, the later
+/// counts. Its own methods mean the default key space; [`key_space`](Self::key_space) has them for
+/// any other. A key or value that is too long fails the batch when it is written, and so does a key
+/// space of another store than the one that the batch is written to.
+///
+/// ```
+/// # use std::sync::Arc;
+/// # use terrace::{Batch, Db, MemoryStore, Options};
+/// # fn main() -> Result<(), terrace::Error> {
+/// # let db = Db::open(Arc::new(MemoryStore::new()), Options::default())?;
+/// let (waiting, done) = (db.create_key_space("waiting")?, db.create_key_space("done")?);
+/// waiting.put(b"job 7", b"")?;
+/// let mut batch = Batch::new();
+/// batch.key_space(&waiting).delete(b"job 7");
+/// batch.key_space(&done).put(b"job 7", b"the result");
+/// db.write(batch)?;
+/// assert!(waiting.get(b"job 7")?.is_none() && done.get(b"job 7")?.is_some());
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct Batch {
     writes: terrace_lsm::Batch,
@@ -46,20 +63,6 @@ impl Batch {
         self
     }
 
-    /// Writes `value` under `key` of a key space.
-    pub fn put_in(&mut self, space: &KeySpace, key: &[u8], value: &[u8]) -> &mut Self {
-        self.note(space);
-        self.writes.put(space.id(), key, value);
-        self
-    }
-
-    /// Removes what is under `key` of a key space.
-    pub fn delete_in(&mut self, space: &KeySpace, key: &[u8]) -> &mut Self {
-        self.note(space);
-        self.writes.delete(space.id(), key);
-        self
-    }
-
     /// Removes what is in the range of the default key space, as a single write: what the batch has
     /// put there before is removed as well, what it puts there later stays.
     pub fn delete_range(&mut self, bounds: impl Into<Bounds>) -> &mut Self {
@@ -67,11 +70,10 @@ impl Batch {
         self
     }
 
-    /// Removes what is in the range of a key space, as a single write.
-    pub fn delete_range_in(&mut self, space: &KeySpace, bounds: impl Into<Bounds>) -> &mut Self {
+    /// The batch as it writes to a key space.
+    pub fn key_space(&mut self, space: &KeySpace) -> BatchKeySpace<'_> {
         self.note(space);
-        self.writes.delete_range(space.id(), &bounds.into());
-        self
+        BatchKeySpace { writes: &mut self.writes, id: space.id() }
     }
 
     /// The number of writes.
@@ -115,9 +117,36 @@ impl Batch {
     /// The writes, if the batch may be written to this store.
     pub(crate) fn of(self, identity: Identity) -> Result<terrace_lsm::Batch, Error> {
         match self.of {
-            Some(of) if of.identity != identity => Err(other_store(&of.space)),
-            Some(Of { other: Some(other), .. }) => Err(other_store(&other)),
+            Some(of) if of.identity != identity => Err(Error::other_store(&of.space)),
+            Some(Of { other: Some(other), .. }) => Err(Error::other_store(&other)),
             _ => Ok(self.writes),
         }
+    }
+}
+
+/// A [`Batch`] as it writes to one key space, from [`Batch::key_space`].
+#[derive(Debug)]
+pub struct BatchKeySpace<'a> {
+    writes: &'a mut terrace_lsm::Batch,
+    id: KeySpaceId,
+}
+
+impl BatchKeySpace<'_> {
+    /// As [`Batch::put`].
+    pub fn put(&mut self, key: &[u8], value: &[u8]) -> &mut Self {
+        self.writes.put(self.id, key, value);
+        self
+    }
+
+    /// As [`Batch::delete`].
+    pub fn delete(&mut self, key: &[u8]) -> &mut Self {
+        self.writes.delete(self.id, key);
+        self
+    }
+
+    /// As [`Batch::delete_range`].
+    pub fn delete_range(&mut self, bounds: impl Into<Bounds>) -> &mut Self {
+        self.writes.delete_range(self.id, &bounds.into());
+        self
     }
 }

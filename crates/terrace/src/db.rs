@@ -8,8 +8,8 @@ use terrace_env::{ByteCount, Store};
 use terrace_fs::dir::{DirOptions, DirStore};
 use terrace_fs::{Access, CachePolicy, FormatOptions, Fs, MountOptions};
 use terrace_lsm::{
-    Bounds, Checkpointed, Cursor, Durability, Engine, KeySpaceId, Listener, Salvage, Scan, Stats,
-    Verified, remembered_system,
+    Bounds, Checkpointed, Durability, Engine, KeySpaceId, Listener, Stats, Verified,
+    remembered_system,
 };
 use terrace_policy::{NoZones, StoreShape, System, ZonesSource};
 
@@ -17,7 +17,7 @@ use terrace_zone::Device;
 
 use crate::below::Below;
 use crate::identity::Identity;
-use crate::{Batch, Error, Ingest, KeySpace, Options, Snapshot};
+use crate::{Batch, Cursor, Error, Ingest, KeySpace, Options, Salvage, Scan, Snapshot};
 
 /// A key-value store. Cheap to clone; all clones are the same store, and its jobs end with the last
 /// of them. All methods may be called from any thread.
@@ -38,7 +38,7 @@ pub(crate) struct Inner {
     pub(crate) engine: Engine,
     below: Below,
     pub(crate) identity: Identity,
-    durability: Durability,
+    pub(crate) durability: Durability,
     system: System,
     live_max: ByteCount,
     memtable_size: ByteCount,
@@ -53,16 +53,7 @@ impl std::fmt::Debug for Inner {
 impl Inner {
     pub(crate) fn write(&self, batch: Batch, durability: Option<Durability>) -> Result<(), Error> {
         let writes = batch.of(self.identity)?;
-        self.write_own(writes, durability)
-    }
-
-    /// Writes what is known to be this store's.
-    pub(crate) fn write_own(
-        &self,
-        batch: terrace_lsm::Batch,
-        durability: Option<Durability>,
-    ) -> Result<(), Error> {
-        Ok(self.engine.write(batch, durability.unwrap_or(self.durability))?)
+        Ok(self.engine.write(writes, durability.unwrap_or(self.durability))?)
     }
 }
 
@@ -302,11 +293,13 @@ impl Db {
         Ok(KeySpace { inner: Arc::clone(&self.inner), id, name: name.into() })
     }
 
-    /// The key space of this name, if there is one.
-    #[must_use]
-    pub fn key_space(&self, name: &str) -> Option<KeySpace> {
-        let id = self.inner.engine.key_space(name)?;
-        Some(KeySpace { inner: Arc::clone(&self.inner), id, name: name.into() })
+    /// The key space of this name; an error of the kind
+    /// [`UnknownKeySpace`](crate::ErrorKind::UnknownKeySpace) if there is none.
+    pub fn key_space(&self, name: &str) -> Result<KeySpace, Error> {
+        match self.inner.engine.key_space(name) {
+            Some(id) => Ok(KeySpace { inner: Arc::clone(&self.inner), id, name: name.into() }),
+            None => Err(Error::unknown_key_space(name, self.key_spaces())),
+        }
     }
 
     /// Drops the key space of this name and everything in it, for snapshots as well; `false` if
@@ -314,7 +307,7 @@ impl Db {
     ///
     /// It is gone at once and for good, atomically: a power cut in between leaves all of it or
     /// nothing. Handles of it that are still about return
-    /// [`UnknownKeySpace`](terrace_lsm::Error::UnknownKeySpace); scans and cursors that were opened
+    /// [`UnknownKeySpace`](crate::ErrorKind::UnknownKeySpace); scans and cursors that were opened
     /// before go on. A new key space may have its name. Its space comes back in the background.
     pub fn drop_key_space(&self, name: &str) -> Result<bool, Error> {
         Ok(self.inner.engine.drop_key_space(name)?)
@@ -431,7 +424,7 @@ impl Db {
     /// Makes everything durable, ends the background jobs, and gives up what the store lies on, so
     /// that it can be opened again, by this process or another. Clones, key spaces, snapshots,
     /// scans, cursors and ingests that are left return
-    /// [`Closed`](terrace_lsm::Error::Closed) from then on. Dropping the last clone and key space
+    /// [`Closed`](crate::ErrorKind::Closed) from then on. Dropping the last clone and key space
     /// does the same, but what was written is then only handed to the operating system or the
     /// drive: a power cut may take back what was not synced.
     pub fn close(self) -> Result<(), Error> {
@@ -448,7 +441,7 @@ const FORMER_SYSTEM: &str = "leveled";
 fn remembered(store: &dyn Store) -> Result<System, Error> {
     match remembered_system(store)?.as_deref() {
         None | Some("" | FORMER_SYSTEM) => Ok(System::default()),
-        Some(text) => text.parse().map_err(Error::System),
+        Some(text) => text.parse().map_err(Error::unknown_system),
     }
 }
 

@@ -1,55 +1,210 @@
-//! What can go wrong with a store.
+//! What can go wrong with a store: one type of error, whatever the layer that it comes from.
 
-use terrace_env::OutOfRange;
+use std::error::Error as StdError;
+use std::fmt;
+use std::sync::Arc;
+
 use terrace_env::store::StoreError;
+use terrace_env::{OutOfRange, ParseByteCountError};
 use terrace_policy::ParseSystemError;
+use terrace_zone::timing::DriveError;
+use terrace_zone::{DeviceError, GeometryError};
 
-/// An error of a [`Db`](crate::Db).
-#[derive(Clone, Debug, thiserror::Error)]
-pub enum Error {
-    /// A key-value operation failed.
-    #[error(transparent)]
-    Engine(#[from] terrace_lsm::Error),
-    /// The files below could not be formatted, mounted or opened.
-    #[error(transparent)]
-    Store(#[from] StoreError),
-    /// The store remembers a system that this version does not know. It can be opened under one
-    /// that it knows, by [`Options::system`](crate::Options::system).
-    #[error("the store was last opened under a system unknown here: {0}")]
-    System(ParseSystemError),
-    /// An option is out of its range. Nothing was written or remembered.
-    #[error(transparent)]
-    Option(#[from] OutOfRange),
-    /// A key space of one store was used with another, or with the same store opened again.
+use crate::ErrorKind;
+use crate::error_kind::Kinds;
+
+/// An error of whatever a user of the library calls.
+///
+/// Its text says what was expected, what was found, and where; and what to do, where that is
+/// known. [`kind`](Self::kind) is for programs. Errors of devices, of the file system and of texts
+/// that are parsed become one of these by `?`. It is cheap to clone: a store that has stopped goes
+/// on returning the error that stopped it.
+///
+/// ```
+/// # use std::sync::Arc;
+/// use terrace::{Db, ErrorKind, MemoryStore, Options};
+///
+/// # fn main() -> Result<(), terrace::Error> {
+/// let db = Db::open(Arc::new(MemoryStore::new()), Options::default())?;
+/// let error = db.put(&[0; 70_000], b"value").unwrap_err();
+/// assert_eq!(error.kind(), ErrorKind::TooLarge);
+/// assert_eq!(error.to_string(), "a key of 70000 bytes: expected at most 65535");
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct Error {
+    kinds: Kinds,
+    cause: Arc<dyn StdError + Send + Sync>,
+}
+
+impl Error {
+    fn new(kinds: impl Into<Kinds>, cause: impl StdError + Send + Sync + 'static) -> Self {
+        Self { kinds: kinds.into(), cause: Arc::new(cause) }
+    }
+
+    /// A key space is not of the store that it is used with.
+    pub(crate) fn other_store(name: &str) -> Self {
+        Self::new(ErrorKind::OtherStore, Misuse::OtherStore { name: name.into() })
+    }
+
+    /// There is no key space of this name.
+    pub(crate) fn unknown_key_space(name: &str, known: Vec<String>) -> Self {
+        let name = name.into();
+        Self::new(ErrorKind::UnknownKeySpace, Misuse::UnknownKeySpace { name, known })
+    }
+
+    /// A key space was dropped, and a handle of it is used.
+    pub(crate) fn dropped_key_space(name: &str) -> Self {
+        Self::new(ErrorKind::UnknownKeySpace, Misuse::DroppedKeySpace { name: name.into() })
+    }
+
+    /// The store remembers a system that this version does not know.
+    pub(crate) fn unknown_system(source: ParseSystemError) -> Self {
+        Self::new(ErrorKind::UnknownSystem, UnknownSystem { source })
+    }
+
+    /// What kind of error it is.
+    #[must_use]
+    pub fn kind(&self) -> ErrorKind {
+        self.kinds.kind
+    }
+
+    /// The kind of the failure that is behind it: where writing has [stopped](ErrorKind::Stopped),
+    /// the kind of the first failure; otherwise its own.
+    #[must_use]
+    pub fn origin(&self) -> ErrorKind {
+        self.kinds.origin
+    }
+
+    /// Whether space is short, now ([`ErrorKind::NoSpace`]): a write may be tried again once
+    /// something is deleted, or readers of deleted data are done.
+    #[must_use]
+    pub fn is_space(&self) -> bool {
+        self.kind() == ErrorKind::NoSpace
+    }
+
+    /// Whether bytes on the medium are not what was written, be it that writing has stopped for
+    /// that reason.
+    #[must_use]
+    pub fn is_corruption(&self) -> bool {
+        self.origin() == ErrorKind::Corruption
+    }
+
+    /// The error of the layer that failed, with all its fields:
+    /// [`EngineError`](crate::EngineError), [`StoreError`], [`DeviceError`], [`GeometryError`],
+    /// [`OutOfRange`] and others, by [`downcast_ref`](trait@StdError).
+    ///
+    /// ```
+    /// use terrace::{Emulator, Error, Geometry, GeometryError, ByteCount};
+    ///
+    /// let refused = Emulator::in_memory(Geometry::uniform(ByteCount(0), 4), 1);
+    /// let error = Error::from(refused.unwrap_err());
+    /// assert!(error.get_ref().is::<GeometryError>());
+    /// ```
+    #[must_use]
+    pub fn get_ref(&self) -> &(dyn StdError + Send + Sync + 'static) {
+        &*self.cause
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.cause.fmt(f)
+    }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}: {:?}", self.kinds.kind, self.cause)
+    }
+}
+
+/// Its text is that of the layer's error, so its source is the source of that.
+impl StdError for Error {
+    fn source(&self) -> Option<&(dyn StdError + 'static)> {
+        self.cause.source()
+    }
+}
+
+impl From<terrace_lsm::Error> for Error {
+    fn from(error: terrace_lsm::Error) -> Self {
+        Self::new(Kinds::of_engine(&error), error)
+    }
+}
+
+impl From<StoreError> for Error {
+    fn from(error: StoreError) -> Self {
+        Self::new(Kinds::of_store(&error), error)
+    }
+}
+
+impl From<DeviceError> for Error {
+    fn from(error: DeviceError) -> Self {
+        Self::new(Kinds::of_device(&error), error)
+    }
+}
+
+impl From<GeometryError> for Error {
+    fn from(error: GeometryError) -> Self {
+        Self::new(ErrorKind::Invalid, error)
+    }
+}
+
+/// Of the models of drives, which are read from files.
+impl From<DriveError> for Error {
+    fn from(error: DriveError) -> Self {
+        let kind = match &error {
+            DriveError::Unknown { .. } => ErrorKind::NotFound,
+            DriveError::Malformed { .. } | DriveError::Impossible { .. } => ErrorKind::Invalid,
+        };
+        Self::new(kind, error)
+    }
+}
+
+impl From<OutOfRange> for Error {
+    fn from(error: OutOfRange) -> Self {
+        Self::new(ErrorKind::Option, error)
+    }
+}
+
+impl From<ParseSystemError> for Error {
+    fn from(error: ParseSystemError) -> Self {
+        Self::new(ErrorKind::Option, error)
+    }
+}
+
+impl From<ParseByteCountError> for Error {
+    fn from(error: ParseByteCountError) -> Self {
+        Self::new(ErrorKind::Invalid, error)
+    }
+}
+
+/// A key space that cannot be used.
+#[derive(Debug, thiserror::Error)]
+enum Misuse {
     #[error(
         "the key space {name:?} belongs to another store: expected one of the store that it is \
          used with; ask that one for it, by `key_space`"
     )]
-    OtherStore {
-        /// The key space's name.
-        name: String,
-    },
+    OtherStore { name: String },
+    #[error(
+        "the key space {name:?}: expected one of {known:?}, found none of this name; \
+         `create_key_space` makes it"
+    )]
+    UnknownKeySpace { name: String, known: Vec<String> },
+    #[error(
+        "the key space {name:?}: expected one that exists, found that it was dropped; \
+         `create_key_space` makes a new one of this name"
+    )]
+    DroppedKeySpace { name: String },
 }
 
-impl Error {
-    /// Whether space is short, now. Deletes and reads still work, and writes work again once
-    /// something is deleted, or readers of deleted data are done.
-    #[must_use]
-    pub fn is_space(&self) -> bool {
-        match self {
-            Self::Engine(error) => error.is_space(),
-            Self::Store(error) => error.is_space(),
-            Self::System(_) | Self::Option(_) | Self::OtherStore { .. } => false,
-        }
-    }
-
-    /// Whether bytes on the medium are not what was written.
-    #[must_use]
-    pub fn is_corruption(&self) -> bool {
-        match self {
-            Self::Engine(error) => error.is_corruption(),
-            Self::Store(error) => matches!(error, StoreError::Corruption { .. }),
-            Self::System(_) | Self::Option(_) | Self::OtherStore { .. } => false,
-        }
-    }
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "the store was last opened under a system unknown here: {source}; `Options::system` opens it \
+     under another one"
+)]
+struct UnknownSystem {
+    source: ParseSystemError,
 }

@@ -11,7 +11,6 @@
 //! # Threads
 //! Any number.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::{Error, KeySpace};
@@ -30,11 +29,6 @@ impl Identity {
 
     /// Checks that a key space is of this opening.
     pub(crate) fn check(self, space: &KeySpace) -> Result<(), Error> {
-        if space.inner.identity == self { Ok(()) } else { Err(other_store(&space.name)) }
+        if space.inner.identity == self { Ok(()) } else { Err(Error::other_store(&space.name)) }
     }
-}
-
-/// A key space is not of the store that it is used with.
-pub(crate) fn other_store(name: &Arc<str>) -> Error {
-    Error::OtherStore { name: name.to_string() }
 }

@@ -37,10 +37,10 @@ impl Ingest {
         Ok(self.inner.put(KeySpaceId::DEFAULT, key, value)?)
     }
 
-    /// Adds a key of a key space. Key spaces come in the order in which they were made.
-    pub fn put_in(&mut self, space: &KeySpace, key: &[u8], value: &[u8]) -> Result<(), Error> {
+    /// The ingest as it adds to a key space. Key spaces come in the order in which they were made.
+    pub fn key_space<'a>(&'a mut self, space: &'a KeySpace) -> Result<IngestKeySpace<'a>, Error> {
         self.of.check(space)?;
-        Ok(self.inner.put(space.id(), key, value)?)
+        Ok(IngestKeySpace { inner: &mut self.inner, space })
     }
 
     /// How many keys have come.
@@ -54,5 +54,20 @@ impl Ingest {
     /// what is in memory of the same keys is flushed.
     pub fn finish(self) -> Result<Ingested, Error> {
         Ok(self.inner.finish()?)
+    }
+}
+
+/// An [`Ingest`] as it adds to one key space, from [`Ingest::key_space`].
+#[derive(Debug)]
+pub struct IngestKeySpace<'a> {
+    inner: &'a mut terrace_lsm::Ingest,
+    space: &'a KeySpace,
+}
+
+impl IngestKeySpace<'_> {
+    /// As [`Ingest::put`].
+    pub fn put(&mut self, key: &[u8], value: &[u8]) -> Result<(), Error> {
+        let id = self.space.id();
+        self.inner.put(id, key, value).map_err(|error| self.space.explain(error))
     }
 }

@@ -23,31 +23,42 @@
 
 mod batch;
 mod below;
+mod cursor;
 mod db;
+pub mod device;
 mod error;
+mod error_kind;
+pub mod fs;
 mod identity;
 mod ingest;
 mod key_space;
 pub mod limits;
 mod options;
+mod salvage;
+mod scan;
 mod snapshot;
 
-pub use batch::Batch;
+pub use batch::{Batch, BatchKeySpace};
 pub use bytes::Bytes;
+pub use cursor::Cursor;
 pub use db::Db;
 pub use error::Error;
-pub use ingest::Ingest;
+pub use error_kind::ErrorKind;
+pub use ingest::{Ingest, IngestKeySpace};
 pub use key_space::KeySpace;
 pub use options::Options;
-pub use snapshot::Snapshot;
-pub use terrace_env::store::MemoryStore;
+pub use salvage::Salvage;
+pub use scan::Scan;
+pub use snapshot::{Snapshot, SnapshotKeySpace};
+pub use terrace_env::store::{MemoryStore, StoreError};
 pub use terrace_env::wait::{WaitCause, WaitStats, Waits};
-pub use terrace_env::{ByteCount, OutOfRange, Store};
+pub use terrace_env::{ByteCount, FileId, OutOfRange, ParseByteCountError, Store};
 pub use terrace_fs::{CachePolicy, FormatOptions, Fs};
 pub use terrace_lsm::{
-    BATCH_BYTES_MAX, Bounds, Checkpointed, Compression, Cursor, Durability, Event, Ingested, Job,
-    KEY_BYTES_MAX, LeftOut, LevelCompression, LevelStats, Listener, MemoryStats, ReaderKind,
-    ReaderStats, Salvage, Scan, SpaceHolders, Stats, VALUE_BYTES_MAX, Verified, WriteAmplification,
-    Written, WrittenBytes,
+    BATCH_BYTES_MAX, Bounds, Checkpointed, Compression, Durability, Error as EngineError, Event,
+    Ingested, Job, KEY_BYTES_MAX, KeySpaceId, LeftOut, LevelCompression, LevelStats, Listener,
+    MemoryStats, ReaderKind, ReaderStats, SpaceHolders, Stats, VALUE_BYTES_MAX, Verified,
+    WriteAmplification, Written, WrittenBytes,
 };
 pub use terrace_policy::{MEMTABLES_KEPT, ParseSystemError, Row, System, ZONES_KEPT};
+pub use terrace_zone::{Device, DeviceError, Emulator, Geometry, GeometryError};

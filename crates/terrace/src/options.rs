@@ -17,9 +17,13 @@ use crate::{Error, limits};
 /// ```
 /// use terrace::{ByteCount, Options};
 ///
-/// let options = Options { memtable_size: Some(ByteCount::mib(16)), ..Options::default() };
+/// let options = Options::default().memtable_size(ByteCount::mib(16)).filter_bits(15);
 /// ```
+///
+/// Further options may come, so it is made from [`Options::default`] or
+/// [`fitting`](Self::fitting), by setters or by assigning to its fields.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Options {
     // Behaviour.
     /// Opens for reading only: nothing is written, not even to finish a recovery, and no job runs.
@@ -204,6 +208,107 @@ impl Options {
             compact_at_rest: self.compact_at_rest,
             system: system.to_string(),
         }
+    }
+}
+
+/// Setters, one for each option.
+impl Options {
+    /// Sets [`read_only`](field@Self::read_only).
+    #[must_use]
+    pub fn read_only(mut self, read_only: bool) -> Self {
+        self.read_only = read_only;
+        self
+    }
+
+    /// Sets [`durability`](field@Self::durability).
+    #[must_use]
+    pub fn durability(mut self, durability: impl Into<Option<Durability>>) -> Self {
+        self.durability = durability.into();
+        self
+    }
+
+    /// Sets [`gather_time`](field@Self::gather_time).
+    #[must_use]
+    pub fn gather_time(mut self, gather_time: Duration) -> Self {
+        self.gather_time = gather_time;
+        self
+    }
+
+    /// Sets [`system`](field@Self::system).
+    #[must_use]
+    pub fn system(mut self, system: impl Into<Option<System>>) -> Self {
+        self.system = system.into();
+        self
+    }
+
+    /// Sets [`memtable_size`](field@Self::memtable_size).
+    #[must_use]
+    pub fn memtable_size(mut self, memtable_size: impl Into<Option<ByteCount>>) -> Self {
+        self.memtable_size = memtable_size.into();
+        self
+    }
+
+    /// Sets [`memtables_max`](field@Self::memtables_max).
+    #[must_use]
+    pub fn memtables_max(mut self, memtables_max: usize) -> Self {
+        self.memtables_max = memtables_max;
+        self
+    }
+
+    /// Sets [`block_size`](field@Self::block_size).
+    #[must_use]
+    pub fn block_size(mut self, block_size: ByteCount) -> Self {
+        self.block_size = block_size;
+        self
+    }
+
+    /// Sets [`compression`](field@Self::compression).
+    #[must_use]
+    pub fn compression(mut self, compression: impl Into<LevelCompression>) -> Self {
+        self.compression = compression.into();
+        self
+    }
+
+    /// Sets [`filter_bits`](field@Self::filter_bits).
+    #[must_use]
+    pub fn filter_bits(mut self, filter_bits: u8) -> Self {
+        self.filter_bits = filter_bits;
+        self
+    }
+
+    /// Sets [`memory`](field@Self::memory).
+    #[must_use]
+    pub fn memory(mut self, memory: ByteCount) -> Self {
+        self.memory = memory;
+        self
+    }
+
+    /// Sets [`io_size`](field@Self::io_size).
+    #[must_use]
+    pub fn io_size(mut self, io_size: ByteCount) -> Self {
+        self.io_size = io_size;
+        self
+    }
+
+    /// Sets [`workers`](field@Self::workers).
+    #[must_use]
+    pub fn workers(mut self, workers: usize) -> Self {
+        self.workers = workers;
+        self
+    }
+
+    /// Sets [`compact_at_rest`](field@Self::compact_at_rest).
+    #[must_use]
+    pub fn compact_at_rest(mut self, compact_at_rest: bool) -> Self {
+        self.compact_at_rest = compact_at_rest;
+        self
+    }
+
+    /// Sets [`file_cache`](field@Self::file_cache).
+    #[must_use]
+    pub fn file_cache(mut self, file_cache: ByteCount) -> Self {
+        self.file_cache = file_cache;
+        self
     }
 }
 

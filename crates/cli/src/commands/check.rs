@@ -83,7 +83,7 @@ impl Check {
 pub(crate) fn check(drive: Arc<dyn Device>) -> Result<Checked, Failure> {
     let report = watched(|progress| Fs::check_watched(Arc::clone(&drive), progress))?;
     checked(report, || {
-        let options = Options { read_only: true, ..Options::default() };
+        let options = Options::default().read_only(true);
         Ok(Db::open_device(drive, options)?)
     })
 }

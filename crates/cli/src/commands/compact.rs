@@ -8,10 +8,11 @@ use serde::Serialize;
 use terrace::{Db, Event, Job, Listener, Stats};
 use terrace_env::{ByteCount, runner};
 
+use super::entry::no_space;
 use super::range::Range;
 use super::target::Target;
 use super::under::Under;
-use crate::failure::{Failure, Kind};
+use crate::failure::Failure;
 use crate::output::Output;
 use crate::progress::Progress;
 
@@ -97,10 +98,7 @@ impl Compact {
             return Ok(db.compact_all()?);
         }
         let name = self.space.as_deref().unwrap_or("default");
-        let space = db.key_space(name).ok_or_else(|| {
-            let message = format!("expected a key space named `{name}`, found none");
-            Failure::new(Kind::NotFound, message)
-        })?;
+        let space = db.key_space(name).map_err(|_| no_space(name))?;
         Ok(space.compact(self.range.bounds(false)?)?)
     }
 }

@@ -55,7 +55,7 @@ pub(crate) struct Space {
 impl Space {
     /// The space of this name, which must exist.
     pub(crate) fn find(&self, db: &Db) -> Result<KeySpace, Failure> {
-        db.key_space(&self.name).ok_or_else(|| no_space(&self.name))
+        db.key_space(&self.name).map_err(|_| no_space(&self.name))
     }
 
     /// The space that holds the links of the files in this one; see [`links_of`].

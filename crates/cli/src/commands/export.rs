@@ -56,8 +56,9 @@ impl Export {
             write_file(path, value)
         })?;
         let links = match db.key_space(&links) {
-            Some(space) => self.each(&space, &mut left_out, link)?.0,
-            None => 0,
+            Ok(space) => self.each(&space, &mut left_out, link)?.0,
+            // A tree without links.
+            Err(_) => 0,
         };
         drop(progress);
         let mut json = json!({ "files": files, "links": links, "bytes": bytes });

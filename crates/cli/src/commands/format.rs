@@ -48,7 +48,7 @@ impl Format {
             ));
         }
         let capacity = drive.geometry().capacity();
-        let options = Options { system: self.under.system, ..Options::fitting(capacity) };
+        let options = Options::fitting(capacity).system(self.under.system);
         options.check_device(&*drive)?;
         Fs::format(drive.clone(), &FormatOptions::default())?;
         drop(drive);

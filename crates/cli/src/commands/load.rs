@@ -120,9 +120,9 @@ impl Load {
 impl Sink<'_> {
     fn put(&mut self, space: &KeySpace, key: &[u8], value: &[u8]) -> Result<(), Failure> {
         match self {
-            Self::Tables(ingest) => ingest.put_in(space, key, value)?,
+            Self::Tables(ingest) => ingest.key_space(space)?.put(key, value)?,
             Self::Batches(db, batch) => {
-                batch.put_in(space, key, value);
+                batch.key_space(space).put(key, value);
                 if batch.byte_size().0 as usize >= BATCH {
                     db.write(*std::mem::take(batch))?;
                 }

@@ -112,11 +112,11 @@ impl Target {
         if self.image.is_dir() {
             let store = self.store(access)?;
             let fitting = Options::fitting(store.space().capacity);
-            return Ok(Db::open(store, Options { read_only, system, ..fitting })?);
+            return Ok(Db::open(store, fitting.read_only(read_only).system(system))?);
         }
         let fs = self.fs(access)?;
         let fitting = Options::fitting(fs.space().capacity);
-        Ok(Db::open_fs(fs, Options { read_only, system, ..fitting })?)
+        Ok(Db::open_fs(fs, fitting.read_only(read_only).system(system))?)
     }
 }
 

@@ -30,19 +30,17 @@ impl Setup {
     /// time; under which system and on which geometry, the seed decides.
     #[must_use]
     pub fn small(seed: u64) -> Self {
-        let options = Options {
-            memtable_size: Some(ByteCount::kib(24)),
-            system: Some(System {
+        let options = Options::default()
+            .memtable_size(ByteCount::kib(24))
+            .system(System {
                 table_size: Some(ByteCount::kib(32)),
                 level0_runs: 2,
                 level1_size: Some(ByteCount::kib(64)),
                 factor: 4,
                 ..System::of(Row::ALL[(seed / 2) as usize % Row::ALL.len()])
-            }),
-            memory: ByteCount::kib(256),
-            file_cache: ByteCount::kib(if seed.is_multiple_of(3) { 0 } else { 96 }),
-            ..Options::default()
-        };
+            })
+            .memory(ByteCount::kib(256))
+            .file_cache(ByteCount::kib(if seed.is_multiple_of(3) { 0 } else { 96 }));
         let mut geometry = Geometry::uniform(ByteCount::kib(128), 40);
         match seed % 4 {
             0 => {}
@@ -259,11 +257,11 @@ pub(super) fn work(
         let mut batch = Batch::new();
         let changes = history.draw(life, random);
         for Change { space, key, what } in &changes {
-            let space = if *space == 0 { &default } else { &other };
+            let mut space = batch.key_space(if *space == 0 { &default } else { &other });
             match what {
-                What::Put(value) => batch.put_in(space, key, value),
-                What::Delete => batch.delete_in(space, key),
-                What::DeleteUntil(end) => batch.delete_range_in(space, key..end),
+                What::Put(value) => space.put(key, value),
+                What::Delete => space.delete(key),
+                What::DeleteUntil(end) => space.delete_range(key..end),
             };
         }
         promises.issued.store(history.len(), Ordering::Relaxed);

@@ -100,10 +100,7 @@ fn peek(
     least: usize,
     most: usize,
 ) -> Result<usize, TrialFailure> {
-    let read_only = Setup {
-        options: terrace::Options { read_only: true, ..setup.options.clone() },
-        ..setup.clone()
-    };
+    let read_only = Setup { options: setup.options.clone().read_only(true), ..setup.clone() };
     judge(drive, &read_only, history, least, most)
 }
 
@@ -113,7 +110,7 @@ pub(super) fn contents(db: &Db) -> Result<State, terrace::Error> {
         let (key, value) = entry?;
         state[0].insert(key.to_vec(), value.to_vec());
     }
-    if let Some(other) = db.key_space("other") {
+    if let Ok(other) = db.key_space("other") {
         for entry in other.scan(..)? {
             let (key, value) = entry?;
             state[1].insert(key.to_vec(), value.to_vec());

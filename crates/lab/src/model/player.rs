@@ -10,7 +10,9 @@ use std::fmt;
 use std::ops::Bound::{Excluded, Included, Unbounded};
 use std::sync::Arc;
 
-use terrace::{Batch, Cursor, Db, Durability, Fs, KeySpace, Options, Scan, Snapshot};
+use terrace::{
+    Batch, Cursor, Db, Durability, Fs, KeySpace, Options, Scan, Snapshot, SnapshotKeySpace,
+};
 use terrace_env::random::{Random, RngCore};
 use terrace_env::runner;
 use terrace_zone::{Device, Emulator, PowerCut};
@@ -121,7 +123,7 @@ fn unless_full(outcome: Result<(), terrace::Error>, what: &str) -> Result<bool, 
 
 /// The first entries of a scan, from one end or the other.
 fn take(scan: Scan, backward: bool, limit: usize) -> Result<Vec<Entry>, String> {
-    let entry = |found: Result<(bytes::Bytes, bytes::Bytes), terrace_lsm::Error>| {
+    let entry = |found: Result<(bytes::Bytes, bytes::Bytes), terrace::Error>| {
         let (key, value) = found.map_err(|error| format!("a scan: {error}"))?;
         Ok((key.to_vec(), value.to_vec()))
     };
@@ -169,7 +171,7 @@ impl<'a> Player<'a> {
         let options = self.options(options).clone();
         let db = Db::open_device(self.drive.clone(), options)
             .map_err(|error| format!("opening: {error}"))?;
-        let handle = |name: &String| db.key_space(name).ok_or(format!("no key space {name}"));
+        let handle = |name: &String| db.key_space(name).map_err(|error| error.to_string());
         self.spaces = db.key_spaces().iter().map(handle).collect::<Result<_, _>>()?;
         same(&self.spaces.len(), &self.contents.now.len(), "key spaces")?;
         self.db = Some(db);
@@ -295,14 +297,14 @@ impl<'a> Player<'a> {
             match *change {
                 Change::Put { space, key, size, tag } => {
                     let space = &self.spaces[self.contents.space(space)];
-                    batch.put_in(space, &key.bytes(), &value(size, tag));
+                    batch.key_space(space).put(&key.bytes(), &value(size, tag));
                 }
                 Change::Delete { space, key } => {
-                    batch.delete_in(&self.spaces[self.contents.space(space)], &key.bytes());
+                    batch.key_space(&self.spaces[self.contents.space(space)]).delete(&key.bytes());
                 }
                 Change::DeleteRange { space, range } => {
                     let space = &self.spaces[self.contents.space(space)];
-                    batch.delete_range_in(space, range.bounds());
+                    batch.key_space(space).delete_range(range.bounds());
                 }
             }
         }
@@ -329,10 +331,15 @@ impl<'a> Player<'a> {
         spaces.get(space).cloned().unwrap_or_default()
     }
 
+    /// What a snapshot shows of a key space.
+    fn seen(&self, space: usize, at: usize) -> Result<SnapshotKeySpace<'_>, terrace::Error> {
+        self.snapshots[at].0.key_space(&self.spaces[space])
+    }
+
     fn get(&mut self, space: u8, key: &[u8], at: Option<u8>) -> Result<(), String> {
         let (space, at) = (self.contents.space(space), self.snapshot(at));
         let found = match at {
-            Some(at) => self.snapshots[at].0.get_in(&self.spaces[space], key),
+            Some(at) => self.seen(space, at).and_then(|seen| seen.get(key)),
             None => self.spaces[space].get(key),
         };
         let found = found.map_err(|error| format!("get: {error}"))?.map(|value| value.to_vec());
@@ -350,7 +357,7 @@ impl<'a> Player<'a> {
     ) -> Result<(), String> {
         let (space, at) = (self.contents.space(space), self.snapshot(at));
         let scan = match at {
-            Some(at) => self.snapshots[at].0.scan_in(&self.spaces[space], range.bounds()),
+            Some(at) => self.seen(space, at).and_then(|seen| seen.scan(range.bounds())),
             None => self.spaces[space].scan(range.bounds()),
         };
         let found = take(scan.map_err(|error| format!("scan: {error}"))?, backward, limit)?;
@@ -365,7 +372,7 @@ impl<'a> Player<'a> {
         self.make_room(|player| player.walks.len(), |player| drop(player.walks.remove(0)));
         let (space, at) = (self.contents.space(space), self.snapshot(at));
         let cursor = match at {
-            Some(at) => self.snapshots[at].0.cursor_in(&self.spaces[space], range.bounds()),
+            Some(at) => self.seen(space, at).and_then(|seen| seen.cursor(range.bounds())),
             None => self.spaces[space].cursor(range.bounds()),
         };
         let cursor = cursor.map_err(|error| format!("cursor: {error}"))?;

@@ -27,13 +27,11 @@ pub const METAMORPHIC_SETTINGS: usize = 16;
 
 /// Options under which a few hundred writes make a tree of several levels.
 fn tight() -> Options {
-    Options {
-        memtable_size: Some(ByteCount::kib(24)),
-        block_size: ByteCount(512),
-        system: Some(small()),
-        memory: ByteCount::kib(256),
-        ..Options::default()
-    }
+    Options::default()
+        .memtable_size(ByteCount::kib(24))
+        .block_size(ByteCount(512))
+        .system(small())
+        .memory(ByteCount::kib(256))
 }
 
 /// Small tables and levels.
@@ -107,12 +105,12 @@ impl Setting {
             14 => (latency_max, first.file_cache) = (None, ByteCount::kib(100)),
             // Another form at each opening.
             15 => {
-                options.push(Options { compression: Compression::Zstd.into(), ..tight() });
+                options.push(tight().compression(Compression::Zstd));
                 let table_size = Some(ByteCount::kib(40));
                 let large = System { level0_runs: 5, table_size, ..small() };
-                options.push(Options { system: Some(large), ..tight() });
+                options.push(tight().system(large));
                 let others = Row::ALL.map(|row| Some(System { row, ..small() }));
-                options.extend(others.map(|system| Options { system, ..tight() }));
+                options.extend(others.map(|system| tight().system(system)));
                 options.push(Options::default());
             }
             _ => panic!("settings 0 to {}, not {number}", METAMORPHIC_SETTINGS - 1),
@@ -137,20 +135,18 @@ fn any_options(random: &mut Random) -> Options {
     let bytes = |random: &mut Random, from: u64, to: u64| {
         ByteCount(from << random.random_range(0..=(to / from).ilog2()))
     };
-    Options {
-        memtable_size: Some(bytes(random, 4 << 10, 128 << 10)),
-        memtables_max: random.random_range(1..4),
-        block_size: bytes(random, 128, 16 << 10),
-        compression: LevelCompression { upper: any_codec(random), last: any_codec(random) },
-        filter_bits: random.random_range(0..16),
-        system: any_system(random),
-        memory: bytes(random, 64 << 10, 16 << 20),
-        file_cache: match random.random_range(0..3) {
+    Options::default()
+        .memtable_size(bytes(random, 4 << 10, 128 << 10))
+        .memtables_max(random.random_range(1..4))
+        .block_size(bytes(random, 128, 16 << 10))
+        .compression(LevelCompression { upper: any_codec(random), last: any_codec(random) })
+        .filter_bits(random.random_range(0..16))
+        .system(any_system(random))
+        .memory(bytes(random, 64 << 10, 16 << 20))
+        .file_cache(match random.random_range(0..3) {
             0 => ByteCount(0),
             _ => bytes(random, 4 << 10, 16 << 20),
-        },
-        ..Options::default()
-    }
+        })
 }
 
 /// A system with figures of its own, with those that fit the drive, or the one that the store

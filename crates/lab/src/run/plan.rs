@@ -219,21 +219,19 @@ impl RunPlan {
     /// How the store is opened.
     pub(super) fn options(&self) -> Result<Options, PlanError> {
         let store = &self.store;
-        Ok(Options {
-            system: Some(store.system.parse()?),
-            durability: Some(if store.synced { Durability::Synced } else { Durability::Gathered }),
-            memtable_size: Some(ByteCount(store.memtable_size)),
-            memtables_max: store.memtables_max,
-            block_size: ByteCount(store.block_size),
-            filter_bits: store.filter_bits,
-            memory: ByteCount(store.memory),
-            io_size: ByteCount(store.io_size),
-            workers: store.workers,
-            file_cache: ByteCount(store.file_cache),
+        Ok(Options::default()
+            .system(store.system.parse::<System>()?)
+            .durability(if store.synced { Durability::Synced } else { Durability::Gathered })
+            .memtable_size(ByteCount(store.memtable_size))
+            .memtables_max(store.memtables_max)
+            .block_size(ByteCount(store.block_size))
+            .filter_bits(store.filter_bits)
+            .memory(ByteCount(store.memory))
+            .io_size(ByteCount(store.io_size))
+            .workers(store.workers)
+            .file_cache(ByteCount(store.file_cache))
             // The papers' systems do not.
-            compact_at_rest: false,
-            ..Options::default()
-        })
+            .compact_at_rest(false))
     }
 }
 

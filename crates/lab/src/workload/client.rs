@@ -206,7 +206,7 @@ impl Client {
         let mut past = false;
         let mut walked = Walked::default();
         let mut scan = db.scan(bounds)?;
-        while walked.records < records_max && scan.advance().map_err(terrace::Error::from)? {
+        while walked.records < records_max && scan.advance()? {
             let key = scan.key();
             let record = entries.number(key);
             let record = record.filter(|record| !past && order.place(*record) >= next);

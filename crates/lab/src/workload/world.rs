@@ -53,7 +53,7 @@ impl World {
     pub fn checksum(&self) -> Result<u32, ClientError> {
         let mut crc = 0;
         let mut scan = self.db.scan(..)?;
-        while scan.advance().map_err(terrace::Error::from)? {
+        while scan.advance()? {
             let (key, value) = (scan.key(), scan.value());
             // With the lengths before them, no two sequences of keys and values read the same.
             let lengths = [(key.len() as u32).to_le_bytes(), (value.len() as u32).to_le_bytes()];

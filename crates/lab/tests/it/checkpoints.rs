@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use terrace::{Db, Durability, Fs, MemoryStore, Options, Store};
+use terrace::{Db, Durability, Fs, MemoryStore, Store};
 use terrace_env::random::{Random, Rng};
 use terrace_env::store::FileKind;
 use terrace_env::{Lba, runner, test_seeds};
@@ -106,7 +106,7 @@ fn copy_damaged(
     }
     let lba = blocks[random.random_range(0..blocks.len())];
     let (read_only, early) = (random.random_bool(0.3), random.random_bool(0.5));
-    let options = Options { read_only, ..setup.options.clone() };
+    let options = setup.options.clone().read_only(read_only);
     let spoil = |random: &mut Random| {
         let bit = random.random_range(0..8);
         drive.corrupt(lba, |bytes| {

@@ -74,7 +74,7 @@ fn load(seed: u64, entries: u32) -> (Option<u64>, DeviceTime, Time, u64) {
         // The conventional zones take 7.6 GiB of it.
         let size = ByteCount::gib(10);
         let device = Arc::new(Emulator::modelled(&drive, scale, size, seed).unwrap());
-        let options = Options { memtable_size: Some(ByteCount::mib(8)), ..Options::default() };
+        let options = Options::default().memtable_size(ByteCount::mib(8));
         let format = FormatOptions::default();
         let db = Db::create_device(Arc::clone(&device) as _, &format, options).unwrap();
         let value = vec![7; 4096];

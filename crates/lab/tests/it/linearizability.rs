@@ -18,18 +18,16 @@ const CALLS: usize = 6_000;
 type Log = Vec<(usize, Call)>;
 
 fn store(seed: u64) -> Db {
-    let options = Options {
-        memtable_size: Some(ByteCount::kib(64)),
-        system: Some(System {
+    let options = Options::default()
+        .memtable_size(ByteCount::kib(64))
+        .system(System {
             table_size: Some(ByteCount::kib(32)),
             level0_runs: 2,
             level1_size: Some(ByteCount::kib(128)),
             factor: 3,
             ..System::default()
-        }),
-        memory: ByteCount::kib(768),
-        ..Options::default()
-    };
+        })
+        .memory(ByteCount::kib(768));
     let geometry = Geometry::uniform(ByteCount::kib(256), 128);
     let drive = Arc::new(Emulator::in_memory(geometry, seed).expect("a drive"));
     Db::create_device(drive, &FormatOptions::default(), options).expect("a store")
@@ -139,9 +137,10 @@ fn a_batch_is_seen_whole_or_not_at_all_on_threads() {
                 let mut seen = 0;
                 while !done.load(Ordering::Relaxed) {
                     let snapshot = db.snapshot();
+                    let there = snapshot.key_space(&other).expect("a key space of the store");
                     let one = snapshot.get(&key(1)).expect("a get");
                     assert_eq!(one, snapshot.get(&key(2)).expect("a get"));
-                    assert_eq!(one, snapshot.get_in(&other, &key(1)).expect("a get"));
+                    assert_eq!(one, there.get(&key(1)).expect("a get"));
                     seen = seen.max(one.map_or(0, |value| number_of(&value)));
                 }
                 seen
@@ -151,7 +150,8 @@ fn a_batch_is_seen_whole_or_not_at_all_on_threads() {
     for number in 1..8_000 {
         let mut batch = Batch::new();
         let value = value(number);
-        batch.put(&key(1), &value).put(&key(2), &value).put_in(&other, &key(1), &value);
+        batch.put(&key(1), &value).put(&key(2), &value);
+        batch.key_space(&other).put(&key(1), &value);
         db.write(batch).expect("a batch");
     }
     done.store(true, Ordering::Relaxed);

@@ -28,7 +28,7 @@ fn fill(world: &World, preset: Preset) {
 }
 
 fn small() -> Options {
-    Options { memtable_size: Some(ByteCount::kib(128)), ..Options::default() }
+    Options::default().memtable_size(ByteCount::kib(128))
 }
 
 /// A workload by three clients on a drive that takes time.

@@ -3,9 +3,7 @@
 
 use std::sync::Arc;
 
-use terrace::{
-    Batch, Bounds, ByteCount, Db, Durability, FormatOptions, MemoryStore, Options, Store,
-};
+use terrace::{Batch, Bounds, ByteCount, Db, Durability, FormatOptions, MemoryStore, Store};
 use terrace_env::random::{Random, Rng, RngCore};
 use terrace_env::sync::Mutex;
 use terrace_env::{runner, test_seeds};
@@ -75,7 +73,7 @@ fn a_store_that_is_only_read_is_copied_with_what_is_in_its_log() {
         churn(&db, &mut held, 2000, 3000, &mut Random::seeded(1));
         db.create_key_space("other").unwrap().put(b"key", b"value").unwrap();
         db.close().unwrap();
-        let read_only = Options { read_only: true, ..options() };
+        let read_only = options().read_only(true);
         let db = Db::open_device(device, read_only).unwrap();
         let target: Arc<dyn Store> = Arc::new(MemoryStore::new());
         let copied = db.checkpoint(Arc::clone(&target)).unwrap();

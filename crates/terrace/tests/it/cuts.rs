@@ -41,18 +41,16 @@ fn apply(held: &mut Contents, writes: &Writes) {
 }
 
 fn small() -> Options {
-    Options {
-        memtable_size: Some(ByteCount::kib(64)),
-        system: Some(System {
+    Options::default()
+        .memtable_size(ByteCount::kib(64))
+        .system(System {
             table_size: Some(ByteCount::kib(32)),
             level1_size: Some(ByteCount::kib(128)),
             factor: 4,
             ..System::default()
-        }),
-        block_size: ByteCount::kib(1),
-        memory: ByteCount::kib(256),
-        ..Options::default()
-    }
+        })
+        .block_size(ByteCount::kib(1))
+        .memory(ByteCount::kib(256))
 }
 
 fn random_writes(random: &mut Random) -> Writes {

@@ -16,18 +16,16 @@ pub(crate) fn drive(zone: ByteCount, zones: u32, seed: u64) -> Arc<Emulator> {
 
 /// Options for devices of a few dozen MiB.
 pub(crate) fn options() -> Options {
-    Options {
-        memtable_size: Some(ByteCount::kib(256)),
-        system: Some(System {
+    Options::default()
+        .memtable_size(ByteCount::kib(256))
+        .system(System {
             table_size: Some(ByteCount::kib(128)),
             level1_size: Some(ByteCount::mib(1)),
             factor: 4,
             ..System::default()
-        }),
-        memory: ByteCount::mib(3),
-        compression: Compression::Lz4.into(),
-        ..Options::default()
-    }
+        })
+        .memory(ByteCount::mib(3))
+        .compression(Compression::Lz4)
 }
 
 /// The same under a system whose tables are small beside zones of 1 MiB.
@@ -37,7 +35,7 @@ pub(crate) fn options_under(system: System) -> Options {
         level1_size: Some(ByteCount::kib(160)),
         ..system
     };
-    Options { memtable_size: Some(ByteCount::kib(64)), system: Some(system), ..options() }
+    options().memtable_size(ByteCount::kib(64)).system(system)
 }
 
 /// Bytes written to the device by flush and compaction, and by reclaim, for each byte of the
@@ -91,7 +89,7 @@ fn a_store_on_zones_keeps_everything_over_reopening() {
             assert!(resets > 0, "{:?}", stats.io);
             assert!(db.verify().unwrap().tables > 10);
             db.close().unwrap();
-            let read_only = Options { read_only: true, ..options() };
+            let read_only = options().read_only(true);
             let db = Db::open_device(device, read_only).unwrap();
             assert_eq!(contents(&db), held);
             assert!(db.put(b"k", b"v").is_err());

@@ -52,13 +52,11 @@ impl Case {
     };
 
     fn options(&self) -> Options {
-        Options {
-            system: Some(System::of(self.row)),
-            memtable_size: Some(self.memtable),
-            memory: ByteCount::mib(8),
-            compression: Compression::None.into(),
-            ..Options::default()
-        }
+        Options::default()
+            .system(System::of(self.row))
+            .memtable_size(self.memtable)
+            .memory(ByteCount::mib(8))
+            .compression(Compression::None)
     }
 
     fn key(&self, number: u64) -> [u8; 8] {

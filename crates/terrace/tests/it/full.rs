@@ -63,7 +63,7 @@ fn a_full_device_is_emptied_and_filled_again() {
     for system in System::all() {
         let figures = options().system.expect("a system with figures");
         let system = System { row: system.row, ..figures };
-        let options = Options { system: Some(system), ..options() };
+        let options = options().system(system);
         runner::simulate(1, || {
             let filled = cycles(64, 3, &options);
             let evenly = filled.iter().all(|&count| count > filled[0] * 6 / 10);
@@ -82,7 +82,7 @@ fn the_smallest_device_is_filled_and_emptied_under_any_system() {
             ..own
         };
         let (memtable_size, system) = (Some(ByteCount::kib(64)), Some(system));
-        let small = Options { memtable_size, system, ..options() };
+        let small = options().memtable_size(memtable_size).system(system);
         runner::simulate(1, || {
             let filled = cycles(data_zones_min(256) + 2, 12, &small);
             // A few partly filled zones are all it has; how much it takes varies, but nothing is

@@ -5,7 +5,9 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use terrace::{Batch, ByteCount, Db, Durability, Error, FormatOptions, MemoryStore, Options};
+use terrace::{
+    Batch, ByteCount, Db, Durability, Error, ErrorKind, FormatOptions, MemoryStore, Options,
+};
 use terrace_env::Uuid;
 use terrace_env::store::StoreError;
 use terrace_fs::{Access, Fs, MountOptions};
@@ -15,7 +17,7 @@ use crate::devices::{drive, options};
 
 /// Small tables, so that a few hundred entries are in several of them.
 fn small() -> Options {
-    Options { memory: ByteCount::mib(8), ..options() }
+    options().memory(ByteCount::mib(8))
 }
 
 fn in_memory() -> Db {
@@ -24,7 +26,7 @@ fn in_memory() -> Db {
 
 fn is_other_store<T: std::fmt::Debug>(result: Result<T, Error>) {
     let error = result.expect_err("a key space of another store");
-    assert!(matches!(&error, Error::OtherStore { name } if name == "space"), "{error}");
+    assert_eq!(error.kind(), ErrorKind::OtherStore, "{error}");
     assert!(error.to_string().contains("\"space\" belongs to another store"), "{error}");
 }
 
@@ -50,27 +52,27 @@ fn a_key_space_of_one_store_is_refused_by_another() {
     own.put(b"key", b"own").unwrap();
 
     let mut batch = Batch::new();
-    batch.put(b"key", b"value").put_in(&foreign, b"key", b"foreign");
+    batch.put(b"key", b"value");
+    batch.key_space(&foreign).put(b"key", b"foreign");
     is_other_store(two.write(batch.clone()));
     is_other_store(two.write_with(batch.clone(), Durability::Synced));
     one.write(batch.clone()).unwrap();
     batch.clear();
-    batch.put_in(&own, b"other", b"own");
+    batch.key_space(&own).put(b"other", b"own");
     two.write(batch).unwrap();
     // Key spaces of two stores in one batch: neither takes it, as a whole.
     let mut batch = Batch::new();
-    batch.delete_in(&foreign, b"key").delete_range_in(&own, ..);
+    batch.key_space(&foreign).delete(b"key");
+    batch.key_space(&own).delete_range(..);
     let error = one.write(batch.clone()).expect_err("a batch of two stores");
     assert!(error.to_string().contains("\"own\" belongs to another store"), "{error}");
     is_other_store(two.write(batch));
 
     let snapshot = two.snapshot();
-    is_other_store(snapshot.get_in(&foreign, b"key"));
-    is_other_store(snapshot.scan_in(&foreign, ..));
-    is_other_store(snapshot.cursor_in(&foreign, ..));
+    is_other_store(snapshot.key_space(&foreign));
     let mut ingest = two.ingest().unwrap();
-    is_other_store(ingest.put_in(&foreign, b"key", b"value"));
-    ingest.put_in(&own, b"key", b"ingested").unwrap();
+    is_other_store(ingest.key_space(&foreign));
+    ingest.key_space(&own).unwrap().put(b"key", b"ingested").unwrap();
     assert_eq!(ingest.finish().unwrap().entries, 1);
 
     assert!(two.get(b"key").unwrap().is_none(), "nothing of a refused batch is there");
@@ -87,7 +89,7 @@ fn a_key_space_of_an_earlier_opening_is_refused() {
     db.close().unwrap();
     let db = Db::open(store, small()).unwrap();
     let mut batch = Batch::new();
-    batch.put_in(&old, b"key", b"value");
+    batch.key_space(&old).put(b"key", b"value");
     is_other_store(db.write(batch));
     is_closed("its own put", old.put(b"key", b"value"));
     db.key_space("space").unwrap().put(b"key", b"value").unwrap();
@@ -123,7 +125,7 @@ impl Place {
 #[test]
 fn one_store_is_open_once_in_a_process() {
     for place in Place::all() {
-        let reading = || Options { read_only: true, ..small() };
+        let reading = || small().read_only(true);
         let db = place.open(small()).unwrap();
         is_in_use(place.open(small()));
         is_in_use(place.open(reading()));
@@ -324,16 +326,16 @@ impl Left {
     fn check(self) {
         let Self { scans, mut cursor, snapshot, ingests } = self;
         for mut scan in scans {
-            is_closed("a scan", scan.advance().map_err(Error::from));
+            is_closed("a scan", scan.advance());
             assert!(scan.next().is_none(), "a scan ends after its first error");
         }
-        is_closed("next", cursor.next().map_err(Error::from));
+        is_closed("next", cursor.next());
         assert!(!cursor.is_on_key());
-        is_closed("prev", cursor.prev().map_err(Error::from));
-        is_closed("seek", cursor.seek(b"a").map_err(Error::from));
-        is_closed("seek_back", cursor.seek_back(b"a").map_err(Error::from));
-        is_closed("seek_to_first", cursor.seek_to_first().map_err(Error::from));
-        is_closed("seek_to_last", cursor.seek_to_last().map_err(Error::from));
+        is_closed("prev", cursor.prev());
+        is_closed("seek", cursor.seek(b"a"));
+        is_closed("seek_back", cursor.seek_back(b"a"));
+        is_closed("seek_to_first", cursor.seek_to_first());
+        is_closed("seek_to_last", cursor.seek_to_last());
         is_closed("get of a snapshot", snapshot.get(b"a"));
         is_closed("scan of a snapshot", snapshot.scan(..));
         is_closed("cursor of a snapshot", snapshot.cursor(..));

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use terrace::{ByteCount, Db, Durability, FormatOptions, Ingest, MemoryStore, Options};
+use terrace::{ByteCount, Db, Durability, FormatOptions, Ingest, MemoryStore};
 use terrace_env::random::{Random, Rng};
 use terrace_env::sync::Mutex;
 use terrace_env::{runner, test_seeds};
@@ -121,7 +121,7 @@ fn keys_out_of_order_are_refused_and_left_out() {
             let error = ingest.put(key, b"2").unwrap_err().to_string();
             assert!(error.contains("in order") || error.contains("behind"), "{error}");
         }
-        ingest.put_in(&first, b"a", b"3").unwrap();
+        ingest.key_space(&first).unwrap().put(b"a", b"3").unwrap();
         ingest.put(b"c", b"4").unwrap_err();
         assert_eq!(ingest.finish().unwrap().entries, 2);
         assert_eq!(db.scan(..).unwrap().count(), 1);
@@ -197,7 +197,7 @@ fn sorted_input_into_an_empty_range_is_written_once() {
 fn an_ingest_that_finds_no_space_or_is_dropped_leaves_nothing_behind() {
     runner::simulate(1, || {
         let device = drive(ByteCount::kib(256), 28, 1);
-        let options = Options { memtable_size: Some(ByteCount::kib(64)), ..options() };
+        let options = options().memtable_size(ByteCount::kib(64));
         let db = Db::create_device(device, &FormatOptions::default(), options).unwrap();
         db.put(b"key", b"value").unwrap();
         db.flush().unwrap();

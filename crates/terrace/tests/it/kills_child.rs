@@ -78,13 +78,11 @@ pub(crate) const GATHER_TIME: Duration = Duration::from_millis(50);
 
 /// Options under which a thousand writes make a tree.
 pub(crate) fn options(read_only: bool) -> Options {
-    Options {
-        read_only,
-        gather_time: GATHER_TIME,
-        memtable_size: Some(ByteCount::kib(64)),
-        memory: ByteCount::mib(32),
-        ..Options::default()
-    }
+    Options::default()
+        .read_only(read_only)
+        .gather_time(GATHER_TIME)
+        .memtable_size(ByteCount::kib(64))
+        .memory(ByteCount::mib(32))
 }
 
 /// Opens the store of an image or a directory.
@@ -157,7 +155,7 @@ fn child() {
     let systems = System::all();
     let system = Some(systems[(order.seed + order.life) as usize % systems.len()]);
     let durability = Some(order.durability);
-    let db = open(&order.place, Options { system, durability, ..options(false) });
+    let db = open(&order.place, options(false).system(system).durability(durability));
     // The harness has begun a line.
     tell("\nready");
     if order.end == End::Unbegun {

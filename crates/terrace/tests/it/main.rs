@@ -3,6 +3,7 @@
 mod checkpoint;
 mod cuts;
 mod devices;
+mod errors;
 mod fills;
 mod full;
 mod geardb;

@@ -16,12 +16,10 @@ const PROCESSOR: Duration = Duration::from_millis(1);
 fn store(durability: Durability, zone: ByteCount) -> (Arc<Emulator>, Db) {
     let drive = Arc::new(Emulator::in_memory(Geometry::uniform(zone, 64), 1).unwrap());
     drive.set_timing(Some(Box::new(RandomLatency::new(LATENCY, LATENCY, 1))));
-    let options = Options {
-        durability: Some(durability),
-        memtable_size: Some(ByteCount::mib(1)),
-        memory: ByteCount::mib(16),
-        ..Options::default()
-    };
+    let options = Options::default()
+        .durability(durability)
+        .memtable_size(ByteCount::mib(1))
+        .memory(ByteCount::mib(16));
     let db = Db::create_device(drive.clone(), &FormatOptions::default(), options).unwrap();
     (drive, db)
 }
@@ -81,12 +79,10 @@ fn a_put_that_finds_no_space_beside_a_scan_is_refused_in_time() {
     runner::simulate(1, || {
         for system in ["leveldb-greedy", "level-separated", "bluefs"] {
             let drive = Emulator::in_memory(Geometry::uniform(ByteCount::mib(1), 64), 1).unwrap();
-            let options = Options {
-                system: Some(system.parse().unwrap()),
-                memtable_size: Some(ByteCount::kib(256)),
-                memory: ByteCount::mib(16),
-                ..Options::default()
-            };
+            let options = Options::default()
+                .system(system.parse::<terrace::System>().unwrap())
+                .memtable_size(ByteCount::kib(256))
+                .memory(ByteCount::mib(16));
             let drive = Arc::new(drive);
             let format = FormatOptions::default();
             let db = Db::create_device(drive.clone(), &format, options).unwrap();

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use terrace::{
-    ByteCount, Compression, Db, Durability, Error, FormatOptions, Options, Row, System, limits,
+    ByteCount, Compression, Db, Durability, ErrorKind, FormatOptions, Options, Row, System, limits,
 };
 use terrace_env::random::{Random, Rng};
 use terrace_env::{Limit, runner, test_seeds};
@@ -97,16 +97,19 @@ fn attempt(options: &Options, seed: u64) -> Outcome {
 fn open_and_work(device: &Arc<Emulator>, options: &Options) -> Outcome {
     let of = || Arc::clone(device);
     let remembered = System::of(Row::Tiered);
-    let plain = Options { system: Some(remembered), ..Options::fitting(ByteCount::mib(64)) };
+    let plain = Options::fitting(ByteCount::mib(64)).system(remembered);
     Db::create_device(of(), &FormatOptions::default(), plain.clone()).unwrap().close().unwrap();
     let db = match Db::open_device(of(), options.clone()) {
         Ok(db) => db,
         Err(error) => {
-            assert!(matches!(error, Error::Option(_)), "{error}");
+            assert!(error.kind() == ErrorKind::Option, "{error}");
             let again = Db::create_device(of(), &FormatOptions::default(), options.clone());
-            assert!(matches!(again, Err(Error::Option(_))), "refused by open, and not by format");
+            assert!(
+                again.is_err_and(|error| error.kind() == ErrorKind::Option),
+                "refused by open, and not by format"
+            );
             // Nothing is written and nothing remembered: neither opening nor format has begun.
-            let db = Db::open_device(of(), Options { system: None, ..plain }).unwrap();
+            let db = Db::open_device(of(), plain.system(None)).unwrap();
             assert_eq!(db.system(), remembered);
             return Outcome::Refused(error.to_string());
         }
@@ -152,13 +155,11 @@ fn check_budget(db: &Db, options: &Options) {
 
 /// Options of which a store on a drive of 64 MiB holds several memtables and tables.
 fn usual(system: System) -> Options {
-    Options {
-        memtable_size: Some(ByteCount::kib(64)),
-        memory: ByteCount::mib(4),
-        compression: Compression::Lz4.into(),
-        system: Some(system),
-        ..Options::default()
-    }
+    Options::default()
+        .memtable_size(ByteCount::kib(64))
+        .memory(ByteCount::mib(4))
+        .compression(Compression::Lz4)
+        .system(system)
 }
 
 #[test]

@@ -116,13 +116,13 @@ fn child() {
     let order = Order::decode(&order);
     let memory = order.budget;
     let durability = Some(Durability::Gathered);
-    let options = Options { memory, durability, ..Options::default() };
+    let options = Options::default().memory(memory).durability(durability);
     let before = Held::begin();
     match order.scenario {
         Scenario::Puts => puts(&order, options, before),
         Scenario::LargeIo => {
             let io_size = terrace::limits::IO_SIZE.most;
-            puts(&order, Options { io_size, ..options }, before);
+            puts(&order, options.io_size(io_size), before);
         }
         Scenario::Log => log(&order, options),
         Scenario::Open => {
@@ -169,7 +169,7 @@ fn puts(order: &Order, options: Options, before: Held) {
 /// Leaves everything in one log: nothing is flushed.
 fn log(order: &Order, options: Options) {
     let memory = ByteCount::gib(4);
-    let options = Options { memtable_size: Some(ByteCount::gib(1)), memory, ..options };
+    let options = options.memtable_size(ByteCount::gib(1)).memory(memory);
     let db = open(&order.place, options);
     let value = vec![7; order.size];
     for number in 0..order.count {

@@ -111,14 +111,12 @@ fn load_sequentially(system: System, load: SequentialLoad) {
         ..Geometry::uniform(load.zone, 72)
     };
     let device = Arc::new(Emulator::in_memory(geometry, 1).unwrap());
-    let options = Options {
-        system: Some(system),
-        memtable_size: Some(load.memtable),
-        // With less, a log is written in smaller frames, and their rests need a second zone.
-        memory: ByteCount::mib(64),
-        compression: load.compression.into(),
-        ..Options::default()
-    };
+    // With less memory, a log is written in smaller frames, and their rests need a second zone.
+    let options = Options::default()
+        .system(system)
+        .memtable_size(load.memtable)
+        .memory(ByteCount::mib(64))
+        .compression(load.compression);
     let db = created(&device, options);
     let (mut value, mut random) = (vec![0; load.value], Random::seeded(1));
     let compressible = load.compression != Compression::None;
@@ -171,8 +169,8 @@ const VALUE: usize = 1000;
 fn overwriting_goes_on_and_a_full_store_says_so_and_rests() {
     for_each_row(|system| {
         let device = drive(ByteCount::kib(128), 208, 1);
-        let compression = Compression::None.into();
-        let db = created(&device, Options { compression, ..options_under(system) });
+        let compression = Compression::None;
+        let db = created(&device, options_under(system).compression(compression));
         let (name, mut random) = (system.name(), Random::seeded(1));
         let capacity = db.stats().space.capacity.0;
         let (refused, _) = filled(&db, name, &mut random);
@@ -202,9 +200,9 @@ fn overwriting_goes_on_and_a_full_store_says_so_and_rests() {
 fn puts_wait_for_compactions_that_have_taken_the_last_space() {
     runner::simulate(1, || {
         let device = drive(ByteCount::mib(1), 28, 1);
-        let compression = Compression::None.into();
+        let compression = Compression::None;
         let system = System::of(Row::LeveldbCostBenefit);
-        let db = created(&device, Options { compression, ..options_under(system) });
+        let db = created(&device, options_under(system).compression(compression));
         let mut random = Random::seeded(1);
         let keys = (db.stats().space.capacity.0 * 30 / 100 / (VALUE as u64 + 4)) as u32;
         let put_one = |key: u32, random: &mut Random| {
@@ -225,8 +223,8 @@ fn deletes_give_a_full_store_of_many_zones_space_again() {
     for_each_row(|system| {
         for (zones, share) in [(208, 2), (256, 4)] {
             let device = drive(ByteCount::kib(128), zones, 1);
-            let compression = Compression::None.into();
-            let db = created(&device, Options { compression, ..options_under(system) });
+            let compression = Compression::None;
+            let db = created(&device, options_under(system).compression(compression));
             let (name, mut random) = (system.name(), Random::seeded(1));
             let (refused, keys) = filled(&db, name, &mut random);
             assert!(refused.is_space(), "{name}: {refused}");

@@ -14,7 +14,7 @@ fn under(system: System) -> Options {
         factor: 4,
         ..system
     };
-    Options { system: Some(system), ..options() }
+    options().system(system)
 }
 
 #[test]
@@ -47,7 +47,7 @@ fn a_store_remembers_the_system_it_was_opened_under_last() {
     runner::simulate(1, || {
         let store = MemoryStore::new();
         let open = |system| {
-            let options = Options { system, ..Options::default() };
+            let options = Options::default().system(system);
             let db = Db::open(std::sync::Arc::new(store.clone()), options).unwrap();
             let system = db.system();
             db.close().unwrap();

@@ -284,7 +284,7 @@ impl Bench {
         };
         let with = |mode: &LogMode| {
             let durability = Some(Durability::from(*mode));
-            Plan { options: Options { durability, ..plan.options.clone() }, ..plan.clone() }
+            Plan { options: plan.options.clone().durability(durability), ..plan.clone() }
         };
         modes.iter().map(with).collect()
     }
@@ -302,13 +302,11 @@ impl Bench {
             clients: self.clients.unwrap_or(1),
             chooser: self.chooser.clone(),
             seed: self.seed,
-            options: Options {
-                memtable_size: Some(self.memtable_size),
-                memory: self.memory,
-                compression: self.compression.into(),
-                system: self.under.system,
-                ..Options::default()
-            },
+            options: Options::default()
+                .memtable_size(self.memtable_size)
+                .memory(self.memory)
+                .compression(self.compression)
+                .system(self.under.system),
         }
     }
 

@@ -71,10 +71,7 @@ impl Load {
         let load = bench::Load {
             size: self.size()?,
             seed: self.seed,
-            options: Options {
-                system: self.under.system,
-                ..Options::fitting(drive.geometry().capacity())
-            },
+            options: Options::fitting(drive.geometry().capacity()).system(self.under.system),
         };
         let mut bar: Option<(Phase, Progress)> = None;
         let loaded = load.run(&drive, &mut |phase, done, total| {

@@ -57,7 +57,7 @@ fn write(db: &Db, space: &KeySpace) -> Burst {
             _ => Durability::Gathered,
         };
         let mut batch = Batch::new();
-        batch.put_in(space, &key(number), &value(number));
+        batch.key_space(space).put(&key(number), &value(number));
         // Any error means that the power is gone: the drive answers nothing else from then on.
         if db.write_with(batch, durability).is_err() {
             return burst;

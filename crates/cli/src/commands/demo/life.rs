@@ -121,12 +121,12 @@ fn change(db: &Db, files: &KeySpace, model: &mut Model) -> Result<(u64, u64), Fa
                 };
                 // As large as a value can be, it would not fit once more.
                 let value = &value[..value.len().min(terrace::VALUE_BYTES_MAX)];
-                batch.put_in(files, &key, value);
+                batch.key_space(files).put(&key, value);
                 model.put(&key, value);
                 overwritten += 1;
             }
             1 => {
-                batch.delete_in(files, &key);
+                batch.key_space(files).delete(&key);
                 model.delete(&key);
                 deleted += 1;
             }

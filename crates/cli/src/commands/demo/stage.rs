@@ -58,5 +58,5 @@ pub(super) fn options(data: ByteCount, system: Option<System>) -> Options {
     let system = system.unwrap_or_default();
     let factor = if system == System::of(system.row) { FACTOR } else { system.factor };
     let memtable_size = Some(ByteCount((data.0 / 64).clamp(64 << 10, 8 << 20)));
-    Options { memtable_size, system: Some(System { factor, ..system }), ..Options::default() }
+    Options::default().memtable_size(memtable_size).system(System { factor, ..system })
 }

@@ -1,0 +1,71 @@
+//! Cursors: walks over the keys of a range, in both directions.
+
+use bytes::Bytes;
+
+use crate::Error;
+
+/// Walks the keys of a range, in both directions, as they were when it was made. It pins what it
+/// may read: kept for long, it keeps space from being freed.
+///
+/// It stands on a key, or nowhere: at first, beyond either end, and after an error. Nowhere lies
+/// between the last key and the first: [`next`](Self::next) leads from there to the first,
+/// [`prev`](Self::prev) to the last.
+#[derive(Debug)]
+pub struct Cursor(pub(crate) terrace_lsm::Cursor);
+
+impl Cursor {
+    /// Moves to the first key of the range; `false` if there is none.
+    pub fn seek_to_first(&mut self) -> Result<bool, Error> {
+        Ok(self.0.seek_to_first()?)
+    }
+
+    /// Moves to the last key of the range; `false` if there is none.
+    pub fn seek_to_last(&mut self) -> Result<bool, Error> {
+        Ok(self.0.seek_to_last()?)
+    }
+
+    /// Moves to the first key of the range that is not before `key`; `false` if there is none.
+    pub fn seek(&mut self, key: &[u8]) -> Result<bool, Error> {
+        Ok(self.0.seek(key)?)
+    }
+
+    /// Moves to the last key of the range that is not behind `key`; `false` if there is none.
+    pub fn seek_back(&mut self, key: &[u8]) -> Result<bool, Error> {
+        Ok(self.0.seek_back(key)?)
+    }
+
+    /// Moves to the next key; `false` beyond the last.
+    #[expect(clippy::should_implement_trait, reason = "one of two directions, and may fail")]
+    pub fn next(&mut self) -> Result<bool, Error> {
+        Ok(self.0.next()?)
+    }
+
+    /// Moves to the key before; `false` beyond the first.
+    pub fn prev(&mut self) -> Result<bool, Error> {
+        Ok(self.0.prev()?)
+    }
+
+    /// Whether it stands on a key.
+    #[must_use]
+    pub fn is_on_key(&self) -> bool {
+        self.0.is_on_key()
+    }
+
+    /// The key it stands on.
+    ///
+    /// # Panics
+    /// When it stands nowhere.
+    #[must_use]
+    pub fn key(&self) -> &[u8] {
+        self.0.key()
+    }
+
+    /// The value it stands on; shares the memory of the block that it lies in.
+    ///
+    /// # Panics
+    /// When it stands nowhere.
+    #[must_use]
+    pub fn value(&self) -> Bytes {
+        self.0.value()
+    }
+}

@@ -1,0 +1,25 @@
+//! Devices, for those who make one: the contract, the emulator, its faults, and models of real
+//! drives.
+//!
+//! ```
+//! use std::sync::Arc;
+//! use terrace::device::{Emulator, Geometry};
+//! use terrace::{ByteCount, Db, FormatOptions, Options};
+//!
+//! # fn main() -> Result<(), terrace::Error> {
+//! // 64 zones of 1 MiB, in memory; `Emulator::create_image` makes them in a sparse file.
+//! let drive = Arc::new(Emulator::in_memory(Geometry::uniform(ByteCount::mib(1), 64), 1)?);
+//! let db = Db::create_device(drive, &FormatOptions::default(), Options::default())?;
+//! db.put(b"key", b"value")?;
+//! db.close()?;
+//! # Ok(())
+//! # }
+//! ```
+
+pub use terrace_env::random::Random;
+pub use terrace_env::{Lba, Uuid, ZoneId};
+pub use terrace_zone::timing::{self, Drive};
+pub use terrace_zone::{
+    Access, Completion, Device, DeviceError, Emulator, Geometry, GeometryError, Op, PowerCut,
+    Request, Ticket, ZoneReport, ZoneState, ZoneType,
+};

@@ -1,0 +1,154 @@
+//! [`ErrorKind`]: the kinds of errors that a caller may want to tell apart, and which error of the
+//! layers below is of which kind.
+
+use std::error::Error as StdError;
+use std::io;
+use std::sync::Arc;
+
+use terrace_env::store::StoreError;
+use terrace_lsm::Error as EngineError;
+use terrace_zone::DeviceError;
+
+/// What kind of error it is. New kinds may come, so a `match` needs an arm for all others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// Space is short, now. Deletes and reads still work, and writes work again once something is
+    /// deleted, or readers of deleted data are done.
+    NoSpace,
+    /// The host's disk, on which an image or a directory lies, is full. Free space there, then call
+    /// [`Db::resume`](crate::Db::resume).
+    HostFull,
+    /// Bytes on the medium are not what was written.
+    Corruption,
+    /// Written by a version of Terrace that this one does not understand.
+    Unsupported,
+    /// The store was last opened under a system that this version does not know.
+    UnknownSystem,
+    /// An option is out of its range, or does not fit the store. Nothing was written.
+    Option,
+    /// A key, a value or a batch is larger than [`KEY_BYTES_MAX`](crate::KEY_BYTES_MAX),
+    /// [`VALUE_BYTES_MAX`](crate::VALUE_BYTES_MAX) or [`BATCH_BYTES_MAX`](crate::BATCH_BYTES_MAX).
+    TooLarge,
+    /// A key of an ingest is not behind the one before.
+    OutOfOrder,
+    /// There is no such key space, or not any more.
+    UnknownKeySpace,
+    /// A key space of one store was used with another, or with the same store opened again.
+    OtherStore,
+    /// The target of a checkpoint holds something.
+    TargetNotEmpty,
+    /// The store, or the device, was opened for reading only.
+    ReadOnly,
+    /// The store has been closed.
+    Closed,
+    /// Another program, or another handle of this one, has the store or the image open.
+    InUse,
+    /// There is no such file, image or directory.
+    NotFound,
+    /// What was asked for cannot be: a name of a key space that is too long, a geometry that no
+    /// device has, a file that is no image.
+    Invalid,
+    /// An earlier failure ended all writing; [`Error::origin`](crate::Error::origin) has its kind.
+    /// Reads still work. Once its reason is gone, call [`Db::resume`](crate::Db::resume).
+    Stopped,
+    /// The medium, or the operating system, failed.
+    Io,
+    /// A bug in Terrace.
+    Bug,
+}
+
+/// The kind of an error, and that of the failure behind it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Kinds {
+    pub(crate) kind: ErrorKind,
+    /// The same, unless an earlier failure ended all writing: the kind of that.
+    pub(crate) origin: ErrorKind,
+}
+
+impl From<ErrorKind> for Kinds {
+    fn from(kind: ErrorKind) -> Self {
+        Self { kind, origin: kind }
+    }
+}
+
+impl Kinds {
+    fn stopped_by(cause: Self) -> Self {
+        Self { kind: ErrorKind::Stopped, origin: cause.origin }
+    }
+
+    pub(crate) fn of_engine(error: &EngineError) -> Self {
+        match error {
+            EngineError::Store(error) => return Self::of_store(error),
+            EngineError::Stopped { cause, .. } => return Self::stopped_by(Self::of_engine(cause)),
+            EngineError::NoSpace { .. } => ErrorKind::NoSpace,
+            EngineError::Option(_) => ErrorKind::Option,
+            EngineError::Corruption { .. } => ErrorKind::Corruption,
+            EngineError::Unsupported { .. } => ErrorKind::Unsupported,
+            EngineError::KeyTooLong { .. }
+            | EngineError::ValueTooLong { .. }
+            | EngineError::BatchTooLarge { .. } => ErrorKind::TooLarge,
+            EngineError::OutOfOrder { .. } => ErrorKind::OutOfOrder,
+            EngineError::TargetNotEmpty { .. } => ErrorKind::TargetNotEmpty,
+            EngineError::UnknownKeySpace(_) => ErrorKind::UnknownKeySpace,
+            EngineError::DefaultKeySpace | EngineError::KeySpaceName { .. } => ErrorKind::Invalid,
+            EngineError::ReadOnly(_) => ErrorKind::ReadOnly,
+            EngineError::Closed => ErrorKind::Closed,
+            EngineError::Panicked | EngineError::IllegalPlan { .. } => ErrorKind::Bug,
+        }
+        .into()
+    }
+
+    pub(crate) fn of_store(error: &StoreError) -> Self {
+        match error {
+            StoreError::Stopped(cause) => return Self::stopped_by(Self::of_store(cause)),
+            StoreError::Io { source, .. } => return Self::of_source(&**source),
+            StoreError::NoSpace { .. } | StoreError::Busy { .. } => ErrorKind::NoSpace,
+            StoreError::HostFull { .. } => ErrorKind::HostFull,
+            StoreError::Corruption { .. } => ErrorKind::Corruption,
+            StoreError::NotFound(_) | StoreError::NameNotFound(_) => ErrorKind::NotFound,
+            StoreError::ReadOnly(_) => ErrorKind::ReadOnly,
+            StoreError::InUse(_) => ErrorKind::InUse,
+            StoreError::Closed => ErrorKind::Closed,
+            StoreError::NameTaken(_)
+            | StoreError::WrongState { .. }
+            | StoreError::OutOfRange { .. }
+            | StoreError::Invalid(_) => ErrorKind::Invalid,
+        }
+        .into()
+    }
+
+    pub(crate) fn of_device(error: &DeviceError) -> Self {
+        match error {
+            DeviceError::Host { source, .. } => Self::of_host(source),
+            DeviceError::HostFull { .. } => ErrorKind::HostFull.into(),
+            DeviceError::BadImage { .. } => ErrorKind::Corruption.into(),
+            DeviceError::InUse { .. } => ErrorKind::InUse.into(),
+            DeviceError::ReadOnlyDevice { .. } => ErrorKind::ReadOnly.into(),
+            DeviceError::Unmounted => ErrorKind::Closed.into(),
+            DeviceError::Geometry(_) | DeviceError::NotAnImage { .. } => ErrorKind::Invalid.into(),
+            _ => ErrorKind::Io.into(),
+        }
+    }
+
+    fn of_host(error: &io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::NotFound => ErrorKind::NotFound,
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => ErrorKind::HostFull,
+            _ => ErrorKind::Io,
+        }
+        .into()
+    }
+
+    /// The kind of what a store wraps: mostly an error of its device or of the host.
+    fn of_source(source: &(dyn StdError + 'static)) -> Self {
+        if let Some(error) = source.downcast_ref::<DeviceError>() {
+            return Self::of_device(error);
+        }
+        let shared = source.downcast_ref::<Arc<io::Error>>().map(|shared| &**shared);
+        match source.downcast_ref::<io::Error>().or(shared) {
+            Some(error) => Self::of_host(error),
+            None => ErrorKind::Io.into(),
+        }
+    }
+}

@@ -1,0 +1,8 @@
+//! The file system on a zoned device, for those who mount it themselves, or look at what is in it;
+//! and the same store of files in a plain directory.
+
+pub use terrace_fs::dir::{DirOptions, DirStore};
+pub use terrace_fs::{
+    Access, CachePolicy, CheckProgress, CheckReport, FormatOptions, Fs, MountOptions, Problem,
+    ZoneUsage, ZoneUse,
+};

@@ -1,0 +1,67 @@
+//! Scans: the entries of a range in order, as an iterator from both ends.
+
+use bytes::Bytes;
+
+use crate::Error;
+
+/// The entries of a range in order, as they were when it began. Ends after the first error, of the
+/// kind [`Closed`](crate::ErrorKind::Closed) once the store is closed. It pins what it may read:
+/// kept for long, it keeps space from being freed.
+///
+/// Either an iterator of keys and values from both ends, so that `scan.rev()` goes backward; or,
+/// without an allocation per entry, [`advance`](Self::advance) and
+/// [`advance_back`](Self::advance_back) with [`key`](Self::key) and [`value`](Self::value). A
+/// [`Cursor`](crate::Cursor) turns and seeks.
+///
+/// In between an iterator holds no value of 128 KiB or more, where scans hold more than their share
+/// of memory together; one that advances holds the entry that it stands on.
+#[derive(Debug)]
+pub struct Scan(pub(crate) terrace_lsm::Scan);
+
+impl Scan {
+    /// Goes on from the front to the next key; `false` at the end.
+    pub fn advance(&mut self) -> Result<bool, Error> {
+        Ok(self.0.advance()?)
+    }
+
+    /// Goes on from the back to the key before; `false` at the end.
+    pub fn advance_back(&mut self) -> Result<bool, Error> {
+        Ok(self.0.advance_back()?)
+    }
+
+    /// The key of the entry that it went to last, as an iterator or otherwise.
+    ///
+    /// # Panics
+    /// Before the first entry, and when there was none any more.
+    #[must_use]
+    pub fn key(&self) -> &[u8] {
+        self.0.key()
+    }
+
+    /// The value of the entry that it went to last; shares the memory of the block that it lies in.
+    ///
+    /// # Panics
+    /// When the last call to move it was not an [`advance`](Self::advance) or
+    /// [`advance_back`](Self::advance_back) that returned `true`. As an iterator it has handed the
+    /// value out.
+    #[must_use]
+    pub fn value(&self) -> Bytes {
+        self.0.value()
+    }
+}
+
+impl Iterator for Scan {
+    type Item = Result<(Bytes, Bytes), Error>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.0.next().map(|entry| Ok(entry?))
+    }
+}
+
+impl DoubleEndedIterator for Scan {
+    fn next_back(&mut self) -> Option<Self::Item> {
+        self.0.next_back().map(|entry| Ok(entry?))
+    }
+}
+
+impl std::iter::FusedIterator for Scan {}
