@@ -262,7 +262,7 @@ impl Engine {
     /// All key spaces, by id.
     #[must_use]
     pub fn key_spaces(&self) -> Vec<(KeySpaceId, String)> {
-        self.shared.state.lock().record.spaces.clone()
+        self.shared.tree.record().spaces
     }
 
     /// Reads every table and checks its checksums, its order and that it holds what its annotation
@@ -313,7 +313,7 @@ impl Engine {
     fn stop(&self) {
         self.shared.gathering.close();
         self.shared.state.lock().closing = true;
-        self.shared.glance().closed.set();
+        self.shared.tree.glance().closed.set();
         self.shared.changed.notify_all();
         let actors = std::mem::take(&mut *self.actors.lock());
         let ends: Vec<_> = actors.into_iter().map(JoinHandle::try_join).collect();
@@ -338,6 +338,6 @@ impl Drop for Engine {
 
 impl std::fmt::Debug for Engine {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Engine(at {})", self.shared.visible())
+        write!(f, "Engine(at {})", self.shared.tree.visible())
     }
 }

@@ -160,7 +160,7 @@ impl Shared {
     /// since they were.
     pub(crate) fn record_lifetime(&self) {
         let done = |written: &Written| (written.entries, written.flushes, written.compactions);
-        if done(&self.written_ever()) != done(&self.state.lock().record.lifetime) {
+        if done(&self.written_ever()) != done(&self.tree.record().lifetime) {
             // They are worth no failure: the next commit has them.
             let _ = self.commit_record(|_| {});
         }

@@ -4,7 +4,6 @@
 //! it waits for its holder to let go, and nobody holds a lock meanwhile.
 
 use terrace_env::sync::{Condvar, Mutex};
-use terrace_env::wait::{WaitCause, WaitCounts};
 
 /// Something that one actor at a time does.
 #[derive(Debug, Default)]
@@ -16,19 +15,8 @@ pub(crate) struct Role {
 impl Role {
     /// Waits until nobody has the role, and takes it.
     pub(crate) fn take(&self) -> RoleHolder<'_> {
-        self.take_and(|| {})
-    }
-
-    /// The same, and counts a wait for it.
-    pub(crate) fn take_counted(&self, waits: &WaitCounts, cause: WaitCause) -> RoleHolder<'_> {
-        let mut wait = waits.clock();
-        self.take_and(|| wait.on(cause))
-    }
-
-    fn take_and(&self, mut must_wait: impl FnMut()) -> RoleHolder<'_> {
         let mut taken = self.taken.lock();
         while *taken {
-            must_wait();
             self.left.wait(&mut taken);
         }
         *taken = true;

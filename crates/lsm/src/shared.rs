@@ -1,26 +1,18 @@
-//! What the engine's actors share: the current view for readers, the state that jobs and writers
-//! wait on, and the one way by which the tree changes.
-//!
-//! Readers take the view without a lock: it is an immutable value behind an atomic pointer, and is
-//! replaced as a whole under `state`. `state` is not held over a call to the store or a wait on
-//! anything but its own condition. The engine's transactions on the tree and on its own record go
-//! one after the other, by the role `commits`, so that each starts from what the one before it
-//! left.
+//! What the engine's actors share: the owners of its parts, and the state that jobs and writers
+//! wait on. `state` is not held over a call to the store or a wait on anything but its own
+//! condition.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use arc_swap::{ArcSwap, Guard};
-use terrace_env::store::{Reservation, Store, Transaction};
-use terrace_env::sync::{Condvar, Mutex, MutexGuard, switch_point};
+use terrace_env::store::{Reservation, Store};
+use terrace_env::sync::{Condvar, Mutex, MutexGuard};
 use terrace_env::wait::WaitCause;
 use terrace_env::{ByteCount, Claim, FileId, SeqNo};
 use terrace_policy::{Compaction, Pressure, Span};
 
 use crate::Error;
-use crate::canary::{self, Rule};
 use crate::counters::Counters;
 use crate::event::{Event, Listeners};
 use crate::jobs::Slices;
@@ -28,13 +20,8 @@ use crate::lifetime::{Written, WrittenBytes};
 use crate::memory::Memory;
 use crate::memtable::Memtable;
 use crate::options::EngineOptions;
-use crate::reading::Closed;
 use crate::reading::Readers;
-use crate::role::{Role, RoleHolder};
-use crate::tree::Edit;
-use crate::tree::Spaces;
-use crate::tree::Version;
-use crate::tree::{LogRecord, StoreRecord};
+use crate::tree::Tree;
 use crate::writing::Gathering;
 use crate::writing::LogAhead;
 use crate::writing::Throttle;
@@ -43,24 +30,6 @@ use crate::writing::WriteLane;
 /// How long a job that found no space waits before it tries again, at first and at most.
 const RETRY_FIRST: Duration = Duration::from_millis(2);
 const RETRY_MAX: Duration = Duration::from_millis(500);
-
-/// What readers see.
-#[derive(Clone, Debug)]
-pub(crate) struct View {
-    pub(crate) active: Arc<Memtable>,
-    /// Full memtables, newest first.
-    pub(crate) waiting: Vec<Arc<Memtable>>,
-    pub(crate) version: Arc<Version>,
-    pub(crate) spaces: Arc<Spaces>,
-    pub(crate) closed: Closed,
-}
-
-impl View {
-    /// All memtables, newest first.
-    pub(crate) fn memtables(&self) -> impl Iterator<Item = &Arc<Memtable>> {
-        std::iter::once(&self.active).chain(&self.waiting)
-    }
-}
 
 /// A full memtable and the log that it came from.
 #[derive(Clone, Debug)]
@@ -104,11 +73,8 @@ pub(crate) struct State {
     pub(crate) flush_errors: u64,
     /// Oldest first.
     pub(crate) waiting: VecDeque<Waiting>,
-    /// Sequences that snapshots hold, and how many of them.
-    pub(crate) snapshots: BTreeMap<SeqNo, usize>,
     /// Nothing but snapshots sees some tables, which can go when these end.
     pub(crate) snapshots_keep_tables: bool,
-    pub(crate) record: StoreRecord,
     /// How far the tree is behind.
     pub(crate) pressure: Pressure,
     pub(crate) throttle: Throttle,
@@ -134,7 +100,7 @@ pub(crate) struct State {
 }
 
 impl State {
-    pub(crate) fn new(record: StoreRecord, waiting: VecDeque<Waiting>, pressure: Pressure) -> Self {
+    pub(crate) fn new(waiting: VecDeque<Waiting>, pressure: Pressure) -> Self {
         Self {
             failure: None,
             closing: false,
@@ -143,9 +109,7 @@ impl State {
             space_errors: 0,
             flush_errors: 0,
             waiting,
-            snapshots: BTreeMap::new(),
             snapshots_keep_tables: false,
-            record,
             pressure,
             throttle: Throttle::default(),
             tree_changes: 0,
@@ -205,12 +169,9 @@ pub(crate) struct Shared {
     /// How many slices of a merge are carried out at once.
     pub(crate) workers: usize,
     pub(crate) listeners: Listeners,
-    pub(crate) view: ArcSwap<View>,
-    /// The newest sequence that readers see.
-    pub(crate) visible: AtomicU64,
+    pub(crate) tree: Tree,
     pub(crate) state: Mutex<State>,
     pub(crate) changed: Condvar,
-    pub(crate) commits: Role,
     pub(crate) writes: WriteLane,
     /// What was written in the store's life when it was opened.
     pub(crate) lifetime_at_open: Written,
@@ -223,29 +184,9 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    /// What readers see now, to be kept.
-    pub(crate) fn view(&self) -> Arc<View> {
-        switch_point();
-        self.view.load_full()
-    }
-
-    /// What readers see now, for one look: costs no count in memory that all readers share. To be
-    /// kept for long, [`view`](Self::view) is the cheaper one.
-    pub(crate) fn glance(&self) -> Guard<Arc<View>> {
-        switch_point();
-        self.view.load()
-    }
-
-    /// The newest sequence that readers see. To be read after the view: what the view lacks is then
-    /// newer than everything in it.
-    pub(crate) fn visible(&self) -> SeqNo {
-        switch_point();
-        SeqNo(self.visible.load(Ordering::Acquire))
-    }
-
     /// An error if the engine is closed.
     pub(crate) fn check_open(&self) -> Result<(), Error> {
-        self.glance().closed.check()
+        self.tree.glance().closed.check()
     }
 
     /// Carries out what reads from the store; if the engine is closed, or closed meanwhile, it says
@@ -255,7 +196,7 @@ impl Shared {
         read: impl FnOnce() -> Result<T, Error>,
     ) -> Result<T, Error> {
         self.check_open()?;
-        read().map_err(|error| self.glance().closed.explain(error))
+        read().map_err(|error| self.tree.glance().closed.explain(error))
     }
 
     /// Gives the store up: waits for the write and the commit that are under way, ends the log, and
@@ -264,112 +205,38 @@ impl Shared {
         // Unwinding must not wait: who writes may be who panics.
         if !std::thread::panicking() {
             self.close_writes();
-            drop(self.commits.take());
+            drop(self.take_turn());
         }
         self.ahead.give_up();
         let claim = self.claim.lock().take();
         drop(claim);
     }
 
-    /// Changes what readers see. The guard of `state` is the proof that one does so at a time.
-    pub(crate) fn change_view(&self, _: &MutexGuard<'_, State>, change: impl FnOnce(&mut View)) {
-        let mut next = View::clone(&self.view.load());
-        change(&mut next);
-        self.view.store(Arc::new(next));
-    }
-
-    /// Commits a change of the tree and lets readers see it. `decider_state` replaces the decider's
-    /// state; `flushed` is the memtable whose tables are put in.
-    pub(crate) fn commit(
-        &self,
-        edit: Edit,
-        decider_state: Option<Vec<u8>>,
-        flushed: Option<&Waiting>,
-    ) -> Result<(), Error> {
-        let _turn = self.take_commits();
-        let before = self.view().version.clone();
-        let kept = edit.kept(&before)?;
-        let mut transaction = Transaction::new();
-        edit.record(&kept, &mut transaction);
-        match flushed {
-            Some(Waiting { log, rest: None, .. }) => {
-                if canary::is_broken(Rule::LogGoesWithItsTables) {
-                    let mut early = Transaction::new();
-                    early.delete(*log);
-                    self.store.commit(early)?;
-                } else {
-                    transaction.delete(*log);
-                }
-            }
-            Some(Waiting { log, rest: Some(first), .. }) => {
-                transaction.annotate(*log, LogRecord { first: *first }.annotation());
-            }
-            None => {}
-        }
-        // What was written goes along with what is committed anyway.
-        let record = (decider_state.is_some() || flushed.is_some()).then(|| {
-            let lifetime = self.written_ever();
-            let mut record = StoreRecord { lifetime, ..self.state.lock().record.clone() };
-            if let Some(state) = decider_state {
-                (record.decider, record.state) = (self.options.system.clone(), state);
-            }
-            record
-        });
-        if let Some(record) = &record {
-            transaction.annotate(FileId::STORE, record.annotation());
-        }
-        self.store.commit(transaction)?;
-        if let Some(Waiting { log, rest: None, .. }) = flushed {
-            self.ahead.forget(*log);
-        }
-        let version = Arc::new(edit.version(&before, kept, &*self.store, &self.memory)?);
-        let pressure = self.decider.pressure(version.view());
+    /// Tells the jobs and the writers of a change of the tree. `flushed`: the memtable whose tables
+    /// were put in.
+    pub(crate) fn tree_has_changed(&self, pressure: Pressure, flushed: Option<&Waiting>) {
         let mut state = self.state.lock();
-        if let Some(record) = record {
-            state.record = record;
-        }
         if let Some(flushed) = flushed {
             state.waiting.retain(|waiting| waiting.log != flushed.log);
         }
         state.pressure = pressure;
-        state.tree_changes += 1;
+        state.tree_changes = self.tree.changes();
         state.no_space = None;
-        self.change_view(&state, |view| {
-            view.version = version;
-            if let Some(flushed) = flushed {
-                view.waiting.retain(|table| !Arc::ptr_eq(table, &flushed.memtable));
-            }
-        });
+        drop(state);
         self.changed.notify_all();
-        Ok(())
     }
 
-    /// Waits until no other change of the tree is being committed.
-    pub(crate) fn take_commits(&self) -> RoleHolder<'_> {
-        self.commits.take_counted(&self.counters.waits, WaitCause::Commits)
-    }
-
-    /// Changes the engine's own record.
-    pub(crate) fn commit_record(&self, change: impl FnOnce(&mut StoreRecord)) -> Result<(), Error> {
-        let _turn = self.take_commits();
-        self.check_open()?;
-        let mut record = self.state.lock().record.clone();
-        record.lifetime = self.written_ever();
-        change(&mut record);
-        let mut transaction = Transaction::new();
-        transaction.annotate(FileId::STORE, record.annotation());
-        self.store.commit(transaction)?;
+    /// What the oldest snapshot kept can be dropped now.
+    pub(crate) fn oldest_snapshot_has_ended(&self) {
         let mut state = self.state.lock();
-        state.record = record;
-        self.show_spaces(&state);
-        Ok(())
-    }
-
-    /// The decider's state, if it is this decider's.
-    pub(crate) fn decider_state(&self) -> Vec<u8> {
-        let state = self.state.lock();
-        let own = state.record.decider == self.options.system;
-        if own { state.record.state.clone() } else { Vec::new() }
+        if state.no_space.is_some() {
+            state.spaceless_at = None;
+            self.changed.notify_all();
+        }
+        if std::mem::take(&mut state.snapshots_keep_tables) {
+            state.settled_at = None;
+            self.changed.notify_all();
+        }
     }
 
     /// Ends all writing, until somebody asks to go on.

@@ -145,7 +145,7 @@ pub struct Stats {
 
 impl Shared {
     pub(crate) fn stats(&self) -> Stats {
-        let (view, counters, io) = (self.view(), &self.counters, self.store.io());
+        let (view, counters, io) = (self.tree.view(), &self.counters, self.store.io());
         let user_bytes = counters.user_bytes.get();
         let failure = self.state.lock().failure.as_ref().map(ToString::to_string);
         let memtables = view.memtables();
@@ -179,7 +179,7 @@ impl Shared {
             waits: counters.waits.read().and(&self.store.waits()),
             longest_write_nanos,
             longest_write_waits,
-            sequence: self.visible().0,
+            sequence: self.tree.visible().0,
             failure,
             process: self.written_here(),
             lifetime: self.written_ever(),

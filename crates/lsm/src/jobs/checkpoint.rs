@@ -122,9 +122,9 @@ impl Shared {
         let (version, sequence) = self.leading(|log| {
             self.rotate_if_filled(log).inspect_err(|error| self.note(error.clone()))?;
             self.wait_for_flushes()?;
-            Ok((self.view().version.clone(), self.visible()))
+            Ok((self.tree.view().version.clone(), self.tree.visible()))
         })?;
-        let record = self.state.lock().record.clone();
+        let record = self.tree.record();
         Ok(Moment { version, record, logs: Vec::new(), sequence })
     }
 
@@ -132,7 +132,7 @@ impl Shared {
     fn as_opened(&self) -> Result<Moment, Error> {
         let mut logs = Vec::new();
         let read: BTreeMap<FileId, u32> =
-            self.view().memtables().filter_map(|memtable| memtable.replayed()).collect();
+            self.tree.view().memtables().filter_map(|memtable| memtable.replayed()).collect();
         for file in self.store.list() {
             if file.kind == FileKind::Log && file.size > 0 {
                 let record = LogRecord::decode(file.id, &file.annotation.opaque)?;
@@ -140,8 +140,8 @@ impl Shared {
                 logs.push(LogCopy { record, file: self.store.open(file.id)?, checksum });
             }
         }
-        let record = self.state.lock().record.clone();
-        let (version, sequence) = (self.view().version.clone(), self.visible());
+        let record = self.tree.record();
+        let (version, sequence) = (self.tree.view().version.clone(), self.tree.visible());
         Ok(Moment { version, record, logs, sequence })
     }
 }

@@ -170,7 +170,7 @@ impl Shared {
     }
 
     fn keep_shape(&self, urgency: Urgency, tree: u64) -> Result<(), Error> {
-        let version = self.view().version.clone();
+        let version = self.tree.view().version.clone();
         if self.drop_covered(&version)? {
             return Ok(());
         }
@@ -193,7 +193,7 @@ impl Shared {
     }
 
     fn push_down(&self, request: &CompactionRequest) -> Result<(), Error> {
-        let version = self.view().version.clone();
+        let version = self.tree.view().version.clone();
         if self.drop_covered(&version)? {
             return Ok(());
         }

@@ -29,19 +29,15 @@ impl Shared {
         if !version.places().any(|(_, run)| run.has_ranges()) {
             return Ok(false);
         }
-        let oldest = self.state.lock().snapshots.keys().next().copied();
+        let oldest = self.tree.oldest_snapshot();
         let covered = covered(version, oldest.unwrap_or(SeqNo::MAX))?;
         let Some(oldest) = oldest.filter(|_| covered.is_empty()) else {
             return self.drop_segments(&covered);
         };
         let kept_by_snapshots = !self::covered(version, SeqNo::MAX)?.is_empty();
-        let mut state = self.state.lock();
-        // The snapshot may have ended meanwhile.
-        if kept_by_snapshots && state.snapshots.keys().next() != Some(&oldest) {
-            return Ok(true);
-        }
-        state.snapshots_keep_tables = kept_by_snapshots;
-        Ok(false)
+        self.state.lock().snapshots_keep_tables = kept_by_snapshots;
+        // The snapshot may have ended before that was noted.
+        Ok(kept_by_snapshots && self.tree.oldest_snapshot() != Some(oldest))
     }
 
     fn drop_segments(&self, covered: &[(Place, &Segment)]) -> Result<bool, Error> {

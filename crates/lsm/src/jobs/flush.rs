@@ -57,7 +57,7 @@ impl Shared {
     /// Returns what it wrote; `None` if the engine closes first.
     pub(crate) fn flush(&self, waiting: &Waiting) -> Result<Option<ByteCount>, Error> {
         let (memtable, start) = (&waiting.memtable, runner::now());
-        let snapshots: Vec<_> = self.state.lock().snapshots.keys().copied().collect();
+        let snapshots = self.tree.snapshots();
         let tombstones: Vec<_> = memtable.ranges().iter().cloned().collect();
         let ranges = JobRanges::new(&tombstones, &snapshots, || None);
         // A memtable's newest sequence grows from memtable to memtable: it is the run's age.
@@ -92,7 +92,7 @@ impl Shared {
             store: Arc::clone(&self.store),
             options: self.options.clone(),
             memory: self.memory.jobs.clone(),
-            last_level: self.view().version.last_level(),
+            last_level: self.tree.view().version.last_level(),
             rank: Rank::Flush,
             cause: Cause::Flush,
             reservation,

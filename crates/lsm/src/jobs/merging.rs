@@ -238,7 +238,7 @@ impl Shared {
     /// Makes a slice ready to be carried out, and says whether it was given less space than it may
     /// take. `alone`: no other is under way.
     fn slice(&self, job: &MergeJob, slice: &Slice, alone: bool) -> Result<(Rewrite, bool), Error> {
-        let version = self.view().version.clone();
+        let version = self.tree.view().version.clone();
         let (parts, _) = job.taken(slice, None);
         let (mut sources, mut tombstones) = (Vec::new(), Vec::new());
         let mut load = Load::default();
@@ -257,7 +257,7 @@ impl Shared {
             let walk = Walk::Job(Cause::Compaction);
             sources.push(Source::Run(Box::new(RunCursor::new(run, walk))));
         }
-        let snapshots: Vec<_> = self.state.lock().snapshots.keys().copied().collect();
+        let snapshots = self.tree.snapshots();
         let below = Below::of(&version, &job.merge, slice);
         let ranges = JobRanges::new(&tombstones, &snapshots, || below.spans());
         let (source, short) = self.slice_source(job, load, &ranges, alone)?;
@@ -324,7 +324,7 @@ impl Shared {
         let Begun { slice, short, .. } =
             progress.under_way.pop_front().expect("a slice that was begun");
         let Rewritten { outputs, boundary, counts } = done;
-        let version = self.view().version.clone();
+        let version = self.tree.view().version.clone();
         let (parts, moves) = job.taken(&slice, boundary.as_ref());
         let (mut edit, mut read, mut relinked) = (Edit::default(), Vec::new(), Vec::new());
         for (place, part) in parts {

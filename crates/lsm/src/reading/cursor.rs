@@ -25,9 +25,9 @@ use crate::cost;
 use crate::key::{self, KeySpaceId, Kind, SPACE_BYTES, Trailer};
 use crate::memtable::MemoryCursor;
 use crate::ranges::Coverage;
-use crate::shared::View;
 use crate::table::Walk;
 use crate::tree::Run;
+use crate::tree::View;
 
 /// How many entries are gone through between two charges of processor time.
 const CHARGE_ENTRIES: u32 = 64;

@@ -30,8 +30,9 @@ use crate::Error;
 use crate::bounds::Bounds;
 use crate::jobs::Slice;
 use crate::key::{self, KeySpaceId, SPACE_BYTES};
-use crate::shared::{Shared, View};
+use crate::shared::Shared;
 use crate::table::Damage;
+use crate::tree::View;
 use crate::tree::{Run, Segment};
 
 /// A part of a table that could not be read, and the keys that were left out for it.
@@ -102,10 +103,10 @@ struct Gap {
 impl Shared {
     /// What of a range can be read for certain.
     pub(crate) fn salvage(&self, space: KeySpaceId, bounds: &Bounds) -> Result<Salvage, Error> {
-        let view = self.view();
+        let view = self.tree.view();
         view.closed.check()?;
         view.spaces.check_read(space)?;
-        let sequence = self.visible();
+        let sequence = self.tree.visible();
         self.counters.scans.add(1);
         let reading = self.readers.begin(ReaderKind::Scan, sequence);
         let (start, end) = bounds.full_keys(space);

@@ -14,7 +14,7 @@ use super::readers::Reading;
 use crate::Error;
 use crate::bounds::Bounds;
 use crate::key::KeySpaceId;
-use crate::shared::View;
+use crate::tree::View;
 
 /// An ordered scan. Ends after the first error, which is [`Error::Closed`] once the store is
 /// closed. It pins what it may read: kept for long, it keeps space from being freed.

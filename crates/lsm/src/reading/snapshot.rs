@@ -31,11 +31,7 @@ pub struct Snapshot {
 
 impl Snapshot {
     pub(crate) fn new(shared: &Arc<Shared>) -> Self {
-        let early = canary::is_broken(Rule::SnapshotKnownToJobs).then(|| shared.visible());
-        let mut state = shared.state.lock();
-        let sequence = early.unwrap_or_else(|| shared.visible());
-        *state.snapshots.entry(sequence).or_default() += 1;
-        drop(state);
+        let sequence = shared.tree.begin_snapshot();
         let reading = shared.readers.begin(ReaderKind::Snapshot, sequence);
         Self { shared: Arc::clone(shared), sequence, _reading: reading }
     }
@@ -64,9 +60,7 @@ impl Snapshot {
 
 impl Clone for Snapshot {
     fn clone(&self) -> Self {
-        let mut state = self.shared.state.lock();
-        *state.snapshots.entry(self.sequence).or_default() += 1;
-        drop(state);
+        self.shared.tree.share_snapshot(self.sequence);
         let reading = self.shared.readers.begin(ReaderKind::Snapshot, self.sequence);
         Self { shared: Arc::clone(&self.shared), sequence: self.sequence, _reading: reading }
     }
@@ -74,22 +68,8 @@ impl Clone for Snapshot {
 
 impl Drop for Snapshot {
     fn drop(&mut self) {
-        let mut state = self.shared.state.lock();
-        if let Some(count) = state.snapshots.get_mut(&self.sequence) {
-            *count -= 1;
-            if *count == 0 {
-                state.snapshots.remove(&self.sequence);
-                let oldest = state.snapshots.keys().next().is_none_or(|next| *next > self.sequence);
-                if oldest && state.no_space.is_some() {
-                    // What it kept can be dropped now.
-                    state.spaceless_at = None;
-                    self.shared.changed.notify_all();
-                }
-                if oldest && std::mem::take(&mut state.snapshots_keep_tables) {
-                    state.settled_at = None;
-                    self.shared.changed.notify_all();
-                }
-            }
+        if self.shared.tree.end_snapshot(self.sequence) {
+            self.shared.oldest_snapshot_has_ended();
         }
     }
 }
@@ -103,7 +83,7 @@ impl std::fmt::Debug for Snapshot {
 impl Shared {
     /// The sequence of a read that takes it too early; `None` where the rule is kept.
     fn early_sequence(&self) -> Option<SeqNo> {
-        canary::is_broken(Rule::ViewBeforeSequence).then(|| self.visible())
+        canary::is_broken(Rule::ViewBeforeSequence).then(|| self.tree.visible())
     }
 
     pub(crate) fn get(
@@ -113,10 +93,10 @@ impl Shared {
         at: Option<SeqNo>,
     ) -> Result<Option<Bytes>, Error> {
         let at = at.or_else(|| self.early_sequence());
-        let view = self.glance();
+        let view = self.tree.glance();
         view.closed.check()?;
         view.spaces.check_read(space)?;
-        let sequence = at.unwrap_or_else(|| self.visible());
+        let sequence = at.unwrap_or_else(|| self.tree.visible());
         self.counters.gets.add(1);
         cost::charge_get();
         let seek_key = key::seek_key(space, user_key, sequence);
@@ -138,10 +118,10 @@ impl Shared {
         at: Option<SeqNo>,
     ) -> Result<Scan, Error> {
         let at = at.or_else(|| self.early_sequence());
-        let view = self.view();
+        let view = self.tree.view();
         view.closed.check()?;
         view.spaces.check_read(space)?;
-        let sequence = at.unwrap_or_else(|| self.visible());
+        let sequence = at.unwrap_or_else(|| self.tree.visible());
         self.counters.scans.add(1);
         let reading = self.readers.begin(ReaderKind::Scan, sequence);
         Ok(Scan::new(view, reading, sequence, space, bounds))
@@ -153,10 +133,10 @@ impl Shared {
         bounds: &Bounds,
         at: Option<SeqNo>,
     ) -> Result<Cursor, Error> {
-        let view = self.glance();
+        let view = self.tree.glance();
         view.closed.check()?;
         view.spaces.check_read(space)?;
-        let sequence = at.unwrap_or_else(|| self.visible());
+        let sequence = at.unwrap_or_else(|| self.tree.visible());
         self.counters.scans.add(1);
         let reading = self.readers.begin(ReaderKind::Cursor, sequence);
         Ok(Cursor::new(&view, sequence, space, bounds).listed(reading))

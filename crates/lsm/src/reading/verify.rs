@@ -35,7 +35,7 @@ pub struct Verified {
 }
 
 pub(crate) fn verify(shared: &Shared) -> Result<Verified, Error> {
-    let view = shared.view();
+    let view = shared.tree.view();
     let version = &view.version;
     let mut tables: BTreeMap<FileId, (&Arc<TableHandle>, Vec<&Span>)> = BTreeMap::new();
     for (_, segment) in version.segments() {

@@ -6,7 +6,8 @@
 //! | what is a run, and a segment of a table | `run` |
 //! | which tables have segments in several runs | `split_tables` |
 //! | how is a table opened when it is first needed | `handle` |
-//! | how does the tree change | `edit` |
+//! | which version is current, and who may replace it | `tree`, `view` |
+//! | how does the tree change | `edit`, `commit` |
 //! | what is kept of it on the medium | `annotation` |
 //! | how is it rebuilt when a store is opened | `recovery` |
 //! | which key spaces are there | `spaces` |
@@ -41,13 +42,17 @@
 //! It knows files by their ids and does not know where they lie.
 
 mod annotation;
+mod commit;
 mod edit;
 mod handle;
 mod recovery;
 mod run;
 mod spaces;
 mod split_tables;
+#[expect(clippy::module_inception, reason = "a file is named after its principal type")]
+mod tree;
 mod version;
+mod view;
 
 pub use recovery::remembered_system;
 
@@ -58,5 +63,6 @@ pub(crate) use annotation::{
 pub(crate) use edit::{Edit, NewTable};
 pub(crate) use handle::TableHandle;
 pub(crate) use run::{Run, Segment};
-pub(crate) use spaces::Spaces;
+pub(crate) use tree::Tree;
 pub(crate) use version::Version;
+pub(crate) use view::View;

@@ -24,9 +24,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
-use arc_swap::ArcSwap;
 use terrace_env::store::{FileInfo, FileKind, Rank, Store, StoreError, Transaction};
 use terrace_env::sync::{Condvar, Mutex};
 use terrace_env::{FileId, SeqNo};
@@ -36,7 +34,9 @@ use super::annotation::{LogRecord, StoreRecord, TableRecord};
 use super::handle::TableHandle;
 use super::run::Segment;
 use super::spaces::Spaces;
+use super::tree::Tree;
 use super::version::Version;
+use super::view::View;
 use crate::Error;
 use crate::counters::Counters;
 use crate::event::Listeners;
@@ -47,8 +47,7 @@ use crate::memtable::Memtable;
 use crate::options::EngineOptions;
 use crate::reading::Closed;
 use crate::reading::Readers;
-use crate::role::Role;
-use crate::shared::{Shared, State, View, Waiting};
+use crate::shared::{Shared, State, Waiting};
 use crate::writing::FrozenBatch;
 use crate::writing::Gathering;
 use crate::writing::LogAhead;
@@ -117,10 +116,10 @@ impl Shared {
         let Found { record, changed, version, logs, next } = found;
         let pressure = decider.pressure(version.view());
         let workers = worker::count(options.workers, store.rotational());
-        let (waiting, version) = (Vec::new(), Arc::new(version));
+        let (immutable, version) = (Vec::new(), Arc::new(version));
         let (spaces, closed) = (Spaces::of(&record), Closed::default());
         let active = Arc::new(Memtable::new(&memory.memtables));
-        let view = View { active, waiting, version, spaces, closed };
+        let view = View { active, immutable, version, spaces, closed };
         let shared = Self {
             store,
             claim: Mutex::new(Some(claim)),
@@ -130,11 +129,9 @@ impl Shared {
             counters: Counters::new(),
             workers,
             listeners: Listeners::default(),
-            view: ArcSwap::from_pointee(view),
-            visible: AtomicU64::new(next.0 - 1),
-            state: Mutex::new(State::new(record, VecDeque::new(), pressure)),
+            tree: Tree::new(view, SeqNo(next.0 - 1), record),
+            state: Mutex::new(State::new(VecDeque::new(), pressure)),
             changed: Condvar::default(),
-            commits: Role::default(),
             writes: WriteLane::default(),
             lifetime_at_open,
             written_before,
@@ -213,7 +210,7 @@ impl Shared {
 
     /// Makes what was replayed visible, and goes on with the last log, or begins one.
     fn go_on(&self, logs: &[Replayed], next: SeqNo, changed: bool) -> Result<(), Error> {
-        let mut active = self.view().active.clone();
+        let mut active = self.tree.view().active.clone();
         if !self.options.read_only {
             let (memtable, log) = self.go_on_writing(logs, next, changed)?;
             active = memtable;
@@ -228,14 +225,11 @@ impl Shared {
             hold: None,
             rest: None,
         });
-        let mut state = self.state.lock();
-        state.waiting = waiting.collect();
-        self.change_view(&state, |view| {
-            view.waiting =
-                state.waiting.iter().rev().map(|one| Arc::clone(&one.memtable)).collect();
-            view.active = active;
-        });
-        self.visible.store(next.0 - 1, Ordering::Release);
+        let waiting: VecDeque<_> = waiting.collect();
+        let immutable = waiting.iter().rev().map(|one| Arc::clone(&one.memtable)).collect();
+        self.tree.set_memtables(active, immutable);
+        self.state.lock().waiting = waiting;
+        self.tree.make_visible(SeqNo(next.0 - 1));
         Ok(())
     }
 
@@ -269,7 +263,7 @@ impl Shared {
             }
         }
         if changed {
-            transaction.annotate(FileId::STORE, self.state.lock().record.annotation());
+            transaction.annotate(FileId::STORE, self.tree.record().annotation());
         }
         let (memtable, log) = match last {
             Some((log, writer)) => {

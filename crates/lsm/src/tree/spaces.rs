@@ -14,10 +14,8 @@
 
 use std::sync::Arc;
 
-use terrace_env::sync::MutexGuard;
-
 use super::annotation::{FEATURE_RANGE_DELETES, SPACE_NAME_BYTES_MAX, StoreRecord};
-use crate::shared::{Shared, State};
+use crate::shared::Shared;
 use crate::writing::Batch;
 use crate::{Bounds, Durability, Error, KeySpaceId};
 
@@ -58,7 +56,7 @@ impl Spaces {
 impl Shared {
     /// Checks that a batch writes to key spaces that exist.
     pub(crate) fn check_spaces(&self, batch: &Batch) -> Result<(), Error> {
-        let view = self.glance();
+        let view = self.tree.glance();
         batch.spaces().try_for_each(|space| view.spaces.check_write(space))
     }
 
@@ -79,8 +77,9 @@ impl Shared {
 
     /// The key space of this name.
     pub(crate) fn space(&self, name: &str) -> Option<KeySpaceId> {
-        let state = self.state.lock();
-        state.record.spaces.iter().find(|(_, existing)| existing == name).map(|(id, _)| *id)
+        self.tree.with_record(|record| {
+            record.spaces.iter().find(|(_, existing)| existing == name).map(|(id, _)| *id)
+        })
     }
 
     /// Drops the key space of this name. Whether there was one.
@@ -106,7 +105,7 @@ impl Shared {
 
     /// Hides what dropped key spaces held, where that has not been done yet.
     pub(crate) fn hide_dropped_spaces(&self) -> Result<(), Error> {
-        let dropped = self.state.lock().record.dropped.clone();
+        let dropped = self.tree.record().dropped;
         if dropped.is_empty() {
             return Ok(());
         }
@@ -116,11 +115,5 @@ impl Shared {
         }
         self.submit_unchecked(batch, Durability::Synced)?;
         self.commit_record(|record| record.dropped.retain(|space| !dropped.contains(space)))
-    }
-
-    /// Lets readers and writers see which key spaces there are now.
-    pub(crate) fn show_spaces(&self, state: &MutexGuard<'_, State>) {
-        let spaces = Spaces::of(&state.record);
-        self.change_view(state, |view| view.spaces = spaces);
     }
 }

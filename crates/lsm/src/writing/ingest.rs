@@ -19,7 +19,6 @@
 //! decided already. Compactions do not begin meanwhile.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use terrace_env::store::{CreateOptions, FileKind, Rank};
 use terrace_env::{ByteCount, Cause, SeqNo};
@@ -91,7 +90,7 @@ impl Ingest {
     /// same one. An error leaves out this key and nothing else, unless it is one of the store: then
     /// the ingest is lost.
     pub fn put(&mut self, space: KeySpaceId, user_key: &[u8], value: &[u8]) -> Result<(), Error> {
-        let closed = self.shared.glance().closed.clone();
+        let closed = self.shared.tree.glance().closed.clone();
         closed.check()?;
         self.put_open(space, user_key, value).map_err(|error| closed.explain(error))
     }
@@ -99,7 +98,7 @@ impl Ingest {
     fn put_open(&mut self, space: KeySpaceId, user_key: &[u8], value: &[u8]) -> Result<(), Error> {
         check_sizes(user_key, value)?;
         if self.spaces.last() != Some(&space) {
-            self.shared.glance().spaces.check_write(space)?;
+            self.shared.tree.glance().spaces.check_write(space)?;
         }
         self.key.clear();
         key::put_full_key(&mut self.key, space, user_key);
@@ -138,7 +137,7 @@ impl Ingest {
     /// Makes everything visible at once: durable, and newer than all that was written before. With
     /// an error, nothing of it is there.
     pub fn finish(self) -> Result<Ingested, Error> {
-        let closed = self.shared.glance().closed.clone();
+        let closed = self.shared.tree.glance().closed.clone();
         closed.check()?;
         self.finish_open().map_err(|error| closed.explain(error))
     }
@@ -181,7 +180,7 @@ impl Ingest {
 }
 
 fn begin_table(shared: &Shared) -> Result<TableBuilder, Error> {
-    let (last, size) = (shared.view().version.last_level(), shared.options.table_size.0);
+    let (last, size) = (shared.tree.view().version.last_level(), shared.options.table_size.0);
     let writer = shared.store.create(&CreateOptions {
         kind: FileKind::Table,
         hint: table_hint(last, INGEST_STREAM, None),
@@ -209,7 +208,7 @@ impl Shared {
         }
         self.leading(|log| {
             // A key space that is dropped from here on hides what is put in.
-            let existing = self.view().spaces.clone();
+            let existing = self.tree.view().spaces.clone();
             spaces.iter().try_for_each(|space| existing.check_write(*space))?;
             self.put_in_behind(log, built, &hull)
         })
@@ -249,7 +248,7 @@ impl Shared {
         let stamp = log.next;
         // Whatever becomes of the commit, the sequence is not given out again.
         log.next = stamp.next();
-        let version = self.view().version.clone();
+        let version = self.tree.view().version.clone();
         let (mut edit, mut written) = (Edit::default(), Vec::new());
         for table in &built {
             let mut record = TableRecord::new(table.tag, &table.properties);
@@ -263,7 +262,7 @@ impl Shared {
             edit.put(NewTable { id, size, stream, place, record, tail });
         }
         self.commit(edit, None, None)?;
-        self.visible.store(stamp.0, Ordering::Release);
+        self.tree.make_visible(stamp);
         drop(built);
         for (place, size) in written {
             self.counters.levels[usize::from(place.level)].bytes_written.add(size.0);
@@ -273,7 +272,7 @@ impl Shared {
 
     /// Whether anything in memory may be of a key in the range.
     fn memory_overlaps(&self, span: &Span) -> bool {
-        let view = self.view();
+        let view = self.tree.view();
         let start = key::internal_key(&span.start, Trailer::NEWEST);
         view.memtables().any(|table| {
             if !table.ranges().is_empty() {

@@ -109,7 +109,7 @@ impl Shared {
     /// Has the next log made once the memtable is half full.
     pub(crate) fn look_ahead(&self, log: &mut ActiveLog) {
         let half = self.options.memtable_size.0 as usize / 2;
-        if log.looked_ahead || log.is_given_up() || self.glance().active.bytes() < half {
+        if log.looked_ahead || log.is_given_up() || self.tree.glance().active.bytes() < half {
             return;
         }
         log.looked_ahead = true;
@@ -167,7 +167,7 @@ impl Shared {
             None => None,
         };
         // Whoever flushes a memtable deletes its log, and does so in this role.
-        let turn = self.take_commits();
+        let turn = self.take_turn();
         let mut transaction = Transaction::new();
         for (writer, first) in &left {
             if self.store.info(writer.id()).is_some() {

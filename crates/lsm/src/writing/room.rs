@@ -130,7 +130,7 @@ impl Shared {
         wait: &mut WaitClock<'_>,
         hand_over: bool,
     ) -> Result<Next, Error> {
-        let filled = self.glance().active.bytes();
+        let filled = self.tree.glance().active.bytes();
         let size = self.options.memtable_size.0 as usize;
         let mut state = self.state.lock();
         state.check_writable()?;
@@ -185,7 +185,7 @@ impl Shared {
             self.wait_for_flushes()?;
         }
         let least = if puts { ADMITTED_MIN } else { DELETES_MIN };
-        let least = least.max(self.glance().active.bytes() + bytes);
+        let least = least.max(self.tree.glance().active.bytes() + bytes);
         let most = (self.options.memtable_size.0 as usize).max(least);
         let ranks: &[Rank] = if puts { &[Rank::Log] } else { &[Rank::Log, Rank::Flush] };
         let mut refused = None;
@@ -279,7 +279,7 @@ impl Shared {
 
     /// Changes to a new memtable and log, unless the memtable is empty.
     pub(crate) fn rotate_if_filled(&self, log: &mut ActiveLog) -> Result<(), Error> {
-        if self.glance().active.is_empty() { Ok(()) } else { self.rotate(log, false) }
+        if self.tree.glance().active.is_empty() { Ok(()) } else { self.rotate(log, false) }
     }
 
     /// Changes to a new memtable and log; the old memtable waits for its flush. Where no log was
@@ -289,7 +289,7 @@ impl Shared {
         if log.is_given_up() {
             return self.begin_again(log, urgent);
         }
-        if !urgent && !self.glance().active.is_empty() {
+        if !urgent && !self.tree.glance().active.is_empty() {
             match self.switch_log(log) {
                 Ok(false) => {}
                 Ok(true) => return Ok(()),
@@ -308,7 +308,7 @@ impl Shared {
             }
             other => other?,
         };
-        let empty = self.glance().active.is_empty();
+        let empty = self.tree.glance().active.is_empty();
         let mut transaction = Transaction::new();
         if empty {
             transaction.delete(log.id());
@@ -369,18 +369,15 @@ impl Shared {
 
     /// Leaves the active memtable to the flush and begins an empty one.
     pub(crate) fn hand_over_memtable(&self, log: &mut ActiveLog) {
-        let old = self.view().active.clone();
+        let old = self.tree.view().active.clone();
         if old.is_empty() {
             return;
         }
         let hold = log.hold.take().map(Arc::new);
         let (memtable, log) = (Arc::clone(&old), log.id());
         let waiting = Waiting { memtable, log, hold, rest: None };
+        self.tree.replace_active(Arc::new(Memtable::following(&old, &self.memory.memtables)));
         let mut state = self.state.lock();
-        self.change_view(&state, |view| {
-            view.active = Arc::new(Memtable::following(&old, &self.memory.memtables));
-            view.waiting.insert(0, old);
-        });
         state.waiting.push_back(waiting);
         self.changed.notify_all();
     }

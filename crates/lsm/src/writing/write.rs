@@ -9,7 +9,6 @@
 //! When space is short, puts are refused and deletes go on, at last in an *urgent* log that lives
 //! off the space kept for flushes.
 
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use terrace_env::SeqNo;
@@ -60,7 +59,7 @@ impl Shared {
 
     /// Sees to it that who does not understand a feature does not open the store any more.
     fn announce(&self, feature: u32) -> Result<(), Error> {
-        let features = self.state.lock().record.features;
+        let features = self.tree.with_record(|record| record.features);
         if features & feature == feature {
             return Ok(());
         }
@@ -258,11 +257,11 @@ impl Shared {
     /// Puts the group's entries into the memtable and lets readers see them.
     fn publish(&self, log: &mut ActiveLog, group: Vec<Pending>) {
         let (mut entries, mut bytes) = (0, 0);
-        let memtable = self.view().active.clone();
+        let memtable = self.tree.view().active.clone();
         let count: u32 = group.iter().map(|pending| pending.batch.len() as u32).sum();
         let mut next = SeqNo(log.next.0 - u64::from(count));
         if count > 0 && canary::is_broken(Rule::InsertBeforePublish) {
-            self.visible.store(log.next.0 - 1, Ordering::Release);
+            self.tree.make_visible(SeqNo(log.next.0 - 1));
         }
         for pending in group {
             if pending.batch.is_empty() {
@@ -278,7 +277,7 @@ impl Shared {
         debug_assert_eq!(next, log.next, "sequences as they were stamped");
         if entries > 0 {
             switch_point();
-            self.visible.store(next.0 - 1, Ordering::Release);
+            self.tree.make_visible(SeqNo(next.0 - 1));
             self.counters.groups.add(1);
             self.counters.entries_written.add(entries);
             self.counters.user_bytes.add(bytes);

@@ -1,0 +1,107 @@
+//! The one way by which the tree changes: an [`Edit`] is committed to the store in a turn, and then
+//! readers see it.
+//!
+//! 1. The committer takes the turn of the [tree](super::tree). The edit is completed by the current
+//!    version, in which nothing that it takes may be missing.
+//! 2. One transaction holds all of it: tables, the log of a memtable that was flushed, and the
+//!    store's annotation with the state of the decider.
+//! 3. The next version is made: its tables can be opened only now.
+//! 4. Readers see the version; then the jobs and the writers are told of the change.
+
+use std::sync::Arc;
+
+use terrace_env::FileId;
+use terrace_env::store::Transaction;
+
+use super::annotation::{LogRecord, StoreRecord};
+use super::edit::Edit;
+use super::tree::Turn;
+use crate::Error;
+use crate::canary::{self, Rule};
+use crate::shared::{Shared, Waiting};
+
+impl Shared {
+    /// Commits a change of the tree and lets readers see it. `decider_state` replaces the decider's
+    /// state; `flushed` is the memtable whose tables are put in.
+    pub(crate) fn commit(
+        &self,
+        edit: Edit,
+        decider_state: Option<Vec<u8>>,
+        flushed: Option<&Waiting>,
+    ) -> Result<(), Error> {
+        let turn = self.take_turn();
+        let before = self.tree.view().version.clone();
+        let kept = edit.kept(&before)?;
+        let mut transaction = Transaction::new();
+        edit.record(&kept, &mut transaction);
+        if let Some(flushed) = flushed {
+            self.commit_log_of(flushed, &mut transaction)?;
+        }
+        // What was written goes along with what is committed anyway.
+        let record = (decider_state.is_some() || flushed.is_some()).then(|| {
+            let lifetime = self.written_ever();
+            let mut record = StoreRecord { lifetime, ..self.tree.record() };
+            if let Some(state) = decider_state {
+                (record.decider, record.state) = (self.options.system.clone(), state);
+            }
+            record
+        });
+        if let Some(record) = &record {
+            transaction.annotate(FileId::STORE, record.annotation());
+        }
+        self.store.commit(transaction)?;
+        if let Some(Waiting { log, rest: None, .. }) = flushed {
+            self.ahead.forget(*log);
+        }
+        let version = Arc::new(edit.version(&before, kept, &*self.store, &self.memory)?);
+        let pressure = self.decider.pressure(version.view());
+        turn.show_version(version, record, flushed.map(|flushed| &flushed.memtable));
+        self.tree_has_changed(pressure, flushed);
+        Ok(())
+    }
+
+    /// What a flush does with the log of its memtable: the log goes along, unless it holds more.
+    fn commit_log_of(&self, flushed: &Waiting, transaction: &mut Transaction) -> Result<(), Error> {
+        match flushed.rest {
+            Some(first) => {
+                transaction.annotate(flushed.log, LogRecord { first }.annotation());
+            }
+            None if canary::is_broken(Rule::LogGoesWithItsTables) => {
+                let mut early = Transaction::new();
+                early.delete(flushed.log);
+                self.store.commit(early)?;
+            }
+            None => {
+                transaction.delete(flushed.log);
+            }
+        }
+        Ok(())
+    }
+
+    /// Changes the engine's own record.
+    pub(crate) fn commit_record(&self, change: impl FnOnce(&mut StoreRecord)) -> Result<(), Error> {
+        let turn = self.take_turn();
+        self.check_open()?;
+        let mut record = self.tree.record();
+        record.lifetime = self.written_ever();
+        change(&mut record);
+        let mut transaction = Transaction::new();
+        transaction.annotate(FileId::STORE, record.annotation());
+        self.store.commit(transaction)?;
+        turn.show_record(record);
+        Ok(())
+    }
+
+    /// The decider's state, if it is this decider's.
+    pub(crate) fn decider_state(&self) -> Vec<u8> {
+        self.tree.with_record(|record| {
+            let own = record.decider == self.options.system;
+            if own { record.state.clone() } else { Vec::new() }
+        })
+    }
+
+    /// Waits until no other change of the tree is being committed.
+    pub(crate) fn take_turn(&self) -> Turn<'_> {
+        self.tree.take_turn(&self.counters.waits)
+    }
+}

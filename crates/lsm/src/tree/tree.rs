@@ -1,0 +1,283 @@
+//! [`Tree`]: the owner of what readers see and of what the store's annotation says.
+//!
+//! | part | read | changed |
+//! |---|---|---|
+//! | the view: memtables, version, key spaces | without a lock | under the lock |
+//! | the newest visible sequence | without a lock | by the leader of the writes, and by an ingest |
+//! | the record: the store's own annotation | under the lock | in a turn to commit |
+//! | the sequences of snapshots | under the lock | under the lock |
+//!
+//! # Turns
+//! Changes of the tree and of the record are committed one after the other. Whoever commits takes
+//! the [`Turn`] first. The turn is a role, not a lock: its holder writes to the store. It starts
+//! from what the turn before left, because only a turn can replace the version or the record.
+//! Memtables change without a turn: the leader of the writes puts a new active memtable into the
+//! view, and only the commit of a flush takes one out.
+//!
+//! # Invariants
+//! - A reader takes the view first and the newest visible sequence second. So all entries that the
+//!   view lacks are newer than that sequence.
+//! - A snapshot reads its sequence under the lock under which jobs read the list of snapshots. So a
+//!   job either knows of a snapshot, or the snapshot sees everything that the job found.
+//!
+//! # Threads
+//! Any. One lock, held for a look or a change in memory only; its condition is the end of a turn.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use arc_swap::{ArcSwap, Guard};
+use terrace_env::SeqNo;
+use terrace_env::sync::{Condvar, Mutex, MutexGuard, switch_point};
+use terrace_env::wait::{WaitCause, WaitCounts};
+
+use super::annotation::StoreRecord;
+use super::spaces::Spaces;
+use super::version::Version;
+use super::view::View;
+use crate::canary::{self, Rule};
+use crate::memtable::Memtable;
+
+/// See the [module](self).
+pub(crate) struct Tree {
+    view: ArcSwap<View>,
+    /// The newest sequence that readers see.
+    visible: AtomicU64,
+    state: Mutex<State>,
+    turn_ended: Condvar,
+}
+
+struct State {
+    record: StoreRecord,
+    /// Sequences that snapshots hold, and how many of them.
+    snapshots: BTreeMap<SeqNo, usize>,
+    /// Somebody has the turn.
+    committing: bool,
+    /// How often a version has been replaced.
+    changes: u64,
+}
+
+impl Tree {
+    pub(crate) fn new(view: View, visible: SeqNo, record: StoreRecord) -> Self {
+        let snapshots = BTreeMap::new();
+        Self {
+            view: ArcSwap::from_pointee(view),
+            visible: AtomicU64::new(visible.0),
+            state: Mutex::new(State { record, snapshots, committing: false, changes: 0 }),
+            turn_ended: Condvar::default(),
+        }
+    }
+
+    /// What readers see now, to be kept.
+    pub(crate) fn view(&self) -> Arc<View> {
+        switch_point();
+        self.view.load_full()
+    }
+
+    /// What readers see now, for one look: costs no count in memory that all readers share. To be
+    /// kept for long, [`view`](Self::view) is the cheaper one.
+    pub(crate) fn glance(&self) -> Guard<Arc<View>> {
+        switch_point();
+        self.view.load()
+    }
+
+    /// The newest sequence that readers see. To be read after the view: what the view lacks is then
+    /// newer than everything in it.
+    pub(crate) fn visible(&self) -> SeqNo {
+        switch_point();
+        SeqNo(self.visible.load(Ordering::Acquire))
+    }
+
+    /// Lets readers see everything up to a sequence.
+    pub(crate) fn make_visible(&self, newest: SeqNo) {
+        self.visible.store(newest.0, Ordering::Release);
+    }
+
+    /// How often the version has been replaced.
+    pub(crate) fn changes(&self) -> u64 {
+        self.state.lock().changes
+    }
+
+    /// Changes what readers see. The guard is the proof that one does so at a time.
+    fn change_view(&self, _: &MutexGuard<'_, State>, change: impl FnOnce(&mut View)) {
+        let mut next = View::clone(&self.view.load());
+        change(&mut next);
+        self.view.store(Arc::new(next));
+    }
+
+    /// Puts a new active memtable into the view; the old one becomes immutable.
+    pub(crate) fn replace_active(&self, active: Arc<Memtable>) {
+        let state = self.state.lock();
+        self.change_view(&state, |view| {
+            let old = std::mem::replace(&mut view.active, active);
+            view.immutable.insert(0, old);
+        });
+    }
+
+    /// Puts memtables that were replayed into the view; `immutable`: newest first.
+    pub(crate) fn set_memtables(&self, active: Arc<Memtable>, immutable: Vec<Arc<Memtable>>) {
+        let state = self.state.lock();
+        self.change_view(&state, |view| (view.active, view.immutable) = (active, immutable));
+    }
+
+    /// The store's annotation, as it was committed last.
+    pub(crate) fn record(&self) -> StoreRecord {
+        self.state.lock().record.clone()
+    }
+
+    /// A look at the store's annotation, under the lock.
+    pub(crate) fn with_record<T>(&self, look: impl FnOnce(&StoreRecord) -> T) -> T {
+        look(&self.state.lock().record)
+    }
+
+    /// Begins a snapshot of what is visible now.
+    pub(crate) fn begin_snapshot(&self) -> SeqNo {
+        let early = canary::is_broken(Rule::SnapshotKnownToJobs).then(|| self.visible());
+        let mut state = self.state.lock();
+        let sequence = early.unwrap_or_else(|| self.visible());
+        *state.snapshots.entry(sequence).or_default() += 1;
+        sequence
+    }
+
+    /// Begins another snapshot of a sequence that one holds.
+    pub(crate) fn share_snapshot(&self, sequence: SeqNo) {
+        *self.state.lock().snapshots.entry(sequence).or_default() += 1;
+    }
+
+    /// Ends a snapshot; whether the oldest sequence that is held has changed by that.
+    pub(crate) fn end_snapshot(&self, sequence: SeqNo) -> bool {
+        let mut state = self.state.lock();
+        let Some(count) = state.snapshots.get_mut(&sequence) else { return false };
+        *count -= 1;
+        if *count > 0 {
+            return false;
+        }
+        state.snapshots.remove(&sequence);
+        state.snapshots.keys().next().is_none_or(|next| *next > sequence)
+    }
+
+    /// The sequences that snapshots hold, growing.
+    pub(crate) fn snapshots(&self) -> Vec<SeqNo> {
+        self.state.lock().snapshots.keys().copied().collect()
+    }
+
+    /// The oldest of them.
+    pub(crate) fn oldest_snapshot(&self) -> Option<SeqNo> {
+        self.state.lock().snapshots.keys().next().copied()
+    }
+
+    /// Waits until nobody commits a change, and takes the turn to do so.
+    pub(crate) fn take_turn(&self, waits: &WaitCounts) -> Turn<'_> {
+        let mut wait = waits.clock();
+        let mut state = self.state.lock();
+        while state.committing {
+            wait.on(WaitCause::Commits);
+            self.turn_ended.wait(&mut state);
+        }
+        state.committing = true;
+        Turn { tree: self }
+    }
+}
+
+/// The turn to commit a change of the tree or of the record, until it is dropped.
+pub(crate) struct Turn<'a> {
+    tree: &'a Tree,
+}
+
+impl Turn<'_> {
+    /// Lets readers see a version that was committed, without the memtable whose tables are in it,
+    /// and remembers the record that was committed with it.
+    pub(crate) fn show_version(
+        &self,
+        version: Arc<Version>,
+        record: Option<StoreRecord>,
+        flushed: Option<&Arc<Memtable>>,
+    ) {
+        let mut state = self.tree.state.lock();
+        if let Some(record) = record {
+            state.record = record;
+        }
+        state.changes += 1;
+        self.tree.change_view(&state, |view| {
+            view.version = version;
+            if let Some(flushed) = flushed {
+                view.immutable.retain(|table| !Arc::ptr_eq(table, flushed));
+            }
+        });
+    }
+
+    /// Remembers a record that was committed, and lets readers see its key spaces.
+    pub(crate) fn show_record(&self, record: StoreRecord) {
+        let mut state = self.tree.state.lock();
+        let spaces = Spaces::of(&record);
+        state.record = record;
+        self.tree.change_view(&state, |view| view.spaces = spaces);
+    }
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        self.tree.state.lock().committing = false;
+        self.tree.turn_ended.notify_one();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+    use terrace_env::runner;
+
+    use crate::memory::Memory;
+    use crate::options::EngineOptions;
+    use crate::reading::Closed;
+
+    fn tree() -> Tree {
+        let record = StoreRecord::new();
+        let memory = Memory::new(&EngineOptions::default());
+        let view = View {
+            active: Arc::new(Memtable::new(&memory.memtables)),
+            immutable: Vec::new(),
+            version: Arc::new(Version::new(Vec::new()).unwrap()),
+            spaces: Spaces::of(&record),
+            closed: Closed::default(),
+        };
+        Tree::new(view, SeqNo(7), record)
+    }
+
+    #[test]
+    fn a_turn_begins_when_the_one_before_has_ended() {
+        runner::simulate(1, || {
+            let (tree, inside) = (Arc::new(tree()), Arc::new(Mutex::new(0)));
+            let actors: Vec<_> = (0..5)
+                .map(|_| {
+                    let (tree, inside) = (Arc::clone(&tree), Arc::clone(&inside));
+                    runner::spawn("committer", move || {
+                        let waits = WaitCounts::default();
+                        let _turn = tree.take_turn(&waits);
+                        *inside.lock() += 1;
+                        runner::sleep(Duration::from_millis(1));
+                        assert_eq!(*inside.lock(), 1);
+                        *inside.lock() -= 1;
+                    })
+                })
+                .collect();
+            actors.into_iter().for_each(runner::JoinHandle::join);
+        });
+    }
+
+    #[test]
+    fn a_snapshot_is_the_oldest_until_its_last_holder_ends() {
+        let tree = tree();
+        let first = tree.begin_snapshot();
+        tree.share_snapshot(first);
+        tree.make_visible(SeqNo(9));
+        let second = tree.begin_snapshot();
+        assert_eq!(tree.snapshots(), [SeqNo(7), SeqNo(9)]);
+        assert!(!tree.end_snapshot(first), "the first is still held");
+        assert!(!tree.end_snapshot(second), "the second is not the oldest");
+        assert_eq!(tree.oldest_snapshot(), Some(first));
+        assert!(tree.end_snapshot(first));
+    }
+}

@@ -1,0 +1,27 @@
+//! [`View`]: what readers see at one moment, as an immutable value. A reader that keeps a view
+//! keeps its memtables and files, whatever is written or compacted meanwhile.
+
+use std::sync::Arc;
+
+use super::spaces::Spaces;
+use super::version::Version;
+use crate::memtable::Memtable;
+use crate::reading::Closed;
+
+/// See the [module](self).
+#[derive(Clone, Debug)]
+pub(crate) struct View {
+    pub(crate) active: Arc<Memtable>,
+    /// Full memtables, newest first.
+    pub(crate) immutable: Vec<Arc<Memtable>>,
+    pub(crate) version: Arc<Version>,
+    pub(crate) spaces: Arc<Spaces>,
+    pub(crate) closed: Closed,
+}
+
+impl View {
+    /// All memtables, newest first.
+    pub(crate) fn memtables(&self) -> impl Iterator<Item = &Arc<Memtable>> {
+        std::iter::once(&self.active).chain(&self.immutable)
+    }
+}
