@@ -3,7 +3,7 @@
 //! A [`Reader`] checks every length before it is used and never panics, whatever the bytes: this is
 //! the only way bytes from a medium become numbers.
 
-/// What was wrong with bytes that did not decode.
+/// Reason why bytes did not decode.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DecodeError {
     /// The bytes end before the field does.
@@ -25,9 +25,9 @@ pub enum DecodeError {
         field: &'static str,
         /// Where it starts.
         offset: usize,
-        /// What may stand there.
+        /// Values that the format allows there, in words.
         expected: &'static str,
-        /// What stands there.
+        /// Value found there.
         got: u64,
     },
 }

@@ -55,7 +55,7 @@ impl MemoryGauge {
         }
     }
 
-    /// What the bytes are used for.
+    /// Name of the use of the bytes, as metrics show it.
     #[must_use]
     pub fn name(&self) -> &'static str {
         self.0.name

@@ -12,7 +12,7 @@ use crate::ByteCount;
 /// The range of an option.
 #[derive(Clone, Copy, Debug)]
 pub struct Limit<T> {
-    /// What the option is called.
+    /// Name of the option.
     pub option: &'static str,
     /// The least that it may be.
     pub least: T,
@@ -26,7 +26,7 @@ pub struct Limit<T> {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{option} is {got}: expected {expected}; {reason}")]
 pub struct OutOfRange {
-    /// What the option is called.
+    /// Name of the option.
     pub option: Box<str>,
     /// Its value.
     pub got: Box<str>,

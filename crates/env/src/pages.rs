@@ -18,7 +18,7 @@ use memmap2::MmapMut;
 /// first one is freed.
 pub const MAPPED_MIN: usize = 128 << 10;
 
-/// Zeroed memory that begins on a page. What is not written to takes no memory.
+/// Zeroed memory that begins on a page. Pages that nobody writes to take no memory.
 pub struct Pages(MmapMut);
 
 impl Pages {

@@ -1,4 +1,4 @@
-//! Who uses something that one may change, or several may read: a device, a store of files.
+//! Claims on something that one user may change or several may read: a device, a store of files.
 //!
 //! Two users that write to one device each think that they know all of its contents, and destroy
 //! what the other has acknowledged. So whoever opens a device or a store takes a [`Claim`] first,

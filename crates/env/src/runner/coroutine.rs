@@ -1,7 +1,7 @@
 //! A coroutine: code on a stack of its own that can be suspended anywhere and resumed later, by
 //! the `corosensei` crate.
 //!
-//! What is added here is that [`suspend`] needs no handle: a thread-local names the yielder of the
+//! This module adds that [`suspend`] needs no handle: a thread-local names the yielder of the
 //! coroutine that is running. This is the only file of the crate with unsafe code.
 //!
 //! # Soundness
@@ -45,7 +45,7 @@ impl Coroutine {
         let stack = pooled.unwrap_or_else(|| {
             DefaultStack::new(STACK_SIZE).expect("address space for an actor's stack")
         });
-        // What a coroutine begins with goes through its stack, which takes a KiB.
+        // The first values of a coroutine pass through its stack, which takes a KiB.
         let body = Box::new(body);
         Self(Some(corosensei::Coroutine::with_stack(stack, |yielder, ()| {
             RUNNING.set(Some(NonNull::from(yielder)));

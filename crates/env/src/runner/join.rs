@@ -8,7 +8,7 @@ use super::schedule::ActorId;
 use super::simulation::Simulation;
 use crate::sync::assert_no_lock_held;
 
-/// What an actor's body returned, or the panic that ended it.
+/// Result of an actor's body: its value, or the panic that ended it.
 pub type Outcome<T> = thread::Result<T>;
 
 /// Where a simulated actor leaves its outcome.

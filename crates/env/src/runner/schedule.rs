@@ -1,4 +1,5 @@
-//! Who runs next in a simulation: the actors, what each waits for, and the virtual clock.
+//! Scheduler of a simulation: the actors, the reason why each of them waits, and the virtual clock.
+//! It decides which actor runs next.
 //!
 //! Pure bookkeeping, without coroutines: of all actors that can run, the next is the one with the
 //! smallest (time, id). An actor that waits for a condition or for another actor's end has no time
@@ -28,7 +29,7 @@ impl ActorId {
     pub(super) const ROOT: Self = Self(0);
 }
 
-/// What an actor waits for.
+/// Reason why an actor waits.
 #[derive(Clone, Copy, Debug)]
 enum Wait {
     /// Nothing: it runs, or will when its time comes.
@@ -72,11 +73,13 @@ pub(super) struct Schedule {
     spawned: u64,
     actors: BTreeMap<ActorId, Actor>,
     queue: BinaryHeap<Turn>,
-    /// Who waits for which condition, first come first. Never iterated: keys are addresses.
+    /// Actors that wait for each condition, first come first. Never iterated: keys are addresses.
+    /// Never iterated: keys are addresses.
     conditions: BTreeMap<usize, VecDeque<ActorId>>,
     history: u64,
     turns: u64,
-    /// What decides among actors of the same time, where schedules are explored.
+    /// Source of random choices among actors that are due at the same time; `None` where schedules
+    /// are not explored.
     chance: Option<Random>,
 }
 
@@ -155,8 +158,9 @@ impl Schedule {
         false
     }
 
-    /// What an actor whose schedule is explored does at a point where others may come in between:
-    /// with a chance of one in `one_in` it rests, for no time or a short one. `None`: it goes on.
+    /// Random rest of an actor at a point where others may come in between: with a chance of one in
+    /// `one_in` the actor rests until the time returned, which may be now. `None`: the actor goes
+    /// on. It always does where schedules are not explored.
     #[cfg(debug_assertions)]
     pub(super) fn rest(&mut self, one_in: u32) -> Option<Time> {
         let chance = self.chance.as_mut()?;

@@ -21,9 +21,9 @@
 //! - So it does when the simulation runs past its limit of virtual time or of turns: actors that
 //!   wait for each other by polling, a *livelock*, never end by themselves.
 //! - An actor that outlives the root is a leak: the root's end becomes a panic with its name.
-//! - What still lives when the root has ended is cancelled, youngest first: its wait unwinds, and
-//!   its destructors run as actors, so that they can still stop and join others. An actor that is
-//!   stuck in a destructor is leaked.
+//! - An actor that still lives when the root has ended is cancelled, youngest first: its wait
+//!   unwinds, and its destructors run as actors, so that they can still stop and join others. An
+//!   actor that is stuck in a destructor is leaked.
 //! - Destructors run while an actor unwinds may wait like any other code.
 //!
 //! # Threads
@@ -59,7 +59,7 @@ thread_local! {
     static CURRENT: RefCell<Option<Rc<Simulation>>> = const { RefCell::new(None) };
 }
 
-/// What unwinds an actor that is cancelled.
+/// Payload of the panic that unwinds a cancelled actor.
 struct Cancelled;
 
 type Panic = Box<dyn Any + Send>;

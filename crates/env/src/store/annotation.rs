@@ -1,5 +1,5 @@
-//! What is known about a file besides its bytes: a part that placement understands, and a part
-//! that only the file's owner does.
+//! Annotation of a file: facts about it besides its bytes. One part is for placement, the other is
+//! opaque to everyone but the file's owner.
 
 use serde::{Deserialize, Serialize};
 
@@ -33,7 +33,8 @@ pub struct KeyRange {
     pub last: Vec<u8>,
 }
 
-/// What placement may know of a file: given when it is created, kept as long as it lives.
+/// Facts about a file that placement may use: given when the file is created, kept as long as it
+/// lives.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PlacementHint {
     /// The level of the tree the file belongs to, where it belongs to one.
@@ -50,7 +51,7 @@ pub struct PlacementHint {
 /// [`Store::info`](crate::Store::info) and [`Store::list`](crate::Store::list).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Annotation {
-    /// What placement understands.
+    /// The part for placement.
     pub hint: PlacementHint,
     /// Bytes of the file that are known to be of no use any more, though not trimmed.
     pub dead: ByteCount,

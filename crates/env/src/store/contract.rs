@@ -28,7 +28,8 @@ pub enum FileKind {
     Client,
 }
 
-/// Who asks for space, the most urgent first. A rank may use what all lower ranks must leave free.
+/// Rank of a request for space, the most urgent first. A rank may use what all lower ranks must
+/// leave free.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Rank {
@@ -64,10 +65,10 @@ impl fmt::Display for Rank {
 pub struct CreateOptions<'a> {
     /// How it is written.
     pub kind: FileKind,
-    /// What placement may know.
+    /// Facts for placement.
     pub hint: PlacementHint,
-    /// What it will hold at most, where that is known. A file that becomes larger after all is
-    /// only placed worse.
+    /// Largest size that the file can reach, where that is known. A file that becomes larger after
+    /// all is only placed worse.
     pub size: Option<ByteCount>,
     /// Whose space it takes when there is no reservation, or the reservation is used up.
     pub rank: Rank,
@@ -77,10 +78,11 @@ pub struct CreateOptions<'a> {
     pub cause: Cause,
 }
 
-/// Space set aside for a job's worst case. What is left of it comes free when it is dropped.
+/// Space set aside for a job's worst case. The unused part comes free when the reservation is
+/// dropped.
 pub struct Reservation(Arc<dyn ReservedSpace>);
 
-/// What a store keeps behind a [`Reservation`].
+/// State that a store keeps behind a [`Reservation`].
 pub trait ReservedSpace: Send + Sync + 'static {
     /// The bytes that are set aside and not yet used.
     fn remaining(&self) -> ByteCount;
@@ -115,7 +117,7 @@ impl fmt::Debug for Reservation {
     }
 }
 
-/// What a store knows of a file.
+/// A store's knowledge of one file.
 #[derive(Clone, Debug)]
 pub struct FileInfo {
     /// The file.
@@ -180,12 +182,12 @@ pub struct IoCounts {
     pub zones_finished: u64,
     /// Times the journal was rolled into a snapshot.
     pub journal_rolls: u64,
-    /// What was read from the store's own memory instead.
+    /// Bytes that were read from the store's own memory instead.
     #[serde(default)]
     pub cache: CacheCounts,
 }
 
-/// What a store keeps of its files in memory, and what that has saved.
+/// Size of the store's file cache, and the reads that it has saved.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CacheCounts {
     /// The bytes of memory that it may take; 0: there is no cache.
@@ -226,8 +228,8 @@ impl IoCounts {
 /// The only writer of a file. Dropped before the file is sealed: a file that was committed with
 /// [`Change::Create`](super::Change::Create) stays unsealed, any other is gone.
 ///
-/// What is appended to a log takes three steps: it is *gathered* in the memory of the process until
-/// there is enough of it, *written* ([`write_out`](Self::write_out)), and *synced*
+/// Bytes appended to a log take three steps: they are *gathered* in the memory of the process until
+/// there are enough of them, *written* ([`write_out`](Self::write_out)), and *synced*
 /// ([`sync`](Self::sync)). A writer that is dropped loses what is only gathered.
 pub trait FileWriter: Send {
     /// The file.
@@ -245,10 +247,10 @@ pub trait FileWriter: Send {
     /// commit that seals the file. One append to a log is never split by a power cut.
     fn append(&mut self, bytes: &[u8]) -> Result<(), StoreError>;
 
-    /// Hands what was appended to a log to the medium, without making it durable: it is then there
-    /// after the end of the process, and a power cut may still take it. What is handed over one by
-    /// one can cost a block of the medium each ([`Store::log_unit`]). Of files that are no logs
-    /// nothing is promised, and nothing happens.
+    /// Hands the appended bytes of a log to the medium without making them durable: they are there
+    /// after the end of the process, and a power cut may still take them. Each call can cost a
+    /// block of the medium, however few bytes it hands over ([`Store::log_unit`]). For files that
+    /// are no logs, the call does nothing and promises nothing.
     fn write_out(&mut self) -> Result<(), StoreError>;
 
     /// The same, without waiting until the medium has it: it will have it soon, unless the process
@@ -304,8 +306,8 @@ pub trait Store: Send + Sync + 'static {
     /// Applies a transaction as a whole; it is durable when this returns.
     fn commit(&self, transaction: Transaction) -> Result<(), StoreError>;
 
-    /// What is known of a file, or `None` if there is none of this id. For [`FileId::STORE`], the
-    /// store's own annotation.
+    /// The store's knowledge of a file, or `None` if no file has this id. For [`FileId::STORE`],
+    /// the store's own annotation.
     fn info(&self, id: FileId) -> Option<FileInfo>;
 
     /// The file of this name.
@@ -324,19 +326,17 @@ pub trait Store: Send + Sync + 'static {
     /// forth; `false` where that is not known.
     fn rotational(&self) -> bool;
 
-    /// What a log grows by at least each time that appended bytes are handed to the medium
-    /// ([`FileWriter::write_out`]): a block of a drive. 0 where small appends share blocks, as in a
-    /// file of the operating system; there they need not be gathered.
+    /// Least growth of a log each time that appended bytes are handed to the medium
+    /// ([`FileWriter::write_out`]): a block of a drive.
     fn log_unit(&self) -> ByteCount;
 
-    /// Who uses the store: an engine claims it before it looks at it. Of a store that wraps another
-    /// one, the users of that.
+    /// Claims on the store: an engine claims the store before it looks at it. A store that wraps
+    /// another one returns the claims of the inner one.
     fn users(&self) -> &Users;
 
-    /// What has been moved since the store was mounted.
+    /// Bytes and requests moved since the store was mounted, by cause.
     fn io(&self) -> IoCounts;
 
-    /// What was waited for in the store since it was mounted, by whoever called it and by its own
-    /// actors.
+    /// Waits in the store since it was mounted, of its callers and of its own actors, by cause.
     fn waits(&self) -> Waits;
 }

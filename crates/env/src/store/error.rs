@@ -1,4 +1,4 @@
-//! What can go wrong with a store.
+//! Errors of a store.
 
 use std::borrow::Cow;
 use std::error::Error;
@@ -20,11 +20,11 @@ pub enum StoreError {
         if *on_host { ", or free space there" } else { "" }
     )]
     NoSpace {
-        /// Who asked.
+        /// Rank of the request.
         rank: Rank,
-        /// What was asked for.
+        /// Bytes asked for.
         needed: ByteCount,
-        /// What this rank may still take.
+        /// Bytes that this rank may still take.
         available: ByteCount,
         /// Whether the space is that of a disk of the host, which the store shares with others.
         on_host: bool,
@@ -32,9 +32,9 @@ pub enum StoreError {
     /// Space would suffice, but readers of deleted files pin it.
     #[error("busy: {needed} needed, and {pinned} are pinned by readers of deleted files")]
     Busy {
-        /// What was asked for.
+        /// Bytes asked for.
         needed: ByteCount,
-        /// What the readers hold.
+        /// Bytes that readers hold.
         pinned: ByteCount,
     },
     /// There is no such file.
@@ -65,7 +65,7 @@ pub enum StoreError {
         start: u64,
         /// The byte after the last.
         end: u64,
-        /// What can be read, in words.
+        /// Part of the file that can be read, in words.
         valid: String,
     },
     /// Bytes on the medium are not what was written.
@@ -75,15 +75,15 @@ pub enum StoreError {
         region: String,
         /// The byte offset: on the device if the region names one, else within the structure.
         offset: u64,
-        /// What should stand there.
+        /// Value expected there.
         expected: String,
-        /// What stands there.
+        /// Value found there.
         got: String,
     },
     /// The medium failed.
     #[error("{what}: {source}")]
     Io {
-        /// What was being done.
+        /// Operation that failed, in words.
         what: String,
         /// The device's or the operating system's error.
         source: Arc<dyn Error + Send + Sync>,
@@ -92,7 +92,7 @@ pub enum StoreError {
     /// can help: free space there, and have writing resumed.
     #[error("no space: {what}: {source}; free space on the host's disk")]
     HostFull {
-        /// What was being done.
+        /// Operation that failed, in words.
         what: String,
         /// The device's or the operating system's error.
         source: Arc<dyn Error + Send + Sync>,
@@ -112,7 +112,7 @@ pub enum StoreError {
     /// The store has been closed.
     #[error("the store has been closed")]
     Closed,
-    /// What was asked for is malformed or not supported here.
+    /// The request is malformed, or the store does not support it.
     #[error("{0}")]
     Invalid(String),
 }

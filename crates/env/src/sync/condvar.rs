@@ -127,7 +127,7 @@ impl Condvar {
         WaitTimeout(timed_out)
     }
 
-    /// What a simulation knows this condition by: its address, which cannot change during a wait.
+    /// Key of this condition in a simulation: its address, which cannot change during a wait.
     fn key(&self) -> usize {
         std::ptr::from_ref(self).addr()
     }

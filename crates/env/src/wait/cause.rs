@@ -8,7 +8,7 @@ use serde::ser::{Serialize, Serializer};
 use crate::Cause;
 use crate::store::Rank;
 
-/// What an actor waits for.
+/// Reason why an actor waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum WaitCause {
     /// A writer is slowed, because compactions are behind.
@@ -103,7 +103,7 @@ impl WaitCause {
         }
     }
 
-    /// What is waited for, in a few words.
+    /// Reason for the wait in a few words, for people.
     #[must_use]
     pub fn meaning(self) -> &'static str {
         match self {

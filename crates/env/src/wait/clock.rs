@@ -3,7 +3,8 @@
 use super::{WaitCause, WaitCounts, ledger};
 use crate::{Time, runner};
 
-/// Takes the time of waits, one after the other. What is under way when it is dropped ends then.
+/// Takes the time of waits, one after the other. If the clock is dropped while a wait runs, the
+/// wait ends then.
 ///
 /// A wait in a loop is one wait, from the first [`on`](Self::on) to [`off`](Self::off): however
 /// often the loop looks whether it is over.
@@ -26,8 +27,8 @@ impl<'a> WaitClock<'a> {
         }
     }
 
-    /// What is waited for has come, or is given up. To be called before anything that waits and
-    /// is counted by itself, such as a request to the device.
+    /// Ends the running wait, if there is one: its event has come, or the caller gives up. Call it
+    /// before anything that waits and counts by itself, such as a request to the device.
     pub fn off(&mut self) {
         let Some((cause, since)) = self.running.take() else { return };
         let time = runner::now().since(since);

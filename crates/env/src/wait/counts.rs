@@ -31,7 +31,7 @@ impl WaitCounts {
         wait()
     }
 
-    /// What was counted up to now.
+    /// Counts and times of all waits up to now.
     #[must_use]
     pub fn read(&self) -> Waits {
         let mut waits = Waits::default();

@@ -1,6 +1,6 @@
 //! Waits: what an actor waited for, how often and how long.
 //!
-//! Whoever waits says so where it happens, with a [`WaitClock`] of the counts of its part of the
+//! Code that waits says so where it happens, with a [`WaitClock`] on the counts of its part of the
 //! program:
 //!
 //! - [`WaitCounts`] sums up the waits of all actors, by [`WaitCause`], since it was made.

@@ -19,7 +19,7 @@ enum Rule {
     AllOrNothing,
     /// A sync does nothing.
     SyncIsDurable,
-    /// What is handed over stays in the memory of the process.
+    /// Bytes handed over stay in the memory of the process.
     WrittenOutlivesProcess,
     /// Bytes that were trimmed can still be read.
     TrimmedIsUnreadable,

@@ -1,4 +1,4 @@
-//! What is found again after the store was closed, and after the power was cut.
+//! Checks what a store finds again after it was closed, and after the power was cut.
 
 use std::sync::Arc;
 

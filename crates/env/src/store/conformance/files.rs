@@ -146,7 +146,7 @@ fn readable_after_delete(store: &Arc<dyn Store>) {
     commit(store, |t| t.delete(id));
     assert!(store.info(id).is_none());
     refused!(store.open(id), StoreError::NotFound(_));
-    // What is written next must not land where the reader still reads.
+    // Later writes must not land where the reader still reads.
     sealed(store, &pattern(2, 50_000));
     assert!(read(&*reader, 0, 50_000).expect("a read of a deleted file") == bytes);
 }

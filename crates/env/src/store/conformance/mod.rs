@@ -1,4 +1,4 @@
-//! What every [`Store`](super::Store) must do, as checks that any implementation is run through.
+//! Conformance suite of [`Store`](super::Store): checks that every implementation is run through.
 //!
 //! [`run`] needs nothing but empty stores. [`run_durable`] also closes stores, ends their process,
 //! cuts their power and looks at what is found again, and walks at random beside
@@ -8,9 +8,9 @@
 //! The checks are sparing: at most three files are written at a time, and less than 4 MiB are ever
 //! in use. They hold in simulations and on threads.
 //!
-//! What the contract leaves open is left open here: reading an uncommitted file, deleting a file
-//! that is being written, reading parts of trimmed blocks or anything of trimmed logs, and what
-//! becomes of unsynced bytes when a store is closed without a power cut.
+//! The suite leaves open whatever the contract leaves open: reading an uncommitted file, deleting a
+//! file that is being written, reading parts of trimmed blocks or anything of trimmed logs, and
+//! what becomes of unsynced bytes when a store is closed without a power cut.
 
 mod actions;
 mod changes;

@@ -1,4 +1,4 @@
-//! What the suite needs of a store besides the contract: an end, and a new beginning.
+//! Subject of the suite: a store that can also be closed, lose its power, and be opened again.
 
 use std::sync::Arc;
 

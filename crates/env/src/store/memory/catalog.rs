@@ -10,7 +10,7 @@ use crate::FileId;
 use crate::store::{Annotation, Change, FileInfo, FileKind, StoreError, Transaction};
 use crate::sync::Mutex;
 
-/// What comes free by a trim comes in whole blocks of this many bytes.
+/// A trim frees whole blocks of this many bytes.
 const TRIM_BLOCK: u64 = 4096;
 
 /// The bytes of a file, shared by the store and by handles that may outlive the file.
@@ -19,12 +19,12 @@ pub(super) struct Body {
     pub(super) content: Mutex<Content>,
 }
 
-/// What has been appended to a file, and how much of it would survive a power cut.
+/// Bytes appended to a file so far, and how many of them would survive a power cut.
 #[derive(Clone, Default)]
 pub(in crate::store) struct Content {
     pub(in crate::store) bytes: Arc<Vec<u8>>,
     pub(in crate::store) durable: usize,
-    /// What the end of the process leaves; at least what is durable.
+    /// Bytes that survive the end of the process; at least the durable ones.
     pub(in crate::store) written: usize,
     /// Where the appends after `durable` end.
     pub(in crate::store) ends: Vec<usize>,
@@ -215,7 +215,7 @@ impl Catalog {
     }
 }
 
-/// What a transaction will have changed.
+/// Changes of a transaction that is being checked, on top of the catalog.
 struct Staged<'a> {
     catalog: &'a Catalog,
     files: BTreeMap<FileId, Option<Record>>,

@@ -22,7 +22,7 @@ impl Capacity {
     /// More than can be written.
     pub(super) const UNLIMITED: Self = Self { total: 1 << 60, step: 0 };
 
-    /// What `rank` may still take when `used` bytes are taken.
+    /// Bytes that `rank` may still take when `used` bytes are taken.
     pub(super) fn available(self, rank: Rank, used: u64) -> u64 {
         self.total.saturating_sub(self.step * rank as u64).saturating_sub(used)
     }
@@ -47,7 +47,7 @@ impl Capacity {
     }
 }
 
-/// What is left of a reservation; shared with the writers that use it.
+/// Bytes left of a reservation; shared with the writers that use it.
 #[derive(Debug, Default)]
 pub(super) struct Reserved(AtomicU64);
 

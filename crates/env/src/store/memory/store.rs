@@ -15,11 +15,11 @@ use crate::sync::{Mutex, assert_no_lock_held};
 use crate::wait::{WaitCause, WaitCounts, Waits};
 use crate::{ByteCount, Cause, FileId, Users, runner};
 
-/// What a power cut does to bytes that were appended and not synced, or the end of the process to
-/// those that were not written.
+/// Kinds of crash: the fate of appended bytes that were not synced (power cut), or not written (end
+/// of the process).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CrashMode {
-    /// The process ends. What was written is kept, and of each log a random number of appends that
+    /// The process ends. Written bytes are kept, and of each log a random number of appends that
     /// were only gathered.
     EndProcess,
     /// All of them are lost.
@@ -64,7 +64,7 @@ impl Latency {
 #[derive(Clone)]
 pub struct MemoryStore(pub(super) Arc<Shared>);
 
-/// What a store and its handles share.
+/// State shared by a store and its handles.
 #[derive(Default)]
 pub(super) struct Shared(pub(super) Mutex<State>, WaitCounts, Users);
 
