@@ -72,7 +72,7 @@ impl ZoneState {
     }
 }
 
-/// What a device reports of a zone.
+/// A device's report on one zone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ZoneReport {
     /// The zone.
@@ -89,7 +89,7 @@ pub struct ZoneReport {
     pub write_pointer: Lba,
 }
 
-/// What a device can be asked to do.
+/// Operation of a device.
 #[derive(Debug)]
 pub enum Op {
     /// Reads `blocks` logical blocks.
@@ -133,7 +133,7 @@ pub enum Op {
 /// A request, with the job it is for.
 #[derive(Debug)]
 pub struct Request {
-    /// What is asked.
+    /// The operation.
     pub op: Op,
     /// For whom.
     pub cause: Cause,
@@ -144,7 +144,7 @@ pub struct Request {
 #[derive(Debug, PartialEq, Eq)]
 pub struct Ticket(pub u64);
 
-/// What a device answers.
+/// Answer of a device to a request that succeeded.
 #[derive(Debug)]
 pub enum Completion {
     /// The zone operation or flush is done.
@@ -168,8 +168,8 @@ pub trait Device: Send + Sync + 'static {
     /// The state of `count` zones from `first` on; fewer at the end of the device.
     fn report(&self, first: ZoneId, count: u32) -> Result<Vec<ZoneReport>, DeviceError>;
 
-    /// Who uses the device: a file system claims it before it looks at it. Of a device that wraps
-    /// another one, the users of that.
+    /// Claims on the device: a file system claims it before it looks at it. A device that wraps
+    /// another one returns the claims of the inner one.
     fn users(&self) -> &Users;
 
     /// Hands a request to the device and returns at once.

@@ -1,4 +1,4 @@
-//! What a device may answer instead of doing what it was asked.
+//! Errors that a device answers.
 
 use std::sync::Arc;
 
@@ -96,7 +96,7 @@ pub enum DeviceError {
     WrongState {
         /// The zone.
         zone: ZoneId,
-        /// What was asked.
+        /// Operation asked for.
         operation: &'static str,
         /// The state it is in.
         state: ZoneState,
@@ -130,7 +130,7 @@ pub enum DeviceError {
         zone: ZoneId,
         /// Where.
         lba: Lba,
-        /// What was being done.
+        /// Operation that failed.
         operation: &'static str,
     },
     /// The flush failed: what completed since the last one may be lost.
@@ -142,7 +142,7 @@ pub enum DeviceError {
     /// The host's operating system failed the request.
     #[error("{operation}: {source}")]
     Host {
-        /// What was being done.
+        /// Operation that failed.
         operation: String,
         /// The operating system's error.
         source: Arc<std::io::Error>,
@@ -170,7 +170,7 @@ pub enum DeviceError {
     /// The device was opened for reading only.
     #[error("cannot {operation}: the device was opened for reading only")]
     ReadOnlyDevice {
-        /// What was asked.
+        /// Operation asked for.
         operation: &'static str,
     },
     /// Another process, or another part of this one, uses the image.
@@ -186,12 +186,12 @@ pub enum DeviceError {
     /// No device can have this shape.
     #[error(transparent)]
     Geometry(#[from] GeometryError),
-    /// What was given as an image is none: a directory, a pipe, or a file of something else.
+    /// The path does not hold an image: it is a directory, a pipe, or a file of another kind.
     #[error("{path}: expected the image of a Terrace drive, found {found}")]
     NotAnImage {
-        /// What was given.
+        /// Path of the supposed image.
         path: String,
-        /// What it is, in words.
+        /// Description of what was found, in words.
         found: String,
     },
     /// The image is damaged, or of a version that is unknown here.
@@ -201,9 +201,9 @@ pub enum DeviceError {
         path: String,
         /// The field.
         what: &'static str,
-        /// What it must be.
+        /// Value expected.
         expected: String,
-        /// What it is.
+        /// Value found.
         got: String,
     },
 }

@@ -58,8 +58,8 @@ pub struct Geometry {
     pub max_active: Option<u32>,
     /// The most logical blocks a zone append may carry; `None` if the device has no append.
     pub max_append: Option<u32>,
-    /// Whether the medium turns under a head, so that streams beside each other are seeks, as
-    /// Linux has it in `queue/rotational`. What is not known does not.
+    /// Whether the medium turns under a head, so that streams beside each other are seeks, as Linux
+    /// has it in `queue/rotational`. A device whose rotation is unknown counts as not rotational.
     pub rotational: bool,
 }
 
@@ -69,9 +69,9 @@ pub struct Geometry {
 pub struct GeometryError {
     /// The field.
     pub what: &'static str,
-    /// What it must be.
+    /// Value expected.
     pub expected: String,
-    /// What it is.
+    /// Value found.
     pub got: String,
 }
 
@@ -80,11 +80,11 @@ impl Geometry {
     /// zones are kept in memory, [`ZONE_MEMORY`](Self::ZONE_MEMORY) for each, so 1 GiB at most.
     pub const ZONES_MAX: u32 = 4 << 20;
 
-    /// What emulator and file system hold in memory for each zone, at most: by how much the process
-    /// grows when it opens a store of a million zones and reports on all of them.
+    /// Largest memory that emulator and file system together hold for each zone. It bounds by how
+    /// much the process grows when it opens a store of a million zones and reports on all of them.
     pub const ZONE_MEMORY: ByteCount = ByteCount(256);
 
-    /// What the tables of all zones take in memory while a store on the device is open.
+    /// Largest memory that the tables of all zones take while a store on the device is open.
     #[must_use]
     pub fn table_memory(&self) -> ByteCount {
         ByteCount(Self::ZONE_MEMORY.0 * u64::from(self.zones))

@@ -22,7 +22,7 @@ use terrace_env::{Lba, ZoneId};
 
 use crate::{DeviceError, Geometry, ZoneReport, ZoneState, ZoneType};
 
-/// What the machine keeps of a zone.
+/// State that the machine keeps of one zone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ZoneStatus {
     /// Its state.
@@ -120,8 +120,8 @@ impl ZoneTable {
         self.implicitly_open.values().chain(&self.explicitly_open).copied()
     }
 
-    /// What a device reports of a zone. Where the pointer means nothing it is the largest block
-    /// address there is, so that whoever trusts it is found out.
+    /// Report on one zone, as the device gives it. Where the pointer means nothing, the report
+    /// holds the largest block address there is, so that a caller who uses it fails at once.
     #[must_use]
     pub fn report(&self, zone: ZoneId) -> ZoneReport {
         let ZoneStatus { state, written } = self.status(zone);

@@ -1,17 +1,18 @@
 //! The drive's volatile write cache: what has been done and is not durable yet.
 //!
 //! It holds no data of sequential zones: bytes go to the medium at once, and the cache remembers
-//! which stretches of which zones a power cut may still take away. That is sound because a zone
-//! is not overwritten in place; a reset leaves the old bytes on the medium until it is durable, and
-//! it becomes durable at the latest with the next write to the zone, as shingled tracks force
-//! it to. Of conventional zones, which are overwritten in place, it keeps what stood there before.
+//! which stretches of which zones a power cut may still take away. The bytes may go to the medium
+//! at once because a zone is not overwritten in place; a reset leaves the old bytes on the medium
+//! until it is durable, and it becomes durable at the latest with the next write to the zone, as
+//! shingled tracks force it to. Of conventional zones, which are overwritten in place, it keeps
+//! what stood there before.
 //!
 //! A change is *in flight* from its submission until somebody has waited for it, and *complete*
 //! from then on. A flush makes durable what was complete when the flush was submitted, and nothing
 //! else: this is the least that a real drive promises, so whoever relies on more is found out.
 //!
 //! Between flushes the cache grows by a few words for each request in flight; stretches that are
-//! complete and adjacent are one. What it keeps of conventional zones is bounded by
+//! complete and adjacent are one. The old bytes of conventional zones are bounded by
 //! [`UNDO_BYTES_MAX`]: beyond it the oldest complete overwrites become durable, as on a drive whose
 //! cache is full.
 
@@ -169,7 +170,7 @@ impl Pending {
 pub(super) struct Overwrite {
     /// The first byte, from the zone's start.
     pub(super) offset: u64,
-    /// What stood there before.
+    /// Bytes from before the overwrite.
     pub(super) old: Arc<[u8]>,
     progress: Progress,
     forced: bool,

@@ -21,7 +21,7 @@ use crate::{Completion, DeviceError, Op, Request};
 pub type Observer = Arc<dyn Fn(&Event<'_>) + Send + Sync>;
 
 struct Submitted {
-    /// What the timing model says, if there is one.
+    /// Answer of the timing model, if there is one.
     progress: Option<Progress>,
     cause: Cause,
     at: Time,
@@ -296,7 +296,7 @@ impl Core {
         }
     }
 
-    /// What is known of a submitted request's completion; nothing without a timing model.
+    /// Progress of a submitted request according to the timing model; `None` without a model.
     ///
     /// # Panics
     /// When it was waited for already.
@@ -312,7 +312,8 @@ impl Core {
         self.submitted[&ticket].progress
     }
 
-    /// Changes the model of the times. What the old one has left undecided completes at once.
+    /// Changes the model of the times. Requests that the old model has left undecided complete at
+    /// once.
     pub(super) fn set_timing(&mut self, timing: Option<Box<dyn Timing>>) {
         self.forget_undecided();
         self.device_time = DeviceTime::default();

@@ -1,4 +1,4 @@
-//! What a power cut leaves of the volatile cache.
+//! Effect of a power cut on the volatile cache.
 //!
 //! For each zone with volatile changes, independently: whether its reset and its finish were
 //! carried out, which of its volatile physical blocks are on the medium, and where its pointer
@@ -19,7 +19,7 @@ use super::drive::Drive;
 use crate::state::ZoneStatus;
 use crate::{DeviceError, ZoneState};
 
-/// What happens to volatile data when the power goes.
+/// Fate of volatile data when the power goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PowerCut {
@@ -88,7 +88,7 @@ impl Survivors {
     }
 }
 
-/// What a cut leaves of a sequential zone.
+/// State of a sequential zone after a cut.
 struct Outcome {
     reset: bool,
     status: ZoneStatus,

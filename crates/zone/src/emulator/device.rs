@@ -67,7 +67,7 @@ impl Emulator {
     }
 
     /// Makes the image of a new drive in a sparse file, and opens it. There must not be a file of
-    /// this name. What the drive then says is durable is on the host's disk; see
+    /// this name. Durability of the new drive is that of the host's disk; see
     /// [`unsynced`](Self::unsynced).
     pub fn create_image(
         path: impl AsRef<Path>,
@@ -174,7 +174,7 @@ impl Emulator {
         self.core.lock().faults = faults;
     }
 
-    /// What has been moved since the drive was made or opened.
+    /// Bytes and requests moved since the drive was made or opened, by cause.
     #[must_use]
     pub fn io(&self) -> IoCounts {
         self.core.lock().io.clone()
@@ -205,7 +205,7 @@ impl Emulator {
         self.core.lock().powered = true;
     }
 
-    /// Makes a zone fail: read-only or offline, durably and for ever. What the zone holds is
+    /// Makes a zone fail: read-only or offline, durably and for ever. The bytes in the zone are
     /// durable from then on. A zone that is offline stays so.
     ///
     /// # Panics

@@ -12,7 +12,7 @@ use super::medium::Medium;
 use crate::state::{Transition, ZoneStatus, ZoneTable};
 use crate::{Completion, DeviceError, Geometry, Op, ZoneState, ZoneType};
 
-/// What remains to be done when somebody has waited for a request.
+/// Work that remains when a request has been waited for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Effect {
     /// Nothing.

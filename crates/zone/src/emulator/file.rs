@@ -5,7 +5,7 @@
 //!
 //! # Power cuts of the host
 //! Bytes that the host has not synced may or may not be on its disk, in any order. Whatever is
-//! found then must be what a power cut of the drive could have left. That takes three rules, beside
+//! found then must be what a power cut of the drive could have left. Three rules ensure it, beside
 //! syncing when the drive flushes:
 //! - A zone is not punched out or written again before its reset is on the host's disk: it would be
 //!   found full, without what was durable in it.
@@ -60,7 +60,7 @@ pub(super) struct FileMedium {
     ahead: BTreeMap<ZoneId, u64>,
 }
 
-/// What was recorded of a zone.
+/// Recorded state of a zone.
 #[derive(Clone, Copy, Debug)]
 struct Recorded {
     /// Whether it is active.
@@ -225,9 +225,9 @@ impl FileMedium {
         self.host.write(self.place(zone, offset), bytes).map(drop)
     }
 
-    /// A forced write to a sequential zone ends here: sees to it that there is room for more. What
-    /// is forced is a journal or a log, and a journal that cannot be written ends all writing for
-    /// as long as the store is mounted; so data should meet a full disk first.
+    /// Allocates space of the host ahead of a forced write to a sequential zone that ends here.
+    /// Forced writes belong to a journal or a log, and a journal that cannot be written ends all
+    /// writing for as long as the store is mounted; so data should meet a full disk first.
     pub(super) fn reserve_ahead(&mut self, zone: ZoneId, end: u64) {
         let until = self.ahead.get(&zone).copied().unwrap_or(0).max(end);
         let most = self.header.geometry.zone_capacity(zone)

@@ -1,5 +1,5 @@
-//! What an image asks of a file of the host: a seam narrow enough that the host's own power can be
-//! cut behind it.
+//! Seam between an image and the host's file that holds it: narrow enough that tests can cut the
+//! host's own power behind it.
 
 use std::fmt;
 use std::fs::File;

@@ -30,7 +30,7 @@ struct Disk {
     between: Mutex<Vec<(usize, Vec<u8>)>>,
     syncs: AtomicU64,
     slow: AtomicBool,
-    /// What can be written though the disk be full.
+    /// Ranges that can be written even if the disk is full.
     allocated: Mutex<Vec<Range<u64>>>,
     fails: Mutex<Option<io::ErrorKind>>,
 }
@@ -57,7 +57,7 @@ impl Disk {
         now[range].copy_from_slice(bytes);
     }
 
-    /// What is found after a power cut.
+    /// The file as found after a power cut.
     fn cut(&self, random: &mut Random) -> Arc<Self> {
         let mut kept = self.durable.lock().clone();
         let now = self.now.lock();
@@ -268,7 +268,7 @@ fn forced_writes_go_on_for_a_while_when_the_disk_of_the_host_is_full() {
     }
 }
 
-/// What must be found of a zone.
+/// Expected contents of a zone.
 #[derive(Clone, Default)]
 struct Expected {
     /// The bytes of its blocks since the last reset.

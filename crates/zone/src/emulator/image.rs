@@ -12,7 +12,7 @@ use crate::state::ZoneStatus;
 use crate::{Geometry, Layout, ZoneState, ZoneType};
 
 const MAGIC: [u8; 8] = *b"TerZone\n";
-/// What new images are.
+/// Version of new images.
 const VERSION: u32 = 2;
 /// The first version: no drive of it had flags.
 const VERSION_WITHOUT_FLAGS: u32 = 1;
@@ -57,7 +57,7 @@ impl From<DecodeError> for Flaw {
     }
 }
 
-/// What the header of an image says.
+/// Contents of an image's header.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Header {
     pub(super) uuid: Uuid,

@@ -1,4 +1,4 @@
-//! What keeps an emulated drive's bytes: memory, or a sparse file.
+//! Medium of an emulated drive, which keeps its bytes: memory, or a sparse file.
 //!
 //! A medium knows no rules. Bytes are addressed by zone and byte offset within it; what was never
 //! written, or was erased, reads as zeros.
@@ -98,8 +98,8 @@ impl Medium {
         Ok(())
     }
 
-    /// What stood at an offset before the zone was last erased, as far as the medium remembers;
-    /// zeros otherwise.
+    /// Bytes at an offset before the zone was last erased, as far as the medium remembers; zeros
+    /// otherwise.
     pub(super) fn earlier(&self, zone: ZoneId, offset: u64, len: usize, into: &mut IoBuf) {
         match self {
             Self::Memory(memory) => memory.earlier(zone, offset, len, into),

@@ -88,7 +88,7 @@ impl MemoryMedium {
             (Some(earlier), None) => earlier.remove(&zone),
             (None, chunks) => chunks,
         };
-        // What a copy of the medium shares is not to be had.
+        // A chunk that a copy of the medium shares cannot be taken.
         for chunk in forgotten.and_then(Arc::into_inner).into_iter().flatten() {
             if let Chunk::Bytes(bytes) = chunk
                 && self.spare.len() < SPARE_MAX

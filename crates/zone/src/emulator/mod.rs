@@ -24,8 +24,8 @@
 //! - A power cut of the *host* is one of the drive, with holes: what the drive said is durable has
 //!   been synced to the host's disk. A drive that was made [unsynced](Emulator::unsynced) may be
 //!   lost.
-//! - What fails by itself, and when, is told by a [`FaultPlan`]; which zones are gone and which
-//!   blocks are damaged, by [`Emulator::set_zone_condition`] and [`Emulator::corrupt`].
+//! - A [`FaultPlan`] says which requests fail, and when; [`Emulator::set_zone_condition`] fails a
+//!   zone, [`Emulator::corrupt`] damages blocks.
 //!
 //! # Threads
 //! One lock guards the drive; it is held while a request is carried out and never while one is

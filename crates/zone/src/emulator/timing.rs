@@ -1,7 +1,7 @@
 //! The seam where an emulated drive gets its times from.
 //!
-//! What a request does is decided when it is submitted, and a timing model has no say in it. It is
-//! told of each request as the drive carries it out - a [`Command`] - and answers when it
+//! The effect of a request is decided when it is submitted, and a timing model has no say in it. It
+//! is told of each request as the drive carries it out - a [`Command`] - and answers when it
 //! completes. A model may answer at once ([`Progress::Decided`]), or put the answer off: a disk
 //! that chooses among its queued commands knows only when the head is free whose turn it is, and
 //! may be handed better ones until then. It then says when to ask again ([`Progress::Undecided`]),
@@ -25,7 +25,7 @@ use crate::timing::Work;
 /// A request as a timing model sees it: what the drive has to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Command {
-    /// What is done.
+    /// Kind of the request.
     pub kind: RequestKind,
     /// For whom.
     pub cause: Cause,
@@ -43,7 +43,7 @@ pub struct Command {
     pub refused: bool,
 }
 
-/// What is known of a command's completion.
+/// Progress of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Progress {
     /// The drive begins to serve it at `start`, and completes it at `end`.
@@ -65,8 +65,8 @@ pub trait Timing: Send {
     /// Takes a command in. `ticket` names it from now on.
     fn submit(&mut self, now: Time, ticket: u64, command: &Command) -> Progress;
 
-    /// What is known by `now` of a command that was undecided when last asked about. A command that
-    /// has been decided is forgotten: its ticket is not asked about again.
+    /// Progress by `now` of a command that was undecided when last asked about. A command that has
+    /// been decided is forgotten: its ticket is not asked about again.
     ///
     /// # Panics
     /// Where the model decides everything on submission; and for a ticket that is not undecided.
@@ -79,7 +79,7 @@ pub trait Timing: Send {
     /// in memory.
     fn power_cut(&mut self, _now: Time) {}
 
-    /// What the drive's mechanism has done by `now`, for whom. Asking changes nothing: whatever is
+    /// Work of the drive's mechanism by `now`, by cause. Asking changes nothing: whatever is
     /// decided by then would have been decided the same without. Models without a mechanism have
     /// done nothing.
     fn work(&mut self, now: Time) -> Work {

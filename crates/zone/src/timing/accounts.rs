@@ -12,7 +12,8 @@ use terrace_env::{Cause, Time};
 
 const CAUSES: usize = Cause::ALL.len();
 
-/// What the mechanism has done: the head of a disk, or all dies of an SSD together.
+/// Time that the mechanism has worked, by cause: the head of a disk, or all dies of an SSD
+/// together.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Work {
     positioning: [u64; CAUSES],
@@ -49,13 +50,13 @@ impl Work {
 pub struct CauseTime {
     /// Requests that were timed.
     pub requests: u64,
-    /// What they waited before the drive began to serve them, summed.
+    /// Time that they waited before the drive began to serve them, summed.
     pub queued: Duration,
-    /// What the drive took to serve them, summed.
+    /// Time that the drive took to serve them, summed.
     pub service: Duration,
-    /// What the mechanism spent getting into position for them.
+    /// Time that the mechanism spent on getting into position for them.
     pub positioning: Duration,
-    /// What the mechanism spent moving their data.
+    /// Time that the mechanism spent on moving their data.
     pub transfer: Duration,
 }
 

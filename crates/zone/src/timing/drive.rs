@@ -27,7 +27,7 @@ pub enum DriveError {
     /// There is neither a drive nor a file of this name.
     #[error("expected the path of a drive file or one of {known}, found {name:?}")]
     Unknown {
-        /// What was asked for.
+        /// Name asked for.
         name: String,
         /// The drives there are.
         known: String,
@@ -37,7 +37,7 @@ pub enum DriveError {
     Malformed {
         /// The file.
         file: String,
-        /// What is wrong, and where.
+        /// Description of the fault, and its place in the file.
         problem: String,
     },
     /// A value that no drive can have.
@@ -47,14 +47,14 @@ pub enum DriveError {
         file: String,
         /// The field.
         what: &'static str,
-        /// What it must be.
+        /// Value expected.
         expected: String,
-        /// What it is.
+        /// Value found.
         got: String,
     },
 }
 
-/// What a drive stores its bytes on.
+/// Medium of a drive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Media {
     /// Platters: the times come from a [`Disk`].
@@ -223,14 +223,14 @@ impl Drive {
         &self.file.about
     }
 
-    /// What it stores its bytes on.
+    /// Medium of the drive: a disk, or flash.
     #[must_use]
     pub fn media(&self) -> Media {
         if self.file.disk.is_some() { Media::Disk } else { Media::Flash }
     }
 
-    /// How many parts of its mechanism work at once: one head, or so many dies. What
-    /// [`Work`](super::Work) sums up over, in a second, is at most as many seconds.
+    /// How many parts of its mechanism work at once: one head, or so many dies. In a second, the
+    /// times in [`Work`](super::Work) add up to at most as many seconds.
     #[must_use]
     pub fn mechanisms(&self) -> u64 {
         self.file.flash.as_ref().map_or(1, FlashParameters::dies)

@@ -9,7 +9,7 @@ use terrace_env::ByteCount;
 use super::quantity::{ParseQuantityError, parse};
 use super::{Rate, Span};
 
-/// What is asked of a drive, again and again.
+/// Request that a benchmark sends to a drive again and again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Pattern {
@@ -80,7 +80,7 @@ impl Region {
 /// A measurement: what fio would be told to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Job {
-    /// What is asked.
+    /// The request that is repeated.
     pub pattern: Pattern,
     /// Bytes of a request; none for operations on zones.
     pub size: ByteCount,
@@ -157,7 +157,7 @@ impl fmt::Display for Figure {
 pub struct Published {
     /// How it was measured, or how we read that it was.
     pub job: Job,
-    /// What was measured.
+    /// The measured value.
     pub figure: Figure,
     /// The publication and place.
     pub source: String,

@@ -1,7 +1,7 @@
 //! Smaller drives that behave like large ones.
 //!
-//! At `1/n` every size of a drive is an n-th: zones, tracks, pages, caches. What else shrinks is
-//! the [`ScaleMode`]. Blocks stay as they are: 4 KiB remain 4 KiB.
+//! At `1/n` every size of a drive is an n-th: zones, tracks, pages, caches. A [`ScaleMode`] says
+//! what else shrinks. Blocks stay as they are: 4 KiB remain 4 KiB.
 
 use std::fmt;
 use std::num::NonZeroU32;
@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::quantity::ParseQuantityError;
 use super::{Rate, Span};
 
-/// What shrinks together with the sizes.
+/// Choice of what shrinks together with the sizes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ScaleMode {

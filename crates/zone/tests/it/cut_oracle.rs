@@ -6,7 +6,7 @@ use terrace_zone::{Device, Emulator, Geometry, Op, PowerCut, ZoneState, ZoneType
 
 const CAUSE: Cause = Cause::Client;
 
-/// What may be found of a zone after a cut. All requests have been waited for.
+/// Contents and states of a zone that are allowed after a cut. All requests have been waited for.
 #[derive(Clone, Default)]
 struct Zone {
     /// The pointer is here or further.
@@ -89,7 +89,7 @@ impl Zone {
     }
 }
 
-/// What the oracle is told and the drive is not, for the oracle to find out.
+/// Lie to the oracle about what the drive was asked to do. The oracle must notice it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Lie {
     SkippedFlush,

@@ -183,7 +183,7 @@ fn the_same_requests_take_the_same_times_and_the_time_has_causes() {
         }
         assert!(work > Duration::ZERO, "{name}");
         if name.starts_with("seagate") {
-            // What it has begun counts, to its end.
+            // A request that the drive has begun counts, to its end.
             let elapsed = end - Time(0) + Duration::from_millis(1);
             assert!(work <= elapsed, "the head did {work:?} in {end}");
         }

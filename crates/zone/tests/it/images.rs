@@ -229,7 +229,7 @@ fn damage_to_header_and_zone_table_is_found_wherever_it_is() {
         bad(&good[..len], &format!("{len} bytes"));
     }
     bad(&[&good[..], &[0]].concat(), "a byte too many");
-    // What pads the table is nobody's.
+    // The padding of the table belongs to nobody.
     let mut harmless = good.clone();
     harmless[table] ^= 1;
     fs::write(&path, harmless).unwrap();
@@ -347,7 +347,7 @@ fn golden(version: u32) -> PathBuf {
 
 #[test]
 fn images_of_all_versions_open_for_ever() {
-    // What an image of version 1 is of, nobody knows.
+    // An image of version 1 does not say whether its drive is rotational.
     for (version, rotational) in [(1, false), (2, true)] {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("image");

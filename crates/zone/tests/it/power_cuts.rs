@@ -1,5 +1,5 @@
-//! What survives a power cut: synced data always; unsynced data perhaps, and there is a mode that
-//! loses it.
+//! Tests of power cuts: synced data always survives; unsynced data perhaps, and there is a mode
+//! that loses it.
 
 use std::sync::Arc;
 

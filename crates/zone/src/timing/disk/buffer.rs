@@ -31,7 +31,7 @@ pub(super) struct Stretch {
     waiters: Vec<Waiter>,
 }
 
-/// What the head takes out of the cache to write it.
+/// Run of cached blocks that the head takes out of the cache to write it.
 #[derive(Clone, Debug)]
 pub(super) struct Taken {
     pub(super) end: u64,

@@ -1,4 +1,4 @@
-//! What the head does next, and when commands complete.
+//! Model of the disk's head: chooses its next action, and computes when commands complete.
 //!
 //! 1. Each command takes the controller for its overhead, one after the other.
 //! 2. A read that the caches hold completes when it has gone over the cable. Any other waits for
@@ -16,9 +16,9 @@
 //!    that come after it wait for it.
 //! 7. Operations on zones take the controller, not the head.
 //!
-//! What the head does is decided when it is free, in the light of all that has been submitted by
-//! then: see [`Timing`] for how this keeps a history the same. The work of an idle disk is caught
-//! up with at the next call, in the order in which it would have been done.
+//! The model chooses the head's next action when the head is free, in the light of all that has
+//! been submitted by then: see [`Timing`] for how this keeps a history the same. The work of an
+//! idle disk is caught up with at the next call, in the order in which it would have been done.
 
 use std::collections::BTreeMap;
 
@@ -59,7 +59,7 @@ pub struct Disk {
     last: (Cause, u64),
 }
 
-/// What the head may do next.
+/// Next action of the head.
 #[derive(Clone, Copy, Debug)]
 enum Choice {
     /// Serves the read at this index.
@@ -195,7 +195,8 @@ impl Disk {
         }
     }
 
-    /// What the head does at `now`: what it reaches first, or what has waited too long.
+    /// Next action of the head at `now`: the command that it reaches first, unless another one has
+    /// been overtaken too often.
     fn choose(&self, now: u64) -> Option<Choice> {
         let head = self.segments.position(&self.surface, now).unwrap_or(self.head);
         let from = self.surface.place(head.saturating_sub(1)).track;

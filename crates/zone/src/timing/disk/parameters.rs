@@ -1,4 +1,4 @@
-//! What a drive file says of a disk.
+//! Parameters of a disk, as a drive file states them.
 
 use serde::Deserialize;
 
@@ -26,14 +26,14 @@ pub(in crate::timing) struct DiskParameters {
     full_seek: Sourced<Span>,
     /// To another surface of the same cylinder.
     head_switch: Sourced<Span>,
-    /// What a seek takes longer before a write.
+    /// Additional time of a seek before a write.
     write_settle: Sourced<Span>,
     /// Revolutions of writing after which one is lost to a retry; 0 for none.
     write_retry: Sourced<u32>,
     /// Where conventional zones lie, as a share of the head's way inwards; where they are among the
     /// addresses, if it is absent.
     conventional_position: Option<Sourced<f64>>,
-    /// What the controller spends on a command, one command at a time.
+    /// Time that the controller spends on a command, one command at a time.
     command_overhead: Sourced<Span>,
     /// Bandwidth of the cable.
     interface_rate: Sourced<Rate>,
@@ -120,7 +120,8 @@ impl DiskParameters {
         }
     }
 
-    /// What makes a disk impossible, if anything: what, expected, found.
+    /// First reason why no disk can have these parameters, if there is one: parameter, expected,
+    /// found.
     pub(in crate::timing) fn flaw(&self) -> Option<(&'static str, &'static str, String)> {
         let (track, mean) = (self.track_to_track.value, self.average_seek.value);
         let full = self.full_seek.value;

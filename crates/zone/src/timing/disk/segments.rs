@@ -14,7 +14,7 @@ struct Segment {
     end: u64,
 }
 
-/// What the head is reading without having been asked.
+/// Read-ahead of the head beyond the last read.
 #[derive(Clone, Copy, Debug)]
 struct LookAhead {
     /// The first byte of the stretch.

@@ -1,4 +1,4 @@
-//! What dies and channels are busy with.
+//! Times at which the dies and channels of an SSD are free.
 //!
 //! A die does one thing at a time. Programs and erases queue behind each other; reads queue among
 //! themselves and go first: a read waits for the program that is under way, or until that is

@@ -6,8 +6,8 @@
 //! - A write takes the controller and the link, then waits for room in the write buffer, and is
 //!   acknowledged. Whenever a zone has a unit together, it goes to its die. An append also takes
 //!   its zone for a while: a zone takes them one by one.
-//! - A read takes the controller, then each page its die, the channel and the link. What has not
-//!   been programmed yet comes from the buffer.
+//! - A read takes the controller, then each page its die, the channel and the link. Pages that have
+//!   not been programmed yet come from the buffer.
 //! - A reset takes time in proportion to what was written, one reset after the other, and hinders
 //!   nobody; the blocks are erased before the next life's first program, each die by itself.
 //! - A finish takes as long as programming the rest of the zone, one finish after the other; the
@@ -29,7 +29,7 @@ use crate::Geometry;
 use crate::emulator::{Command, Progress, RequestKind, Timing};
 use crate::timing::{Scale, Work};
 
-/// What the controller keeps of a zone.
+/// State that the controller keeps of a zone.
 #[derive(Clone, Copy, Debug, Default)]
 struct ZoneState {
     /// Program operations that have been sent to its dies.

@@ -1,4 +1,4 @@
-//! What a drive file says of an SSD.
+//! Parameters of an SSD, as a drive file states them.
 
 use serde::Deserialize;
 
@@ -15,10 +15,10 @@ pub(in crate::timing) struct FlashParameters {
     dies_per_channel: Sourced<u32>,
     /// Dies over which a zone is striped.
     dies_per_zone: Sourced<u32>,
-    /// What one read operation of a die gives, all planes together.
+    /// Bytes that one read operation of a die returns, all planes together.
     page: Sourced<Size>,
-    /// What one program operation of a die takes, all planes and bits of a cell together: the unit
-    /// of striping.
+    /// Bytes that one program operation of a die takes, all planes and bits of a cell together: the
+    /// unit of striping.
     program_unit: Sourced<Size>,
     /// A read operation of up to 4 KiB.
     read_4k: Sourced<Span>,
@@ -56,11 +56,12 @@ pub(in crate::timing) struct FlashParameters {
     open: Sourced<Span>,
     /// A close.
     close: Sourced<Span>,
-    /// What the first write to a zone takes longer.
+    /// Additional time of the first write to a zone.
     implicit_open: Sourced<Span>,
     /// A reset of an empty zone.
     reset: Sourced<Span>,
-    /// What a reset of a zone takes longer that is written to its end, and in proportion.
+    /// Additional time of a reset for a fully written zone; for others in proportion to what is
+    /// written.
     reset_written: Sourced<Span>,
     /// A finish, besides programming what is left of the zone.
     finish: Sourced<Span>,
@@ -142,7 +143,8 @@ impl FlashParameters {
         }
     }
 
-    /// What makes an SSD impossible, if anything: what, expected, found.
+    /// First reason why no SSD can have these parameters, if there is one: parameter, expected,
+    /// found.
     pub(in crate::timing) fn flaw(
         &self,
         geometry: &Geometry,
