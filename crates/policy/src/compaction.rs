@@ -28,8 +28,8 @@ impl Pressure {
     /// Here they write as fast as compaction has been taking it; at 1, half as fast.
     pub const MATCH: Self = Self(0.75);
 
-    /// What `debt` means where writers are to be held back from `start` on, and `limit` is as much
-    /// as there should ever be.
+    /// Pressure of a `debt`: 0.5 at `start`, where writers begin to be held back, and 1 at `limit`,
+    /// which the debt should never exceed.
     #[must_use]
     pub fn of(debt: f64, start: f64, limit: f64) -> Self {
         let start = start.max(f64::MIN_POSITIVE);
@@ -43,7 +43,7 @@ impl Pressure {
 /// A plan, and the decider's state once it is carried out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Choice {
-    /// What to do.
+    /// The plan to carry out.
     pub plan: Plan,
     /// Committed in the same transaction as the plan's outcome.
     pub state: Vec<u8>,

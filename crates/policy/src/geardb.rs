@@ -5,47 +5,46 @@
 //!
 //! *Compaction windows* (3.2). In each level a group of zones, 1/k of it, is its window. Only
 //! tables of windows are compacted, so that what dies in a level dies in its window. Levels 0 and 1
-//! are all window. When a window is empty its zones are, and other zones take their turn. See
-//! [`window`].
+//! are always all window. When the last table of a window has been compacted, its zones hold
+//! nothing live; other zones then become the window. See [`window`].
 //!
 //! *Gear compaction* (3.3, algorithm 1).
 //! 1. Active compaction: the runs of level 0 that are due merge with what they overlap in level 1.
 //! 2. The merged data is divided by the tables of level 2, see [`division`]: what lies out of its
 //!    window ends in level 1; what lies out of its range is dumped into level 2; what lies within
 //!    its window goes on.
-//! 3. Passive compaction: that merges with what it overlaps of level 2's window, and the result is
-//!    divided by level 3; and so on, level by level.
+//! 3. Passive compaction: data within the window merges with the tables of level 2's window that it
+//!    overlaps, and the result is divided by level 3; and so on, level by level.
 //! 4. A level joins only if the one above it has reached its limit, and it has a full window.
 //!
-//! A compaction of level i therefore moves on by one window while that of level i + 1 moves on by a
-//! k-th, as gears do. The cascade is one plan, see [`cascade`].
+//! So level i goes through a whole window while level i + 1 goes through a k-th of one, as gears
+//! do. The cascade is one plan, see [`cascade`].
 //!
-//! *Sequential writes* (4) go down by metadata alone: a run of level 0 that meets nothing as it is,
-//! then whole zones, see [`layout`].
+//! *Sequential writes* (4) go down by metadata alone: first a run of level 0 that overlaps nothing
+//! in level 1, as it is; then whole zones, see [`layout`].
 //!
 //! # What the paper leaves open, and what it gets wrong
 //! - By algorithm 1 as printed a level without a full window never takes anything, and the level
 //!   above grows without bound. A level that is smaller than its window is all window here.
-//! - The last tables of a window may meet no data, and zones are then never empty: see [`window`].
-//!   What stays behind in zones that lost their turn is written anew when a level spreads over
+//! - The last tables of a window may overlap no input, and their zones then never become empty: see
+//!   [`window`]. Data left in zones that lost their turn is written anew when a level spreads over
 //!   more zones than its windows explain ([`Gear::gather`]).
 //! - Outputs must end where a range that goes elsewhere begins, or tables of a level would overlap.
-//!   That follows from the routes.
+//!   The routes ensure it.
 //! - Windows of L(i+1) take 1/k of whatever passes: level i keeps (k - 1) k^(i-1) times what one
 //!   compaction brings, even if its limit is lower. Data that no gear compaction meets any more may
-//!   add to that. Beyond it, level i is where a gear compaction begins ([`Gear::overfull`]). What
-//!   meets nothing of the next level and waits for its zone to fill does not count: it goes down
-//!   with the zone, unread.
+//!   add to that. Beyond it, level i is where a gear compaction begins ([`Gear::overfull`]). Tables
+//!   that overlap nothing of the next level and wait for their zone to fill do not count: they go
+//!   down with the zone, unread.
 //! - A window is 1/k of the level's bytes, not of its limit: else a level of a quarter of its limit
 //!   would be half dead.
 //!
-//! With [`GearOptions::published`] these repairs are left out and the code's own one is in its
-//! place, which is not in the paper: levels over their limits are compacted as LevelDB does, table
-//! by table and outside windows, which leaves dead tables in all zones. Outputs still end where
-//! they must.
+//! [`GearOptions::published`] replaces these repairs by the one in the authors' code, which the
+//! paper does not mention: levels over their limits are compacted as LevelDB does, table by table
+//! and outside windows. That leaves dead tables in all zones. Outputs still end where they must.
 //!
-//! Compactions that a client or the lack of space asks for, and those of tables that are mostly
-//! deletes, are [`Leveled`]'s. So is the draining of levels that have several runs.
+//! [`Leveled`] chooses the other compactions: manual ones, those for lack of space, those of tables
+//! that are mostly deletes, and those that merge the runs of a level that has several.
 
 mod cascade;
 mod division;
@@ -70,18 +69,18 @@ use crate::plan::{Move, Part, Place, Plan};
 use crate::tree::{RunView, SegmentView, Span, TreeView};
 use crate::zones::ZonesSource;
 
-/// A level may take so much more than its tables and its window: one part in so many of its
+/// A level may occupy zones for more than its tables and its window: for one part in so many of its
 /// tables,
 const SPREAD_SHARE: u64 = 8;
-/// and so many zones: the one that is written, one that was when the store was closed, and the rest
-/// of the window's last one.
+/// and for so many zones: the one being written, one that was being written when the store was
+/// closed, and the rest of the window's last one.
 const SPREAD_ZONES: u64 = 3;
-/// What is left in a zone is gathered if it is no more than this, in quarters of the zone.
+/// A zone's remaining data is gathered if it is no more than this, in quarters of the zone.
 const GATHERED_QUARTERS: u64 = 3;
 
-/// A compaction that begins in a level over all limits takes of its window what so many active
-/// compactions bring: all of it at once would keep level 0 waiting for the time that it takes to
-/// write a large part of the store.
+/// A compaction that begins in a level over all limits takes tables from its window until their
+/// bytes reach this many times `level0_size`. The whole window at once could be a large part of the
+/// store, and level 0 would wait until it is written.
 const OVERFULL_ACTIVE: u64 = 4;
 
 /// The figures of gear compaction.
@@ -91,9 +90,9 @@ pub struct GearOptions {
     pub leveled: LeveledOptions,
     /// How many windows a level has: k. More: less lies dead in a window; a level keeps more.
     pub windows: u32,
-    /// About what an active compaction brings from level 0.
+    /// About the bytes that an active compaction brings from level 0.
     pub level0_size: ByteCount,
-    /// As the published code does it.
+    /// Whether to choose as the published code does.
     pub published: bool,
 }
 
@@ -248,17 +247,18 @@ impl Gear {
         window
     }
 
-    /// What a level may come to hold, whatever is written, beside what waits to go down as it is:
-    /// its limit, or what its windows leave in it, and a quarter for what no compaction meets any
-    /// more.
+    /// The most bytes that a level may come to hold: its limit or, if larger, the data that its
+    /// windows leave in it; and a quarter more for data that no compaction meets any more. Tables
+    /// that wait to go down as they are do not count.
     fn most(&self, level: usize) -> f64 {
         let k = f64::from(self.options.windows);
         let left = (k - 1.0) * k.powi(level as i32 - 1) * self.options.level0_size.0 as f64;
         self.leveled.target(level).max(left) * 1.25
     }
 
-    /// A gear compaction that begins in the window of a level that is over all limits: with the
-    /// tables of which something can go on. What waits to go down as it is does not count.
+    /// A gear compaction that begins in the window of a level that is over all limits. It takes the
+    /// tables of the window of which something can go on. Tables that wait to go down as they are
+    /// do not count towards the level's size.
     fn overfull(&self, sight: &mut Sight<'_>, level: usize) -> Option<Plan> {
         let tree = sight.tree;
         let run = oldest(tree, level)?;
@@ -315,7 +315,8 @@ impl Gear {
         Some(Plan::Relink(zone.tables.iter().map(|table| goes(table, from, to)).collect()))
     }
 
-    /// What is left in the emptiest zone of a level that spreads over too many is written anew.
+    /// A compaction that rewrites the data left in the emptiest zone of a level, if the level
+    /// spreads over too many zones.
     fn gather(&self, sight: &Sight<'_>, level: usize) -> Option<Plan> {
         let run = oldest(sight.tree, level)?;
         let spread = Spread::of(run, sight.zones.of(level));
@@ -336,7 +337,8 @@ impl Gear {
         Some(Cascade::new(sight.tree, inputs, level).plan(self.table_size()))
     }
 
-    /// What the published code does beside gear compaction.
+    /// Compactions that the published code adds to gear compaction: levels over their limits, table
+    /// by table.
     fn by_size(&self, mut sight: Sight<'_>) -> Option<Choice> {
         let Choice { plan, state } = self.leveled.by_size(sight.tree, &sight.state.pointers)?;
         sight.state.pointers = state;

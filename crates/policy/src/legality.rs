@@ -7,8 +7,8 @@
 //!    that was newer is newer afterwards; and so of two parts, unless they are merged.
 //! 4. Level 0 gets no run that is newer than its newest: those come from flushes.
 //!
-//! Ranges of keys stand for the keys in them. That is on the safe side: two ranges that overlap
-//! may have no key in common.
+//! Ranges of keys stand for the keys in them. This is on the safe side: two ranges that overlap may
+//! have no key in common.
 
 use std::collections::BTreeMap;
 
@@ -61,7 +61,7 @@ pub enum Illegal {
     /// The run would hold two segments with the same keys.
     #[error("{part} would overlap in {to} with what is there or comes there")]
     Overlap {
-        /// What was to go there.
+        /// The part that was to go there.
         part: Part,
         /// The run.
         to: Place,
@@ -69,7 +69,7 @@ pub enum Illegal {
     /// Something older would be found before something newer.
     #[error("{part} from {from} to {to} would overtake, or be overtaken by, {other}")]
     Age {
-        /// What was to go.
+        /// The part that was to go.
         part: Part,
         /// Where it is.
         from: Place,
@@ -87,7 +87,7 @@ struct Piece {
     merged: bool,
 }
 
-/// What a plan takes, by where it is; in key order.
+/// Parts that a plan takes, by place; in key order.
 type Pieces = BTreeMap<Place, Vec<Piece>>;
 
 impl Plan {

@@ -148,8 +148,8 @@ impl Leveled {
         let mut hull = runs.get(seed)?.span()?;
         let mut taken = vec![false; runs.len()];
         taken[seed] = true;
-        // What is older than a taken run and overlaps the hull must come along; what is newer
-        // comes along because it would be merged with the same tables soon.
+        // Runs older than a taken one that overlap the hull must be taken as well. Newer ones are
+        // taken because they would soon be merged with the same tables anyway.
         loop {
             let next = (0..runs.len())
                 .find(|&i| !taken[i] && runs[i].span().is_some_and(|span| span.overlaps(&hull)));
@@ -185,7 +185,7 @@ impl Leveled {
         self.round_robin(tree, &state, level)
     }
 
-    /// What may drop overwritten or deleted entries though the tree is in shape.
+    /// A plan that drops overwritten or deleted entries though the tree is in shape.
     pub(crate) fn beyond_shape(&self, tree: &TreeView, urgency: Urgency) -> Option<Plan> {
         Some(self.beyond(tree, &self.pointers(tree, &[]), urgency)?.plan)
     }
@@ -324,7 +324,7 @@ impl Leveled {
         Pointers::decode(state, self.last(tree) + 1)
     }
 
-    /// What is due, where `turn` says what a level that is too large sends down.
+    /// The plan that is due. `turn` says which tables a level that is too large sends down.
     pub(crate) fn pick_with(
         &self,
         tree: &TreeView,

@@ -14,7 +14,7 @@ use terrace_env::{ByteCount, ZoneId};
 pub struct PartZone {
     /// The zone.
     pub zone: ZoneId,
-    /// What can still be written.
+    /// Bytes that can still be written to it.
     pub room: ByteCount,
     /// The level of the file that was written to it last.
     pub level: Option<u8>,
@@ -22,7 +22,7 @@ pub struct PartZone {
     pub stream: u16,
 }
 
-/// What a writer may take.
+/// Zones that a writer may take.
 #[derive(Clone, Copy, Debug)]
 pub struct SpaceView<'a> {
     /// Partly written zones with room, by zone.
@@ -43,17 +43,17 @@ impl SpaceView<'_> {
     }
 }
 
-/// Who asks.
+/// A writer's request for a zone.
 #[derive(Clone, Copy, Debug)]
 pub struct PlacementRequest<'a> {
-    /// What is known of the file.
+    /// Facts about the file, given when it was created.
     pub hint: &'a PlacementHint,
     /// How it is written.
     pub kind: FileKind,
     /// Whose space it takes.
     pub rank: Rank,
-    /// What is still to be written of it at most, where that is known; 0 for a file that has
-    /// become larger than was known.
+    /// Largest number of bytes still to be written to the file, where that is known; 0 for a file
+    /// that has become larger than announced.
     pub left: Option<ByteCount>,
 }
 

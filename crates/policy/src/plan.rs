@@ -1,4 +1,4 @@
-//! What a compaction does, decided before the first byte is read.
+//! Plan of a compaction, decided before the first byte is read.
 //!
 //! A merge takes *parts* (tables, or ranges of tables) out of the tree and routes the merged keys:
 //! consecutive ranges, each with its destination. A move takes a part to another place in the tree,
@@ -22,7 +22,7 @@ use crate::tree::{Key, RunId, Span};
 pub struct Part {
     /// The table.
     pub file: FileId,
-    /// What is taken of it: all or a part of one of its segments.
+    /// Range of keys taken: the segment's own, or a part of it.
     pub span: Span,
 }
 
@@ -55,7 +55,7 @@ impl fmt::Display for Place {
     }
 }
 
-/// What a merge takes out of one run.
+/// Parts that a merge takes out of one run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Input {
     /// The run.
@@ -70,7 +70,7 @@ pub struct Input {
 pub struct Obstacle {
     /// The key behind it.
     pub end: Key,
-    /// What reading it costs.
+    /// Bytes that reading the parts costs.
     pub size: ByteCount,
 }
 
@@ -117,18 +117,18 @@ pub struct Route {
 /// Parts read, merged and written anew.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Merge {
-    /// What is read; newest first.
+    /// Inputs, newest first.
     pub inputs: Vec<Input>,
     /// Where it goes; the last route has no end.
     pub routes: Vec<Route>,
-    /// What changes its place along with it, unread.
+    /// Segments that change their place with the merge, unread.
     pub moves: Vec<Move>,
 }
 
 /// A part that moves by metadata alone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Move {
-    /// What moves.
+    /// The part that moves.
     pub part: Part,
     /// Where it is.
     pub from: Place,
@@ -136,7 +136,7 @@ pub struct Move {
     pub to: Option<Place>,
 }
 
-/// What a compaction does.
+/// A compaction: a merge, or a relink.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Plan {
     /// Parts are read, merged and written anew.

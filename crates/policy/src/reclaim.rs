@@ -50,11 +50,11 @@ impl Room {
 pub struct CandidateZone {
     /// The zone.
     pub zone: ZoneId,
-    /// What can be written to it once it is empty.
+    /// Bytes that can be written to it once it is empty.
     pub capacity: ByteCount,
-    /// What would have to be copied.
+    /// Bytes that would have to be copied.
     pub live: ByteCount,
-    /// What comes back: dead bytes, and room that was never written.
+    /// Bytes gained: dead ones, and room that was never written.
     pub gain: ByteCount,
     /// The levels of the live tables in it, added up; a table that lies in several zones counts in
     /// each.
@@ -86,7 +86,7 @@ impl Sight {
     }
 }
 
-/// What can be reclaimed.
+/// View of a reclaim decider: free space, and the zones that can be reclaimed.
 #[derive(Clone, Copy, Debug)]
 pub struct ReclaimView<'a> {
     /// How much room there is.
@@ -101,7 +101,7 @@ impl ReclaimView<'_> {
     pub const CANDIDATES_MAX: usize = 64;
 }
 
-/// What to reclaim.
+/// The victim, and the stream that its live extents go to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReclaimChoice {
     /// The zone to empty.

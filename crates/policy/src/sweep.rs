@@ -1,7 +1,7 @@
-//! Lifetime-leveling compaction: a pointer sweeps each level, and what it passes dies in the order
-//! in which it was written (Jung and Shin, "Lifetime-Leveling LSM-tree Compaction for ZNS SSD",
-//! HotStorage '22). The slides say little; these are the steps. `CP(i)` is the pointer of level
-//! `i`.
+//! Lifetime-leveling compaction: a pointer sweeps each level, and the tables that it passes die in
+//! the order in which they were written (Jung and Shin, "Lifetime-Leveling LSM-tree Compaction for
+//! ZNS SSD", HotStorage '22). The slides say little; these are the steps. `CP(i)` is the pointer of
+//! level `i`.
 //!
 //! 1. A level is chosen as in [`Leveled`], and so are the runs of level 0. In any other level `i`,
 //!    the first table at or behind `CP(i)`, going round.
@@ -23,14 +23,17 @@
 //! - A stretch of level `i+1` that nothing overlaps is carried along only if it is smaller than a
 //!   zone. A larger one fills zones of its own but for its ends, and copying it at each round would
 //!   cost more than these.
-//! - Nothing is carried along that is newer than the first table of level `i` taken: a compaction
-//!   that ended early, for lack of space, has just written that. Without this it would write the
-//!   same again and again, and might never get to what gives space back.
-//! - Behind the last table of level `i`, what is left of level `i+1` is carried along with it, so
-//!   that the round ends with the last key and not in the middle of a zone.
-//! - Out of turn go: tables that are mostly tombstones, whatever a client asks for, what another
-//!   system has left in several runs, and, when space is short, all that hides something. That is
-//!   [`Leveled`]'s, and may leave holes; but its outputs end at the pointers as well.
+//! - Before the first overlap, only tables behind the last one that is newer than the first table
+//!   of level `i` taken are carried along: a compaction that ended early, for lack of space, has
+//!   just written the newer one. Without this rule the compaction would write the same tables again
+//!   and again, and might never get to those that give space back. Behind the last table of level
+//!   `i` the rule does not apply.
+//! - With the last table of level `i`, the rest of level `i+1` is carried along if it is smaller
+//!   than a zone, so that the round ends with the last key and not in the middle of a zone.
+//! - Some compactions ignore the pointer: those of tables that are mostly tombstones, manual
+//!   compactions, those that merge the runs another system has left, and, when space is short,
+//!   those of all tables that hide something. These merges are [`Leveled`]'s, and may leave holes;
+//!   their outputs end at the pointers as well.
 //!
 //! The state is the pointers, as [`Leveled`] has them.
 
@@ -69,7 +72,7 @@ pub struct Sweep {
     options: SweepOptions,
 }
 
-/// What a compaction of a level takes.
+/// Tables that one compaction of a level takes.
 struct Step<'a> {
     level: usize,
     /// Tables of the level.

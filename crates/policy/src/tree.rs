@@ -64,7 +64,7 @@ impl Span {
         Self { start, end: Arc::clone((&self.end).max(&other.end)) }
     }
 
-    /// What is left when `other` is taken out: nothing, one range or two.
+    /// The rest of this range when `other` is taken out: nothing, one range or two.
     #[must_use]
     pub fn without(&self, other: &Self) -> Vec<Self> {
         if !self.overlaps(other) {
@@ -97,7 +97,7 @@ impl fmt::Display for RunId {
 pub struct SegmentView {
     /// The table.
     pub file: FileId,
-    /// What of it counts.
+    /// Range of keys that counts; entries of the table outside it do not.
     pub span: Span,
     /// About how many bytes of the table that is.
     pub size: ByteCount,

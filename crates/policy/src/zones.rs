@@ -4,9 +4,9 @@
 //! it is made, asks it for each table at most once per choice, and decides by a pure function of
 //! tree, zones and state.
 //!
-//! Zones change beside the tree: an extent may be moved by reclaim while a choice is made. What a
-//! view says is therefore a hint about cost, never about what is right: every plan that a decider
-//! makes is legal wherever tables lie.
+//! Zones change beside the tree: an extent may be moved by reclaim while a choice is made. A view
+//! is therefore a hint about cost, never about what is right: every plan that a decider makes is
+//! legal wherever tables lie.
 
 use std::fmt::Debug;
 
@@ -17,9 +17,9 @@ use terrace_env::{ByteCount, FileId, ZoneId};
 pub struct ZoneView {
     /// The zone.
     pub zone: ZoneId,
-    /// What can be written to it between two resets.
+    /// Bytes that can be written to it between two resets.
     pub capacity: ByteCount,
-    /// What has been written to it, dead or not. Less than the capacity: more may come.
+    /// Bytes written to it, dead or not. More may come if they are fewer than the capacity.
     pub written: ByteCount,
 }
 
@@ -31,7 +31,7 @@ impl ZoneView {
     }
 }
 
-/// What of a file lies in one zone.
+/// A file's data in one zone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ExtentView {
     /// The file.
@@ -83,9 +83,9 @@ impl ZonesView {
     }
 }
 
-/// Who knows where files lie.
+/// Source of the zones that files lie in.
 pub trait ZonesSource: Send + Sync + Debug {
-    /// Where these files lie now. What it does not know of is left out.
+    /// Where these files lie now. The view omits files that the source does not know.
     fn placed(&self, files: &[FileId]) -> ZonesView;
 }
 

@@ -69,7 +69,7 @@ impl<T> Chunked<T> {
         self.as_slice().partition_point(before)
     }
 
-    /// That item itself.
+    /// First item that `before` refuses, where `before` holds for a prefix of the items.
     #[must_use]
     pub fn first_behind(&self, mut before: impl FnMut(&T) -> bool) -> Option<&T> {
         let at = self.chunks.partition_point(|chunk| chunk.items.last().is_some_and(&mut before));

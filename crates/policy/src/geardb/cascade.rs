@@ -5,9 +5,9 @@
 //! before the first byte is read, and is one merge with many routes.
 //!
 //! A cascade holds *pieces*: ranges of keys, in all of which it takes whatever the tree has down to
-//! its level. Going down one level divides each piece by the next level's tables. What goes on,
-//! and the tables of the window that it meets, are the pieces there; what stays or is dumped is
-//! routed.
+//! its level. Going down one level divides each piece by the next level's tables. The ranges that
+//! go on, and the tables of the window that they overlap, are the pieces there; ranges that stay or
+//! are dumped get routes.
 //!
 //! Within a piece no table of its level is left, and of the next level's tables a range that goes
 //! on or is dumped meets none but those that are taken: so no route reaches over anything, and
@@ -24,7 +24,7 @@ use crate::leveled::LEVEL_STREAM_FIRST;
 use crate::plan::{Cut, Input, Merge, Part, Place, Plan, Route};
 use crate::tree::{Key, RunId, RunView, SegmentView, Span, TreeView};
 
-/// What goes down together.
+/// Tables that go down the levels together, and the ranges of keys that they still hold.
 pub(super) struct Cascade<'a> {
     tree: &'a TreeView,
     /// Newest first.
@@ -33,7 +33,7 @@ pub(super) struct Cascade<'a> {
     pub(super) pieces: Vec<Span>,
     /// Where the pieces end if they go no further.
     pub(super) level: usize,
-    /// What ends before.
+    /// Ranges that end at a level above, with that level; in key order.
     routed: Vec<(Span, usize)>,
 }
 
@@ -77,7 +77,7 @@ impl<'a> Cascade<'a> {
         ByteCount(tables.map(|table| table.size.0).sum())
     }
 
-    /// What becomes of its pieces at the next level.
+    /// Divides the pieces by the tables of the next level.
     pub(super) fn divided(
         &self,
         window: &Window<'_>,
@@ -114,7 +114,7 @@ impl<'a> Cascade<'a> {
         !self.pieces.is_empty()
     }
 
-    /// What ends above in a range.
+    /// The ranges that end at a level above and overlap `span`.
     fn routed_in(&self, span: &Span) -> &[(Span, usize)] {
         let first = self.routed.partition_point(|(routed, _)| routed.end <= span.start);
         let rest = &self.routed[first..];

@@ -1,6 +1,6 @@
 //! Sorted data division (section 3.3): which of the merged keys go on to the next level.
 //!
-//! What a compaction holds at a level is told apart by the tables of the next one:
+//! The tables of level i + 1 divide the data that a compaction holds at level i into three kinds:
 //! - *within its window*: over tables of the window, and between two of them where no other table
 //!   lies. It goes on.
 //! - *out of its window*: over the other tables, and between two of them. It stays.
@@ -16,7 +16,7 @@ use terrace_env::ByteCount;
 use super::window::Window;
 use crate::tree::{Key, RunView, SegmentView, Segments, Span};
 
-/// What becomes of a range of keys.
+/// Fate of a range of keys at the next level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fate {
     /// Out of the next level's window.

@@ -12,12 +12,13 @@ use super::state::NOWHERE;
 use crate::tree::{RunView, SegmentView};
 use crate::zones::{ZoneView, ZonesView};
 
-/// What of a level begins in one zone.
+/// Tables of a level that begin in one zone.
 pub(super) struct LevelZone<'a> {
     pub(super) zone: ZoneId,
     /// By id, which is the order in which they were written.
     pub(super) tables: Vec<&'a SegmentView>,
-    /// What has been written to the zone and can be, where that is known.
+    /// Bytes written to the zone, where that is known; below, bytes that can be written to it in
+    /// all.
     pub(super) written: Option<ByteCount>,
     pub(super) capacity: Option<ByteCount>,
 }
@@ -64,7 +65,7 @@ impl<'a> Layout<'a> {
     }
 }
 
-/// What a level has in one zone, wherever its tables begin.
+/// A level's data in one zone, wherever its tables begin.
 pub(super) struct Held<'a> {
     pub(super) zone: ZoneView,
     /// In key order.
@@ -95,7 +96,7 @@ impl<'a> Spread<'a> {
         Self { zones: zones.into_values().collect() }
     }
 
-    /// What could be written to all of them.
+    /// Bytes that could be written to all of these zones, in all.
     pub(super) fn capacity(&self) -> u64 {
         self.zones.iter().map(|held| held.zone.capacity.0).sum()
     }

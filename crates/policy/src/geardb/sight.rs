@@ -1,4 +1,5 @@
-//! What one choice sees: the tree, where the tables of its levels lie, and what is remembered.
+//! Everything that one choice looks at: the tree, the zones where the tables of each level lie, and
+//! the state that gear compaction remembers.
 
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,7 +15,7 @@ use crate::plan::Plan;
 use crate::tree::{Key, RunView, SegmentView, TreeView};
 use crate::zones::{ZonesSource, ZonesView};
 
-/// What one choice is made of.
+/// Input of one choice.
 pub(super) struct Sight<'a> {
     pub(super) tree: &'a TreeView,
     pub(super) zones: ZonesByLevel<'a>,
@@ -68,8 +69,8 @@ impl<'a> Sight<'a> {
     }
 
     /// Whether anything was merged since the oldest run of level 0 was flushed: merges leave zones
-    /// that are partly dead, and to see which are takes a look at all tables. What range deletes
-    /// leave waits for the next merge.
+    /// that are partly dead, and to see which are takes a look at all tables. Tables that range
+    /// deletes shrink wait for the next merge.
     pub(super) fn has_merged(&self) -> bool {
         let level0 = self.tree.runs(0).iter().flat_map(|run| &run.segments);
         let deeper = self.tree.levels.iter().skip(1).flat_map(|level| &level.runs);

@@ -1,4 +1,4 @@
-//! What gear compaction remembers: the windows and whose turn is next.
+//! State of gear compaction between two choices: the windows, and which zones take their turn next.
 //!
 //! A window is remembered as stretches: of the tables in a zone, those whose ids lie between two
 //! bounds. Ids are never given twice and grow, so that a zone that was emptied and written anew

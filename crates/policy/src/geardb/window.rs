@@ -1,17 +1,19 @@
-//! The compaction window of a level (section 3.2): the tables that compactions may take out of it,
-//! so that what dies in the level dies there.
+//! The compaction window of a level (section 3.2): the tables of the level that gear compactions
+//! may take. Tables of the level die in the zones of its window only.
 //!
 //! 1. It holds 1/k of the level's bytes: whole zones, and of the last one as much as is missing, as
 //!    equation 2 counts bytes.
 //! 2. Zones take turns, from the oldest to the youngest and round again; what is written while a
 //!    round goes on is younger, and waits for the next.
-//! 3. When all of it has been compacted, the zones are empty, and the next ones make up the window.
+//! 3. When all its tables are compacted, its zones hold nothing live, and the next zones become the
+//!    window.
 //! 4. A level that has not grown to its window's size is all window (of levels 0 and 1 that is
 //!    always so).
 //!
-//! What the paper does not say: the last tables of a window may meet no data. When a window is
-//! nearly empty, the next zones therefore join what is left. When several compactions in a row met
-//! nothing of it, it slides on to zones where they do, and what was left waits for its next turn.
+//! The paper leaves open what happens if the last tables of a window overlap no input. When a
+//! window is nearly empty, the next zones therefore join it. After more than k compactions in a row
+//! that overlapped nothing of the window, the window is replaced by zones whose tables overlap the
+//! input; the tables left wait for their next turn.
 
 use terrace_env::{ByteCount, FileId};
 
@@ -35,7 +37,7 @@ impl<'a> Window<'a> {
         Self { tables: run.iter().flat_map(|run| &run.segments).collect() }
     }
 
-    /// The window that is remembered; what of it is gone is forgotten.
+    /// The remembered window. Stretches without a table are dropped from `turn`.
     pub(super) fn remembered(run: Option<&'a RunView>, view: &ZonesView, turn: &mut Turn) -> Self {
         let mut tables = Vec::new();
         let mut alive = vec![false; turn.window.len()];
@@ -56,7 +58,7 @@ impl<'a> Window<'a> {
         ByteCount(self.tables.iter().map(|table| table.size.0).sum())
     }
 
-    /// Whether it is time for the next zones.
+    /// Whether so little is left that the next zones should join.
     pub(super) fn is_nearly_empty(&self, wanted: ByteCount) -> bool {
         self.size().0 <= wanted.0 / NEARLY_EMPTY_SHARE
     }
@@ -70,8 +72,8 @@ impl<'a> Window<'a> {
         spans.iter().any(|span| self.meets(span))
     }
 
-    /// Takes the zones whose turn is next, until it holds as much as is wanted. Zones of which
-    /// nothing `serves` are passed over.
+    /// Adds the zones whose turn is next, until the window holds `wanted` bytes. A zone is skipped
+    /// if no table of it `serves`.
     pub(super) fn turn_on(
         &mut self,
         layout: &Layout<'a>,

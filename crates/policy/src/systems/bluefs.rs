@@ -28,7 +28,8 @@
 //!   tables are compacted, or by the collector.
 //!
 //! # Where the rest of the paper is
-//! What BlueFS does below its layout every system here does, because file system and engine do it:
+//! Every system here has the properties that BlueFS has below its layout, because file system and
+//! engine provide them:
 //!
 //! - The superblock in the first conventional zone, and a journal that has the only copy of all
 //!   metadata and is compacted to a new place (section 4): `fs`, `superblock/` and `journal/`.
@@ -50,9 +51,9 @@
 //! only be appended to. They come with a client that overwrites; until then, conventional zones
 //! hold the superblock and are otherwise unused.
 //!
-//! What its layout costs: the rest of the last zone of each table that a merge wrote. A merge ends
+//! Cost of its layout: the rest of the last zone of each table that a merge wrote. A merge ends
 //! with a table that is half full on average, of about eleven. Small ones that share a zone leave
-//! less than one of them takes. What is flushed leaves nothing: all zones of a sequential load are
+//! less than one of them takes. Flushed tables leave no rest: all zones of a sequential load are
 //! valid, but for the rest of the last one.
 
 use std::sync::Arc;

@@ -5,7 +5,7 @@ use terrace_env::{ByteCount, Limit, OutOfRange};
 
 use super::System;
 
-/// What kind of value a figure has.
+/// Kind of a figure's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Number,
@@ -18,7 +18,7 @@ pub(super) enum Kind {
 /// A column of the table of systems.
 #[derive(Clone, Copy)]
 pub(super) struct Figure {
-    /// What it is called, what it may be, and why.
+    /// Name of the figure, its bounds, and the reason for them.
     pub(super) limit: Limit<u64>,
     pub(super) kind: Kind,
     /// Sets it to a value within the limit.
@@ -192,12 +192,12 @@ const fn switch(option: &'static str) -> Limit<u64> {
 }
 
 impl Figure {
-    /// What it is called.
+    /// Name of the figure.
     pub(super) fn name(&self) -> &'static str {
         self.limit.option
     }
 
-    /// What it may be, and why, in words.
+    /// Values that the figure may have, and the reason for the bounds, in words.
     pub(super) fn expected(&self) -> String {
         let Limit { least, most, reason, .. } = self.limit;
         let [from, to] = [least, most].map(|value| compact(ByteCount(value)));

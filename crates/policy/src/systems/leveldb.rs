@@ -1,6 +1,6 @@
-//! What the systems around LevelDB have in common, as the papers measure it (LevelDB 1.19): tables
-//! of a memtable's size, level 1 two and a half times as large, each further one ten times - 4 MiB
-//! and 10 MiB at memtables of 4 MiB - and a collector that starts at 20 % free.
+//! Common parts of the systems around LevelDB, as the papers measure it (LevelDB 1.19): tables of a
+//! memtable's size, level 1 two and a half times as large, each further one ten times - 4 MiB and
+//! 10 MiB at memtables of 4 MiB - and a collector that starts at 20 % free.
 
 use std::sync::Arc;
 
@@ -9,7 +9,8 @@ use terrace_env::ByteCount;
 use super::{StoreShape, System};
 use crate::{Compaction, Leveled, ZonesSource};
 
-/// The papers' threshold: 20 % free (GearDB, section 2.3). What a zone must give, they do not say.
+/// The papers' threshold: 20 % free (GearDB, section 2.3). The papers do not say how much a zone
+/// must give; here it is 10 %.
 pub(super) const COLLECTOR: (u8, u8) = (20, 10);
 
 /// LevelDB's tables, at the most.

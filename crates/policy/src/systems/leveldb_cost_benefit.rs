@@ -13,7 +13,7 @@
 //!
 //! # Where the paper is silent
 //! - As in `leveldb-greedy`: which zones are open at once, and when a collector should rather not.
-//! - What a zone without deep tables is worth: see [`CostBenefit`].
+//! - Worth of a zone without deep tables: see [`CostBenefit`].
 
 use std::sync::Arc;
 

@@ -13,7 +13,7 @@
 //! # Where the paper is silent
 //! - Two jobs write at once here, a flush and a merge: then two zones are open, each with tables of
 //!   all levels.
-//! - What is moved goes to zones of its own, and logs do: the paper's implementation kept its log
+//! - Moved data goes to zones of its own, and so do logs: the paper's implementation kept its log
 //!   and manifest elsewhere.
 //! - Collecting as long as anything is invalid cannot reach 20 % once more than 80 % is valid, and
 //!   copies without end on the way: the paper measures 80 % of the time at 76 % valid. Unasked, a

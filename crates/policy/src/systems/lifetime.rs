@@ -9,10 +9,10 @@
 //! 3. Zones die whole behind the pointer. There is no collector: only when somebody waits for space
 //!    is a zone emptied that is mostly dead ([`LastResort`]).
 //!
-//! What it takes: under loads that come to all keys, its tables, a quarter of them that is dead
-//! between the pointers, and four zones for each level. What a load that stays with few keys at a
-//! time leaves dead lies where no pointer comes for long, and may be as much as lives. A store that
-//! has less room than that needs step 3's exception.
+//! Space that it takes under loads that come to all keys: its tables, a quarter of them that is
+//! dead between the pointers, and four zones for each level. A load that stays with few keys at a
+//! time leaves dead data where no pointer comes for long, up to as much as there is live data. A
+//! store that has less room than that needs step 3's exception.
 //!
 //! # Where the slides are silent
 //! - Step 3's limit: one further table. With the ten that each of them meets that is what LevelDB

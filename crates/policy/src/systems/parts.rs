@@ -15,9 +15,9 @@ pub(super) type Compacts = fn(&System, &StoreShape, Arc<dyn ZonesSource>) -> Arc
 /// module, a name in [`Row`](super::Row) and nothing else.
 #[derive(Clone, Copy)]
 pub(super) struct RowParts {
-    /// What it is called.
+    /// Name of the system.
     pub(super) name: &'static str,
-    /// What it does, in a line.
+    /// The system in a line, for `--help`.
     pub(super) summary: &'static str,
     /// Of what a store has [for data](StoreShape::for_data), the share in percent up to which keys
     /// and values can be overwritten in random order without end.

@@ -1,4 +1,4 @@
-//! What a system's figures are fitted to.
+//! Shape of a store, to which a system's figures are fitted.
 
 use terrace_env::ByteCount;
 
@@ -20,13 +20,13 @@ const TABLES_IN_STORE: u64 = 64;
 /// Zones that tables do not come to fill: the journal's, those that the file system keeps for the
 /// ranks of its writers, the log's, and those that are written.
 pub const ZONES_KEPT: u64 = 15;
-/// What they do not come to fill in memtables: level 0 as far as it grows before writers wait,
+/// Capacity that they leave free, in memtables: level 0 as far as it grows before writers wait,
 /// twelve, and the logs of the memtables before it.
 pub const MEMTABLES_KEPT: u64 = 16;
 
 impl StoreShape {
-    /// What it has for tables: its capacity but for [`ZONES_KEPT`] and [`MEMTABLES_KEPT`]. Where
-    /// there are no zones, only the latter.
+    /// Bytes of the store that tables may take: its capacity less [`ZONES_KEPT`] and
+    /// [`MEMTABLES_KEPT`]. Where there are no zones, less the latter only.
     #[must_use]
     pub fn for_data(&self) -> ByteCount {
         let zones = self.zone_capacity.map_or(0, |zone| zone.0.saturating_mul(ZONES_KEPT));

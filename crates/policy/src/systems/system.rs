@@ -11,7 +11,7 @@ use super::{
 use crate::{Compaction, LeveledOptions, Placement, Reclaim, ZonesSource};
 
 /// A store has room for so many tables of a size that is asked for: one that is rewritten, what it
-/// meets, and the same again while both are there. What rows choose themselves is smaller.
+/// meets, and the same again while both are there. Tables of the rows' own sizes are smaller.
 const TABLES_IN_STORE_MIN: u64 = 8;
 
 /// Which system: the name of a row.
@@ -118,7 +118,7 @@ impl Row {
         Self::Geardb,
     ];
 
-    /// What the row is made of: everything that tells it from the others.
+    /// The parts of the row: everything that tells it from the others.
     pub(super) const fn parts(self) -> &'static RowParts {
         match self {
             Self::Bluefs => &bluefs::PARTS,
@@ -131,13 +131,13 @@ impl Row {
         }
     }
 
-    /// What it is called.
+    /// Name of the row.
     #[must_use]
     pub fn name(self) -> &'static str {
         self.parts().name
     }
 
-    /// What it does, in a line.
+    /// The row in a line.
     #[must_use]
     pub fn summary(self) -> &'static str {
         self.parts().summary
@@ -190,13 +190,13 @@ impl System {
         text::all_figures()
     }
 
-    /// What it is called.
+    /// Name of the row.
     #[must_use]
     pub fn name(&self) -> &'static str {
         self.row.name()
     }
 
-    /// What it does, in a line.
+    /// The row in a line.
     #[must_use]
     pub fn summary(&self) -> &'static str {
         self.row.summary()
@@ -234,7 +234,8 @@ impl System {
     }
 
     /// Checks that all figures that the row has are within their ranges, and fit the store: that
-    /// compactions of its tables have room. What is refused here would refuse writes later.
+    /// compactions of its tables have room. A figure that is not refused here could make writes
+    /// fail later.
     pub fn check(&self, store: &StoreShape) -> Result<(), OutOfRange> {
         self.row.parts().figures.iter().try_for_each(|figure| figure.check(self))?;
         let most = ByteCount(store.capacity.0 / TABLES_IN_STORE_MIN);

@@ -13,7 +13,7 @@ pub enum ParseSystemError {
     /// There is no row of this name.
     #[error("expected a system, one of {}, found {got:?}", names())]
     Unknown {
-        /// What was found.
+        /// Text that was found.
         got: String,
     },
     /// The row has no such figure.
@@ -21,9 +21,9 @@ pub enum ParseSystemError {
     UnknownFigure {
         /// The system.
         system: &'static str,
-        /// What there is.
+        /// Names of the row's figures.
         figures: Vec<&'static str>,
-        /// What was found.
+        /// Text that was found.
         got: String,
     },
     /// The figure cannot have this value.
@@ -33,9 +33,9 @@ pub enum ParseSystemError {
         system: &'static str,
         /// The figure.
         figure: &'static str,
-        /// What it may be, and why.
+        /// Values that the figure may have, and why.
         expected: Box<str>,
-        /// What was found.
+        /// Text that was found.
         got: String,
     },
 }

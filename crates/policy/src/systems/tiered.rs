@@ -10,7 +10,7 @@
 //!    merge into the last run rewrites all of it, and has to bring something for that.
 //! 4. A collector works when it must: where zones are few, or after another system's layout.
 //!
-//! What it costs: as many runs to consult as there are, and the space of what the tiers hide.
+//! Cost: as many runs to consult as there are, and the space of the entries that the tiers hide.
 
 use std::sync::Arc;
 

@@ -1,5 +1,6 @@
-//! What is compacted. A tree is a line per run, newest first, and a segment is `start-end:bytes` or
-//! `start-end:bytes/tombstones` of 100 entries; files are numbered as they come.
+//! Text goldens of compaction choices. A tree is a line per run, newest first, and a segment is
+//! `start-end:bytes` or `start-end:bytes/tombstones` of 100 entries; files are numbered as they
+//! come.
 
 use terrace_env::{ByteCount, FileId};
 use terrace_policy::{

@@ -62,7 +62,7 @@ fn zones(input: &str, tree: &TreeView) -> ZonesView {
     ZonesView::new(zones, extents)
 }
 
-/// What the head of the state's module says, of the windows in the input.
+/// State encoded as the head of the state's module describes, with the windows of the input.
 fn state(input: &str) -> Vec<u8> {
     let windows: Vec<&str> =
         input.lines().map(str::trim).filter(|line| line.starts_with("window")).collect();

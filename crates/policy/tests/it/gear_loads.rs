@@ -67,7 +67,7 @@ impl Load {
         (0..entries).for_each(|_| self.put(random.random_range(0..KEYS)));
     }
 
-    /// What holds whenever nothing is due, whatever was written.
+    /// Invariants that hold whenever nothing is due, whatever was written.
     fn check(&mut self) {
         let levels = &self.store.tree.levels;
         for (level, of_level) in levels.iter().enumerate().skip(1) {

@@ -1,4 +1,4 @@
-//! What no plan may do: each rule is broken once.
+//! Tests of plan legality: each rule is broken once.
 
 use terrace_env::ByteCount;
 use terrace_policy::{

@@ -23,7 +23,7 @@ const FLUSH_STREAM: u16 = 2;
 /// space.
 const SLICE_TABLES: (usize, usize) = (4, 16);
 
-/// What deciders are told of the zones.
+/// View of the zones that deciders get.
 #[derive(Debug, Default)]
 struct Sight(Mutex<ZonesView>);
 

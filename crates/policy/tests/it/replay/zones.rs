@@ -43,7 +43,7 @@ pub(crate) struct Zones {
     held: BTreeSet<usize>,
 }
 
-/// What reclaim has done.
+/// Work that reclaim has done.
 #[derive(Default)]
 pub(crate) struct Reclaimed {
     pub(crate) zones: usize,
@@ -96,7 +96,7 @@ impl Zones {
         ZonesView::new(zones.collect(), extents)
     }
 
-    /// The keys of a table from `start` up to `end`. What is left of a table may hold none.
+    /// The keys of a table from `start` up to `end`. The rest of a trimmed table may hold none.
     pub(crate) fn keys(&self, file: FileId, start: &[u8], end: &[u8]) -> &[u32] {
         let Some(Table { keys, .. }) = self.tables.get(&file) else { return &[] };
         let before = |bound: &[u8]| keys.partition_point(|key| &key.to_be_bytes()[..] < bound);
