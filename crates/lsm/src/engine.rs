@@ -21,7 +21,7 @@ use crate::reading::Scan;
 use crate::reading::Snapshot;
 use crate::reading::Verified;
 use crate::reading::verify;
-use crate::shared::{CompactionRequest, Shared};
+use crate::shared::Shared;
 use crate::stats::Stats;
 use crate::writing::Batch;
 use crate::writing::Ingest;
@@ -58,7 +58,8 @@ impl Engine {
             let of = Arc::clone(&shared);
             actors.push(runner::spawn("log writer", move || gathering::run(&of)));
             // One alone leaves its work to the compaction's own actor.
-            let workers = if shared.workers > 1 { shared.workers } else { 0 };
+            let workers = shared.workers.count();
+            let workers = if workers > 1 { workers } else { 0 };
             for _ in 0..workers {
                 let of = Arc::clone(&shared);
                 actors.push(runner::spawn("compaction worker", move || worker::run(&of)));
@@ -131,12 +132,8 @@ impl Engine {
     /// Writes everything that is only in memory and log into tables, and waits for it.
     pub fn flush(&self) -> Result<(), Error> {
         self.check_writable("a flush")?;
-        let errors = self.shared.state.lock().flush_errors;
-        let in_vain = |state: &crate::shared::State| state.flush_errors > errors + 1;
-        let flushed = self.shared.rotate_memtable();
-        flushed
-            .and_then(|()| self.wait_until(in_vain, |state| state.waiting.is_empty()))
-            .map_err(|error| error.with_holders(|| self.shared.space_holders()))
+        let flushed = self.shared.flush_all();
+        flushed.map_err(|error| error.with_holders(|| self.shared.space_holders()))
     }
 
     /// Merges what is in the range until it is in one run, and waits for it. What is only in
@@ -157,61 +154,14 @@ impl Engine {
         if span.is_empty() {
             return Ok(());
         }
-        let mut state = self.shared.state.lock();
-        state.check_writable()?;
-        let ticket = state.next_request;
-        state.next_request += 1;
-        state.requests.push_back(CompactionRequest { ticket, span });
-        self.shared.changed.notify_all();
-        loop {
-            if let Some(answer) = state.answered.remove(&ticket) {
-                drop(state);
-                return answer.map_err(|e| e.with_holders(|| self.shared.space_holders()));
-            }
-            self.shared.changed.wait(&mut state);
-        }
+        let answer = self.shared.board.request(&self.shared, span);
+        answer.map_err(|error| error.with_holders(|| self.shared.space_holders()))
     }
 
     /// Waits until no flush and no compaction is due, those that are due at rest included.
     pub fn settle(&self) -> Result<(), Error> {
         self.check_writable("a wait for jobs")?;
-        let groups = self.shared.counters.groups.get();
-        let errors = {
-            let mut state = self.shared.state.lock();
-            state.awaited += 1;
-            state.space_errors
-        };
-        self.shared.changed.notify_all();
-        let in_vain = |state: &crate::shared::State| state.space_errors > errors + 1;
-        let settled = self.wait_until(in_vain, |state| {
-            let settled = state.settled_at == Some(state.tree_changes);
-            let rested = state.rested_at == Some(state.tree_changes)
-                || !self.shared.options.compact_at_rest
-                || groups != self.shared.counters.groups.get();
-            let jobs = !state.waiting.is_empty() || !state.requests.is_empty() || state.compacting;
-            settled && rested && !jobs
-        });
-        self.shared.state.lock().awaited -= 1;
-        settled
-    }
-
-    /// Waits for the jobs; an error when they stop or find no space meanwhile.
-    fn wait_until(
-        &self,
-        in_vain: impl Fn(&crate::shared::State) -> bool,
-        done: impl Fn(&crate::shared::State) -> bool,
-    ) -> Result<(), Error> {
-        let mut state = self.shared.state.lock();
-        while !done(&state) {
-            state.check_writable()?;
-            if let Some(error) = &state.no_space
-                && in_vain(&state)
-            {
-                return Err(error.clone());
-            }
-            self.shared.changed.wait(&mut state);
-        }
-        Ok(())
+        self.shared.board.await_idle(&self.shared)
     }
 
     /// From now on tells the listener what happens in the background.
@@ -305,16 +255,16 @@ impl Engine {
         if self.shared.options.read_only {
             return Err(Error::ReadOnly(what));
         }
-        self.shared.state.lock().check_writable()
+        self.shared.lifecycle.check_writable()
     }
 
     /// Ends the jobs between two of their steps, hands what has gathered in the log to the medium,
     /// and gives the store up.
     fn stop(&self) {
         self.shared.gathering.close();
-        self.shared.state.lock().closing = true;
+        self.shared.lifecycle.close();
         self.shared.tree.glance().closed.set();
-        self.shared.changed.notify_all();
+        self.shared.wake_all();
         let actors = std::mem::take(&mut *self.actors.lock());
         let ends: Vec<_> = actors.into_iter().map(JoinHandle::try_join).collect();
         // A simulation that unwinds has no device any more to wait for.

@@ -17,6 +17,7 @@
 //! | what do clients call | `engine`, `options`, `error` |
 //! | what is a key, and a range of keys | `key`, `bounds` |
 //! | what do the engine's actors share | `shared`, `role` |
+//! | does the engine work, has it failed, or is it closing | `lifecycle` |
 //! | how does the engine go on after a failure | `resume` |
 //! | what is counted, and told | `counters`, `stats`, `lifetime`, `event` |
 //! | what is in a file, whole or damaged | [`inspect`] |
@@ -41,6 +42,7 @@ mod golden;
 pub mod inspect;
 mod jobs;
 mod key;
+mod lifecycle;
 mod lifetime;
 pub mod limits;
 mod memory;

@@ -24,20 +24,11 @@ impl Shared {
 
     /// Lets the jobs go on; `false` if nothing had stopped them.
     fn take_back_failure(&self) -> Result<bool, Error> {
-        let mut state = self.state.lock();
-        if state.closing {
-            return Err(Error::Closed);
+        let taken = self.lifecycle.take_failure_back()?;
+        if taken {
+            self.wake_all();
         }
-        match state.failure.take() {
-            None => return Ok(false),
-            Some(failure) if failure.is_panic() => {
-                state.failure = Some(failure.clone());
-                return Err(failure);
-            }
-            Some(_) => {}
-        }
-        self.changed.notify_all();
-        Ok(true)
+        Ok(taken)
     }
 
     fn replace_log(&self, log: &mut ActiveLog) -> Result<(), Error> {

@@ -1,161 +1,45 @@
-//! What the engine's actors share: the owners of its parts, and the state that jobs and writers
-//! wait on. `state` is not held over a call to the store or a wait on anything but its own
-//! condition.
+//! [`Shared`]: what the engine's actors share, and how they tell each other of changes.
+//!
+//! Each part of it has one owner, with private fields, one lock and one condition:
+//!
+//! | owner | of | who waits there |
+//! |---|---|---|
+//! | [`Tree`] | view, versions, snapshots, the store's record | committers, for their turn |
+//! | [`WriteLane`] | queued batches, the log, the lead | writers |
+//! | [`FlushQueue`] | immutable memtables | the flush; writers who have no room |
+//! | [`Board`] | tasks of compactions, requests | the compaction; clients who wait for jobs |
+//! | [`SpacePressure`] | lack of space, the throttle | whoever found no space |
+//! | [`Workers`] | parts of merges | workers, and the compaction that needs them |
+//! | [`LogAhead`], [`Gathering`] | the next log; what is due to be written | their actors |
+//!
+//! Whoever changes something that others wait for elsewhere changes it first and wakes them
+//! afterwards, under the lock of the owner at which they wait. So nobody looks before the change
+//! and sleeps through the call.
+//!
+//! # Locks
+//! None is held over a call to the store, or a wait but for its own condition. Order, outermost
+//! first: write lane, flush queue, board, space pressure, tree, [`Lifecycle`]. Most are taken one
+//! at a time.
 
-use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
-use std::time::Duration;
 
-use terrace_env::store::{Reservation, Store};
-use terrace_env::sync::{Condvar, Mutex, MutexGuard};
-use terrace_env::wait::WaitCause;
-use terrace_env::{ByteCount, Claim, FileId, SeqNo};
-use terrace_policy::{Compaction, Pressure, Span};
+use terrace_env::Claim;
+use terrace_env::store::Store;
+use terrace_env::sync::Mutex;
+use terrace_policy::{Compaction, Pressure};
 
 use crate::Error;
 use crate::counters::Counters;
 use crate::event::{Event, Listeners};
-use crate::jobs::Slices;
+use crate::jobs::{Board, SpacePressure, Workers};
+use crate::lifecycle::Lifecycle;
 use crate::lifetime::{Written, WrittenBytes};
 use crate::memory::Memory;
-use crate::memtable::Memtable;
+use crate::memtable::{FlushQueue, ImmutableMemtable};
 use crate::options::EngineOptions;
 use crate::reading::Readers;
 use crate::tree::Tree;
-use crate::writing::Gathering;
-use crate::writing::LogAhead;
-use crate::writing::Throttle;
-use crate::writing::WriteLane;
-
-/// How long a job that found no space waits before it tries again, at first and at most.
-const RETRY_FIRST: Duration = Duration::from_millis(2);
-const RETRY_MAX: Duration = Duration::from_millis(500);
-
-/// A full memtable and the log that it came from.
-#[derive(Clone, Debug)]
-pub(crate) struct Waiting {
-    pub(crate) memtable: Arc<Memtable>,
-    pub(crate) log: FileId,
-    /// The space for the flush, where it could be set aside.
-    pub(crate) hold: Option<Arc<Reservation>>,
-    /// The log holds more than this memtable, from this sequence on: the flush does not delete it.
-    pub(crate) rest: Option<SeqNo>,
-}
-
-/// A client's wish that a range be compacted to the last level.
-#[derive(Clone, Debug)]
-pub(crate) struct CompactionRequest {
-    pub(crate) ticket: u64,
-    pub(crate) span: Span,
-}
-
-/// A reservation that a merge did not get, and the change of the tree at which it did not.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Refused {
-    pub(crate) at: u64,
-    pub(crate) bytes: ByteCount,
-}
-
-/// What jobs and writers wait on.
-#[derive(Debug)]
-pub(crate) struct State {
-    /// What a job or the log broke on; nothing is written until somebody asks to
-    /// [resume](crate::Engine::resume).
-    pub(crate) failure: Option<Error>,
-    pub(crate) closing: bool,
-    /// Somebody found no space, and nobody has found any since.
-    pub(crate) no_space: Option<Error>,
-    /// What a merge last found no space for.
-    pub(crate) refused: Option<Refused>,
-    /// How often a job has found no space.
-    pub(crate) space_errors: u64,
-    /// How often a flush has.
-    pub(crate) flush_errors: u64,
-    /// Oldest first.
-    pub(crate) waiting: VecDeque<Waiting>,
-    /// Nothing but snapshots sees some tables, which can go when these end.
-    pub(crate) snapshots_keep_tables: bool,
-    /// How far the tree is behind.
-    pub(crate) pressure: Pressure,
-    pub(crate) throttle: Throttle,
-    /// How often the tree has changed, and at which change the decider had nothing more to do.
-    pub(crate) tree_changes: u64,
-    pub(crate) settled_at: Option<u64>,
-    /// The same, where nothing more could be done for space.
-    pub(crate) spaceless_at: Option<u64>,
-    /// The same, where writers rest.
-    pub(crate) rested_at: Option<u64>,
-    /// How many clients wait for the jobs to be done.
-    pub(crate) awaited: usize,
-    /// At which change a compaction that was due found no space.
-    pub(crate) refused_at: Option<u64>,
-    pub(crate) compacting: bool,
-    pub(crate) slices: Slices,
-    /// How many ingests are putting their tables into the tree: no compaction begins meanwhile.
-    pub(crate) ingesting: usize,
-    pub(crate) requests: VecDeque<CompactionRequest>,
-    pub(crate) next_request: u64,
-    /// Requests that are done, and how they ended.
-    pub(crate) answered: BTreeMap<u64, Result<(), Error>>,
-}
-
-impl State {
-    pub(crate) fn new(waiting: VecDeque<Waiting>, pressure: Pressure) -> Self {
-        Self {
-            failure: None,
-            closing: false,
-            no_space: None,
-            refused: None,
-            space_errors: 0,
-            flush_errors: 0,
-            waiting,
-            snapshots_keep_tables: false,
-            pressure,
-            throttle: Throttle::default(),
-            tree_changes: 0,
-            settled_at: None,
-            spaceless_at: None,
-            rested_at: None,
-            awaited: 0,
-            refused_at: None,
-            compacting: false,
-            slices: Slices::default(),
-            ingesting: 0,
-            requests: VecDeque::new(),
-            next_request: 0,
-            answered: BTreeMap::new(),
-        }
-    }
-
-    /// Why nothing can be written, if nothing can.
-    pub(crate) fn check_writable(&self) -> Result<(), Error> {
-        match &self.failure {
-            _ if self.closing => Err(Error::Closed),
-            Some(failure) => Err(failure.clone()),
-            None => Ok(()),
-        }
-    }
-
-    /// Answers everybody who waits for a compaction.
-    pub(crate) fn end_requests(&mut self, error: &Error) {
-        while let Some(request) = self.requests.pop_front() {
-            self.answered.insert(request.ticket, Err(error.clone()));
-        }
-    }
-
-    /// That there is no space, as long as no compaction is under way or to be tried that may free
-    /// some.
-    pub(crate) fn out_of_space(&self) -> Option<Error> {
-        let tree = Some(self.tree_changes);
-        let tried = self.spaceless_at == tree || self.refused_at == tree || self.ingesting > 0;
-        self.no_space.clone().filter(|_| tried && !self.compacting)
-    }
-
-    /// Whether jobs should drop what they are at.
-    pub(crate) fn must_stop(&self) -> bool {
-        self.closing || self.failure.is_some()
-    }
-}
+use crate::writing::{Gathering, LogAhead, WriteLane};
 
 /// What the engine's actors share.
 pub(crate) struct Shared {
@@ -166,12 +50,13 @@ pub(crate) struct Shared {
     pub(crate) decider: Arc<dyn Compaction>,
     pub(crate) memory: Arc<Memory>,
     pub(crate) counters: Counters,
-    /// How many slices of a merge are carried out at once.
-    pub(crate) workers: usize,
+    pub(crate) workers: Workers,
     pub(crate) listeners: Listeners,
+    pub(crate) lifecycle: Lifecycle,
     pub(crate) tree: Tree,
-    pub(crate) state: Mutex<State>,
-    pub(crate) changed: Condvar,
+    pub(crate) memtables: FlushQueue,
+    pub(crate) space: SpacePressure,
+    pub(crate) board: Board,
     pub(crate) writes: WriteLane,
     /// What was written in the store's life when it was opened.
     pub(crate) lifetime_at_open: Written,
@@ -214,46 +99,44 @@ impl Shared {
 
     /// Tells the jobs and the writers of a change of the tree. `flushed`: the memtable whose tables
     /// were put in.
-    pub(crate) fn tree_has_changed(&self, pressure: Pressure, flushed: Option<&Waiting>) {
-        let mut state = self.state.lock();
-        if let Some(flushed) = flushed {
-            state.waiting.retain(|waiting| waiting.log != flushed.log);
+    pub(crate) fn tree_has_changed(&self, pressure: Pressure, flushed: Option<&ImmutableMemtable>) {
+        self.space.tree_has_changed(self.tree.changes(), pressure);
+        match flushed {
+            Some(flushed) => self.memtables.remove(flushed),
+            None => self.memtables.wake(),
         }
-        state.pressure = pressure;
-        state.tree_changes = self.tree.changes();
-        state.no_space = None;
-        drop(state);
-        self.changed.notify_all();
+        self.board.wake();
     }
 
     /// What the oldest snapshot kept can be dropped now.
     pub(crate) fn oldest_snapshot_has_ended(&self) {
-        let mut state = self.state.lock();
-        if state.no_space.is_some() {
-            state.spaceless_at = None;
-            self.changed.notify_all();
-        }
-        if std::mem::take(&mut state.snapshots_keep_tables) {
-            state.settled_at = None;
-            self.changed.notify_all();
-        }
+        self.space.snapshot_has_ended();
+        self.board.snapshot_has_ended();
+    }
+
+    /// Wakes everybody who waits, after a change of the lifecycle.
+    pub(crate) fn wake_all(&self) {
+        self.memtables.wake();
+        self.board.wake();
+        self.space.wake();
+        self.workers.wake();
+        self.ahead.wake();
+    }
+
+    /// For who waits for jobs: an error if they have stopped, or if there is no space and the wait
+    /// is in vain.
+    pub(crate) fn check_progress(&self, in_vain: bool) -> Result<(), Error> {
+        self.lifecycle.check_writable()?;
+        self.space.lack().filter(|_| in_vain).map_or(Ok(()), Err)
     }
 
     /// Ends all writing, until somebody asks to go on.
     pub(crate) fn fail(&self, job: &'static str, error: Error) {
-        let mut state = self.state.lock();
-        let first = state.failure.is_none();
-        if first {
-            let failure = match error {
-                stopped @ Error::Stopped { .. } => stopped,
-                cause => Error::Stopped { job, cause: Arc::new(cause) },
-            };
-            state.failure = Some(failure.clone());
-            state.end_requests(&failure);
+        let failure = self.lifecycle.fail(job, error);
+        if let Some(failure) = &failure {
+            self.board.end_requests(failure);
         }
-        let failure = state.failure.clone().filter(|_| first);
-        drop(state);
-        self.changed.notify_all();
+        self.wake_all();
         if let Some(error) = failure {
             self.listeners.tell(|| Event::Stopped { error });
         }
@@ -261,11 +144,9 @@ impl Shared {
 
     /// Notes that there is no space, for writers to be told and jobs to do something about it.
     pub(crate) fn note_no_space(&self, error: &Error) {
-        debug_assert!(error.is_space(), "a lack of space, not {error}");
-        let mut state = self.state.lock();
-        state.no_space = Some(error.clone());
-        state.space_errors += 1;
-        self.changed.notify_all();
+        self.space.note(error);
+        self.memtables.wake();
+        self.board.wake();
     }
 }
 
@@ -280,25 +161,5 @@ impl Drop for PanicGuard<'_> {
         if std::thread::panicking() {
             self.shared.fail(self.job, Error::Panicked);
         }
-    }
-}
-
-/// Waits longer after each try that found no space.
-#[derive(Debug)]
-pub(crate) struct Retry(Duration);
-
-impl Retry {
-    pub(crate) fn new() -> Self {
-        Self(RETRY_FIRST)
-    }
-
-    /// Waits for a change of the state, but not for ever.
-    pub(crate) fn wait(&mut self, shared: &Shared, mut state: MutexGuard<'_, State>) {
-        if !state.must_stop() {
-            shared.counters.waits.during(WaitCause::Retry, || {
-                let _ = shared.changed.wait_for(&mut state, self.0);
-            });
-        }
-        self.0 = (self.0 * 2).min(RETRY_MAX);
     }
 }

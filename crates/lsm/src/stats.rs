@@ -147,7 +147,7 @@ impl Shared {
     pub(crate) fn stats(&self) -> Stats {
         let (view, counters, io) = (self.tree.view(), &self.counters, self.store.io());
         let user_bytes = counters.user_bytes.get();
-        let failure = self.state.lock().failure.as_ref().map(ToString::to_string);
+        let failure = self.lifecycle.failure().map(|failure| failure.to_string());
         let memtables = view.memtables();
         let (longest_write_nanos, longest_write_waits) = counters.longest_write.read();
         Stats {
@@ -167,7 +167,7 @@ impl Shared {
             scans: counters.scans.get(),
             flushes: counters.flushes.get(),
             compactions: counters.compactions.get(),
-            workers: self.workers as u64,
+            workers: self.workers.count() as u64,
             compaction_steps: counters.steps.get(),
             compaction_steps_ended_early: counters.steps_ended_early.get(),
             bytes_discarded: counters.bytes_discarded.get(),

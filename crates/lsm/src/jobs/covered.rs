@@ -35,7 +35,7 @@ impl Shared {
             return self.drop_segments(&covered);
         };
         let kept_by_snapshots = !self::covered(version, SeqNo::MAX)?.is_empty();
-        self.state.lock().snapshots_keep_tables = kept_by_snapshots;
+        self.board.note_kept_by_snapshots(kept_by_snapshots);
         // The snapshot may have ended before that was noted.
         Ok(kept_by_snapshots && self.tree.oldest_snapshot() != Some(oldest))
     }

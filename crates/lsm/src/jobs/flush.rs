@@ -10,12 +10,13 @@ use terrace_policy::{Cut, Place, Route, RunId};
 use super::below::Below;
 use super::job::worst_case_of_memtable;
 use super::rewrite::{Rewrite, TableSource};
+use super::space_pressure::Retry;
 use crate::Error;
 use crate::event::Job;
-use crate::memtable::{MemoryCursor, Memtable};
+use crate::memtable::{ImmutableMemtable, MemoryCursor, Memtable};
 use crate::ranges::JobRanges;
 use crate::reading::{Merge, Source};
-use crate::shared::{PanicGuard, Retry, Shared, Waiting};
+use crate::shared::{PanicGuard, Shared};
 use crate::tree::Edit;
 use crate::tree::FLUSH_STREAM;
 
@@ -23,40 +24,36 @@ use crate::tree::FLUSH_STREAM;
 pub(crate) fn run(shared: &Arc<Shared>) {
     let _guard = PanicGuard { shared, job: "a flush" };
     let mut retry = Retry::new();
-    while let Some(waiting) = next(shared) {
-        let memory = ByteCount(waiting.memtable.bytes() as u64);
-        match shared.tell_of_job(Job::Flush { memory }, || shared.flush(&waiting)) {
+    while let Some(immutable) = shared.memtables.await_next(&shared.lifecycle) {
+        let memory = ByteCount(immutable.memtable.bytes() as u64);
+        match shared.tell_of_job(Job::Flush { memory }, || shared.flush(&immutable)) {
             Ok(()) => retry = Retry::new(),
             Err(error) if error.is_space() => {
+                shared.space.count_flush_error();
                 shared.note_no_space(&error);
-                shared.state.lock().flush_errors += 1;
-                retry.wait(shared, shared.state.lock());
+                retry.wait(shared);
             }
             Err(error) => shared.fail("a flush", error),
         }
     }
 }
 
-/// Waits for a full memtable; `None` when there is nothing more to do.
-fn next(shared: &Shared) -> Option<Waiting> {
-    let mut state = shared.state.lock();
-    loop {
-        if state.closing {
-            return None;
-        }
-        if let Some(waiting) = state.waiting.front()
-            && state.failure.is_none()
-        {
-            return Some(waiting.clone());
-        }
-        shared.changed.wait(&mut state);
-    }
-}
-
 impl Shared {
+    /// Flushes everything that is in memory now, and waits for it.
+    pub(crate) fn flush_all(&self) -> Result<(), Error> {
+        let errors = self.space.flush_errors();
+        self.rotate_memtable()?;
+        let mut immutable = self.memtables.lock();
+        while !immutable.is_empty() {
+            self.check_progress(self.space.flush_errors() > errors + 1)?;
+            immutable.wait();
+        }
+        Ok(())
+    }
+
     /// Returns what it wrote; `None` if the engine closes first.
-    pub(crate) fn flush(&self, waiting: &Waiting) -> Result<Option<ByteCount>, Error> {
-        let (memtable, start) = (&waiting.memtable, runner::now());
+    pub(crate) fn flush(&self, immutable: &ImmutableMemtable) -> Result<Option<ByteCount>, Error> {
+        let (memtable, start) = (&immutable.memtable, runner::now());
         let snapshots = self.tree.snapshots();
         let tombstones: Vec<_> = memtable.ranges().iter().cloned().collect();
         let ranges = JobRanges::new(&tombstones, &snapshots, || None);
@@ -65,22 +62,22 @@ impl Shared {
         let cut = Cut::at(self.options.table_size);
         let routes = vec![Route { end: None, to, stream: FLUSH_STREAM, cut }];
         let merge = Merge::new(vec![Source::Memory(MemoryCursor::new(Arc::clone(memtable)))]);
-        let source = self.flush_source(waiting)?;
+        let source = self.flush_source(immutable)?;
         let job = Rewrite::new(merge, snapshots, ranges, Below::Unknown, routes, source);
         let Some(done) = self.carry_out(job)? else { return Ok(None) };
-        let written = self.commit_outputs(done.outputs, Edit::default(), None, Some(waiting))?;
+        let written = self.commit_outputs(done.outputs, Edit::default(), None, Some(immutable))?;
         self.counters.entries_dropped.add(done.counts.dropped);
         self.counters.flushes.add(1);
         let now = runner::now();
-        self.state.lock().throttle.flushed(now, now.since(start));
+        self.space.flushed(now, now.since(start));
         Ok(Some(written))
     }
 
     /// Where the tables go. When the worst case cannot be set aside, what there is may still be
     /// enough: a flush that runs out of space is begun again later.
-    fn flush_source(&self, waiting: &Waiting) -> Result<TableSource, Error> {
-        let worst = self.flush_worst(&waiting.memtable);
-        let reservation = match &waiting.hold {
+    fn flush_source(&self, immutable: &ImmutableMemtable) -> Result<TableSource, Error> {
+        let worst = self.flush_worst(&immutable.memtable);
+        let reservation = match &immutable.hold {
             Some(hold) => Some(Arc::clone(hold)),
             None => match self.store.reserve(Rank::Flush, worst) {
                 Ok(reservation) => Some(Arc::new(reservation)),

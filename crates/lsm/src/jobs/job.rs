@@ -9,9 +9,9 @@ use super::rewrite::{Progress, Rewrite, Rewritten};
 use crate::Error;
 use crate::canary::{self, Rule};
 use crate::key::{SPACE_BYTES, TRAILER_BYTES};
-use crate::memtable::ENTRY_BYTES;
+use crate::memtable::{ENTRY_BYTES, ImmutableMemtable};
 use crate::ranges::JobRanges;
-use crate::shared::{Shared, Waiting};
+use crate::shared::Shared;
 use crate::tree::TableRecord;
 use crate::tree::{Edit, NewTable};
 
@@ -79,7 +79,7 @@ impl Shared {
     /// Carries a job to its end; `None` if the engine closes first: then nothing of it is left.
     pub(crate) fn carry_out(&self, mut job: Rewrite) -> Result<Option<Rewritten>, Error> {
         while job.step()? == Progress::More {
-            if self.state.lock().must_stop() {
+            if self.lifecycle.must_stop() {
                 return Ok(None);
             }
         }
@@ -92,7 +92,7 @@ impl Shared {
         outputs: Outputs,
         mut edit: Edit,
         decider_state: Option<Vec<u8>>,
-        flushed: Option<&Waiting>,
+        flushed: Option<&ImmutableMemtable>,
     ) -> Result<ByteCount, Error> {
         for Output { place, stream, built } in outputs.tables() {
             let record = TableRecord::new(built.tag, &built.properties);

@@ -34,13 +34,13 @@ use super::inputs::{self, find};
 use super::job::{with_ranges, worst_case};
 use super::rewrite::{Rewrite, Rewritten, TableSource};
 use super::slice::{self, Load, Slice};
-use super::worker::SliceWork;
+use super::worker::MergeSlices;
 use crate::Error;
 use crate::ranges::{Fragment, JobRanges, RangeTombstone};
 use crate::reading::RunCursor;
 use crate::reading::Source;
 use crate::reading::merge;
-use crate::shared::{Refused, Shared};
+use crate::shared::Shared;
 use crate::table::Walk;
 use crate::tree::Edit;
 use crate::tree::Run;
@@ -145,7 +145,7 @@ impl Shared {
         state: Vec<u8>,
         urgency: Urgency,
     ) -> Result<Option<ByteCount>, Error> {
-        let workers = if self.decider.writes_in_order() { 1 } else { self.workers };
+        let workers = if self.decider.writes_in_order() { 1 } else { self.workers.count() };
         let space = self.store.space();
         let free = ByteCount(space.free.0.saturating_sub(space.reserved.0));
         let slices = slice::cut(&version, &merge, workers, free)?;
@@ -156,9 +156,7 @@ impl Shared {
         let at_once = workers > 1 && slices.len() > 1;
         let mut progress = Progress::new(slices);
         let ended = if at_once {
-            let ended = self.merge_at_once(&job, &mut progress, &state);
-            self.clear_slices();
-            ended?
+            self.merge_at_once(&job, &mut progress, &state)?
         } else {
             self.merge_in_turn(&job, &mut progress, &state)?
         };
@@ -203,10 +201,13 @@ impl Shared {
         progress: &mut Progress,
         state: &[u8],
     ) -> Result<bool, Error> {
+        let slices = self.workers.begin_merge();
         while !progress.is_done() {
-            self.begin_slices(job, progress)?;
+            self.begin_slices(&slices, job, progress)?;
             let front = progress.under_way.front().expect("what is due was begun").at;
-            let Some((result, begun)) = self.await_slice(front) else { return Ok(false) };
+            let Some((result, begun)) = slices.fetch(front, &self.lifecycle) else {
+                return Ok(false);
+            };
             let Some(done) = result? else { return Ok(false) };
             if !self.commit_slice(job, progress, done, state, begun)? {
                 break;
@@ -217,8 +218,13 @@ impl Shared {
     }
 
     /// Begins slices, as many as there are workers and space for: at least one.
-    fn begin_slices(&self, job: &MergeJob, progress: &mut Progress) -> Result<(), Error> {
-        while progress.under_way.len() < self.workers + AHEAD
+    fn begin_slices(
+        &self,
+        slices: &MergeSlices<'_>,
+        job: &MergeJob,
+        progress: &mut Progress,
+    ) -> Result<(), Error> {
+        while progress.under_way.len() < self.workers.count() + AHEAD
             // What comes behind would be thrown away where this one ends the merge.
             && !progress.under_way.front().is_some_and(|begun| begun.short)
             && let Some(slice) = progress.due.front()
@@ -230,7 +236,7 @@ impl Shared {
             };
             let slice = progress.due.pop_front().expect("the slice that was made ready");
             let at = progress.begin(slice, short);
-            self.begin_slice(SliceWork { at, rewrite });
+            slices.begin(at, rewrite);
         }
         Ok(())
     }
@@ -284,8 +290,7 @@ impl Shared {
                 Err(error) if error.is_space() && alone && wanted.0 / 2 >= least.0 => wanted.0 /= 2,
                 Err(error) => {
                     if error.is_space() && alone {
-                        let mut state = self.state.lock();
-                        state.refused = Some(Refused { at: state.tree_changes, bytes: wanted });
+                        self.space.refuse(self.tree.changes(), wanted);
                     }
                     return Err(error.into());
                 }

@@ -3,7 +3,9 @@
 //! | question | answered in |
 //! |---|---|
 //! | how does a memtable become tables | `flush` |
+//! | what are compactions to do next, and who waits for them | `board`, `rest` |
 //! | what is compacted next, and what if it fails | `compaction` |
+//! | what if a job or a writer finds no space | `space_pressure` |
 //! | how is a merge carried out | `merging` |
 //! | how is it cut into parts for several workers | `slice`, `worker` |
 //! | how do sorted entries become tables | `rewrite`, `outputs` |
@@ -47,6 +49,7 @@
 //! the thread of its client: see `writing`.
 
 mod below;
+mod board;
 mod checkpoint;
 pub(crate) mod compaction;
 mod covered;
@@ -56,15 +59,19 @@ mod job;
 mod merging;
 mod outputs;
 mod relink;
+mod rest;
 mod retention;
 mod rewrite;
 mod slice;
+mod space_pressure;
 pub(crate) mod worker;
 
 pub use checkpoint::{CheckpointProgress, Checkpointed};
 
+pub(crate) use board::Board;
 pub(crate) use job::worst_case_of_memtable;
 #[cfg(test)]
 pub(crate) use retention::{Retention, Verdict};
 pub(crate) use slice::Slice;
-pub(crate) use worker::Slices;
+pub(crate) use space_pressure::SpacePressure;
+pub(crate) use worker::Workers;

@@ -1,43 +1,46 @@
-//! The workers: actors that carry out slices of a merge for the compaction's actor, which hands
-//! them out and commits what comes back. There are as many as slices are carried out at once; they
-//! wait while there is nothing to do.
+//! [`Workers`]: actors that carry out slices of merges for the actors of compactions, which hand
+//! them out and commit what comes back. There are as many as slices are carried out at once, of all
+//! merges together; they wait while there is nothing to do.
+//!
+//! # Threads
+//! Any. One lock and one condition: that a slice was handed out or is done, or that the engine
+//! stops. No lock is held while a slice is carried out or dropped.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
+use terrace_env::sync::{Condvar, Mutex};
 use terrace_env::{Time, runner};
 
 use super::rewrite::{Rewrite, Rewritten};
 use crate::Error;
+use crate::lifecycle::Lifecycle;
 use crate::shared::{PanicGuard, Shared};
 
 /// The most workers that are of use: a merge waits for its device then.
 const WORKERS_MAX: usize = 4;
 
-/// A slice to be carried out.
-pub(crate) struct SliceWork {
-    /// Which of the merge's slices.
-    pub(crate) at: usize,
-    pub(crate) rewrite: Rewrite,
-}
-
 /// What became of a slice; `None` where the engine closed first.
 type Outcome = Result<Option<Rewritten>, Error>;
 
-/// The slices of the merge that is under way.
-#[derive(Default)]
-pub(crate) struct Slices {
-    queued: VecDeque<SliceWork>,
-    running: usize,
-    /// With when they were begun.
-    done: BTreeMap<usize, (Outcome, Time)>,
+/// Which merge, and which of its slices.
+type SliceName = (u64, usize);
+
+/// See the [module](self).
+pub(crate) struct Workers {
+    count: usize,
+    state: Mutex<State>,
+    changed: Condvar,
 }
 
-impl std::fmt::Debug for Slices {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let (queued, done) = (self.queued.len(), self.done.len());
-        write!(f, "Slices({queued} queued, {} running, {done} done)", self.running)
-    }
+#[derive(Default)]
+struct State {
+    next_merge: u64,
+    queued: VecDeque<(SliceName, Rewrite)>,
+    /// Of each merge that has any, how many slices are being carried out.
+    running: BTreeMap<u64, usize>,
+    /// With when they were begun.
+    done: BTreeMap<SliceName, (Outcome, Time)>,
 }
 
 /// How many workers there are, where `wanted` are asked for; 0 leaves it to the medium. A disk has
@@ -55,31 +58,58 @@ pub(crate) fn count(wanted: usize, rotational: bool) -> usize {
 /// The actor.
 pub(crate) fn run(shared: &Arc<Shared>) {
     let _guard = PanicGuard { shared, job: "a compaction" };
-    while let Some(SliceWork { at, rewrite }) = next(shared) {
-        let mut slot = Slot { shared, at, begun: runner::now(), outcome: Err(Error::Panicked) };
+    while let Some((name, rewrite)) = shared.workers.await_slice(&shared.lifecycle) {
+        let workers = &shared.workers;
+        let mut slot = Slot { workers, name, begun: runner::now(), outcome: Err(Error::Panicked) };
         slot.outcome = shared.carry_out(rewrite);
     }
 }
 
-/// Waits for a slice; `None` when there is nothing more to do.
-fn next(shared: &Shared) -> Option<SliceWork> {
-    let mut state = shared.state.lock();
-    loop {
-        if state.closing {
-            return None;
+impl Workers {
+    /// As many as `wanted`, or as a medium of this kind keeps busy.
+    pub(crate) fn new(wanted: usize, rotational: bool) -> Self {
+        let count = count(wanted, rotational);
+        Self { count, state: Mutex::default(), changed: Condvar::default() }
+    }
+
+    /// How many slices are carried out at once.
+    pub(crate) fn count(&self) -> usize {
+        self.count
+    }
+
+    /// Wakes all who wait, because of something they must look at.
+    pub(crate) fn wake(&self) {
+        drop(self.state.lock());
+        self.changed.notify_all();
+    }
+
+    /// Begins a merge whose slices are to be carried out by the workers.
+    pub(crate) fn begin_merge(&self) -> MergeSlices<'_> {
+        let mut state = self.state.lock();
+        state.next_merge += 1;
+        MergeSlices { workers: self, merge: state.next_merge }
+    }
+
+    /// Waits for a slice to carry out; `None` when the engine closes.
+    fn await_slice(&self, lifecycle: &Lifecycle) -> Option<(SliceName, Rewrite)> {
+        let mut state = self.state.lock();
+        loop {
+            if lifecycle.is_closing() {
+                return None;
+            }
+            if let Some((name, rewrite)) = state.queued.pop_front() {
+                *state.running.entry(name.0).or_default() += 1;
+                return Some((name, rewrite));
+            }
+            self.changed.wait(&mut state);
         }
-        if let Some(work) = state.slices.queued.pop_front() {
-            state.slices.running += 1;
-            return Some(work);
-        }
-        shared.changed.wait(&mut state);
     }
 }
 
 /// Where a slice's outcome goes, even if its worker panics.
 struct Slot<'a> {
-    shared: &'a Shared,
-    at: usize,
+    workers: &'a Workers,
+    name: SliceName,
     begun: Time,
     outcome: Outcome,
 }
@@ -87,44 +117,64 @@ struct Slot<'a> {
 impl Drop for Slot<'_> {
     fn drop(&mut self) {
         let outcome = std::mem::replace(&mut self.outcome, Ok(None));
-        let mut state = self.shared.state.lock();
-        state.slices.running -= 1;
-        state.slices.done.insert(self.at, (outcome, self.begun));
+        let mut state = self.workers.state.lock();
+        if let Some(running) = state.running.get_mut(&self.name.0) {
+            *running -= 1;
+        }
+        state.done.insert(self.name, (outcome, self.begun));
         drop(state);
-        self.shared.changed.notify_all();
+        self.workers.changed.notify_all();
     }
 }
 
-impl Shared {
-    pub(crate) fn begin_slice(&self, work: SliceWork) {
-        self.state.lock().slices.queued.push_back(work);
-        self.changed.notify_all();
+/// The slices of one merge, on their way through the workers. Dropped, it waits for those that are
+/// being carried out, and drops what was not fetched: no lock is held for that, because files and
+/// reservations are the store's business.
+pub(crate) struct MergeSlices<'a> {
+    workers: &'a Workers,
+    merge: u64,
+}
+
+impl MergeSlices<'_> {
+    /// Leaves a slice to the workers.
+    pub(crate) fn begin(&self, at: usize, rewrite: Rewrite) {
+        self.workers.state.lock().queued.push_back(((self.merge, at), rewrite));
+        self.workers.changed.notify_all();
     }
 
     /// Waits for a slice that was begun; `None` if it is not carried out, because the engine
     /// closes or has failed.
-    pub(crate) fn await_slice(&self, at: usize) -> Option<(Outcome, Time)> {
-        let mut state = self.state.lock();
+    pub(crate) fn fetch(&self, at: usize, lifecycle: &Lifecycle) -> Option<(Outcome, Time)> {
+        let mut state = self.workers.state.lock();
         loop {
-            if let Some(done) = state.slices.done.remove(&at) {
+            if let Some(done) = state.done.remove(&(self.merge, at)) {
                 return Some(done);
             }
-            if state.must_stop() {
+            if lifecycle.must_stop() {
                 return None;
             }
-            self.changed.wait(&mut state);
+            self.workers.changed.wait(&mut state);
         }
     }
+}
 
-    /// Waits for the slices that are under way, and drops what was not committed.
-    pub(crate) fn clear_slices(&self) {
-        let mut state = self.state.lock();
-        let queued = std::mem::take(&mut state.slices.queued);
-        while state.slices.running > 0 {
-            self.changed.wait(&mut state);
+impl Drop for MergeSlices<'_> {
+    fn drop(&mut self) {
+        // Unwinding must not wait.
+        if std::thread::panicking() {
+            return;
         }
-        let done = std::mem::take(&mut state.slices.done);
-        // Their files and reservations are the store's business: no lock is held for that.
+        let mut state = self.workers.state.lock();
+        let is_own = |name: &SliceName| name.0 == self.merge;
+        let (queued, others) = std::mem::take(&mut state.queued)
+            .into_iter()
+            .partition::<VecDeque<_>, _>(|work| is_own(&work.0));
+        state.queued = others;
+        while state.running.get(&self.merge).is_some_and(|running| *running > 0) {
+            self.workers.changed.wait(&mut state);
+        }
+        state.running.remove(&self.merge);
+        let done: Vec<_> = state.done.extract_if(.., |name, _| is_own(name)).collect();
         drop(state);
         drop((queued, done));
     }

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | what is a memtable, and how is it read | `memtable` |
 //! | how are its entries kept in order while they are read | `entry_tree` |
+//! | which memtables wait for their flush | `flush_queue` |
 //!
 //! # The life of a memtable
 //! 1. It is *active*: the leader of each group of writes inserts the entries of the group.
@@ -36,7 +37,9 @@
 //! `writing` and `jobs`.
 
 mod entry_tree;
+mod flush_queue;
 #[expect(clippy::module_inception, reason = "a file is named after its principal type")]
 mod memtable;
 
+pub(crate) use flush_queue::{FlushQueue, FlushQueueGuard, ImmutableMemtable};
 pub(crate) use memtable::{ENTRY_BYTES, Found, MemoryCursor, Memtable};

@@ -18,7 +18,8 @@ use super::edit::Edit;
 use super::tree::Turn;
 use crate::Error;
 use crate::canary::{self, Rule};
-use crate::shared::{Shared, Waiting};
+use crate::memtable::ImmutableMemtable;
+use crate::shared::Shared;
 
 impl Shared {
     /// Commits a change of the tree and lets readers see it. `decider_state` replaces the decider's
@@ -27,7 +28,7 @@ impl Shared {
         &self,
         edit: Edit,
         decider_state: Option<Vec<u8>>,
-        flushed: Option<&Waiting>,
+        flushed: Option<&ImmutableMemtable>,
     ) -> Result<(), Error> {
         let turn = self.take_turn();
         let before = self.tree.view().version.clone();
@@ -50,7 +51,7 @@ impl Shared {
             transaction.annotate(FileId::STORE, record.annotation());
         }
         self.store.commit(transaction)?;
-        if let Some(Waiting { log, rest: None, .. }) = flushed {
+        if let Some(ImmutableMemtable { log, rest: None, .. }) = flushed {
             self.ahead.forget(*log);
         }
         let version = Arc::new(edit.version(&before, kept, &*self.store, &self.memory)?);
@@ -61,7 +62,11 @@ impl Shared {
     }
 
     /// What a flush does with the log of its memtable: the log goes along, unless it holds more.
-    fn commit_log_of(&self, flushed: &Waiting, transaction: &mut Transaction) -> Result<(), Error> {
+    fn commit_log_of(
+        &self,
+        flushed: &ImmutableMemtable,
+        transaction: &mut Transaction,
+    ) -> Result<(), Error> {
         match flushed.rest {
             Some(first) => {
                 transaction.annotate(flushed.log, LogRecord { first }.annotation());

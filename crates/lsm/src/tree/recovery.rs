@@ -22,11 +22,11 @@
 //!
 //! The store is claimed first, so that no two engines open it at once unless both only read.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use terrace_env::store::{FileInfo, FileKind, Rank, Store, StoreError, Transaction};
-use terrace_env::sync::{Condvar, Mutex};
+use terrace_env::sync::Mutex;
 use terrace_env::{FileId, SeqNo};
 use terrace_policy::{Compaction, Place};
 
@@ -40,14 +40,15 @@ use super::view::View;
 use crate::Error;
 use crate::counters::Counters;
 use crate::event::Listeners;
-use crate::jobs::worker;
+use crate::jobs::{Board, SpacePressure, Workers};
+use crate::lifecycle::Lifecycle;
 use crate::lifetime::WrittenBytes;
 use crate::memory::Memory;
-use crate::memtable::Memtable;
+use crate::memtable::{FlushQueue, ImmutableMemtable, Memtable};
 use crate::options::EngineOptions;
 use crate::reading::Closed;
 use crate::reading::Readers;
-use crate::shared::{Shared, State, Waiting};
+use crate::shared::Shared;
 use crate::writing::FrozenBatch;
 use crate::writing::Gathering;
 use crate::writing::LogAhead;
@@ -115,7 +116,7 @@ impl Shared {
         let lifetime_at_open = found.record.lifetime;
         let Found { record, changed, version, logs, next } = found;
         let pressure = decider.pressure(version.view());
-        let workers = worker::count(options.workers, store.rotational());
+        let workers = Workers::new(options.workers, store.rotational());
         let (immutable, version) = (Vec::new(), Arc::new(version));
         let (spaces, closed) = (Spaces::of(&record), Closed::default());
         let active = Arc::new(Memtable::new(&memory.memtables));
@@ -130,8 +131,10 @@ impl Shared {
             workers,
             listeners: Listeners::default(),
             tree: Tree::new(view, SeqNo(next.0 - 1), record),
-            state: Mutex::new(State::new(VecDeque::new(), pressure)),
-            changed: Condvar::default(),
+            lifecycle: Lifecycle::default(),
+            memtables: FlushQueue::default(),
+            space: SpacePressure::new(pressure),
+            board: Board::default(),
             writes: WriteLane::default(),
             lifetime_at_open,
             written_before,
@@ -190,7 +193,7 @@ impl Shared {
                 continue;
             }
             let (memtable, id) = (Arc::clone(&log.memtable), log.file.id);
-            match self.flush(&Waiting { memtable, log: id, hold: None, rest }) {
+            match self.flush(&ImmutableMemtable { memtable, log: id, hold: None, rest }) {
                 Err(error) if error.is_space() => {
                     replayed.retain(|log| !log.is_deleted);
                     return Ok(false);
@@ -219,16 +222,16 @@ impl Shared {
         let waits = |replayed: &&Replayed| {
             !replayed.memtable.is_empty() && !Arc::ptr_eq(&replayed.memtable, &active)
         };
-        let waiting = logs.iter().filter(waits).map(|log| Waiting {
+        let waiting = logs.iter().filter(waits).map(|log| ImmutableMemtable {
             memtable: Arc::clone(&log.memtable),
             log: log.file.id,
             hold: None,
             rest: None,
         });
-        let waiting: VecDeque<_> = waiting.collect();
+        let waiting: Vec<_> = waiting.collect();
         let immutable = waiting.iter().rev().map(|one| Arc::clone(&one.memtable)).collect();
         self.tree.set_memtables(active, immutable);
-        self.state.lock().waiting = waiting;
+        waiting.into_iter().for_each(|memtable| self.memtables.push(memtable));
         self.tree.make_visible(SeqNo(next.0 - 1));
         Ok(())
     }

@@ -72,7 +72,7 @@ impl Ingest {
         if shared.options.read_only {
             return Err(Error::ReadOnly("an ingest"));
         }
-        shared.state.lock().check_writable()?;
+        shared.lifecycle.check_writable()?;
         Ok(Self {
             shared: Arc::clone(shared),
             builder: None,
@@ -220,7 +220,7 @@ impl Shared {
         built: Vec<BuiltTable>,
         hull: &Span,
     ) -> Result<(), Error> {
-        self.state.lock().check_writable()?;
+        self.lifecycle.check_writable()?;
         if self.memory_overlaps(hull) {
             self.rotate_if_filled(log).inspect_err(|error| self.note(error.clone()))?;
             self.wait_for_flushes()?;
@@ -228,14 +228,9 @@ impl Shared {
         if !log.is_given_up() {
             log.sync().inspect_err(|error| self.note(error.clone()))?;
         }
-        let compacting = {
-            let mut state = self.state.lock();
-            state.ingesting += 1;
-            state.compacting
-        };
+        let compacting = self.board.begin_ingest();
         let committed = self.commit_ingested(log, built, compacting);
-        self.state.lock().ingesting -= 1;
-        self.changed.notify_all();
+        self.board.end_ingest();
         committed
     }
 

@@ -21,14 +21,14 @@
 //! - An opening goes on with the last log that holds anything, and deletes empty ones behind it.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use terrace_env::store::{FileWriter, Rank, Transaction};
-use terrace_env::sync::Mutex;
+use terrace_env::sync::{Condvar, Mutex};
 use terrace_env::{ByteCount, FileId, SeqNo};
 
 use super::log::{self, ActiveLog};
 use crate::Error;
+use crate::lifecycle::Lifecycle;
 use crate::shared::{PanicGuard, Shared};
 use crate::tree::LogRecord;
 
@@ -39,12 +39,13 @@ const FREE_MEMTABLES_MIN: u64 = 8;
 #[derive(Default)]
 pub(crate) struct LogAhead {
     logs: Mutex<Logs>,
-    /// Whether the actor has something to do.
-    due: AtomicBool,
+    changed: Condvar,
 }
 
 #[derive(Default)]
 struct Logs {
+    /// The actor has something to do.
+    due: bool,
     /// Nothing in the log to be made is older, and about how large it will be; `None`: none is to
     /// be made.
     wanted: Option<(SeqNo, ByteCount)>,
@@ -58,7 +59,7 @@ struct Logs {
 /// The actor.
 pub(crate) fn run(shared: &Arc<Shared>) {
     let _guard = PanicGuard { shared, job: "the next log" };
-    while await_work(shared) {
+    while shared.ahead.await_work(&shared.lifecycle) {
         match shared.tend_logs() {
             // Without a log ahead, writers make one when they need it.
             Err(error) if error.is_space() => {}
@@ -68,20 +69,36 @@ pub(crate) fn run(shared: &Arc<Shared>) {
     }
 }
 
-fn await_work(shared: &Shared) -> bool {
-    let mut state = shared.state.lock();
-    loop {
-        if state.closing {
-            return false;
-        }
-        if state.failure.is_none() && shared.ahead.due.swap(false, Ordering::Relaxed) {
-            return true;
-        }
-        shared.changed.wait(&mut state);
-    }
-}
-
 impl LogAhead {
+    /// Waits until the actor has something to do; `false` when the engine closes.
+    fn await_work(&self, lifecycle: &Lifecycle) -> bool {
+        let mut logs = self.logs.lock();
+        loop {
+            if lifecycle.is_closing() {
+                return false;
+            }
+            if !lifecycle.must_stop() && std::mem::take(&mut logs.due) {
+                return true;
+            }
+            self.changed.wait(&mut logs);
+        }
+    }
+
+    /// Wakes the actor, because of something it must look at.
+    pub(crate) fn wake(&self) {
+        drop(self.logs.lock());
+        self.changed.notify_all();
+    }
+
+    /// Gives the actor something to do.
+    fn call_actor(&self, task: impl FnOnce(&mut Logs)) {
+        let mut logs = self.logs.lock();
+        task(&mut logs);
+        logs.due = true;
+        drop(logs);
+        self.changed.notify_all();
+    }
+
     /// Lets go of all logs, so that the next opening can write to them. The actor has ended.
     pub(crate) fn give_up(&self) {
         let logs = std::mem::take(&mut *self.logs.lock());
@@ -114,19 +131,11 @@ impl Shared {
         }
         log.looked_ahead = true;
         let enough = FREE_MEMTABLES_MIN * self.options.memtable_size.0;
-        if self.state.lock().no_space.is_none() && self.store.space().free.0 >= enough {
+        if !self.space.is_short() && self.store.space().free.0 >= enough {
             // It is half full, and a little more.
             let size = ByteCount(log.size(self.store.log_unit()).0 * 17 / 8);
-            self.ahead.logs.lock().wanted = Some((log.next, size));
-            self.call_actor();
+            self.ahead.call_actor(|logs| logs.wanted = Some((log.next, size)));
         }
-    }
-
-    fn call_actor(&self) {
-        // Under the lock, or the actor may look and wait in between.
-        let _state = self.state.lock();
-        self.ahead.due.store(true, Ordering::Relaxed);
-        self.changed.notify_all();
     }
 
     /// Goes on in the log that was made ahead; `false` if there is none.
@@ -134,8 +143,7 @@ impl Shared {
         let next = self.ahead.logs.lock().next.take();
         let Some(next) = next else { return Ok(false) };
         if next.id() < log.id() {
-            self.ahead.logs.lock().overtaken.push(next.id());
-            self.call_actor();
+            self.ahead.call_actor(|logs| logs.overtaken.push(next.id()));
             return Ok(false);
         }
         if let Err(error) = log.sync().and_then(|()| log.finish()) {

@@ -26,15 +26,14 @@ use std::time::Duration;
 
 use terrace_env::runner;
 use terrace_env::store::{Rank, Reservation, Transaction};
-use terrace_env::sync::MutexGuard;
 use terrace_env::wait::{WaitCause, WaitClock};
 use terrace_policy::Pressure;
 
 use super::log::{self, ActiveLog};
 use crate::Error;
 use crate::jobs::worst_case_of_memtable;
-use crate::memtable::{ENTRY_BYTES, Memtable};
-use crate::shared::{Shared, State, Waiting};
+use crate::memtable::{ENTRY_BYTES, FlushQueueGuard, ImmutableMemtable, Memtable};
+use crate::shared::Shared;
 use crate::tree::LogRecord;
 
 /// How long who finds no space waits for a job to free some.
@@ -110,8 +109,7 @@ impl Shared {
                 }
                 Ok(Next::Waited) => Ok(()),
                 Ok(Next::Rotate) => {
-                    let short = || self.state.lock().no_space.is_some();
-                    let urgent = !puts && (urgent || short());
+                    let urgent = !puts && (urgent || self.space.is_short());
                     self.rotate(log, urgent)
                 }
                 Ok(Next::Admit) => self.admit(log, bytes, puts),
@@ -132,15 +130,12 @@ impl Shared {
     ) -> Result<Next, Error> {
         let filled = self.tree.glance().active.bytes();
         let size = self.options.memtable_size.0 as usize;
-        let mut state = self.state.lock();
-        state.check_writable()?;
+        let immutable = self.memtables.lock();
+        self.lifecycle.check_writable()?;
         if !std::mem::replace(admitted, true) {
-            let memtables = state.waiting.len() as f64 + filled as f64 / size.max(1) as f64;
+            let memtables = immutable.len() as f64 + filled as f64 / size.max(1) as f64;
             let fill = Pressure(memtables / (self.options.memtables_max as f64 + 1.0));
-            let (now, pressure) = (runner::now(), state.pressure);
-            let delay = state.throttle.admit(now, bytes as u64, pressure, fill);
-            // Deletes are what gives space.
-            let delay = delay.filter(|_| puts || state.no_space.is_none());
+            let delay = self.space.admit(runner::now(), bytes as u64, fill, puts);
             if let Some((delay, cause)) = delay {
                 return Ok(Next::SlowDown(delay, cause));
             }
@@ -151,14 +146,14 @@ impl Shared {
         let full = full || (is_large && filled > 0 && filled + memory > size);
         let crowded = is_large
             && !full
-            && !state.waiting.is_empty()
+            && !immutable.is_empty()
             && self.memory.memtables_overflow_with(memory);
-        if crowded || (full && state.waiting.len() >= self.options.memtables_max) {
+        if crowded || (full && immutable.len() >= self.options.memtables_max) {
             if hand_over {
                 return Ok(Next::WriteOut);
             }
             wait.on(WaitCause::Memtables);
-            return self.await_jobs(state).map(|()| Next::Waited);
+            return self.await_jobs(immutable).map(|()| Next::Waited);
         }
         if full || log.is_given_up() || (puts && (log.urgent || log.for_deletes)) {
             return Ok(Next::Rotate);
@@ -178,7 +173,7 @@ impl Shared {
 
     /// Sees to it that what the memtable takes, at least `bytes` more, can be flushed.
     fn admit(&self, log: &mut ActiveLog, bytes: usize, puts: bool) -> Result<(), Error> {
-        if self.state.lock().waiting.iter().any(|waiting| waiting.hold.is_none()) {
+        if !self.memtables.lock().all_have_space() {
             // Logs that an opening replayed: the space that was set aside for their flushes is
             // nobody's now, and must become nobody else's.
             self.write_out_before_wait(log);
@@ -202,32 +197,44 @@ impl Shared {
         }
         let Some(refused) = refused else { return Ok(()) };
         self.write_out_before_wait(log);
-        let state = self.state.lock();
-        if !state.waiting.is_empty() {
-            state.check_writable()?;
-            return self.counters.waits.during(WaitCause::FlushSpace, || self.await_jobs(state));
+        let immutable = self.memtables.lock();
+        if !immutable.is_empty() {
+            self.lifecycle.check_writable()?;
+            return self
+                .counters
+                .waits
+                .during(WaitCause::FlushSpace, || self.await_jobs(immutable));
         }
-        drop(state);
+        drop(immutable);
         self.win_space(log, refused)
     }
 
     /// Waits for jobs to change something; an error where none finds space.
-    fn await_jobs(&self, mut state: MutexGuard<'_, State>) -> Result<(), Error> {
-        let Some(error) = state.out_of_space() else {
-            self.changed.wait(&mut state);
+    fn await_jobs(&self, mut immutable: FlushQueueGuard<'_>) -> Result<(), Error> {
+        let Some(error) = self.out_of_space() else {
+            immutable.wait();
             return Ok(());
         };
         // A flush that has its space gives back that of its log, and a compaction tries again.
-        let held = state.waiting.front().is_some_and(|waiting| waiting.hold.is_some());
-        let mut tree = state.tree_changes;
-        drop(state);
+        let held = immutable.next_has_space();
+        let mut tree = self.tree.changes();
+        drop(immutable);
         if held && self.wait_for_change(&mut tree) { Ok(()) } else { Err(error) }
+    }
+
+    /// That there is no space, as long as no compaction is under way or to be tried that may free
+    /// some.
+    fn out_of_space(&self) -> Option<Error> {
+        let error = self.space.lack()?;
+        let in_vain = || self.space.lack_in_vain(self.tree.changes()).is_some();
+        let tried = self.board.is_ingesting() || in_vain();
+        (tried && !self.board.is_compacting()).then_some(error)
     }
 
     /// Lets the jobs fetch the space that deletes have made, the newest of them included; the
     /// refusal when they find none.
     fn win_space(&self, log: &mut ActiveLog, refused: Error) -> Result<(), Error> {
-        let mut tree = self.state.lock().tree_changes;
+        let mut tree = self.tree.changes();
         self.rotate_if_filled(log)?;
         self.note_no_space(&refused);
         if self.wait_for_space(&mut tree) { Ok(()) } else { Err(refused) }
@@ -263,18 +270,10 @@ impl Shared {
     }
 
     fn wait_for_change(&self, tree: &mut u64) -> bool {
-        let start = runner::now();
-        let mut state = self.state.lock();
-        while state.tree_changes == *tree {
-            let waited = runner::now().since(start);
-            let helpless = state.spaceless_at == Some(*tree) && state.waiting.is_empty();
-            if state.must_stop() || helpless || waited >= SPACE_WAIT_MAX {
-                return false;
-            }
-            let _ = self.changed.wait_for(&mut state, SPACE_WAIT_MAX - waited);
-        }
-        *tree = state.tree_changes;
-        true
+        self.space.await_tree_change(tree, SPACE_WAIT_MAX, |exhausted| {
+            let helpless = exhausted && self.tree.glance().immutable.is_empty();
+            self.lifecycle.must_stop() || helpless
+        })
     }
 
     /// Changes to a new memtable and log, unless the memtable is empty.
@@ -348,21 +347,21 @@ impl Shared {
     pub(crate) fn wait_for_flushes(&self) -> Result<(), Error> {
         let (mut last, mut since) = (usize::MAX, runner::now());
         let mut wait = self.counters.waits.clock();
-        let mut state = self.state.lock();
-        while !state.waiting.is_empty() {
-            state.check_writable()?;
-            if state.waiting.len() < last {
-                (last, since) = (state.waiting.len(), runner::now());
+        let mut immutable = self.memtables.lock();
+        while !immutable.is_empty() {
+            self.lifecycle.check_writable()?;
+            if immutable.len() < last {
+                (last, since) = (immutable.len(), runner::now());
             }
             let waited = runner::now().since(since);
             if waited >= SPACE_WAIT_MAX
-                && let Some(error) = &state.no_space
+                && let Some(error) = self.space.lack()
             {
-                return Err(error.clone());
+                return Err(error);
             }
             wait.on(WaitCause::LogSwitch);
             let rest = SPACE_WAIT_MAX.saturating_sub(waited).max(WAIT_MIN);
-            let _ = self.changed.wait_for(&mut state, rest);
+            immutable.wait_for(rest);
         }
         Ok(())
     }
@@ -375,11 +374,9 @@ impl Shared {
         }
         let hold = log.hold.take().map(Arc::new);
         let (memtable, log) = (Arc::clone(&old), log.id());
-        let waiting = Waiting { memtable, log, hold, rest: None };
+        let immutable = ImmutableMemtable { memtable, log, hold, rest: None };
         self.tree.replace_active(Arc::new(Memtable::following(&old, &self.memory.memtables)));
-        let mut state = self.state.lock();
-        state.waiting.push_back(waiting);
-        self.changed.notify_all();
+        self.memtables.push(immutable);
     }
 }
 

@@ -158,7 +158,7 @@ impl Shared {
         if deletes.is_empty() {
             return;
         }
-        let mut tree = self.state.lock().tree_changes;
+        let mut tree = self.tree.changes();
         let mut result = self.try_group(log, deletes, false, failed);
         let mut urgent = false;
         while let Err((error, refused)) = result {

@@ -1,0 +1,255 @@
+//! [`Board`]: what compactions are to do next, and who waits for them.
+//!
+//! The compaction's actor takes its tasks from here, in this order:
+//! 1. A request of a client: a manual compaction. Clients wait here for the answer.
+//! 2. Whatever frees space, if somebody found none.
+//! 3. What the shape of the tree needs, until the decider says that nothing does. The board keeps
+//!    this as a mark: the number of the tree's change at which the decider had nothing to do. Any
+//!    later change of the tree makes the mark void.
+//! 4. What pays at rest, once writers rest ([`Rest`]) or a client waits for all jobs.
+//!
+//! No task is given out while an ingest puts its tables into the tree, or after a failure.
+//!
+//! # Threads
+//! Any. One lock and one condition: that something here has changed, or something else that those
+//! who wait here must look at ([`wake`](Board::wake)). With the lock held, the owners of the lack
+//! of space and of the tree may be asked, not the flush queue.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use terrace_env::sync::{Condvar, Mutex};
+use terrace_policy::{Span, Urgency};
+
+use super::rest::Rest;
+use crate::Error;
+use crate::shared::Shared;
+
+/// A client's wish that a range be compacted to the last level.
+#[derive(Clone, Debug)]
+pub(crate) struct CompactionRequest {
+    pub(crate) ticket: u64,
+    pub(crate) span: Span,
+}
+
+/// What a compaction is to do.
+#[derive(Debug)]
+pub(crate) enum Task {
+    Request(CompactionRequest),
+    /// Ask the decider, at this change of the tree.
+    Pick {
+        urgency: Urgency,
+        tree: u64,
+    },
+}
+
+impl Task {
+    /// Whether nobody waits for it.
+    pub(crate) fn is_for_rest(&self) -> bool {
+        matches!(self, Self::Pick { urgency: Urgency::Rest, .. })
+    }
+
+    /// Whether it is a burden that writers have brought. What a client asks for is none.
+    fn is_burden(&self) -> bool {
+        matches!(self, Self::Pick { urgency: Urgency::Shape | Urgency::Space, .. })
+    }
+}
+
+/// See the [module](self).
+#[derive(Debug, Default)]
+pub(crate) struct Board {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    requests: VecDeque<CompactionRequest>,
+    next_request: u64,
+    /// Requests that are done, and how they ended.
+    answered: BTreeMap<u64, Result<(), Error>>,
+    /// At which change of the tree the decider had nothing more to do, and the same at rest.
+    settled_at: Option<u64>,
+    rested_at: Option<u64>,
+    /// Nothing but snapshots sees some tables, which can go when these end.
+    snapshots_keep_tables: bool,
+    /// A compaction is under way.
+    compacting: bool,
+    /// How many ingests are putting their tables into the tree.
+    ingesting: usize,
+    /// How many clients wait for the jobs to be done.
+    awaited: usize,
+}
+
+impl State {
+    fn rests(&self, tree: u64) -> bool {
+        self.rested_at == Some(tree)
+    }
+}
+
+impl Board {
+    fn change<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
+        let changed = change(&mut self.state.lock());
+        self.changed.notify_all();
+        changed
+    }
+
+    /// Wakes all who wait, because of something they must look at.
+    pub(crate) fn wake(&self) {
+        self.change(|_| ());
+    }
+
+    /// Waits for something to do; `None` when the engine closes.
+    pub(crate) fn await_task(&self, shared: &Shared) -> Option<Task> {
+        let mut rest = Rest::begin(shared);
+        let mut state = self.state.lock();
+        loop {
+            if shared.lifecycle.is_closing() {
+                return None;
+            }
+            let tree = shared.tree.changes();
+            let resting = !state.rests(tree) && state.ingesting == 0 && rest.is_due(shared);
+            let pick = |urgency| Some(Task::Pick { urgency, tree });
+            let task = if shared.lifecycle.must_stop() || state.ingesting > 0 {
+                None
+            } else if let Some(request) = state.requests.front() {
+                Some(Task::Request(request.clone()))
+            } else if shared.space.needs_compaction(tree) {
+                pick(Urgency::Space)
+            } else if state.settled_at != Some(tree) {
+                pick(Urgency::Shape)
+            } else if resting && (state.awaited > 0 || rest.is_over(shared)) {
+                pick(Urgency::Rest)
+            } else {
+                None
+            };
+            if let Some(task) = task {
+                state.compacting = true;
+                if task.is_burden() {
+                    shared.space.compaction_begins();
+                }
+                return Some(task);
+            }
+            if resting {
+                let _ = self.changed.wait_until(&mut state, rest.ends());
+            } else {
+                self.changed.wait(&mut state);
+            }
+        }
+    }
+
+    /// The task that was given out is done, or was given up.
+    pub(crate) fn end_task(&self) {
+        self.change(|state| state.compacting = false);
+    }
+
+    /// Whether a compaction is under way.
+    pub(crate) fn is_compacting(&self) -> bool {
+        self.state.lock().compacting
+    }
+
+    /// Whether ingests keep compactions from beginning.
+    pub(crate) fn is_ingesting(&self) -> bool {
+        self.state.lock().ingesting > 0
+    }
+
+    /// The decider had nothing to do, at this change of the tree.
+    pub(crate) fn note_settled(&self, tree: u64) {
+        self.change(|state| state.settled_at = Some(tree));
+    }
+
+    /// Nothing pays at rest, at this change of the tree.
+    pub(crate) fn note_rested(&self, tree: u64) {
+        self.change(|state| state.rested_at = Some(tree));
+    }
+
+    /// Whether nothing but snapshots sees some tables.
+    pub(crate) fn note_kept_by_snapshots(&self, kept: bool) {
+        self.state.lock().snapshots_keep_tables = kept;
+    }
+
+    /// The oldest snapshot has ended: what only it saw is looked at again.
+    pub(crate) fn snapshot_has_ended(&self) {
+        self.change(|state| {
+            if std::mem::take(&mut state.snapshots_keep_tables) {
+                state.settled_at = None;
+            }
+        });
+    }
+
+    /// An ingest begins to put its tables into the tree: no compaction begins until it
+    /// [ends](Self::end_ingest). Whether one is under way.
+    pub(crate) fn begin_ingest(&self) -> bool {
+        let mut state = self.state.lock();
+        state.ingesting += 1;
+        state.compacting
+    }
+
+    /// An ingest has put its tables into the tree, or has failed.
+    pub(crate) fn end_ingest(&self) {
+        self.change(|state| state.ingesting -= 1);
+    }
+
+    /// Asks for a manual compaction, and waits for the answer.
+    pub(crate) fn request(&self, shared: &Shared, span: Span) -> Result<(), Error> {
+        let mut state = self.state.lock();
+        shared.lifecycle.check_writable()?;
+        let ticket = state.next_request;
+        state.next_request += 1;
+        state.requests.push_back(CompactionRequest { ticket, span });
+        self.changed.notify_all();
+        loop {
+            if let Some(answer) = state.answered.remove(&ticket) {
+                return answer;
+            }
+            self.changed.wait(&mut state);
+        }
+    }
+
+    /// Answers a request, unless a failure did.
+    pub(crate) fn answer(&self, request: &CompactionRequest, result: Result<(), Error>) {
+        self.change(|state| {
+            let waiting = state.requests.len();
+            state.requests.retain(|waiting| waiting.ticket != request.ticket);
+            if state.requests.len() < waiting {
+                state.answered.insert(request.ticket, result);
+            }
+        });
+    }
+
+    /// Answers all requests with an error.
+    pub(crate) fn end_requests(&self, error: &Error) {
+        self.change(|state| {
+            while let Some(request) = state.requests.pop_front() {
+                state.answered.insert(request.ticket, Err(error.clone()));
+            }
+        });
+    }
+
+    /// Waits until no compaction is due, those that are due at rest included, and no flush. An
+    /// error when the jobs stop, or find no space meanwhile.
+    pub(crate) fn await_idle(&self, shared: &Shared) -> Result<(), Error> {
+        let groups = shared.counters.groups.get();
+        let errors = shared.space.errors();
+        let mut state = self.state.lock();
+        state.awaited += 1;
+        self.changed.notify_all();
+        let result = loop {
+            let tree = shared.tree.changes();
+            let rested = state.rests(tree)
+                || !shared.options.compact_at_rest
+                || groups != shared.counters.groups.get();
+            let jobs = !state.requests.is_empty()
+                || state.compacting
+                || !shared.tree.glance().immutable.is_empty();
+            if state.settled_at == Some(tree) && rested && !jobs {
+                break Ok(());
+            }
+            if let Err(error) = shared.check_progress(shared.space.errors() > errors + 1) {
+                break Err(error);
+            }
+            self.changed.wait(&mut state);
+        };
+        state.awaited -= 1;
+        result
+    }
+}

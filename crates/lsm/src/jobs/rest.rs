@@ -1,0 +1,46 @@
+//! [`Rest`]: whether writers rest, so that what pays at rest may be compacted. They rest when
+//! nothing was written for [`REST_AFTER`] and no memtable waits for its flush.
+
+use std::time::Duration;
+
+use terrace_env::{Time, runner};
+
+use crate::shared::Shared;
+
+/// When nothing was written for so long, writers are taken to rest.
+const REST_AFTER: Duration = Duration::from_millis(500);
+
+/// Looks out for the end of [`REST_AFTER`] in which nothing was written.
+#[derive(Debug)]
+pub(crate) struct Rest {
+    /// The groups that had been written when it began.
+    groups: u64,
+    until: Time,
+}
+
+impl Rest {
+    pub(crate) fn begin(shared: &Shared) -> Self {
+        Self { groups: shared.counters.groups.get(), until: runner::now() + REST_AFTER }
+    }
+
+    /// Whether anything is to be done once writers rest.
+    pub(crate) fn is_due(&self, shared: &Shared) -> bool {
+        shared.options.compact_at_rest
+            && !shared.lifecycle.must_stop()
+            && shared.tree.glance().immutable.is_empty()
+    }
+
+    /// When to look whether writers have rested.
+    pub(crate) fn ends(&self) -> Time {
+        self.until
+    }
+
+    /// Whether writers have rested; where they have not, it begins anew.
+    pub(crate) fn is_over(&mut self, shared: &Shared) -> bool {
+        if runner::now() < self.until {
+            return false;
+        }
+        let before = std::mem::replace(self, Self::begin(shared));
+        before.groups == self.groups
+    }
+}

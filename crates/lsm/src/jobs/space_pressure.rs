@@ -1,0 +1,275 @@
+//! [`SpacePressure`]: what holds writers back. How far the tree is behind, the throttle that makes
+//! writers wait in proportion, and lack of space: who found none, and whether anything can be done.
+//!
+//! # Lack of space
+//! 1. A job or a writer that finds no space notes it. The compaction's actor then asks the decider
+//!    for what frees space.
+//! 2. The lack ends with the next change of the tree: then space may have come free.
+//! 3. If the decider has nothing that frees space, or a compaction that is due finds no space
+//!    either, that is noted with the number of the tree's last change. As long as the tree stays
+//!    the same, trying again is in vain, and writers are told so.
+//!
+//! The end of a snapshot makes a second try worth while, too, because jobs may drop more entries.
+//!
+//! # Threads
+//! Any. One lock and one condition: that one of these things has changed, or that a job has ended
+//! and given its reservation back. A job that found no space waits here before it tries again.
+
+use std::time::Duration;
+
+use terrace_env::sync::{Condvar, Mutex, MutexGuard};
+use terrace_env::wait::WaitCause;
+use terrace_env::{ByteCount, Time, runner};
+use terrace_policy::Pressure;
+
+use crate::Error;
+use crate::shared::Shared;
+use crate::writing::Throttle;
+
+/// How long a job that found no space waits before it tries again, at first and at most.
+const RETRY_FIRST: Duration = Duration::from_millis(2);
+const RETRY_MAX: Duration = Duration::from_millis(500);
+
+/// See the [module](self).
+#[derive(Debug)]
+pub(crate) struct SpacePressure {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Debug)]
+struct State {
+    /// How far the tree is behind.
+    tree: Pressure,
+    throttle: Throttle,
+    /// How often the tree has changed.
+    changes: u64,
+    /// Somebody found no space, and the tree has not changed since.
+    lack: Option<Error>,
+    /// How often a job has found no space.
+    errors: u64,
+    /// How often a flush has.
+    flush_errors: u64,
+    /// The reservation that a merge did not get, and the change of the tree at which it did not.
+    refused: Option<(u64, ByteCount)>,
+    /// At which change of the tree nothing more could be done for space.
+    exhausted_at: Option<u64>,
+    /// At which change a compaction that was due found no space.
+    refused_at: Option<u64>,
+}
+
+impl SpacePressure {
+    pub(crate) fn new(tree: Pressure) -> Self {
+        let state = State {
+            tree,
+            throttle: Throttle::default(),
+            changes: 0,
+            lack: None,
+            errors: 0,
+            flush_errors: 0,
+            refused: None,
+            exhausted_at: None,
+            refused_at: None,
+        };
+        Self { state: Mutex::new(state), changed: Condvar::default() }
+    }
+
+    fn change<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
+        let changed = change(&mut self.state.lock());
+        self.changed.notify_all();
+        changed
+    }
+
+    /// Notes that somebody found no space.
+    pub(crate) fn note(&self, error: &Error) {
+        debug_assert!(error.is_space(), "a lack of space, not {error}");
+        self.change(|state| {
+            state.lack = Some(error.clone());
+            state.errors += 1;
+        });
+    }
+
+    /// Notes that a flush did.
+    pub(crate) fn count_flush_error(&self) {
+        self.state.lock().flush_errors += 1;
+    }
+
+    /// How often somebody has found no space.
+    pub(crate) fn errors(&self) -> u64 {
+        self.state.lock().errors
+    }
+
+    /// How often a flush has.
+    pub(crate) fn flush_errors(&self) -> u64 {
+        self.state.lock().flush_errors
+    }
+
+    /// The tree has changed for the `changes`th time: there may be space now.
+    pub(crate) fn tree_has_changed(&self, changes: u64, tree: Pressure) {
+        self.change(|state| (state.changes, state.tree, state.lack) = (changes, tree, None));
+    }
+
+    /// A snapshot has ended: what it kept can be dropped now. Whether anybody needs that.
+    pub(crate) fn snapshot_has_ended(&self) -> bool {
+        self.change(|state| {
+            let needed = state.lack.is_some();
+            if needed {
+                state.exhausted_at = None;
+            }
+            needed
+        })
+    }
+
+    /// Wakes all who wait, because of something they must look at.
+    pub(crate) fn wake(&self) {
+        self.change(|_| ());
+    }
+
+    /// The lack of space that somebody noted last, unless it has ended.
+    pub(crate) fn lack(&self) -> Option<Error> {
+        self.state.lock().lack.clone()
+    }
+
+    pub(crate) fn is_short(&self) -> bool {
+        self.state.lock().lack.is_some()
+    }
+
+    /// Whether the decider is to be asked for what frees space, at this change of the tree.
+    pub(crate) fn needs_compaction(&self, tree: u64) -> bool {
+        let state = self.state.lock();
+        state.lack.is_some() && state.exhausted_at != Some(tree)
+    }
+
+    /// The decider has nothing that frees space, at this change of the tree.
+    pub(crate) fn note_exhausted(&self, tree: u64) {
+        self.change(|state| state.exhausted_at = Some(tree));
+    }
+
+    /// A compaction that was due at this change of the tree found no space.
+    pub(crate) fn note_refused(&self, tree: u64) {
+        self.state.lock().refused_at = Some(tree);
+    }
+
+    /// The lack of space, if all that was tried at this change of the tree was in vain.
+    pub(crate) fn lack_in_vain(&self, tree: u64) -> Option<Error> {
+        let state = self.state.lock();
+        let tried = state.exhausted_at == Some(tree) || state.refused_at == Some(tree);
+        state.lack.clone().filter(|_| tried)
+    }
+
+    /// A merge did not get a reservation of so many bytes, at this change of the tree.
+    pub(crate) fn refuse(&self, tree: u64, bytes: ByteCount) {
+        self.state.lock().refused = Some((tree, bytes));
+    }
+
+    /// What a merge was refused at this change of the tree.
+    pub(crate) fn refused(&self, tree: u64) -> Option<ByteCount> {
+        self.state.lock().refused.filter(|(at, _)| *at == tree).map(|(_, bytes)| bytes)
+    }
+
+    /// Lets a group of writes in; returns how long its leader is to wait, and why. `fill`: how full
+    /// the memtables are that may be in memory. Deletes never wait while space is short: they are
+    /// what gives space.
+    pub(crate) fn admit(
+        &self,
+        now: Time,
+        bytes: u64,
+        fill: Pressure,
+        puts: bool,
+    ) -> Option<(Duration, WaitCause)> {
+        let mut state = self.state.lock();
+        let tree = state.tree;
+        let delay = state.throttle.admit(now, bytes, tree, fill);
+        delay.filter(|_| puts || state.lack.is_none())
+    }
+
+    /// A flush has ended that took this long.
+    pub(crate) fn flushed(&self, now: Time, time: Duration) {
+        self.state.lock().throttle.flushed(now, time);
+    }
+
+    /// A compaction begins that writers have caused.
+    pub(crate) fn compaction_begins(&self) {
+        self.state.lock().throttle.compaction_begins(runner::now());
+    }
+
+    /// A compaction has ended.
+    pub(crate) fn compaction_ends(&self) {
+        self.change(|state| state.throttle.compaction_ends(runner::now()));
+    }
+
+    /// Waits until the tree has changed since `tree`, for no longer than `limit`; `false` if
+    /// `is_vain` says that there is nothing to wait for. It is told whether the decider has nothing
+    /// that frees space.
+    pub(crate) fn await_tree_change(
+        &self,
+        tree: &mut u64,
+        limit: Duration,
+        is_vain: impl Fn(bool) -> bool,
+    ) -> bool {
+        let start = runner::now();
+        let mut state = self.state.lock();
+        while state.changes == *tree {
+            let waited = runner::now().since(start);
+            if is_vain(state.exhausted_at == Some(*tree)) || waited >= limit {
+                return false;
+            }
+            let _ = self.changed.wait_for(&mut state, limit - waited);
+        }
+        *tree = state.changes;
+        true
+    }
+
+    fn await_change(&self, state: &mut MutexGuard<'_, State>, limit: Duration) {
+        let _ = self.changed.wait_for(state, limit);
+    }
+}
+
+/// Waits longer after each try that found no space.
+#[derive(Debug)]
+pub(crate) struct Retry(Duration);
+
+impl Retry {
+    pub(crate) fn new() -> Self {
+        Self(RETRY_FIRST)
+    }
+
+    /// Waits until space may have come free, but not for ever.
+    pub(crate) fn wait(&mut self, shared: &Shared) {
+        let mut state = shared.space.state.lock();
+        if !shared.lifecycle.must_stop() {
+            shared.counters.waits.during(WaitCause::Retry, || {
+                shared.space.await_change(&mut state, self.0);
+            });
+        }
+        self.0 = (self.0 * 2).min(RETRY_MAX);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use terrace_env::store::{Rank, StoreError};
+
+    fn no_space() -> Error {
+        let (needed, available, rank) = (ByteCount(1), ByteCount(0), Rank::Compaction);
+        Error::from(StoreError::NoSpace { rank, needed, available, on_host: false })
+    }
+
+    #[test]
+    fn a_lack_is_in_vain_only_for_the_tree_at_which_all_was_tried() {
+        let space = SpacePressure::new(Pressure(0.0));
+        assert!(!space.needs_compaction(0));
+        space.note(&no_space());
+        assert!(space.needs_compaction(0) && space.lack_in_vain(0).is_none());
+        space.note_exhausted(0);
+        assert!(!space.needs_compaction(0) && space.lack_in_vain(0).is_some());
+        assert!(space.snapshot_has_ended(), "somebody needs what it kept");
+        assert!(space.needs_compaction(0));
+        space.note_refused(0);
+        space.tree_has_changed(1, Pressure(0.0));
+        assert!(!space.is_short() && space.lack_in_vain(1).is_none());
+        space.note(&no_space());
+        assert!(space.lack_in_vain(1).is_none(), "the tree is another one");
+    }
+}

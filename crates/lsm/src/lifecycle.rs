@@ -1,0 +1,128 @@
+//! [`Lifecycle`]: whether the engine works, has failed, or is closing.
+//!
+//! - A *failure* is the first error of a job or of the log that is not a lack of space. Nothing is
+//!   written any more until somebody calls [`resume`](crate::Engine::resume).
+//! - *Closing* is for ever.
+//!
+//! Nobody waits here. Jobs and writers wait at the owners of what they wait for; whoever changes
+//! the lifecycle wakes all of them afterwards ([`Shared::wake_all`](crate::shared::Shared)).
+//!
+//! # Threads
+//! Any. The lock is the innermost of the engine: it is held for one look or change, and no other
+//! lock is taken meanwhile. To ask whether a job must stop takes no lock.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use terrace_env::sync::Mutex;
+
+use crate::Error;
+
+/// See the [module](self).
+#[derive(Debug, Default)]
+pub(crate) struct Lifecycle {
+    state: Mutex<State>,
+    /// Closing, or failed.
+    stopped: AtomicBool,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    failure: Option<Error>,
+    closing: bool,
+}
+
+impl Lifecycle {
+    /// Why nothing can be written, if nothing can.
+    pub(crate) fn check_writable(&self) -> Result<(), Error> {
+        if !self.must_stop() {
+            return Ok(());
+        }
+        let state = self.state.lock();
+        match &state.failure {
+            _ if state.closing => Err(Error::Closed),
+            Some(failure) => Err(failure.clone()),
+            None => Ok(()),
+        }
+    }
+
+    /// Whether jobs are to drop their work, because the engine closes or has failed.
+    pub(crate) fn must_stop(&self) -> bool {
+        self.stopped.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn is_closing(&self) -> bool {
+        self.must_stop() && self.state.lock().closing
+    }
+
+    pub(crate) fn failure(&self) -> Option<Error> {
+        self.state.lock().failure.clone()
+    }
+
+    /// The engine closes.
+    pub(crate) fn close(&self) {
+        let mut state = self.state.lock();
+        state.closing = true;
+        self.stopped.store(true, Ordering::Release);
+    }
+
+    /// Notes what `job` broke on, unless something broke before; returns the failure if it is the
+    /// first.
+    pub(crate) fn fail(&self, job: &'static str, error: Error) -> Option<Error> {
+        let mut state = self.state.lock();
+        if state.failure.is_some() {
+            return None;
+        }
+        let failure = match error {
+            stopped @ Error::Stopped { .. } => stopped,
+            cause => Error::Stopped { job, cause: Arc::new(cause) },
+        };
+        state.failure = Some(failure.clone());
+        self.stopped.store(true, Ordering::Release);
+        Some(failure)
+    }
+
+    /// Takes the failure back; `false` if there is none. The failure of a panic stays.
+    pub(crate) fn take_failure_back(&self) -> Result<bool, Error> {
+        let mut state = self.state.lock();
+        if state.closing {
+            return Err(Error::Closed);
+        }
+        match &state.failure {
+            None => return Ok(false),
+            Some(failure) if failure.is_panic() => return Err(failure.clone()),
+            Some(_) => state.failure = None,
+        }
+        self.stopped.store(false, Ordering::Release);
+        Ok(true)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_failure_counts_and_closing_is_for_ever() {
+        let lifecycle = Lifecycle::default();
+        assert!(lifecycle.check_writable().is_ok() && !lifecycle.must_stop());
+        assert!(lifecycle.fail("a flush", Error::Closed).is_some());
+        assert!(lifecycle.fail("a compaction", Error::Panicked).is_none());
+        let failure = lifecycle.check_writable().unwrap_err().to_string();
+        assert!(failure.contains("a flush"), "{failure}");
+        assert!(lifecycle.take_failure_back().unwrap() && !lifecycle.must_stop());
+        assert!(!lifecycle.take_failure_back().unwrap(), "there is none any more");
+        lifecycle.close();
+        assert!(lifecycle.is_closing());
+        assert!(matches!(lifecycle.take_failure_back(), Err(Error::Closed)));
+        assert!(matches!(lifecycle.check_writable(), Err(Error::Closed)));
+    }
+
+    #[test]
+    fn the_failure_of_a_panic_is_not_taken_back() {
+        let lifecycle = Lifecycle::default();
+        lifecycle.fail("a flush", Error::Panicked);
+        assert!(lifecycle.take_failure_back().is_err_and(|error| error.is_panic()));
+        assert!(lifecycle.must_stop());
+    }
+}

@@ -1,0 +1,122 @@
+//! [`FlushQueue`]: the immutable memtables, oldest first, until their flush is committed.
+//!
+//! The leader of the writes adds a memtable, the flush's actor takes the oldest as its next work,
+//! and the commit of the flush removes it. Readers find the same memtables in their view: a
+//! memtable is added to the view first, and removed from the view first.
+//!
+//! Besides the memtable, an entry has the log that holds the same entries, and the space that was
+//! set aside for the flush. The space comes free with the entry.
+//!
+//! # Threads
+//! Any. One lock and one condition: that the queue has changed, or something else that those who
+//! wait for flushes must look at ([`wake`](FlushQueue::wake)): a failure, or a lack of space. The
+//! lock is the outermost of those that jobs and writers share.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use terrace_env::store::Reservation;
+use terrace_env::sync::{Condvar, Mutex, MutexGuard};
+use terrace_env::{FileId, SeqNo};
+
+use super::memtable::Memtable;
+use crate::lifecycle::Lifecycle;
+
+/// An immutable memtable and the log that holds the same entries.
+#[derive(Clone, Debug)]
+pub(crate) struct ImmutableMemtable {
+    pub(crate) memtable: Arc<Memtable>,
+    pub(crate) log: FileId,
+    /// The space for the flush, where it could be set aside.
+    pub(crate) hold: Option<Arc<Reservation>>,
+    /// The log holds more than this memtable, from this sequence on: the flush does not delete it.
+    pub(crate) rest: Option<SeqNo>,
+}
+
+/// See the [module](self).
+#[derive(Debug, Default)]
+pub(crate) struct FlushQueue {
+    memtables: Mutex<VecDeque<ImmutableMemtable>>,
+    changed: Condvar,
+}
+
+/// The queue, locked, to look at it and to wait for a change.
+pub(crate) struct FlushQueueGuard<'a> {
+    queue: &'a FlushQueue,
+    memtables: MutexGuard<'a, VecDeque<ImmutableMemtable>>,
+}
+
+impl FlushQueue {
+    pub(crate) fn lock(&self) -> FlushQueueGuard<'_> {
+        FlushQueueGuard { queue: self, memtables: self.memtables.lock() }
+    }
+
+    /// Adds a memtable that is newer than all others.
+    pub(crate) fn push(&self, memtable: ImmutableMemtable) {
+        self.memtables.lock().push_back(memtable);
+        self.changed.notify_all();
+    }
+
+    /// Removes the memtable whose flush was committed.
+    pub(crate) fn remove(&self, flushed: &ImmutableMemtable) {
+        let mut memtables = self.memtables.lock();
+        let all = std::mem::take(&mut *memtables).into_iter();
+        let (gone, rest) = all.partition::<VecDeque<_>, _>(|one| one.log == flushed.log);
+        *memtables = rest;
+        drop(memtables);
+        self.changed.notify_all();
+        // What was set aside goes back to the store, which is no business of this lock.
+        drop(gone);
+    }
+
+    /// Wakes all who wait, because of something they must look at.
+    pub(crate) fn wake(&self) {
+        drop(self.memtables.lock());
+        self.changed.notify_all();
+    }
+
+    /// Waits for a memtable to flush, the oldest; `None` when the engine closes.
+    pub(crate) fn await_next(&self, lifecycle: &Lifecycle) -> Option<ImmutableMemtable> {
+        let mut memtables = self.memtables.lock();
+        loop {
+            if lifecycle.is_closing() {
+                return None;
+            }
+            if let Some(next) = memtables.front().filter(|_| !lifecycle.must_stop()) {
+                return Some(next.clone());
+            }
+            self.changed.wait(&mut memtables);
+        }
+    }
+}
+
+impl FlushQueueGuard<'_> {
+    pub(crate) fn len(&self) -> usize {
+        self.memtables.len()
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.memtables.is_empty()
+    }
+
+    /// Whether space is set aside for the flush of the oldest.
+    pub(crate) fn next_has_space(&self) -> bool {
+        self.memtables.front().is_some_and(|next| next.hold.is_some())
+    }
+
+    /// Whether space is set aside for all of them.
+    pub(crate) fn all_have_space(&self) -> bool {
+        self.memtables.iter().all(|one| one.hold.is_some())
+    }
+
+    /// Waits for a change.
+    pub(crate) fn wait(&mut self) {
+        self.queue.changed.wait(&mut self.memtables);
+    }
+
+    /// The same, for no longer than `limit`.
+    pub(crate) fn wait_for(&mut self, limit: Duration) {
+        let _ = self.queue.changed.wait_for(&mut self.memtables, limit);
+    }
+}
