@@ -14,7 +14,7 @@ use crate::event::Listener;
 use crate::jobs::{CheckpointProgress, Checkpointed};
 use crate::jobs::{compaction, flush, worker};
 use crate::key::KeySpaceId;
-use crate::options::{Durability, EngineOptions};
+use crate::options::{Durability, EngineOptions, ReadOptions};
 use crate::reading::Cursor;
 use crate::reading::Salvage;
 use crate::reading::Scan;
@@ -84,7 +84,37 @@ impl Engine {
 
     /// What is under the key.
     pub fn get(&self, space: KeySpaceId, user_key: &[u8]) -> Result<Option<Bytes>, Error> {
-        self.shared.get(space, user_key, None)
+        self.get_with(space, user_key, ReadOptions::default())
+    }
+
+    /// What is under the key, read with these options.
+    pub fn get_with(
+        &self,
+        space: KeySpaceId,
+        user_key: &[u8],
+        options: ReadOptions,
+    ) -> Result<Option<Bytes>, Error> {
+        self.shared.get(space, user_key, None, options)
+    }
+
+    /// Whether something is under the key.
+    pub fn contains(
+        &self,
+        space: KeySpaceId,
+        user_key: &[u8],
+        options: ReadOptions,
+    ) -> Result<bool, Error> {
+        self.shared.contains(space, user_key, None, options)
+    }
+
+    /// What is under each of the keys at one moment, in their order.
+    pub fn multi_get(
+        &self,
+        space: KeySpaceId,
+        keys: &[&[u8]],
+        options: ReadOptions,
+    ) -> Result<Vec<Option<Bytes>>, Error> {
+        self.shared.multi_get(space, keys, None, options)
     }
 
     /// What is in the range, in order.

@@ -66,7 +66,7 @@ pub use jobs::{CheckpointProgress, Checkpointed};
 pub use key::{KEY_BYTES_MAX, KeySpaceId, Kind, VALUE_BYTES_MAX};
 pub use lifetime::{Written, WrittenBytes};
 pub use memory::MemoryStats;
-pub use options::{Durability, EngineOptions};
+pub use options::{Durability, EngineOptions, ReadOptions};
 pub use reading::Cursor;
 pub use reading::Scan;
 pub use reading::Snapshot;

@@ -25,6 +25,31 @@ pub enum Durability {
     Synced,
 }
 
+/// How point reads read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ReadOptions {
+    /// Whether blocks that are read for a key stay in the block cache. Off: for reads of keys that
+    /// are not read again soon, so that they push nothing out; blocks that are in the cache are
+    /// found there all the same. Scans and cursors never fill it. Default: on.
+    pub fill_cache: bool,
+}
+
+impl Default for ReadOptions {
+    fn default() -> Self {
+        Self { fill_cache: true }
+    }
+}
+
+impl ReadOptions {
+    /// Sets [`fill_cache`](field@Self::fill_cache).
+    #[must_use]
+    pub fn fill_cache(mut self, fill_cache: bool) -> Self {
+        self.fill_cache = fill_cache;
+        self
+    }
+}
+
 /// The engine's figures, each within its range of [`limits`]. Who opens the engine
 /// documents what they trade.
 #[derive(Clone, Debug, PartialEq, Eq)]

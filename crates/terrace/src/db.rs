@@ -8,7 +8,7 @@ use terrace_env::{ByteCount, Store};
 use terrace_fs::dir::{DirOptions, DirStore};
 use terrace_fs::{Access, CachePolicy, FormatOptions, Fs, MountOptions};
 use terrace_lsm::{
-    Bounds, Checkpointed, Durability, Engine, KeySpaceId, Listener, Stats, Verified,
+    Bounds, Checkpointed, Durability, Engine, KeySpaceId, Listener, ReadOptions, Stats, Verified,
     remembered_system,
 };
 use terrace_policy::{NoZones, StoreShape, System, ZonesSource};
@@ -17,6 +17,7 @@ use terrace_zone::Device;
 
 use crate::below::Below;
 use crate::identity::Identity;
+use crate::key_space::Handling;
 use crate::{Batch, Cursor, Error, Ingest, KeySpace, Options, Salvage, Scan, Snapshot};
 
 /// A key-value store. Cheap to clone; all clones are the same store, and its jobs end with the last
@@ -38,7 +39,6 @@ pub(crate) struct Inner {
     pub(crate) engine: Engine,
     below: Below,
     pub(crate) identity: Identity,
-    pub(crate) durability: Durability,
     system: System,
     live_max: ByteCount,
     memtable_size: ByteCount,
@@ -47,13 +47,6 @@ pub(crate) struct Inner {
 impl std::fmt::Debug for Inner {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         self.engine.fmt(f)
-    }
-}
-
-impl Inner {
-    pub(crate) fn write(&self, batch: Batch, durability: Option<Durability>) -> Result<(), Error> {
-        let writes = batch.of(self.identity)?;
-        Ok(self.engine.write(writes, durability.unwrap_or(self.durability))?)
     }
 }
 
@@ -141,17 +134,11 @@ impl Db {
         });
         let live_max = system.live_max(&shape);
         let identity = Identity::new();
-        let inner = Arc::new(Inner {
-            engine,
-            below,
-            identity,
-            durability,
-            system,
-            live_max,
-            memtable_size,
-        });
+        let inner = Inner { engine, below, identity, system, live_max, memtable_size };
+        let inner = Arc::new(inner);
         let (id, name) = (KeySpaceId::DEFAULT, "default".into());
-        let default = KeySpace { inner: Arc::clone(&inner), id, name };
+        let handling = Handling { reads: ReadOptions::default(), durability };
+        let default = KeySpace { inner: Arc::clone(&inner), id, name, handling };
         Ok(Self { inner, default })
     }
 
@@ -226,6 +213,34 @@ impl Db {
         self.default.get(key)
     }
 
+    /// Whether there is a value under `key`. It reads what [`get`](Self::get) reads, and copies no
+    /// value.
+    pub fn contains(&self, key: &[u8]) -> Result<bool, Error> {
+        self.default.contains(key)
+    }
+
+    /// The values under several keys, in the order in which the keys are given, all at one moment.
+    /// A key may come twice.
+    ///
+    /// The keys are looked up in order, table by table: a block that holds several of them is read
+    /// once, and a disk reads in one direction. Blocks are read one after the other.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use terrace::{Db, MemoryStore, Options};
+    /// # fn main() -> Result<(), terrace::Error> {
+    /// let db = Db::open(Arc::new(MemoryStore::new()), Options::default())?;
+    /// db.put(b"apple", b"red")?;
+    /// db.put(b"banana", b"yellow")?;
+    /// let found = db.multi_get(&["banana", "cherry", "apple"])?;
+    /// assert_eq!(found, [Some("yellow".into()), None, Some("red".into())]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn multi_get<K: AsRef<[u8]>>(&self, keys: &[K]) -> Result<Vec<Option<Bytes>>, Error> {
+        self.default.multi_get(keys)
+    }
+
     /// The keys and values in the range, in order, as they are now, whatever is written meanwhile.
     ///
     /// `scan.rev()` gives them backward. A scan pins what it reads: kept for long, it keeps space
@@ -266,20 +281,59 @@ impl Db {
         self.default.cursor(bounds)
     }
 
-    /// Applies a batch as a whole, with the durability of the [`Options`].
+    /// Applies a batch as a whole, with the [durability](Self::durability) of this handle.
     pub fn write(&self, batch: Batch) -> Result<(), Error> {
-        self.inner.write(batch, None)
+        self.write_with(batch, self.durability())
     }
 
     /// Applies a batch as a whole, with its own durability.
     pub fn write_with(&self, batch: Batch, durability: Durability) -> Result<(), Error> {
-        self.inner.write(batch, Some(durability))
+        Ok(self.inner.engine.write(batch.of(self.inner.identity)?, durability)?)
     }
 
-    /// What a write survives that does not say otherwise.
+    /// What a write by this handle survives: what the [`Options`] say, unless the handle was made
+    /// by [`with_durability`](Self::with_durability).
     #[must_use]
     pub fn durability(&self) -> Durability {
-        self.inner.durability
+        self.default.handling.durability
+    }
+
+    /// The same store, written with this durability by the handle that is returned, and by the key
+    /// spaces that are asked of it.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use terrace::{Db, Durability, MemoryStore, Options};
+    /// # fn main() -> Result<(), terrace::Error> {
+    /// let db = Db::open(Arc::new(MemoryStore::new()), Options::default())?;
+    /// let safe = db.with_durability(Durability::Synced);
+    /// safe.put(b"order 7", b"paid")?;
+    /// db.put(b"last seen", b"12:07")?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn with_durability(&self, durability: Durability) -> Self {
+        Self { default: self.default.with_durability(durability), ..self.clone() }
+    }
+
+    /// The same store, read with these options by the handle that is returned, and by the key
+    /// spaces and snapshots that are asked of it.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use terrace::{Db, MemoryStore, Options, ReadOptions};
+    /// # fn main() -> Result<(), terrace::Error> {
+    /// let db = Db::open(Arc::new(MemoryStore::new()), Options::default())?;
+    /// // Once a night every key is read: what is read all day stays in the cache.
+    /// let nightly = db.with_read_options(ReadOptions::default().fill_cache(false));
+    /// assert_eq!(nightly.get(b"key")?, None);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn with_read_options(&self, options: ReadOptions) -> Self {
+        Self { default: self.default.with_read_options(options), ..self.clone() }
     }
 
     /// Makes everything that was written so far durable.
@@ -290,14 +344,14 @@ impl Db {
     /// The key space of this name, made if there is none. Names have 1 to 255 bytes.
     pub fn create_key_space(&self, name: &str) -> Result<KeySpace, Error> {
         let id = self.inner.engine.create_key_space(name)?;
-        Ok(KeySpace { inner: Arc::clone(&self.inner), id, name: name.into() })
+        Ok(KeySpace { id, name: name.into(), ..self.default.clone() })
     }
 
     /// The key space of this name; an error of the kind
     /// [`UnknownKeySpace`](crate::ErrorKind::UnknownKeySpace) if there is none.
     pub fn key_space(&self, name: &str) -> Result<KeySpace, Error> {
         match self.inner.engine.key_space(name) {
-            Some(id) => Ok(KeySpace { inner: Arc::clone(&self.inner), id, name: name.into() }),
+            Some(id) => Ok(KeySpace { id, name: name.into(), ..self.default.clone() }),
             None => Err(Error::unknown_key_space(name, self.key_spaces())),
         }
     }
@@ -322,7 +376,8 @@ impl Db {
     /// What is there now, for later.
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {
-        Snapshot { inner: self.inner.engine.snapshot(), of: self.inner.identity }
+        let (inner, of) = (self.inner.engine.snapshot(), self.inner.identity);
+        Snapshot { inner, of, reads: self.default.handling.reads }
     }
 
     /// Writes what is only in memory and log into tables, and waits for it.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use terrace_lsm::{Batch, Bounds, KeySpaceId};
+use terrace_lsm::{Batch, Bounds, Durability, KeySpaceId, ReadOptions};
 
 use crate::db::Inner;
 use crate::{Cursor, Error, Salvage, Scan};
@@ -11,11 +11,23 @@ use crate::{Cursor, Error, Salvage, Scan};
 /// A key space: an ordered map of its own within a store. Cheap to clone. It is of one opening of
 /// one store; others refuse it with
 /// [`ErrorKind::OtherStore`](crate::ErrorKind::OtherStore).
+///
+/// Batches, snapshots and ingests show a key space by their methods `key_space`. Reads find nothing
+/// under a key that is longer than [`KEY_BYTES_MAX`](crate::KEY_BYTES_MAX), because no write puts
+/// anything there.
 #[derive(Clone, Debug)]
 pub struct KeySpace {
     pub(crate) inner: Arc<Inner>,
     pub(crate) id: KeySpaceId,
     pub(crate) name: Arc<str>,
+    pub(crate) handling: Handling,
+}
+
+/// How a handle reads and writes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Handling {
+    pub(crate) reads: ReadOptions,
+    pub(crate) durability: Durability,
 }
 
 impl KeySpace {
@@ -29,6 +41,22 @@ impl KeySpace {
     #[must_use]
     pub fn id(&self) -> KeySpaceId {
         self.id
+    }
+
+    /// The same key space, read with these options by the handle that is returned; see
+    /// [`Db::with_read_options`](crate::Db::with_read_options).
+    #[must_use]
+    pub fn with_read_options(&self, options: ReadOptions) -> Self {
+        let handling = Handling { reads: options, ..self.handling };
+        Self { handling, ..self.clone() }
+    }
+
+    /// The same key space, written with this durability by the handle that is returned; see
+    /// [`Db::with_durability`](crate::Db::with_durability).
+    #[must_use]
+    pub fn with_durability(&self, durability: Durability) -> Self {
+        let handling = Handling { durability, ..self.handling };
+        Self { handling, ..self.clone() }
     }
 
     /// Writes `value` under `key`.
@@ -54,7 +82,21 @@ impl KeySpace {
 
     /// The value under `key`.
     pub fn get(&self, key: &[u8]) -> Result<Option<Bytes>, Error> {
-        self.inner.engine.get(self.id, key).map_err(|error| self.explain(error))
+        let found = self.inner.engine.get_with(self.id, key, self.handling.reads);
+        found.map_err(|error| self.explain(error))
+    }
+
+    /// Whether there is a value under `key`.
+    pub fn contains(&self, key: &[u8]) -> Result<bool, Error> {
+        let found = self.inner.engine.contains(self.id, key, self.handling.reads);
+        found.map_err(|error| self.explain(error))
+    }
+
+    /// The values under several keys at one moment; see [`Db::multi_get`](crate::Db::multi_get).
+    pub fn multi_get<K: AsRef<[u8]>>(&self, keys: &[K]) -> Result<Vec<Option<Bytes>>, Error> {
+        let keys: Vec<&[u8]> = keys.iter().map(AsRef::as_ref).collect();
+        let found = self.inner.engine.multi_get(self.id, &keys, self.handling.reads);
+        found.map_err(|error| self.explain(error))
     }
 
     /// As [`Db::salvage`](crate::Db::salvage).
@@ -81,8 +123,10 @@ impl KeySpace {
     }
 
     fn write(&self, batch: Batch) -> Result<(), Error> {
-        let durability = self.inner.durability;
-        self.inner.engine.write(batch, durability).map_err(|error| self.explain(error))
+        self.inner
+            .engine
+            .write(batch, self.handling.durability)
+            .map_err(|error| self.explain(error))
     }
 
     /// The error of the engine, which knows key spaces by number.

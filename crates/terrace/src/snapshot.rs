@@ -1,7 +1,7 @@
 //! Snapshots: what was there at one moment.
 
 use bytes::Bytes;
-use terrace_lsm::{Bounds, KeySpaceId};
+use terrace_lsm::{Bounds, KeySpaceId, ReadOptions};
 
 use crate::identity::Identity;
 use crate::{Cursor, Error, KeySpace, Scan};
@@ -29,18 +29,36 @@ use crate::{Cursor, Error, KeySpace, Scan};
 pub struct Snapshot {
     pub(crate) inner: terrace_lsm::Snapshot,
     pub(crate) of: Identity,
+    pub(crate) reads: ReadOptions,
 }
 
 impl Snapshot {
     /// What was in a key space.
     pub fn key_space<'a>(&'a self, space: &'a KeySpace) -> Result<SnapshotKeySpace<'a>, Error> {
         self.of.check(space)?;
-        Ok(SnapshotKeySpace { snapshot: &self.inner, space })
+        Ok(SnapshotKeySpace { snapshot: self, space })
+    }
+
+    /// The same moment, read with these options by the snapshot that is returned.
+    #[must_use]
+    pub fn with_read_options(&self, options: ReadOptions) -> Self {
+        Self { reads: options, ..self.clone() }
     }
 
     /// The value that was under `key`.
     pub fn get(&self, key: &[u8]) -> Result<Option<Bytes>, Error> {
-        Ok(self.inner.get(KeySpaceId::DEFAULT, key)?)
+        Ok(self.inner.get_with(KeySpaceId::DEFAULT, key, self.reads)?)
+    }
+
+    /// Whether there was a value under `key`.
+    pub fn contains(&self, key: &[u8]) -> Result<bool, Error> {
+        Ok(self.inner.contains(KeySpaceId::DEFAULT, key, self.reads)?)
+    }
+
+    /// The values that were under several keys; see [`Db::multi_get`](crate::Db::multi_get).
+    pub fn multi_get<K: AsRef<[u8]>>(&self, keys: &[K]) -> Result<Vec<Option<Bytes>>, Error> {
+        let keys: Vec<&[u8]> = keys.iter().map(AsRef::as_ref).collect();
+        Ok(self.inner.multi_get(KeySpaceId::DEFAULT, &keys, self.reads)?)
     }
 
     /// What was in the range, in order.
@@ -57,25 +75,42 @@ impl Snapshot {
 /// What was in one key space at one moment, from [`Snapshot::key_space`].
 #[derive(Clone, Copy, Debug)]
 pub struct SnapshotKeySpace<'a> {
-    snapshot: &'a terrace_lsm::Snapshot,
+    snapshot: &'a Snapshot,
     space: &'a KeySpace,
 }
 
 impl SnapshotKeySpace<'_> {
     /// As [`Snapshot::get`].
     pub fn get(&self, key: &[u8]) -> Result<Option<Bytes>, Error> {
-        self.snapshot.get(self.space.id(), key).map_err(|error| self.space.explain(error))
+        let Snapshot { inner, reads, .. } = self.snapshot;
+        let found = inner.get_with(self.space.id(), key, *reads);
+        found.map_err(|error| self.space.explain(error))
+    }
+
+    /// As [`Snapshot::contains`].
+    pub fn contains(&self, key: &[u8]) -> Result<bool, Error> {
+        let Snapshot { inner, reads, .. } = self.snapshot;
+        let found = inner.contains(self.space.id(), key, *reads);
+        found.map_err(|error| self.space.explain(error))
+    }
+
+    /// As [`Snapshot::multi_get`].
+    pub fn multi_get<K: AsRef<[u8]>>(&self, keys: &[K]) -> Result<Vec<Option<Bytes>>, Error> {
+        let Snapshot { inner, reads, .. } = self.snapshot;
+        let keys: Vec<&[u8]> = keys.iter().map(AsRef::as_ref).collect();
+        let found = inner.multi_get(self.space.id(), &keys, *reads);
+        found.map_err(|error| self.space.explain(error))
     }
 
     /// As [`Snapshot::scan`].
     pub fn scan(&self, bounds: impl Into<Bounds>) -> Result<Scan, Error> {
-        let scan = self.snapshot.scan(self.space.id(), &bounds.into());
+        let scan = self.snapshot.inner.scan(self.space.id(), &bounds.into());
         scan.map(Scan).map_err(|error| self.space.explain(error))
     }
 
     /// As [`Snapshot::cursor`].
     pub fn cursor(&self, bounds: impl Into<Bounds>) -> Result<Cursor, Error> {
-        let cursor = self.snapshot.cursor(self.space.id(), &bounds.into());
+        let cursor = self.snapshot.inner.cursor(self.space.id(), &bounds.into());
         cursor.map(Cursor).map_err(|error| self.space.explain(error))
     }
 }

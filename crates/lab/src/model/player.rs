@@ -336,15 +336,31 @@ impl<'a> Player<'a> {
         self.snapshots[at].0.key_space(&self.spaces[space])
     }
 
+    /// Reads a key in three ways.
     fn get(&mut self, space: u8, key: &[u8], at: Option<u8>) -> Result<(), String> {
         let (space, at) = (self.contents.space(space), self.snapshot(at));
-        let found = match at {
-            Some(at) => self.seen(space, at).and_then(|seen| seen.get(key)),
-            None => self.spaces[space].get(key),
+        let keys = [key, b"", key];
+        let (found, there, several) = match at {
+            Some(at) => {
+                let seen = self.seen(space, at).map_err(|error| format!("a snapshot: {error}"))?;
+                (seen.get(key), seen.contains(key), seen.multi_get(&keys))
+            }
+            None => {
+                let space = &self.spaces[space];
+                (space.get(key), space.contains(key), space.multi_get(&keys))
+            }
         };
-        let found = found.map_err(|error| format!("get: {error}"))?.map(|value| value.to_vec());
-        self.tally.reads += 1;
-        same(&found, &self.held(space, at).get(key).cloned(), "get")
+        let bytes = |value: bytes::Bytes| value.to_vec();
+        let found = found.map_err(|error| format!("get: {error}"))?.map(bytes);
+        let there = there.map_err(|error| format!("contains: {error}"))?;
+        let several = several.map_err(|error| format!("multi_get: {error}"))?;
+        let several: Vec<_> = several.into_iter().map(|value| value.map(bytes)).collect();
+        self.tally.reads += 3;
+        let held = self.held(space, at);
+        let expected = held.get(key).cloned();
+        same(&found, &expected, "get")?;
+        same(&there, &expected.is_some(), "contains")?;
+        same(&several, &vec![expected.clone(), held.get(&b""[..]).cloned(), expected], "multi_get")
     }
 
     fn scan(

@@ -133,6 +133,19 @@ impl Memtable {
 
     /// The newest entry at or behind `seek_key`, an internal key, that is of the same full key.
     pub(crate) fn get(&self, seek_key: &[u8]) -> Option<Found> {
+        self.look(seek_key).map(|value| match value {
+            Some(value) => Found::Value(Bytes::copy_from_slice(value)),
+            None => Found::Deleted,
+        })
+    }
+
+    /// Whether there is a value, as [`get`](Self::get) finds it; `None` where nothing is known.
+    pub(crate) fn contains(&self, seek_key: &[u8]) -> Option<bool> {
+        self.look(seek_key).map(|value| value.is_some())
+    }
+
+    /// What is known of the key, if anything is: its value, or none for a deleted one.
+    fn look(&self, seek_key: &[u8]) -> Option<Option<&[u8]>> {
         let (sought, at) = key::split(seek_key);
         let found = self.tree.first_from(seek_key).and_then(|(internal_key, value)| {
             let (full_key, trailer) = key::split(internal_key);
@@ -141,13 +154,10 @@ impl Memtable {
         if let Some(cover) = self.ranges.cover(sought, at.sequence())
             && found.is_none_or(|(trailer, _)| trailer.sequence() < cover)
         {
-            return Some(Found::Deleted);
+            return Some(None);
         }
         let (trailer, value) = found?;
-        Some(match trailer.kind() {
-            Some(Kind::Put) => Found::Value(Bytes::copy_from_slice(value)),
-            Some(Kind::Delete | Kind::RangeDelete) | None => Found::Deleted,
-        })
+        Some((trailer.kind() == Some(Kind::Put)).then_some(value))
     }
 }
 

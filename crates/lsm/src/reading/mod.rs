@@ -3,6 +3,7 @@
 //! | question | answered in |
 //! |---|---|
 //! | what does a reader see, and how is one key read | `snapshot` |
+//! | how are several keys read at once | `multi_get` |
 //! | how is a range read, from either end | `scan` |
 //! | how does a reader walk in both directions | `cursor` |
 //! | how do memtables and runs become one order | `merge` |
@@ -45,6 +46,7 @@
 mod closed;
 mod cursor;
 pub(crate) mod merge;
+mod multi_get;
 mod readers;
 mod run_cursor;
 mod salvage;

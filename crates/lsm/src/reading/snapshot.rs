@@ -13,12 +13,14 @@ use terrace_env::SeqNo;
 use super::cursor::Cursor;
 use super::readers::{ReaderKind, Reading};
 use super::scan::Scan;
-use crate::Error;
 use crate::bounds::Bounds;
 use crate::canary::{self, Rule};
 use crate::cost;
 use crate::key::{self, KeySpaceId};
+use crate::memtable::{Found, Memtable};
 use crate::shared::Shared;
+use crate::table::PointReads;
+use crate::{Error, ReadOptions};
 
 /// What was visible at one moment, for as long as it lives. Holds no files and no memory: jobs
 /// keep the entries that it sees.
@@ -44,7 +46,37 @@ impl Snapshot {
 
     /// What was under the key.
     pub fn get(&self, space: KeySpaceId, user_key: &[u8]) -> Result<Option<Bytes>, Error> {
-        self.shared.get(space, user_key, Some(self.sequence))
+        self.get_with(space, user_key, ReadOptions::default())
+    }
+
+    /// What was under the key, read with these options.
+    pub fn get_with(
+        &self,
+        space: KeySpaceId,
+        user_key: &[u8],
+        options: ReadOptions,
+    ) -> Result<Option<Bytes>, Error> {
+        self.shared.get(space, user_key, Some(self.sequence), options)
+    }
+
+    /// Whether something was under the key.
+    pub fn contains(
+        &self,
+        space: KeySpaceId,
+        user_key: &[u8],
+        options: ReadOptions,
+    ) -> Result<bool, Error> {
+        self.shared.contains(space, user_key, Some(self.sequence), options)
+    }
+
+    /// What was under each of the keys, in their order.
+    pub fn multi_get(
+        &self,
+        space: KeySpaceId,
+        keys: &[&[u8]],
+        options: ReadOptions,
+    ) -> Result<Vec<Option<Bytes>>, Error> {
+        self.shared.multi_get(space, keys, Some(self.sequence), options)
     }
 
     /// What was in the range, in order.
@@ -91,7 +123,37 @@ impl Shared {
         space: KeySpaceId,
         user_key: &[u8],
         at: Option<SeqNo>,
+        options: ReadOptions,
     ) -> Result<Option<Bytes>, Error> {
+        let memory = |memtable: &Memtable, key: &[u8]| memtable.get(key).map(Found::value);
+        let found = self.look_up(space, user_key, at, options, memory, Found::value)?;
+        Ok(found.flatten())
+    }
+
+    /// Whether there is something under the key: as `get`, but the value is not copied.
+    pub(crate) fn contains(
+        &self,
+        space: KeySpaceId,
+        user_key: &[u8],
+        at: Option<SeqNo>,
+        options: ReadOptions,
+    ) -> Result<bool, Error> {
+        let there = |found: Found| found.value().is_some();
+        let found = self.look_up(space, user_key, at, options, Memtable::contains, there)?;
+        Ok(found.unwrap_or_default())
+    }
+
+    /// What the newest place that knows of the key says of it: a memtable by `memory`, a table by
+    /// `table`.
+    fn look_up<T>(
+        &self,
+        space: KeySpaceId,
+        user_key: &[u8],
+        at: Option<SeqNo>,
+        options: ReadOptions,
+        memory: impl Fn(&Memtable, &[u8]) -> Option<T>,
+        table: impl FnOnce(Found) -> T,
+    ) -> Result<Option<T>, Error> {
         let at = at.or_else(|| self.early_sequence());
         let view = self.tree.glance();
         view.closed.check()?;
@@ -101,14 +163,14 @@ impl Shared {
         cost::charge_get();
         let seek_key = key::seek_key(space, user_key, sequence);
         for memtable in view.memtables() {
-            if let Some(found) = memtable.get(&seek_key) {
-                return Ok(found.value());
+            if let Some(found) = memory(memtable, &seek_key) {
+                return Ok(Some(found));
             }
         }
-        let got = view.version.get(&seek_key);
+        let got = view.version.get(&seek_key, &mut PointReads::one(options));
         let (found, searched) = got.map_err(|error| view.closed.explain(error))?;
         self.counters.tables_searched.add(u64::from(searched));
-        Ok(found.and_then(crate::memtable::Found::value))
+        Ok(found.map(table))
     }
 
     pub(crate) fn scan(

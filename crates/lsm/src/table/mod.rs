@@ -15,6 +15,7 @@ mod index_cursor;
 mod inspect;
 mod open;
 mod partition;
+mod point_reads;
 mod range_block;
 #[cfg(test)]
 mod range_specimens;
@@ -39,6 +40,7 @@ pub use inspect::{
 pub(crate) use builder::{BuiltTable, TableBuilder, TableLayout};
 pub(crate) use cursor::TableCursor;
 pub(crate) use filter::hash;
+pub(crate) use point_reads::PointReads;
 pub(crate) use reader::{Lookup, Table};
 pub(crate) use stamp::StampedCursor;
 pub(crate) use survey::Damage;

@@ -6,7 +6,7 @@ use terrace_env::{Cause, SeqNo};
 use terrace_policy::Span;
 
 use super::specimens::{Entry, build_with, entries, layout, newest, open, read, two_levels};
-use super::{Compression, Lookup, TableCursor, Walk, hash};
+use super::{Compression, Lookup, PointReads, TableCursor, Walk, hash};
 use crate::Error;
 use crate::golden::{damaged, specimen};
 use crate::key::{KeySpaceId, Trailer, full_key, internal_key};
@@ -81,7 +81,7 @@ fn a_search_that_is_told_of_a_tombstone_returns_only_what_is_newer() {
         let full = full_key(KeySpaceId(0), user_key);
         let cover = table.ranges().cover(&full, SeqNo(at));
         let seek_key = internal_key(&full, Trailer::seek(SeqNo(at)));
-        match table.get(&seek_key, hash(&full), cover).unwrap() {
+        match table.get(&seek_key, hash(&full), cover, &mut PointReads::default()).unwrap() {
             Lookup::Searched(found) => found,
             Lookup::RuledOut => panic!("a filter that denies a key that is there"),
         }

@@ -21,6 +21,7 @@ use super::footer::Properties;
 use super::frame::{Handle, TableName};
 use super::index::Index;
 use super::open::Outline;
+use super::point_reads::PointReads;
 use crate::Error;
 use crate::key::{self, Kind};
 use crate::memory::Memory;
@@ -115,6 +116,7 @@ impl Table {
         seek_key: &[u8],
         hash: u64,
         cover: Option<SeqNo>,
+        reads: &mut PointReads,
     ) -> Result<Lookup, Error> {
         let partition = self.partition_of(seek_key);
         if partition == self.partitions() || !self.may_hold(partition, hash)? {
@@ -133,7 +135,7 @@ impl Table {
         };
         let mut data: Option<BlockCursor> = None;
         for at in index.seek(seek_key)..index.len() {
-            let block = self.cached_block(self.handle(index, at)?)?;
+            let block = self.point_block(self.handle(index, at)?, reads)?;
             let cursor = match &mut data {
                 Some(cursor) => {
                     cursor.replace(block);
@@ -273,14 +275,23 @@ impl Table {
         }
     }
 
-    /// A data block for a point read: from the cache, or into it.
-    fn cached_block(&self, handle: Handle) -> Result<Block, Error> {
-        if let Some(block) = self.peek(handle) {
+    /// A data block for a point read: the last one, from the cache, or into it.
+    fn point_block(&self, handle: Handle, reads: &mut PointReads) -> Result<Block, Error> {
+        if let Some(block) = reads.last(self.name().file, handle.offset) {
             return Ok(block);
         }
-        let stored = self.read(handle.offset, handle.size as usize, Cause::Read)?;
-        let block = self.block(handle, &stored)?;
-        self.cache(&block);
+        let block = match self.peek(handle) {
+            Some(block) => block,
+            None => {
+                let stored = self.read(handle.offset, handle.size as usize, Cause::Read)?;
+                let block = self.block(handle, &stored)?;
+                if reads.fill_cache() {
+                    self.cache(&block);
+                }
+                block
+            }
+        };
+        reads.note(&block);
         Ok(block)
     }
 

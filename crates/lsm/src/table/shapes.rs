@@ -8,7 +8,9 @@ use terrace_env::{ByteCount, Cause, MemoryGauge, SeqNo, test_seeds};
 
 use super::index_builder::IndexLayout;
 use super::specimens::{Entry, File, build, entry, open_with};
-use super::{Compression, Lookup, Table, TableBuilder, TableCursor, TableLayout, Walk, hash};
+use super::{
+    Compression, Lookup, PointReads, Table, TableBuilder, TableCursor, TableLayout, Walk, hash,
+};
 use crate::key::{self, Kind, Trailer, internal_key};
 use crate::memory::{Memory, writer_bytes};
 use crate::memtable::Found;
@@ -74,7 +76,10 @@ fn check_gets(table: &Table, entries: &[Entry], sought: &[Entry]) {
             for seek_key in [Trailer::seek(sequence), Trailer::NEWEST] {
                 let seek_key = internal_key(full_key, seek_key);
                 let expected = expected(entries, &seek_key);
-                match table.get(&seek_key, hash(full_key), None).unwrap() {
+                match table
+                    .get(&seek_key, hash(full_key), None, &mut PointReads::default())
+                    .unwrap()
+                {
                     Lookup::Searched(found) => assert_eq!(found, expected, "{seek_key:?}"),
                     Lookup::RuledOut => assert_eq!(expected, None, "{seek_key:?}"),
                 }
@@ -166,7 +171,7 @@ fn a_large_table_is_written_and_read_with_little_in_memory() {
     for i in (0..count).step_by(101) {
         let key = key(i);
         let (full_key, _) = key::split(&key);
-        let found = table.get(&key, hash(full_key), None).unwrap();
+        let found = table.get(&key, hash(full_key), None, &mut PointReads::default()).unwrap();
         assert_eq!(found, Lookup::Searched(Some(Found::Value(vec![i as u8; 100].into()))));
     }
     assert!(memory.stats().peak <= 1 << 20, "{:?}", memory.stats());

@@ -9,7 +9,8 @@ use terrace_env::{ByteCount, Cause, FileId, MemoryGauge, SeqNo};
 
 use super::index_builder::IndexLayout;
 use super::{
-    Compression, Lookup, Table, TableBuilder, TableCursor, TableFile, TableLayout, Walk, hash,
+    Compression, Lookup, PointReads, Table, TableBuilder, TableCursor, TableFile, TableLayout,
+    Walk, hash,
 };
 use crate::Error;
 use crate::golden::{damaged, readable_specimen, specimen};
@@ -164,7 +165,7 @@ pub(super) fn read(bytes: &[u8], walk: Walk) -> Result<(Vec<Entry>, Vec<Lookup>)
     for (key, _) in entries() {
         let (full, _) = key::split(&key);
         let seek_key = internal_key(full, Trailer::seek(SeqNo::MAX));
-        found.push(table.get(&seek_key, hash(full), None)?);
+        found.push(table.get(&seek_key, hash(full), None, &mut PointReads::default())?);
     }
     Ok((walked, found))
 }

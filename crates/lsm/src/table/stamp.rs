@@ -15,7 +15,7 @@ use terrace_policy::Span;
 
 use crate::Error;
 use crate::key::{self, Kind, Trailer};
-use crate::table::{Lookup, Table, TableCursor, Walk};
+use crate::table::{Lookup, PointReads, Table, TableCursor, Walk};
 
 /// The first entry at or behind `seek_key`, if it is of the same full key; as
 /// [`Table::get`](Table) of a table with or without a stamp.
@@ -25,13 +25,14 @@ pub(crate) fn get(
     seek_key: &[u8],
     hash: u64,
     cover: Option<SeqNo>,
+    reads: &mut PointReads,
 ) -> Result<Lookup, Error> {
-    let Some(stamp) = stamp else { return table.get(seek_key, hash, cover) };
+    let Some(stamp) = stamp else { return table.get(seek_key, hash, cover, reads) };
     let (full_key, trailer) = key::split(seek_key);
     if is_behind(trailer, stamp) {
         return Ok(Lookup::Searched(None));
     }
-    table.get(&key::internal_key(full_key, Trailer::NEWEST), hash, cover)
+    table.get(&key::internal_key(full_key, Trailer::NEWEST), hash, cover, reads)
 }
 
 /// Whether a place within the entries of a full key lies behind the entry of this sequence.
@@ -236,7 +237,8 @@ mod tests {
             for (sequence, sees) in [(69, false), (70, true), (1000, true)] {
                 let seek = key::internal_key(&full(number), Trailer::seek(SeqNo(sequence)));
                 let there = sees && number % 2 == 0 && number < 60;
-                let found = get(&table, Some(STAMP), &seek, hash(&full(number)), None).unwrap();
+                let (hash, reads) = (hash(&full(number)), &mut PointReads::default());
+                let found = get(&table, Some(STAMP), &seek, hash, None, reads).unwrap();
                 let value = match found {
                     Lookup::Searched(Some(Found::Value(value))) => Some(value),
                     _ => None,

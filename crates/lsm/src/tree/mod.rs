@@ -62,7 +62,7 @@ pub(crate) use annotation::{
 };
 pub(crate) use edit::{Edit, NewTable};
 pub(crate) use handle::TableHandle;
-pub(crate) use run::{Run, Segment};
+pub(crate) use run::{Run, Segment, Sought};
 pub(crate) use tree::Tree;
 pub(crate) use version::Version;
 pub(crate) use view::View;

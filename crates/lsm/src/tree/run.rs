@@ -8,7 +8,10 @@ use terrace_policy::{Chunked, ChunkedSlice, RunId, RunView, SegmentView, Span};
 
 use super::handle::TableHandle;
 use crate::Error;
+use crate::key;
+use crate::memtable::Found;
 use crate::ranges::{Fragment, Stretch};
+use crate::table::{self, Lookup, PointReads, Table, stamp};
 
 /// A range of a table that counts.
 #[derive(Clone, Debug)]
@@ -46,6 +49,29 @@ impl Segment {
             entries: share(record.entries) + ranges,
             tombstones: share(record.tombstones) + ranges,
         }
+    }
+}
+
+/// A key that is looked up in one run after the other.
+#[derive(Debug)]
+pub(crate) struct Sought<'a> {
+    /// The internal key that is sought.
+    seek_key: &'a [u8],
+    /// Of the full key, once it was needed.
+    hash: Option<u64>,
+    /// How many tables were searched.
+    searched: u32,
+}
+
+impl<'a> Sought<'a> {
+    /// A key that is looked up nowhere yet.
+    pub(crate) fn new(seek_key: &'a [u8]) -> Self {
+        Self { seek_key, hash: None, searched: 0 }
+    }
+
+    /// How many tables were searched for it so far.
+    pub(crate) fn searched(&self) -> u32 {
+        self.searched
     }
 }
 
@@ -160,6 +186,35 @@ impl Run {
             return Ok(within);
         }
         Ok(segment.table.table(Cause::Read)?.ranges().at(full_key, at).and(within))
+    }
+
+    /// What the run knows of a key; `None`: an older run may know something.
+    pub(crate) fn get(
+        &self,
+        sought: &mut Sought<'_>,
+        reads: &mut PointReads,
+    ) -> Result<Option<Found>, Error> {
+        let (full_key, trailer) = key::split(sought.seek_key);
+        let Some(segment) = self.segment_of(full_key) else { return Ok(None) };
+        let hash = *sought.hash.get_or_insert_with(|| table::hash(full_key));
+        let stamp = segment.table.record().stamp;
+        let mut search = |table: &Table| {
+            let cover = table.ranges().cover(full_key, trailer.sequence());
+            let lookup = stamp::get(table, stamp, sought.seek_key, hash, cover, reads)?;
+            Ok::<_, Error>((lookup, cover))
+        };
+        let (lookup, cover) = match segment.table.glance() {
+            Some(table) => search(&table)?,
+            None => search(&*segment.table.table(Cause::Read)?)?,
+        };
+        if let Lookup::Searched(found) = lookup {
+            sought.searched += 1;
+            if found.is_some() {
+                return Ok(found);
+            }
+        }
+        // What is older than the tombstone is hidden, and nothing further down is newer.
+        Ok(cover.map(|_| Found::Deleted))
     }
 
     /// The only segment that may hold the key.

@@ -11,16 +11,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use terrace_env::{Cause, FileId};
+use terrace_env::FileId;
 use terrace_policy::{LevelView, Place, TreeView};
 
-use super::run::{Run, Segment};
+use super::run::{Run, Segment, Sought};
 use super::split_tables::{Places, SplitTables};
 use crate::Error;
-use crate::key;
 use crate::memtable::Found;
-use crate::table::stamp;
-use crate::table::{Lookup, Table, hash};
+use crate::table::PointReads;
 
 /// The runs of a level, newest first.
 pub(crate) type Level = Vec<Arc<Run>>;
@@ -139,32 +137,17 @@ impl Version {
 
     /// The newest entry at or behind `seek_key`, an internal key, that is of the same full key.
     /// Also tells how many tables had to be searched.
-    pub(crate) fn get(&self, seek_key: &[u8]) -> Result<(Option<Found>, u32), Error> {
-        let (full_key, trailer) = key::split(seek_key);
-        let (mut key_hash, mut searched) = (None, 0);
+    pub(crate) fn get(
+        &self,
+        seek_key: &[u8],
+        reads: &mut PointReads,
+    ) -> Result<(Option<Found>, u32), Error> {
+        let mut sought = Sought::new(seek_key);
         for (_, run) in self.places() {
-            let Some(segment) = run.segment_of(full_key) else { continue };
-            let hash = *key_hash.get_or_insert_with(|| hash(full_key));
-            let stamp = segment.table.record().stamp;
-            let search = |table: &Table| {
-                let cover = table.ranges().cover(full_key, trailer.sequence());
-                Ok::<_, Error>((stamp::get(table, stamp, seek_key, hash, cover)?, cover))
-            };
-            let (lookup, cover) = match segment.table.glance() {
-                Some(table) => search(&table)?,
-                None => search(&*segment.table.table(Cause::Read)?)?,
-            };
-            if let Lookup::Searched(found) = lookup {
-                searched += 1;
-                if found.is_some() {
-                    return Ok((found, searched));
-                }
-            }
-            // What is older than the tombstone is hidden, and nothing further down is newer.
-            if cover.is_some() {
-                return Ok((Some(Found::Deleted), searched));
+            if let Some(found) = run.get(&mut sought, reads)? {
+                return Ok((Some(found), sought.searched()));
             }
         }
-        Ok((None, searched))
+        Ok((None, sought.searched()))
     }
 }

@@ -14,6 +14,7 @@ mod kills_child;
 mod lifetime;
 mod puts;
 mod ranges;
+mod reads;
 mod resident;
 mod resident_child;
 mod rows;
