@@ -3,13 +3,14 @@
 //! [`Device`] is the contract that every back-end keeps, [`Geometry`] the shape of a device with
 //! its [`Layout`], [`DeviceError`] what it may answer. The zone state machine is pure and shared;
 //! the emulator joins it with a medium (memory or a sparse file), a volatile cache and faults;
-//! [`timing`] holds models of when real drives complete what they are asked. The conformance suite
+//! [`DeviceLayer`] stands on another device; [`timing`] holds models of when real drives complete what they are asked. The conformance suite
 //! is a library function, so that any back-end can be run through it.
 //!
 //! zone does not know files or keys.
 
 pub mod conformance;
 mod device;
+mod device_layer;
 pub mod emulator;
 mod error;
 mod geometry;
@@ -17,6 +18,7 @@ mod state;
 pub mod timing;
 
 pub use device::{Completion, Device, Op, Request, Ticket, ZoneReport, ZoneState};
+pub use device_layer::DeviceLayer;
 pub use emulator::{Access, Emulator, PowerCut, Snapshot};
 pub use error::DeviceError;
 pub use geometry::{Geometry, GeometryError, Layout, ZoneType};

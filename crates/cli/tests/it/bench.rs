@@ -53,6 +53,24 @@ fn every_mix_runs_on_every_medium_and_leaves_nothing_behind() {
 }
 
 #[test]
+fn level_0_is_merged_when_writers_rest_and_left_alone_on_request() {
+    let place = Place::new();
+    // Three memtables: too few runs for a compaction that the tree needs.
+    let fill = ["bench", "filluniquerandom", "--count", "4000", "--memtable-size", "256KiB"];
+    let compacted = |words: &[&str]| {
+        let run = place.json(&[&fill[..], words].concat())["runs"][0].clone();
+        let written = &run["measurements"][0]["settled"]["write_amplification"];
+        (run["conditions"]["compact_at_rest"].clone(), written["compaction"].as_f64().unwrap())
+    };
+    let (on, merged) = compacted(&[]);
+    let (off, left) = compacted(&["--no-compact-at-rest"]);
+    assert_eq!((on, off), (true.into(), false.into()));
+    assert!(merged > 0.5 && left == 0.0, "{merged} and {left}");
+    let text = place.ok(&[&fill[..], &["--no-compact-at-rest"]].concat());
+    assert!(text.contains("level 0 is left as it is when writers rest"), "{text}");
+}
+
+#[test]
 fn a_mix_that_reads_gets_a_filled_store_and_the_table_has_its_line() {
     let place = Place::new();
     let report = measure(&place, &["readrandom", "--reads", "100"]);

@@ -6,10 +6,8 @@ use std::time::Duration;
 
 use terrace_env::random::{Random, Rng};
 use terrace_env::sync::Mutex;
-use terrace_env::{Cause, Users, ZoneId, runner};
-use terrace_zone::{
-    Completion, Device, DeviceError, Emulator, Geometry, Op, Request, Ticket, ZoneReport,
-};
+use terrace_env::{Cause, runner};
+use terrace_zone::{Device, DeviceLayer, Emulator, Op, Request, Ticket};
 
 /// A read begins within this time.
 const LATE_MAX: Duration = Duration::from_millis(20);
@@ -25,17 +23,9 @@ impl LateReads {
     }
 }
 
-impl Device for LateReads {
-    fn geometry(&self) -> &Geometry {
-        self.drive.geometry()
-    }
-
-    fn report(&self, first: ZoneId, count: u32) -> Result<Vec<ZoneReport>, DeviceError> {
-        self.drive.report(first, count)
-    }
-
-    fn users(&self) -> &Users {
-        self.drive.users()
+impl DeviceLayer for LateReads {
+    fn below(&self) -> &dyn Device {
+        &*self.drive
     }
 
     fn submit(&self, request: Request) -> Ticket {
@@ -44,9 +34,5 @@ impl Device for LateReads {
             runner::sleep(late);
         }
         self.drive.submit(request)
-    }
-
-    fn wait(&self, ticket: Ticket) -> Result<Completion, DeviceError> {
-        self.drive.wait(ticket)
     }
 }

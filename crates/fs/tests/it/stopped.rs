@@ -6,10 +6,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use terrace_env::store::{
     CreateOptions, FileKind, FileWriter, PlacementHint, Rank, Store, StoreError, Transaction,
 };
-use terrace_env::{ByteCount, Cause, FileId, Lba, Users, ZoneId};
+use terrace_env::{ByteCount, Cause, FileId, Lba, ZoneId};
 use terrace_fs::{Fs, MountOptions};
 use terrace_zone::{
-    Completion, Device, DeviceError, Emulator, Geometry, Request, Ticket, ZoneReport,
+    Completion, Device, DeviceError, DeviceLayer, Emulator, Geometry, Request, Ticket,
 };
 
 use crate::cuts::facts::{note, pattern};
@@ -24,17 +24,9 @@ struct Liar {
 
 const ANY: u64 = u64::MAX;
 
-impl Device for Liar {
-    fn geometry(&self) -> &Geometry {
-        self.drive.geometry()
-    }
-
-    fn report(&self, first: ZoneId, count: u32) -> Result<Vec<ZoneReport>, DeviceError> {
-        self.drive.report(first, count)
-    }
-
-    fn users(&self) -> &Users {
-        self.drive.users()
+impl DeviceLayer for Liar {
+    fn below(&self) -> &dyn Device {
+        &*self.drive
     }
 
     fn submit(&self, request: Request) -> Ticket {

@@ -15,8 +15,8 @@ use serde::{Deserialize, Serialize};
 use terrace_env::store::{
     CreateOptions, FileKind, FileWriter, Layer, Store, StoreError, Transaction,
 };
-use terrace_env::{Cause, FileId, Users, ZoneId};
-use terrace_zone::{Completion, Device, DeviceError, Geometry, Op, Request, Ticket, ZoneReport};
+use terrace_env::{Cause, FileId};
+use terrace_zone::{Device, DeviceLayer, Op, Request, Ticket};
 
 /// How the log is written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -54,28 +54,16 @@ impl LogWrites {
 /// A device that writes logs unforced.
 struct UnforcedLog(Arc<dyn Device>);
 
-impl Device for UnforcedLog {
-    fn geometry(&self) -> &Geometry {
-        self.0.geometry()
-    }
-
-    fn report(&self, first: ZoneId, count: u32) -> Result<Vec<ZoneReport>, DeviceError> {
-        self.0.report(first, count)
-    }
-
-    fn users(&self) -> &Users {
-        self.0.users()
+impl DeviceLayer for UnforcedLog {
+    fn below(&self) -> &dyn Device {
+        &*self.0
     }
 
     fn submit(&self, mut request: Request) -> Ticket {
         if let (Cause::Log, Op::Write { fua, .. }) = (request.cause, &mut request.op) {
             *fua = false;
         }
-        self.0.submit(request)
-    }
-
-    fn wait(&self, ticket: Ticket) -> Result<Completion, DeviceError> {
-        self.0.wait(ticket)
+        self.below().submit(request)
     }
 }
 

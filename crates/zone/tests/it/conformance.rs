@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use std::time::Duration;
 
-use terrace_env::{Cause, Lba, Users, Uuid, ZoneId};
+use terrace_env::{Cause, Lba, Uuid, ZoneId};
 use terrace_zone::emulator::RandomLatency;
 use terrace_zone::{
-    Access, Completion, Device, DeviceError, Emulator, Geometry, Op, Request, Ticket, ZoneReport,
+    Access, Device, DeviceError, DeviceLayer, Emulator, Geometry, Op, Request, Ticket, ZoneReport,
     conformance,
 };
 
@@ -78,9 +78,9 @@ struct Broken {
     rule: u32,
 }
 
-impl Device for Broken {
-    fn geometry(&self) -> &Geometry {
-        self.drive.geometry()
+impl DeviceLayer for Broken {
+    fn below(&self) -> &dyn Device {
+        &self.drive
     }
 
     fn report(&self, first: ZoneId, count: u32) -> Result<Vec<ZoneReport>, DeviceError> {
@@ -93,10 +93,6 @@ impl Device for Broken {
         Ok(reports)
     }
 
-    fn users(&self) -> &Users {
-        self.drive.users()
-    }
-
     fn submit(&self, request: Request) -> Ticket {
         let op = match request.op {
             Op::Reset(_) if self.rule == 0 => Op::Flush,
@@ -106,10 +102,6 @@ impl Device for Broken {
             op => op,
         };
         self.drive.submit(Request { op, cause: Cause::Client })
-    }
-
-    fn wait(&self, ticket: Ticket) -> Result<Completion, DeviceError> {
-        self.drive.wait(ticket)
     }
 }
 

@@ -115,6 +115,9 @@ pub(crate) struct Bench {
     /// Have an image's flushes and forced writes reach the host's disk, as outside of measurements
     #[arg(long)]
     sync_image: bool,
+    /// Leave the last runs of level 0 as they are when writers rest, instead of merging them
+    #[arg(long)]
+    no_compact_at_rest: bool,
     /// How blocks are compressed; the values do not compress
     #[arg(long, value_enum, default_value_t = Compress::None)]
     compression: Compress,
@@ -248,6 +251,7 @@ impl Bench {
             compression: self.compression,
             log: plan.options.durability.unwrap_or(Durability::Gathered),
             image_synced: (self.on == Medium::Image).then_some(self.sync_image),
+            compact_at_rest: !self.no_compact_at_rest,
             system: self.under.system.unwrap_or_default().to_string(),
             debug_assertions: cfg!(debug_assertions),
         }
@@ -305,6 +309,7 @@ impl Bench {
             options: Options::default()
                 .memtable_size(self.memtable_size)
                 .memory(self.memory)
+                .compact_at_rest(!self.no_compact_at_rest)
                 .compression(self.compression)
                 .system(self.under.system),
         }

@@ -75,6 +75,8 @@ pub(super) struct Conditions {
     pub(super) log: Durability,
     /// Whether what the drive says is durable is on the host's disk; of images only.
     pub(super) image_synced: Option<bool>,
+    /// Whether level 0 was merged down when writers rested.
+    pub(super) compact_at_rest: bool,
     pub(super) system: String,
     /// Whether the program was built with assertions, which cost more than what is measured.
     pub(super) debug_assertions: bool,

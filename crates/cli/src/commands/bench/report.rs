@@ -62,6 +62,9 @@ impl Display for Run {
             let lasts = if synced { "synced" } else { "not synced" };
             writeln!(f, "the image is {lasts} to the host's disk\n")?;
         }
+        if !self.conditions.compact_at_rest {
+            writeln!(f, "level 0 is left as it is when writers rest\n")?;
+        }
         let mut table = begin(&HEADER);
         for measurement in &self.measurements {
             rows(&mut table, measurement);
@@ -248,6 +251,7 @@ mod tests {
             seed: 1,
             memtable_size: ByteCount::mib(64),
             memory: ByteCount::mib(512),
+            compact_at_rest: true,
             system: "bluefs".into(),
             compression: Compress::None,
             log: Durability::Written,
