@@ -180,7 +180,7 @@ impl Table {
             let cell = |setup| own.get(setup).map_or_else(String::new, |runs| spread(runs));
             let own = own.get("directory").map_or(f64::NAN, |runs| median(runs));
             let others = others.map_or_else(
-                || " | | |".to_owned(),
+                || "| | |".to_owned(),
                 |Others { rocksdb, fjall, leveldb }| {
                     let ratio = own / rocksdb;
                     let [rocksdb, fjall, leveldb] = [rocksdb, fjall, leveldb].map(figure);
@@ -288,8 +288,8 @@ mod tests {
         for line in [
             "5 million entries of 128 bytes:",
             "| readrandom | 5.00 | 6.00 (4.00-16.0) | 8.00 | 0.75 | 7.00 | 7.00 |",
-            "| overwrite + idle | 3.00 | 3.00 |  | | | |",
-            "| overwrite: log | 1.00 | 1.00 |  | | | |",
+            "| overwrite + idle | 3.00 | 3.00 | | | | |",
+            "| overwrite: log | 1.00 | 1.00 | | | | |",
             "| overwrite | 2.00 | 2.00 | 4.00 | 0.50 | 4.00 | 7.00 |",
         ] {
             assert!(text.contains(line), "{line}: {text}");

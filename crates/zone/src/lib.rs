@@ -3,8 +3,9 @@
 //! [`Device`] is the contract that every back-end keeps, [`Geometry`] the shape of a device with
 //! its [`Layout`], [`DeviceError`] what it may answer. The zone state machine is pure and shared;
 //! the emulator joins it with a medium (memory or a sparse file), a volatile cache and faults;
-//! [`DeviceLayer`] stands on another device; [`timing`] holds models of when real drives complete what they are asked. The conformance suite
-//! is a library function, so that any back-end can be run through it.
+//! [`DeviceLayer`] changes single calls of another device; [`timing`] holds models of when real
+//! drives complete what they are asked. The conformance suite is a library function, so that any
+//! back-end can be run through it.
 //!
 //! zone does not know files or keys.
 

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use terrace::Options;
-use terrace_env::{ByteCount, runner, seeds};
+use terrace_env::{ByteCount, runner, test_seeds};
 use terrace_lab::bench::{Load, Loaded, Size};
 use terrace_zone::{Device, Emulator, Geometry};
 
@@ -23,7 +23,7 @@ fn load(seed: u64) -> Loaded {
 
 #[test]
 fn a_random_load_ends_within_its_memory_and_no_put_waits_longer_than_a_compaction_step() {
-    for seed in seeds::test_seeds(2) {
+    for seed in test_seeds(2) {
         let loaded = load(seed);
         let (wait, step) = (loaded.latency.max / 1e6, loaded.step_seconds_max);
         println!(
