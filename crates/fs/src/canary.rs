@@ -30,6 +30,8 @@ pub enum Rule {
     SuperblockBeforeRelease,
     /// The file cache lets go of what is written again, taken back or deleted.
     CacheFollowsWrites,
+    /// A commit waits for a flush of the devices that the journal is not on.
+    OtherDevicesFlushed,
     /// Whatever is asked of the device is counted.
     RequestsCounted,
 }

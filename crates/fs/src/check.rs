@@ -2,7 +2,7 @@
 //!
 //! | what | how |
 //! |---|---|
-//! | superblock and journal | found and replayed, as a mount does |
+//! | superblocks and journal | found and replayed, as a mount does |
 //! | extents | within zones that hold data, below a pointer that means something, no block twice |
 //! | names | each name's file lists it, and each file's names lead to it |
 //! | bytes | each extent whose checksum is known is read and compared; others are read |
@@ -18,19 +18,19 @@ use std::sync::Arc;
 
 use terrace_env::checksum::{crc32c, crc32c_append};
 use terrace_env::store::{FileKind, StoreError};
-use terrace_env::{ByteCount, Cause, FileId, Uuid, ZoneId};
-use terrace_zone::{Device, ZoneReport, ZoneType};
+use terrace_env::{ByteCount, Cause, DeviceId, FileId, Uuid, ZoneId};
+use terrace_zone::{Device as _, Layout, ZoneReport, ZoneType};
 
 use crate::Fs;
+use crate::assembly::{Assembled, assemble};
 use crate::block::{BLOCK, pointer, zone_blocks};
 use crate::catalog::{Extent, FileRecord};
-use crate::check_report::{CheckProgress, CheckReport};
+use crate::check_report::{CheckProgress, CheckReport, DeviceChecked};
 use crate::file::{FileSource, LogIndex};
 use crate::frame::{Binding, BlockSource as _, LogScan, LogTail, Scanner};
-use crate::journal::{Replayed, replay};
-use crate::medium::Medium;
-use crate::volume::as_device;
-use crate::{BlockAddr, ZonePlace};
+use crate::journal::Replayed;
+use crate::media::Media;
+use crate::{BlockAddr, Devices, ZonePlace};
 
 /// Blocks read at once.
 const READ_BLOCKS: u32 = 256;
@@ -38,22 +38,34 @@ const READ_BLOCKS: u32 = 256;
 impl Fs {
     /// Checks the store on a device that is not mounted for writing. An error only if the device
     /// cannot be asked at all; whatever is wrong with the store is in the report.
-    pub fn check(device: Arc<dyn Device>) -> Result<CheckReport, StoreError> {
-        Self::check_watched(device, &mut |_, _| {})
+    pub fn check(devices: impl Into<Devices>) -> Result<CheckReport, StoreError> {
+        Self::check_watched(devices, &mut |_, _| {})
     }
 
     /// Like [`check`](Self::check), and tells how far it is.
     pub fn check_watched(
-        device: Arc<dyn Device>,
+        devices: impl Into<Devices>,
         progress: CheckProgress<'_>,
     ) -> Result<CheckReport, StoreError> {
-        let medium = Arc::new(Medium::new(device));
+        let devices = devices.into();
+        devices.check_layouts()?;
+        let media = Arc::new(Media::new(&devices));
+        let medium = media.tables();
         let reports = medium
             .report(ZoneId(0), medium.geometry().zones)
             .map_err(|error| StoreError::io("report of the zones", error))?;
-        let mut check = Check { medium, reports, report: CheckReport::default() };
-        match replay(&as_device(&check.medium), false) {
-            Ok(replayed) => check.store(&replayed, progress),
+        let devices = media.iter().map(|medium| {
+            let (device, verified) = (medium.id(), ByteCount(0));
+            DeviceChecked { device, extents: 0, verified }
+        });
+        let report = CheckReport { devices: devices.collect(), ..CheckReport::default() };
+        let mut check = Check { media, reports, report };
+        match assemble(&check.media, false) {
+            Ok(found) => check.store(&found, progress),
+            // Devices that do not belong together are no damage.
+            Err(error @ StoreError::Invalid(_)) if check.media.has_log_device() => {
+                return Err(error);
+            }
             Err(error) => check.report.note_error("superblock or journal", error),
         }
         Ok(check.report)
@@ -61,10 +73,13 @@ impl Fs {
 }
 
 struct Check {
-    medium: Arc<Medium>,
+    media: Arc<Media>,
     reports: Vec<ZoneReport>,
     report: CheckReport,
 }
+
+/// Zones and stretches that are not for files, and what they hold.
+type Reserved = BTreeMap<(DeviceId, ZoneId), &'static str>;
 
 /// Blocks of a file, as it claims them.
 #[derive(Clone, Copy)]
@@ -74,7 +89,8 @@ struct Claim {
 }
 
 impl Check {
-    fn store(&mut self, replayed: &Replayed, progress: CheckProgress<'_>) {
+    fn store(&mut self, found: &Assembled, progress: CheckProgress<'_>) {
+        let replayed = &found.replayed;
         let catalog = &replayed.catalog;
         self.report.closed = catalog.is_closed();
         self.report.names(catalog);
@@ -89,9 +105,12 @@ impl Check {
                 record.extents.extents().collect()
             };
             self.report.extents += extents.len() as u64;
+            for extent in &extents {
+                self.report.of_device(extent.device()).extents += 1;
+            }
             claims.extend(extents.into_iter().map(|extent| Claim { file: id, extent }));
         }
-        self.places(&mut claims, replayed);
+        self.places(&mut claims, found);
         // In the order in which they lie, so that a disk streams.
         unread.sort_unstable_by_key(|claim| claim.extent.first);
         let bytes = |claim: &Claim| u64::from(claim.extent.blocks) * BLOCK as u64;
@@ -105,11 +124,16 @@ impl Check {
     }
 
     /// Where the extents lie.
-    fn places(&mut self, claims: &mut [Claim], replayed: &Replayed) {
-        let mut reserved: BTreeMap<ZoneId, &str> = BTreeMap::new();
-        reserved.extend(replayed.journal_zones().map(|zone| (zone, "a zone of the journal")));
-        let of_superblock = replayed.superblock_zones();
-        reserved.extend(of_superblock.iter().map(|zone| (*zone, "a zone of the superblock")));
+    fn places(&mut self, claims: &mut [Claim], found: &Assembled) {
+        let replayed = &found.replayed;
+        let (tables, logs) = (self.media.tables().id(), self.media.logs().id());
+        let mut reserved: Reserved = BTreeMap::new();
+        let of_journal = replayed.journal_zones();
+        reserved.extend(of_journal.map(|zone| ((logs, zone), "a zone of the journal")));
+        let of_superblock = replayed.superblock_zones().into_iter().map(|zone| (logs, zone));
+        let of_superblock =
+            of_superblock.chain(found.of_superblock.iter().map(|zone| (tables, *zone)));
+        reserved.extend(of_superblock.map(|place| (place, "a zone of the superblock")));
         claims.sort_unstable_by_key(|claim| claim.extent.first);
         let mut before: Option<Claim> = None;
         for claim in claims {
@@ -130,18 +154,22 @@ impl Check {
     }
 
     /// What is wrong with the place of an extent: expected, and found.
-    fn misplacement(
-        &self,
-        extent: &Extent,
-        reserved: &BTreeMap<ZoneId, &str>,
-    ) -> Option<(String, String)> {
-        let geometry = self.medium.geometry();
-        let ZonePlace { zone, block } = self.medium.grid().place(extent.first);
+    fn misplacement(&self, extent: &Extent, reserved: &Reserved) -> Option<(String, String)> {
+        let medium = self.media.of(extent.device());
+        let (geometry, grid) = (medium.geometry(), medium.grid());
+        let ZonePlace { zone, block } = grid.place(extent.first);
+        if medium.layout() == Layout::Plain {
+            // It may cross several stretches.
+            let last = grid.zone(extent.first.plus(extent.blocks - 1));
+            let mut stretches = reserved.range((medium.id(), zone)..=(medium.id(), last));
+            let what = stretches.next()?.1;
+            return Some(("blocks for files".into(), (*what).into()));
+        }
         let Some(report) = self.reports.get(zone.0 as usize) else {
             let expected = format!("a zone below {}", geometry.zones);
             return Some((expected, format!("zone {zone}")));
         };
-        if let Some(what) = reserved.get(&zone) {
+        if let Some(what) = reserved.get(&(medium.id(), zone)) {
             return Some(("a zone for files".into(), (*what).into()));
         }
         if report.zone_type == ZoneType::Conventional {
@@ -151,7 +179,7 @@ impl Check {
         let limit = written.unwrap_or(zone_blocks(geometry, zone));
         let end = u64::from(block) + u64::from(extent.blocks);
         (end > u64::from(limit)).then(|| {
-            let limit = self.medium.grid().addr(zone, limit).block();
+            let limit = grid.addr(zone, limit).block();
             let expected = format!("blocks below {limit}, where the zone's written part ends");
             (expected, format!("blocks up to {}", extent.end()))
         })
@@ -166,18 +194,13 @@ impl Check {
         while done < extent.blocks {
             let at = extent.first.plus(done);
             let blocks = READ_BLOCKS.min(extent.blocks - done);
-            let ZonePlace { zone, block } = self.medium.grid().place(at);
-            let limit = self
-                .reports
-                .get(zone.0 as usize)
-                .map_or(0, |report| zone_blocks(self.medium.geometry(), report.zone));
-            if u64::from(block) + u64::from(blocks) > u64::from(limit) {
+            if !self.can_be_read(at, blocks) {
                 return;
             }
-            match self.medium.read_blocks(at, blocks, Cause::Recovery) {
+            match self.media.read_blocks(at, blocks, Cause::Recovery) {
                 Ok(data) => crc = crc32c_append(crc, &data),
                 Err(error) => {
-                    let offset = self.medium.grid().byte(at);
+                    let offset = self.media.of(at.device()).grid().byte(at);
                     self.report.note(region, offset, "blocks that can be read", error.to_string());
                     return;
                 }
@@ -190,14 +213,17 @@ impl Check {
                 let expected = format!("checksum {expected:#010x} over {bytes} bytes");
                 self.report.note(region, offset, expected, format!("{crc:#010x}"));
             }
-            Some(_) => self.report.verified.0 += bytes,
+            Some(_) => {
+                self.report.verified.0 += bytes;
+                self.report.of_device(extent.device()).verified.0 += bytes;
+            }
             None => self.report.unverified.0 += bytes,
         }
     }
 
     /// Reads a log through; the blocks that it really takes.
     fn log(&mut self, id: FileId, record: &FileRecord, replayed: &Replayed) -> Vec<Extent> {
-        let source = FileSource::new(&self.medium, id, &record.extents, Cause::Recovery);
+        let source = FileSource::new(&self.media, id, &record.extents, Cause::Recovery);
         let uuid = replayed.superblock.uuid;
         let all = record.extents.extents().collect();
         let (index, tail) = match LogIndex::scan(LogScan::new(&source, uuid, id, record)) {
@@ -226,8 +252,19 @@ impl Check {
 impl Check {
     /// Where a block of a file lies, for messages: the region, and the byte of the device.
     fn place(&self, file: FileId, at: BlockAddr) -> (String, u64) {
-        let grid = self.medium.grid();
-        grid.describe(&format!("file {file}"), grid.place(at))
+        self.media.describe(&format!("file {file}"), at)
+    }
+
+    /// Whether blocks are none behind a zone's capacity.
+    fn can_be_read(&self, at: BlockAddr, blocks: u32) -> bool {
+        let medium = self.media.of(at.device());
+        if medium.layout() == Layout::Plain {
+            return true;
+        }
+        let ZonePlace { zone, block } = medium.grid().place(at);
+        let report = self.reports.get(zone.0 as usize);
+        let limit = report.map_or(0, |report| zone_blocks(medium.geometry(), report.zone));
+        u64::from(block) + u64::from(blocks) <= u64::from(limit)
     }
 
     /// Looks for frames of a log behind the end that was recorded when the store was closed.

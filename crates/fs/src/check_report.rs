@@ -5,7 +5,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use terrace_env::store::StoreError;
-use terrace_env::{ByteCount, FileId};
+use terrace_env::{ByteCount, DeviceId, FileId};
 
 use crate::catalog::Catalog;
 
@@ -29,6 +29,17 @@ impl fmt::Display for Problem {
     }
 }
 
+/// What a check has looked at on one device.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DeviceChecked {
+    /// Its number.
+    pub device: DeviceId,
+    /// Extents of files that lie on it.
+    pub extents: u64,
+    /// Bytes whose checksum was compared.
+    pub verified: ByteCount,
+}
+
 /// What a check has looked at and found.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CheckReport {
@@ -50,6 +61,8 @@ pub struct CheckReport {
     pub unverified: ByteCount,
     /// Frames of logs that were verified.
     pub frames: u64,
+    /// The same by device; a store in a directory has none.
+    pub devices: Vec<DeviceChecked>,
 }
 
 impl CheckReport {
@@ -57,6 +70,11 @@ impl CheckReport {
     #[must_use]
     pub fn is_clean(&self) -> bool {
         self.problems.is_empty()
+    }
+
+    /// What was looked at on a device.
+    pub(crate) fn of_device(&mut self, device: DeviceId) -> &mut DeviceChecked {
+        &mut self.devices[usize::from(device.0)]
     }
 
     /// Adds a problem.

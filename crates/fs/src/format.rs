@@ -1,22 +1,23 @@
-//! Making a device a store.
+//! Making devices a store.
 
 use std::sync::Arc;
 
 use terrace_env::store::StoreError;
-use terrace_env::{Cause, Uuid, ZoneId, runner};
+use terrace_env::{Cause, DeviceId, Uuid, ZoneId, runner};
 use terrace_policy::{Greedy, LevelSeparated};
-use terrace_zone::{Device, Geometry, Layout, ZoneReport, ZoneState, ZoneType};
+use terrace_zone::{Device as _, Geometry, ZoneReport, ZoneState, ZoneType};
 
 use crate::block::zone_blocks;
+use crate::media::Media;
 use crate::medium::Medium;
 use crate::mount::{device_limits, ordinary_zone};
 use crate::space::{
-    COMPACTION_RESERVE, Condition, FLUSH_RESERVE, RECLAIM_RESERVE, URGENT_RESERVE, Zone, ZoneTable,
-    ZonedPool, journal_zones,
+    COMPACTION_RESERVE, Condition, FLUSH_RESERVE, PlainPool, RECLAIM_RESERVE, URGENT_RESERVE, Used,
+    Zone, ZoneTable, ZonedPool, check_size, journal_zones,
 };
-use crate::superblock::{Placement, SuperblockArea};
+use crate::superblock::{Member, PATH_MAX, Placement, Shape, Superblock, SuperblockArea};
 use crate::volume::as_device;
-use crate::{Fs, journal};
+use crate::{Devices, Fs, journal};
 
 /// Zones in use at once by the leanest engine: a log, a flush, a compaction.
 const WORKING_ZONES: u32 = 3;
@@ -47,62 +48,111 @@ pub struct FormatOptions {
     /// The store's identity; drawn at random if there is none. Never use one twice: what is left of
     /// an older store is told apart by it.
     pub uuid: Option<Uuid>,
+    /// Where the log device is, for whoever opens the store later: a path relative to device 0, of
+    /// at most 512 bytes, or nothing. It is only remembered, and may be wrong by then.
+    pub log_path: String,
 }
 
 impl Fs {
-    /// Makes a device an empty store. What it held is lost, though no zone is reset before it is
+    /// Makes devices an empty store. What they held is lost, though no zone is reset before it is
     /// needed.
-    pub fn format(device: Arc<dyn Device>, options: &FormatOptions) -> Result<(), StoreError> {
-        let claim = device.users().claim_to_write();
-        let _claim = claim.ok_or(StoreError::InUse("the device".into()))?;
-        let geometry = device.geometry().clone();
-        if geometry.layout != Layout::Zoned {
-            return Err(StoreError::Invalid(
-                "expected a zoned device for a store, found a plain one".into(),
-            ));
+    pub fn format(devices: impl Into<Devices>, options: &FormatOptions) -> Result<(), StoreError> {
+        let devices = devices.into();
+        let _claims = devices.claim(true)?;
+        devices.check_layouts()?;
+        if options.log_path.len() > PATH_MAX {
+            let got = options.log_path.len();
+            let expected = format!("expected a path of at most {PATH_MAX} bytes");
+            return Err(StoreError::Invalid(format!("log device: {expected}, found {got}")));
         }
-        let medium = Arc::new(Medium::new(device));
+        let media = Media::new(&devices);
+        let medium = media.tables();
+        let geometry = medium.geometry().clone();
         let reports = medium
             .report(ZoneId(0), geometry.zones)
             .map_err(|error| StoreError::io("report of the zones", error))?;
-        let usable = |report: &&ZoneReport| {
-            report.zone_type == ZoneType::Sequential
-                && !matches!(report.state, ZoneState::ReadOnly | ZoneState::Offline)
-                && zone_blocks(&geometry, report.zone) >= ZONE_BLOCKS_MIN
-        };
-        let zones = reports.iter().filter(usable).count() as u32;
         let in_conventional = !geometry.conventional.is_empty();
+        let zones = reports.iter().filter(|report| is_usable(&geometry, report)).count() as u32;
         check_limits(&geometry, zones, in_conventional)?;
+        if media.has_log_device() {
+            check_size(media.logs())?;
+        }
         // First of all: it reads what an older store left, to start above its generations.
-        let area = SuperblockArea::choose(as_device(&medium))?;
-        let of_superblock = area.zones();
-        make_room(&medium, &reports, &of_superblock)?;
-        let table = reports
-            .iter()
-            .map(|report| {
-                let blocks = zone_blocks(&geometry, report.zone);
-                let condition = match report {
-                    _ if of_superblock.contains(&report.zone) => Condition::Superblock,
-                    report if usable(&report) => Condition::Free,
-                    _ => Condition::Unused,
-                };
-                Zone {
-                    stale: report.state != ZoneState::Empty,
-                    active: report.state.is_active(),
-                    ..Zone::empty(condition, blocks)
-                }
-            })
-            .collect();
-        let in_log = matches!(area.placement(), Placement::Log(_));
-        let space: Arc<dyn journal::JournalSpace> = Arc::new(ZonedPool::new(
-            Arc::clone(&medium),
-            (Arc::new(LevelSeparated), Arc::new(Greedy::default())),
-            device_limits(&geometry, in_log),
-            ZoneTable::new(table),
-        ));
+        let area = SuperblockArea::choose(as_device(medium))?;
+        make_room(medium, &reports, &area.zones())?;
         let uuid = options.uuid.unwrap_or_else(|| runner::fork_random().uuid());
-        journal::format(&as_device(&medium), area, &space, uuid, Vec::new())
+        let superblock = Superblock::first(uuid, &geometry, &area);
+        if media.has_log_device() {
+            return format_both(&media, (area, superblock), &options.log_path);
+        }
+        let space = zones_of(medium, &reports, &area);
+        journal::format_as(&as_device(medium), area, &space, media.space().clone(), superblock)
     }
+}
+
+/// Makes a zoned and a plain device one store. Device 0 gets its superblock last: what a format
+/// that was cut short has left is no store.
+fn format_both(
+    media: &Media,
+    (mut tables, mut superblock): (SuperblockArea, Superblock),
+    log_path: &str,
+) -> Result<(), StoreError> {
+    let member = |medium: &Arc<Medium>| Member {
+        id: runner::fork_random().uuid(),
+        layout: medium.layout(),
+        capacity: medium.geometry().capacity(),
+        path: if medium.id() == DeviceId::FIRST { String::new() } else { log_path.to_owned() },
+    };
+    superblock.members = media.iter().map(member).collect();
+    superblock.devices = superblock.members.len() as u16;
+    let medium = media.logs();
+    let area = SuperblockArea::choose(as_device(medium))?;
+    let used = Used { superblock: area.zones(), ..Used::default() };
+    let pool = PlainPool::new(Arc::clone(medium), &used)
+        .unwrap_or_else(|extent| unreachable!("no file has {extent:?} yet"));
+    let space: Arc<dyn journal::JournalSpace> = Arc::new(pool);
+    let of_logs = Superblock {
+        device: medium.id(),
+        shape: Shape::of(medium.geometry()),
+        placement: area.placement(),
+        ..superblock.clone()
+    };
+    journal::format_as(&as_device(medium), area, &space, media.space().clone(), of_logs)?;
+    journal::write_twice(&mut tables, &mut superblock)
+}
+
+fn is_usable(geometry: &Geometry, report: &ZoneReport) -> bool {
+    report.zone_type == ZoneType::Sequential
+        && !matches!(report.state, ZoneState::ReadOnly | ZoneState::Offline)
+        && zone_blocks(geometry, report.zone) >= ZONE_BLOCKS_MIN
+}
+
+/// The zones of a device without files.
+fn zones_of(
+    medium: &Arc<Medium>,
+    reports: &[ZoneReport],
+    area: &SuperblockArea,
+) -> Arc<dyn journal::JournalSpace> {
+    let (geometry, of_superblock) = (medium.geometry(), area.zones());
+    let zone = |report: &ZoneReport| {
+        let condition = match report {
+            _ if of_superblock.contains(&report.zone) => Condition::Superblock,
+            report if is_usable(geometry, report) => Condition::Free,
+            _ => Condition::Unused,
+        };
+        Zone {
+            stale: report.state != ZoneState::Empty,
+            active: report.state.is_active(),
+            ..Zone::empty(condition, zone_blocks(geometry, report.zone))
+        }
+    };
+    let in_log = matches!(area.placement(), Placement::Log(_));
+    Arc::new(ZonedPool::new(
+        Arc::clone(medium),
+        (Arc::new(LevelSeparated), Arc::new(Greedy::default())),
+        device_limits(geometry, in_log, true),
+        ZoneTable::new(reports.iter().map(zone).collect()),
+    ))
 }
 
 /// Empties what an older owner left partly written, if it takes active slots that the first writes

@@ -1,4 +1,4 @@
-//! [`Fs`]: the [`Store`] on a zoned device.
+//! [`Fs`]: the [`Store`] on a zoned device, or on that and a plain one.
 
 use std::sync::Arc;
 
@@ -24,7 +24,8 @@ use crate::volume::Volume;
 /// The sequence of a log's first frame.
 const FIRST_SEQUENCE: u64 = 1;
 
-/// Files on the zones of a device. Made by [`Fs::mount`].
+/// Files on the zones of a device; the journal and the logs perhaps on a plain device beside it.
+/// Made by [`Fs::mount`].
 ///
 /// # Threads
 /// Everything may be called from any actor. A background actor reclaims space while the store is
@@ -39,8 +40,8 @@ pub struct Fs {
     pub(crate) access: Access,
     pub(crate) reclaimer: Option<Arc<Reclaimer>>,
     pub(crate) background: Mutex<Option<terrace_env::runner::JoinHandle<()>>>,
-    /// That of the device, until the store is unmounted.
-    pub(crate) claim: Mutex<Option<Claim>>,
+    /// Those of the devices, until the store is unmounted.
+    pub(crate) claims: Mutex<Vec<Claim>>,
     /// The users of the store.
     pub(crate) users: Users,
 }
@@ -61,7 +62,7 @@ impl Fs {
 
     /// Goes on under other deciders than those of the mount. What is written stays where it is.
     pub fn decide_by(&self, placement: Arc<dyn Placement>, reclaim: Arc<dyn Reclaim>) {
-        self.volume.zones.decide_by(placement, reclaim);
+        self.volume.pools.zoned().decide_by(placement, reclaim);
     }
 
     /// From now on jobs have about so much on its way to the device at once: tables are written and
@@ -83,16 +84,16 @@ impl Fs {
         self.volume.cache.set(size, policy);
     }
 
-    /// The capacity of the device, which does not change as the journal grows.
+    /// The capacity of the device of the tables, which does not change as the journal grows.
     #[must_use]
     pub fn device_capacity(&self) -> ByteCount {
-        self.volume.medium.geometry().capacity()
+        self.volume.media.tables().geometry().capacity()
     }
 
     /// The capacity of an ordinary zone.
     #[must_use]
     pub fn zone_capacity(&self) -> ByteCount {
-        ByteCount(u64::from(self.volume.zones.zone_blocks()) * BLOCK as u64)
+        ByteCount(u64::from(self.volume.pools.zoned().zone_blocks()) * BLOCK as u64)
     }
 
     /// Ends background work and waits for it, records where every log ends, so that what a later
@@ -103,7 +104,7 @@ impl Fs {
     /// Where the ends cannot be recorded, or a log still has a writer, nothing is lost: the store
     /// is then as after a crash.
     pub fn unmount(&self) {
-        self.volume.zones.stop_reclaim();
+        self.volume.pools.zoned().stop_reclaim();
         let background = self.background.lock().take();
         if let Some(actor) = background {
             actor.join();
@@ -111,13 +112,13 @@ impl Fs {
         if self.access == Access::ReadWrite {
             let _ = self.volume.record_ends();
         }
-        self.give_up_device();
+        self.give_up_devices();
     }
 
-    fn give_up_device(&self) {
-        self.volume.medium.shut();
-        let claim = self.claim.lock().take();
-        drop(claim);
+    fn give_up_devices(&self) {
+        self.volume.media.shut();
+        let claims = std::mem::take(&mut *self.claims.lock());
+        drop(claims);
     }
 
     /// Rolls the journal into a snapshot now.
@@ -183,7 +184,7 @@ impl Fs {
     ) -> Result<Option<&'a Reserved>, StoreError> {
         let Some(reservation) = options.reservation else { return Ok(None) };
         let reserved = reservation.space().as_any().downcast_ref::<Reserved>();
-        match reserved.filter(|reserved| reserved.is_of(&self.volume.space)) {
+        match reserved.filter(|reserved| reserved.is_of(self.volume.pools.tables())) {
             Some(reserved) => Ok(Some(reserved)),
             None => Err(StoreError::Invalid(
                 "expected a reservation made by this store, found another store's".into(),
@@ -226,7 +227,7 @@ impl Fs {
         }
         let start = size - size % BLOCK as u64;
         let mut partial = terrace_env::IoBuf::zeroed((size - start) as usize);
-        let from = (&*self.volume.medium, &self.volume.cache);
+        let from = (&*self.volume.media, &self.volume.cache);
         file.read_at(from, start, &mut partial, Cause::Client)?;
         let mut state = file.lock();
         let tail = state.tail();
@@ -246,7 +247,7 @@ impl Store for Fs {
         }
         let reserved = self.reserved(options)?;
         let id = self.volume.journal.new_file();
-        let pin = Pin::new(&self.volume.space);
+        let pin = Pin::new(&self.volume.pools);
         let state = match options.kind {
             FileKind::Log => {
                 let epoch = self.volume.journal.epoch();
@@ -322,16 +323,16 @@ impl Store for Fs {
 
     fn reserve(&self, rank: Rank, bytes: ByteCount) -> Result<Reservation, StoreError> {
         self.writable("a reservation")?;
-        let reserved = Arc::clone(&self.volume.space).reserve(rank, bytes)?;
+        let reserved = Arc::clone(self.volume.pools.tables()).reserve(rank, bytes)?;
         Ok(Reservation::new(Arc::new(reserved)))
     }
 
     fn space(&self) -> SpaceInfo {
-        self.volume.space.room()
+        self.volume.pools.tables().room()
     }
 
     fn rotational(&self) -> bool {
-        self.volume.medium.geometry().rotational
+        self.volume.media.tables().geometry().rotational
     }
 
     fn log_unit(&self) -> ByteCount {
@@ -345,7 +346,7 @@ impl Store for Fs {
     fn io(&self) -> IoCounts {
         let rolls = self.volume.journal.rolls();
         let cache = self.volume.cache.counts();
-        IoCounts { journal_rolls: rolls, cache, ..self.volume.medium.io() }
+        IoCounts { journal_rolls: rolls, cache, ..self.volume.media.io() }
     }
 
     fn waits(&self) -> Waits {
@@ -355,11 +356,11 @@ impl Store for Fs {
 
 impl Drop for Fs {
     fn drop(&mut self) {
-        self.volume.zones.stop_reclaim();
+        self.volume.pools.zoned().stop_reclaim();
         // Reclaim looks between two steps whether it is to end, so this waits for one at most. A
         // panic must not become two; then reclaim ends because no request passes any more.
         if std::thread::panicking() {
-            self.give_up_device();
+            self.give_up_devices();
         } else {
             self.unmount();
         }

@@ -1,8 +1,9 @@
-//! Layer 2: files on zones.
+//! Layer 2: files on zones, and on a plain device beside them.
 //!
 //! | part | what it does |
 //! |---|---|
-//! | [`Fs`] | the store on a zoned device: format, mount, check, zone map |
+//! | [`Fs`] | the store on devices: format, mount, check, zone map |
+//! | [`Devices`] | a zoned device, and perhaps a plain one for the journal and the logs |
 //! | [`BlockAddr`], [`AddressSpace`] | where a block lies, and which addresses a store has |
 //! | [`ZoneGrid`], [`ZonePlace`] | in which zone a block lies, and where in it |
 //! | [`catalog`] | what is known of the files, as a pure value, and the records that change it |
@@ -15,12 +16,14 @@
 //! fs does not know keys, or levels beyond the typed annotation.
 
 mod address;
+mod assembly;
 mod block;
 mod cache;
 pub mod canary;
 pub mod catalog;
 mod check;
 mod check_report;
+mod devices;
 pub mod dir;
 mod file;
 mod flushes;
@@ -29,6 +32,7 @@ pub mod frame;
 mod fs;
 pub mod inspect;
 pub mod journal;
+mod media;
 mod medium;
 mod mount;
 mod reclaim;
@@ -38,10 +42,12 @@ mod usage;
 mod volume;
 
 pub use address::{AddressSpace, BlockAddr, ZoneGrid, ZonePlace};
+pub use assembly::log_device;
 pub use block::{BLOCK, logical_per_block, pointer, zone_blocks};
 pub use cache::CachePolicy;
-pub use check_report::{CheckProgress, CheckReport, Problem};
+pub use check_report::{CheckProgress, CheckReport, DeviceChecked, Problem};
+pub use devices::Devices;
 pub use format::{FormatOptions, OPEN_ZONES_MIN, ZONE_BLOCKS_MIN, data_zones_min};
 pub use fs::Fs;
 pub use mount::{Access, MountOptions};
-pub use usage::{ZoneUsage, ZoneUse};
+pub use usage::{DeviceUsage, ZoneUsage, ZoneUse};

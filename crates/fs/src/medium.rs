@@ -1,5 +1,9 @@
 //! A device in the file system's blocks, with every byte counted by its cause.
 //!
+//! A plain device is shown as conventional zones of [`STRETCH`] blocks each, its *stretches*: the
+//! journal and the superblock take whole stretches, as they take zones elsewhere. A request may
+//! cross from one stretch to the next. Where stretches begin follows from the device's size alone.
+//!
 //! It is itself a [`Device`], so that whatever writes - journal, superblock, files - goes through
 //! one count. Requests are counted when they are handed over, whether or not they succeed: a failed
 //! write may have moved its bytes all the same.
@@ -21,7 +25,9 @@ use terrace_env::store::IoCounts;
 use terrace_env::sync::Mutex;
 use terrace_env::wait::{WaitCause, WaitCounts};
 use terrace_env::{Cause, DeviceId, FastMap, IoBuf, Users, ZoneId, runner};
-use terrace_zone::{Completion, Device, DeviceError, Geometry, Op, Request, Ticket, ZoneReport};
+use terrace_zone::{
+    Completion, Device, DeviceError, Geometry, Layout, Op, Request, Ticket, ZoneReport,
+};
 
 use crate::block::{BLOCK, logical_per_block};
 use crate::canary::{self, Rule};
@@ -30,9 +36,15 @@ use crate::{BlockAddr, ZoneGrid};
 
 const CAUSES: usize = Cause::ALL.len();
 
+/// Blocks of a stretch of a plain device: a snapshot of a small store fits in, and little is wasted
+/// where the journal goes on in another one.
+pub(crate) const STRETCH: u32 = 256;
+
 /// See the [module](self).
 pub(crate) struct Medium {
     device: Arc<dyn Device>,
+    /// The shape as it is shown: that of a plain device cut into stretches.
+    shape: Geometry,
     grid: ZoneGrid,
     counts: Counts,
     /// What is waited for in the file system, requests to the device and all else.
@@ -70,12 +82,26 @@ struct Counts {
 }
 
 impl Medium {
-    /// Counts from zero.
-    pub(crate) fn new(device: Arc<dyn Device>) -> Self {
+    /// The device that has this number in its store. Counts from zero.
+    pub(crate) fn new(id: DeviceId, device: Arc<dyn Device>) -> Self {
         let (counts, waits) = (Counts::default(), WaitCounts::default());
         let (passing, under_way) = (AtomicU64::new(0), Mutex::default());
-        let grid = ZoneGrid::new(DeviceId::FIRST, device.geometry());
-        Self { device, grid, counts, waits, under_way, flushes: Flushes::default(), passing }
+        let shape = match device.geometry().layout {
+            Layout::Zoned => device.geometry().clone(),
+            Layout::Plain => in_stretches(device.geometry()),
+        };
+        let grid = ZoneGrid::new(id, &shape);
+        Self { device, shape, grid, counts, waits, under_way, flushes: Flushes::default(), passing }
+    }
+
+    /// The number of the device in its store.
+    pub(crate) fn id(&self) -> DeviceId {
+        self.grid.device()
+    }
+
+    /// How its blocks may be written.
+    pub(crate) fn layout(&self) -> Layout {
+        self.shape.layout
     }
 
     /// The zones that addresses lie in.
@@ -109,20 +135,14 @@ impl Medium {
         }
     }
 
-    /// Reads whole blocks of one zone.
-    pub(crate) fn read_blocks(
-        &self,
-        at: BlockAddr,
-        blocks: u32,
-        cause: Cause,
-    ) -> Result<IoBuf, DeviceError> {
-        let logical = blocks * logical_per_block(self.geometry()) as u32;
-        let data = self.read(self.grid.lba(at), logical, cause)?;
-        debug_assert_eq!(data.len(), blocks as usize * BLOCK);
-        Ok(data)
+    /// Starts to read whole blocks of one extent.
+    pub(crate) fn submit_read(&self, at: BlockAddr, blocks: u32, cause: Cause) -> Ticket {
+        let blocks = blocks * logical_per_block(self.geometry()) as u32;
+        let lba = self.grid.lba(at);
+        self.submit(Request { op: Op::Read { lba, blocks }, cause })
     }
 
-    /// Starts to write whole blocks at a zone's pointer.
+    /// Starts to write whole blocks: on a device with zones, at a zone's pointer.
     pub(crate) fn submit_blocks(
         &self,
         at: BlockAddr,
@@ -175,13 +195,39 @@ impl Counts {
     }
 }
 
+/// A plain device in stretches.
+fn in_stretches(plain: &Geometry) -> Geometry {
+    let per_block = logical_per_block(plain);
+    let size = u64::from(STRETCH) * per_block;
+    let blocks = plain.blocks() / per_block * per_block;
+    let zones = u32::try_from(blocks.div_ceil(size)).unwrap_or(u32::MAX);
+    let rest = blocks % size;
+    Geometry {
+        zone_size: size,
+        zone_capacity: size,
+        zones,
+        last_zone_size: (rest > 0).then_some(rest),
+        conventional: std::iter::once(0..zones).collect(),
+        ..plain.clone()
+    }
+}
+
 impl Device for Medium {
     fn geometry(&self) -> &Geometry {
-        self.device.geometry()
+        &self.shape
     }
 
     fn report(&self, first: ZoneId, count: u32) -> Result<Vec<ZoneReport>, DeviceError> {
-        self.device.report(first, count)
+        if self.layout() == Layout::Zoned {
+            return self.device.report(first, count);
+        }
+        let whole = self.device.report(ZoneId(0), 1)?;
+        let end = first.0.saturating_add(count).min(self.shape.zones);
+        let stretch = |zone| {
+            let (start, capacity) = (self.shape.zone_start(zone), self.shape.zone_capacity(zone));
+            whole.first().map(|whole| ZoneReport { zone, start, capacity, ..*whole })
+        };
+        Ok((first.0..end).filter_map(|zone| stretch(ZoneId(zone))).collect())
     }
 
     fn users(&self) -> &Users {

@@ -1,11 +1,12 @@
-//! Mounting: from the bytes on a device to a store that can be used.
+//! Mounting: from the bytes on its devices to a store that can be used.
 //!
 //! # Steps
-//! 0. The device is claimed: to write by one mount alone, to read by any number.
-//! 1. For writing, the device is flushed, so that what is read cannot be lost any more. The
-//!    superblock is found and the journal replayed.
+//! 0. The devices are claimed: to write by one mount alone, to read by any number.
+//! 1. For writing, they are flushed, so that what is read cannot be lost any more. The superblocks
+//!    are found, devices that do not belong together are refused, and the journal is replayed.
 //! 2. Every unsealed log is read to its end.
-//! 3. The zones' counts are made from the catalog and the device's report.
+//! 3. The zones' counts are made from the catalog and the device's report; what is free on a plain
+//!    device, from the catalog and the journal's stretches.
 //! 4. For writing, zones that are not written any more are finished, and further ones as far as
 //!    more zones are active than may be. So the journal finds the active slots that are its own.
 //! 5. For writing, the journal goes on; its first transaction says that this mount's epoch is used
@@ -18,23 +19,24 @@ use std::sync::Arc;
 
 use terrace_env::store::StoreError;
 use terrace_env::sync::Mutex;
-use terrace_env::{Cause, FileId, Users, Uuid, ZoneId, runner};
+use terrace_env::{Cause, DeviceId, FileId, Users, Uuid, ZoneId, runner};
 use terrace_policy::{Greedy, LevelSeparated, Placement, Reclaim};
-use terrace_zone::{Device, Geometry, ZoneReport, ZoneState, ZoneType};
+use terrace_zone::{Device as _, Geometry, ZoneReport, ZoneState, ZoneType};
 
+use crate::assembly::{Assembled, assemble};
 use crate::block::{pointer, zone_blocks};
 use crate::canary::{self, Rule};
 use crate::catalog::{Catalog, Extent, FileRecord, Record};
 use crate::file::{Body, FileSource, FileState, LogEnd, LogIndex, OpenFile, Pending, Pin, Tail};
 use crate::format::{JOURNAL_OPEN, ZONE_BLOCKS_MIN};
 use crate::frame::{Binding, LogScan, LogTail};
-use crate::journal::{Journal, JournalSpace, Replayed, replay};
+use crate::journal::{Journal, Replayed};
+use crate::media::Media;
 use crate::medium::Medium;
 use crate::reclaim::Reclaimer;
-use crate::space::{Condition, Limits, Pool, Zone, ZoneTable, ZonedPool};
-use crate::superblock::Placement as SuperblockPlacement;
+use crate::space::{Condition, Limits, PlainPool, Pools, Share, Used, Zone, ZoneTable, ZonedPool};
 use crate::volume::{Volume, as_device};
-use crate::{Fs, ZoneGrid};
+use crate::{Devices, Fs, ZoneGrid};
 
 /// Whether a mount may write.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -80,46 +82,54 @@ struct RecoveredLog {
 
 impl Fs {
     /// Mounts a store.
-    pub fn mount(device: Arc<dyn Device>, options: &MountOptions) -> Result<Arc<Self>, StoreError> {
+    pub fn mount(
+        devices: impl Into<Devices>,
+        options: &MountOptions,
+    ) -> Result<Arc<Self>, StoreError> {
+        let devices = devices.into();
         let write = options.access == Access::ReadWrite;
-        let users = device.users();
-        let claim = if write { users.claim_to_write() } else { users.claim_to_read() };
-        let claim = Mutex::new(Some(claim.ok_or(StoreError::InUse("the device".into()))?));
-        let medium = Arc::new(Medium::new(device));
-        let replayed = replay(&as_device(&medium), write)?;
-        let uuid = replayed.superblock.uuid;
-        let logs = read_logs(&medium, uuid, &replayed.catalog)?;
+        let claims = Mutex::new(devices.claim(write)?);
+        devices.check_layouts()?;
+        let media = Arc::new(Media::new(&devices));
+        let medium = media.tables();
+        let found = assemble(&media, write)?;
+        let uuid = found.replayed.superblock.uuid;
+        let logs = read_logs(&media, uuid, &found.replayed.catalog)?;
         let reports = medium
             .report(ZoneId(0), medium.geometry().zones)
             .map_err(|error| StoreError::io("report of the zones", error))?;
-        let table = zone_table(&medium, &reports, &replayed, &logs)?;
-        let in_log = matches!(replayed.superblock.placement, SuperblockPlacement::Log(_));
-        let space = Arc::new(ZonedPool::new(
-            Arc::clone(&medium),
+        let table = zone_table(medium, &reports, &found, &logs)?;
+        let zoned = ZonedPool::new(
+            Arc::clone(medium),
             (Arc::clone(&options.placement), Arc::clone(&options.reclaim)),
-            device_limits(medium.geometry(), in_log),
+            device_limits(medium.geometry(), found.in_log, !media.has_log_device()),
             ZoneTable::new(table.clone()),
-        ));
+        );
+        let plain = plain_pool(&media, &found.replayed, &logs)?.map(Arc::new);
+        let zoned = if plain.is_some() { zoned.beside_log_device() } else { zoned };
+        let pools = Arc::new(Pools::new(Arc::new(zoned), plain));
         let journal = if write {
-            space.free_slots(&ended_zones(&reports, &replayed, &table));
-            let ends = log_ends(&logs, replayed.epoch());
-            let governor: Arc<dyn JournalSpace> = Arc::clone(&space) as _;
-            let (journal, _) = Journal::resume(&as_device(&medium), replayed, &governor, ends)?;
+            pools.zoned().free_slots(&ended_zones(&reports, &found, &table));
+            let ends = log_ends(&logs, found.replayed.epoch());
+            let others = media.iter().filter(|other| !Arc::ptr_eq(other, media.logs()));
+            let others = others.map(as_device).collect();
+            let (device, space) = (as_device(media.logs()), pools.journal());
+            let (journal, _) = Journal::resume(&device, others, found.replayed, &space, ends)?;
             journal
         } else {
-            Journal::read_only(replayed)
+            Journal::read_only(found.replayed)
         };
-        let unsealed = unsealed_files(&(Arc::clone(&space) as Arc<dyn Pool>), &journal, uuid, logs);
-        let volume = Arc::new(Volume::new(uuid, medium, space, journal, unsealed));
+        let unsealed = unsealed_files(&pools, &journal, uuid, logs);
+        let volume = Arc::new(Volume::new(uuid, media, pools, journal, unsealed));
         let reclaimer = write.then(|| Arc::new(Reclaimer::new()));
         let background = reclaimer.as_ref().filter(|_| options.background).map(|reclaimer| {
-            volume.zones.start_reclaim();
+            volume.pools.zoned().start_reclaim();
             let (reclaimer, volume) = (Arc::clone(reclaimer), Arc::clone(&volume));
             runner::spawn("reclaim", move || reclaimer.run(&volume))
         });
         let (access, background) = (options.access, Mutex::new(background));
         let users = Users::default();
-        Ok(Arc::new(Self { volume, access, reclaimer, background, claim, users }))
+        Ok(Arc::new(Self { volume, access, reclaimer, background, claims, users }))
     }
 }
 
@@ -130,9 +140,15 @@ pub(crate) fn ordinary_zone(geometry: &Geometry) -> u32 {
     zone_blocks(geometry, first)
 }
 
-/// What the device's limits leave to files.
-pub(crate) fn device_limits(geometry: &Geometry, superblock_in_log: bool) -> Limits {
-    let own = JOURNAL_OPEN + u32::from(superblock_in_log);
+/// What the device's limits leave to files, where superblocks are appended to one of its zones or
+/// not, and the journal is on it or not.
+pub(crate) fn device_limits(
+    geometry: &Geometry,
+    superblock_in_log: bool,
+    holds_journal: bool,
+) -> Limits {
+    let of_journal = if holds_journal { JOURNAL_OPEN } else { 0 };
+    let own = of_journal + u32::from(superblock_in_log);
     let left = |limit: Option<u32>| limit.map_or(u32::MAX, |limit| limit.saturating_sub(own));
     let active = left(geometry.max_active);
     let leases = left(geometry.max_open).min(active);
@@ -140,14 +156,14 @@ pub(crate) fn device_limits(geometry: &Geometry, superblock_in_log: bool) -> Lim
 }
 
 fn read_logs(
-    medium: &Arc<Medium>,
+    media: &Arc<Media>,
     uuid: Uuid,
     catalog: &Catalog,
 ) -> Result<Vec<RecoveredLog>, StoreError> {
     let unsealed = catalog.files().filter(|(_, record)| record.is_leased());
     unsealed
         .map(|(id, record)| {
-            let source = FileSource::new(medium, id, &record.extents, Cause::Recovery);
+            let source = FileSource::new(media, id, &record.extents, Cause::Recovery);
             let (index, tail) = LogIndex::scan(LogScan::new(&source, uuid, id, record))?;
             Ok(RecoveredLog { id, index, tail })
         })
@@ -172,13 +188,17 @@ fn log_ends(logs: &[RecoveredLog], epoch: u32) -> Vec<Record> {
 /// Zones that may be active and are not written any more: those of journal and superblock that have
 /// ended, those with data and no room (a write was torn there, or blocks do not fill the capacity),
 /// and those that are not used.
-fn ended_zones(reports: &[ZoneReport], replayed: &Replayed, zones: &[Zone]) -> Vec<ZoneId> {
+fn ended_zones(reports: &[ZoneReport], found: &Assembled, zones: &[Zone]) -> Vec<ZoneId> {
     let ended = reports.iter().zip(zones).filter(|(report, zone)| {
         let has_room = zone.condition != Condition::Unused && zone.written < zone.capacity;
         let of_others = matches!(zone.condition, Condition::Journal | Condition::Superblock);
         report.state.is_active() && !has_room && !of_others
     });
-    replayed.ended_zones().into_iter().chain(ended.map(|(report, _)| report.zone)).collect()
+    let of_journal = match found.replayed.superblock.device {
+        DeviceId::FIRST => found.replayed.ended_zones(),
+        _ => found.idle.into_iter().collect(),
+    };
+    of_journal.into_iter().chain(ended.map(|(report, _)| report.zone)).collect()
 }
 
 /// What a file takes of the zones, as counted: a log's lease only as far as it is written.
@@ -193,22 +213,24 @@ fn held_extents(id: FileId, record: &FileRecord, logs: &[RecoveredLog]) -> Vec<E
 fn zone_table(
     medium: &Medium,
     reports: &[ZoneReport],
-    replayed: &Replayed,
+    found: &Assembled,
     logs: &[RecoveredLog],
 ) -> Result<Vec<Zone>, StoreError> {
+    let replayed = &found.replayed;
     let (geometry, grid) = (medium.geometry(), medium.grid());
     let mut zones: Vec<Zone> = reports.iter().map(|report| bare_zone(geometry, report)).collect();
     let index = |zone: ZoneId| zone.0 as usize;
-    let of_superblock = replayed.superblock_zones();
-    let marks = of_superblock.iter().map(|zone| (*zone, Condition::Superblock));
-    for (zone, condition) in marks.chain(replayed.journal_zones().map(|z| (z, Condition::Journal)))
-    {
+    let marks = found.of_superblock.iter().map(|zone| (*zone, Condition::Superblock));
+    let is_here = replayed.superblock.device == medium.id();
+    let of_journal = replayed.journal_zones().filter(|_| is_here);
+    for (zone, condition) in marks.chain(of_journal.map(|zone| (zone, Condition::Journal))) {
         if let Some(entry) = zones.get_mut(index(zone)) {
             entry.condition = condition;
         }
     }
     for (id, record) in replayed.catalog.files() {
-        for extent in held_extents(id, record, logs) {
+        let extents = held_extents(id, record, logs).into_iter();
+        for extent in extents.filter(|extent| extent.device() == medium.id()) {
             let hint = &record.annotation.hint;
             let place = grid.place(extent.first);
             let entry = zones.get_mut(index(place.zone));
@@ -238,6 +260,37 @@ fn zone_table(
         zone.written = 0;
     }
     Ok(zones)
+}
+
+/// The pool of the device of the journal and the logs, if they have one of their own.
+fn plain_pool(
+    media: &Media,
+    replayed: &Replayed,
+    logs: &[RecoveredLog],
+) -> Result<Option<PlainPool>, StoreError> {
+    if !media.has_log_device() {
+        return Ok(None);
+    }
+    let medium = media.logs();
+    let superblock = replayed.area().zones();
+    let journal = replayed.journal_zones().collect();
+    let mut used = Used { superblock, journal, files: Vec::new() };
+    let mut owners = Vec::new();
+    for (id, record) in replayed.catalog.files() {
+        let share = if record.sealed { Share::Live } else { Share::Unsealed };
+        let extents = held_extents(id, record, logs).into_iter();
+        for extent in extents.filter(|extent| extent.device() == medium.id()) {
+            used.files.push((extent, share));
+            owners.push((id, extent));
+        }
+    }
+    PlainPool::new(Arc::clone(medium), &used).map(Some).map_err(|extent| {
+        let id = owners.iter().find(|(_, of)| *of == extent).map_or(FileId::STORE, |(id, _)| *id);
+        let (region, offset) = media.describe(&format!("catalog: file {id}"), extent.first);
+        let expected = "extents beside journal and superblock, none twice".into();
+        let got = format!("{} blocks at {}", extent.blocks, extent.first);
+        StoreError::Corruption { region, offset, expected, got }
+    })
 }
 
 /// A zone that no file is known to be in.
@@ -275,7 +328,7 @@ fn misplaced(id: FileId, extent: &Extent, grid: &ZoneGrid) -> StoreError {
 
 /// The files that were not sealed, each ready to be read and reopened.
 fn unsealed_files(
-    space: &Arc<dyn Pool>,
+    pools: &Arc<Pools>,
     journal: &Journal,
     uuid: Uuid,
     logs: Vec<RecoveredLog>,
@@ -287,7 +340,7 @@ fn unsealed_files(
     let mut logs: BTreeMap<FileId, RecoveredLog> =
         logs.into_iter().map(|log| (log.id, log)).collect();
     let open = |(id, record): (FileId, FileRecord)| {
-        let pin = Pin::new(space);
+        let pin = Pin::new(pools);
         let state = match logs.remove(&id) {
             Some(log) => {
                 let written = record.extents.without(log.tail.block, u32::MAX).0;

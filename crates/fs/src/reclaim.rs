@@ -24,13 +24,12 @@ use terrace_env::store::{FileKind, PlacementHint, Rank, StoreError};
 use terrace_env::sync::Mutex;
 use terrace_env::{Cause, FileId, ZoneId, runner};
 use terrace_policy::ReclaimChoice;
-use terrace_zone::Device;
 
 use crate::canary::{self, Rule};
 use crate::catalog::{Catalog, Extent, Mapped, Record};
 use crate::space::{Ask, Outcome, Region, Share};
 use crate::volume::Volume;
-use crate::{BLOCK, BlockAddr, ZoneGrid};
+use crate::{AddressSpace, BLOCK, BlockAddr};
 
 /// Large writes before a transaction points at the copies: enough that the flush is small beside
 /// them.
@@ -83,10 +82,10 @@ impl Reclaimer {
 
     /// The background actor: reclaims when space is short, until the store is unmounted.
     pub(crate) fn run(&self, volume: &Volume) {
-        while volume.zones.await_work() {
-            let stop = || volume.zones.is_reclaim_stopped();
+        while volume.pools.zoned().await_work() {
+            let stop = || volume.pools.zoned().is_reclaim_stopped();
             if self.run_once(volume, false, stop).is_err() {
-                volume.zones.stop_reclaim();
+                volume.pools.zoned().stop_reclaim();
             }
         }
     }
@@ -100,11 +99,13 @@ impl Reclaimer {
         stop: impl Fn() -> bool,
     ) -> Result<bool, StoreError> {
         let levels = |zones: BTreeSet<ZoneId>| {
-            let device = volume.medium.grid().device();
+            let device = volume.media.tables().id();
             let of = |catalog: &Catalog, zone| (zone, catalog.levels_in(device, zone));
             volume.journal.read(|catalog| zones.into_iter().map(|z| of(catalog, z)).collect())
         };
-        let Some(choice) = volume.zones.choose_victim(asked, levels) else { return Ok(false) };
+        let Some(choice) = volume.pools.zoned().choose_victim(asked, levels) else {
+            return Ok(false);
+        };
         let mut job = Emptying {
             volume,
             choice,
@@ -144,18 +145,18 @@ impl Reclaimer {
         if let Some(files) = known {
             let found = extents_in(volume, victim, &files);
             let blocks: u32 = found.iter().map(|resident| resident.mapped.extent.blocks).sum();
-            if blocks == volume.zones.live(victim) {
+            if blocks == volume.pools.zoned().live(victim) {
                 return found;
             }
         }
         // The list is missing or out of date: one walk over the catalog serves all candidates.
-        let mut zones = volume.zones.candidates();
+        let mut zones = volume.pools.zoned().candidates();
         zones.insert(victim);
         let mut fresh: BTreeMap<ZoneId, Vec<FileId>> = BTreeMap::new();
-        let grid = *volume.medium.grid();
+        let space = volume.media.space();
         volume.for_each_file(|id, record| {
             let extents = record.extents.extents().filter(|_| record.sealed);
-            let of_file = extents.map(|extent| grid.zone(extent.first));
+            let of_file = extents.filter_map(|extent| Some(space.zone(extent.first)?.1));
             for zone in of_file.filter(|zone| zones.contains(zone)) {
                 let files = fresh.entry(zone).or_default();
                 if files.last() != Some(&id) {
@@ -170,14 +171,15 @@ impl Reclaimer {
 }
 
 fn extents_in(volume: &Volume, zone: ZoneId, files: &[FileId]) -> VecDeque<Resident> {
-    let grid = *volume.medium.grid();
+    let space = volume.media.space();
+    let at = Some((volume.media.tables().id(), zone));
     volume.journal.read(|catalog| {
         let records = files.iter().filter_map(|id| Some((*id, catalog.get(*id)?)));
         let sealed = records.filter(|(_, record)| record.sealed);
         sealed
             .flat_map(|(file, record)| {
                 let pieces = record.extents.pieces().iter();
-                let pieces = pieces.filter(move |piece| grid.zone(piece.extent.first) == zone);
+                let pieces = pieces.filter(move |piece| space.zone(piece.extent.first) == at);
                 pieces.map(move |mapped| Resident { file, kind: record.kind, mapped: *mapped })
             })
             .collect()
@@ -236,7 +238,7 @@ impl Emptying<'_> {
         });
         for (copy, moved) in copied.iter().zip(moved) {
             if committed.is_err() || !moved {
-                self.volume.space.free(&copy.new, Share::Unsealed);
+                self.volume.pools.free(&copy.new, Share::Unsealed);
             }
         }
         committed.map_err(StepError::Stopped)
@@ -250,7 +252,7 @@ impl Emptying<'_> {
             let result = self.try_copy(resident, &mut new);
             let Err(error) = result else { return Ok(new) };
             if !canary::is_broken(Rule::FailedCopiesGivenBack) {
-                self.volume.space.free(&new, Share::Unsealed);
+                self.volume.pools.free(&new, Share::Unsealed);
             }
             match error {
                 CopyError::Retry if failures < FAILURES_MAX => failures += 1,
@@ -275,7 +277,7 @@ impl Emptying<'_> {
         while done < old.blocks {
             let from = old.first.plus(done);
             let wanted = self.volume.write_blocks().min(old.blocks - done);
-            let data = self.volume.medium.read_blocks(from, wanted, Cause::Reclaim);
+            let data = self.volume.media.read_blocks(from, wanted, Cause::Reclaim);
             let data = data.map_err(|_| CopyError::Medium)?;
             crc = crc32c_append(crc, &data);
             let mut rest = &data[..];
@@ -284,7 +286,7 @@ impl Emptying<'_> {
                 let still_whole = if least > 1 { least - done } else { 1 };
                 let (to, blocks) = self.claim(blocks, still_whole, resident.kind)?;
                 let (part, later) = rest.split_at(blocks as usize * BLOCK);
-                note(new, self.volume.medium.grid(), to, blocks, part);
+                note(new, self.volume.media.space(), to, blocks, part);
                 self.write(to, part)?;
                 rest = later;
             }
@@ -329,17 +331,18 @@ impl Emptying<'_> {
                 left: None,
                 cause: Cause::Reclaim,
             };
-            let region =
-                Arc::clone(&self.volume.space).lease(&ask).map_err(|_| CopyError::NoRoom)?;
+            let region = Arc::clone(self.volume.pools.tables())
+                .lease(&ask)
+                .map_err(|_| CopyError::NoRoom)?;
             self.region = Some(region);
         }
     }
 
     fn write(&mut self, to: BlockAddr, bytes: &[u8]) -> Result<(), CopyError> {
         let data = terrace_env::IoBuf::copy_of(bytes);
-        let medium = &self.volume.medium;
-        let ticket = medium.submit_blocks(to, data, false, Cause::Reclaim);
-        let result = medium.wait(ticket);
+        let media = &self.volume.media;
+        let ticket = media.submit_blocks(to, data, false, Cause::Reclaim);
+        let result = media.wait(ticket);
         let Some(region) = &self.region else { return Err(CopyError::Medium) };
         let Err(error) = result else {
             region.settle(true);
@@ -362,7 +365,7 @@ impl Emptying<'_> {
 impl Drop for Emptying<'_> {
     fn drop(&mut self) {
         self.region = None;
-        self.volume.zones.end_victim(self.choice.victim, self.outcome);
+        self.volume.pools.zoned().end_victim(self.choice.victim, self.outcome);
     }
 }
 
@@ -375,9 +378,9 @@ enum CopyError {
 }
 
 /// Adds copied blocks to the extents of the copy.
-fn note(new: &mut Vec<Extent>, grid: &ZoneGrid, to: BlockAddr, blocks: u32, bytes: &[u8]) {
+fn note(new: &mut Vec<Extent>, space: &AddressSpace, to: BlockAddr, blocks: u32, bytes: &[u8]) {
     match new.last_mut() {
-        Some(last) if last.ends_at(to) && grid.is_in_one_zone(last.first, last.blocks + blocks) => {
+        Some(last) if last.ends_at(to) && space.is_whole(last.first, last.blocks + blocks) => {
             last.blocks += blocks;
             last.crc = last.crc.map(|crc| crc32c_append(crc, bytes));
         }

@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use terrace_env::store::{FileKind, StoreError};
-use terrace_env::{ByteCount, FileId, ZoneId};
+use terrace_env::store::{FileKind, IoCounts, SpaceInfo, StoreError};
+use terrace_env::{ByteCount, DeviceId, FileId, ZoneId};
 use terrace_policy::{ExtentView, ZoneView, ZonesSource, ZonesView};
-use terrace_zone::{Device, ZoneState, ZoneType};
+use terrace_zone::{Device, Layout, ZoneState, ZoneType};
 
 use crate::catalog::Extent;
 use crate::mount::Access;
-use crate::space::{Condition, Zone};
+use crate::space::{Condition, Share, Used, Zone};
 use crate::{BLOCK, BlockAddr, Fs, block};
 
 /// What a zone is for.
@@ -32,6 +32,27 @@ pub enum ZoneUse {
     Unused,
     /// Not written any more, because the medium failed.
     Retired,
+}
+
+/// A device of a store.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DeviceUsage {
+    /// Its number.
+    pub device: DeviceId,
+    /// How its blocks may be written.
+    pub layout: Layout,
+    /// Bytes that can be written to it, those of journal and superblock included.
+    pub capacity: ByteCount,
+    /// Whether its medium turns under a head.
+    pub rotational: bool,
+    /// Whether tables and clients' files lie on it.
+    pub holds_tables: bool,
+    /// Whether the journal and the logs lie on it.
+    pub holds_logs: bool,
+    /// How its space is used.
+    pub space: SpaceInfo,
+    /// What has been moved on it since the store was mounted.
+    pub io: IoCounts,
 }
 
 /// A zone, for the zone map.
@@ -78,12 +99,11 @@ impl ZonesSource for Fs {
         let mut files = files.to_vec();
         files.sort_unstable();
         let mut extents = Vec::with_capacity(files.len() + files.len() / 8);
-        let grid = *self.volume.medium.grid();
+        let space = self.volume.media.space();
         self.volume.for_files(&files, |file, record| {
-            let of_file = record.extents.extents().map(|extent| ExtentView {
-                file,
-                zone: grid.zone(extent.first),
-                size: bytes(extent.blocks.into()),
+            let of_file = record.extents.extents().filter_map(|extent| {
+                let (_, zone) = space.zone(extent.first)?;
+                Some(ExtentView { file, zone, size: bytes(extent.blocks.into()) })
             });
             extents.extend(of_file);
         });
@@ -95,7 +115,7 @@ impl ZonesSource for Fs {
             capacity: bytes(counts.capacity.into()),
             written: bytes(counts.written.into()),
         };
-        let counts = self.volume.zones.counts(&held);
+        let counts = self.volume.pools.zoned().counts(&held);
         let zones = held.into_iter().zip(counts).map(|(zone, counts)| of_zone(zone, counts));
         ZonesView::new(zones.collect(), extents)
     }
@@ -106,16 +126,23 @@ impl Fs {
     /// the zones that are counted as active with the device's. What differs, in words; nothing may
     /// be written meanwhile.
     pub fn audit(&self) -> Vec<String> {
-        let mut problems: Vec<String> = self.volume.zones.verify().err().into_iter().collect();
+        let mut problems: Vec<String> =
+            self.volume.pools.zoned().verify().err().into_iter().collect();
         if self.access == Access::ReadWrite {
-            problems.extend(self.volume.zones.audit_slots());
+            problems.extend(self.volume.pools.zoned().audit_slots());
         }
         let mut counted: BTreeMap<ZoneId, (u32, u32)> = BTreeMap::new();
         let mut levels: BTreeMap<ZoneId, BTreeMap<FileId, u64>> = BTreeMap::new();
-        let grid = *self.volume.medium.grid();
+        let space = self.volume.media.space();
+        let mut plain = Used::default();
         self.volume.for_each_file(|id, record| {
             for extent in record.extents.extents() {
-                let zone = grid.zone(extent.first);
+                let Some((_, zone)) = space.zone(extent.first) else {
+                    if record.sealed {
+                        plain.files.push((extent, Share::Live));
+                    }
+                    continue;
+                };
                 if record.sealed {
                     counted.entry(zone).or_default().0 += extent.blocks;
                 }
@@ -131,12 +158,20 @@ impl Fs {
                 record.map(|record| record.extents.difference(&map)).unwrap_or_default()
             });
             for extent in map.extents().chain(recorded) {
-                counted.entry(grid.zone(extent.first)).or_default().1 += extent.blocks;
+                match space.zone(extent.first) {
+                    Some((_, zone)) => counted.entry(zone).or_default().1 += extent.blocks,
+                    None => plain.files.push((extent, Share::Unsealed)),
+                }
             }
         }
-        for (index, zone) in self.volume.zones.zones().iter().enumerate() {
+        if let Some(pool) = self.volume.pools.plain() {
+            plain.journal = self.volume.journal.zones();
+            problems.extend(pool.audit(&plain));
+        }
+        let device = self.volume.media.tables().id();
+        for (index, zone) in self.volume.pools.zoned().zones().iter().enumerate() {
             let id = ZoneId(index as u32);
-            let kept = self.volume.journal.read(|c| c.levels_in(grid.device(), id));
+            let kept = self.volume.journal.read(|c| c.levels_in(device, id));
             let found = levels.remove(&id);
             let found: u64 = found.iter().flat_map(BTreeMap::values).sum();
             if kept != found {
@@ -159,24 +194,45 @@ impl Fs {
         problems
     }
 
-    /// Where a byte of a file lies: the address of its block, and the zone of that.
+    /// Where a byte of a file lies: the address of its block, and the zone of that, if its device
+    /// has zones.
     #[must_use]
-    pub fn place_of(&self, file: FileId, offset: u64) -> Option<(BlockAddr, ZoneId)> {
+    pub fn place_of(&self, file: FileId, offset: u64) -> Option<(BlockAddr, Option<ZoneId>)> {
         let block = u32::try_from(offset / BLOCK as u64).ok()?;
         let mut found = None;
         self.volume.for_files(&[file], |_, record| found = record.extents.locate(block));
-        found.map(|at| (at, self.volume.medium.grid().zone(at)))
+        found.map(|at| (at, self.volume.media.space().zone(at).map(|(_, zone)| zone)))
+    }
+
+    /// The devices of the store, by number: what they are, and how their space is used.
+    #[must_use]
+    pub fn devices(&self) -> Vec<DeviceUsage> {
+        let media = self.volume.media.iter().zip(self.volume.pools.rooms());
+        media
+            .map(|(medium, space)| DeviceUsage {
+                device: medium.id(),
+                layout: medium.layout(),
+                capacity: medium.geometry().capacity(),
+                rotational: medium.geometry().rotational,
+                holds_tables: Arc::ptr_eq(medium, self.volume.media.tables()),
+                holds_logs: Arc::ptr_eq(medium, self.volume.media.logs()),
+                space,
+                io: medium.io(),
+            })
+            .collect()
     }
 
     /// All zones: what the device says of them, and what is in them. Walks the whole catalog.
     pub fn zones(&self) -> Result<Vec<ZoneUsage>, StoreError> {
-        let geometry = self.volume.medium.geometry();
-        let reports = self.volume.medium.report(ZoneId(0), geometry.zones);
+        let medium = self.volume.media.tables();
+        let geometry = medium.geometry();
+        let reports = medium.report(ZoneId(0), geometry.zones);
         let reports = reports.map_err(|error| StoreError::io("report of the zones", error))?;
-        let grid = *self.volume.medium.grid();
+        let space = self.volume.media.space();
         let mut contents: BTreeMap<ZoneId, Contents> = BTreeMap::new();
         let mut count = |kind: FileKind, level: Option<u8>, extent: Extent| {
-            let entry = contents.entry(grid.zone(extent.first)).or_default();
+            let Some((_, zone)) = space.zone(extent.first) else { return };
+            let entry = contents.entry(zone).or_default();
             *entry.levels.entry(level).or_default() += u64::from(extent.blocks);
             entry.has_log |= kind == FileKind::Log;
         };
@@ -192,7 +248,7 @@ impl Fs {
                 map.extents().for_each(|extent| count(FileKind::Log, None, extent));
             }
         }
-        let zones = self.volume.zones.zones();
+        let zones = self.volume.pools.zoned().zones();
         let usage = reports.iter().zip(&zones).map(|(report, zone)| {
             let held = contents.remove(&report.zone).unwrap_or_default();
             let used_for = match zone.condition {

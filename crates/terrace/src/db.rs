@@ -6,7 +6,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use terrace_env::{ByteCount, Store};
 use terrace_fs::dir::{DirOptions, DirStore};
-use terrace_fs::{Access, CachePolicy, FormatOptions, Fs, MountOptions};
+use terrace_fs::{Access, CachePolicy, Devices, FormatOptions, Fs, MountOptions};
 use terrace_lsm::{
     Bounds, Checkpointed, Durability, Engine, KeySpaceId, Listener, ReadOptions, Stats, Verified,
     remembered_system,
@@ -63,21 +63,23 @@ impl Db {
         Self::start(Arc::clone(&store) as _, Below::Directory(store), &options)
     }
 
-    /// Makes a zoned device an empty store, and opens it. What the device held is lost.
+    /// Makes a zoned device an empty store, and opens it; or a zoned device and a plain one, which
+    /// gets the journal and the logs. What they held is lost.
     pub fn create_device(
-        device: Arc<dyn Device>,
+        devices: impl Into<Devices>,
         format: &FormatOptions,
         options: Options,
     ) -> Result<Self, Error> {
-        options.check_device(&*device)?;
-        Fs::format(Arc::clone(&device), format)?;
-        Self::open_device(device, options)
+        let devices = devices.into();
+        options.check_device(&**devices.zoned())?;
+        Fs::format(devices.clone(), format)?;
+        Self::open_device(devices, options)
     }
 
-    /// Mounts a zoned device that was made a store, and opens what is in it.
-    pub fn open_device(device: Arc<dyn Device>, options: Options) -> Result<Self, Error> {
+    /// Mounts the device, or devices, that were made a store, and opens what is in it.
+    pub fn open_device(devices: impl Into<Devices>, options: Options) -> Result<Self, Error> {
         let access = access(&options);
-        let fs = Fs::mount(device, &MountOptions { access, ..MountOptions::default() })?;
+        let fs = Fs::mount(devices, &MountOptions { access, ..MountOptions::default() })?;
         Self::start(Arc::clone(&fs) as _, Below::Device(fs), &options)
     }
 

@@ -53,7 +53,7 @@ pub use snapshot::{Snapshot, SnapshotKeySpace};
 pub use terrace_env::store::{MemoryStore, StoreError};
 pub use terrace_env::wait::{WaitCause, WaitStats, Waits};
 pub use terrace_env::{ByteCount, FileId, OutOfRange, ParseByteCountError, Store};
-pub use terrace_fs::{CachePolicy, FormatOptions, Fs};
+pub use terrace_fs::{CachePolicy, Devices, FormatOptions, Fs};
 pub use terrace_lsm::{
     BATCH_BYTES_MAX, Bounds, Checkpointed, Compression, Durability, Error as EngineError, Event,
     Ingested, Job, KEY_BYTES_MAX, KeySpaceId, LeftOut, LevelCompression, LevelStats, Listener,

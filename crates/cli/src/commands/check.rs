@@ -5,15 +5,12 @@
 //! Then the store: every block of every table, the order of its entries, and that it holds what is
 //! recorded of it. What is only in logs was verified as it was replayed, and is counted.
 
-use std::sync::Arc;
-
 use serde::Serialize;
 use terrace::{Db, Options, Verified};
 use terrace_env::ByteCount;
 use terrace_env::store::StoreError;
 use terrace_fs::dir::DirStore;
-use terrace_fs::{Access, CheckProgress, CheckReport, Fs};
-use terrace_zone::Device;
+use terrace_fs::{Access, CheckProgress, CheckReport, DeviceChecked, Devices, Fs};
 
 use super::target::Target;
 use crate::failure::{Failure, Kind};
@@ -46,13 +43,17 @@ impl Check {
             let report = watched(|progress| DirStore::check(self.target.path(), progress))?;
             checked(report, || self.target.db(Access::ReadOnly))?
         } else {
-            check(self.target.drive(Access::ReadOnly)?)?
+            check(self.target.devices(Access::ReadOnly)?)?
         };
         let Checked { files, tables, .. } = &checked;
         let problems = &files.problems;
         output.result(&checked, |out| {
             let (count, extents, verified) = (files.files, files.extents, files.verified);
             writeln!(out, "{count} files in {extents} extents, {verified} verified")?;
+            for device in files.devices.iter().filter(|_| files.devices.len() > 1) {
+                let DeviceChecked { device, extents, verified } = device;
+                writeln!(out, "device {device}: {extents} extents, {verified} verified")?;
+            }
             for problem in problems {
                 writeln!(out, "{problem}")?;
             }
@@ -80,11 +81,12 @@ impl Check {
 }
 
 /// Checks the store on a drive that nobody writes.
-pub(crate) fn check(drive: Arc<dyn Device>) -> Result<Checked, Failure> {
-    let report = watched(|progress| Fs::check_watched(Arc::clone(&drive), progress))?;
+pub(crate) fn check(devices: impl Into<Devices>) -> Result<Checked, Failure> {
+    let devices = devices.into();
+    let report = watched(|progress| Fs::check_watched(devices.clone(), progress))?;
     checked(report, || {
         let options = Options::default().read_only(true);
-        Ok(Db::open_device(drive, options)?)
+        Ok(Db::open_device(devices, options)?)
     })
 }
 

@@ -1,10 +1,14 @@
 //! `terrace format IMAGE`, or a directory
 
+use std::path::Path;
+use std::sync::Arc;
+
 use serde_json::json;
 use terrace::{MEMTABLES_KEPT, Options, ZONES_KEPT};
-use terrace_env::{ByteCount, ZoneId};
-use terrace_fs::{Access, FormatOptions, Fs};
-use terrace_zone::{Device as _, ZoneState};
+use terrace_env::{ByteCount, Cause, Lba, ZoneId};
+use terrace_fs::superblock::Superblock;
+use terrace_fs::{Access, BLOCK, Devices, FormatOptions, Fs};
+use terrace_zone::{Device as _, Emulator, ZoneState};
 
 use super::target::Target;
 use super::under::Under;
@@ -17,6 +21,7 @@ use crate::output::Output;
 Examples:
   terrace format drive.img
   terrace format zns.img --system leveldb-greedy
+  terrace format drive.img --log fast.img --force
   mkdir plain && terrace format plain")]
 pub(crate) struct Format {
     #[command(flatten)]
@@ -50,8 +55,10 @@ impl Format {
         let capacity = drive.geometry().capacity();
         let options = Options::fitting(capacity).system(self.under.system);
         options.check_device(&*drive)?;
-        Fs::format(drive.clone(), &FormatOptions::default())?;
-        drop(drive);
+        let log_path = self.target.log().map(|log| self.remembered_path(log)).transpose()?;
+        let format =
+            FormatOptions { log_path: log_path.unwrap_or_default(), ..FormatOptions::default() };
+        Fs::format(self.devices(drive)?, &format)?;
         let Remembered { system, live_max, memtable_size } = self.remember()?;
         let json = json!({
             "zones": zones.len(), "capacity": capacity, "system": system, "live_max": live_max,
@@ -61,6 +68,36 @@ impl Format {
             let zones = zones.len();
             writeln!(out, "{image}: made a store on {zones} zones, {capacity}, for {system}")?;
             writeln!(out, "{}", room(live_max, memtable_size))
+        })
+    }
+
+    /// The drives to be formatted. One that holds a store is left alone unless it is forced.
+    fn devices(&self, drive: Arc<Emulator>) -> Result<Devices, Failure> {
+        let Some(path) = self.target.log() else { return Ok(drive.into()) };
+        let log = self.target.open_image(path, Access::ReadWrite)?;
+        let per_block = BLOCK as u32 / log.geometry().logical_block;
+        let start = log.read(Lba(0), 2 * per_block, Cause::Superblock)?;
+        if start.chunks(BLOCK).any(Superblock::is_marked) && !self.force {
+            return Err(Failure::new(
+                Kind::Failed,
+                format!(
+                    "{}: expected an empty drive, found a store; --force loses what is on it",
+                    path.display()
+                ),
+            ));
+        }
+        Ok(Devices::with_log(drive, log))
+    }
+
+    /// Where the log drive is, seen from the directory of the other one.
+    fn remembered_path(&self, log: &Path) -> Result<String, Failure> {
+        let real = |path: &Path| path.canonicalize().map_err(|error| Failure::path(path, &error));
+        let (image, log) = (real(self.target.path())?, real(log)?);
+        let beside = image.parent().and_then(|parent| log.strip_prefix(parent).ok());
+        let path = beside.unwrap_or(&log).to_str();
+        path.map(str::to_owned).ok_or_else(|| {
+            let message = format!("{}: expected a path in UTF-8", log.display());
+            Failure::new(Kind::Failed, message)
         })
     }
 

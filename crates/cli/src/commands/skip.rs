@@ -79,7 +79,7 @@ fn object(db: &Db, part: &LeftOut, hex: bool) -> Value {
     let rest = json!({
         "table": part.file, "level": part.level, "offset": part.offset, "bytes": part.bytes,
         "device": place.map(|(at, _)| at.device()), "block": place.map(|(at, _)| at.block()),
-        "zone": place.map(|(_, zone)| zone),
+        "zone": place.and_then(|(_, zone)| zone),
         "reason": part.reason,
     });
     object.extend(rest.as_object().cloned().unwrap_or_default());
@@ -103,8 +103,10 @@ pub(super) fn tell(
             let (start, end) = (text(&part.start), part.end.as_ref().map(|end| text(end)));
             let end = end.map_or("on".to_owned(), |end| format!("up to `{end}`"));
             let place = db.fs().and_then(|fs| fs.place_of(part.file, part.offset));
-            let place =
-                place.map_or(String::new(), |(at, zone)| format!(", at {at} (zone {zone})"));
+            let place = place.map_or(String::new(), |(at, zone)| {
+                let zone = zone.map_or(String::new(), |zone| format!(" (zone {zone})"));
+                format!(", at {at}{zone}")
+            });
             let LeftOut { file, level, bytes, offset, reason, .. } = part;
             writeln!(
                 out,

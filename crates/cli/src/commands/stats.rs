@@ -7,7 +7,7 @@ use indicatif::HumanCount;
 use serde::Serialize;
 use terrace::{LevelStats, Stats, Waits, Written};
 use terrace_env::ByteCount;
-use terrace_fs::Access;
+use terrace_fs::{Access, DeviceUsage};
 
 use super::format::room;
 use super::target::Target;
@@ -39,6 +39,8 @@ struct Answer {
     /// Bytes of keys and values that can live in it and be overwritten without end.
     live_max: ByteCount,
     memtable_size: ByteCount,
+    /// The devices of a store that is not in a directory.
+    devices: Vec<DeviceUsage>,
 }
 
 impl Figures {
@@ -50,8 +52,17 @@ impl Figures {
         let system = db.system().to_string();
         let medium = self.target.describe();
         let (live_max, memtable_size) = (db.live_max(), db.memtable_size());
-        let answer =
-            Answer { stats, space_efficiency, key_spaces, medium, system, live_max, memtable_size };
+        let devices = db.fs().map(|fs| fs.devices()).unwrap_or_default();
+        let answer = Answer {
+            stats,
+            space_efficiency,
+            key_spaces,
+            medium,
+            system,
+            live_max,
+            memtable_size,
+            devices,
+        };
         output.result(&answer, |out| answer.print(out))
     }
 }
@@ -74,6 +85,7 @@ impl Answer {
             "\nspace: {} in all, {} free, {} live, {} dead, {} pinned",
             space.capacity, space.free, space.live, space.dead, space.pinned
         )?;
+        zones::list_devices(out, &self.devices)?;
         writeln!(
             out,
             "puts can take {} now; {} are kept for deletes, flushes, compaction and the journal",

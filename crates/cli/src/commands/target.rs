@@ -1,4 +1,5 @@
-//! What a command works on: an emulated drive in a file, or a plain directory.
+//! What a command works on: an emulated drive in a file, perhaps with a plain one beside it for the
+//! journal and the logs, or a plain directory.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -7,8 +8,8 @@ use terrace::{Db, Options, Store, System};
 use terrace_env::store::StoreError;
 use terrace_fs::dir::{DirOptions, DirStore};
 use terrace_fs::inspect::Inspector;
-use terrace_fs::{Access, Fs, MountOptions};
-use terrace_zone::{Device as _, Emulator, Layout};
+use terrace_fs::{Access, Devices, Fs, MountOptions, log_device};
+use terrace_zone::{Device, Emulator, Layout};
 
 use super::under::Under;
 use crate::failure::{Failure, Kind};
@@ -22,6 +23,10 @@ pub(crate) struct Target {
     /// power, the image may hold anything
     #[arg(long)]
     unsynced_image: bool,
+    /// The plain drive that holds the store's journal and logs, if the store has one and it is no
+    /// longer where it was when the store was made
+    #[arg(long, value_name = "IMAGE")]
+    log: Option<PathBuf>,
 }
 
 impl Target {
@@ -30,7 +35,42 @@ impl Target {
         &self.image
     }
 
-    /// Opens the drive.
+    /// The drive of the journal and the logs, as it was typed.
+    pub(crate) fn log(&self) -> Option<&Path> {
+        self.log.as_deref()
+    }
+
+    /// The drives of the store: that of the tables, and that of the journal and the logs if it has
+    /// one, which was typed or is found where it was when the store was made.
+    pub(crate) fn devices(&self, access: Access) -> Result<Devices, Failure> {
+        let drive = self.drive(access)?;
+        let remembered = || -> Result<Option<PathBuf>, Failure> {
+            // What else is wrong with the drive is found by whoever opens the store.
+            let member = log_device(&(Arc::clone(&drive) as Arc<dyn Device>)).ok().flatten();
+            let path = member.map(|member| member.path).filter(|path| !path.is_empty());
+            let beside = self.image.parent().unwrap_or(Path::new(""));
+            Ok(path.map(|path| beside.join(path)))
+        };
+        let path = match &self.log {
+            Some(path) => Some(path.clone()),
+            None => remembered()?,
+        };
+        let Some(path) = path else { return Ok(drive.into()) };
+        let log = self.open_image(&path, access).map_err(|mut failure| {
+            if self.log.is_none() {
+                failure.message = format!(
+                    "expected the drive of the store's journal and logs at {}, where it was when \
+                     the store was made: {}; name it with --log",
+                    path.display(),
+                    failure.message
+                );
+            }
+            failure
+        })?;
+        Ok(Devices::with_log(drive, log))
+    }
+
+    /// Opens the drive of the tables.
     pub(crate) fn drive(&self, access: Access) -> Result<Arc<Emulator>, Failure> {
         let path = &self.image;
         if path.is_dir() {
@@ -39,8 +79,7 @@ impl Target {
                 format!("{}: expected the image of a drive, found a directory", path.display()),
             ));
         }
-        let drive = Emulator::open_image(path, of_image(access)).map_err(|error| {
-            let mut failure = Failure::from(error);
+        let drive = self.open_image(path, access).map_err(|mut failure| {
             if failure.kind == Kind::NotFound {
                 failure.message += "; make one with `terrace device create`";
             }
@@ -49,11 +88,20 @@ impl Target {
         if drive.geometry().layout != Layout::Zoned {
             return Err(Failure::new(
                 Kind::Failed,
-                format!("{}: expected a zoned drive, found a plain one", path.display()),
+                format!(
+                    "{}: expected a zoned drive, found a plain one; name it with --log beside a \
+                     zoned one",
+                    path.display()
+                ),
             ));
         }
-        let drive = if self.unsynced_image { drive.unsynced() } else { drive };
-        Ok(Arc::new(drive))
+        Ok(drive)
+    }
+
+    /// Opens an image, as it is to be synced.
+    pub(crate) fn open_image(&self, path: &Path, access: Access) -> Result<Arc<Emulator>, Failure> {
+        let drive = Emulator::open_image(path, of_image(access))?;
+        Ok(Arc::new(if self.unsynced_image { drive.unsynced() } else { drive }))
     }
 
     /// What it is, and whether what it says is durable is on the host's disk.
@@ -69,7 +117,7 @@ impl Target {
     /// Mounts the file system on the drive.
     pub(crate) fn fs(&self, access: Access) -> Result<Arc<Fs>, Failure> {
         let options = MountOptions { access, ..MountOptions::default() };
-        Ok(Fs::mount(self.drive(access)?, &options)?)
+        Ok(Fs::mount(self.devices(access)?, &options)?)
     }
 
     /// Opens the files, wherever they are.
@@ -94,7 +142,7 @@ impl Target {
         if self.image.is_dir() {
             return Ok(Inspector::directory(&self.image)?);
         }
-        Ok(Inspector::device(self.drive(Access::ReadOnly)?)?)
+        Ok(Inspector::device(self.devices(Access::ReadOnly)?)?)
     }
 
     /// Opens the store under the system it was opened under last.

@@ -5,7 +5,8 @@ use std::io::{self, Write};
 use comfy_table::{CellAlignment, Table, presets};
 use serde_json::{Value, json};
 use terrace_env::ByteCount;
-use terrace_fs::{Access, ZoneUsage, ZoneUse};
+use terrace_fs::{Access, DeviceUsage, ZoneUsage, ZoneUse};
+use terrace_zone::Layout;
 
 use super::device::state_name;
 use super::target::Target;
@@ -35,13 +36,39 @@ impl Zones {
         let fs = self.target.fs(Access::ReadOnly)?;
         let (zones, system) = (fs.zones()?, terrace_lsm::remembered_system(&*fs)?);
         let objects: Vec<_> = zones.iter().map(object).collect();
-        output.result(&json!({ "zones": objects, "system": system }), |out| {
+        let devices = fs.devices();
+        let object = json!({ "zones": objects, "system": system, "devices": devices });
+        output.result(&object, |out| {
             if let Some(system) = &system {
                 writeln!(out, "system: {system}")?;
             }
-            if self.list { list(out, &zones) } else { draw(out, &zones) }
+            if self.list {
+                list(out, &zones)?;
+            } else {
+                draw(out, &zones)?;
+            }
+            list_devices(out, &devices)
         })
     }
+}
+
+/// The devices of a store, where it has several: a line each.
+pub(crate) fn list_devices(out: &mut dyn Write, devices: &[DeviceUsage]) -> io::Result<()> {
+    for usage in devices.iter().filter(|_| devices.len() > 1) {
+        let DeviceUsage { device, layout, capacity, space, .. } = usage;
+        let layout = match layout {
+            Layout::Zoned => "zoned",
+            Layout::Plain => "plain",
+        };
+        let holds = if usage.holds_tables { "tables" } else { "journal and logs" };
+        writeln!(
+            out,
+            "device {device}: {layout}, {capacity}, for {holds}; free {}, live {}, dead {}, \
+             pinned {}",
+            space.free, space.live, space.dead, space.pinned
+        )?;
+    }
+    Ok(())
 }
 
 /// Draws the map with its legend and its sums.

@@ -109,3 +109,53 @@ fn a_checkpoint_that_is_not_there_is_made_like_its_source() {
     place.fails(5, &["checkpoint", "missing.img", "lost.img"]);
     assert!(!place.path().join("lost.img").exists());
 }
+
+/// A store on two drives, in a directory of its own.
+fn on_two_drives() -> Place {
+    let place = Place::new();
+    place.ok(&["device", "create", "drive.img", "--size", "64MiB", "--zone-size", "1MiB"]);
+    place.ok(&["device", "create", "fast.img", "--kind", "plain", "--size", "32MiB"]);
+    place.ok(&["format", "drive.img", "--log", "fast.img"]);
+    place
+}
+
+#[test]
+fn a_store_on_two_drives_finds_the_second_one_beside_the_first() {
+    let place = on_two_drives();
+    place.ok(&["put", "drive.img", "key", "value"]);
+    assert_eq!(place.ok(&["get", "drive.img", "key"]), "value");
+    for command in ["zones", "stats", "check"] {
+        let text = place.ok(&[command, "drive.img"]);
+        assert!(text.contains("device 0: ") && text.contains("device 1: "), "{command}: {text}");
+    }
+    let devices = &place.json(&["stats", "drive.img"])["devices"];
+    assert_eq!((&devices[0]["layout"], &devices[1]["layout"]), (&"zoned".into(), &"plain".into()));
+    // Both are moved together.
+    std::fs::create_dir(place.path().join("away")).expect("a directory");
+    for image in ["drive.img", "fast.img"] {
+        let (from, to) = (place.path().join(image), place.path().join("away").join(image));
+        std::fs::rename(from, to).expect("a move");
+    }
+    assert_eq!(place.ok(&["get", "away/drive.img", "key"]), "value");
+}
+
+#[test]
+fn a_second_drive_that_was_moved_or_is_another_ones_is_named() {
+    let place = on_two_drives();
+    place.ok(&["put", "drive.img", "key", "value"]);
+    std::fs::rename(place.path().join("fast.img"), place.path().join("f2.img")).expect("a move");
+    let error = place.fails(5, &["get", "drive.img", "key"]);
+    assert!(error.contains("fast.img") && error.contains("--log"), "{error}");
+    assert_eq!(place.ok(&["get", "drive.img", "key", "--log", "f2.img"]), "value");
+    place.ok(&["device", "create", "other.img", "--size", "64MiB", "--zone-size", "1MiB"]);
+    place.ok(&["device", "create", "fast.img", "--kind", "plain", "--size", "32MiB"]);
+    place.ok(&["format", "other.img", "--log", "fast.img"]);
+    let error = place.fails(1, &["get", "drive.img", "key"]);
+    assert!(error.contains("expected device 1 of store"), "{error}");
+    let error = place.fails(1, &["format", "other.img", "--force", "--log", "drive.img"]);
+    assert!(error.contains("plain"), "{error}");
+    let error = place.fails(1, &["get", "fast.img", "key"]);
+    assert!(error.contains("--log"), "{error}");
+    let error = place.fails(1, &["format", "other.img", "--log", "f2.img"]);
+    assert!(error.contains("--force"), "{error}");
+}

@@ -212,6 +212,25 @@ impl CacheCounts {
 }
 
 impl IoCounts {
+    /// The sum of both: what several devices have moved. The cache is that of `self`.
+    #[must_use]
+    pub fn and(mut self, others: &Self) -> Self {
+        let by_cause = [
+            (&mut self.read_bytes, &others.read_bytes),
+            (&mut self.reads, &others.reads),
+            (&mut self.written_bytes, &others.written_bytes),
+            (&mut self.writes, &others.writes),
+        ];
+        for (sums, others) in by_cause {
+            sums.iter_mut().zip(others).for_each(|(sum, other)| *sum += other);
+        }
+        self.flushes += others.flushes;
+        self.zones_reset += others.zones_reset;
+        self.zones_finished += others.zones_finished;
+        self.journal_rolls += others.journal_rolls;
+        self
+    }
+
     /// Bytes written for `cause`.
     #[must_use]
     pub fn written(&self, cause: Cause) -> ByteCount {

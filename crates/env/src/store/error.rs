@@ -6,7 +6,7 @@ use std::io;
 use std::sync::Arc;
 
 use super::Rank;
-use crate::{ByteCount, FileId};
+use crate::{ByteCount, DeviceId, FileId};
 
 /// An error of a [`Store`](super::Store). Cheap to clone, because a store that has failed goes on
 /// returning the error that broke it.
@@ -15,7 +15,8 @@ pub enum StoreError {
     /// The store is full for requests of this rank. Reads and deletes still work, and writes work
     /// again as soon as space is freed.
     #[error(
-        "no space: {rank} needs {needed}, {available} are available to it{}; delete something{}",
+        "no space{}: {rank} needs {needed}, {available} are available to it{}; delete something{}",
+        device.map_or(String::new(), |device| format!(" on device {device}")),
         if *on_host { " on the host's disk" } else { "" },
         if *on_host { ", or free space there" } else { "" }
     )]
@@ -28,6 +29,8 @@ pub enum StoreError {
         available: ByteCount,
         /// Whether the space is that of a disk of the host, which the store shares with others.
         on_host: bool,
+        /// The device that is full, where the store has several.
+        device: Option<DeviceId>,
     },
     /// Space would suffice, but readers of deleted files pin it.
     #[error("busy: {needed} needed, and {pinned} are pinned by readers of deleted files")]

@@ -15,27 +15,67 @@ type Misfit = (&'static str, &'static str, u64);
 /// The devices of a store, by id.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AddressSpace {
-    devices: Box<[Option<ZoneGrid>]>,
+    devices: Box<[Ground]>,
+}
+
+/// What the blocks of a device are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Ground {
+    /// Blocks of zones.
+    Zoned(ZoneGrid),
+    /// So many blocks without borders.
+    Plain(u64),
+}
+
+impl Ground {
+    /// The number of the first block behind the device.
+    fn end(&self) -> u64 {
+        match self {
+            Self::Zoned(grid) => grid.end(),
+            Self::Plain(blocks) => *blocks,
+        }
+    }
+
+    fn is_whole(&self, first: BlockAddr, blocks: u32) -> bool {
+        match self {
+            Self::Zoned(grid) => grid.is_in_one_zone(first, blocks),
+            Self::Plain(_) => true,
+        }
+    }
 }
 
 impl AddressSpace {
     /// One device, with zones.
     #[must_use]
     pub fn zoned(grid: ZoneGrid) -> Self {
-        assert_eq!(grid.device(), DeviceId::FIRST, "the only device of a store");
-        Self { devices: [Some(grid)].into() }
+        assert_eq!(grid.device(), DeviceId::FIRST, "the first device of a store");
+        Self { devices: [Ground::Zoned(grid)].into() }
     }
 
     /// One device, without zones: each file of a store in a directory has its own blocks.
     #[must_use]
     pub fn plain() -> Self {
-        Self { devices: [None].into() }
+        Self { devices: [Ground::Plain(BlockAddr::BLOCKS_MAX)].into() }
+    }
+
+    /// With one more device, which has so many blocks and no zones.
+    #[must_use]
+    pub fn with_plain(self, blocks: u64) -> Self {
+        let last = [Ground::Plain(blocks.min(BlockAddr::BLOCKS_MAX))];
+        Self { devices: self.devices.into_iter().chain(last).collect() }
     }
 
     /// The zones of a device; `None` if it has none, or is none of the store.
     #[must_use]
     pub fn grid(&self, device: DeviceId) -> Option<&ZoneGrid> {
-        self.devices.get(usize::from(device.0))?.as_ref()
+        match self.ground(device)? {
+            Ground::Zoned(grid) => Some(grid),
+            Ground::Plain(_) => None,
+        }
+    }
+
+    fn ground(&self, device: DeviceId) -> Option<&Ground> {
+        self.devices.get(usize::from(device.0))
     }
 
     /// The zone that a block lies in; `None` if its device has no zones.
@@ -44,18 +84,22 @@ impl AddressSpace {
         Some((at.device(), self.grid(at.device())?.zone(at)))
     }
 
+    /// Whether blocks of the store can be one extent: on a device with zones, those of one zone.
+    pub(crate) fn is_whole(&self, first: BlockAddr, blocks: u32) -> bool {
+        self.ground(first.device()).is_some_and(|ground| ground.is_whole(first, blocks))
+    }
+
     /// Checks that the store has these blocks, and that they lie in one zone if there are zones.
     /// Otherwise: the field that is wrong, what is expected of it, and what it is.
     pub(crate) fn check(&self, first: BlockAddr, blocks: u32) -> Result<(), Misfit> {
-        let Some(device) = self.devices.get(usize::from(first.device().0)) else {
+        let Some(ground) = self.ground(first.device()) else {
             return Err(("device", "a device of the store", first.device().0.into()));
         };
         let end = first.block() + u64::from(blocks);
-        let limit = device.map_or(BlockAddr::BLOCKS_MAX, |grid| grid.end());
-        if blocks == 0 || end > limit {
+        if blocks == 0 || end > ground.end() {
             return Err(("blocks", "1 or more, all on the device", blocks.into()));
         }
-        if device.is_some_and(|grid| !grid.is_in_one_zone(first, blocks)) {
+        if !ground.is_whole(first, blocks) {
             return Err(("blocks", "blocks of one zone", blocks.into()));
         }
         Ok(())
@@ -94,5 +138,18 @@ mod tests {
         assert_eq!(space.zone(BlockAddr::new(DeviceId::FIRST, 300)), None);
         assert_eq!(field(&space, 1, 0, 1), Some("a device of the store"));
         assert_eq!(field(&AddressSpace::default(), 0, 0, 1), Some("a device of the store"));
+    }
+
+    #[test]
+    fn a_plain_device_beside_a_zoned_one_ends_where_it_ends() {
+        let geometry = Geometry::uniform(ByteCount(1 << 20), 10);
+        let zoned = AddressSpace::zoned(ZoneGrid::new(DeviceId::FIRST, &geometry));
+        let space = zoned.with_plain(1000);
+        assert_eq!(field(&space, 1, 300, 700), None);
+        assert_eq!(field(&space, 1, 300, 701), Some("1 or more, all on the device"));
+        assert_eq!(field(&space, 2, 0, 1), Some("a device of the store"));
+        assert_eq!(space.zone(BlockAddr::new(DeviceId(1), 300)), None);
+        assert!(space.is_whole(BlockAddr::new(DeviceId(1), 200), 200));
+        assert!(!space.is_whole(BlockAddr::new(DeviceId(0), 200), 200));
     }
 }

@@ -208,6 +208,7 @@ impl Journal {
             generation,
             features: Features::default(),
             device: DeviceId::FIRST,
+            members: Vec::new(),
             devices: 1,
             shape: Shape::default(),
             placement: Placement::File,

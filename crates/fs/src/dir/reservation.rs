@@ -73,7 +73,7 @@ impl Allowance {
         if full.contains(&error.kind()) {
             let available = self.volume.files.room().map_or(ByteCount(0), |room| room.available);
             let (rank, needed) = (self.rank, ByteCount(bytes as u64));
-            return StoreError::NoSpace { rank, needed, available, on_host: true };
+            return StoreError::NoSpace { rank, needed, available, on_host: true, device: None };
         }
         StoreError::io(format!("writing file {}", node.id), error)
     }
@@ -97,7 +97,13 @@ pub(super) fn reserve(
     let taken = state.reserved() + kept(rank);
     let available = ByteCount(room.available.0.saturating_sub(taken));
     if bytes > available {
-        return Err(StoreError::NoSpace { rank, needed: bytes, available, on_host: true });
+        return Err(StoreError::NoSpace {
+            rank,
+            needed: bytes,
+            available,
+            on_host: true,
+            device: None,
+        });
     }
     let left = Arc::new(AtomicU64::new(bytes.0));
     let reserved = Arc::new(Reserved { volume: Arc::clone(volume), left });

@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use terrace_env::store::{FileKind, FileWriter, StoreError};
 use terrace_env::{ByteCount, FileId, IoBuf};
-use terrace_zone::{Completion, Device, DeviceError};
+use terrace_zone::{Completion, DeviceError};
 
 use super::OpenFile;
 use super::tail::{Chunk, Place, add_blocks};
@@ -119,7 +119,7 @@ impl DataWriter {
             data
         };
         self.regions.push_back(region);
-        let ticket = self.volume.medium.submit_blocks(addr, data, false, self.ask.cause);
+        let ticket = self.volume.media.submit_blocks(addr, data, false, self.ask.cause);
         if let Some(chunk) = self.file.lock().tail().in_flight.back_mut() {
             chunk.ticket = Some(ticket);
         }
@@ -143,7 +143,9 @@ impl DataWriter {
             }
             let ask = self.ask_for_rest();
             if may_settle && !self.regions.is_empty() {
-                self.region = Arc::clone(&self.volume.space).lease_at_once(&ask).map(Arc::new);
+                self.region = Arc::clone(self.volume.pools.of_kind(self.file.kind))
+                    .lease_at_once(&ask)
+                    .map(Arc::new);
                 if self.region.is_some() {
                     continue;
                 }
@@ -151,7 +153,8 @@ impl DataWriter {
                     self.settle()?;
                 }
             }
-            self.region = Some(Arc::new(Arc::clone(&self.volume.space).lease(&ask)?));
+            self.region =
+                Some(Arc::new(Arc::clone(self.volume.pools.of_kind(self.file.kind)).lease(&ask)?));
         }
     }
 
@@ -171,7 +174,7 @@ impl DataWriter {
             let chunk = state.tail().in_flight.front_mut().expect("a write under way");
             (chunk.ticket.take(), Chunk { bytes: Arc::clone(&chunk.bytes), ticket: None, ..*chunk })
         };
-        let result = ticket.map(|ticket| self.volume.medium.wait(ticket));
+        let result = ticket.map(|ticket| self.volume.media.wait(ticket));
         self.regions.pop_front();
         let Some(result) = result else {
             // A panic left the submission or the wait, and this is the drop that follows. Whether
@@ -215,7 +218,7 @@ impl DataWriter {
         }
         state.tail().in_flight.pop_front();
         let Some(places) = places else { return Ok(()) };
-        let superseded = add_blocks(&mut state, self.volume.medium.grid(), &chunk, &places);
+        let superseded = add_blocks(&mut state, self.volume.media.space(), &chunk, &places);
         let before = Arc::clone(&state.pin);
         if !superseded.is_empty() {
             state.pin = before.succeed();
@@ -271,8 +274,8 @@ impl DataWriter {
             let (region, addr, blocks) = self.claim(blocks_of(&bytes[done..]), false)?;
             let end = done + blocks as usize * BLOCK;
             let data = IoBuf::copy_of(&bytes[done..end]);
-            let ticket = self.volume.medium.submit_blocks(addr, data, false, self.ask.cause);
-            if let Err(again) = self.volume.medium.wait(ticket) {
+            let ticket = self.volume.media.submit_blocks(addr, data, false, self.ask.cause);
+            if let Err(again) = self.volume.media.wait(ticket) {
                 self.give_back(&[(addr, blocks)]);
                 error = self.give_up(&region, again)?;
                 failures += 1;
@@ -309,11 +312,11 @@ impl DataWriter {
             .iter()
             .map(|(addr, blocks)| Extent { first: *addr, blocks: *blocks, crc: None })
             .collect();
-        self.volume.space.free(&dead, Share::Unsealed);
+        self.volume.pools.free(&dead, Share::Unsealed);
     }
 
     fn describe(&self, error: DeviceError) -> StoreError {
-        StoreError::io(format!("writing file {}", self.file.id), error)
+        self.volume.write_error(format!("writing file {}", self.file.id), self.file.kind, error)
     }
 
     /// Writes everything that was appended and waits for it.
@@ -451,7 +454,7 @@ impl FileWriter for DataWriter {
         if self.file.kind == FileKind::Client {
             return self.note_synced();
         }
-        let flushed = self.volume.medium.flush(self.ask.cause);
+        let flushed = self.volume.flush_of(self.file.kind, self.ask.cause);
         flushed.map_err(|error| {
             let error = self.describe(error);
             self.failed = Some(error.clone());

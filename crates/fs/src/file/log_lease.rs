@@ -23,7 +23,7 @@ use crate::block::BLOCK;
 use crate::canary::{self, Rule};
 use crate::catalog::{Extent, Record};
 use crate::frame::blocks_for;
-use crate::space::{Ask, Region, Share};
+use crate::space::{Ask, Pool, Region, Share};
 use crate::volume::Volume;
 
 /// See the [module](self).
@@ -38,6 +38,10 @@ impl LogLease {
     /// None yet; what `ask` says is asked for.
     pub(super) fn new(volume: Arc<Volume>, file: Arc<OpenFile>, ask: Ask) -> Self {
         Self { volume, file, ask, region: None }
+    }
+
+    fn pool(&self) -> Arc<dyn Pool> {
+        Arc::clone(self.volume.pools.of_kind(self.file.kind))
     }
 
     /// Whether so many blocks fit the rest of the lease.
@@ -58,7 +62,7 @@ impl LogLease {
             let end = end.expect("no frame is under way when a lease is taken");
             self.region = None;
             self.ask.least = blocks;
-            let region = Arc::new(Arc::clone(&self.volume.space).lease(&self.ask)?);
+            let region = Arc::new(self.pool().lease(&self.ask)?);
             self.record(&region, end)?;
             self.region = Some(region);
         }
@@ -78,9 +82,9 @@ impl LogLease {
         }
         // All of it in one zone, where its size is known: another zone is another record.
         let size = self.ask.left.map_or(0, |size| size.0.div_ceil(BLOCK as u64));
-        let least = size.clamp(1, u64::from(self.volume.space.region_blocks())) as u32;
+        let least = size.clamp(1, u64::from(self.pool().region_blocks())) as u32;
         let ask = Ask { least, ..self.ask.clone() };
-        if let Some(region) = Arc::clone(&self.volume.space).lease_spare(&ask)
+        if let Some(region) = self.pool().lease_spare(&ask)
             && self.record(&region, end).is_ok()
         {
             self.region = Some(Arc::new(region));
@@ -109,7 +113,7 @@ impl LogLease {
             return;
         }
         let dead = Extent { first: addr, blocks: blocks_for(len), crc: None };
-        self.volume.space.free(&[dead], Share::Unsealed);
+        self.volume.pools.free(&[dead], Share::Unsealed);
     }
 
     /// Lets others write behind the last frame. The next one takes another lease.

@@ -25,7 +25,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use terrace_env::store::{FileWriter, StoreError};
 use terrace_env::{Cause, FileId, IoBuf};
-use terrace_zone::{Completion, Device, Ticket};
+use terrace_zone::Completion;
 
 use super::data_writer::{is_left_undone, is_zone_failure};
 use super::log_lease::LogLease;
@@ -36,9 +36,10 @@ use crate::catalog::{Extent, ExtentMap};
 use crate::frame::{
     Binding, Cursor, FrameHead, PAYLOAD_MAX, blocks_for, encode_frame_of, payload_room,
 };
+use crate::media::BlockTicket;
 use crate::space::{Ask, Region};
 use crate::volume::Volume;
-use crate::{BlockAddr, ZoneGrid};
+use crate::{AddressSpace, BlockAddr};
 
 /// The type of a log's frames; logs have only one.
 pub(crate) const LOG_FRAME: u8 = 1;
@@ -78,7 +79,7 @@ struct Flight {
     forced: bool,
     /// The memory of the frame.
     memory: usize,
-    ticket: Ticket,
+    ticket: BlockTicket,
 }
 
 /// See the [module](self).
@@ -117,7 +118,8 @@ impl LogWriter {
             small @ ..PAYLOAD_MAX => payload_room((small / BLOCK) as u32),
             _ => PAYLOAD_MAX,
         };
-        let payload_max = payload_room(volume.space.region_blocks()).min(frame);
+        let region = volume.pools.of_kind(file.kind).region_blocks();
+        let payload_max = payload_room(region).min(frame);
         let cause = ask.cause;
         let lease = LogLease::new(Arc::clone(&volume), Arc::clone(&file), ask);
         let (in_flight, spare) = (VecDeque::new(), Vec::new());
@@ -229,7 +231,7 @@ impl LogWriter {
         let mut cursor = before;
         let data = self.encode(len, continues, &mut cursor);
         let memory = data.capacity();
-        let ticket = self.volume.medium.submit_blocks(addr, data, forced, self.cause);
+        let ticket = self.volume.media.submit_blocks(addr, data, forced, self.cause);
         let flight = Flight { region, addr, len, cursor, continues, forced, memory, ticket };
         self.in_flight.push_back(flight);
         Ok(())
@@ -240,7 +242,7 @@ impl LogWriter {
     fn settle(&mut self) -> Result<(), StoreError> {
         let Some(flight) = self.in_flight.pop_front() else { return Ok(()) };
         let Flight { region, addr, len, cursor, continues, forced, memory, ticket } = flight;
-        let result = self.volume.medium.wait(ticket);
+        let result = self.volume.media.wait(ticket);
         self.frames -= memory;
         let error = match result {
             Ok(completion) => {
@@ -258,7 +260,7 @@ impl LogWriter {
         self.lease.give_back(addr, len);
         while let Some(flight) = self.in_flight.pop_front() {
             // Behind a hole, so it counts for nothing even if it was written.
-            drop(self.volume.medium.wait(flight.ticket));
+            drop(self.volume.media.wait(flight.ticket));
             flight.region.settle(false);
             self.frames -= flight.memory;
             self.lease.give_back(flight.addr, flight.len);
@@ -314,7 +316,7 @@ impl LogWriter {
     ) {
         let blocks = blocks_for(len);
         let mut state = self.file.lock();
-        state.map = Arc::new(with_frame(&state.map, self.volume.medium.grid(), addr, blocks));
+        state.map = Arc::new(with_frame(&state.map, self.volume.media.space(), addr, blocks));
         if let Body::Log { index: Some(index), pending } = &mut state.body {
             index.push(self.end.block, len as u32);
             pending.note_written(len);
@@ -333,7 +335,7 @@ impl LogWriter {
     fn flush(&mut self) -> Result<(), StoreError> {
         let due = self.end.synced < self.end.cursor.sequence;
         if due && !canary::is_broken(Rule::FramesDurableInOrder) {
-            let flushed = self.volume.medium.flush(self.cause);
+            let flushed = self.volume.flush_of(self.file.kind, self.cause);
             flushed.map_err(|error| self.fail("flushing", error))?;
             self.end.synced = self.end.cursor.sequence;
         }
@@ -341,19 +343,18 @@ impl LogWriter {
     }
 
     fn fail(&mut self, what: &str, error: terrace_zone::DeviceError) -> StoreError {
-        let error = StoreError::io(format!("{what} log {}", self.file.id), error);
+        let what = format!("{what} log {}", self.file.id);
+        let error = self.volume.write_error(what, self.file.kind, error);
         self.failed = Some(error.clone());
         error
     }
 }
 
 /// The map with a frame at its end.
-fn with_frame(map: &ExtentMap, grid: &ZoneGrid, addr: BlockAddr, blocks: u32) -> ExtentMap {
+fn with_frame(map: &ExtentMap, space: &AddressSpace, addr: BlockAddr, blocks: u32) -> ExtentMap {
     let mut extents: Vec<Extent> = map.extents().collect();
     match extents.last_mut() {
-        Some(last)
-            if last.ends_at(addr) && grid.is_in_one_zone(last.first, last.blocks + blocks) =>
-        {
+        Some(last) if last.ends_at(addr) && space.is_whole(last.first, last.blocks + blocks) => {
             last.blocks += blocks;
         }
         _ => extents.push(Extent { first: addr, blocks, crc: None }),

@@ -14,17 +14,17 @@ use std::sync::Arc;
 use terrace_env::store::{FileKind, StoreError};
 use terrace_env::sync::{Mutex, MutexGuard};
 use terrace_env::{Cause, FileId};
-use terrace_zone::{Completion, Device, Op, Request, Ticket};
+use terrace_zone::Completion;
 
 use super::cached::serve;
 use super::log_writer::LogEnd;
 use super::{LogIndex, Pending, Pin, Tail};
 use crate::BlockAddr;
-use crate::block::{BLOCK, logical_per_block};
+use crate::block::BLOCK;
 use crate::cache::FileCache;
 use crate::canary::{self, Rule};
 use crate::catalog::{Extent, ExtentMap, LogMark};
-use crate::medium::Medium;
+use crate::media::{BlockTicket, Media};
 
 /// Blocks read by one request: more would only hold more memory.
 const READ_BLOCKS_MAX: u32 = 1024;
@@ -166,7 +166,7 @@ impl OpenFile {
     /// Fills `into` with the bytes from `offset` on.
     pub(crate) fn read_at(
         &self,
-        (medium, cache): (&Medium, &FileCache),
+        (media, cache): (&Media, &FileCache),
         offset: u64,
         into: &mut [u8],
         cause: Cause,
@@ -185,7 +185,7 @@ impl OpenFile {
             FileKind::Log => pieces,
             FileKind::Table | FileKind::Client => serve(cache, self.id, pieces, into, cause),
         };
-        carry_out(medium, &pieces, into, cause)
+        carry_out(media, &pieces, into, cause)
             .map_err(|error| StoreError::io(format!("reading file {}", self.id), error))
     }
 
@@ -262,23 +262,17 @@ impl OpenFile {
 
 /// Reads all pieces, several at a time.
 fn carry_out(
-    medium: &Medium,
+    media: &Media,
     pieces: &[Piece],
     into: &mut [u8],
     cause: Cause,
 ) -> Result<(), terrace_zone::DeviceError> {
-    let per_block = logical_per_block(medium.geometry()) as u32;
     let mut result = Ok(());
     for batch in pieces.chunks(8) {
-        let tickets: Vec<Ticket> = batch
-            .iter()
-            .map(|piece| {
-                let (lba, blocks) = (medium.grid().lba(piece.addr), piece.blocks * per_block);
-                medium.submit(Request { op: Op::Read { lba, blocks }, cause })
-            })
-            .collect();
+        let tickets: Vec<BlockTicket> =
+            batch.iter().map(|piece| media.submit_read(piece.addr, piece.blocks, cause)).collect();
         for (piece, ticket) in batch.iter().zip(tickets) {
-            match medium.wait(ticket) {
+            match media.wait(ticket) {
                 Ok(Completion::Read(data)) => {
                     let bytes = &data[piece.skip..piece.skip + piece.len];
                     into[piece.into..piece.into + piece.len].copy_from_slice(bytes);

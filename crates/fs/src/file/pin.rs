@@ -10,11 +10,11 @@ use std::sync::Arc;
 use terrace_env::sync::Mutex;
 
 use crate::catalog::Extent;
-use crate::space::{Pool, Share};
+use crate::space::{Pools, Share};
 
 /// See the [module](self).
 pub(crate) struct Pin {
-    pool: Arc<dyn Pool>,
+    pools: Arc<Pools>,
     fate: Mutex<Fate>,
 }
 
@@ -26,8 +26,8 @@ struct Fate {
 
 impl Pin {
     /// Of a file's first state.
-    pub(crate) fn new(pool: &Arc<dyn Pool>) -> Arc<Self> {
-        Arc::new(Self { pool: Arc::clone(pool), fate: Mutex::default() })
+    pub(crate) fn new(pools: &Arc<Pools>) -> Arc<Self> {
+        Arc::new(Self { pools: Arc::clone(pools), fate: Mutex::default() })
     }
 
     /// Frees these blocks, which count as `share`, when the last reader of this state is gone.
@@ -35,13 +35,13 @@ impl Pin {
         if extents.is_empty() {
             return;
         }
-        self.pool.turn(extents, share, Share::Pinned);
+        self.pools.turn(extents, share, Share::Pinned);
         self.fate.lock().condemned.extend_from_slice(extents);
     }
 
     /// The pin of the state after this one.
     pub(crate) fn succeed(self: &Arc<Self>) -> Arc<Self> {
-        let next = Self::new(&self.pool);
+        let next = Self::new(&self.pools);
         self.fate.lock().next = Some(Arc::clone(&next));
         next
     }
@@ -50,7 +50,7 @@ impl Pin {
 impl Drop for Pin {
     fn drop(&mut self) {
         let fate = self.fate.get_mut();
-        self.pool.free(&fate.condemned, Share::Pinned);
+        self.pools.free(&fate.condemned, Share::Pinned);
         // One at a time: a chain of thousands must not be dropped by recursion.
         let mut next = fate.next.take();
         while let Some(mut pin) = next.and_then(Arc::into_inner) {

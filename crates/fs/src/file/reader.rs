@@ -34,7 +34,7 @@ impl FileReader for Reader {
     }
 
     fn read_at(&self, offset: u64, into: &mut [u8], cause: Cause) -> Result<(), StoreError> {
-        self.file().read_at((&self.volume.medium, &self.volume.cache), offset, into, cause)
+        self.file().read_at((&self.volume.media, &self.volume.cache), offset, into, cause)
     }
 }
 

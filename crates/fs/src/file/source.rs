@@ -3,17 +3,18 @@
 use std::sync::Arc;
 
 use terrace_env::store::StoreError;
-use terrace_env::{Cause, FileId, IoBuf, ZoneId};
-use terrace_zone::Device;
+use terrace_env::{Cause, DeviceId, FileId, IoBuf, ZoneId};
+use terrace_zone::{Device, Layout};
 
 use crate::block::{BLOCK, logical_per_block};
 use crate::catalog::ExtentMap;
 use crate::frame::BlockSource;
+use crate::media::Media;
 use crate::medium::Medium;
 
-/// A log on zones.
+/// A log on the devices of a store.
 pub(crate) struct FileSource {
-    medium: Arc<Medium>,
+    media: Arc<Media>,
     id: FileId,
     map: Arc<ExtentMap>,
     cause: Cause,
@@ -21,21 +22,16 @@ pub(crate) struct FileSource {
 
 impl FileSource {
     /// The blocks of `map`, read for `cause`.
-    pub(crate) fn new(
-        medium: &Arc<Medium>,
-        id: FileId,
-        map: &Arc<ExtentMap>,
-        cause: Cause,
-    ) -> Self {
-        Self { medium: Arc::clone(medium), id, map: Arc::clone(map), cause }
+    pub(crate) fn new(media: &Arc<Media>, id: FileId, map: &Arc<ExtentMap>, cause: Cause) -> Self {
+        Self { media: Arc::clone(media), id, map: Arc::clone(map), cause }
     }
 
     /// Blocks of a zone that may hold something: up to the pointer where it means something.
-    fn written(&self, zone: ZoneId) -> u32 {
-        match self.medium.report(zone, 1).as_deref() {
+    fn written(medium: &Medium, zone: ZoneId) -> u32 {
+        match medium.report(zone, 1).as_deref() {
             Ok([report]) if report.state.has_pointer() => {
                 let logical = report.write_pointer.0.saturating_sub(report.start.0);
-                let blocks = logical.div_ceil(logical_per_block(self.medium.geometry()));
+                let blocks = logical.div_ceil(logical_per_block(medium.geometry()));
                 u32::try_from(blocks).unwrap_or(u32::MAX)
             }
             _ => u32::MAX,
@@ -54,13 +50,19 @@ impl BlockSource for FileSource {
 
     fn written_end(&self, block: u32) -> u32 {
         let Some(piece) = self.map.find(block) else { return block };
-        let first = self.medium.grid().place(piece.extent.first);
-        let written = self.written(first.zone).saturating_sub(first.block);
+        let medium = self.media.of(piece.extent.device());
+        if medium.layout() == Layout::Plain {
+            return piece.end();
+        }
+        let first = medium.grid().place(piece.extent.first);
+        let written = Self::written(medium, first.zone).saturating_sub(first.block);
         piece.at + written.min(piece.extent.blocks)
     }
 
     fn atomic(&self) -> usize {
-        self.medium.geometry().physical_block as usize
+        // Of a log that lies nowhere yet nothing is read.
+        let first = self.map.extents().next().map_or(DeviceId::FIRST, |extent| extent.device());
+        self.media.of(first).geometry().physical_block as usize
     }
 
     fn read(&self, block: u32, count: u32) -> Result<IoBuf, StoreError> {
@@ -72,7 +74,7 @@ impl BlockSource for FileSource {
                 valid: format!("{} blocks", self.map.end()),
             });
         };
-        let read = self.medium.read_blocks(at, count, self.cause);
+        let read = self.media.read_blocks(at, count, self.cause);
         read.map_err(|error| StoreError::io(format!("reading log {} at {at}", self.id), error))
     }
 

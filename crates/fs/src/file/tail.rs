@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use terrace_env::IoBuf;
 use terrace_env::checksum::{crc32c, crc32c_append};
-use terrace_zone::Ticket;
 
 use super::FileState;
 use crate::block::BLOCK;
 use crate::catalog::{Extent, ExtentMap};
-use crate::{BlockAddr, ZoneGrid};
+use crate::media::BlockTicket;
+use crate::{AddressSpace, BlockAddr};
 
 /// An extent grows to this and no further, so that one checksum, one trim that makes it unknown,
 /// and one move of reclaim concern at most 8 MiB.
@@ -40,7 +40,7 @@ pub(crate) struct Chunk {
     /// Its blocks are an extent of their own.
     pub(crate) alone: bool,
     /// Taken by whoever waits for it.
-    pub(crate) ticket: Option<Ticket>,
+    pub(crate) ticket: Option<BlockTicket>,
 }
 
 impl Chunk {
@@ -100,7 +100,7 @@ pub(super) type Place = (BlockAddr, u32);
 /// with that: those that the catalog knows come free with the next sync.
 pub(super) fn add_blocks(
     state: &mut FileState,
-    grid: &ZoneGrid,
+    space: &AddressSpace,
     chunk: &Chunk,
     places: &[Place],
 ) -> Vec<Extent> {
@@ -119,7 +119,7 @@ pub(super) fn add_blocks(
         let (part, rest) = bytes.split_at(blocks as usize * BLOCK);
         bytes = rest;
         let may_grow = !chunk.alone && tail.extents.len() > tail.synced_extents;
-        match tail.extents.last_mut().filter(|last| may_grow && can_grow(last, grid, addr, blocks))
+        match tail.extents.last_mut().filter(|last| may_grow && can_grow(last, space, addr, blocks))
         {
             Some(last) => {
                 last.blocks += blocks;
@@ -136,7 +136,7 @@ pub(super) fn add_blocks(
 }
 
 /// Whether an extent grows by blocks that were written at `addr`.
-fn can_grow(last: &Extent, grid: &ZoneGrid, addr: BlockAddr, blocks: u32) -> bool {
+fn can_grow(last: &Extent, space: &AddressSpace, addr: BlockAddr, blocks: u32) -> bool {
     let whole = last.blocks + blocks;
-    last.ends_at(addr) && whole <= EXTENT_BLOCKS_MAX && grid.is_in_one_zone(last.first, whole)
+    last.ends_at(addr) && whole <= EXTENT_BLOCKS_MAX && space.is_whole(last.first, whole)
 }

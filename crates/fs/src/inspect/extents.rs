@@ -1,4 +1,4 @@
-//! A file on zones, read where the catalog says that it lies.
+//! A file on the devices of a store, read where the catalog says that it lies.
 
 use std::sync::Arc;
 
@@ -7,11 +7,11 @@ use terrace_env::{Cause, FileId};
 
 use crate::BLOCK;
 use crate::catalog::ExtentMap;
-use crate::medium::Medium;
+use crate::media::Media;
 
 /// Reads a file that is no log.
 pub(super) struct Extents {
-    pub(super) medium: Arc<Medium>,
+    pub(super) media: Arc<Media>,
     pub(super) id: FileId,
     pub(super) map: Arc<ExtentMap>,
     pub(super) size: u64,
@@ -48,7 +48,7 @@ impl FileReader for Extents {
             };
             let wanted = (skip + into.len() - done).div_ceil(BLOCK) as u32;
             let blocks = wanted.min(piece.end() - block);
-            let read = self.medium.read_blocks(at, blocks, cause);
+            let read = self.media.read_blocks(at, blocks, cause);
             let read =
                 read.map_err(|error| StoreError::io(format!("file {} at {at}", self.id), error))?;
             let len = (read.len() - skip).min(into.len() - done);

@@ -6,19 +6,19 @@ use std::sync::Arc;
 use terrace_env::codec::{DecodeError, Reader};
 use terrace_env::store::{FileInfo, FileKind, FileReader, StoreError};
 use terrace_env::{Cause, FileId};
-use terrace_zone::Device;
 
 use super::extents::Extents;
 use super::{JournalWalk, LogWalk};
+use crate::assembly::find;
 use crate::catalog::{Catalog, FileRecord};
 use crate::dir::{self, Files, OsFiles};
 use crate::file::FileSource;
 use crate::frame::BlockSource;
 use crate::journal::{Application, ZoneSource, kind};
-use crate::medium::Medium;
+use crate::media::Media;
 use crate::superblock::{Foreign, Superblock, SuperblockArea, survey};
 use crate::volume::as_device;
-use crate::{Access, AddressSpace, BlockAddr};
+use crate::{Access, AddressSpace, BlockAddr, Devices};
 
 /// A block that is, or should be, a superblock.
 #[derive(Clone, Debug)]
@@ -43,7 +43,7 @@ pub struct Inspector {
 }
 
 enum Place {
-    Zones(Arc<Medium>),
+    Devices(Arc<Media>),
     Files(Arc<dyn Files>),
 }
 
@@ -51,27 +51,36 @@ impl Place {
     /// The devices that addresses are on.
     fn space(&self) -> AddressSpace {
         match self {
-            Self::Zones(medium) => AddressSpace::zoned(*medium.grid()),
+            Self::Devices(media) => media.space().clone(),
             Self::Files(_) => AddressSpace::plain(),
         }
     }
 }
 
 impl Inspector {
-    /// Looks at a device. An error only if it cannot be asked at all; whatever is wrong with the
-    /// store is [`damage`](Self::damage).
-    pub fn device(device: Arc<dyn Device>) -> Result<Self, StoreError> {
-        let medium = Arc::new(Medium::new(device));
-        let found = survey(&*medium)?;
-        let seen = found.into_iter().map(|(place, block)| {
-            let (region, offset) = medium.grid().describe("superblock", place);
-            let superblock = Superblock::decode(&block);
-            SuperblockSeen { region, offset, superblock, is_in_force: false }
-        });
-        let seen = seen.collect();
-        // Whether there are more broken blocks than a power cut leaves.
-        let damage = SuperblockArea::find(as_device(&medium)).err();
-        Ok(Self::look(Place::Zones(medium), seen, damage))
+    /// Looks at a store's devices. An error only if they cannot be asked at all; whatever is wrong
+    /// with the store is [`damage`](Self::damage).
+    pub fn device(devices: impl Into<Devices>) -> Result<Self, StoreError> {
+        let devices = devices.into();
+        devices.check_layouts()?;
+        let media = Arc::new(Media::new(&devices));
+        let (mut seen, mut damage) = (Vec::new(), Vec::new());
+        for medium in media.iter() {
+            for (place, block) in survey(&**medium)? {
+                let at = medium.grid().addr_of(place);
+                let (region, offset) = media.describe("superblock", at);
+                let superblock = Superblock::decode(&block);
+                seen.push(SuperblockSeen { region, offset, superblock, is_in_force: false });
+            }
+            // Whether there are more broken blocks than a power cut leaves.
+            damage.extend(SuperblockArea::find(as_device(medium)).err());
+        }
+        let several = |it: &SuperblockSeen| it.superblock.as_ref().is_ok_and(|it| it.devices > 1);
+        if damage.is_empty() && seen.iter().any(several) {
+            // Whether the devices belong together.
+            damage.extend(find(&media, false).err());
+        }
+        Ok(Self::look(Place::Devices(media), seen, damage))
     }
 
     /// Looks at a directory.
@@ -93,17 +102,19 @@ impl Inspector {
             },
         });
         let seen = SuperblockSeen { region: name, offset: 0, superblock, is_in_force: false };
-        Ok(Self::look(Place::Files(files), vec![seen], damage))
+        Ok(Self::look(Place::Files(files), vec![seen], damage.into_iter().collect()))
     }
 
-    fn look(place: Place, mut seen: Vec<SuperblockSeen>, damage: Option<StoreError>) -> Self {
-        let newest = seen.iter_mut().filter(|seen| seen.superblock.is_ok());
+    fn look(place: Place, mut seen: Vec<SuperblockSeen>, damage: Vec<StoreError>) -> Self {
+        // Of several devices, that of the journal.
+        let leads =
+            |seen: &SuperblockSeen| seen.superblock.as_ref().is_ok_and(|it| it.has_journal());
+        let newest = seen.iter_mut().filter(|seen| leads(seen));
         let generation =
             |seen: &&mut SuperblockSeen| seen.superblock.as_ref().map_or(0, |it| it.generation);
         if let Some(newest) = newest.max_by_key(generation) {
             newest.is_in_force = true;
         }
-        let damage = damage.into_iter().collect();
         let catalog = Catalog::new(place.space());
         let mut inspector = Self { place, superblocks: seen, damage, catalog };
         inspector.replay();
@@ -198,7 +209,8 @@ impl Inspector {
     pub fn journal(&self) -> Result<JournalWalk<'_>, StoreError> {
         let Some(superblock) = self.superblock() else { return Err(self.nothing()) };
         match &self.place {
-            Place::Zones(medium) => {
+            Place::Devices(media) => {
+                let medium = media.logs();
                 let open = |at| {
                     let (source, place) = ZoneSource::at(&**medium, *medium.grid(), at)?;
                     Ok((Box::new(source) as Box<dyn BlockSource>, place.block))
@@ -223,8 +235,8 @@ impl Inspector {
             return Err(StoreError::Invalid(format!("file {id}: expected a log")));
         }
         let source: Box<dyn BlockSource> = match &self.place {
-            Place::Zones(medium) => {
-                Box::new(FileSource::new(medium, id, &record.extents, Cause::Recovery))
+            Place::Devices(media) => {
+                Box::new(FileSource::new(media, id, &record.extents, Cause::Recovery))
             }
             Place::Files(files) => dir::file_source(&**files, id, record)?,
         };
@@ -238,8 +250,8 @@ impl Inspector {
             return Err(StoreError::Invalid(format!("file {id}: expected a file without frames")));
         }
         Ok(match &self.place {
-            Place::Zones(medium) => Arc::new(Extents {
-                medium: Arc::clone(medium),
+            Place::Devices(media) => Arc::new(Extents {
+                media: Arc::clone(media),
                 id,
                 map: Arc::clone(&record.extents),
                 size: record.size,

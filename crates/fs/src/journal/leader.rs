@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use terrace_env::Cause;
 use terrace_env::store::StoreError;
-use terrace_zone::{Device, Op};
+use terrace_zone::{Device, Op, Request};
 
 use super::payload::kind;
 use super::roll::{Roll, Step};
@@ -15,6 +15,8 @@ use crate::superblock::{Superblock, SuperblockArea};
 /// Everything that writes, in the hands of one actor at a time.
 pub(super) struct Leader {
     pub(super) device: Arc<dyn Device>,
+    /// The devices of the store that the journal is not on.
+    pub(super) others: Vec<Arc<dyn Device>>,
     pub(super) tail: Tail,
     pub(super) area: SuperblockArea,
     pub(super) superblock: Superblock,
@@ -27,13 +29,26 @@ impl Leader {
     /// Writes a group of transactions; durable when this returns.
     pub(super) fn write(&mut self, group: &[u8], flush: bool) -> Result<(), StoreError> {
         if flush && !canary::is_broken(Rule::JournalDurableBeforeAck) {
-            let flushed = self.device.control(Op::Flush, Cause::Journal);
-            flushed.map_err(|error| StoreError::io("flush before a commit", error))?;
+            self.flush_all()?;
         }
         if group.is_empty() {
             return Ok(());
         }
         self.tail.append(kind::TRANSACTIONS, group).map(drop)
+    }
+
+    /// Makes durable what all devices have completed: all flush at the same time.
+    fn flush_all(&self) -> Result<(), StoreError> {
+        let flush = || Request { op: Op::Flush, cause: Cause::Journal };
+        let others: &[_] =
+            if canary::is_broken(Rule::OtherDevicesFlushed) { &[] } else { &self.others };
+        let all = std::iter::once(&self.device).chain(others);
+        let under_way: Vec<_> = all.map(|device| (device, device.submit(flush()))).collect();
+        let ended = under_way.into_iter().map(|(device, ticket)| device.wait(ticket));
+        // Every one is waited for, whatever the others say.
+        let results: Vec<_> = ended.collect();
+        let failed = results.into_iter().find_map(Result::err);
+        failed.map_or(Ok(()), |error| Err(StoreError::io("flush before a commit", error)))
     }
 
     /// Writes a superblock that says how far the journal is durable: what it lacks of that is then

@@ -51,6 +51,11 @@ impl Replayed {
         self.zones.iter().chain(&self.orphans).map(|zone| zone.zone)
     }
 
+    /// Where superblocks are on the journal's device.
+    pub(crate) fn area(&self) -> &SuperblockArea {
+        &self.area
+    }
+
     /// Zones of journal and superblock that are not written any more as they are. They may still be
     /// active: those in front of a splice, those that a torn append led to, and the end itself
     /// where the journal goes on elsewhere.
@@ -87,7 +92,25 @@ pub fn replay(device: &Arc<dyn Device>, write: bool) -> Result<Replayed, StoreEr
     superblock.check_devices()?;
     let grid = ZoneGrid::new(DeviceId::FIRST, device.geometry());
     grid.check_size()?;
-    let mut replay = Replay::new(&**device, grid, &superblock);
+    if superblock.devices > 1 {
+        return Err(StoreError::Invalid(format!(
+            "expected a store on one device, found device {} of {} of store {}",
+            superblock.device, superblock.devices, superblock.uuid
+        )));
+    }
+    replay_from(&**device, AddressSpace::zoned(grid), area, superblock)
+}
+
+/// Reads the journal that a superblock of the same device leads to, in a store with these
+/// addresses.
+pub(crate) fn replay_from(
+    device: &dyn Device,
+    addresses: AddressSpace,
+    area: SuperblockArea,
+    superblock: Superblock,
+) -> Result<Replayed, StoreError> {
+    let grid = ZoneGrid::new(superblock.device, device.geometry());
+    let mut replay = Replay::new(device, grid, addresses, &superblock);
     let mut next = Some(superblock.head.at);
     while let Some(at) = next {
         next = replay.zone(at)?;
@@ -131,7 +154,12 @@ enum Opening {
 }
 
 impl<'a> Replay<'a> {
-    fn new(device: &'a dyn Device, grid: ZoneGrid, superblock: &Superblock) -> Self {
+    fn new(
+        device: &'a dyn Device,
+        grid: ZoneGrid,
+        addresses: AddressSpace,
+        superblock: &Superblock,
+    ) -> Self {
         let head = superblock.head;
         let cursor = Cursor { sequence: head.sequence, chain: head.chain };
         // Set as soon as the head's zone is read.
@@ -148,7 +176,7 @@ impl<'a> Replay<'a> {
             cursor,
             opening: Opening::Head,
             assembler: Assembler::default(),
-            application: Application::new(AddressSpace::zoned(grid)),
+            application: Application::new(addresses),
             zones: Vec::new(),
             since_head: 0,
             stable: Stable { end, zones: 0, pointer: None },

@@ -21,12 +21,10 @@ use terrace_zone::Device;
 
 use super::leader::Leader;
 use super::roll::{self, Roll};
-use super::tail::Tail;
+use super::tail::{Ground, Tail};
 use super::{Journal, JournalSpace, Replayed};
 use crate::catalog::{Catalog, Effects, Record};
-use crate::superblock::{
-    Features, JournalHead, SPLICES_MAX, Shape, Splice, Superblock, SuperblockArea,
-};
+use crate::superblock::{JournalHead, SPLICES_MAX, Splice, Superblock, SuperblockArea};
 use crate::{AddressSpace, ZoneGrid};
 
 /// Sixteen million files that are created one after the other and never committed.
@@ -39,43 +37,46 @@ const FIRST_SEQUENCE: u64 = 1;
 /// the file system's own, kept in the superblock.
 pub fn format(
     device: &Arc<dyn Device>,
-    mut area: SuperblockArea,
+    area: SuperblockArea,
     space: &Arc<dyn JournalSpace>,
     uuid: Uuid,
     options: Vec<u8>,
 ) -> Result<(), StoreError> {
     let grid = ZoneGrid::new(DeviceId::FIRST, device.geometry());
-    let mut catalog = Catalog::new(AddressSpace::zoned(grid));
+    let superblock = Superblock { options, ..Superblock::first(uuid, device.geometry(), &area) };
+    format_as(device, area, space, AddressSpace::zoned(grid), superblock)
+}
+
+/// The same for the device of the journal of a store with these addresses. The superblock is
+/// completed with where the journal begins.
+pub(crate) fn format_as(
+    device: &Arc<dyn Device>,
+    mut area: SuperblockArea,
+    space: &Arc<dyn JournalSpace>,
+    addresses: AddressSpace,
+    mut superblock: Superblock,
+) -> Result<(), StoreError> {
+    let ground = Ground::new(superblock.device, device);
+    let mut catalog = Catalog::new(addresses);
     let epoch = catalog.next_epoch();
     catalog.stage(&mut [Record::Mount { epoch, next_file: catalog.next_file() }])?;
-    let (tail, head) = write_snapshot(device, space, uuid, epoch, FIRST_SEQUENCE, &catalog)?;
-    let mut superblock = Superblock {
-        uuid,
-        generation: 0,
-        features: Features::default(),
-        device: grid.device(),
-        devices: 1,
-        shape: Shape::of(device.geometry()),
-        placement: area.placement(),
-        head,
-        journal_end: tail.position().cursor.sequence,
-        splices: Vec::new(),
-        options,
-    };
+    let uuid = superblock.uuid;
+    let (tail, head) = write_snapshot(ground, space, uuid, epoch, FIRST_SEQUENCE, &catalog)?;
+    superblock.head = head;
+    superblock.journal_end = tail.position().cursor.sequence;
     write_twice(&mut area, &mut superblock)
 }
 
 /// Writes a snapshot of the catalog to fresh zones, as the start of a new epoch.
 fn write_snapshot(
-    device: &Arc<dyn Device>,
+    ground: Ground,
     space: &Arc<dyn JournalSpace>,
     uuid: Uuid,
     epoch: u32,
     sequence: u64,
     catalog: &Catalog,
 ) -> Result<(Tail, JournalHead), StoreError> {
-    let (device, space) = (Arc::clone(device), Arc::clone(space));
-    let mut tail = Tail::fresh(device, space, uuid, epoch, sequence)?;
+    let mut tail = Tail::fresh(ground, Arc::clone(space), uuid, epoch, sequence)?;
     let mut first = None;
     for (kind, payload) in roll::whole(catalog) {
         let written = tail.append(kind, &payload)?;
@@ -85,7 +86,11 @@ fn write_snapshot(
     Ok((tail, head))
 }
 
-fn write_twice(area: &mut SuperblockArea, superblock: &mut Superblock) -> Result<(), StoreError> {
+/// Writes a superblock so that losing one copy loses nothing.
+pub(crate) fn write_twice(
+    area: &mut SuperblockArea,
+    superblock: &mut Superblock,
+) -> Result<(), StoreError> {
     area.write(superblock)?;
     area.write(superblock)
 }
@@ -98,7 +103,9 @@ fn first_file(catalog: &Catalog, epoch: u32) -> FileId {
 
 /// A mount for writing that is about to go on with the journal.
 struct Start<'a> {
-    device: &'a Arc<dyn Device>,
+    ground: Ground,
+    /// The other devices of the store.
+    others: Vec<Arc<dyn Device>>,
     space: &'a Arc<dyn JournalSpace>,
     epoch: u32,
     replayed: Replayed,
@@ -114,57 +121,61 @@ impl Start<'_> {
 
     fn right_there(self) -> (Leader, Catalog) {
         let Replayed { area, superblock, catalog, end, zones, .. } = self.replayed;
-        let (device, space) = (Arc::clone(self.device), Arc::clone(self.space));
-        let mut tail = Tail::new(device, space, superblock.uuid, end, zones);
+        let device = Arc::clone(&self.ground.device);
+        let space = Arc::clone(self.space);
+        let mut tail = Tail::new(self.ground, space, superblock.uuid, end, zones);
         tail.since_head = self.replayed.since_head;
-        let (device, roll, snapshot) =
-            (Arc::clone(self.device), Roll::Idle, self.replayed.snapshot);
-        (Leader { device, tail, area, superblock, roll, snapshot }, catalog)
+        let (others, roll, snapshot) = (self.others, Roll::Idle, self.replayed.snapshot);
+        (Leader { device, others, tail, area, superblock, roll, snapshot }, catalog)
     }
 
     fn spliced(self) -> Result<(Leader, Catalog), StoreError> {
         let Replayed { mut area, mut superblock, catalog, end, zones, orphans, .. } = self.replayed;
-        let (device, space, epoch) = (Arc::clone(self.device), Arc::clone(self.space), self.epoch);
-        let mut tail = Tail::splice(device, space, superblock.uuid, end, epoch, zones)?;
+        let device = Arc::clone(&self.ground.device);
+        let (space, epoch) = (Arc::clone(self.space), self.epoch);
+        let mut tail = Tail::splice(self.ground, space, superblock.uuid, end, epoch, zones)?;
         tail.since_head += self.replayed.since_head;
         let at = tail.zone_start();
         superblock.splices.push(Splice { sequence: end.cursor.sequence, at, epoch });
         superblock.journal_end = tail.position().cursor.sequence;
         write_twice(&mut area, &mut superblock)?;
         orphans.iter().for_each(|orphan| self.space.release(orphan.zone));
-        let (device, roll, snapshot) =
-            (Arc::clone(self.device), Roll::Idle, self.replayed.snapshot);
-        Ok((Leader { device, tail, area, superblock, roll, snapshot }, catalog))
+        let (others, roll, snapshot) = (self.others, Roll::Idle, self.replayed.snapshot);
+        Ok((Leader { device, others, tail, area, superblock, roll, snapshot }, catalog))
     }
 
     fn anew(self) -> Result<(Leader, Catalog), StoreError> {
         let Replayed { mut area, mut superblock, catalog, end, zones, orphans, .. } = self.replayed;
         let (uuid, sequence) = (superblock.uuid, end.cursor.sequence);
+        let device = Arc::clone(&self.ground.device);
         let (tail, head) =
-            write_snapshot(self.device, self.space, uuid, self.epoch, sequence, &catalog)?;
+            write_snapshot(self.ground, self.space, uuid, self.epoch, sequence, &catalog)?;
         superblock.head = head;
         superblock.journal_end = tail.position().cursor.sequence;
         superblock.splices.clear();
         write_twice(&mut area, &mut superblock)?;
         zones.iter().chain(&orphans).for_each(|old| self.space.release(old.zone));
-        let (device, roll, snapshot) = (Arc::clone(self.device), Roll::Idle, tail.since_head);
-        Ok((Leader { device, tail, area, superblock, roll, snapshot }, catalog))
+        let (others, roll, snapshot) = (self.others, Roll::Idle, tail.since_head);
+        Ok((Leader { device, others, tail, area, superblock, roll, snapshot }, catalog))
     }
 }
 
 impl Journal {
     /// Goes on with a journal, and commits the first records of this mount: that its epoch is used,
     /// and `first` (the ends of recovered logs, made with [`Replayed::epoch`]). Nothing else may be
-    /// written to the device before this returns.
+    /// written to the device before this returns. `others` are the devices of the store that the
+    /// journal is not on: they are flushed before a transaction that needs their data durable.
     pub fn resume(
         device: &Arc<dyn Device>,
+        others: Vec<Arc<dyn Device>>,
         replayed: Replayed,
         space: &Arc<dyn JournalSpace>,
         first: Vec<Record>,
     ) -> Result<(Self, Effects), StoreError> {
         let epoch = replayed.epoch();
         let next_file = first_file(&replayed.catalog, epoch);
-        let start = Start { device, space, epoch, replayed };
+        let ground = Ground::new(replayed.superblock.device, device);
+        let start = Start { ground, others, space, epoch, replayed };
         let (leader, catalog) = if start.replayed.is_clean {
             start.right_there()
         } else if start.is_worth_a_splice() {

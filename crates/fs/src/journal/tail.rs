@@ -45,6 +45,20 @@ pub(super) struct Position {
     pub(super) epoch: u32,
 }
 
+/// The device that the journal lies on, and its zones: stretches, where the device has none.
+#[derive(Clone)]
+pub(super) struct Ground {
+    pub(super) device: Arc<dyn Device>,
+    pub(super) grid: ZoneGrid,
+}
+
+impl Ground {
+    /// The device that has this number in the store.
+    pub(super) fn new(id: DeviceId, device: &Arc<dyn Device>) -> Self {
+        Self { device: Arc::clone(device), grid: ZoneGrid::new(id, device.geometry()) }
+    }
+}
+
 /// The appending end of the journal. Belongs to whoever leads the group commit.
 pub(super) struct Tail {
     device: Arc<dyn Device>,
@@ -62,7 +76,7 @@ pub(super) struct Tail {
 impl Tail {
     /// Goes on at a position. The zone there must be writable at that block.
     pub(super) fn new(
-        device: Arc<dyn Device>,
+        ground: Ground,
         space: Arc<dyn JournalSpace>,
         uuid: Uuid,
         position: Position,
@@ -71,13 +85,13 @@ impl Tail {
         let binding = Binding { uuid, owner: 0, epoch: position.epoch };
         debug_assert_eq!(zones.last().map(|zone| zone.zone), Some(position.at.zone));
         let (at, cursor, zones) = (position.at, position.cursor, zones.into());
-        let grid = ZoneGrid::new(DeviceId::FIRST, device.geometry());
+        let Ground { device, grid } = ground;
         Self { device, space, binding, at, grid, cursor, zones, since_head: 0 }
     }
 
     /// Starts a new epoch in a fresh zone; the first frame appended has this sequence.
     pub(super) fn fresh(
-        device: Arc<dyn Device>,
+        ground: Ground,
         space: Arc<dyn JournalSpace>,
         uuid: Uuid,
         epoch: u32,
@@ -87,12 +101,12 @@ impl Tail {
         let cursor = Binding { uuid, owner: 0, epoch }.start(sequence);
         let position = Position { at: ZonePlace { zone, block: 0 }, cursor, epoch };
         let zones = vec![JournalZone { zone, first: sequence }];
-        Ok(Self::new(device, space, uuid, position, zones))
+        Ok(Self::new(ground, space, uuid, position, zones))
     }
 
     /// Goes on in a fresh zone with a new epoch, behind a `before` that garbage follows.
     pub(super) fn splice(
-        device: Arc<dyn Device>,
+        ground: Ground,
         space: Arc<dyn JournalSpace>,
         uuid: Uuid,
         before: Position,
@@ -100,7 +114,7 @@ impl Tail {
         mut zones: Vec<JournalZone>,
     ) -> Result<Self, StoreError> {
         let sequence = before.cursor.sequence;
-        let mut tail = Self::fresh(device, space, uuid, epoch, sequence)?;
+        let mut tail = Self::fresh(ground, space, uuid, epoch, sequence)?;
         zones.extend(tail.zones.drain(..));
         tail.zones = zones.into();
         let from = tail.grid.addr_of(before.at);

@@ -2,20 +2,26 @@
 //!
 //! | part | what it is |
 //! |---|---|
+//! | [`Pools`] | the pools of a store, one for each device |
 //! | [`Pool`] | the seam: the space of one device, as writers see it |
 //! | [`Region`], [`Reserved`] | a lease of a stretch of blocks; space set aside for a job |
 //! | [`Ask`], [`Share`] | who wants a region; what blocks count as |
 //! | [`zoned`] | the pool of a device with zones |
+//! | [`plain`] | the pool of a device without |
 
 mod ask;
+mod plain;
 mod pool;
+mod pools;
 mod region;
 mod reservation;
 mod share;
 mod zoned;
 
 pub(crate) use ask::Ask;
+pub(crate) use plain::{PlainPool, Used, check_size};
 pub(crate) use pool::Pool;
+pub(crate) use pools::Pools;
 pub(crate) use region::Region;
 pub(crate) use reservation::{ReservationId, Reserved};
 pub(crate) use share::Share;

@@ -5,6 +5,8 @@
 //! completed. Blocks count as unsealed from their claim on; transactions turn them into live ones,
 //! and readers into pinned ones, until they are freed.
 //!
+//! A store has a pool for each of its devices, and [`Pools`](super::Pools) says which.
+//!
 //! Each kind of pool knows its device: which stretches there are, and what has to be done before a
 //! stretch is written again. Writers, pins and reservations know neither, and no zones. What only a
 //! pool of zones does is not part of the trait: reclaim, the zones of the journal and the map of
@@ -25,7 +27,8 @@ use crate::catalog::Extent;
 /// What a pool knows a lease by. Lives in the [`Region`] that stands for the lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct LeaseId {
-    /// Which stretch of blocks: on a device with zones, the number of the zone.
+    /// Which stretch of blocks: on a device with zones, the number of the zone; on a plain one, the
+    /// low bits of the serial.
     pub(super) stretch: u32,
     /// Never used twice, so that a lease that was taken away is not mistaken for a later one of the
     /// same stretch.

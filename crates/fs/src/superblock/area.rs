@@ -6,6 +6,8 @@
 //!
 //! # Invariants
 //! - The zones named here are used for nothing else.
+//! - A place is one on the device itself, whatever number that has in a store: its addresses say
+//!   device 0.
 //! - At most one block at the end of what was written may be broken: the one that a power cut hit,
 //!   which was never relied on. More is corruption, never a silent step back to an older state.
 //!   Where stepping back by one would be wrong, the writer writes twice.

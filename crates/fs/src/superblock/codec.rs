@@ -3,9 +3,10 @@
 use terrace_env::checksum::crc32c;
 use terrace_env::codec::{DecodeError, Reader, Writer};
 use terrace_env::store::StoreError;
-use terrace_env::{DeviceId, IoBuf, Uuid, ZoneId};
-use terrace_zone::Geometry;
+use terrace_env::{ByteCount, DeviceId, IoBuf, Uuid, ZoneId};
+use terrace_zone::{Geometry, Layout};
 
+use super::SuperblockArea;
 use crate::{BLOCK, BlockAddr};
 
 pub(super) const MAGIC: [u8; 8] = *b"TerraceF";
@@ -101,7 +102,25 @@ impl Shape {
     }
 }
 
-/// Where superblocks are written.
+/// A device of a store that has several, as each of their superblocks has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Member {
+    /// The device's own identity, drawn when the store is made.
+    pub id: Uuid,
+    /// How its blocks may be written.
+    pub layout: Layout,
+    /// Bytes that can be written to it.
+    pub capacity: ByteCount,
+    /// Where it was when the store was made, relative to device 0; empty if that was not said. At
+    /// most [`PATH_MAX`] bytes.
+    pub path: String,
+}
+
+/// The most bytes of the path of a device that a superblock remembers.
+pub const PATH_MAX: usize = 512;
+
+/// Where superblocks are written. The addresses are of the device that the superblock is on, and
+/// say 0 for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Placement {
     /// In a file: there is only this one.
@@ -150,6 +169,8 @@ pub struct Superblock {
     pub device: DeviceId,
     /// How many devices the store has.
     pub devices: u16,
+    /// Those devices, by number, where there are several; the last holds journal and logs.
+    pub members: Vec<Member>,
     /// The shape of the device.
     pub shape: Shape,
     /// Where superblocks are.
@@ -165,6 +186,24 @@ pub struct Superblock {
 }
 
 impl Superblock {
+    /// The first one of a store on one device of this shape, without a journal yet.
+    pub(crate) fn first(uuid: Uuid, geometry: &Geometry, area: &SuperblockArea) -> Self {
+        Self {
+            uuid,
+            generation: 0,
+            features: Features::default(),
+            device: DeviceId::FIRST,
+            devices: 1,
+            members: Vec::new(),
+            shape: Shape::of(geometry),
+            placement: area.placement(),
+            head: JournalHead::default(),
+            journal_end: 0,
+            splices: Vec::new(),
+            options: Vec::new(),
+        }
+    }
+
     /// The block to write.
     ///
     /// # Panics
@@ -209,6 +248,9 @@ impl Superblock {
             to.put_u32(splice.epoch);
         }
         to.put_prefixed(&self.options);
+        for member in &self.members {
+            encode_member(member, &mut to);
+        }
         assert!(to.len() <= BLOCK - 4, "a superblock of {} bytes", to.len());
         to.resize(BLOCK - 4);
         let crc = crc32c(&to);
@@ -222,14 +264,21 @@ impl Superblock {
         block.starts_with(&MAGIC)
     }
 
-    /// Refuses a store of several devices: this version puts a store on one.
+    /// Whether the journal begins where this superblock says; otherwise it is on another device.
+    #[must_use]
+    pub fn has_journal(&self) -> bool {
+        self.device.0 + 1 == self.devices
+    }
+
+    /// Refuses a store of more devices than this version knows what to do with.
     pub(crate) fn check_devices(&self) -> Result<(), StoreError> {
-        if (self.device, self.devices) == (DeviceId::FIRST, 1) {
+        let layouts = self.members.iter().map(|member| member.layout);
+        if self.devices == 1 || layouts.eq([Layout::Zoned, Layout::Plain]) {
             return Ok(());
         }
         Err(StoreError::Invalid(format!(
-            "expected a store on one device, found device {} of {} of store {}; use a newer \
-             version",
+            "expected a store on one zoned device, or on a zoned and a plain one, found device {} \
+             of {} of store {}; use a newer version",
             self.device, self.devices, self.uuid
         )))
     }
@@ -253,7 +302,7 @@ impl Superblock {
         if version != VERSION {
             return Err(from.wrong("version", 4, "3", version.into()));
         }
-        let superblock = Self {
+        let mut superblock = Self {
             uuid: from.uuid("uuid")?,
             generation: from.u64("generation")?,
             features: Features {
@@ -263,6 +312,7 @@ impl Superblock {
             },
             device: DeviceId(from.u16("device")?),
             devices: from.u16("devices")?,
+            members: Vec::new(),
             shape: Shape {
                 logical_block: from.u32("logical block")?,
                 zone_size: from.u64("zone size")?,
@@ -290,8 +340,40 @@ impl Superblock {
             let got = superblock.options.len();
             return Err(from.wrong("options", got, "at most 1024 bytes", got as u64));
         }
+        if superblock.devices > 1 {
+            let members = (0..superblock.devices).map(|_| decode_member(&mut from));
+            superblock.members = members.collect::<Result<_, _>>()?;
+        }
         Ok(superblock)
     }
+}
+
+fn encode_member(member: &Member, to: &mut IoBuf) {
+    assert!(member.path.len() <= PATH_MAX, "a path of {} bytes", member.path.len());
+    to.put(&member.id.0);
+    to.put_u8(match member.layout {
+        Layout::Zoned => 0,
+        Layout::Plain => 1,
+    });
+    to.put_u64(member.capacity.0);
+    to.put_prefixed(member.path.as_bytes());
+}
+
+fn decode_member(from: &mut Reader<'_>) -> Result<Member, DecodeError> {
+    let id = from.uuid("device identity")?;
+    let layout = match from.u8("layout")? {
+        0 => Layout::Zoned,
+        1 => Layout::Plain,
+        other => return Err(from.wrong("layout", 1, "0 or 1", other.into())),
+    };
+    let capacity = ByteCount(from.u64("capacity")?);
+    let path = from.prefixed("path")?;
+    let len = path.len();
+    let path = std::str::from_utf8(path).ok().filter(|path| path.len() <= PATH_MAX);
+    let Some(path) = path.map(str::to_owned) else {
+        return Err(from.wrong("path", len, "at most 512 bytes of UTF-8", len as u64));
+    };
+    Ok(Member { id, layout, capacity, path })
 }
 
 fn decode_placement(from: &mut Reader<'_>) -> Result<Placement, DecodeError> {

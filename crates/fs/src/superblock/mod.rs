@@ -11,6 +11,8 @@ mod home;
 mod search;
 
 pub use area::SuperblockArea;
-pub use codec::{Features, JournalHead, Placement, SPLICES_MAX, Shape, Splice, Superblock};
+pub use codec::{
+    Features, JournalHead, Member, PATH_MAX, Placement, SPLICES_MAX, Shape, Splice, Superblock,
+};
 pub(crate) use foreign::Foreign;
 pub(crate) use search::survey;

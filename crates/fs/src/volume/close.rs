@@ -42,7 +42,7 @@ impl Volume {
             file.lock().log_end.is_some_and(|end| end.synced < end.cursor.sequence)
         };
         if logs.iter().any(is_volatile) {
-            let flushed = self.medium.flush(Cause::Log);
+            let flushed = self.flush_of(FileKind::Log, Cause::Log);
             flushed.map_err(|error| StoreError::io("flush of the logs", error))?;
         }
         let settled = logs.iter().filter(|file| settle(file)).count();

@@ -90,16 +90,16 @@ impl Volume {
         });
         if let Err(error @ StoreError::Stopped(_)) = &result {
             // Before anything is freed that this transaction names.
-            self.space.stop(error);
+            self.pools.stop(error);
         }
         let Some(turn) = turn else { return result.map(drop) };
         let mut turns = self.turns.lock();
-        self.medium.waits.during(WaitCause::Journal, || {
+        self.media.tables().waits.during(WaitCause::Journal, || {
             self.turned.wait_while(&mut turns, |turns| turns.done != turn);
         });
         drop(turns);
         if let Ok(effects) = &result {
-            self.space.turn(&moved, Share::Unsealed, Share::Live);
+            self.pools.turn(&moved, Share::Unsealed, Share::Live);
             self.carry_out(effects, sealed);
         }
         self.turns.lock().done += 1;

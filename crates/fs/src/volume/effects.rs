@@ -17,7 +17,7 @@ impl Volume {
     /// Carries out what a durable transaction gives back.
     pub(super) fn carry_out(&self, effects: &Effects, sealed: &[(Arc<OpenFile>, Vec<Extent>)]) {
         for (file, extents) in sealed {
-            self.space.turn(extents, Share::Unsealed, Share::Live);
+            self.pools.turn(extents, Share::Unsealed, Share::Live);
             self.seal(file);
         }
         for freed in &effects.freed {
@@ -106,7 +106,7 @@ impl Volume {
             files.sealed.remove(&freed.file);
             drop(files);
             for extent in &freed.extents {
-                self.space.free(std::slice::from_ref(extent), share(extent));
+                self.pools.free(std::slice::from_ref(extent), share(extent));
             }
             return;
         };

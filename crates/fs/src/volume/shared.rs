@@ -1,4 +1,4 @@
-//! What a mounted store shares between its handles: device, space, journal, and the open files.
+//! What a mounted store shares between its handles: devices, space, journal, and the open files.
 //!
 //! # Threads
 //! Locks are taken in the order registry, journal, file, space, and never over a device call.
@@ -11,7 +11,7 @@ use terrace_env::store::{FileInfo, FileKind, StoreError};
 use terrace_env::sync::{Condvar, Mutex};
 use terrace_env::wait::Waits;
 use terrace_env::{Cause, FileId, Uuid};
-use terrace_zone::Device;
+use terrace_zone::{Device, DeviceError};
 
 use crate::BLOCK;
 use crate::cache::FileCache;
@@ -19,8 +19,9 @@ use crate::catalog::FileRecord;
 use crate::file::{Body, FileSource, FileState, LogIndex, OpenFile, Pending, Pin, Tail};
 use crate::frame::{LogScan, PAYLOAD_MAX};
 use crate::journal::Journal;
+use crate::media::Media;
 use crate::medium::Medium;
-use crate::space::{Pool, Share, ZonedPool};
+use crate::space::{Pools, Share};
 
 /// Bytes of a snapshot more or fewer for which the journal's reserve is set anew.
 const NOTED_STEP: u64 = 16 << 10;
@@ -36,11 +37,9 @@ const WRITE_BLOCKS_MAX: u32 = 4096;
 /// See the [module](self).
 pub(crate) struct Volume {
     pub(crate) uuid: Uuid,
-    pub(crate) medium: Arc<Medium>,
+    pub(crate) media: Arc<Media>,
     /// Where files get their blocks.
-    pub(crate) space: Arc<dyn Pool>,
-    /// The same pool, for what concerns zones: reclaim, and the map of zones.
-    pub(crate) zones: Arc<ZonedPool>,
+    pub(crate) pools: Arc<Pools>,
     pub(crate) journal: Journal,
     pub(crate) cache: FileCache,
     pub(super) files: Mutex<Registry>,
@@ -72,8 +71,8 @@ impl Volume {
     /// A store of these parts, with its unsealed files.
     pub(crate) fn new(
         uuid: Uuid,
-        medium: Arc<Medium>,
-        zones: Arc<ZonedPool>,
+        media: Arc<Media>,
+        pools: Arc<Pools>,
         journal: Journal,
         unsealed: Vec<Arc<OpenFile>>,
     ) -> Self {
@@ -86,9 +85,8 @@ impl Volume {
         let cache = FileCache::default();
         let volume = Self {
             uuid,
-            medium,
-            space: Arc::clone(&zones) as Arc<dyn Pool>,
-            zones,
+            media,
+            pools,
             journal,
             cache,
             files,
@@ -167,7 +165,7 @@ impl Volume {
             FileKind::Log => Body::Log { index: None, pending: Pending::default() },
             FileKind::Table | FileKind::Client => Body::Sealed,
         };
-        let (map, pin) = (Arc::clone(&record.extents), Pin::new(&self.space));
+        let (map, pin) = (Arc::clone(&record.extents), Pin::new(&self.pools));
         let mut state = FileState::quiet(record.size, map, pin, body);
         state.sealed = true;
         OpenFile::new(id, record.kind, state)
@@ -182,7 +180,7 @@ impl Volume {
             }
             (Arc::clone(&state.map), Arc::clone(&state.pin))
         };
-        let source = FileSource::new(&self.medium, file.id, &map, Cause::Read);
+        let source = FileSource::new(&self.media, file.id, &map, Cause::Read);
         let (index, _) = LogIndex::scan(LogScan::new(&source, self.uuid, file.id, record))?;
         if let Body::Log { index: known, .. } = &mut file.lock().body {
             known.get_or_insert(index);
@@ -272,18 +270,43 @@ impl Volume {
         }
     }
 
-    /// What was waited for since the mount.
-    pub(crate) fn waits(&self) -> Waits {
-        self.medium.waits.read().and(&self.journal.waits())
+    /// Makes durable what has completed of files of a kind: their device is flushed, and no other.
+    pub(crate) fn flush_of(&self, kind: FileKind, cause: Cause) -> Result<(), DeviceError> {
+        self.medium_of(kind).flush(cause)
     }
 
-    /// Keeps as many zones for the journal as it may take, going by its last snapshot.
+    /// The device that files of a kind lie on.
+    fn medium_of(&self, kind: FileKind) -> &Arc<Medium> {
+        match kind {
+            FileKind::Log => self.media.logs(),
+            FileKind::Table | FileKind::Client => self.media.tables(),
+        }
+    }
+
+    /// The error that a file of a kind could not be written; it names the device if there are
+    /// several.
+    pub(crate) fn write_error(
+        &self,
+        what: String,
+        kind: FileKind,
+        error: DeviceError,
+    ) -> StoreError {
+        let device = self.medium_of(kind).id();
+        StoreError::io(what + &self.media.on_device(device), error)
+    }
+
+    /// What was waited for since the mount.
+    pub(crate) fn waits(&self) -> Waits {
+        self.media.waits().and(&self.journal.waits())
+    }
+
+    /// Keeps as much space for the journal as it may take, going by its last snapshot.
     pub(super) fn note_size(&self) {
         let bytes = self.journal.snapshot_bytes();
         let noted = self.noted.load(Ordering::Relaxed);
         if bytes.abs_diff(noted) >= NOTED_STEP || noted == u64::MAX {
             self.noted.store(bytes, Ordering::Relaxed);
-            self.zones.set_snapshot(bytes);
+            self.pools.set_snapshot(bytes);
         }
     }
 }

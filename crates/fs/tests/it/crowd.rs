@@ -12,12 +12,12 @@ use terrace_env::store::{
     CreateOptions, FileKind, FileReader, PlacementHint, Rank, Store, StoreError, Transaction,
 };
 use terrace_env::{ByteCount, Cause, FileId, runner, test_seeds};
-use terrace_fs::{CachePolicy, Fs, MountOptions};
-use terrace_zone::Geometry;
+use terrace_fs::{CachePolicy, Devices, Fs, MountOptions};
 use terrace_zone::emulator::RandomLatency;
+use terrace_zone::{Device, Geometry};
 
 use crate::cuts::facts::{note, pattern};
-use crate::drive::{formatted, mount};
+use crate::drive::{formatted, formatted_with_log, mount};
 use crate::late_reads::LateReads;
 
 /// An actor with files of its own.
@@ -139,17 +139,28 @@ impl Actor {
 /// Lets actors work on a store that is nearly full, so that reclaim is always at work; then counts
 /// and reads everything.
 pub(crate) fn crowd(seed: u64, actors: u16, steps: u32) {
-    let drive = formatted(Geometry::uniform(ByteCount::kib(256), 48), seed);
+    let geometry = Geometry::uniform(ByteCount::kib(256), 48);
+    let drives = match seed % 5 {
+        4 => formatted_with_log(geometry, ByteCount::mib(8), seed),
+        _ => vec![formatted(geometry, seed)].into(),
+    };
     if runner::is_simulated() {
         // Requests take time, so that files are deleted and moved under reads.
         let (least, most) = (Duration::from_micros(5), Duration::from_micros(500));
-        drive.set_timing(Some(Box::new(RandomLatency::new(least, most, seed))));
+        for drive in drives.all() {
+            drive.set_timing(Some(Box::new(RandomLatency::new(least, most, seed))));
+        }
     }
     let fs = if runner::is_simulated() {
-        Fs::mount(Arc::new(LateReads::new(&drive, seed)), &MountOptions::default())
-            .expect("a store")
+        let late = |drive| Arc::new(LateReads::new(drive, seed)) as Arc<dyn Device>;
+        let devices = match drives.all() {
+            [drive] => late(drive).into(),
+            [drive, log, ..] => Devices::with_log(late(drive), late(log)),
+            [] => unreachable!("a store has a drive"),
+        };
+        Fs::mount(devices, &MountOptions::default()).expect("a store")
     } else {
-        mount(&drive)
+        mount(&drives)
     };
     if seed % 2 == 1 {
         fs.set_cache(ByteCount::kib(512), CachePolicy::default());
@@ -168,8 +179,8 @@ pub(crate) fn crowd(seed: u64, actors: u16, steps: u32) {
     assert_eq!(fs.audit(), Vec::<String>::new());
     assert_eq!(fs.space().pinned, ByteCount(0));
     drop(fs);
-    drive.set_timing(None);
-    let fs = mount(&drive);
+    drives.all().iter().for_each(|drive| drive.set_timing(None));
+    let fs = mount(&drives);
     assert_eq!(fs.list().len(), files.len());
     for (id, (len, trimmed)) in files {
         let reader = fs.open(id).expect("a file");
@@ -178,7 +189,7 @@ pub(crate) fn crowd(seed: u64, actors: u16, steps: u32) {
         assert!(bytes == pattern(id.0, trimmed, bytes.len()), "file {id}");
     }
     fs.unmount();
-    let report = Fs::check(Arc::clone(&drive) as Arc<dyn terrace_zone::Device>).expect("a check");
+    let report = Fs::check(&drives).expect("a check");
     assert!(report.is_clean(), "{:?}", report.problems);
 }
 

@@ -6,8 +6,11 @@ use terrace_env::random::Random;
 use terrace_env::store::Store;
 use terrace_env::store::conformance::Subject;
 use terrace_env::{ByteCount, Uuid};
-use terrace_fs::{CachePolicy, FormatOptions, Fs, MountOptions, OPEN_ZONES_MIN, data_zones_min};
-use terrace_zone::{Device, Emulator, Geometry, PowerCut};
+use terrace_fs::{
+    CachePolicy, Devices, FormatOptions, Fs, MountOptions, OPEN_ZONES_MIN, data_zones_min,
+};
+use terrace_zone::emulator::Drives;
+use terrace_zone::{Emulator, Geometry, PowerCut};
 
 /// The shapes that tests run on, by name.
 pub(crate) fn shapes() -> Vec<(&'static str, Geometry)> {
@@ -66,15 +69,23 @@ pub(crate) fn formatted(geometry: Geometry, seed: u64) -> Arc<Emulator> {
 }
 
 /// Makes a drive an empty store.
-pub(crate) fn format(drive: &Arc<Emulator>, seed: u64) {
-    let options = FormatOptions { uuid: Some(uuid(seed)) };
-    Fs::format(Arc::clone(drive) as Arc<dyn Device>, &options).expect("a store");
+pub(crate) fn format(drives: impl Into<Devices>, seed: u64) {
+    let options = FormatOptions { uuid: Some(uuid(seed)), ..FormatOptions::default() };
+    Fs::format(drives, &options).expect("a store");
 }
 
-/// Mounts a drive for reading and writing.
-pub(crate) fn mount(drive: &Arc<Emulator>) -> Arc<Fs> {
-    let device = Arc::clone(drive) as Arc<dyn Device>;
-    Fs::mount(device, &MountOptions::default()).expect("a mounted store")
+/// An empty store on a zoned drive in memory, with a plain one of this size for the journal and the
+/// logs.
+pub(crate) fn formatted_with_log(geometry: Geometry, log: ByteCount, seed: u64) -> Drives {
+    let make = |geometry| Emulator::in_memory(geometry, seed).expect("a possible shape");
+    let drives = Drives::from(vec![make(geometry), make(Geometry::plain(log))]);
+    format(&drives, seed);
+    drives
+}
+
+/// Mounts a store for reading and writing.
+pub(crate) fn mount(devices: impl Into<Devices>) -> Arc<Fs> {
+    Fs::mount(devices, &MountOptions::default()).expect("a mounted store")
 }
 
 /// Unmounts a store that may have failed, and counts all its blocks anew: what failed must leak
@@ -88,7 +99,7 @@ pub(crate) fn audit(fs: &Fs, stopped: bool) {
 
 /// A store that can be closed and found again.
 pub(crate) struct Mounted {
-    pub(crate) drive: Arc<Emulator>,
+    pub(crate) drives: Drives,
     pub(crate) fs: Option<Arc<Fs>>,
     cache: (ByteCount, CachePolicy),
 }
@@ -104,14 +115,26 @@ impl Mounted {
         size: ByteCount,
         policy: CachePolicy,
     ) -> Self {
-        let drive = formatted(geometry, seed);
-        let mut made = Self { drive, fs: None, cache: (size, policy) };
+        let drives = Emulator::in_memory(geometry, seed).expect("a possible shape").into();
+        format(&drives, seed);
+        Self::on(drives, size, policy)
+    }
+
+    /// With a plain drive for the journal and the logs.
+    pub(crate) fn with_log(geometry: Geometry, seed: u64) -> Self {
+        let drives = formatted_with_log(geometry, ByteCount::mib(24), seed);
+        Self::on(drives, ByteCount(0), CachePolicy::default())
+    }
+
+    /// On drives that hold a store.
+    pub(crate) fn on(drives: Drives, size: ByteCount, policy: CachePolicy) -> Self {
+        let mut made = Self { drives, fs: None, cache: (size, policy) };
         made.mount();
         made
     }
 
     fn mount(&mut self) {
-        let fs = mount(&self.drive);
+        let fs = mount(&self.drives);
         fs.set_cache(self.cache.0, self.cache.1);
         self.fs = Some(fs);
     }
@@ -143,8 +166,10 @@ impl Subject for Mounted {
         self.close();
         let mut random = Random::seeded(seed);
         let cut = PowerCut::any(&mut random);
-        self.drive.power_cut(cut, &mut random).expect("a medium in memory");
-        self.drive.power_on();
+        for drive in self.drives.all() {
+            drive.power_cut(cut, &mut random).expect("a medium in memory");
+            drive.power_on();
+        }
         self.mount();
     }
 }

@@ -154,7 +154,7 @@ fn a_job_never_runs_out_within_its_reservation() {
             let mut random = Random::seeded(seed);
             let geometry =
                 if seed % 2 == 0 { fewest() } else { Geometry::uniform(ByteCount::kib(512), 64) };
-            let fs = mount(&formatted(geometry, seed));
+            let fs = mount(formatted(geometry, seed));
             let mut files = fill(&fs, &mut random, 500_000);
             for _ in 0..10 {
                 let gone = files.len() / 2;
@@ -189,7 +189,7 @@ fn a_job_never_runs_out_within_its_reservation() {
 fn a_reservation_that_is_refused_needed_more_than_there_was() {
     runner::simulate(1, || {
         let zone = ByteCount::kib(512);
-        let fs = mount(&formatted(Geometry::uniform(zone, 64), 1));
+        let fs = mount(formatted(Geometry::uniform(zone, 64), 1));
         for bytes in [1, zone.0 / 2, zone.0, zone.0 * 5 / 2] {
             for rank in [Rank::Log, Rank::Flush, Rank::Compaction] {
                 let mut held = Vec::new();
@@ -212,7 +212,7 @@ fn a_reservation_that_is_refused_needed_more_than_there_was() {
 #[test]
 fn a_store_that_readers_pin_says_that_it_is_busy_and_heals_when_they_let_go() {
     runner::simulate(2, || {
-        let fs = mount(&formatted(fewest(), 2));
+        let fs = mount(formatted(fewest(), 2));
         let mut random = Random::seeded(2);
         let files = fill(&fs, &mut random, 500_000);
         let readers: Vec<_> = files.iter().map(|id| fs.open(*id).expect("a reader")).collect();

@@ -75,7 +75,7 @@ pub(crate) fn resume(device: &Arc<dyn Device>, replayed: Replayed) -> Result<Jou
     let held = |journal: usize| journal + zones.free.lock().len();
     let before = held(replayed.journal_zones().count());
     let space = Arc::clone(&zones) as Arc<dyn JournalSpace>;
-    let (journal, _) = Journal::resume(device, replayed, &space, Vec::new())?;
+    let (journal, _) = Journal::resume(device, Vec::new(), replayed, &space, Vec::new())?;
     assert_eq!(held(journal.zones().len()), before, "a zone is the journal's, or free");
     Ok(journal)
 }

@@ -54,7 +54,7 @@ fn contents(fs: &Fs, id: FileId) -> Vec<u8> {
 #[test]
 fn appends_do_not_wait_until_some_mib_are_under_way_and_then_for_the_oldest_only() {
     runner::simulate(1, || {
-        let fs = mount(&drive(1));
+        let fs = mount(drive(1));
         let mut writer = log(&fs);
         let start = runner::now();
         let step = 64 << 10;

@@ -38,3 +38,4 @@ mod rolls;
 mod specimens;
 mod stopped;
 mod superblocks;
+mod two_devices;

@@ -34,7 +34,7 @@ fn zone_of(fs: &Fs, level: u8) -> (ZoneId, Vec<FileId>) {
 
 fn mounted(reclaim: Arc<dyn Reclaim>, drive: &Arc<Emulator>) -> Arc<Fs> {
     let options = MountOptions { reclaim, background: false, ..MountOptions::default() };
-    Fs::mount(Arc::clone(drive) as _, &options).expect("a mounted store")
+    Fs::mount(Arc::clone(drive), &options).expect("a mounted store")
 }
 
 #[test]

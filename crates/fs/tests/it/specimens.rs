@@ -64,6 +64,7 @@ pub(crate) fn superblock() -> Superblock {
         generation: 77,
         features: Features { compat: 1, read_only_compat: 2, incompat: 4 },
         device: DeviceId::FIRST,
+        members: Vec::new(),
         devices: 1,
         shape: Shape {
             logical_block: 4096,

@@ -76,7 +76,7 @@ fn load(seed: u64, entries: u32) -> (Option<u64>, DeviceTime, Time, u64) {
         let device = Arc::new(Emulator::modelled(&drive, scale, size, seed).unwrap());
         let options = Options::default().memtable_size(ByteCount::mib(8));
         let format = FormatOptions::default();
-        let db = Db::create_device(Arc::clone(&device) as _, &format, options).unwrap();
+        let db = Db::create_device(Arc::clone(&device), &format, options).unwrap();
         let value = vec![7; 4096];
         for key in 0..entries {
             db.put(&key.to_be_bytes(), &value).unwrap();

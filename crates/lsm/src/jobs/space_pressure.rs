@@ -253,7 +253,7 @@ mod tests {
 
     fn no_space() -> Error {
         let (needed, available, rank) = (ByteCount(1), ByteCount(0), Rank::Compaction);
-        Error::from(StoreError::NoSpace { rank, needed, available, on_host: false })
+        Error::from(StoreError::NoSpace { rank, needed, available, on_host: false, device: None })
     }
 
     #[test]

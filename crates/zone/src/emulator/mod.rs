@@ -12,6 +12,7 @@
 //! | `file`, `image` | the bytes in a sparse file, and its format |
 //! | `host`, `host_file` | what of that file has reached the host's disk |
 //! | `snapshot` | copies of the drive at any moment, to be cut and recovered |
+//! | `drives` | several drives, watched and cut together |
 //! | `timing` | the seam where a model of [`timing`](crate::timing) says when requests complete |
 //!
 //! # Fault model
@@ -36,6 +37,7 @@ mod core;
 mod cut;
 mod device;
 mod drive;
+mod drives;
 mod faults;
 mod file;
 mod host;
@@ -51,6 +53,7 @@ mod timing;
 pub use core::Observer;
 pub use cut::PowerCut;
 pub use device::Emulator;
+pub use drives::{Drives, DrivesObserver, Snapshots};
 pub use faults::{FaultPlan, RequestKind};
 pub use file::Access;
 pub use snapshot::{Event, Snapshot};

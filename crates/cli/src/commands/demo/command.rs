@@ -70,7 +70,7 @@ impl Demo {
         let (recovered, survived, zones) = after(&drive, &options, &life, burst, &mut steps)?;
         let check = steps.take(
             "check",
-            || check::check(Arc::clone(&drive) as _),
+            || check::check(Arc::clone(&drive)),
             |checked| {
                 let (state, report) = (checked.check, &checked.files);
                 let bytes = report.verified;
@@ -110,7 +110,7 @@ impl Demo {
         steps: &mut Steps<'_>,
         random: &mut Random,
     ) -> Result<(Life, Burst), Failure> {
-        let device = Arc::clone(drive) as _;
+        let device = Arc::clone(drive);
         let db = Db::create_device(device, &FormatOptions::default(), options.clone())?;
         let life = life::live(&db, &self.dir, tree, steps)?;
         let space = db.create_key_space(BURST)?;
@@ -138,7 +138,7 @@ fn after(
 ) -> Result<(u64, u64, Vec<ZoneUsage>), Failure> {
     let db = steps.take(
         "recover",
-        || Ok(Db::open_device(Arc::clone(drive) as _, options.clone())?),
+        || Ok(Db::open_device(Arc::clone(drive), options.clone())?),
         |_| "by journal and log".to_owned(),
     )?;
     let (files, space) = (db.create_key_space(life::FILES)?, db.create_key_space(BURST)?);

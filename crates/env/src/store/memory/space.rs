@@ -43,7 +43,13 @@ impl Capacity {
         if needed <= self.available(rank, used) {
             return Err(StoreError::Busy { needed: needed_bytes, pinned: ByteCount(pinned) });
         }
-        Err(StoreError::NoSpace { rank, needed: needed_bytes, available, on_host: false })
+        Err(StoreError::NoSpace {
+            rank,
+            needed: needed_bytes,
+            available,
+            on_host: false,
+            device: None,
+        })
     }
 }
 

@@ -186,7 +186,7 @@ mod tests {
     use std::time::Duration;
 
     use terrace_env::store::{FileKind, PlacementHint, Rank};
-    use terrace_env::{ByteCount, IoBuf, runner};
+    use terrace_env::{ByteCount, DeviceId, IoBuf, runner};
     use terrace_policy::{Greedy, LevelSeparated};
     use terrace_zone::emulator::{FaultPlan, RequestKind};
     use terrace_zone::{Emulator, Geometry};
@@ -201,7 +201,7 @@ mod tests {
     fn space() -> (Arc<Emulator>, Arc<ZonedPool>) {
         let geometry = Geometry::uniform(ByteCount(u64::from(ZONE) * crate::BLOCK as u64), 32);
         let drive = Arc::new(Emulator::in_memory(geometry, 1).expect("a possible shape"));
-        let medium = Arc::new(Medium::new(Arc::clone(&drive) as Arc<dyn Device>));
+        let medium = Arc::new(Medium::new(DeviceId::FIRST, Arc::clone(&drive) as Arc<dyn Device>));
         let limits = Limits { leases: 5, active: 5, zone_blocks: ZONE };
         let table = ZoneTable::new(vec![Zone::empty(Condition::Free, ZONE); 32]);
         let deciders = (Arc::new(LevelSeparated) as _, Arc::new(Greedy::default()) as _);

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use terrace_env::store::{FileKind, Rank, StoreError};
-use terrace_env::{ByteCount, Cause, ZoneId};
+use terrace_env::{ByteCount, Cause, DeviceId, ZoneId};
 use terrace_policy::{
     PartZone, Placement, PlacementChoice, PlacementRequest, RECLAIM_STREAM, Reclaim, SpaceView,
 };
@@ -26,6 +26,8 @@ pub(crate) struct Limits {
 
 /// What the pool guards with its lock.
 pub(super) struct State {
+    /// The number of the device, where the store has others: errors name it then.
+    pub(super) device: Option<DeviceId>,
     pub(super) placement: Arc<dyn Placement>,
     pub(super) victims: Arc<dyn Reclaim>,
     pub(super) table: ZoneTable,
@@ -204,6 +206,7 @@ impl State {
             needed: bytes(blocks),
             available: bytes(all * u64::from(zones)),
             on_host: false,
+            device: self.device,
         }
     }
 

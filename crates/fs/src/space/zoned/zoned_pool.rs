@@ -68,6 +68,7 @@ impl ZonedPool {
         table: ZoneTable,
     ) -> Self {
         let state = State {
+            device: None,
             placement,
             victims,
             table,
@@ -86,6 +87,15 @@ impl ZonedPool {
         let (state, changed, wanted) = (Mutex::new(state), Condvar::new(), Condvar::new());
         let grid = *medium.grid();
         Self { medium, grid, limits, state, changed, wanted }
+    }
+
+    /// The journal and the logs have a device of their own: nothing is kept for the journal.
+    pub(crate) fn beside_log_device(self) -> Self {
+        let mut state = self.state.lock();
+        state.governor.set_journal(0);
+        state.device = Some(self.grid.device());
+        drop(state);
+        self
     }
 
     /// From now on these decide where files go and which zones are emptied.

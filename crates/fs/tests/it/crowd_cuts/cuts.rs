@@ -1,7 +1,5 @@
 //! The cuts themselves.
 
-use std::sync::Arc;
-
 use terrace_env::random::{Random, Rng};
 use terrace_env::{runner, test_seeds};
 use terrace_zone::PowerCut;
@@ -47,7 +45,7 @@ pub(super) fn second_lives(seed: u64, random: &mut Random) -> Result<usize, Stri
     for point in first.cuts.iter().step_by(31) {
         let cut = PowerCut::any(random);
         let at = |wrong: String| format!("first cut {cut:?} at {}: {wrong}", point.number);
-        let (found, drive) = recover(&first.accounts, point, cut, true, random).map_err(at)?;
+        let (found, drives) = recover(&first.accounts, point, cut, true, random).map_err(at)?;
         let accounts: Vec<Account> = first
             .accounts
             .iter()
@@ -55,7 +53,7 @@ pub(super) fn second_lives(seed: u64, random: &mut Random) -> Result<usize, Stri
             .map(|(account, found)| account.after(found))
             .collect();
         let transactions = random.random_range(1..8);
-        let second = live(drive, accounts, false, transactions, random)
+        let second = live(drives, accounts, false, transactions, random)
             .map_err(|error| at(error.to_string()))?;
         trials += cut_everywhere(&second, random).map_err(at)?;
     }
@@ -66,13 +64,14 @@ pub(super) fn second_lives(seed: u64, random: &mut Random) -> Result<usize, Stri
 fn reformatted(seed: u64, random: &mut Random) -> Result<usize, String> {
     let first = first_life(seed, TRANSACTIONS, random);
     let accounts = (0..first.accounts.len() as u8).map(Account::new).collect();
-    let second = live(first.drive, accounts, true, 6, random).map_err(|error| error.to_string())?;
+    let second =
+        live(first.drives, accounts, true, 6, random).map_err(|error| error.to_string())?;
     let mut trials = cut_everywhere(&second, random)?;
     for point in second.cuts.iter().step_by(7) {
-        let (found, drive) = recover(&second.accounts, point, PowerCut::Blocks, true, random)?;
+        let (found, drives) = recover(&second.accounts, point, PowerCut::Blocks, true, random)?;
         let accounts: Vec<Account> =
             second.accounts.iter().zip(&found).map(|(old, found)| old.after(found)).collect();
-        let third = live(drive, accounts, false, 2, random).map_err(|error| error.to_string())?;
+        let third = live(drives, accounts, false, 2, random).map_err(|error| error.to_string())?;
         trials += cut_everywhere(&third, random)?;
     }
     Ok(trials)
@@ -80,21 +79,21 @@ fn reformatted(seed: u64, random: &mut Random) -> Result<usize, String> {
 
 #[test]
 fn everything_promised_survives_a_cut_at_every_write() {
-    let trials = each_seed(4, every_write);
+    let trials = each_seed(5, every_write);
     println!("{trials} cuts");
     assert!(trials > 1_000, "a run of only {trials} cuts proves little");
 }
 
 #[test]
 fn everything_promised_survives_cuts_during_recovery_and_after_it() {
-    let trials = each_seed(4, second_lives);
+    let trials = each_seed(5, second_lives);
     println!("{trials} second cuts");
     assert!(trials > 1_000, "a run of only {trials} cuts proves little");
 }
 
 #[test]
 fn nothing_of_an_old_store_comes_back_after_a_reformat_and_two_cuts() {
-    let trials = each_seed(4, reformatted);
+    let trials = each_seed(5, reformatted);
     println!("{trials} cuts after a reformat");
     assert!(trials > 1_000, "a run of only {trials} cuts proves little");
 }
@@ -104,6 +103,6 @@ fn a_closed_store_holds_exactly_what_was_written() {
     each_seed(20, |seed, random| {
         let life = first_life(seed, TRANSACTIONS, random);
         let promises: Vec<_> = life.accounts.iter().map(Account::everything).collect();
-        inspect(&Arc::new(life.drive), &life.accounts, &promises, true).map(|_| 1)
+        inspect(&life.drives, &life.accounts, &promises, true).map(|_| 1)
     });
 }

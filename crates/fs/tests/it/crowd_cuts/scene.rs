@@ -1,4 +1,4 @@
-//! A drive, its clients and their lives; cut points, and recovery from them.
+//! A drive or two, their clients and their lives; cut points, and recovery from them.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,18 +8,18 @@ use terrace_env::store::StoreError;
 use terrace_env::sync::Mutex;
 use terrace_env::{ByteCount, Store, runner};
 use terrace_fs::{Access, FormatOptions, Fs, MountOptions};
-use terrace_zone::emulator::{Event, RandomLatency};
-use terrace_zone::{Emulator, Geometry, PowerCut, Snapshot};
+use terrace_zone::emulator::{Drives, RandomLatency, Snapshots};
+use terrace_zone::{Emulator, Geometry, PowerCut};
 
 use super::client::{Client, Promises};
 use super::oracle::{Account, Found, Promise};
 
 const CLIENTS: u8 = 3;
 
-/// The drive at some moment, and what the clients had been promised by then.
+/// The drives at some moment, and what the clients had been promised by then.
 pub(super) struct CutPoint {
     pub(super) number: u64,
-    pub(super) snapshot: Snapshot,
+    pub(super) snapshots: Snapshots,
     pub(super) promises: Vec<Promise>,
 }
 
@@ -27,14 +27,15 @@ pub(super) struct CutPoint {
 pub(super) struct Life {
     pub(super) accounts: Vec<Account>,
     pub(super) cuts: Vec<CutPoint>,
-    pub(super) drive: Emulator,
+    pub(super) drives: Drives,
 }
 
-/// A small drive; which one, the seed decides.
-pub(super) fn geometry(seed: u64) -> Geometry {
+/// A small drive; which one, the seed decides. One of them has a plain drive beside it, for the
+/// journal and the logs.
+fn drives(seed: u64) -> Drives {
     let mut geometry = Geometry::uniform(ByteCount::kib(128), 48);
-    match seed % 4 {
-        0 => {}
+    match seed % 5 {
+        0 | 4 => {}
         1 => geometry.zone_capacity = 29,
         2 => geometry.conventional.push(0..1),
         _ => {
@@ -45,59 +46,59 @@ pub(super) fn geometry(seed: u64) -> Geometry {
             geometry.max_open = Some(14);
         }
     }
-    geometry
+    let make = |geometry| Emulator::in_memory(geometry, seed).expect("a geometry that is possible");
+    let plain = (seed % 5 == 4).then(|| Geometry::plain(ByteCount::mib(9)));
+    std::iter::once(geometry).chain(plain).map(make).collect::<Vec<_>>().into()
 }
 
 /// A store's first life: format, mount, clients, unmount.
 pub(super) fn first_life(seed: u64, transactions: usize, random: &mut Random) -> Life {
-    let drive = Emulator::in_memory(geometry(seed), seed).expect("a geometry that is possible");
     let accounts = (0..CLIENTS).map(Account::new).collect();
-    live(drive, accounts, true, transactions, random)
+    live(drives(seed), accounts, true, transactions, random)
         .unwrap_or_else(|error| panic!("a life without a cut failed: {error}"))
 }
 
 /// Mounts (after a format, if asked), lets the clients work, unmounts.
 pub(super) fn live(
-    drive: Emulator,
+    drives: Drives,
     accounts: Vec<Account>,
     format: bool,
     transactions: usize,
     random: &mut Random,
 ) -> Result<Life, StoreError> {
-    let drive = Arc::new(drive);
     if format {
-        Fs::format(drive.clone(), &FormatOptions::default())?;
+        Fs::format(&drives, &FormatOptions::default())?;
     }
     let promises: Promises =
         Arc::new(Mutex::new(accounts.iter().map(Account::everything).collect()));
     let cuts = Arc::new(Mutex::new(Vec::new()));
     let (min, max) = (Duration::from_micros(5), Duration::from_micros(900));
-    drive.set_timing(Some(Box::new(RandomLatency::new(min, max, random.random()))));
-    drive.set_observer(Some({
+    for drive in drives.all() {
+        drive.set_timing(Some(Box::new(RandomLatency::new(min, max, random.random()))));
+    }
+    drives.set_observer(Some({
         let (promises, cuts) = (promises.clone(), cuts.clone());
-        Arc::new(move |event: &Event<'_>| {
-            let snapshot = event.snapshot().expect("a medium in memory does not fail");
+        Arc::new(move |number, snapshots| {
             let promises = promises.lock().clone();
-            cuts.lock().push(CutPoint { number: event.number, snapshot, promises });
+            cuts.lock().push(CutPoint { number, snapshots, promises });
         })
     }));
-    let accounts = work(&drive, accounts, &promises, transactions, random);
-    drive.set_observer(None);
-    drive.set_timing(None);
+    let accounts = work(&drives, accounts, &promises, transactions, random);
+    drives.set_observer(None);
+    drives.all().iter().for_each(|drive| drive.set_timing(None));
     let accounts = accounts?;
     let cuts = std::mem::take(&mut *cuts.lock());
-    let drive = Arc::into_inner(drive).expect("an unmounted file system lets go of its drive");
-    Ok(Life { accounts, cuts, drive })
+    Ok(Life { accounts, cuts, drives })
 }
 
 fn work(
-    drive: &Arc<Emulator>,
+    drives: &Drives,
     accounts: Vec<Account>,
     promises: &Promises,
     transactions: usize,
     random: &mut Random,
 ) -> Result<Vec<Account>, StoreError> {
-    let fs = Fs::mount(drive.clone(), &MountOptions::default())?;
+    let fs = Fs::mount(drives, &MountOptions::default())?;
     let capacity = fs.space().capacity.0 as usize;
     let clients: Vec<_> = accounts
         .into_iter()
@@ -118,24 +119,24 @@ fn work(
     accounts.into_iter().collect()
 }
 
-/// Cuts the power at a point and holds what is found against the accounts. Returns what was found
-/// and the drive, which nothing was written to if `read_only`.
+/// Cuts the power at a point and holds what is found against the accounts. Of two drives, both lose
+/// their power or one alone. Returns what was found and the drives, which nothing was written to if
+/// `read_only`.
 pub(super) fn recover(
     accounts: &[Account],
     point: &CutPoint,
     cut: PowerCut,
     read_only: bool,
     random: &mut Random,
-) -> Result<(Vec<Found>, Emulator), String> {
-    let drive = Arc::new(point.snapshot.cut(cut, random));
-    let found = inspect(&drive, accounts, &point.promises, read_only)?;
-    let drive = Arc::into_inner(drive).expect("an unmounted file system lets go of its drive");
-    Ok((found, drive))
+) -> Result<(Vec<Found>, Drives), String> {
+    let drives = point.snapshots.cut_some(point.number as usize, cut, random);
+    let found = inspect(&drives, accounts, &point.promises, read_only)?;
+    Ok((found, drives))
 }
 
 /// Mounts, checks every promise and every invariant, unmounts.
 pub(super) fn inspect(
-    drive: &Arc<Emulator>,
+    drives: &Drives,
     accounts: &[Account],
     promises: &[Promise],
     read_only: bool,
@@ -145,8 +146,9 @@ pub(super) fn inspect(
         true => MountOptions { access: Access::ReadOnly, ..MountOptions::default() },
         false => MountOptions::default(),
     };
-    let written = drive.io().written_bytes;
-    let fs = Fs::mount(drive.clone(), &options).map_err(text)?;
+    let written = || drives.all().iter().map(|drive| drive.io().written_bytes).collect::<Vec<_>>();
+    let before = written();
+    let fs = Fs::mount(drives, &options).map_err(text)?;
     let store: &dyn Store = &*fs;
     let found = accounts
         .iter()
@@ -155,10 +157,10 @@ pub(super) fn inspect(
         .collect();
     fs.unmount();
     drop(fs);
-    if read_only && drive.io().written_bytes != written {
+    if read_only && written() != before {
         return Err("a read-only mount wrote to the drive".to_owned());
     }
-    let report = Fs::check(drive.clone()).map_err(text)?;
+    let report = Fs::check(drives).map_err(text)?;
     if !report.is_clean() {
         return Err(format!("check found: {:?}", report.problems));
     }

@@ -3,7 +3,7 @@
 use terrace_env::test_seeds;
 use terrace_fs::canary::{Rule, set};
 
-use super::everywhere::{Reach, cut_everywhere};
+use super::everywhere::{Reach, cut_everywhere, is_on_two};
 use crate::readers::bytes_stay_while_their_zones_are_wanted;
 
 /// Breaks a rule until dropped, so that a failing test leaves none broken.
@@ -24,8 +24,12 @@ impl Drop for Broken {
 
 /// Whether a cut of some run is noticed.
 fn is_noticed(rule: Rule) -> bool {
+    is_noticed_at(rule, test_seeds(24))
+}
+
+fn is_noticed_at(rule: Rule, mut seeds: impl Iterator<Item = u64>) -> bool {
     let _broken = Broken::rule(rule);
-    test_seeds(24).any(|seed| {
+    seeds.any(|seed| {
         // What is broken may also trip an assertion of the client or the file system.
         let cut = || cut_everywhere(seed, &mut Reach::default());
         match std::panic::catch_unwind(std::panic::AssertUnwindSafe(cut)) {
@@ -52,6 +56,12 @@ fn the_suite_notices_an_extent_pointed_at_a_copy_that_is_not_durable() {
 #[test]
 fn the_suite_notices_a_recovered_log_whose_end_is_not_journaled() {
     assert!(is_noticed(Rule::LogEndJournaled));
+}
+
+#[test]
+fn the_suite_notices_a_commit_before_the_flush_of_the_other_device() {
+    let on_two = test_seeds(24).filter(|seed| is_on_two(*seed));
+    assert!(is_noticed_at(Rule::OtherDevicesFlushed, on_two));
 }
 
 #[test]

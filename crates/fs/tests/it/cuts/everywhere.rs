@@ -7,7 +7,8 @@ use terrace_env::store::{IoCounts, Store};
 use terrace_env::sync::Mutex;
 use terrace_env::{ByteCount, Cause, test_seeds};
 use terrace_fs::{Access, BLOCK, Fs, MountOptions, OPEN_ZONES_MIN};
-use terrace_zone::{Device, Emulator, Geometry, PowerCut, Snapshot};
+use terrace_zone::emulator::{Drives, Snapshots};
+use terrace_zone::{Emulator, Geometry, PowerCut};
 
 use super::client::Client;
 use super::facts::Known;
@@ -17,8 +18,9 @@ use crate::drive;
 const STEPS: u32 = 450;
 const STEPS_AFTER: u32 = 12;
 
-/// The moments of a run: what the drive was, and what must be found of it.
-type Moments = Arc<Mutex<Vec<(Snapshot, Known)>>>;
+/// The moments of a run: what the drives were, and what must be found of it.
+type Moments = Arc<Mutex<Vec<Moment>>>;
+type Moment = (Snapshots, Known);
 
 /// What is tried at a moment.
 #[derive(Clone, Copy, Debug)]
@@ -47,7 +49,19 @@ impl Reach {
     }
 }
 
-/// A drive small enough that everything happens often, in a shape by seed.
+/// A drive small enough that everything happens often, in a shape by seed; every fifth has a plain
+/// one beside it, for the journal and the logs.
+fn drives(seed: u64) -> Drives {
+    let make = |geometry| Emulator::in_memory(geometry, seed).expect("a possible shape");
+    let plain = is_on_two(seed).then(|| Geometry::plain(ByteCount::mib(8)));
+    std::iter::once(shape(seed)).chain(plain).map(make).collect::<Vec<_>>().into()
+}
+
+/// Whether the store of a seed is on two drives.
+pub(super) fn is_on_two(seed: u64) -> bool {
+    seed % 5 == 4
+}
+
 fn shape(seed: u64) -> Geometry {
     let plain = Geometry::uniform(ByteCount::kib(256), 26);
     match seed % 4 {
@@ -70,46 +84,43 @@ fn shape(seed: u64) -> Geometry {
     }
 }
 
-fn mount(drive: &Arc<Emulator>, access: Access) -> Result<Arc<Fs>, String> {
+fn mount(drives: &Drives, access: Access) -> Result<Arc<Fs>, String> {
     let options = MountOptions { access, background: false, ..MountOptions::default() };
-    let device = Arc::clone(drive) as Arc<dyn Device>;
-    Fs::mount(device, &options).map_err(|error| format!("mount: {error}"))
+    Fs::mount(drives, &options).map_err(|error| format!("mount: {error}"))
 }
 
-/// Keeps a snapshot before every change of the drive.
-fn watch(drive: &Emulator, known: &Arc<Mutex<Known>>) -> Moments {
+/// Keeps copies of all drives before every change of one.
+fn watch(drives: &Drives, known: &Arc<Mutex<Known>>) -> Moments {
     let moments = Moments::default();
     let (kept, known) = (Arc::clone(&moments), Arc::clone(known));
-    drive.set_observer(Some(Arc::new(move |event| {
-        let snapshot = event.snapshot().expect("a medium in memory");
-        kept.lock().push((snapshot, known.lock().clone()));
+    drives.set_observer(Some(Arc::new(move |_, snapshots| {
+        kept.lock().push((snapshots, known.lock().clone()));
     })));
     moments
 }
 
-fn stop_watching(drive: &Emulator, moments: &Moments) -> Vec<(Snapshot, Known)> {
-    drive.set_observer(None);
+fn stop_watching(drives: &Drives, moments: &Moments) -> Vec<Moment> {
+    drives.set_observer(None);
     std::mem::take(&mut *moments.lock())
 }
 
 /// Runs a client on a drive, and returns every moment of it. A drive that was used before is
 /// formatted without a reset.
-fn run(seed: u64, steps: u32, reach: &mut Reach) -> Vec<(Snapshot, Known)> {
+fn run(seed: u64, steps: u32, reach: &mut Reach) -> Vec<Moment> {
     let mut random = Random::seeded(seed);
-    let geometry = shape(seed);
-    let drive = Arc::new(Emulator::in_memory(geometry, seed).expect("a possible shape"));
+    let drive = &drives(seed);
     if seed.is_multiple_of(3) {
-        drive::format(&drive, seed ^ 0x5eed);
+        drive::format(drive, seed ^ 0x5eed);
         let known = Arc::new(Mutex::new(Known::default()));
-        let fs = mount(&drive, Access::ReadWrite).expect("an older store");
+        let fs = mount(drive, Access::ReadWrite).expect("an older store");
         let mut client = Client::new(fs, random.fork(), known);
         (0..steps).for_each(|_| client.step());
     }
-    drive::format(&drive, seed);
+    drive::format(drive, seed);
     let known = Arc::new(Mutex::new(Known::default()));
-    let moments = watch(&drive, &known);
+    let moments = watch(drive, &known);
     for _ in 0..3 {
-        let fs = mount(&drive, Access::ReadWrite).expect("a mount");
+        let fs = mount(drive, Access::ReadWrite).expect("a mount");
         // What was appended and not synced may be gone, as after any unmount.
         let expected = known.lock().clone();
         let found = expected.verify(&fs).expect("what was there before the unmount");
@@ -123,33 +134,32 @@ fn run(seed: u64, steps: u32, reach: &mut Reach) -> Vec<(Snapshot, Known)> {
         assert_eq!(fs.audit(), Vec::<String>::new());
         reach.add(&fs.io());
     }
-    stop_watching(&drive, &moments)
+    stop_watching(drive, &moments)
 }
 
 /// Recovers a drive; with `again`, goes on and returns the moments of all that.
 fn recover(
-    drive: Emulator,
+    drives: &Drives,
     known: &Known,
     random: &mut Random,
     again: bool,
-) -> Result<Vec<(Snapshot, Known)>, String> {
-    let drive = Arc::new(drive);
+) -> Result<Vec<Moment>, String> {
     if random.random_ratio(1, 16) {
-        let before = drive.io();
-        let fs = mount(&drive, Access::ReadOnly)?;
+        let changes = |drive: &Arc<Emulator>| {
+            let io = drive.io();
+            (io.writes, io.flushes, io.zones_reset)
+        };
+        let before: Vec<_> = drives.all().iter().map(changes).collect();
+        let fs = mount(drives, Access::ReadOnly)?;
         known.verify(&fs)?;
         drop(fs);
-        let after = drive.io();
-        let quiet = before.writes == after.writes
-            && before.flushes == after.flushes
-            && before.zones_reset == after.zones_reset;
-        if !quiet {
+        if drives.all().iter().map(changes).ne(before) {
             return Err("a read-only mount wrote something".into());
         }
     }
     let known = Arc::new(Mutex::new(known.clone()));
-    let moments = if again { watch(&drive, &known) } else { Moments::default() };
-    let fs = mount(&drive, Access::ReadWrite)?;
+    let moments = if again { watch(drives, &known) } else { Moments::default() };
+    let fs = mount(drives, Access::ReadWrite)?;
     let expected = known.lock().clone();
     let found = expected.verify(&fs)?;
     *known.lock() = Known { acked: Arc::new(found), next: None };
@@ -162,8 +172,8 @@ fn recover(
     }
     let problems = fs.audit();
     drop(fs);
-    let moments = stop_watching(&drive, &moments);
-    let report = Fs::check(drive as Arc<dyn Device>).map_err(|error| error.to_string())?;
+    let moments = stop_watching(drives, &moments);
+    let report = Fs::check(drives).map_err(|error| error.to_string())?;
     match (problems.first(), report.problems.first()) {
         (None, None) => Ok(moments),
         (Some(problem), _) => Err(format!("counts: {problem}")),
@@ -172,18 +182,18 @@ fn recover(
 }
 
 /// Cuts at one moment and recovers, then cuts once more; how many cuts that were.
-fn cut_at(moment: &(Snapshot, Known), recovery: Recovery) -> Result<u64, String> {
+fn cut_at(moment: &Moment, recovery: Recovery) -> Result<u64, String> {
     let mut random = Random::seeded(recovery.seed ^ (recovery.moment as u64) << 32);
-    let (snapshot, known) = moment;
-    let drive = snapshot.cut(recovery.cut, &mut random);
-    let moments = recover(drive, known, &mut random, true)?;
+    let (snapshots, known) = moment;
+    let drives = snapshots.cut_some(recovery.moment, recovery.cut, &mut random);
+    let moments = recover(&drives, known, &mut random, true)?;
     if moments.is_empty() {
         return Ok(1);
     }
-    let (snapshot, known) = &moments[random.random_range(0..moments.len())];
+    let (snapshots, known) = &moments[random.random_range(0..moments.len())];
     let cut = PowerCut::any(&mut random);
-    let drive = snapshot.cut(cut, &mut random);
-    recover(drive, known, &mut random, false)
+    let drives = snapshots.cut_some(recovery.moment / 3, cut, &mut random);
+    recover(&drives, known, &mut random, false)
         .map_err(|what| format!("cut again ({cut:?}): {what}"))?;
     Ok(2)
 }

@@ -1,0 +1,145 @@
+//! Putting a store together: which device is which, and what the journal says.
+//!
+//! Each device has superblocks of its own. They name the store, the number of the device in it and
+//! all devices with their identities. Device 0 has zones and holds the tables. Where there is a
+//! device 1, it is plain, and holds the journal and all logs. The journal begins where the
+//! superblock of its device says; on the other device the superblock never changes.
+//!
+//! Devices that do not belong together are refused before anything else is read.
+
+use std::sync::Arc;
+
+use terrace_env::store::StoreError;
+use terrace_env::{Cause, DeviceId, ZoneId};
+use terrace_zone::Device;
+
+use crate::Devices;
+use crate::journal::{Replayed, replay_from};
+use crate::media::Media;
+use crate::superblock::{Member, Placement, Superblock, SuperblockArea};
+use crate::volume::as_device;
+
+/// A store that was found on its devices.
+pub(crate) struct Assembled {
+    pub(crate) replayed: Replayed,
+    /// Zones of superblocks on the device of the tables, and the one of them that is not written.
+    pub(crate) of_superblock: Vec<ZoneId>,
+    pub(crate) idle: Option<ZoneId>,
+    /// Whether superblocks are appended there, and take an active zone.
+    pub(crate) in_log: bool,
+}
+
+/// Finds the store on these devices and reads its journal. With `write`, what an earlier process
+/// left in the devices' caches is made durable first, so that what is read cannot be lost any more;
+/// without, nothing at all is changed.
+pub(crate) fn assemble(media: &Media, write: bool) -> Result<Assembled, StoreError> {
+    if write {
+        for medium in media.iter() {
+            let flush = medium.flush(Cause::Recovery);
+            flush.map_err(|error| StoreError::io("flush before mount", error))?;
+        }
+    }
+    let mut found = find(media, write)?;
+    let tables = &found[0].0;
+    let (of_superblock, idle) = (tables.zones(), tables.idle_zone());
+    let in_log = matches!(tables.placement(), Placement::Log(_));
+    let (area, superblock) = found.pop().expect("a store has a device");
+    let replayed = replay_from(&**media.logs(), media.space().clone(), area, superblock)?;
+    Ok(Assembled { replayed, of_superblock, idle, in_log })
+}
+
+/// Finds the superblock of each device. An error if this version must not use the store, or the
+/// devices do not belong together.
+pub(crate) fn find(
+    media: &Media,
+    write: bool,
+) -> Result<Vec<(SuperblockArea, Superblock)>, StoreError> {
+    let mut found = Vec::new();
+    for medium in media.iter() {
+        let (area, superblock) = SuperblockArea::find(as_device(medium))
+            .map_err(|error| of_device(media, medium.id(), error))?;
+        superblock.features.check(write)?;
+        superblock.check_devices()?;
+        found.push((area, superblock));
+    }
+    let superblocks: Vec<&Superblock> = found.iter().map(|(_, superblock)| superblock).collect();
+    check_together(&superblocks)?;
+    for (medium, superblock) in media.iter().zip(&superblocks) {
+        superblock.shape.check(medium.geometry())?;
+        medium.grid().check_size()?;
+    }
+    Ok(found)
+}
+
+/// An error of a device without a store, with the device's number where there are several.
+fn of_device(media: &Media, device: DeviceId, error: StoreError) -> StoreError {
+    match error {
+        StoreError::Invalid(text) if media.has_log_device() => {
+            StoreError::Invalid(format!("device {device}: {text}"))
+        }
+        other => other,
+    }
+}
+
+/// Refuses devices that are not those of one store, in the order of their numbers.
+fn check_together(found: &[&Superblock]) -> Result<(), StoreError> {
+    let first = found[0];
+    let refuse = |text: String| Err(StoreError::Invalid(text));
+    let store = first.uuid;
+    if first.device != DeviceId::FIRST {
+        let alone = found.len() == 1;
+        let hint = if alone { "name it beside a zoned one" } else { "exchange the two" };
+        return refuse(format!(
+            "expected device 0 of a store, found device {} of store {store}; {hint}",
+            first.device
+        ));
+    }
+    match found {
+        [_] if first.devices == 1 => Ok(()),
+        [_] => {
+            let log = first.members.last().map(describe).unwrap_or_default();
+            refuse(format!(
+                "store {store} has its journal and logs on device 1: expected {log}, found none; \
+                 name it as the log device"
+            ))
+        }
+        [_, second] if first.devices == 1 => refuse(format!(
+            "store {store} is on one device: expected no log device, found device {} of store {}",
+            second.device, second.uuid
+        )),
+        [_, second, ..] => {
+            let (wanted, got) = (first.members.get(1), second.members.get(1));
+            let same = second.uuid == store && second.device == DeviceId(1) && wanted == got;
+            if same {
+                return Ok(());
+            }
+            let wanted = wanted.map(describe).unwrap_or_default();
+            let of = |superblock: &Superblock| {
+                let member = superblock.members.get(usize::from(superblock.device.0));
+                member.map_or(String::new(), |member| format!(", which is {}", describe(member)))
+            };
+            refuse(format!(
+                "expected device 1 of store {store}, {wanted}; found device {} of store {}{}",
+                second.device,
+                second.uuid,
+                of(second)
+            ))
+        }
+        [] => Ok(()),
+    }
+}
+
+/// A device, for people.
+fn describe(member: &Member) -> String {
+    let Member { id, capacity, path, .. } = member;
+    let named = if path.is_empty() { String::new() } else { format!(", made as {path}") };
+    format!("the plain device {id} of {capacity}{named}")
+}
+
+/// What the superblock of device 0 says of the device that holds the journal and the logs; `None`
+/// if they have no device of their own. For whoever has to find that device.
+pub fn log_device(zoned: &Arc<dyn Device>) -> Result<Option<Member>, StoreError> {
+    let media = Media::new(&Devices::from(Arc::clone(zoned)));
+    let (_, superblock) = SuperblockArea::find(as_device(media.tables()))?;
+    Ok(superblock.members.get(1).cloned())
+}

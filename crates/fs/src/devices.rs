@@ -1,0 +1,110 @@
+//! [`Devices`]: what a store is put on.
+
+use std::sync::Arc;
+
+use terrace_env::store::StoreError;
+use terrace_env::{Claim, DeviceId};
+use terrace_zone::emulator::Drives;
+use terrace_zone::{Device, Layout};
+
+/// The devices of a store: one with zones, and perhaps a plain one that holds the journal and all
+/// logs. A single device converts into this.
+///
+/// ```no_run
+/// # use std::sync::Arc;
+/// # use terrace_env::store::StoreError;
+/// # use terrace_fs::{Devices, FormatOptions, Fs, MountOptions};
+/// # use terrace_zone::Device;
+/// # fn f(drive: Arc<dyn Device>, fast: Arc<dyn Device>) -> Result<(), StoreError> {
+/// let devices = Devices::with_log(drive, fast);
+/// Fs::format(devices.clone(), &FormatOptions::default())?;
+/// let fs = Fs::mount(devices, &MountOptions::default())?;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct Devices(Vec<Arc<dyn Device>>);
+
+impl Devices {
+    /// A device with zones, and a plain one for the journal and the logs.
+    #[must_use]
+    pub fn with_log(zoned: Arc<dyn Device>, log: Arc<dyn Device>) -> Self {
+        Self(vec![zoned, log])
+    }
+
+    /// The device with zones.
+    #[must_use]
+    pub fn zoned(&self) -> &Arc<dyn Device> {
+        &self.0[0]
+    }
+
+    /// The device of the journal and the logs, where they have one of their own.
+    #[must_use]
+    pub fn log(&self) -> Option<&Arc<dyn Device>> {
+        self.0.get(1)
+    }
+
+    /// All of them, in the order of their numbers.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Arc<dyn Device>> {
+        self.0.iter()
+    }
+
+    /// Refuses devices that are in the place of the other, or of one kind.
+    pub(crate) fn check_layouts(&self) -> Result<(), StoreError> {
+        for (index, device) in self.0.iter().enumerate() {
+            let (expected, what) = match index {
+                0 => (Layout::Zoned, "a zoned device for the tables"),
+                _ => (Layout::Plain, "a plain device for the journal and the logs"),
+            };
+            let got = device.geometry().layout;
+            if got != expected {
+                let got = match got {
+                    Layout::Zoned => "a zoned one",
+                    Layout::Plain => "a plain one",
+                };
+                let message = format!("device {index}: expected {what}, found {got}");
+                return Err(StoreError::Invalid(message));
+            }
+        }
+        Ok(())
+    }
+
+    /// Claims all of them: to write alone, or to read with others.
+    pub(crate) fn claim(&self, write: bool) -> Result<Vec<Claim>, StoreError> {
+        let claim = |(index, device): (usize, &Arc<dyn Device>)| {
+            let users = device.users();
+            let claim = if write { users.claim_to_write() } else { users.claim_to_read() };
+            let name = match index {
+                0 => "the device".into(),
+                _ => format!("device {}", DeviceId(index as u16)).into(),
+            };
+            claim.ok_or(StoreError::InUse(name))
+        };
+        self.0.iter().enumerate().map(claim).collect()
+    }
+}
+
+impl From<Arc<dyn Device>> for Devices {
+    fn from(device: Arc<dyn Device>) -> Self {
+        Self(vec![device])
+    }
+}
+
+impl From<&Drives> for Devices {
+    /// Emulated drives, in the order of their numbers.
+    fn from(drives: &Drives) -> Self {
+        Self(drives.all().iter().map(|drive| Arc::clone(drive) as Arc<dyn Device>).collect())
+    }
+}
+
+impl<D: Device> From<&Arc<D>> for Devices {
+    fn from(device: &Arc<D>) -> Self {
+        Arc::clone(device).into()
+    }
+}
+
+impl<D: Device> From<Arc<D>> for Devices {
+    fn from(device: Arc<D>) -> Self {
+        Self(vec![device])
+    }
+}

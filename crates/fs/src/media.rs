@@ -1,0 +1,146 @@
+//! [`Media`]: the devices of a store, by their numbers.
+//!
+//! Whoever reads or writes blocks names them by address and comes here; the device follows from the
+//! address. What concerns one device - its shape, its zones, a flush of it alone - is asked of its
+//! [`Medium`].
+//!
+//! # Threads
+//! As a [`Medium`]: any number of requests at once, from anywhere.
+
+use std::sync::Arc;
+
+use terrace_env::store::IoCounts;
+use terrace_env::wait::Waits;
+use terrace_env::{Cause, DeviceId, IoBuf};
+use terrace_zone::{Completion, Device, DeviceError, Layout, Ticket};
+
+use crate::medium::Medium;
+use crate::{AddressSpace, BlockAddr, Devices};
+
+/// See the [module](self).
+pub(crate) struct Media {
+    devices: Box<[Arc<Medium>]>,
+    space: AddressSpace,
+}
+
+/// A request for blocks that somebody has to wait for.
+#[must_use = "a request that is never waited for is never known to have succeeded"]
+pub(crate) struct BlockTicket {
+    device: DeviceId,
+    ticket: Ticket,
+}
+
+impl Media {
+    /// These devices, numbered in their order. Counts from zero.
+    pub(crate) fn new(devices: &Devices) -> Self {
+        let numbered = (0..).map(DeviceId).zip(devices.iter());
+        let devices: Box<[_]> =
+            numbered.map(|(id, device)| Arc::new(Medium::new(id, Arc::clone(device)))).collect();
+        let mut space = AddressSpace::zoned(*devices[0].grid());
+        for medium in devices.iter().skip(1) {
+            space = space.with_plain(medium.grid().end());
+        }
+        Self { devices, space }
+    }
+
+    /// Which addresses there are.
+    pub(crate) fn space(&self) -> &AddressSpace {
+        &self.space
+    }
+
+    /// The device that tables and clients' files lie on, which has zones.
+    pub(crate) fn tables(&self) -> &Arc<Medium> {
+        &self.devices[0]
+    }
+
+    /// The device that the journal and the logs lie on.
+    pub(crate) fn logs(&self) -> &Arc<Medium> {
+        self.devices.last().expect("a store has a device")
+    }
+
+    /// All devices, in the order of their numbers.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Arc<Medium>> {
+        self.devices.iter()
+    }
+
+    /// Whether the journal and the logs have a device of their own.
+    pub(crate) fn has_log_device(&self) -> bool {
+        self.devices.len() > 1
+    }
+
+    /// A device of the store.
+    ///
+    /// # Panics
+    /// If it is none: addresses that are read are checked before anybody uses them.
+    pub(crate) fn of(&self, device: DeviceId) -> &Arc<Medium> {
+        &self.devices[usize::from(device.0)]
+    }
+
+    /// Reads whole blocks of one extent.
+    pub(crate) fn read_blocks(
+        &self,
+        at: BlockAddr,
+        blocks: u32,
+        cause: Cause,
+    ) -> Result<IoBuf, DeviceError> {
+        match self.wait(self.submit_read(at, blocks, cause))? {
+            Completion::Read(data) => Ok(data),
+            other => unreachable!("a read completed as {other:?}"),
+        }
+    }
+
+    /// Starts to read whole blocks of one extent.
+    pub(crate) fn submit_read(&self, at: BlockAddr, blocks: u32, cause: Cause) -> BlockTicket {
+        let ticket = self.of(at.device()).submit_read(at, blocks, cause);
+        BlockTicket { device: at.device(), ticket }
+    }
+
+    /// Starts to write whole blocks: on a device with zones, at a zone's pointer.
+    pub(crate) fn submit_blocks(
+        &self,
+        at: BlockAddr,
+        data: IoBuf,
+        fua: bool,
+        cause: Cause,
+    ) -> BlockTicket {
+        let ticket = self.of(at.device()).submit_blocks(at, data, fua, cause);
+        BlockTicket { device: at.device(), ticket }
+    }
+
+    /// Waits for a request to complete.
+    pub(crate) fn wait(&self, ticket: BlockTicket) -> Result<Completion, DeviceError> {
+        self.of(ticket.device).wait(ticket.ticket)
+    }
+
+    /// Lets no request pass from now on.
+    pub(crate) fn shut(&self) {
+        self.devices.iter().for_each(|medium| medium.shut());
+    }
+
+    /// What has been moved on all devices; journal rolls are not known here.
+    pub(crate) fn io(&self) -> IoCounts {
+        let mut devices = self.devices.iter();
+        let first = devices.next().map(|medium| medium.io()).unwrap_or_default();
+        devices.fold(first, |sum, medium| sum.and(&medium.io()))
+    }
+
+    /// What is waited for in the file system, requests to the devices and all else.
+    pub(crate) fn waits(&self) -> Waits {
+        let all = self.devices.iter().map(|medium| medium.waits.read());
+        all.reduce(|sum, waits| sum.and(&waits)).unwrap_or_default()
+    }
+
+    /// Where a block lies, for messages: what lies there and on which device, and the byte of that.
+    pub(crate) fn describe(&self, what: &str, at: BlockAddr) -> (String, u64) {
+        let medium = self.of(at.device());
+        match medium.layout() {
+            Layout::Zoned => medium.grid().describe(what, medium.grid().place(at)),
+            Layout::Plain => (format!("{what} on device {}", at.device()), medium.grid().byte(at)),
+        }
+    }
+
+    /// The name of a device for messages, where there are several: with a blank before it.
+    pub(crate) fn on_device(&self, device: DeviceId) -> String {
+        if self.has_log_device() { format!(" on device {device}") } else { String::new() }
+    }
+}

@@ -1,0 +1,102 @@
+//! What a rank leaves to others on a plain device, and what is set aside.
+//!
+//! The currency is the block. In addition the journal needs whole *stretches*. A rank may take
+//! blocks as long as these stay free, beside what reservations hold:
+//!
+//! | rank | must leave |
+//! |---|---|
+//! | journal | nothing |
+//! | reclaim, compaction, urgent log | `J` whole stretches |
+//! | flush, log | and `U` blocks |
+//!
+//! `J` is what the journal may still need, beside what it has, until a roll is through. `U` =
+//! [`URGENT_RESERVE`]: a delete can be logged though puts have filled the device. Its flush, which
+//! lies on another device, gives back its log and those before it. Nothing is copied to free space,
+//! since a block that comes free can be written at once.
+//!
+//! Pure; the owner locks it.
+
+use std::collections::BTreeMap;
+
+use terrace_env::store::Rank;
+
+use crate::space::ReservationId;
+
+/// Blocks that puts leave to the log of deletes: a MiB.
+pub(super) const URGENT_RESERVE: u64 = 256;
+
+/// See the [module](self).
+#[derive(Debug)]
+pub(super) struct Governor {
+    /// Stretches that the journal may come to take.
+    journal: u32,
+    /// Blocks that reservations may still take.
+    quotas: BTreeMap<ReservationId, u64>,
+    next: ReservationId,
+}
+
+impl Governor {
+    /// For a journal that may come to take so many stretches.
+    pub(super) fn new(journal: u32) -> Self {
+        Self { journal, quotas: BTreeMap::new(), next: 1 }
+    }
+
+    /// The journal may come to take so many stretches.
+    pub(super) fn set_journal(&mut self, stretches: u32) {
+        self.journal = stretches;
+    }
+
+    /// Whole stretches that stay free for the journal, which has `held`.
+    pub(super) fn stretches_kept(&self, rank: Rank, held: u32) -> u64 {
+        match rank {
+            Rank::Journal => 0,
+            _ => self.journal.saturating_sub(held).max(1).into(),
+        }
+    }
+
+    /// Blocks that stay free for the ranks above, the journal apart.
+    pub(super) fn blocks_kept(rank: Rank) -> u64 {
+        match rank {
+            Rank::Journal | Rank::Reclaim | Rank::Compaction | Rank::UrgentLog => 0,
+            Rank::Flush | Rank::Log => URGENT_RESERVE,
+        }
+    }
+
+    /// Blocks that reservations hold.
+    pub(super) fn granted(&self) -> u64 {
+        self.quotas.values().sum()
+    }
+
+    /// Blocks that a reservation may still take.
+    pub(super) fn quota(&self, id: ReservationId) -> u64 {
+        self.quotas.get(&id).copied().unwrap_or(0)
+    }
+
+    /// Sets blocks aside.
+    pub(super) fn grant(&mut self, blocks: u64) -> ReservationId {
+        let id = self.next;
+        self.next += 1;
+        self.quotas.insert(id, blocks);
+        id
+    }
+
+    /// A writer under a reservation has taken blocks; how many of them were set aside.
+    pub(super) fn taken(&mut self, id: ReservationId, blocks: u64) -> u64 {
+        let Some(quota) = self.quotas.get_mut(&id) else { return 0 };
+        let own = blocks.min(*quota);
+        *quota -= own;
+        own
+    }
+
+    /// Blocks that were taken under a reservation have not been written.
+    pub(super) fn returned(&mut self, id: ReservationId, blocks: u64) {
+        if let Some(quota) = self.quotas.get_mut(&id) {
+            *quota += blocks;
+        }
+    }
+
+    /// Ends a reservation.
+    pub(super) fn release(&mut self, id: ReservationId) {
+        self.quotas.remove(&id);
+    }
+}

@@ -1,0 +1,37 @@
+//! Stretches for the journal.
+
+use terrace_env::ZoneId;
+use terrace_env::store::{Rank, StoreError};
+
+use super::PlainPool;
+use crate::journal::JournalSpace;
+use crate::medium::STRETCH;
+
+impl JournalSpace for PlainPool {
+    fn take(&self) -> Result<ZoneId, StoreError> {
+        let mut state = self.state.lock();
+        let Some(stretch) = state.free.first_stretch() else {
+            return Err(state.no_space(Rank::Journal, u64::from(STRETCH)));
+        };
+        let run = state.free.stretch(stretch);
+        state.free.take(run);
+        state.journal += 1;
+        Ok(ZoneId(stretch as u32))
+    }
+
+    fn release(&self, zone: ZoneId) {
+        let mut state = self.state.lock();
+        state.journal -= 1;
+        let run = state.free.stretch(zone.0.into());
+        state.release(run);
+        self.changed.notify_all();
+    }
+
+    fn give_up(&self, zone: ZoneId) {
+        let mut state = self.state.lock();
+        state.journal -= 1;
+        let run = state.free.stretch(zone.0.into());
+        state.shun(run.clone());
+        state.release(run);
+    }
+}

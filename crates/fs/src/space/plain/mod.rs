@@ -1,0 +1,19 @@
+//! The pool of a plain device: a region is a run of blocks of any length.
+//!
+//! | part | what it does |
+//! |---|---|
+//! | [`PlainPool`] | joins the others under one lock |
+//! | `free_map` | which runs of blocks are free: by number and by length |
+//! | `governor` | how many blocks each rank leaves to others, and reservations |
+//! | `state` | what the lock guards; which run a writer gets |
+//! | `pool` | the seam: what writers ask for |
+//! | `journal_space` | stretches for the journal |
+
+mod free_map;
+mod governor;
+mod journal_space;
+mod plain_pool;
+mod pool;
+mod state;
+
+pub(crate) use plain_pool::{PlainPool, Used, check_size};

@@ -1,0 +1,194 @@
+//! What writers see of a plain device: see [`Pool`].
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use terrace_env::store::{Rank, SpaceInfo, StoreError};
+use terrace_env::sync::MutexGuard;
+use terrace_env::wait::{WaitCause, WaitClock};
+use terrace_env::{ByteCount, Time, runner};
+
+use super::PlainPool;
+use super::governor::Governor;
+use super::plain_pool::blocks_of;
+use super::state::{REGION_MAX, State, bytes};
+use crate::BlockAddr;
+use crate::block::BLOCK;
+use crate::catalog::Extent;
+use crate::space::pool::LeaseId;
+use crate::space::{Ask, Pool, Region, ReservationId, Reserved, Share};
+
+/// The longest that anybody waits for readers to let go of deleted files.
+const PIN_WAIT_MAX: Duration = Duration::from_millis(100);
+/// How often a waiter looks again without being told.
+const WAIT_STEP: Duration = Duration::from_millis(50);
+
+impl PlainPool {
+    fn address(&self, block: u64) -> BlockAddr {
+        BlockAddr::new(self.medium.id(), block)
+    }
+
+    /// Leases a region in a state in which there is one.
+    fn lease_in(self: Arc<Self>, state: &mut State, ask: &Ask) -> Option<Region> {
+        let region = state.choose(ask)?;
+        let serial = state.lease(ask, region);
+        Some(Region::new(self, LeaseId { stretch: serial as u32, serial }))
+    }
+
+    fn lease_now(self: Arc<Self>, ask: &Ask) -> Option<Region> {
+        let pool = Arc::clone(&self);
+        let mut state = pool.state.lock();
+        state.check_running().ok()?;
+        self.lease_in(&mut state, ask)
+    }
+
+    /// Waits for readers, if they pin as much as is needed; an error if that does not help.
+    fn await_readers(
+        &self,
+        state: &mut MutexGuard<'_, State>,
+        (rank, needed): (Rank, u64),
+        since: Time,
+        clock: &mut WaitClock<'_>,
+    ) -> Result<(), StoreError> {
+        if state.pinned < needed {
+            return Err(state.no_space(rank, needed));
+        }
+        if runner::now().since(since) >= PIN_WAIT_MAX {
+            return Err(state.busy(needed));
+        }
+        clock.on(WaitCause::Pinned);
+        self.changed.wait_for(state, WAIT_STEP);
+        Ok(())
+    }
+}
+
+impl Pool for PlainPool {
+    fn region_blocks(&self) -> u32 {
+        REGION_MAX
+    }
+
+    fn lease(self: Arc<Self>, ask: &Ask) -> Result<Region, StoreError> {
+        let (since, mut clock) = (runner::now(), self.medium.waits.clock());
+        let mut state = self.state.lock();
+        loop {
+            state.check_running()?;
+            if let Some(region) = Arc::clone(&self).lease_in(&mut state, ask) {
+                return Ok(region);
+            }
+            let needed = (ask.rank, u64::from(ask.least));
+            self.await_readers(&mut state, needed, since, &mut clock)?;
+        }
+    }
+
+    fn lease_spare(self: Arc<Self>, ask: &Ask) -> Option<Region> {
+        self.lease_now(ask)
+    }
+
+    fn lease_at_once(self: Arc<Self>, ask: &Ask) -> Option<Region> {
+        self.lease_now(ask)
+    }
+
+    fn rest(&self, lease: LeaseId) -> Option<(BlockAddr, u32)> {
+        let state = self.state.lock();
+        let held = state.leases.get(&lease.serial)?;
+        // At the device's end there is no block; nothing is left there either.
+        let at = held.next.min(held.region.end - 1);
+        Some((self.address(at), (held.region.end - held.next) as u32))
+    }
+
+    fn claim(&self, lease: LeaseId, blocks: u32) -> Option<(BlockAddr, u32)> {
+        let mut state = self.state.lock();
+        let held = state.leases.get_mut(&lease.serial)?;
+        let (at, blocks) = (held.next, u64::from(blocks).min(held.region.end - held.next));
+        if blocks == 0 {
+            return None;
+        }
+        held.next += blocks;
+        state.unsealed += blocks;
+        Some((self.address(at), blocks as u32))
+    }
+
+    fn settle(&self, _lease: LeaseId, _written: bool) {
+        // Blocks are counted by their claim and by what becomes of the file; a run can be written
+        // whatever has become of the writes before it.
+    }
+
+    fn end_lease(&self, lease: LeaseId) {
+        self.state.lock().end_lease(lease.serial);
+        self.changed.notify_all();
+    }
+
+    fn abandon(&self, lease: LeaseId) {
+        self.end_lease(lease);
+    }
+
+    fn retire(&self, lease: LeaseId) {
+        let mut state = self.state.lock();
+        let Some(held) = state.leases.get(&lease.serial) else { return };
+        let region = held.region.clone();
+        state.end_lease(lease.serial);
+        state.shun(region);
+    }
+
+    fn turn(&self, extents: &[Extent], from: Share, to: Share) {
+        let mut state = self.state.lock();
+        for extent in extents {
+            *state.count(from) -= u64::from(extent.blocks);
+            *state.count(to) += u64::from(extent.blocks);
+        }
+    }
+
+    fn free(&self, extents: &[Extent], share: Share) {
+        if extents.is_empty() {
+            return;
+        }
+        let mut state = self.state.lock();
+        for extent in extents {
+            *state.count(share) -= u64::from(extent.blocks);
+            state.release(blocks_of(extent));
+        }
+        self.changed.notify_all();
+    }
+
+    fn reserve(self: Arc<Self>, rank: Rank, bytes: ByteCount) -> Result<Reserved, StoreError> {
+        let blocks = bytes.0.div_ceil(BLOCK as u64);
+        let blocks = blocks + blocks.div_ceil(16);
+        let (since, mut clock) = (runner::now(), self.medium.waits.clock());
+        let mut state = self.state.lock();
+        loop {
+            state.check_running()?;
+            if state.available(rank, 0) >= blocks {
+                let id = state.governor.grant(blocks);
+                drop(state);
+                return Ok(Reserved::new(Arc::clone(&self) as Arc<dyn Pool>, id, bytes));
+            }
+            self.await_readers(&mut state, (rank, blocks), since, &mut clock)?;
+        }
+    }
+
+    fn end_reservation(&self, id: ReservationId) {
+        self.state.lock().governor.release(id);
+        self.changed.notify_all();
+    }
+
+    fn room(&self) -> SpaceInfo {
+        let state = self.state.lock();
+        let stretch = state.free.stretch(0).end;
+        let journal = state.governor.stretches_kept(Rank::Log, state.journal) * stretch;
+        SpaceInfo {
+            capacity: bytes(state.capacity - u64::from(state.journal) * stretch),
+            free: bytes(state.free.blocks()),
+            live: bytes(state.live + state.unsealed),
+            dead: bytes(0),
+            pinned: bytes(state.pinned),
+            reserved: bytes(state.governor.granted()),
+            kept: bytes(journal + Governor::blocks_kept(Rank::Log)),
+            for_puts: bytes(state.available(Rank::Log, 0)),
+        }
+    }
+
+    fn stop(&self, error: &StoreError) {
+        self.state.lock().stopped.get_or_insert_with(|| error.clone());
+        self.changed.notify_all();
+    }
+}

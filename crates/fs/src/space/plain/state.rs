@@ -1,0 +1,168 @@
+//! A plain device's space, and the choice made from it: pure, under the pool's lock.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use terrace_env::store::{Rank, StoreError};
+use terrace_env::{ByteCount, DeviceId};
+
+use super::free_map::FreeMap;
+use super::governor::Governor;
+use crate::block::BLOCK;
+use crate::space::{Ask, ReservationId, Share};
+
+/// The most blocks of a region: 64 MiB, a usual memtable's log.
+pub(super) const REGION_MAX: u32 = 16 << 10;
+/// Blocks of a region where it is not known how large a file becomes.
+const REGION_USUAL: u64 = 256;
+
+/// What the pool guards with its lock.
+pub(super) struct State {
+    pub(super) device: DeviceId,
+    /// Blocks of the device that files and journal may have.
+    pub(super) capacity: u64,
+    pub(super) free: FreeMap,
+    pub(super) governor: Governor,
+    pub(super) leases: BTreeMap<u64, Lease>,
+    pub(super) next_lease: u64,
+    pub(super) live: u64,
+    pub(super) unsealed: u64,
+    pub(super) pinned: u64,
+    /// Stretches that the journal has.
+    pub(super) journal: u32,
+    /// Where the medium has failed: not given out until the next mount.
+    pub(super) shunned: FreeMap,
+    /// Blocks there that would be free.
+    pub(super) lost: u64,
+    /// Why the store takes no commits any more.
+    pub(super) stopped: Option<StoreError>,
+}
+
+/// A region that somebody writes to.
+pub(super) struct Lease {
+    /// The whole region.
+    pub(super) region: Range<u64>,
+    /// The next block that is claimed.
+    pub(super) next: u64,
+    pub(super) reservation: ReservationId,
+    /// Blocks of the region that were set aside for it.
+    pub(super) own: u64,
+}
+
+impl State {
+    /// After a commit of unknown outcome, a transaction that nobody acknowledged may be on the
+    /// medium, and what it names must not be overwritten.
+    pub(super) fn check_running(&self) -> Result<(), StoreError> {
+        self.stopped.clone().map_or(Ok(()), Err)
+    }
+
+    /// Blocks that a writer may take.
+    pub(super) fn available(&self, rank: Rank, reservation: ReservationId) -> u64 {
+        let stretch = self.free.stretch(0).end;
+        let kept = self.governor.stretches_kept(rank, self.journal) * stretch
+            + Governor::blocks_kept(rank)
+            + self.governor.granted();
+        let own = self.governor.quota(reservation);
+        (self.free.blocks() + own).saturating_sub(kept)
+    }
+
+    /// The blocks that a writer gets: of the shortest run that holds all that it wants, else of the
+    /// longest there is. They are taken from the run's end: stretches at the start of the device
+    /// stay whole for the journal.
+    pub(super) fn choose(&self, ask: &Ask) -> Option<Range<u64>> {
+        let least = u64::from(ask.least.max(1));
+        let available = self.available(ask.rank, ask.reservation).min(REGION_MAX.into());
+        if available < least {
+            return None;
+        }
+        let wanted = ask.left.map_or(REGION_USUAL, |left| {
+            let blocks = left.0.div_ceil(BLOCK as u64);
+            blocks + blocks / 16
+        });
+        let wanted = wanted.clamp(least, available);
+        let kept = self.governor.stretches_kept(ask.rank, self.journal);
+        let fits = |run: &Range<u64>, blocks: u64| {
+            let rest = run.start..run.end - blocks;
+            let broken = self.free.stretches_in(run) - self.free.stretches_in(&rest);
+            self.free.whole() - broken >= kept
+        };
+        let part = |run: Range<u64>, blocks: u64| run.end - blocks..run.end;
+        if let Some(run) = self.free.at_least(wanted).find(|run| fits(run, wanted)) {
+            return Some(part(run, wanted));
+        }
+        let shorter = self.free.below(wanted).map(|run| (run.end - run.start, run));
+        let mut shorter = shorter.take_while(|(length, _)| *length >= least);
+        if let Some((length, run)) = shorter.find(|(length, run)| fits(run, *length)) {
+            return Some(part(run, length));
+        }
+        let run = self.free.at_least(least).find(|run| fits(run, least))?;
+        Some(part(run, least))
+    }
+
+    /// Leases blocks that were chosen.
+    pub(super) fn lease(&mut self, ask: &Ask, region: Range<u64>) -> u64 {
+        let serial = self.next_lease;
+        self.next_lease += 1;
+        self.free.take(region.clone());
+        let own = self.governor.taken(ask.reservation, region.end - region.start);
+        let (next, reservation) = (region.start, ask.reservation);
+        self.leases.insert(serial, Lease { region, next, reservation, own });
+        serial
+    }
+
+    /// Ends a lease: what was not claimed of it is free.
+    pub(super) fn end_lease(&mut self, serial: u64) {
+        let Some(lease) = self.leases.remove(&serial) else { return };
+        let rest = lease.next..lease.region.end;
+        self.governor.returned(lease.reservation, lease.own.min(rest.end - rest.start));
+        self.release(rest);
+    }
+
+    /// Blocks are nobody's any more.
+    pub(super) fn release(&mut self, run: Range<u64>) {
+        let mut next = run.start;
+        let bad: Vec<Range<u64>> =
+            self.shunned.runs().filter(|bad| bad.end > run.start && bad.start < run.end).collect();
+        for bad in bad {
+            let (start, end) = (bad.start.max(run.start), bad.end.min(run.end));
+            self.free.put(next..start);
+            self.lost += end - start;
+            next = end;
+        }
+        self.free.put(next..run.end);
+    }
+
+    /// The medium has failed somewhere in these blocks.
+    pub(super) fn shun(&mut self, run: Range<u64>) {
+        self.shunned.take_any(&run);
+        self.shunned.put(run.clone());
+        self.lost += self.free.take_any(&run);
+    }
+
+    /// The count of blocks of this kind.
+    pub(super) fn count(&mut self, share: Share) -> &mut u64 {
+        match share {
+            Share::Live => &mut self.live,
+            Share::Unsealed => &mut self.unsealed,
+            Share::Pinned => &mut self.pinned,
+        }
+    }
+
+    pub(super) fn no_space(&self, rank: Rank, blocks: u64) -> StoreError {
+        StoreError::NoSpace {
+            rank,
+            needed: bytes(blocks),
+            available: bytes(self.available(rank, 0)),
+            on_host: false,
+            device: Some(self.device),
+        }
+    }
+
+    pub(super) fn busy(&self, blocks: u64) -> StoreError {
+        StoreError::Busy { needed: bytes(blocks), pinned: bytes(self.pinned) }
+    }
+}
+
+pub(super) fn bytes(blocks: u64) -> ByteCount {
+    ByteCount(blocks * BLOCK as u64)
+}
