@@ -4,11 +4,10 @@
 //! offset. Wrong data, data that is missing without a word, and panics are not: a store that was
 //! closed knows where its logs and its journal end.
 
-use std::sync::Arc;
-
 use terrace_env::random::{Random, Rng, RngCore};
 use terrace_env::{Cause, Lba, ZoneId};
-use terrace_zone::{Device, Emulator, PowerCut, Snapshot};
+use terrace_zone::emulator::Snapshots;
+use terrace_zone::{Device, Emulator, Layout, PowerCut};
 
 use super::history::Mismatch;
 use super::life::{Life, Setup};
@@ -34,24 +33,28 @@ enum Damage {
     Misdirect,
 }
 
-/// Damages one random written block of the store that `snapshot` holds, and reads it all. Must run
+/// Damages one random written block of the store that `snapshots` hold, and reads it all. Must run
 /// inside a simulation. An `Err` says what went wrong, and where the damage was.
 pub fn damage(
     setup: &Setup,
     life: &Life,
-    snapshot: &Snapshot,
+    snapshots: &Snapshots,
     random: &mut Random,
 ) -> Result<Outcome, String> {
-    let drive = Arc::new(snapshot.cut(PowerCut::KeepAll, random));
+    let drives = snapshots.cut(PowerCut::KeepAll, random);
+    let drive = match drives.all() {
+        [drive] => drive,
+        drives => &drives[random.random_range(0..drives.len())],
+    };
     let kind = match random.random_range(0..10) {
         0 => Damage::Zero,
         1 => Damage::Misdirect,
         _ => Damage::FlipBit,
     };
-    let lba = random_block(&drive, random);
-    spoil(&drive, kind, lba, random);
+    let lba = random_block(drive, random);
+    spoil(drive, kind, lba, random);
     let all = life.history.len();
-    match judge(&drive, setup, &life.history, 0, all) {
+    match judge(&drives, setup, &life.history, 0, all) {
         Ok(batches) if batches == all => Ok(Outcome::Whole),
         Ok(batches) => {
             Err(format!("{kind:?} of block {lba}: {batches} of {all} batches, without a word"))
@@ -81,9 +84,16 @@ fn spoil(drive: &Emulator, kind: Damage, lba: Lba, random: &mut Random) {
     drive.corrupt(lba, change).expect(SOUND);
 }
 
-/// A block below some zone's pointer.
+/// A block below some zone's pointer; of a plain drive, one that holds something.
 fn random_block(drive: &Emulator, random: &mut Random) -> Lba {
     let geometry = drive.geometry().clone();
+    while geometry.layout == Layout::Plain {
+        let lba = Lba(random.random_range(0..geometry.blocks()));
+        let block = drive.read(lba, 1, Cause::Recovery).expect("a medium in memory does not fail");
+        if block.iter().any(|byte| *byte != 0) {
+            return lba;
+        }
+    }
     loop {
         let zone = ZoneId(random.next_u32() % geometry.zones);
         let report = drive.report(zone, 1).expect("a zone of this drive")[0];

@@ -9,8 +9,8 @@ use terrace::{Batch, Bounds, Db, Durability, FormatOptions, Options, Row, Stats,
 use terrace_env::random::{Random, Rng};
 use terrace_env::sync::Mutex;
 use terrace_env::{ByteCount, Cause, runner};
-use terrace_zone::emulator::{Event, RandomLatency};
-use terrace_zone::{Emulator, Geometry, Snapshot};
+use terrace_zone::Geometry;
+use terrace_zone::emulator::{Drives, RandomLatency, Snapshots};
 
 use super::history::{Change, History, KEYS, What};
 
@@ -19,6 +19,8 @@ use super::history::{Change, History, KEYS, What};
 pub struct Setup {
     /// The drive.
     pub geometry: Geometry,
+    /// The plain drive of the journal and the logs, if they have one of their own.
+    pub log: Option<Geometry>,
     /// How it is formatted.
     pub format: FormatOptions,
     /// How the store is opened.
@@ -54,7 +56,15 @@ impl Setup {
                 geometry.max_open = Some(12);
             }
         }
-        Self { geometry, format: FormatOptions::default(), options }
+        let log = (seed % 6 == 4).then(|| Geometry::plain(ByteCount::mib(8)));
+        Self { geometry, log, format: FormatOptions::default(), options }
+    }
+
+    /// New drives for it.
+    pub(super) fn drives(&self, seed: u64) -> Drives {
+        let shapes = [Some(self.geometry.clone()), self.log.clone()];
+        Drives::in_memory(shapes.into_iter().flatten(), seed)
+            .unwrap_or_else(|error| panic!("the drive: {error}"))
     }
 
     /// The same under another system.
@@ -71,13 +81,13 @@ impl Setup {
     }
 }
 
-/// The drive at some moment, and what had been promised by then.
+/// The drives at some moment, and what had been promised by then.
 #[derive(Debug)]
 pub struct CutPoint {
-    /// Counts the requests that change the drive.
+    /// Counts the requests that change a drive.
     pub number: u64,
-    /// The drive, with the request under way.
-    pub snapshot: Snapshot,
+    /// The drives, with the request under way.
+    pub snapshots: Snapshots,
     /// Batches whose durability had been acknowledged.
     pub least: usize,
     /// Batches that had been handed to the store.
@@ -143,8 +153,8 @@ pub struct Life {
     pub history: History,
     /// Where it can be cut.
     pub cuts: Vec<CutPoint>,
-    /// The drive after the store was closed.
-    pub drive: Emulator,
+    /// The drives after the store was closed.
+    pub drives: Drives,
 }
 
 /// What the workload has promised so far; read by the observer inside the drive.
@@ -156,7 +166,7 @@ pub(super) struct Promises {
 
 /// How a life begins.
 pub(super) struct Birth {
-    pub(super) drive: Emulator,
+    pub(super) drives: Drives,
     pub(super) history: History,
     /// Batches that must survive from before.
     pub(super) least: usize,
@@ -171,9 +181,8 @@ pub(super) struct Birth {
 /// When the store fails: nothing is cut yet, so nothing may fail.
 #[must_use]
 pub fn live(setup: &Setup, batches: usize, random: &mut Random) -> Life {
-    let drive = Emulator::in_memory(setup.geometry.clone(), random.random())
-        .unwrap_or_else(|error| panic!("the drive: {error}"));
-    let birth = Birth { drive, history: History::default(), least: 0, format: true, life: 0 };
+    let drives = setup.drives(random.random());
+    let birth = Birth { drives, history: History::default(), least: 0, format: true, life: 0 };
     live_on(setup, birth, batches, random)
         .unwrap_or_else(|(error, _)| panic!("a life without a cut failed: {error}"))
 }
@@ -185,23 +194,22 @@ pub(super) fn live_on(
     batches: usize,
     random: &mut Random,
 ) -> Result<Life, (terrace::Error, History)> {
-    let Birth { drive, mut history, least, format, life } = birth;
+    let Birth { drives, mut history, least, format, life } = birth;
     let promises = Arc::new(Promises::default());
     promises.synced.store(least, Ordering::Relaxed);
     promises.issued.store(history.len(), Ordering::Relaxed);
     let cuts = Arc::new(Mutex::new(Vec::new()));
     let latency =
         RandomLatency::new(Duration::from_micros(5), Duration::from_micros(900), life.into());
-    drive.set_timing(Some(Box::new(latency)));
-    let drive = Arc::new(drive);
-    observe(&drive, &promises, &cuts, format);
+    drives.set_timing(|| Some(Box::new(latency.clone())));
+    observe(&drives, &promises, &cuts, format);
     let mut activity = Activity::default();
     let outcome = (|| {
         if format {
-            terrace::Fs::format(drive.clone(), &setup.format)?;
-            observe(&drive, &promises, &cuts, false);
+            terrace::Fs::format(&drives, &setup.format)?;
+            observe(&drives, &promises, &cuts, false);
         }
-        let db = Db::open_device(drive.clone(), setup.options.clone())?;
+        let db = Db::open_device(&drives, setup.options.clone())?;
         promises.synced.store(history.len(), Ordering::Relaxed);
         work(&db, &mut history, &promises, life, batches, random)?;
         activity = Activity::of(&db.stats());
@@ -209,21 +217,18 @@ pub(super) fn live_on(
         promises.synced.store(history.len(), Ordering::Relaxed);
         Ok(())
     })();
-    drive.set_observer(None);
-    drive.set_timing(None);
+    drives.set_observer(None);
+    drives.set_timing(|| None);
     let cuts = std::mem::take(&mut *cuts.lock());
     match outcome {
-        Ok(()) => {
-            let drive = Arc::into_inner(drive).expect("a closed store lets go of its drive");
-            Ok(Life { activity, history, cuts, drive })
-        }
+        Ok(()) => Ok(Life { activity, history, cuts, drives }),
         Err(error) => Err((error, history)),
     }
 }
 
 /// Takes cut points from now on; while the drive is being formatted there is no store to recover.
 fn observe(
-    drive: &Emulator,
+    drives: &Drives,
     promises: &Arc<Promises>,
     cuts: &Arc<Mutex<Vec<CutPoint>>>,
     formatting: bool,
@@ -232,10 +237,10 @@ fn observe(
         return;
     }
     let (promises, cuts) = (promises.clone(), cuts.clone());
-    drive.set_observer(Some(Arc::new(move |event: &Event<'_>| {
+    drives.set_observer(Some(Arc::new(move |number, snapshots| {
         let point = CutPoint {
-            number: event.number,
-            snapshot: event.snapshot().expect("a medium in memory does not fail"),
+            number,
+            snapshots,
             least: promises.synced.load(Ordering::Relaxed),
             most: promises.issued.load(Ordering::Relaxed),
         };

@@ -1,11 +1,10 @@
 //! One cut: the power goes at a cut point, the store is opened again, and what it holds is judged.
 
 use std::fmt;
-use std::sync::Arc;
-
 use terrace::{Db, Fs};
 use terrace_env::random::Random;
-use terrace_zone::{Emulator, PowerCut};
+use terrace_zone::PowerCut;
+use terrace_zone::emulator::Drives;
 
 use super::history::{History, Mismatch, State};
 use super::life::{Birth, CutPoint, Life, Setup, live_on};
@@ -46,9 +45,9 @@ impl From<terrace::Error> for TrialFailure {
     }
 }
 
-/// Cuts the power at `point`, recovers and judges. With `more` batches, the recovery is recorded as
-/// a life of its own, which writes so many batches and can be cut again. Must run inside a
-/// simulation.
+/// Cuts the power at `point`, of all drives or of one alone, recovers and judges. With `more`
+/// batches, the recovery is recorded as a life of its own, which writes so many batches and can be
+/// cut again. Must run inside a simulation.
 pub fn recover(
     setup: &Setup,
     history: &History,
@@ -57,36 +56,33 @@ pub fn recover(
     more: usize,
     random: &mut Random,
 ) -> Result<Survivor, TrialFailure> {
-    let drive = Arc::new(point.snapshot.cut(cut, random));
+    let drives = point.snapshots.cut_some(point.number as usize, cut, random);
     if more == 0 {
-        let batches = judge(&drive, setup, history, point.least, point.most)?;
-        check(&drive)?;
+        let batches = judge(&drives, setup, history, point.least, point.most)?;
+        check(&drives)?;
         return Ok(Survivor { batches, life: None });
     }
     // What a read-only opening finds is what a real one must keep.
     let mut history = history.clone();
-    let batches = peek(&drive, setup, &history, point.least, point.most)?;
+    let batches = peek(&drives, setup, &history, point.least, point.most)?;
     history.truncate(batches);
-    let drive = Arc::into_inner(drive).expect("a closed store lets go of its drive");
-    let birth = Birth { drive, history, least: batches, format: false, life: 1 };
+    let birth = Birth { drives, history, least: batches, format: false, life: 1 };
     let life = live_on(setup, birth, more, random).map_err(|(error, _)| error)?;
-    let drive = Arc::new(life.drive);
     let all = life.history.len();
-    judge(&drive, setup, &life.history, all, all)?;
-    check(&drive)?;
-    let drive = Arc::into_inner(drive).expect("a closed store lets go of its drive");
-    Ok(Survivor { batches, life: Some(Life { drive, ..life }) })
+    judge(&life.drives, setup, &life.history, all, all)?;
+    check(&life.drives)?;
+    Ok(Survivor { batches, life: Some(life) })
 }
 
 /// Opens the store, holds all it contains against the history, and closes it.
 pub(super) fn judge(
-    drive: &Arc<Emulator>,
+    drives: &Drives,
     setup: &Setup,
     history: &History,
     least: usize,
     most: usize,
 ) -> Result<usize, TrialFailure> {
-    let db = Db::open_device(drive.clone(), setup.options.clone())?;
+    let db = Db::open_device(drives, setup.options.clone())?;
     let batches = history.check(&contents(&db)?, least, most).map_err(TrialFailure::State)?;
     db.close()?;
     Ok(batches)
@@ -94,14 +90,14 @@ pub(super) fn judge(
 
 /// The same without writing anything.
 fn peek(
-    drive: &Arc<Emulator>,
+    drives: &Drives,
     setup: &Setup,
     history: &History,
     least: usize,
     most: usize,
 ) -> Result<usize, TrialFailure> {
     let read_only = Setup { options: setup.options.clone().read_only(true), ..setup.clone() };
-    judge(drive, &read_only, history, least, most)
+    judge(drives, &read_only, history, least, most)
 }
 
 pub(super) fn contents(db: &Db) -> Result<State, terrace::Error> {
@@ -119,8 +115,8 @@ pub(super) fn contents(db: &Db) -> Result<State, terrace::Error> {
     Ok(state)
 }
 
-fn check(drive: &Arc<Emulator>) -> Result<(), TrialFailure> {
-    let report = Fs::check(drive.clone()).map_err(terrace::Error::from)?;
+fn check(drives: &Drives) -> Result<(), TrialFailure> {
+    let report = Fs::check(drives).map_err(terrace::Error::from)?;
     if report.is_clean() {
         return Ok(());
     }

@@ -15,7 +15,8 @@ use terrace::{
 };
 use terrace_env::random::{Random, RngCore};
 use terrace_env::runner;
-use terrace_zone::{Device, Emulator, PowerCut};
+use terrace_zone::PowerCut;
+use terrace_zone::emulator::Drives;
 
 use super::contents::{Contents, Held, Spaces, value, within};
 use super::operation::{Change, KeyRange, Operation, Step};
@@ -90,7 +91,7 @@ struct Walk {
 struct Player<'a> {
     setting: &'a Setting,
     random: Random,
-    drive: Arc<Emulator>,
+    drives: Drives,
     /// `None` only while it is opened again.
     db: Option<Db>,
     spaces: Vec<KeySpace>,
@@ -137,16 +138,16 @@ fn take(scan: Scan, backward: bool, limit: usize) -> Result<Vec<Entry>, String> 
 impl<'a> Player<'a> {
     fn new(setting: &'a Setting, seed: u64) -> Result<Self, String> {
         let mut random = Random::seeded(seed);
-        let drive = Emulator::in_memory(setting.geometry.clone(), random.next_u64())
+        let shapes = [Some(setting.geometry.clone()), setting.log.clone()];
+        let drives = Drives::in_memory(shapes.into_iter().flatten(), random.next_u64())
             .map_err(|error| error.to_string())?;
-        drive.set_timing(setting.timing(random.next_u64()));
-        let drive = Arc::new(drive);
-        let device: Arc<dyn Device> = drive.clone();
-        Fs::format(device, &setting.format).map_err(|error| format!("format: {error}"))?;
+        let timing = random.next_u64();
+        drives.set_timing(|| setting.timing(timing));
+        Fs::format(&drives, &setting.format).map_err(|error| format!("format: {error}"))?;
         let mut player = Self {
             setting,
             random,
-            drive,
+            drives,
             db: None,
             spaces: Vec::new(),
             contents: Contents::new(),
@@ -169,8 +170,8 @@ impl<'a> Player<'a> {
     /// Opens the store and checks that what it holds is what it may hold.
     fn open(&mut self, options: u8) -> Result<(), String> {
         let options = self.options(options).clone();
-        let db = Db::open_device(self.drive.clone(), options)
-            .map_err(|error| format!("opening: {error}"))?;
+        let db =
+            Db::open_device(&self.drives, options).map_err(|error| format!("opening: {error}"))?;
         let handle = |name: &String| db.key_space(name).map_err(|error| error.to_string());
         self.spaces = db.key_spaces().iter().map(handle).collect::<Result<_, _>>()?;
         same(&self.spaces.len(), &self.contents.now.len(), "key spaces")?;
@@ -211,7 +212,7 @@ impl<'a> Player<'a> {
     }
 
     fn check_drive(&self) -> Result<(), String> {
-        let report = Fs::check(self.drive.clone()).map_err(|error| format!("check: {error}"))?;
+        let report = Fs::check(&self.drives).map_err(|error| format!("check: {error}"))?;
         if report.is_clean() { Ok(()) } else { Err(format!("check: {:?}", report.problems)) }
     }
 
@@ -219,9 +220,9 @@ impl<'a> Player<'a> {
         if synced {
             self.sync()?;
         }
-        self.drive.power_cut(cut, &mut self.random).map_err(|error| error.to_string())?;
+        self.drives.power_cut(cut, &mut self.random).map_err(|error| error.to_string())?;
         drop(self.let_go());
-        self.drive.power_on();
+        self.drives.power_on();
         self.check_drive()?;
         self.open(options)
     }

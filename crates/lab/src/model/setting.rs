@@ -14,6 +14,8 @@ use terrace::{Compression, LevelCompression};
 pub struct Setting {
     /// The drive.
     pub geometry: Geometry,
+    /// The plain drive of the journal and the logs, if they have one of their own.
+    pub log: Option<Geometry>,
     /// How it is formatted.
     pub format: FormatOptions,
     /// How the store is opened; operations that open it again choose by number.
@@ -23,7 +25,7 @@ pub struct Setting {
 }
 
 /// How many fixed settings the metamorphic run has.
-pub const METAMORPHIC_SETTINGS: usize = 16;
+pub const METAMORPHIC_SETTINGS: usize = 17;
 
 /// Options under which a few hundred writes make a tree of several levels.
 fn tight() -> Options {
@@ -55,7 +57,7 @@ fn plain() -> Geometry {
 impl Setting {
     fn of(geometry: Geometry, options: Vec<Options>) -> Self {
         let latency_max = Some(Duration::from_micros(400));
-        Self { geometry, format: FormatOptions::default(), options, latency_max }
+        Self { geometry, log: None, format: FormatOptions::default(), options, latency_max }
     }
 
     pub(super) fn timing(&self, seed: u64) -> Option<Box<dyn Timing>> {
@@ -72,7 +74,7 @@ impl Setting {
     pub fn metamorphic(number: usize) -> Self {
         let (mut geometry, mut options) = (plain(), vec![tight()]);
         let first = &mut options[0];
-        let mut latency_max = Some(Duration::from_micros(400));
+        let (mut latency_max, mut log) = (Some(Duration::from_micros(400)), None);
         match number {
             // The default options: everything stays in memtables and logs.
             0 => *first = Options::default(),
@@ -113,9 +115,11 @@ impl Setting {
                 options.extend(others.map(|system| tight().system(system)));
                 options.push(Options::default());
             }
+            // Journal and logs on a drive of their own.
+            16 => log = Some(Geometry::plain(ByteCount::mib(16))),
             _ => panic!("settings 0 to {}, not {number}", METAMORPHIC_SETTINGS - 1),
         }
-        Self { latency_max, ..Self::of(geometry, options) }
+        Self { latency_max, log, ..Self::of(geometry, options) }
     }
 
     /// A setting by chance: odd shapes, small drives and strange options among them.
@@ -123,7 +127,9 @@ impl Setting {
     pub fn any(seed: u64) -> Self {
         let random = &mut Random::seeded(seed);
         let options = (0..random.random_range(1..4)).map(|_| any_options(random)).collect();
-        Self::of(any_geometry(random), options)
+        let geometry = any_geometry(random);
+        let log = random.random_ratio(1, 6).then(|| Geometry::plain(ByteCount::mib(12)));
+        Self { log, ..Self::of(geometry, options) }
     }
 }
 

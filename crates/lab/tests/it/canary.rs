@@ -38,6 +38,15 @@ fn the_canary_of_an_extent_pointed_at_a_volatile_copy_is_noticed() {
     assert!(is_noticed(Rule::CopyDurableBeforeMove, every_write));
 }
 
+/// Only where the store is on two drives: those of seed 4 are.
+#[test]
+fn the_canary_of_a_commit_before_the_flush_of_the_other_drive_is_noticed() {
+    canary::set(Some(Rule::OtherDevicesFlushed));
+    let outcome = catch_unwind(AssertUnwindSafe(|| runner::simulate(4, || every_write(4))));
+    canary::set(None);
+    assert!(!matches!(outcome, Ok(Ok(_))), "tables were lost and no cut saw it");
+}
+
 #[test]
 fn the_canary_of_a_recovered_log_without_a_journaled_end_is_noticed() {
     assert!(is_noticed(Rule::LogEndJournaled, second_lives));

@@ -89,12 +89,12 @@ fn each_seed(default: u64, run: impl Fn(u64) -> Result<Tally, String>) {
 
 #[test]
 fn a_store_survives_a_power_cut_at_every_write() {
-    each_seed(4, every_write);
+    each_seed(5, every_write);
 }
 
 #[test]
 fn a_store_survives_cuts_during_recovery_and_in_the_life_after_it() {
-    each_seed(4, second_lives);
+    each_seed(5, second_lives);
 }
 
 #[test]

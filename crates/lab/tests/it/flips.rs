@@ -20,7 +20,7 @@ fn damaged_blocks_of_a_closed_store_are_harmless_or_reported() {
             let random = &mut Random::seeded(seed);
             let setup = Setup::small(seed);
             let life = live(&setup, 150, random);
-            let snapshot = life.drive.snapshot().expect("a medium in memory does not fail");
+            let snapshot = life.drives.snapshot().expect("a medium in memory does not fail");
             for _ in 0..PER_STORE {
                 let outcome = damage(&setup, &life, &snapshot, random)
                     .unwrap_or_else(|wrong| panic!("seed {seed}: {wrong}"));

@@ -8,15 +8,15 @@ use terrace_env::random::{Random, Rng};
 use terrace_env::store::{CrashMode, Failure, Latency};
 use terrace_fs::Access;
 use terrace_fs::dir::{DirOptions, DirStore, MemoryFiles};
-use terrace_zone::emulator::{FaultPlan, RandomLatency, RequestKind};
-use terrace_zone::{Device, Emulator, PowerCut};
+use terrace_zone::PowerCut;
+use terrace_zone::emulator::{Drives, FaultPlan, RandomLatency, RequestKind};
 
 use super::super::life::Setup;
 
 /// What a store stands on. All of it is in memory and knows what is durable.
 pub enum Place {
-    /// An emulated drive.
-    Drive(Arc<Emulator>),
+    /// An emulated drive, or two.
+    Drive(Drives),
     /// A directory.
     Directory(MemoryFiles),
     /// The fake of a store.
@@ -41,11 +41,11 @@ impl Place {
     /// A new drive with an empty store on it. In a simulation its requests take time.
     #[must_use]
     pub fn drive(setup: &Setup, seed: u64) -> Self {
-        let drive = Arc::new(Emulator::in_memory(setup.geometry.clone(), seed).expect("a drive"));
-        Fs::format(drive.clone(), &setup.format).expect("a drive without faults");
+        let drives = setup.drives(seed);
+        Fs::format(&drives, &setup.format).expect("a drive without faults");
         let (least, most) = (Duration::from_micros(5), Duration::from_micros(MICROS_MAX));
-        drive.set_timing(Some(Box::new(RandomLatency::new(least, most, seed))));
-        Self::Drive(drive)
+        drives.set_timing(|| Some(Box::new(RandomLatency::new(least, most, seed))));
+        Self::Drive(drives)
     }
 
     /// An empty directory.
@@ -67,7 +67,7 @@ impl Place {
     pub fn open(&self, setup: &Setup) -> Result<Db, terrace::Error> {
         let options = setup.options.clone();
         match self {
-            Self::Drive(drive) => Db::open_device(drive.clone(), options),
+            Self::Drive(drives) => Db::open_device(drives, options),
             Self::Directory(files) => {
                 let access = DirOptions { access: Access::ReadWrite };
                 let store: Arc<dyn Store> = DirStore::open_on(Arc::new(files.clone()), access)?;
@@ -87,7 +87,11 @@ impl Place {
             return;
         };
         match self {
-            Self::Drive(drive) => {
+            Self::Drive(drives) => {
+                let drive = match drives.all() {
+                    [drive] => drive,
+                    drives => &drives[random.random_range(0..drives.len())],
+                };
                 let kinds = [RequestKind::Write, RequestKind::Flush, RequestKind::Write];
                 let rare = [RequestKind::Finish, RequestKind::Reset, RequestKind::Open];
                 let kind = match random.random_range(0..4) {
@@ -115,7 +119,7 @@ impl Place {
     /// Takes back what was to fail and has not yet. A directory without power stays without.
     pub fn heal(&self) {
         match self {
-            Self::Drive(drive) => drive.set_faults(None),
+            Self::Drive(drives) => drives.all().iter().for_each(|drive| drive.set_faults(None)),
             Self::Directory(_) => {}
             Self::Memory(store) => store.heal(),
         }
@@ -126,10 +130,10 @@ impl Place {
     #[must_use]
     pub fn cut(&self, random: &mut Random) -> Self {
         match self {
-            Self::Drive(drive) => {
+            Self::Drive(drives) => {
                 let cut = PowerCut::any(random);
-                let snapshot = drive.snapshot().expect("a drive in memory");
-                Self::Drive(Arc::new(snapshot.cut(cut, random)))
+                let snapshots = drives.snapshot().expect("drives in memory");
+                Self::Drive(snapshots.cut(cut, random))
             }
             Self::Directory(files) => Self::Directory(files.power_cut(random)),
             Self::Memory(store) => {
@@ -143,7 +147,7 @@ impl Place {
     #[must_use]
     pub fn problems(&self) -> Vec<String> {
         let report = match self {
-            Self::Drive(drive) => Fs::check(Arc::clone(drive) as Arc<dyn Device>),
+            Self::Drive(drives) => Fs::check(drives),
             Self::Directory(files) => DirStore::check_on(Arc::new(files.clone()), &mut |_, _| ()),
             Self::Memory(_) => return Vec::new(),
         };
@@ -157,6 +161,7 @@ impl Place {
 impl std::fmt::Debug for Place {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
+            Self::Drive(drives) if drives.all().len() > 1 => "two drives",
             Self::Drive(_) => "a drive",
             Self::Directory(_) => "a directory",
             Self::Memory(_) => "a store in memory",
