@@ -42,7 +42,8 @@ fn is_visible(letter: char, before: Option<char>) -> bool {
     if looks_empty(letter) {
         return false;
     }
-    // What the standard library takes for printable. A mark is that only behind a letter.
+    // The standard library decides which characters are printable. It takes a mark for printable
+    // only behind a letter. A mark is that only behind a letter.
     let base = before.filter(|before| before.is_alphanumeric()).map_or("", |_| "a");
     let mut text = String::from(base);
     text.push(letter);
@@ -94,7 +95,7 @@ pub(crate) fn unescape(text: &[u8]) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// What hexadecimal digits say.
+/// Value of hexadecimal digits; `None` for anything else.
 fn number(digits: &[u8]) -> Option<u32> {
     let text = std::str::from_utf8(digits).ok()?;
     let all = text.bytes().all(|byte| byte.is_ascii_hexdigit());

@@ -28,7 +28,7 @@ pub(crate) enum Kind {
     NoSpace,
     /// No such key, file or image.
     NotFound,
-    /// Whoever reads standard output has closed it: not an error of ours.
+    /// The reader of standard output has closed it: not an error of ours.
     OutputClosed,
 }
 
@@ -49,9 +49,9 @@ impl Kind {
 /// Why a command failed.
 #[derive(Debug)]
 pub(crate) struct Failure {
-    /// What kind of failure it is.
+    /// Kind of the failure; it decides the exit code.
     pub(crate) kind: Kind,
-    /// What was expected, what was found, and what to do.
+    /// Message for people: the value expected, the value found, and advice.
     pub(crate) message: String,
 }
 

@@ -14,7 +14,7 @@ use terrace::{Batch, Db, Durability, KeySpace};
 use crate::failure::{Failure, Kind};
 use crate::tree::{Content, Entry};
 
-/// What the name of a key space of links ends with.
+/// Suffix of the name of a key space of links.
 const LINKS: &str = "/links";
 
 /// The name of the key space that holds the symbolic links of a tree whose files are in `space`.
@@ -35,7 +35,7 @@ pub(crate) fn links_of(space: &str) -> Result<String, Failure> {
 /// Bytes after which a batch is written: enough to share a log write among small files.
 const BATCH: usize = 1 << 20;
 
-/// What has been put into the store.
+/// Entries that were put into the store.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Loaded {
     /// Regular files.

@@ -1,8 +1,8 @@
 //! The `terrace` program: one file per subcommand, in `commands`.
 //!
 //! This crate turns words into calls of the library and answers into text or JSON; it decides
-//! nothing about stores. What holds for every command - exit codes, output, how directory trees
-//! are stored - is in `docs/cli.md`.
+//! nothing about stores. Rules for every command - exit codes, output, how directory trees are
+//! stored - are in `docs/cli.md`.
 
 mod commands;
 mod escape;

@@ -27,7 +27,7 @@ const LABEL: usize = 7;
 /// Cells of the largest map. A drive with more zones puts several into a cell.
 const CELLS_MAX: usize = 512;
 
-/// What a byte of a zone is.
+/// Use of a byte of a zone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Share {
     /// The superblock.
@@ -111,7 +111,7 @@ impl Mark {
 pub(crate) struct Cell {
     /// Its state.
     pub(crate) mark: Mark,
-    /// What its capacity consists of, in bytes; in the order in which it is drawn.
+    /// Uses of its capacity, in bytes; in the order in which they are drawn.
     pub(crate) shares: Vec<(Share, u64)>,
 }
 
@@ -135,7 +135,7 @@ impl From<&ZoneUsage> for Cell {
             _ => zone.levels.iter().map(|(level, bytes)| (share(zone, *level), bytes.0)).collect(),
         };
         let live: u64 = shares.iter().map(|(_, bytes)| bytes).sum();
-        // What is written and not live is dead, or pinned and as good as dead.
+        // Bytes that are written and not live are dead, or pinned and as good as dead.
         shares.push((Share::Dead, written.saturating_sub(live)));
         shares.push((Share::Room, capacity - written));
         Self { mark, shares }

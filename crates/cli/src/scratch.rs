@@ -71,7 +71,7 @@ fn watch() -> io::Result<()> {
     let mut signals = Signals::new(watched.filter(|signal| ignored >> (signal - 1) & 1 == 0))?;
     runner::spawn("signals", move || {
         if let Some(signal) = signals.forever().next() {
-            // Whoever finds files gone that it works on has nothing to say about it.
+            // A command whose files are gone need not say so.
             let _silence = (io::stdout().lock(), io::stderr().lock());
             MADE.lock().iter().for_each(|path| remove(path));
             let _ = emulate_default_handler(signal);

@@ -19,11 +19,11 @@ use crate::failure::{Failure, Kind};
 pub(crate) struct Entry {
     /// Its path, relative to the root.
     pub(crate) path: Vec<u8>,
-    /// What it is.
+    /// Content of the entry.
     pub(crate) content: Content,
 }
 
-/// What an [`Entry`] is.
+/// Content of an [`Entry`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Content {
     /// A regular file, and its size when the tree was walked.
@@ -42,16 +42,16 @@ impl Content {
     }
 }
 
-/// What a walk found.
+/// Result of a walk.
 #[derive(Debug, Default)]
 pub(crate) struct Tree {
-    /// What is stored, in order of path within each directory.
+    /// Entries to store, in order of path within each directory.
     pub(crate) entries: Vec<Entry>,
-    /// What is not.
+    /// Entries that are left out.
     pub(crate) skipped: Skipped,
 }
 
-/// What is left out of a store, by reason.
+/// Entries that are left out of a store, by reason.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub(crate) struct Skipped {
     /// Sockets, devices and pipes.
@@ -64,7 +64,7 @@ pub(crate) struct Skipped {
     pub(crate) beyond_limit: u64,
 }
 
-/// What to do about a file that cannot be stored.
+/// Treatment of a file that cannot be stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Strictness {
     /// It is an error.
@@ -146,7 +146,7 @@ pub(crate) fn check_directory(root: &Path) -> Result<(), Failure> {
     Err(Failure::new(Kind::Failed, format!("{root}: expected a directory, found {what}")))
 }
 
-/// What is stored of something that a walk found; `None` if nothing is.
+/// Entry for something that a walk found; `None` if it is not stored. `None` if nothing is.
 fn entry(
     root: &Path,
     found: &walkdir::DirEntry,

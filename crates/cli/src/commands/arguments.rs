@@ -25,7 +25,7 @@ pub(crate) struct Arguments {
     /// Answer in JSON: one object a line, the last one is the result
     #[arg(long, global = true)]
     pub(crate) json: bool,
-    /// What to do
+    /// The command to run
     #[command(subcommand)]
     pub(crate) command: Command,
 }

@@ -1,9 +1,9 @@
 //! `terrace check IMAGE`
 //!
 //! First the file system below, on an image or in a directory: every structure, every checksum,
-//! every invariant between them.
-//! Then the store: every block of every table, the order of its entries, and that it holds what is
-//! recorded of it. What is only in logs was verified as it was replayed, and is counted.
+//! every invariant between them. Then the store: every block of every table, the order of its
+//! entries, and that it holds what is recorded of it. Entries that are only in logs were verified
+//! as they were replayed, and are counted.
 
 use serde::Serialize;
 use terrace::{Db, Options, Verified};
@@ -25,15 +25,15 @@ pub(crate) struct Check {
     target: Target,
 }
 
-/// What a check has seen.
+/// Outcome of a check that found no damage: the structures read.
 #[derive(Serialize)]
 pub(crate) struct Checked {
     /// `clean` or `corrupt`.
     pub(crate) check: &'static str,
-    /// What was seen of the file system, or of the directory.
+    /// The part for the file system, or for the directory.
     #[serde(flatten)]
     pub(crate) files: CheckReport,
-    /// What was read of the store's tables; nothing if the file system is corrupt.
+    /// The part for the store's tables; `None` if the file system is corrupt.
     pub(crate) tables: Option<Verified>,
 }
 

@@ -33,7 +33,7 @@ pub(crate) struct Checkpoint {
     to: PathBuf,
 }
 
-/// What a store is copied to.
+/// Target of a copy.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Medium {
     /// An image that is there.
@@ -51,7 +51,7 @@ impl Checkpoint {
             Medium::Image => self.copy_to_drive(&db, self.open_drive()?),
             Medium::NewImage => self.make_drive().and_then(|drive| {
                 let copied = self.copy_to_drive(&db, drive);
-                // What is not a store is nothing that anybody asked for.
+                // A copy that failed is no store: nobody asked for that file.
                 copied.inspect_err(|_| drop(std::fs::remove_file(&self.to)))
             }),
             Medium::Directory => {
@@ -75,7 +75,7 @@ impl Checkpoint {
     fn medium(&self) -> Result<Medium, Failure> {
         match std::fs::metadata(&self.to) {
             Ok(found) if found.is_dir() => return Ok(Medium::Directory),
-            // What is no image is refused when it is opened.
+            // A file that is no image is refused when it is opened.
             Ok(_) => return Ok(Medium::Image),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(Failure::path(&self.to, &error)),

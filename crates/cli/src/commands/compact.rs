@@ -35,7 +35,7 @@ pub(crate) struct Compact {
     range: Range,
 }
 
-/// What is in the tables.
+/// Contents of the tables.
 #[derive(Clone, Copy, Serialize)]
 struct Figures {
     levels: u64,
@@ -74,7 +74,7 @@ impl Compact {
     pub(crate) fn run(&self, output: &Output) -> Result<(), Failure> {
         let db = self.target.db_under(&self.under)?;
         let start = runner::now();
-        // What is only in memory and log counts as it will be in tables.
+        // Entries that are only in memory and log count as they will be in tables.
         db.flush()?;
         let before = Figures::of(&db.stats());
         db.listen(Arc::new(Watch(Progress::written("compacting"))));
@@ -82,7 +82,7 @@ impl Compact {
         let stats = db.stats();
         let written = stats.levels.iter().map(|level| level.bytes_written).sum();
         let after = Figures::of(&stats);
-        // What was in one run already, or only moved, has not been read by the compaction.
+        // The compaction has not read tables that were in one run already, or only moved.
         let verified = db.verify().map_err(|error| {
             Failure::from(error).while_doing("compacted; then, as the tables were verified")
         })?;

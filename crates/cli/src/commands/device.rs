@@ -77,7 +77,7 @@ pub(crate) struct Create {
     shape: Shape,
 }
 
-/// What kind of drive is made.
+/// Kind of drive to make.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum DeviceKind {
     /// Zones that are written front to back and erased whole
@@ -277,7 +277,7 @@ struct Line {
     zone_type: ZoneType,
     state: ZoneState,
     capacity: ByteCount,
-    /// What has been written, where the device knows; the pointer of other zones means nothing.
+    /// Bytes written, where the device knows; the pointer of other zones means nothing.
     written: Option<ByteCount>,
 }
 
@@ -327,7 +327,7 @@ struct Summary {
     zone_size: ByteCount,
     capacity: ByteCount,
     conventional_zones: u32,
-    /// What the tables of zones take in memory while a store on the drive is open.
+    /// Memory that the tables of zones take while a store on the drive is open.
     table_memory: ByteCount,
 }
 

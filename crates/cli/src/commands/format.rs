@@ -133,7 +133,7 @@ impl Format {
     }
 }
 
-/// What a new store is like.
+/// Settings that a new store remembers.
 struct Remembered {
     system: String,
     live_max: ByteCount,

@@ -32,7 +32,7 @@ impl Import {
     pub(crate) fn run(&self, output: &Output) -> Result<(), Failure> {
         self.space.check_for_files()?;
         let size_max = terrace::VALUE_BYTES_MAX as u64;
-        // What cannot be stored is found before anything is; the list is not kept.
+        // A file that cannot be stored is found before anything is stored; the list is not kept.
         let mut total = 0;
         let skipped = tree::visit(&self.dir, size_max, Strictness::Fail, |entry| {
             total += entry.content.size();

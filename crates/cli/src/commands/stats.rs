@@ -105,7 +105,7 @@ impl Answer {
     }
 }
 
-/// What was written, by what for: in the store's life, and since this process opened it.
+/// Bytes written by cause: in the store's life, and since this process opened it.
 fn written(out: &mut dyn Write, lifetime: &Written, process: &Written) -> io::Result<()> {
     let mut table = Table::new();
     table.load_preset(presets::NOTHING);
@@ -134,7 +134,7 @@ fn written(out: &mut dyn Write, lifetime: &Written, process: &Written) -> io::Re
     writeln!(out, "\n{table}")
 }
 
-/// What was waited for, in a table.
+/// Table of waits, by cause.
 pub(crate) fn waits_table(waits: &Waits) -> String {
     let mut table = Table::new();
     table.load_preset(presets::NOTHING);

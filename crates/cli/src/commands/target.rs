@@ -30,7 +30,7 @@ pub(crate) struct Target {
 }
 
 impl Target {
-    /// What was typed.
+    /// The path as typed.
     pub(crate) fn path(&self) -> &Path {
         &self.image
     }
@@ -104,7 +104,8 @@ impl Target {
         Ok(Arc::new(if self.unsynced_image { drive.unsynced() } else { drive }))
     }
 
-    /// What it is, and whether what it says is durable is on the host's disk.
+    /// The target in words: image or directory, and whether its durable bytes are on the host's
+    /// disk.
     pub(crate) fn describe(&self) -> String {
         let path = self.image.display();
         if self.image.is_dir() {

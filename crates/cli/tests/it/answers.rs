@@ -1,4 +1,4 @@
-//! What goes in and comes out: values and their limits, keys as text, answers in JSON.
+//! Tests of input and output: values and their limits, keys as text, answers in JSON.
 
 use serde_json::Value;
 

@@ -83,7 +83,7 @@ fn a_mix_that_reads_gets_a_filled_store_and_the_table_has_its_line() {
     {
         assert!(table.contains(line), "{line}: {table}");
     }
-    // What others took for other work is not put beside.
+    // The figures of other engines are not shown beside different work.
     assert!(!table.contains("fjall"), "{table}");
 }
 
@@ -95,7 +95,7 @@ fn the_sizes_of_the_reference_are_not_to_be_changed() {
     }
 }
 
-/// What came of one piece of work.
+/// Measurement of one piece of work.
 fn of<'a>(report: &'a Value, work: &str) -> &'a Value {
     let measurements = report["measurements"].as_array().expect("an array");
     let found = measurements.iter().find(|one| one["mix"] == work);

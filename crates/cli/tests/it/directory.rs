@@ -101,7 +101,7 @@ fn a_damaged_log_of_a_closed_store_is_named_and_is_not_an_empty_store() {
         for part in [&format!("damaged/{name}"), "expected", "found", "offset"] {
             assert!(said.contains(part), "{what}: {said}");
         }
-        // What is behind the log's end is not read: nothing is lost.
+        // Bytes behind the log's end are not read: nothing is lost.
         let code = if what == "longer" { 0 } else { 3 };
         assert_eq!(place.run(&["scan", "damaged"]).status.code(), Some(code), "{what}");
         std::fs::remove_dir_all(&damaged).unwrap();
@@ -120,7 +120,7 @@ fn a_missing_an_extra_and_a_renamed_file_are_named() {
     let said = String::from_utf8_lossy(&checked.stdout).into_owned();
     assert_eq!(checked.status.code(), Some(3), "{said}");
     assert!(said.contains(name) && said.contains("009999.table"), "{said}");
-    // Who writes would take the renamed file for a leftover, and remove it.
+    // A writer would take the renamed file for a leftover, and remove it.
     let error = place.fails(3, &["put", "store", "key", "value"]);
     assert!(error.contains(name) && error.contains("009999.table"), "{error}");
     std::fs::rename(store.join("009999.table"), &table).unwrap();

@@ -1,4 +1,4 @@
-//! What is on the medium, from the command line.
+//! Tests of `dump`: structures of the medium on the command line.
 
 use serde_json::Value;
 

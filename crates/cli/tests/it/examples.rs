@@ -1,17 +1,17 @@
 //! Every command of the README, of pages for users and of `--help` is run, in the order in which it
 //! stands there, in a directory of its own for each page.
 //!
-//! What counts as a command:
+//! A line of a document counts as a command if:
 //! - in blocks of code without a language, fenced or further in by four spaces, each line that
 //!   begins with `terrace` or `cargo`, without the comment behind `#`;
 //! - in text, each span of code that begins with `terrace`;
 //! - in a help, the lines under `Examples:`.
 //!
-//! What is changed before it is run:
+//! A command is changed before it is run:
 //! - `cargo run --release --` is the program itself.
 //! - A placeholder is filled in, by [`PLACEHOLDERS`].
 //! - A span that only names a command, without arguments, stands for its help.
-//! - What measures or demonstrates does less, by [`SMALLER`].
+//! - Measurements and demonstrations do less, by [`SMALLER`].
 //!
 //! Other commands of `cargo` would build and test the project within its test. They are only held
 //! against the project: the packages that they name are there, and so are the chores of `xtask`.
@@ -35,7 +35,7 @@ const PAGES: [&str; 7] = [
     "CONTRIBUTING.md",
 ];
 
-/// What is not run here.
+/// Commands that are not run here.
 const NOT_RUN: [(&str, &str); 5] = [
     ("terrace bench --reference", "takes minutes; `bench` has its sizes refused and its mixes run"),
     ("terrace lab run geardb/all --system bluefs", "CI runs each experiment in part"),
@@ -50,11 +50,11 @@ const NOT_RUN: [(&str, &str); 5] = [
     ),
 ];
 
-/// What stands for what, in commands that have a placeholder.
+/// Words that replace the placeholders in commands.
 const PLACEHOLDERS: [(&str, &str); 4] =
     [("COMMAND", "device"), ("DIR", "pages"), ("SHELL", "bash"), ("NAME", "wd-zn540")];
 
-/// What is added to a command that begins so, the first that fits, to have it do less.
+/// Arguments added to a command that begins so, to have it do less; the first that fits.
 const SMALLER: [(&str, &str); 5] = [
     ("terrace demo", "docs --limit 1MiB"),
     ("terrace bench load", "--bytes 4MB --drive 64MB --zone-size 1MiB"),
@@ -103,7 +103,7 @@ fn of_program(command: &str) -> String {
     command.replace("cargo run --release --", "terrace")
 }
 
-/// What is run for a command; `None` if it is not.
+/// Command to run in place of a documented one; `None` if it is not run. `None` if it is not.
 fn to_run(command: &str) -> Option<String> {
     let mut command = of_program(command);
     if NOT_RUN.iter().any(|(listed, _)| *listed == command) {

@@ -44,7 +44,7 @@ fn place() -> Place {
     place
 }
 
-/// What is the same on every machine.
+/// The part of a result that is the same on every machine.
 fn without_cost(mut result: Value) -> Value {
     for outcome in result["outcomes"].as_array_mut().expect("outcomes") {
         outcome["cost"].take();

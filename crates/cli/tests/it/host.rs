@@ -1,4 +1,4 @@
-//! What the host does to a command: signals, a full disk.
+//! Tests of the host's effects on a command: signals, a full disk.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -8,7 +8,7 @@ use terrace_env::runner;
 
 use crate::program::Place;
 
-/// What a directory of the host holds.
+/// Names in a directory of the host.
 fn names(dir: &Path) -> Vec<String> {
     let entries = std::fs::read_dir(dir).unwrap();
     entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()

@@ -1,4 +1,4 @@
-//! What is given as an image, and what of it is told.
+//! Tests of files given as images, and of the messages about them.
 
 use std::process::Command;
 
@@ -105,7 +105,7 @@ fn a_checkpoint_that_is_not_there_is_made_like_its_source() {
     let error = place.fails(1, &["checkpoint", "plain", "new.img"]);
     assert!(error.contains("terrace device create"), "{error}");
     assert!(!place.path().join("new.img").exists());
-    // What fails leaves no image behind that is no store.
+    // A copy that fails leaves no image behind that is no store.
     place.fails(5, &["checkpoint", "missing.img", "lost.img"]);
     assert!(!place.path().join("lost.img").exists());
 }

@@ -1,4 +1,4 @@
-//! What the program generates about itself.
+//! Tests of the pages that the program generates about itself.
 
 use crate::program::Place;
 

@@ -346,8 +346,8 @@ fn a_scan_goes_on_behind_damage_and_lists_what_it_leaves_out() {
 
 #[test]
 fn no_older_version_surfaces_where_the_newer_one_is_damaged() {
-    // The newer table's block of key 50 is damaged: the older value is there, and not shown. What
-    // is damaged below newer values leaves these as they are.
+    // The newer table's block of key 50 is damaged: the older value is there, and not shown. Damage
+    // below newer values leaves these as they are.
     let place = damaged_at(50);
     let output = place.run(&["scan", "d.img", "--values", "--skip-damaged"]);
     assert_eq!(output.status.code(), Some(3));

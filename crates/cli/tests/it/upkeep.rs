@@ -1,4 +1,4 @@
-//! What an operator does with a store: compaction, copies, loads.
+//! Tests of an operator's work with a store: compaction, copies, loads.
 
 use crate::program::Place;
 
@@ -56,7 +56,7 @@ fn a_checkpoint_holds_the_same_on_a_drive_and_in_a_directory() {
     let image = || std::fs::read(place.path().join("d.img")).unwrap();
     let (before, held) = (image(), place.ok(&["scan", "d.img", "--values"]));
     let copied = place.json(&["checkpoint", "d.img", "copy/"]);
-    // What is in tables by now and what still in logs, the end of the last program decides.
+    // The end of the last program decides how much is in tables by now and how much still in logs.
     let files = copied["tables"].as_u64().zip(copied["logs"].as_u64()).map(|(t, l)| t + l);
     assert!(files > Some(0) && copied["bytes"].as_u64() > Some(1 << 20), "{copied}");
     place.ok(&["device", "create", "e.img", "--size", "128MiB", "--zone-size", "2MiB"]);
@@ -118,7 +118,7 @@ fn a_compaction_that_finds_nothing_to_do_finds_the_damage_all_the_same() {
     let path = place.path().join("d.img");
     let mut image = std::fs::read(&path).unwrap();
     let needle = format!("{:064} ", 7).into_bytes();
-    // What lies dead in zones is damaged along with what counts.
+    // Dead copies in zones are damaged along with the live one.
     let places = image.windows(needle.len()).enumerate();
     let places: Vec<usize> = places.filter(|(_, w)| *w == needle).map(|(at, _)| at).collect();
     assert!(!places.is_empty());

@@ -34,13 +34,13 @@ Examples:
 pub(crate) struct Bench {
     #[command(subcommand)]
     other: Option<Other>,
-    /// What to measure, in this order [default: all mixes]: mixes fillseq, filluniquerandom,
+    /// Work to measure, in this order [default: all mixes]: mixes fillseq, filluniquerandom,
     /// overwrite, readrandom, readmissing, readseq, seekrandom, readwhilewriting, deleterandom,
     /// filluniquerandom2, fillsync; workloads fillrandom, updaterandom, readrandomwriterandom,
     /// ycsb-load, ycsb-a to ycsb-f
     #[arg(value_name = "WORK")]
     work: Vec<Work>,
-    /// What the store is on
+    /// Medium of the store
     #[arg(long, value_enum, default_value_t = Medium::Memory)]
     on: Medium,
     /// The directory for `image` and `directory`; nothing is left in it [default: temporary files]
@@ -104,7 +104,7 @@ pub(crate) struct Bench {
     /// Size of a memtable
     #[arg(long, value_name = "SIZE", default_value = "64MiB")]
     memtable_size: ByteCount,
-    /// What the store may hold in memory: the default leaves 236 MiB for what is read
+    /// Memory budget of the store: the default leaves 236 MiB for blocks that are read
     #[arg(long, value_name = "SIZE", default_value = "512MiB")]
     memory: ByteCount,
     /// How the log is written, one run for each: `written` before each write returns, `gathered`
@@ -125,7 +125,7 @@ pub(crate) struct Bench {
     under: Under,
 }
 
-/// What is measured apart from mixes.
+/// Measurements other than mixes.
 #[derive(clap::Subcommand)]
 enum Other {
     Load(Load),
@@ -197,8 +197,8 @@ impl Bench {
         Ok(Run { conditions, measurements, contents, peak_memory })
     }
 
-    /// What to carry out. Where something is said about clients and what they do, a name means the
-    /// workload of the generator, also where there is a mix of this name.
+    /// Work to carry out. With an option about clients or their operations, a name means the
+    /// workload of the generator, even where a mix has the same name.
     fn work(&self) -> Result<Vec<Work>, Failure> {
         let nothing = self.work.is_empty() && self.replay.is_none();
         let generator = [
@@ -257,7 +257,7 @@ impl Bench {
         }
     }
 
-    /// What to measure, one after the other.
+    /// Plans of the measurements, in the order in which they are carried out.
     fn plans(&self) -> Result<Vec<Plan>, Failure> {
         if self.reference {
             let plan = |Size { entries, key_size, value_size }: Size| {

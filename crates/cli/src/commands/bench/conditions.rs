@@ -1,4 +1,4 @@
-//! What was measured under.
+//! Conditions of a measurement.
 
 use clap::ValueEnum;
 use serde::Serialize;
@@ -8,7 +8,7 @@ use terrace_lab::workload::Sizes;
 
 use super::sizes;
 
-/// What the store is on.
+/// Medium of the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Medium {
@@ -57,7 +57,7 @@ impl From<LogMode> for Durability {
     }
 }
 
-/// What was measured under.
+/// Conditions of a measurement.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Conditions {
     pub(super) on: Medium,

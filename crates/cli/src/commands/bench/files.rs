@@ -1,4 +1,4 @@
-//! What a measurement reads from and writes to files: traces, and latencies as text.
+//! Files of a measurement: traces that it reads or writes, and latencies that it writes as text.
 
 use std::fs::File;
 use std::io::{BufReader, BufWriter, Write};

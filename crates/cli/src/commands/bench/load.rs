@@ -51,7 +51,7 @@ pub(crate) struct Load {
     under: Under,
 }
 
-/// What was loaded, and what came of it.
+/// A load and its outcome.
 #[derive(Serialize)]
 struct Report {
     drive: ByteCount,

@@ -12,18 +12,18 @@ use terrace_lab::bench::{Contents, KindMeasurement, Latency, Measurement, Played
 use super::conditions::Conditions;
 use super::sizes;
 
-/// What was measured, size by size.
+/// All measurements, by size.
 #[derive(Serialize)]
 pub(super) struct Report {
     pub(super) runs: Vec<Run>,
 }
 
-/// What was measured at one size.
+/// Measurements at one size.
 #[derive(Serialize)]
 pub(super) struct Run {
     pub(super) conditions: Conditions,
     pub(super) measurements: Vec<Measurement>,
-    /// What the store holds in the end, of workloads and traces.
+    /// Contents of the store at the end, for workloads and traces.
     pub(super) contents: Option<Contents>,
     /// The most memory that the process held, where the system says; a drive in memory is part of
     /// it.
@@ -83,7 +83,7 @@ impl Display for Run {
 }
 
 impl Run {
-    /// What clients did, by kind of operation.
+    /// Writes the operations of clients, by kind.
     fn write_kinds(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let mut table = begin(&KINDS_HEADER);
         for measurement in &self.measurements {
@@ -121,7 +121,7 @@ impl Run {
         )
     }
 
-    /// What others take for the same work, where that is known.
+    /// Writes the figures of other engines for the same work, where they are known.
     fn write_reference(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let mut table = begin(&REFERENCE_HEADER);
         let mut add = |work: String, own: f64, reference: Option<Reference>| {

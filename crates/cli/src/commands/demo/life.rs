@@ -1,5 +1,5 @@
-//! What happens to the store while the power is on: a tree is loaded, read back and compared, a
-//! third of it is overwritten, a third deleted, and what is left is scanned.
+//! A store's life while the power is on: a tree is loaded, read back and compared, a third of it is
+//! overwritten, a third deleted, and the rest is scanned.
 
 use std::path::Path;
 
@@ -20,7 +20,7 @@ pub(super) const FILES: &str = "files";
 
 /// The store as it is when the power goes.
 pub(super) struct Life {
-    /// What it must hold.
+    /// Expected contents.
     pub(super) model: Model,
     pub(super) loaded: Loaded,
     pub(super) verified: u64,

@@ -1,4 +1,4 @@
-//! What the store must hold: a digest of each value, by key.
+//! Expected contents of the store: a digest of each value, by key.
 //!
 //! Digests rather than contents, so that a tree of any size can be compared in little memory; and
 //! rather than the files themselves, which may change while the demonstration runs.

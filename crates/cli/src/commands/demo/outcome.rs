@@ -1,5 +1,5 @@
-//! What came of the demonstration: a line for each step as it ends, then the map of zones, the
-//! levels and the figures; or one JSON object.
+//! Outcome of the demonstration: a line for each step as it ends, then the map of zones, the levels
+//! and the figures; or one JSON object.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -57,7 +57,7 @@ pub(super) struct Outcome {
     pub(super) links: u64,
     /// Bytes in the files.
     pub(super) bytes: ByteCount,
-    /// What was not loaded.
+    /// Entries of the tree that were not loaded.
     pub(super) skipped: Skipped,
     /// Files that came back bit for bit.
     pub(super) verified: u64,

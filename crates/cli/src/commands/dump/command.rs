@@ -100,7 +100,7 @@ fn role_of(info: &FileInfo) -> Result<Option<Role>, terrace_lsm::Error> {
     Role::of(info.id, info.kind, &info.annotation)
 }
 
-/// What can be dumped.
+/// Lists the structures that can be dumped.
 fn list(report: &mut Report<'_>, store: &Inspector) -> Result<(), Failure> {
     if report.is_json() {
         return store.list().try_for_each(|info| {

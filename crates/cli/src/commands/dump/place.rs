@@ -125,7 +125,7 @@ fn segment_object(segment: &SegmentRole) -> Value {
     object.into()
 }
 
-/// What the engine's annotation says, in lines.
+/// The engine's annotation of a file, in lines.
 pub(crate) fn role_text(role: &Role) -> Vec<String> {
     match role {
         Role::Table { segments, stamp, .. } => {

@@ -103,7 +103,7 @@ fn properties(report: &mut Report<'_>, part: Part, found: &Properties) -> Result
 }
 
 fn ranges(report: &mut Report<'_>, table: &TableFile) -> Result<(), Failure> {
-    // What is wrong with the properties has been told.
+    // The faults of the properties have been told.
     if table.read_properties().is_err() {
         return Ok(());
     }
@@ -225,7 +225,7 @@ impl Blocks<'_> {
         };
         self.sound += 1;
         if self.detail.blocks {
-            // What does not decode is told below, where all entries are gone through.
+            // An entry that does not decode is told below, where all entries are gone through.
             let count = block.entries().filter(Result::is_ok).count();
             report.part(
                 || block_object(number, &block, entry, count),

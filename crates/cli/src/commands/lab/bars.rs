@@ -9,8 +9,8 @@ use terrace_lab::series::Event;
 
 const SHAPE: &str = "{prefix:40!} {wide_bar:.cyan/dim} {percent:>3} % {msg:>12} {eta:>5}";
 
-/// A bar for each run under way, on standard error. What runs share is not locked: a simulation may
-/// not wait for another.
+/// A bar for each run under way, on standard error. State shared by runs is not locked: a
+/// simulation may not wait for another.
 pub(super) struct Bars {
     titles: Vec<String>,
     all: MultiProgress,

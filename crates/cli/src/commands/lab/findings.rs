@@ -1,4 +1,4 @@
-//! What came of a series: figures and claims, as tables that can be pasted into a Markdown page, or
+//! Findings of a series: figures and claims, as tables that can be pasted into a Markdown page, or
 //! as one JSON object.
 
 use std::fmt::{self, Display, Formatter};
@@ -9,7 +9,7 @@ use terrace_lab::experiment::Experiment;
 use terrace_lab::run::{Cost, Outcome, RunPlan};
 use terrace_lab::series::SeriesError;
 
-/// What came of a series.
+/// Findings of a series.
 #[derive(Serialize)]
 pub(super) struct Findings<'a> {
     #[serde(skip)]
@@ -19,7 +19,7 @@ pub(super) struct Findings<'a> {
     pub(super) claims: Vec<Answer>,
     #[serde(rename = "failures")]
     pub(super) flops: Vec<Flop>,
-    /// What all of it took.
+    /// Cost of the whole series.
     pub(super) cost: Cost,
     pub(super) processor_seconds_per_gigabyte: f64,
 }
@@ -33,7 +33,7 @@ pub(super) struct Flop {
     error: String,
 }
 
-/// What a paper says, and what we do.
+/// A claim of a paper, and our figure for it.
 #[derive(Serialize)]
 pub(super) struct Answer {
     experiment: String,
@@ -132,7 +132,7 @@ impl<'a> Findings<'a> {
         table
     }
 
-    /// What the paper says, and what we do; nothing where it says nothing.
+    /// Table of the paper's claims and our figures; `None` if the experiment has no claims.
     pub(super) fn answers(&self, experiment: &Experiment) -> Option<Table> {
         let mut table = begin(&["what the paper says", "system", "paper", "ours", "ratio"], 2);
         let answers = self.claims.iter().filter(|claim| claim.experiment == experiment.name);
@@ -181,7 +181,8 @@ fn of<'a>(
     outcomes.iter().filter(|outcome| outcome.experiment == experiment.name)
 }
 
-/// What tells the runs of a system apart: the variant, and the phase where several are measured.
+/// Words that tell the runs of a system apart: the variant, and the phase where several are
+/// measured.
 fn setting(experiment: &Experiment, outcome: &Outcome) -> String {
     let measured = experiment.phases.iter().filter(|phase| phase.measured).count();
     let phase = (measured > 1).then(|| outcome.phase.clone());

@@ -44,7 +44,7 @@ pub(crate) struct Report {
     markdown: Option<PathBuf>,
 }
 
-/// What was written, and what it says.
+/// Files that were written, and their findings.
 #[derive(Serialize)]
 struct Written {
     page: PathBuf,

@@ -22,8 +22,8 @@ const MEMORY_KEPT: u64 = 10;
 
 /// Carry out experiments in virtual time.
 ///
-/// What came of a run is kept in a directory, under a hash of all that it depends on, and is not
-/// carried out again: a long series goes on where it was interrupted.
+/// The outcome of a run is kept in a directory, under a hash of all that it depends on, and the run
+/// is not carried out again: a long series goes on where it was interrupted.
 #[derive(clap::Args)]
 pub(crate) struct Run {
     /// The experiments: `geardb/fig3`, `geardb/all`, `all`, or the path of a file
@@ -40,7 +40,7 @@ pub(crate) struct Run {
     /// Nothing is held against what the paper says
     #[arg(long)]
     first: bool,
-    /// What everything that is left to chance starts from
+    /// Seed of everything that is left to chance
     #[arg(long, default_value_t = 1)]
     seed: u64,
     /// Runs at once [default: as many as processors, and as fit into memory]

@@ -8,7 +8,7 @@ use terrace_lab::run::{Figures, Outcome, Sample};
 
 use crate::failure::{Failure, Kind};
 
-/// What says which phase of which run a row is of.
+/// Columns that say which phase of which run a row is of.
 const OF: [&str; 6] = ["experiment", "system", "variant", "phase", "scale", "seed"];
 
 /// Writes a row for each outcome, with all figures; those that a run does not have are empty.

@@ -11,12 +11,13 @@ use crate::progress::Progress;
 /// Hold the timing models of drives against published figures.
 ///
 /// Each published figure is measured again on the model, in virtual time; more than 10 % off is a
-/// failure. What was not published is measured over a grid of patterns, sizes, depths and places.
+/// failure. Figures that were not published are measured over a grid of patterns, sizes, depths and
+/// places.
 #[derive(clap::Args)]
 pub(crate) struct ValidateDrives {
     /// The drives, by name or by the path of a drive file [default: all that come with the program]
     drives: Vec<String>,
-    /// What to measure besides published figures
+    /// Grid to measure besides published figures
     #[arg(long, value_enum, default_value_t = Sweep::Coarse)]
     sweep: Sweep,
 }
