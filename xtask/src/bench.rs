@@ -13,11 +13,11 @@ pub(crate) enum Bench {
     Mount(Rest),
     /// How long each system takes to choose a compaction among ten thousands of tables
     Pick(Rest),
-    /// What operations cost beside other engines: the tables of docs/benchmarks.md
+    /// Cost of operations beside other engines: the tables of docs/benchmarks.md
     Reference(reference::Arguments),
 }
 
-/// What an example is given.
+/// Arguments for an example.
 #[derive(clap::Args)]
 pub(crate) struct Rest {
     /// Arguments of the benchmark itself

@@ -39,7 +39,8 @@ enum Chore {
     },
     /// Run every test: unit, integration, documentation and canaries
     Test,
-    /// What CI runs: tidy, test, the demonstration and the experiments in a release build
+    /// Everything that CI runs: tidy, test, the demonstration and the experiments in a release
+    /// build
     Ci,
     /// Go on trying new seeds of one recipe, and keep count over the days
     Soak(soak::Arguments),

@@ -1,8 +1,8 @@
 //! Packages of the operating system that the full suite needs, beyond the Rust toolchain.
 //!
-//! Each entry says what shows that the package is there and which tests want it. What is missing is
-//! installed with apt where there is an apt and the right to use it; otherwise the error names the
-//! package. Nothing outside the list is ever installed.
+//! Each entry says what shows that the package is there and which tests want it. A missing package
+//! is installed with apt where there is an apt and the right to use it; otherwise the error names
+//! the package. Nothing outside the list is ever installed.
 
 use std::path::Path;
 use std::process::Command;
@@ -17,12 +17,13 @@ pub(crate) struct Package {
     pub(crate) name: &'static str,
     /// A program that it brings.
     pub(crate) program: &'static str,
-    /// What needs it.
+    /// Tests that need it.
     pub(crate) why: &'static str,
 }
 
-/// What the suite needs today: `cc` links every Rust program, so a machine that can build the
-/// project has it already, except for the slimmest of images.
+/// Packages that the suite needs today: `cc` links every Rust program, so a machine that can build
+/// the project has it already, except for the slimmest of images. `cc` links every Rust program, so
+/// a machine that can build the project has it already, except for the slimmest of images.
 pub(crate) const NEEDED: [Package; 2] = [
     Package { name: "gcc", program: "cc", why: "the Rust toolchain links with it" },
     Package {

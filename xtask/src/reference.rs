@@ -91,7 +91,7 @@ fn replace(page: &str, tables: &str) -> anyhow::Result<String> {
     Ok(format!("{head}{BEGIN}{tables}{END}{tail}"))
 }
 
-/// What `terrace bench --reference --json` prints, as far as it is needed here.
+/// Output of `terrace bench --reference --json`, as far as it is needed here.
 #[derive(Deserialize)]
 struct Report {
     runs: Vec<Run>,

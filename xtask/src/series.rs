@@ -14,7 +14,7 @@ use crate::workspace::Workspace;
 /// The page.
 const PAGE: &str = "docs/reproduction.md";
 
-/// What to carry out.
+/// Experiments to carry out.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     /// The experiments; others than all are printed and not written to the page
@@ -51,12 +51,12 @@ pub(crate) fn smoke(workspace: &Workspace) -> anyhow::Result<()> {
     check(said.lines().last().unwrap_or_default())
 }
 
-/// What is carried out in CI. The number of tables does not shrink with the scale, and the whole of
-/// GearDB's 80 GB in tables of 4 MiB is minutes of a processor at any; an eighth is seconds. Sweeps
-/// have many systems, which the tests of each try: here it is the first.
+/// Arguments of the experiments in CI. The number of tables does not shrink with the scale, and the
+/// whole of GearDB's 80 GB in tables of 4 MiB is minutes of a processor at any; an eighth is
+/// seconds. Sweeps have many systems, which the tests of each try: here it is the first.
 const SMOKE: [&str; 5] = ["--scale", "1/64", "--share", "1/8", "--first"];
 
-/// What must be so whatever the figures are.
+/// Checks a result for conditions that hold whatever the figures are.
 fn check(line: &str) -> anyhow::Result<()> {
     let said: Value = serde_json::from_str(line).context("expected a JSON object")?;
     let outcomes = said["outcomes"].as_array().context("expected outcomes")?;

@@ -87,7 +87,7 @@ const RECIPES: [Recipe; 7] = [
     },
 ];
 
-/// What to soak, and for how long.
+/// The suite to soak, and for how long.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     /// The recipe
@@ -101,7 +101,7 @@ pub(crate) struct Arguments {
     round: Option<u64>,
 }
 
-/// What has been soaked, over all runs.
+/// Seeds that have been soaked, over all runs.
 #[derive(Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Tally {
     /// The round to go on with.

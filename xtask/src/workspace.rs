@@ -29,7 +29,7 @@ impl Workspace {
         &self.root
     }
 
-    /// What cargo knows of the members.
+    /// Cargo's metadata of the workspace members.
     pub(crate) fn metadata(&self) -> &Metadata {
         &self.metadata
     }

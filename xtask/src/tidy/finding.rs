@@ -10,9 +10,9 @@ pub(crate) struct Finding {
     pub(crate) file: PathBuf,
     /// The line, counted from 1.
     pub(crate) line: usize,
-    /// What the rule asks for.
+    /// Text that the rule asks for.
     pub(crate) expected: String,
-    /// What stands there.
+    /// Text found.
     pub(crate) found: String,
 }
 

@@ -1,5 +1,5 @@
-//! What a Rust source must not contain: silenced lints, unfinished code, tests switched off without
-//! a word.
+//! Check of Rust sources: refuses silenced lints, unfinished code, tests switched off without a
+//! reason.
 //!
 //! It looks at the syntax tree, so that a word in a comment or a string is no finding, and inside
 //! macro calls at the tokens.
