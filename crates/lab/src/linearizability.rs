@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 
 use terrace_env::Time;
 
-/// What an operation did or saw.
+/// A write, or a read and the value that it saw.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
     /// Wrote a value, or deleted the key.
@@ -28,7 +28,7 @@ pub struct Call {
     pub start: Time,
     /// Not earlier than it returned.
     pub end: Time,
-    /// What it did or saw.
+    /// The write or read.
     pub action: Action,
 }
 
@@ -38,9 +38,9 @@ pub struct Call {
 pub struct Inexplicable {
     /// The operation.
     pub call: Call,
-    /// What was under way when it returned.
+    /// Calls that were under way when it returned.
     pub beside: Vec<Call>,
-    /// What the key can hold then.
+    /// Values that the key can hold then.
     pub held: Vec<Option<u64>>,
 }
 

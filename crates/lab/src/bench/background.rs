@@ -16,7 +16,7 @@ pub struct JobTimes {
     pub seconds: f64,
     /// Seconds that the slowest took.
     pub seconds_max: f64,
-    /// What the slowest wrote.
+    /// Bytes that the slowest of them wrote.
     pub slowest_written: ByteCount,
 }
 

@@ -25,7 +25,7 @@ pub enum BenchError {
     Host {
         /// The directory.
         path: PathBuf,
-        /// What the system said.
+        /// Error of the operating system.
         source: std::io::Error,
     },
     /// The store that was left is not sound.

@@ -30,7 +30,7 @@ use crate::workload::{Entries, KeyOrder, Order, Sizes, World};
 /// How many operations lie between two calls to whoever watches.
 const WATCH_EVERY: u64 = 1024;
 
-/// What is loaded.
+/// A load: entries to write, and the options of the store.
 #[derive(Clone, Debug)]
 pub struct Load {
     /// The entries.
@@ -41,7 +41,7 @@ pub struct Load {
     pub options: Options,
 }
 
-/// What a load is doing.
+/// Phase of a load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Phase {
@@ -55,10 +55,11 @@ pub enum Phase {
     Read,
 }
 
-/// Whoever watches is told what goes on, how much of it is done, and how much there is to do.
+/// Called as a load goes on, with its phase, the amount done and the amount to do, in the unit of
+/// the phase.
 pub type LoadWatch<'a> = &'a mut dyn FnMut(Phase, u64, u64);
 
-/// What came of a load.
+/// Outcome of a load.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Loaded {
     /// Entries that were put, and verified at the end.
@@ -77,11 +78,11 @@ pub struct Loaded {
     pub processor_micros: f64,
     /// How long puts took.
     pub latency: Latency,
-    /// What writers and jobs waited for, by cause.
+    /// Waits of writers and jobs, by cause.
     pub waits: Waits,
     /// Seconds that the put took that waited longest, from its first wait on.
     pub longest_write_seconds: f64,
-    /// What it waited for.
+    /// Waits of that write, by cause.
     pub longest_write_waits: Waits,
     /// Instalments of compactions: what is merged and committed at once.
     pub steps: u64,
@@ -97,12 +98,12 @@ pub struct Loaded {
     pub write_amplification: WriteAmplification,
     /// Bytes of the drive that hold something, live or dead, per byte of entries.
     pub space_amplification: f64,
-    /// What the engine may hold in memory, and what it held, when all was settled and at most.
+    /// The engine's memory budget and use, after all jobs ended and at the peak.
     pub memory: MemoryStats,
     /// The most that the process held from the start of the load to the end of settling, where the
     /// system says. A drive in memory is part of it, and so is the ledger: eight bytes an entry.
     pub process_peak: Option<ByteCount>,
-    /// What was checked of the files.
+    /// Report of the check of the files.
     pub check: CheckReport,
 }
 

@@ -1,4 +1,4 @@
-//! What comes of a piece of work.
+//! Outcome of a piece of work.
 
 use std::time::Duration;
 
@@ -46,9 +46,9 @@ pub struct Settled {
     /// Bytes of the medium that hold anything, live or dead, over the bytes of the entries that are
     /// in the store.
     pub space_amplification: f64,
-    /// What other engines take, where that was measured for the same work.
+    /// Figures of other engines for the same work, where they were measured.
     pub reference: Option<Reference>,
-    /// What other engines write for one byte, where that was measured.
+    /// Bytes that other engines write for one byte, where that was measured.
     pub write_amplification_reference: Option<Reference>,
 }
 
@@ -63,7 +63,7 @@ pub struct KindMeasurement {
     pub latency: Latency,
 }
 
-/// What the clients of a workload or a trace did.
+/// Operations of the clients of a workload or a trace.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Played {
     /// How many they were.
@@ -94,10 +94,10 @@ impl Played {
     }
 }
 
-/// What comes of a piece of work.
+/// Outcome of a piece of work.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Measurement {
-    /// What was carried out.
+    /// The work.
     pub mix: Work,
     /// Operations carried out.
     pub operations: u64,
@@ -109,19 +109,19 @@ pub struct Measurement {
     pub operations_per_second: f64,
     /// Processor microseconds per operation, of all threads, user and system.
     pub processor_micros: f64,
-    /// What other engines take, where that was measured for the same work.
+    /// Figures of other engines for the same work, where they were measured.
     pub reference: Option<Reference>,
     /// Latencies, where operations are timed one by one.
     pub latency: Option<Latency>,
-    /// What the latencies come from, in nanoseconds: of all operations, and where there are kinds,
-    /// of each of them by its name.
+    /// Histograms behind the latencies, in nanoseconds: of all operations, and where there are
+    /// kinds, of each of them by its name.
     #[serde(skip)]
     pub histograms: Vec<(Option<&'static str>, Histogram<u64>)>,
-    /// What clients did, of workloads and traces.
+    /// Operations of clients, for workloads and traces.
     pub played: Option<Played>,
     /// After the background work, of what writes.
     pub settled: Option<Settled>,
-    /// What the store holds in memory at the end, and held at most since it was opened.
+    /// Memory of the store at the end, and its peak since the store was opened.
     pub memory: MemoryStats,
 }
 

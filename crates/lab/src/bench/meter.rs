@@ -12,7 +12,7 @@ pub(super) struct Meter {
     processor: Duration,
 }
 
-/// What has passed since.
+/// Time passed since.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Spent {
     pub(super) wall: Duration,

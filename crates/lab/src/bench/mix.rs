@@ -1,4 +1,4 @@
-//! What is done to the store.
+//! Mixes: fixed pieces of work on a store.
 
 use std::fmt;
 
@@ -66,7 +66,7 @@ impl Mix {
         }
     }
 
-    /// What one of its operations is, for people.
+    /// Description of one of its operations, for people.
     #[must_use]
     pub fn meaning(self) -> &'static str {
         match self {

@@ -1,4 +1,4 @@
-//! What other engines take for the same work, to stand beside what is measured.
+//! Figures of other engines for the same work, to stand beside ours.
 //!
 //! Measured once and kept as it was found: RocksDB 11.8, fjall 3.1 and LevelDB (main branch of late
 //! 2026, release build) on a shared machine of two virtual cores and 24 GiB, files in a directory
@@ -15,7 +15,7 @@ use serde::Serialize;
 use super::mix::Mix;
 use super::plan::Size;
 
-/// What other engines take for the same work: processor microseconds for an operation, or bytes
+/// Figures of other engines for the same work: processor microseconds for an operation, or bytes
 /// written for one.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Reference {
@@ -38,8 +38,8 @@ impl Reference {
     /// The sizes at which others were measured.
     pub const SIZES: [Size; 2] = [Size::SMALL, Size::LARGE];
 
-    /// What others take for a mix at this size, with the work done that is left in the background
-    /// or without; `None` where nobody measured.
+    /// Figures of other engines for a mix at this size, with the work done that is left in the
+    /// background or without; `None` where nobody measured. `None` where nobody measured.
     #[must_use]
     pub fn of(size: Size, mix: Mix, settled: bool) -> Option<Self> {
         let at = Self::SIZES.iter().position(|measured| *measured == size)?;

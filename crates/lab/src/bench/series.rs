@@ -23,7 +23,7 @@ use crate::workload::{
 /// How many operations lie between two calls to whoever watches.
 pub(super) const WATCH_EVERY: u64 = 1024;
 
-/// Whoever watches is told the work, what is done and what there is to do.
+/// Called as work goes on, with the work, the operations done, and the operations to do.
 pub type Watch<'a> = &'a mut dyn FnMut(Work, u64, u64);
 
 /// Where a trace is written to.
@@ -45,7 +45,7 @@ struct Stage {
     home: Home,
 }
 
-/// What a store holds.
+/// Contents of a store: counts and a checksum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Contents {
     /// Records.
@@ -125,7 +125,7 @@ impl Bench {
         self.play(Work::Trace, trace, summary.operations, watch)
     }
 
-    /// What the store holds now, every record of it verified.
+    /// Contents of the store now; every record is verified. `None` without a store.
     pub fn contents(&self) -> Result<Option<Contents>, BenchError> {
         let Some(Stage { world, .. }) = &self.stage else { return Ok(None) };
         let wrong = |source| BenchError::Client { work: Work::Mix(Mix::ReadSeq), source };

@@ -1,4 +1,4 @@
-//! What can be asked for by name: mixes, and the workloads of the generator.
+//! Work that can be asked for by name: mixes, and the workloads of the generator.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,7 +8,7 @@ use serde::{Serialize, Serializer};
 use super::mix::Mix;
 use crate::workload::Preset;
 
-/// What is carried out on a store.
+/// Work on a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Work {
     /// A mix of fixed counts, that can be held against other engines.
@@ -37,7 +37,7 @@ impl Work {
         }
     }
 
-    /// What one of its operations is, for people.
+    /// Description of one of its operations, for people.
     #[must_use]
     pub fn meaning(self) -> &'static str {
         match self {
@@ -79,7 +79,7 @@ impl Serialize for Work {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("expected one of {}, found `{name}`", Work::names().collect::<Vec<_>>().join(", "))]
 pub struct UnknownWork {
-    /// What was asked for.
+    /// Name asked for.
     pub name: String,
 }
 

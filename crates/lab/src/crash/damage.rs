@@ -13,7 +13,7 @@ use super::history::Mismatch;
 use super::life::{Life, Setup};
 use super::trial::{TrialFailure, judge};
 
-/// What became of a damaged store.
+/// Fate of a damaged store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Outcome {
     /// Everything reads back: the damage hit nothing that counts, or was repaired.

@@ -1,4 +1,4 @@
-//! What was written, in order, and which states of a store agree with it.
+//! History of a store's writes, in order; it tells which states of a store agree with it.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -25,7 +25,7 @@ pub(super) struct Change {
     pub(super) what: What,
 }
 
-/// What happens to the key of a change.
+/// Effect of a change on its key.
 #[derive(Clone, Debug)]
 pub(super) enum What {
     /// It gets a value.
@@ -60,9 +60,9 @@ pub enum Mismatch {
         space: usize,
         /// The key.
         key: String,
-        /// What the prefix says.
+        /// Value in the prefix.
         expected: String,
-        /// What the store says.
+        /// Value in the store.
         got: String,
     },
 }

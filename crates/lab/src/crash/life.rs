@@ -14,7 +14,7 @@ use terrace_zone::emulator::{Drives, RandomLatency, Snapshots};
 
 use super::history::{Change, History, KEYS, What};
 
-/// What kind of store lives on what kind of drive.
+/// Kind of drive, and kind of store on it.
 #[derive(Clone, Debug)]
 pub struct Setup {
     /// The drive.
@@ -147,7 +147,7 @@ impl Activity {
 /// A life that has been lived.
 #[derive(Debug)]
 pub struct Life {
-    /// What was done in it.
+    /// Work done in it.
     pub activity: Activity,
     /// All that was written, in earlier lives too.
     pub history: History,
@@ -157,7 +157,7 @@ pub struct Life {
     pub drives: Drives,
 }
 
-/// What the workload has promised so far; read by the observer inside the drive.
+/// Promises of the workload so far; read by the observer inside the drive.
 #[derive(Default)]
 pub(super) struct Promises {
     synced: AtomicUsize,

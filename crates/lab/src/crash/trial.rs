@@ -62,7 +62,7 @@ pub fn recover(
         check(&drives)?;
         return Ok(Survivor { batches, life: None });
     }
-    // What a read-only opening finds is what a real one must keep.
+    // A state that a read-only opening finds must be kept by a real one.
     let mut history = history.clone();
     let batches = peek(&drives, setup, &history, point.least, point.most)?;
     history.truncate(batches);

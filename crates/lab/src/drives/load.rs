@@ -122,7 +122,7 @@ impl Load {
         measured.latency += now - submitted;
     }
 
-    /// What came of the requests that count.
+    /// Sums over the requests that count.
     pub(super) fn measured(&self) -> Measured {
         self.progress.lock().measured
     }

@@ -1,6 +1,6 @@
 //! One measurement: a job on a modelled drive, in a simulation of its own.
 //!
-//! A job keeps as many requests under way as it has depth. What completes first is not counted:
+//! A job keeps as many requests under way as it has depth. The first completions are not counted:
 //! writes until the caches are full, reads until there is something to read ahead of. Sequential
 //! jobs over the whole drive work at places spread evenly over it, as many bytes at each, so that
 //! bytes over time is what a pass from end to end would give.
@@ -30,7 +30,7 @@ const PLACES: u32 = 16;
 /// Zones that are reset or finished.
 const ZONES: u32 = 3;
 
-/// What a job came to.
+/// Outcome of a job.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Measured {
     /// Requests that were counted.
@@ -90,7 +90,7 @@ pub enum MeasureError {
         drive: String,
         /// The job.
         job: String,
-        /// What the drive would have to have.
+        /// Property that the drive would have to have.
         expected: &'static str,
     },
     /// The drive cannot be made.
@@ -206,7 +206,7 @@ fn operate(drive: &Arc<Emulator>, job: &Job, span: Span) -> Result<Measured, Mea
             data = drive.write(lba, data, false, Cause::Client)?;
         }
         drive.control(Op::Flush, Cause::Client)?;
-        // What the drive still has to do for the writes is not part of the operation.
+        // Work that the drive still has to do for the writes is not part of the operation.
         runner::sleep(Duration::from_secs(1));
         let before = runner::now();
         let op = match job.pattern {

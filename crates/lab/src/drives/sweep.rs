@@ -36,9 +36,9 @@ impl Grid {
 pub struct Cell {
     /// The drive.
     pub drive: String,
-    /// What was done.
+    /// The job.
     pub job: Job,
-    /// What came of it.
+    /// Its outcome.
     pub measured: Measured,
 }
 

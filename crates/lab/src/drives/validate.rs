@@ -12,9 +12,9 @@ pub const DEVIATION_MAX: f64 = 0.1;
 pub struct Comparison {
     /// The drive.
     pub drive: String,
-    /// What was published.
+    /// The published figure.
     pub published: Published,
-    /// What the model gives.
+    /// Figure of the model.
     pub model: Figure,
 }
 

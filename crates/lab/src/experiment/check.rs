@@ -1,5 +1,4 @@
-//! What a file of the right form can still have wrong: names of nothing, and values that cannot
-//! be.
+//! Checks of an experiment file of the right form: unknown names, and impossible values.
 
 use std::collections::BTreeSet;
 use std::fmt::Display;
@@ -18,13 +17,13 @@ use crate::workload::{Chooser, KEY_SIZE_MIN, Sizes};
 pub(super) struct Flaw {
     /// The field: `plot[0].series[1]`.
     pub(super) field: String,
-    /// What it must be.
+    /// Value expected.
     pub(super) expected: String,
-    /// What it is.
+    /// Value found.
     pub(super) found: String,
 }
 
-/// What is wrong with a field, or nothing.
+/// Result of a check: nothing, or the flaw of a field.
 type Check = Result<(), Flaw>;
 
 /// The first thing that is wrong.
@@ -265,7 +264,7 @@ mod tests {
 
     const GOOD: &str = include_str!("test.toml");
 
-    /// What is said to the file with `from` replaced.
+    /// Error for the good file with `from` replaced by `to`.
     fn said(from: &str, to: &str) -> String {
         assert!(GOOD.contains(from), "{from}");
         let text = GOOD.replacen(from, to, 1);

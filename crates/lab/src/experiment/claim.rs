@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-/// What a paper says.
+/// Claim of a paper.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Claim {
@@ -26,7 +26,7 @@ pub struct Quantity {
     pub phase: Option<String>,
     /// The variant; `None` where the experiment has none.
     pub variant: Option<String>,
-    /// What is taken from the run.
+    /// Measure taken from the run.
     pub measure: Measure,
 }
 

@@ -9,20 +9,20 @@ use super::{Claim, Plot};
 use crate::run::LogWrites;
 use crate::workload::{Preset, Sizes};
 
-/// What is run, and what is drawn.
+/// An experiment: runs, and the plots of them.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Experiment {
-    /// What it is called: `geardb/fig3`. Not in the file, but its name.
+    /// Name: `geardb/fig3`. `geardb/fig3`. Not in the file, but its name.
     #[serde(skip)]
     pub name: String,
-    /// What it shows, in a line.
+    /// Subject of the experiment, in a line.
     pub title: String,
     /// The publication, and the place in it.
     pub source: String,
-    /// What is done as in the paper, what otherwise, and why.
+    /// Description: steps done as in the paper, steps done otherwise, and why.
     pub about: String,
-    /// What shrinks at a smaller scale: see [`ScaleMode`].
+    /// Choice of what shrinks at a smaller scale: see [`ScaleMode`].
     #[serde(default)]
     pub scale_by: ScaleMode,
     /// The smallest scale at which something is left of what it is about. Asked for less, it is
@@ -37,7 +37,7 @@ pub struct Experiment {
     pub store: StoreDescription,
     /// The systems, in the text form of [`System`](terrace::System).
     pub systems: Vec<String>,
-    /// What is done, one after the other, on one store.
+    /// Phases, one after the other, on one store.
     #[serde(rename = "phase")]
     pub phases: Vec<PhaseDescription>,
     /// Settings under which every system is run; none: as it stands.
@@ -45,10 +45,10 @@ pub struct Experiment {
     pub variants: Vec<Variant>,
     /// How often a sample is taken, in time of the full drive.
     pub sample_every: Span,
-    /// What is drawn.
+    /// Plots to draw.
     #[serde(default, rename = "plot")]
     pub plots: Vec<Plot>,
-    /// What the paper says.
+    /// Claims of the paper.
     #[serde(default, rename = "claim")]
     pub claims: Vec<Claim>,
 }
@@ -79,7 +79,7 @@ pub struct StoreDescription {
     pub log_writes: Option<LogWrites>,
     /// [`Options::file_cache`](terrace::Options::file_cache).
     pub file_cache: Option<Size>,
-    /// What leaves it first.
+    /// Order in which blocks leave the cache.
     pub cache_policy: Option<CachePolicy>,
 }
 
@@ -95,11 +95,11 @@ pub enum LogPlace {
     Elsewhere,
 }
 
-/// What clients do, one kind of workload.
+/// Work of clients, one kind of workload.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PhaseDescription {
-    /// What it is called; `None`: as its workload.
+    /// Name of the phase; `None`: that of its workload. `None`: as its workload.
     pub name: Option<String>,
     /// `fillrandom`, `ycsb-a` and so on.
     pub workload: String,
@@ -137,7 +137,7 @@ impl PhaseDescription {
         Preset::ALL.map(Preset::name).into()
     }
 
-    /// What it is called.
+    /// Name of the phase.
     #[must_use]
     pub fn name(&self) -> &str {
         self.name.as_deref().unwrap_or(&self.workload)
@@ -190,17 +190,17 @@ fn yes() -> bool {
     true
 }
 
-/// What is different in one setting; it is laid over the experiment.
+/// Differences of one setting; they are laid over the experiment.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Variant {
-    /// What it is called.
+    /// Name of the variant.
     pub name: String,
     /// Instead of the experiment's: those that are run in this setting.
     pub systems: Option<Vec<String>>,
     /// Instead of the experiment's.
     pub space: Option<Size>,
-    /// What is given here counts instead of the experiment's.
+    /// A field that is given here counts instead of the experiment's.
     #[serde(default)]
     pub store: StoreDescription,
     /// The number of operations of all phases, multiplied.

@@ -1,4 +1,4 @@
-//! What our runs say to a [`Claim`].
+//! Evaluation of a [`Claim`] by our runs.
 
 use super::claim::{Claim, Measure, Quantity};
 use crate::run::{Outcome, Sample};

@@ -17,7 +17,7 @@ pub enum ExperimentError {
         library::names().collect::<Vec<_>>().join(", ")
     )]
     Unknown {
-        /// What was asked for.
+        /// Name asked for.
         name: String,
     },
     /// The file cannot be read.
@@ -25,7 +25,7 @@ pub enum ExperimentError {
     Unreadable {
         /// The file.
         file: String,
-        /// What the operating system says.
+        /// Error of the operating system.
         problem: String,
     },
     /// The file does not have the form of an experiment.
@@ -37,7 +37,7 @@ pub enum ExperimentError {
         position: Position,
         /// The field that it is in, where it is in one.
         field: Option<String>,
-        /// What was expected, and what was found.
+        /// Value expected and value found.
         problem: String,
     },
     /// A value that cannot be.
@@ -49,9 +49,9 @@ pub enum ExperimentError {
         position: Position,
         /// The field.
         field: String,
-        /// What it must be.
+        /// Value expected.
         expected: String,
-        /// What it is.
+        /// Value found.
         found: String,
     },
 }

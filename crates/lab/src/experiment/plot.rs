@@ -9,28 +9,28 @@ use serde::Deserialize;
 pub enum Plot {
     /// Series of samples over time, a line for each system and series.
     Timeline {
-        /// What it shows.
+        /// Title of the plot.
         title: String,
         /// The series.
         series: Vec<String>,
-        /// What is drawn to the right.
+        /// Quantity on the horizontal axis.
         #[serde(default)]
         over: Over,
     },
     /// The share of each occupied zone that is valid, at the end: sorted, as in GearDB's figure
     /// 4a.
     ZonesSorted {
-        /// What it shows.
+        /// Title of the plot.
         title: String,
     },
     /// The same as a cumulative distribution: GearDB's figure 4b.
     ZonesCumulative {
-        /// What it shows.
+        /// Title of the plot.
         title: String,
     },
     /// One figure over another, a point for each run, joined by row of the system.
     Points {
-        /// What it shows.
+        /// Title of the plot.
         title: String,
         /// The figure to the right.
         x: String,
@@ -40,7 +40,7 @@ pub enum Plot {
     /// Figures as bars, one beside the other by system and setting, stacked where there are
     /// several.
     Bars {
-        /// What it shows.
+        /// Title of the plot.
         title: String,
         /// The figures.
         figures: Vec<String>,
@@ -48,7 +48,7 @@ pub enum Plot {
     /// A figure of one system, divided by the same of others, over a constant in which these
     /// others differ and which a publication leaves open: what was published is marked.
     Ratio {
-        /// What it shows.
+        /// Title of the plot.
         title: String,
         /// The system whose figure is divided.
         system: String,
@@ -65,10 +65,10 @@ pub enum Plot {
     },
 }
 
-/// What stands for the variants where a constant is named.
+/// Word for the variants where a constant is named.
 pub const SETTING: &str = "setting";
 
-/// What a timeline is drawn over.
+/// Horizontal axis of a timeline.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Over {
@@ -81,7 +81,7 @@ pub enum Over {
 }
 
 impl Plot {
-    /// What it shows.
+    /// Title of the plot.
     #[must_use]
     pub fn title(&self) -> &str {
         match self {

@@ -1,5 +1,5 @@
-//! What a store must hold, as plain ordered maps, and every state it may come back with after a
-//! power cut.
+//! Expected contents of a store, as plain ordered maps, and every state that the store may come
+//! back with after a power cut.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,17 +8,17 @@ use terrace_env::random::{Random, RngCore};
 
 use super::operation::{Change, KeyRange};
 
-/// What a key space holds.
+/// Contents of a key space.
 pub(super) type Held = BTreeMap<Vec<u8>, Vec<u8>>;
-/// What all key spaces hold.
+/// Contents of all key spaces.
 pub(super) type Spaces = Vec<Arc<Held>>;
 
-/// What a store must hold.
+/// Expected contents of a store.
 #[derive(Clone, Debug)]
 pub(super) struct Contents {
     /// Now.
     pub(super) now: Spaces,
-    /// What is there after any power cut, before the batches in `unsynced`.
+    /// Contents that survive any power cut, before the batches in `unsynced`.
     durable: Spaces,
     /// Batches that a power cut may take back, in order.
     unsynced: Vec<Vec<Change>>,
@@ -66,7 +66,7 @@ impl Contents {
             apply(&mut state, changes);
             kept += 1;
         }
-        // What came back stays: it is in a log that was found, or in a table.
+        // Changes that came back stay: they are in a log that was found, or in a table.
         *self = Self { now: found.clone(), durable: found, unsynced: Vec::new() };
         Ok(())
     }
@@ -91,7 +91,7 @@ impl Contents {
     }
 }
 
-/// What a range of a key space holds.
+/// Contents of a key space within a range.
 pub(super) fn within(held: &Held, range: KeyRange) -> Held {
     let inside = held.iter().filter(|(key, _)| range.contains(key));
     inside.map(|(key, value)| (key.clone(), value.clone())).collect()

@@ -1,4 +1,4 @@
-//! What a script is made of. Operations name keys, key spaces and snapshots by numbers that always
+//! Operations of a script. Operations name keys, key spaces and snapshots by numbers that always
 //! mean something, so that any list of them can be played, also with some left out.
 
 use std::time::Duration;
@@ -72,7 +72,7 @@ pub enum Change {
         key: KeyNumber,
         /// The value's size.
         size: u32,
-        /// What it is made of; compressible when even.
+        /// Seed of the value's bytes; compressible when even.
         tag: u32,
     },
     /// Deletes a key.
@@ -119,7 +119,7 @@ pub enum Step {
     SeekBack(KeyNumber),
 }
 
-/// What is done to a store.
+/// An operation on a store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Operation {
     /// A batch.
@@ -142,7 +142,7 @@ pub enum Operation {
     Scan {
         /// The key space.
         space: u8,
-        /// What is read.
+        /// Range to read.
         range: KeyRange,
         /// From the last key to the first.
         backward: bool,
@@ -155,7 +155,7 @@ pub enum Operation {
     OpenCursor {
         /// The key space.
         space: u8,
-        /// What it covers.
+        /// Range to cover.
         range: KeyRange,
         /// The snapshot.
         at: Option<u8>,
@@ -194,7 +194,7 @@ pub enum Operation {
     Reopen(u8),
     /// Cuts the power, with or without syncing first, and opens as by `Reopen`.
     Cut {
-        /// What is lost.
+        /// Loss of volatile data.
         cut: PowerCut,
         /// Whether everything is durable before.
         synced: bool,

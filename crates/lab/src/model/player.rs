@@ -30,7 +30,7 @@ const KEPT_MAX: usize = 4;
 pub struct Failure {
     /// The operation's place in the script; its length for the end.
     pub at: usize,
-    /// What was expected and what was found.
+    /// Value expected and value found.
     pub what: String,
 }
 
@@ -40,7 +40,7 @@ impl fmt::Display for Failure {
     }
 }
 
-/// What a script did, for telling whether it could have found anything.
+/// Events of a script, for telling whether it could have found anything.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
     /// Memtables flushed.
@@ -326,13 +326,13 @@ impl<'a> Player<'a> {
         number.filter(|_| !self.snapshots.is_empty()).map(|n| usize::from(n) % self.snapshots.len())
     }
 
-    /// What a key space held, now or in a snapshot; a snapshot may be older than the key space.
+    /// Contents of a key space, now or in a snapshot; a snapshot may be older than the key space.
     fn held(&self, space: usize, at: Option<usize>) -> Arc<Held> {
         let spaces = at.map_or(&self.contents.now, |at| &self.snapshots[at].1);
         spaces.get(space).cloned().unwrap_or_default()
     }
 
-    /// What a snapshot shows of a key space.
+    /// A snapshot's view of a key space.
     fn seen(&self, space: usize, at: usize) -> Result<SnapshotKeySpace<'_>, terrace::Error> {
         self.snapshots[at].0.key_space(&self.spaces[space])
     }

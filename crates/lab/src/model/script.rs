@@ -7,10 +7,10 @@ use terrace_zone::PowerCut;
 
 use super::operation::{Change, KEYS, KeyNumber, KeyRange, Operation, Step};
 
-/// What a script may hold.
+/// Operations that a script may hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Everything. What a power cut leaves depends on the setting.
+    /// Everything. The effect of a power cut depends on the setting.
     Everything,
     /// Only what must read back the same under every setting: before a power cut all is synced.
     Determined,

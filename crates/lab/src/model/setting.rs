@@ -1,4 +1,4 @@
-//! What a script is played on: a drive, and the options that the store is opened with.
+//! Setting of a script: a drive, and the options that the store is opened with.
 
 use std::time::Duration;
 

@@ -14,7 +14,7 @@ pub(crate) struct Arrangement<'a> {
 
 /// A variant and a phase, and what came of it.
 pub(crate) struct Setting<'a> {
-    /// What tells it from other settings; empty where there is only one.
+    /// Name that tells it from other settings; empty where there is only one.
     pub(crate) name: String,
     /// The outcomes with the places of their systems, in order.
     pub(crate) outcomes: Vec<(usize, &'a Outcome)>,

@@ -5,17 +5,17 @@ use super::label::{Label, Unit};
 /// An axis of a chart, in the unit that it is labelled in.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Axis {
-    /// What is drawn along it, and its unit.
+    /// Quantity along it, and its unit.
     pub(super) title: String,
     /// Its lower end.
     pub(super) from: f64,
     /// Its upper end.
     pub(super) to: f64,
-    /// What values are multiplied by to be in its unit.
+    /// Factor from values to its unit.
     pub(super) factor: f64,
 }
 
-/// What is left free above the largest value.
+/// Space left free above the largest value, as a factor.
 const HEADROOM: f64 = 1.08;
 
 /// The units of time, each with its seconds and with the longest time that it is used for.
@@ -45,7 +45,7 @@ impl Axis {
         Self { from: from * whole.factor, to: to * whole.factor, ..whole }
     }
 
-    /// What is done of all there is to do.
+    /// Axis for the share of operations done.
     pub(super) fn progress() -> Self {
         Self { title: "operations done, %".to_owned(), from: 0.0, to: 100.0, factor: 100.0 }
     }
@@ -86,7 +86,7 @@ fn titled(text: &str, unit: Option<&str>) -> String {
     }
 }
 
-/// What stands at a tick.
+/// Text at a tick.
 pub(super) fn tick(value: f64) -> String {
     let (scaled, letter) = match value.abs() {
         size if size >= 1e9 => (value / 1e9, "G"),

@@ -22,7 +22,7 @@ struct Bar {
     parts: Vec<f64>,
 }
 
-/// What stands one below the other.
+/// A row of the picture; rows stand one below the other.
 enum Row {
     /// The setting of the bars that follow.
     Heading(String),
@@ -100,7 +100,8 @@ pub(super) fn paint(
     })
 }
 
-/// What all figures are, and the name of each: `write_amplification.log` is `log` among its like.
+/// Common label of all figures, and the name of each: `write_amplification.log` is `log` among its
+/// like. `write_amplification.log` is `log` among its like.
 fn names(figures: &[String]) -> (Label, Vec<(usize, String)>) {
     let family = |name: &String| name.split_once('.').map(|(family, _)| family.to_owned());
     let first = figures.first().and_then(family);

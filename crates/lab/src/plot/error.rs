@@ -13,11 +13,11 @@ pub enum PlotError {
         experiment: String,
         /// The title of the picture.
         title: String,
-        /// What is asked for: `series` or `figure`.
+        /// Kind of name asked for: `series` or `figure`. `series` or `figure`.
         kind: &'static str,
-        /// What there is.
+        /// Names that exist.
         choices: Vec<String>,
-        /// What was found.
+        /// Text found.
         got: String,
     },
     /// The library that draws has failed.
@@ -25,7 +25,7 @@ pub enum PlotError {
     Drawing {
         /// The title of the picture.
         title: String,
-        /// What it says.
+        /// Message of the system.
         problem: String,
     },
 }

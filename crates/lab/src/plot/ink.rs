@@ -12,7 +12,7 @@ use plotters::style::RGBColor;
 
 use super::palette;
 
-/// What is drawn in one colour.
+/// Ink: a colour, and the kind of thing that is drawn in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Ink {
     /// Titles, and values at bars.
@@ -25,9 +25,9 @@ pub(super) enum Ink {
     Line(usize),
     /// The points and areas of a series.
     Fill(usize),
-    /// What is laid over the areas of a series, so that they differ without colour.
+    /// Pattern laid over the areas of a series, so that they differ without colour.
     Hatch(usize),
-    /// What series are held against.
+    /// Line of a value that series are compared with.
     Rule,
 }
 
@@ -70,7 +70,7 @@ impl Ink {
     }
 }
 
-/// What the library has drawn, with classes instead of colours and without what says nothing.
+/// The library's drawing, with classes instead of colours and without attributes that say nothing.
 ///
 /// The library writes a tag or a text per line, and no value of an attribute holds a quotation
 /// mark.

@@ -1,15 +1,15 @@
 //! [`Label`] and [`Unit`]: figures and series in words, and their values as people read them.
 
-/// What a figure or a series is called, and what it is counted in.
+/// Name of a figure or a series, and its unit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Label {
     /// In words.
     pub text: String,
-    /// What it is counted in.
+    /// Unit of its values.
     pub unit: Unit,
 }
 
-/// What a value is counted in.
+/// Unit of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
     /// A share of one, shown in percent.
@@ -82,7 +82,7 @@ const FAMILIES: [(&str, &str, &str, Unit); 14] = [
 ];
 
 impl Label {
-    /// What a figure or a series is called, by its name in the JSON.
+    /// Label of a figure or a series, by its name in the JSON.
     #[must_use]
     pub fn of(name: &str) -> Self {
         if let Some((_, text, unit)) = NAMED.iter().find(|(known, ..)| *known == name) {
@@ -109,7 +109,7 @@ impl Unit {
         }
     }
 
-    /// What values of different names that are counted in it are together.
+    /// Common name of values that have this unit.
     #[must_use]
     pub(super) fn together(self) -> &'static str {
         match self {
@@ -123,7 +123,7 @@ impl Unit {
         }
     }
 
-    /// What a value is multiplied by to be in the unit of [`Self::name`].
+    /// Factor from a value to the unit of [`Self::name`].
     #[must_use]
     pub fn factor(self) -> f64 {
         if self == Self::Share { 100.0 } else { 1.0 }

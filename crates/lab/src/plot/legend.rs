@@ -8,7 +8,7 @@ use super::ink::Ink;
 use super::lettering::{self, LINE, SIZE};
 use super::svg::{Area, Failed, WIDTH, fine};
 
-/// What stands before a name.
+/// Mark before a name in the legend.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Mark {
     /// A piece of a line.

@@ -126,7 +126,7 @@ pub fn hatches() -> String {
              <rect class=\"surface\" width=\"5\" height=\"{distance}\"/></pattern>"
         );
     }
-    // What a plain area is laid over with.
+    // Pattern of a plain area: nothing.
     out.push_str("<pattern id=\"hatch0\" width=\"1\" height=\"1\"/></defs>");
     out
 }

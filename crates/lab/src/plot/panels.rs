@@ -28,15 +28,15 @@ pub(super) struct Panels {
 pub(super) struct Panel {
     /// Its own, where the lines are others than in other panels.
     pub(super) legend: Legend,
-    /// What tells it from other panels, before the title of the upright axis.
+    /// Name that tells it from other panels, before the title of the upright axis.
     pub(super) name: String,
     /// To the right.
     pub(super) x: Axis,
     /// Upwards.
     pub(super) y: Axis,
-    /// What is drawn.
+    /// Lines of the panel.
     pub(super) lines: Vec<Line>,
-    /// What the lines are held against.
+    /// Values that the lines are compared with.
     pub(super) rules: Vec<Rule>,
 }
 
@@ -61,7 +61,7 @@ pub(super) struct Line {
     pub(super) series: usize,
     /// From left to right.
     pub(super) points: Vec<(f64, f64)>,
-    /// What stands at the points; `None`: they are not marked.
+    /// Texts at the points; `None`: the points are not marked. `None`: they are not marked.
     pub(super) marks: Option<Vec<String>>,
 }
 

@@ -25,7 +25,7 @@ pub fn draw(plot: &Plot, experiment: &Experiment, outcomes: &[Outcome]) -> Resul
     drawn.map_err(|error| PlotError::Drawing { title: title.to_owned(), problem: problem(error) })
 }
 
-/// What a picture comes to, in sentences to stand below it; none where it speaks for itself.
+/// Findings of a picture, in sentences to stand below it; none where it speaks for itself.
 #[must_use]
 pub fn findings(plot: &Plot, experiment: &Experiment, outcomes: &[Outcome]) -> Vec<String> {
     match plot {

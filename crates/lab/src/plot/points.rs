@@ -84,8 +84,8 @@ fn join<'a>(arrangement: &'a Arrangement<'a>) -> Vec<Joined<'a>> {
     joined
 }
 
-/// What stands at runs that are joined: the figures in which the systems differ, or only their
-/// values and the figure they are of, if all differ in one.
+/// Marks of runs that are joined: the figures in which the systems differ, or only their values and
+/// the figure they are of, if all differ in one.
 fn marks<'a>(runs: impl Iterator<Item = &'a Run<'a>>) -> (Option<&'a str>, Vec<String>) {
     let runs: Vec<&Run<'_>> = runs.collect();
     let one = |run: &Run<'a>| {

@@ -15,7 +15,7 @@ use crate::run::Outcome;
 /// The height of the chart.
 const HEIGHT: f64 = 210.0;
 
-/// What is drawn.
+/// A plot of ratios.
 pub(super) struct Ratio<'a> {
     /// Whose figure is divided.
     system: &'a str,
@@ -33,7 +33,7 @@ struct Curve {
 }
 
 impl<'a> Ratio<'a> {
-    /// What the outcomes come to. `plot` is one of a ratio.
+    /// Curves of the outcomes. `plot` is one of a ratio.
     pub(super) fn of(plot: &'a Plot, arrangement: &Arrangement<'_>) -> Self {
         let Plot::Ratio { system, figure, by, published, published_at, .. } = plot else {
             unreachable!("expected the plot of a ratio, found {plot:?}");
@@ -76,7 +76,7 @@ impl<'a> Ratio<'a> {
         }
     }
 
-    /// What the curves come to beside what was published, a sentence to each.
+    /// Findings of the curves beside the published values, a sentence to each.
     pub(super) fn findings(&self) -> Vec<String> {
         self.curves.iter().map(|curve| self.finding(curve)).collect()
     }

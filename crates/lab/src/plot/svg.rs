@@ -20,7 +20,7 @@ const FINE: f64 = 4.0;
 /// Where something is drawn.
 pub(super) type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 
-/// What the library says when it fails.
+/// Error of the library.
 pub(super) type Failed = DrawingAreaErrorKind<std::io::Error>;
 
 /// Units in what the library counts in.
@@ -59,7 +59,7 @@ impl Svg {
         Ok(Self { title, description, body, height: fine(height) })
     }
 
-    /// What it shows.
+    /// Title of the picture.
     #[must_use]
     pub fn title(&self) -> &str {
         &self.title

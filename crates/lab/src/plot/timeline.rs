@@ -53,7 +53,7 @@ pub(super) fn paint(
     Panels { legend, panels, height: HEIGHT }.paint(title, description)
 }
 
-/// What is shown of all outcomes.
+/// Common settings of all outcomes in the picture.
 struct Shown<'a> {
     series: &'a [String],
     over: Over,

@@ -10,14 +10,14 @@ use crate::run::Outcome;
 /// How far a figure may be off and still count as the published one.
 pub const BAND: f64 = 0.15;
 
-/// What a paper says, in figures, and what our runs say to it.
+/// Claim of a paper, in figures, with the answer of our runs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Answer {
     /// The experiment.
     pub experiment: String,
     /// The publication, and the place in it.
     pub source: String,
-    /// What it says, in words.
+    /// The claim, in words.
     pub claim: String,
     /// Of which system of ours the figure is; `a / b` where it is a ratio.
     pub system: String,
@@ -29,11 +29,11 @@ pub struct Answer {
     pub ours: Option<f64>,
     /// Ours over theirs.
     pub ratio: Option<f64>,
-    /// What comes of it.
+    /// Verdict on the claim.
     pub verdict: Verdict,
     /// Why ours differs, where a measurement has told.
     pub explanation: Option<String>,
-    /// What both are counted in.
+    /// Unit of both values.
     #[serde(skip)]
     pub unit: Unit,
 }
@@ -53,7 +53,7 @@ pub enum Verdict {
 }
 
 impl Answer {
-    /// What the outcomes say to a claim.
+    /// Answer of the outcomes to a claim.
     #[must_use]
     pub fn of(experiment: &Experiment, claim: &Claim, outcomes: &[Outcome]) -> Self {
         let quantity = &claim.quantity;

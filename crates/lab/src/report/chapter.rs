@@ -12,7 +12,7 @@ use crate::run::Outcome;
 pub struct Chapter {
     /// The experiment.
     pub experiment: Experiment,
-    /// What is known.
+    /// Known outcomes.
     pub outcomes: Vec<Outcome>,
     /// The runs that it consists of, with what is known of each.
     pub runs: Vec<RunStanding>,
@@ -44,7 +44,7 @@ pub enum Standing {
 }
 
 impl Chapter {
-    /// What our runs say to the claims of the paper.
+    /// Answers of our runs to the claims of the paper.
     #[must_use]
     pub fn answers(&self) -> Vec<Answer> {
         // Outcomes of other experiments never answer for this one.
@@ -60,27 +60,27 @@ impl Chapter {
         plots.map(|plot| draw(plot, &self.experiment, &self.outcomes)).collect()
     }
 
-    /// What each of the plots comes to, where that is said in words.
+    /// Findings of each plot, where they are said in words.
     #[must_use]
     pub fn findings(&self) -> Vec<Vec<String>> {
         let plots = self.experiment.plots.iter();
         plots.map(|plot| findings(plot, &self.experiment, &self.outcomes)).collect()
     }
 
-    /// What its parts are called in files and in addresses within the page.
+    /// Name for files of the chapter and for addresses within the page.
     #[must_use]
     pub fn slug(&self) -> String {
         let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
         self.experiment.name.chars().map(plain).collect()
     }
 
-    /// What the file of a plot is called, counting from one.
+    /// Name of a plot's file; `number` counts from one.
     #[must_use]
     pub fn plot_file(&self, number: usize) -> String {
         format!("{}-{number}.svg", self.slug())
     }
 
-    /// What is to be said of runs without a result of this engine, a sentence each.
+    /// Remarks on runs without a result of this engine, a sentence each.
     #[must_use]
     pub fn remarks(&self) -> Vec<String> {
         let named = |run: &RunStanding| match &run.variant {

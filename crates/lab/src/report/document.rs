@@ -11,14 +11,14 @@ pub struct Report {
     pub scale: String,
     /// The seed.
     pub seed: u64,
-    /// What was asked for: names of experiments, or paths of their files.
+    /// Names asked for: of experiments, or paths of their files.
     pub names: Vec<String>,
     /// The experiments.
     pub chapters: Vec<Chapter>,
 }
 
 impl Report {
-    /// What our runs say to the claims of all papers.
+    /// Answers of our runs to the claims of all papers.
     #[must_use]
     pub fn answers(&self) -> Vec<Answer> {
         self.chapters.iter().flat_map(Chapter::answers).collect()

@@ -19,9 +19,9 @@ pub enum GatherError {
 }
 
 impl Report {
-    /// A report on what `results` hold of the experiments that the names stand for. What there is
-    /// of this engine counts; else what another one has come to by the same plan, and the
-    /// report says so.
+    /// A report on what `results` hold of the experiments that the names stand for. Results of this
+    /// engine count; where there are none, results of another engine by the same plan count, and
+    /// the report says so.
     pub fn gather(
         program: &str,
         names: &[String],

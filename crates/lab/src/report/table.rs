@@ -19,10 +19,10 @@ pub(super) struct Column {
     pub(super) figures: bool,
 }
 
-/// What is not there.
+/// Text for a missing value.
 pub(super) const NONE: &str = "–";
 
-/// What a column shows of a run.
+/// Text of a column for a run.
 type Show = fn(&Figures) -> String;
 
 /// The columns of the table of runs, besides system and setting.
@@ -46,7 +46,7 @@ const RUNS: [(&str, Show); 17] = [
     ("trace", |it| it.trace_hash.chars().take(8).collect()),
 ];
 
-/// What the columns of the table of runs mean.
+/// Meaning of the columns of the table of runs.
 pub(super) const LEGEND: &str = "KV/s: operations of clients per second of device time. WA: bytes \
     written per byte of keys and values, and its parts; device: bytes that the device wrote per \
     byte that it was given. RA: bytes read for clients per byte that they got. valid, live: \
@@ -78,7 +78,7 @@ impl Table {
     }
 }
 
-/// What is said of an experiment besides its figures: what was done, as pairs of words.
+/// Settings of an experiment, as pairs of words.
 pub(super) fn settings(chapter: &Chapter, outcomes: &[Outcome]) -> Vec<(&'static str, String)> {
     let experiment = &chapter.experiment;
     let bytes = |size: terrace_zone::timing::Size| terrace_env::ByteCount(size.0).to_string();

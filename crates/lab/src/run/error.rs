@@ -24,7 +24,7 @@ pub enum PlanError {
         drive: String,
         /// The scale.
         scale: String,
-        /// What is wrong.
+        /// Fault of the geometry.
         problem: GeometryError,
     },
     /// The experiment has no such variant.
@@ -32,7 +32,7 @@ pub enum PlanError {
     Variant {
         /// Those there are.
         known: Vec<String>,
-        /// What was asked for.
+        /// Name asked for.
         found: String,
     },
     /// Something in the description cannot be.
@@ -40,29 +40,29 @@ pub enum PlanError {
     Impossible {
         /// Where: a field, of the phase that is named.
         what: String,
-        /// What it may be.
+        /// Values allowed.
         expected: String,
-        /// What it is.
+        /// Value found.
         found: String,
     },
-    /// What stands in a field cannot be read.
+    /// The text of a field cannot be read.
     #[error("{field}: {problem}")]
     Field {
         /// The field.
         field: String,
-        /// What was expected, and what was found.
+        /// Value expected and value found.
         problem: String,
     },
     /// So small a run says nothing any more.
     #[error("{what} at {scale}: expected at least {least}, found {found}; choose a larger scale")]
     NothingLeft {
-        /// What became too small.
+        /// Name of the size that became too small.
         what: String,
         /// The scale.
         scale: String,
         /// The smallest that makes sense.
         least: u64,
-        /// What is left.
+        /// Size that is left.
         found: u64,
     },
 }
@@ -88,7 +88,7 @@ pub enum RunError {
     Store {
         /// In which part of the run.
         place: String,
-        /// What it said.
+        /// Error of the store.
         error: terrace::Error,
     },
     /// A client was refused, or answered wrongly.
@@ -96,13 +96,13 @@ pub enum RunError {
     Client {
         /// The phase.
         phase: String,
-        /// What happened.
+        /// Error of a client.
         error: CrowdError,
     },
     /// The trace could not be written.
     #[error("the trace cannot be written: {0}")]
     Trace(#[source] io::Error),
-    /// What is in the store at the end is not what was written.
+    /// The contents of the store at the end are not those that were written.
     #[error("the store does not hold what was written to it: {0}")]
     Contents(ClientError),
 }

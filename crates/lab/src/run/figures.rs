@@ -61,20 +61,22 @@ pub struct Figures {
     pub tables_per_get: Option<f64>,
     /// The longest that an operation of a client took.
     pub stall_worst_seconds: f64,
-    /// What the operation waited for, in seconds, that took longest; they add up to what it took.
+    /// Waits of the longest operation, in seconds, by cause; they add up to its latency.
     #[serde(default)]
     pub longest_waits: BTreeMap<String, f64>,
     /// Seconds that clients and jobs waited, by cause, summed over all of them.
     #[serde(default)]
     pub waits_by_cause: BTreeMap<String, f64>,
-    /// What operations took, by percentile: `p50`, `p90`, `p99`, `p99.9`, `max`.
+    /// Latency of operations, by percentile: `p50`, `p90`, `p99`, `p99.9`, `max`. `p50`, `p90`,
+    /// `p99`, `p99.9`, `max`.
     pub latency_seconds: BTreeMap<String, f64>,
     /// A hash over every request to the drive with its times, as sixteen hexadecimal digits.
     pub trace_hash: String,
 }
 
 impl Figures {
-    /// What the longest operation waited for most; `None` where none waited.
+    /// Cause that the longest operation waited for most; `None` where none waited. `None` where
+    /// none waited.
     #[must_use]
     pub fn longest_cause(&self) -> Option<&str> {
         let most = self.longest_waits.iter().max_by(|a, b| a.1.total_cmp(b.1));
@@ -91,11 +93,11 @@ pub struct Amplification {
     pub flush: f64,
     /// Tables merged into tables.
     pub compaction: f64,
-    /// What was moved out of zones that are to be reset.
+    /// Bytes moved out of zones that are to be reset.
     pub reclaim: f64,
     /// Journal and superblock.
     pub metadata: f64,
-    /// What the device wrote per byte that it was given: 1 for zoned devices.
+    /// Bytes that the device wrote per byte that it was given: 1 for zoned devices.
     pub device: f64,
     /// All of it.
     pub total: f64,
@@ -119,7 +121,7 @@ pub struct SpaceEfficiency {
 /// Percentiles of latencies that are told.
 const PERCENTILES: [(&str, f64); 4] = [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p99.9", 0.999)];
 
-/// What a phase came to.
+/// Figures of a phase.
 pub(super) fn figures(
     scene: &Scene,
     interval: &Interval<'_>,
@@ -201,7 +203,7 @@ fn sizes(moved: &BTreeMap<Cause, Moved>, shrunk: f64) -> BTreeMap<String, f64> {
     moved.iter().map(|(cause, moved)| (cause.to_string(), moved.mean() * shrunk)).collect()
 }
 
-/// What the mechanism did, and how long it did nothing.
+/// Seconds that the mechanism worked, by cause, and seconds that it was idle.
 fn seconds_by_cause(scene: &Scene, interval: &Interval<'_>) -> BTreeMap<String, f64> {
     let stretch = scene.stretch as f64;
     let mut left = interval.seconds() * stretch;

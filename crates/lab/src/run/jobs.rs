@@ -34,7 +34,7 @@ impl Listener for Jobs {
                 self.of(job).map(|count| count.fetch_add(1, Ordering::Relaxed));
             }
             Event::Ended { job, .. } => {
-                // What was under way when it began to listen was not counted.
+                // The job that was under way when the listener began was not counted.
                 let less = |count: u64| Some(count.saturating_sub(1));
                 let of = self.of(job);
                 of.map(|count| count.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less));

@@ -7,7 +7,7 @@ use terrace_env::Cause;
 
 use super::{Figures, Sample};
 
-/// What goes by cause has a part for the time in which nothing is done.
+/// Name of the idle time among figures that go by cause.
 const IDLE: &str = "idle";
 /// The percentiles of latencies.
 const PERCENTILES: [&str; 5] = ["p50", "p90", "p99", "p99.9", "max"];

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Figures, Sample, ZoneShare};
 
-/// What came of a phase of a run. All but `cost` is the same for the same inputs on every machine.
+/// Outcome of a phase of a run. All but `cost` is the same for the same inputs on every machine.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Outcome {
     /// The experiment: `geardb/fig3`.
@@ -19,18 +19,18 @@ pub struct Outcome {
     pub scale: String,
     /// The seed.
     pub seed: u64,
-    /// What it is judged by.
+    /// Figures by which the phase is judged.
     #[serde(flatten)]
     pub figures: Figures,
     /// Taken at even times.
     pub samples: Vec<Sample>,
     /// Zones of tables that held anything at the end, by number.
     pub zones: Vec<ZoneShare>,
-    /// What it took to find this out.
+    /// Cost of the run.
     pub cost: Cost,
 }
 
-/// What a run took of the machine it ran on.
+/// Cost of a run for the machine it ran on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Cost {
     /// Processor seconds of the thread that ran it.

@@ -21,7 +21,7 @@ const VALUE_SIZE: &str = "100";
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PhasePlan {
-    /// What it is called.
+    /// Name of the phase.
     pub name: String,
     /// The name of its workload.
     pub workload: String,

@@ -30,11 +30,11 @@ pub struct RunPlan {
     pub system: String,
     /// The variant, where there are several.
     pub variant: Option<String>,
-    /// What everything in the run starts from that is left to chance.
+    /// Seed of everything in the run that is left to chance.
     pub seed: u64,
     /// The n of a scale of `1/n`.
     pub scale: u64,
-    /// What shrinks.
+    /// Choice of what shrinks.
     pub scale_by: ScaleMode,
     /// The drive: a name or a path.
     pub drive: String,
@@ -44,7 +44,7 @@ pub struct RunPlan {
     pub zones: u32,
     /// How the store is opened.
     pub store: StorePlan,
-    /// What is done.
+    /// The phases.
     pub phases: Vec<PhasePlan>,
     /// Nanoseconds of the run between two samples.
     pub sample_every: u64,
@@ -78,7 +78,7 @@ pub struct StorePlan {
     pub log_writes: LogWrites,
     /// [`Options::file_cache`].
     pub file_cache: u64,
-    /// What leaves it first.
+    /// Order in which blocks leave the cache.
     pub cache_policy: CachePolicy,
 }
 
@@ -235,7 +235,7 @@ impl RunPlan {
     }
 }
 
-/// What a plan says of the store, before it is text.
+/// The store of a plan, before it is text.
 struct Resolved {
     system: System,
     memtable_size: u64,

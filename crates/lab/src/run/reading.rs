@@ -39,7 +39,7 @@ impl Reading {
         }
     }
 
-    /// What has happened since an earlier one.
+    /// Interval since an earlier reading.
     pub(super) fn since<'a>(&'a self, earlier: &'a Self) -> Interval<'a> {
         Interval { from: earlier, to: self }
     }
@@ -59,7 +59,7 @@ impl Moved {
     }
 }
 
-/// What lies between two readings. Times are those of the run.
+/// Differences between two readings. Times are those of the run.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Interval<'a> {
     from: &'a Reading,
@@ -101,7 +101,7 @@ impl Interval<'_> {
         Cause::ALL.into_iter().filter_map(of).collect()
     }
 
-    /// What was moved.
+    /// Bytes and requests moved in the interval.
     fn io(&self) -> IoCounts {
         let (mut io, from) = (self.to.io.clone(), &self.from.io);
         for at in 0..Cause::ALL.len() {
@@ -124,7 +124,7 @@ impl Interval<'_> {
         (of(&io.reads, &io.read_bytes), of(&io.writes, &io.written_bytes))
     }
 
-    /// What was waited for.
+    /// Waits in the interval.
     pub(super) fn waits(&self) -> Waits {
         self.to.waits.since(&self.from.waits)
     }

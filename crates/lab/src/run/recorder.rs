@@ -23,7 +23,7 @@ use terrace_zone::emulator::{Command, Progress, RequestKind, Timing};
 use terrace_zone::timing::Work;
 use xxhash_rust::xxh3::Xxh3Default;
 
-/// What was recorded.
+/// Hash of the recorded requests, and a file for them.
 #[derive(Default)]
 pub(super) struct Trace {
     hash: Xxh3Default,
@@ -85,7 +85,7 @@ pub(super) struct Recorder {
     inner: Box<dyn Timing>,
     log_elsewhere: bool,
     trace: Arc<Mutex<Trace>>,
-    /// What the model has not decided.
+    /// Commands that the model has not decided.
     undecided: BTreeMap<u64, (Time, Command)>,
 }
 
@@ -110,7 +110,7 @@ impl Timing for Recorder {
         let aside = self.log_elsewhere && command.cause == Cause::Log;
         let at_once = Progress::Decided { start: now, end: now };
         let progress = match command.kind {
-            // What its zones were used for before is still the drive's to forget.
+            // The drive must still forget the earlier use of its zones.
             RequestKind::Reset if aside => {
                 let _ = self.inner.submit(now, ticket, command);
                 at_once

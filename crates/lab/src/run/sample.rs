@@ -4,15 +4,15 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// What happened since the sample before, and how things stand. Times are those of the full drive;
-/// sizes, counts of operations and zones are of the scaled one.
+/// A sample: events since the sample before, and the state at its time. Times are those of the full
+/// drive; sizes, counts of operations and zones are of the scaled one.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Sample {
     /// Seconds since the phase began.
     pub seconds: f64,
     /// Operations of clients since the phase began.
     pub operations: u64,
-    /// What can be drawn, by name:
+    /// Values that can be drawn, by name:
     ///
     /// | name | meaning |
     /// |---|---|

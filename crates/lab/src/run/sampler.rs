@@ -23,7 +23,7 @@ use super::reading::Reading;
 use crate::experiment::LogPlace;
 use crate::workload::World;
 
-/// What is looked at.
+/// Parts of the run that the sampler looks at.
 #[derive(Clone)]
 pub(super) struct Scene {
     pub(super) db: Db,
@@ -50,7 +50,7 @@ impl Scene {
     }
 }
 
-/// What a phase's samples came to.
+/// Samples of a phase, with their sums.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Samples {
     pub(super) samples: Vec<Sample>,
@@ -192,7 +192,7 @@ impl Watch {
         }
         let waits = interval.waits();
         for cause in WaitCause::ALL {
-            // What the device does is in the shares.
+            // The shares include the work of the device.
             if !matches!(cause, WaitCause::Device(_)) {
                 let waiting = per_second(waits.of(cause).time().as_secs_f64());
                 values.insert(format!("waits.{cause}"), waiting);

@@ -17,7 +17,7 @@
 //! jobs, which is the same at every scale. So one operation is delayed as on the full drive; all of
 //! them together, of which there are an n-th with `delays`, an n-th of the time.
 //!
-//! What does *not* shrink, and what that does:
+//! Some quantities do *not* shrink, with these consequences:
 //!
 //! - The file system's block of 4 KiB. A table is padded to it, so with tables below some hundred
 //!   KiB space and writing are overstated (32 KiB of 4 MiB at 1/16: 1 %); every commit to the
@@ -35,8 +35,8 @@
 //!   for nothing is reported at n times the microseconds it would take.
 //! - With several clients, one that waits behind another's delay is told to have waited n times as
 //!   long: its wait is one for its turn, whatever the other waited for.
-//! - What waits for space looks again after 50 ms at the latest; it is told earlier in nearly all
-//!   cases.
+//! - A job that waits for space looks again after 50 ms at the latest; it is told earlier in nearly
+//!   all cases.
 //! - The journal is rolled when it has 256 KiB or more, whatever the size of a zone, and takes
 //!   512 KiB and three zones.
 //! - A merge is cut into slices of some tables, and tables end up as they are cut: where few

@@ -5,7 +5,7 @@ use terrace_zone::timing::Drive;
 
 use crate::run::{PlanError, RunPlan};
 
-/// What a run takes beside its drive and what the engine is given: entries that are drawn, what is
+/// Memory of a run beside its drive and the engine's budget: entries that are drawn, facts
 /// remembered to verify them, tables of the file system, samples.
 const BESIDE: u64 = 96 << 20;
 /// Bytes that are remembered of a record to verify it.

@@ -8,7 +8,7 @@ use super::results::{Kept, Results, VERSION, called, checksum};
 use crate::run::{Outcome, RunPlan};
 
 impl Results {
-    /// What came of a run with another engine, by the same plan: of each phase that is measured the
+    /// Outcome of a run with another engine, by the same plan: of each phase that is measured the
     /// newest that can be trusted. Its figures may not be this engine's.
     #[must_use]
     pub fn find_of_another_engine(&self, plan: &RunPlan) -> Option<Vec<Outcome>> {

@@ -3,9 +3,9 @@
 //! A file to a phase of a run: `DRIVE/SYSTEM-WORKLOAD-1.64-seed1-HASH.json`. The hash is over all
 //! that the phase depends on: the run's plan as far as this phase, with the drive's parameters and
 //! the seed, and the [engine]. So nothing that is there can be stale: what was changed has another
-//! name. What a run is called - its experiment, its variant, its system's way to be written - and
-//! what comes after is not in the hash: experiments that begin with the same load share it, and
-//! what is found is called as whoever asks calls it.
+//! name. Three things are not in the hash: the names of a run (its experiment, its variant, the
+//! spelling of its system), and the phases that come after. So experiments that begin with the same
+//! load share its result; a result that is found gets the names of the run that asks for it.
 //!
 //! A file is written beside its place and renamed, so that it is there as a whole or not at all,
 //! and it holds the hash and a checksum. One that is damaged, or that is another's, is an error
@@ -42,7 +42,7 @@ pub enum ResultError {
     Host {
         /// The file or directory.
         path: PathBuf,
-        /// What it says.
+        /// Error of the system.
         source: io::Error,
     },
     /// The file is not what was written, or was never a result of this run.
@@ -50,14 +50,14 @@ pub enum ResultError {
     Damaged {
         /// The file.
         path: PathBuf,
-        /// What should be there.
+        /// Value expected.
         expected: String,
-        /// What is.
+        /// Value found.
         found: String,
     },
 }
 
-/// What a file holds.
+/// Contents of a file of results.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Kept {
@@ -86,7 +86,7 @@ impl Results {
         Self { directory: directory.to_owned(), engine: engine.to_owned() }
     }
 
-    /// What came of the phases of a run that are measured, if that is known of all of them.
+    /// Outcomes of the measured phases of a run; `None` unless all of them are known.
     ///
     /// # Errors
     /// When there is a file for one of them that cannot be trusted.
@@ -95,7 +95,7 @@ impl Results {
         measured.map(|phase| self.find_phase(&plan.as_far_as(phase))).collect()
     }
 
-    /// What came of the last phase of a plan.
+    /// Outcome of the last phase of a plan.
     fn find_phase(&self, plan: &RunPlan) -> Result<Option<Outcome>, ResultError> {
         let path = self.path(plan);
         let text = match fs::read_to_string(&path) {
@@ -268,7 +268,7 @@ mod tests {
         let found = results.find(&other).unwrap().unwrap();
         assert_eq!((found.len(), found[0].phase.as_str()), (1, "fill"));
         assert_eq!(found[0].figures, outcomes()[0].figures);
-        // What comes before counts.
+        // The phases before count.
         let mut without = plan(1);
         without.phases.remove(0);
         assert_eq!(results.find(&without).unwrap(), None);

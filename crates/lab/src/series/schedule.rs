@@ -1,8 +1,8 @@
 //! Carrying out many runs at once.
 //!
 //! Each run has a thread of its own. As many go on at once as the limits say, and fewer where they
-//! would not fit into memory together; one by itself is always tried. What comes of a run is kept
-//! as soon as it ends: whatever ends the program takes back no more than the runs under way.
+//! would not fit into memory together; one by itself is always tried. The outcome of a run is kept
+//! as soon as the run ends: if the program ends, no more than the runs under way are lost.
 //!
 //! A run that is the beginning of another, or the same under another name, is not carried out: what
 //! came of it is among what came of the other.
@@ -28,10 +28,10 @@ pub struct Limits {
     pub fresh: bool,
 }
 
-/// What happens to a run.
+/// Event of a run.
 #[derive(Debug)]
 pub enum Event<'a> {
-    /// What came of it is known.
+    /// The outcome is known.
     Known,
     /// There is a file for it that cannot be trusted: it is carried out again.
     Distrusted(&'a ResultError),
@@ -55,18 +55,18 @@ pub enum SeriesError {
     /// It panicked: an error in the program.
     #[error("panicked: {0}")]
     Panicked(String),
-    /// What came of it could not be kept.
+    /// The outcome could not be kept.
     #[error(transparent)]
     Result(#[from] ResultError),
 }
 
-/// What came of a run.
+/// Outcomes of a run's measured phases, or the error that ended it.
 pub type Carried = Result<Vec<Outcome>, SeriesError>;
 
 /// Told what happens, with the run's place among the plans; from several threads.
 type Watch = dyn Fn(usize, Event<'_>) + Send + Sync;
 
-/// What came of each run, in the order of the plans.
+/// Carries out all runs; returns the outcome of each, in the order of the plans.
 pub fn carry_out_all(
     plans: &[RunPlan],
     results: &Results,
@@ -181,7 +181,7 @@ fn one(index: usize, plan: &RunPlan, results: &Results, watch: &Arc<Watch>) -> C
         // This is inside of the run, on its clock.
         watch(index, Event::Did(progress, Time(runner::now().0.saturating_mul(stretch))));
     };
-    // Who shares a phase with this run may ask for its figures.
+    // Another run that shares a phase with this one may ask for its figures.
     let carried_out = run::carry_out(&plan.all_measured(), &mut progress);
     let outcome = carried_out.map_err(SeriesError::from).and_then(|outcomes| {
         results.keep(plan, &outcomes)?;
@@ -198,7 +198,7 @@ fn said(panic: &(dyn Any + Send)) -> String {
     text.unwrap_or_else(|| "for a reason that is no text".to_owned())
 }
 
-/// What is taken by runs under way.
+/// Threads and memory taken by runs under way.
 struct Room {
     limits: Limits,
     taken: Mutex<(usize, u64)>,

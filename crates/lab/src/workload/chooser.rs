@@ -23,7 +23,7 @@ pub enum Chooser {
     Shuffled {
         /// How many were chosen.
         next: u64,
-        /// What the order is drawn from.
+        /// Seed of the order.
         seed: u64,
     },
     /// Each as often as any other.
@@ -111,7 +111,7 @@ impl fmt::Display for Chooser {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("expected one of {}, found `{name}`", Chooser::NAMES.join(", "))]
 pub struct UnknownChooser {
-    /// What was asked for.
+    /// Name asked for.
     pub name: String,
 }
 

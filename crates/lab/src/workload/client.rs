@@ -19,7 +19,7 @@ use super::world::World;
 
 /// One client.
 ///
-/// What it verifies: every value in every byte; that a read finds the newest generation of its
+/// A client verifies every value in every byte; that a read finds the newest generation of its
 /// record, or one that was being written meanwhile; that a scan's keys are in order. While nobody
 /// writes beside a scan, also that its values are the newest and that no record is missing between
 /// them - this where keys lie in the order of the numbers. In hashed order what lies between two
@@ -32,7 +32,7 @@ pub struct Client {
     value: Vec<u8>,
 }
 
-/// What a walk in order went over.
+/// Records and bytes that a walk in order went over.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Walked {
     pub(super) records: u64,
@@ -70,13 +70,13 @@ impl Client {
         &self.world
     }
 
-    /// What it did so far.
+    /// Tally of the client so far.
     #[must_use]
     pub fn tally(&self) -> &Tally {
         &self.tally
     }
 
-    /// What it did.
+    /// Tally of the client.
     #[must_use]
     pub fn into_tally(self) -> Tally {
         self.tally
@@ -216,7 +216,7 @@ impl Client {
             let place = order.place(record);
             self.passed_over(quiet, next..place)?;
             let value = scan.value();
-            // What is known now is what was known when the scan began, unless somebody wrote.
+            // The knowledge of now is that of the scan's beginning, unless somebody wrote.
             let before = ledger.before(record);
             let still_quiet = quiet.is_some() && ledger.quiet() == quiet;
             self.verify(record, if still_quiet { &before } else { &Before::ANYTHING }, &value)?;

@@ -21,7 +21,7 @@ pub(super) struct Contest {
     clock: u64,
 }
 
-/// What a read may find, as far as is known when it begins.
+/// Values that a read may find, as far as is known when it begins.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Seen {
     /// The last write that has ended, and what begins behind it.

@@ -41,7 +41,7 @@ pub struct Crowd {
     pub stretch: u64,
 }
 
-/// What the clients of a crowd share.
+/// State shared by the clients of a crowd.
 struct Shared<S> {
     /// `None` once it has ended, or somebody has failed.
     source: Mutex<Option<S>>,

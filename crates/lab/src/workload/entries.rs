@@ -27,7 +27,7 @@ const STARTS: usize = 1 << 20;
 const PRESENT: u8 = b'0';
 const ABSENT: u8 = b'5';
 
-/// What is wrong with a value.
+/// Fault of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wrong {
     /// It is shorter or longer than any can be.

@@ -17,7 +17,7 @@ pub enum ClientError {
     Mismatch {
         /// The record that was asked for.
         record: u64,
-        /// What was expected and what was found.
+        /// Value expected and value found.
         defect: Defect,
     },
     /// A value that could not be told from others.

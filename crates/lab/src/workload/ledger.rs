@@ -1,4 +1,4 @@
-//! What the store must hold: for each record its newest generation, and how large it is.
+//! Expected contents of the store: for each record its newest generation, and how large it is.
 //!
 //! Every write of a record, deletes among them, is a *generation* of it, counted from 1. A write is
 //! noted when it [begins](Ledger::begin) and when it [has ended](Ledger::end); a read is held
@@ -7,8 +7,8 @@
 //! - whose write had begun before the read ended,
 //! - unless another write began after that one had ended, and ended before the read began.
 //!
-//! That is exactly what a linearizable store may answer to this read (not all that can be said of
-//! several reads together: that is what `linearizability` looks at).
+//! The ledger allows exactly the answers that a linearizable store may give to one read;
+//! `linearizability` looks at several reads together.
 //!
 //! Eight bytes a record, in chunks made as they are needed: a record that one client at a time
 //! writes is one atomic word. Only where two write at once is there more to keep: see `contest`.
@@ -29,7 +29,7 @@ pub const RECORDS_MAX: u64 = CHUNK * CHUNK;
 /// Over how many locks the contests are spread.
 const SHARDS: usize = 64;
 
-/// What is known of a record, in a word.
+/// Knowledge of a record, in a word.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Word(u64);
 
@@ -71,7 +71,7 @@ impl Word {
     }
 }
 
-/// What a shard knows besides the words.
+/// Knowledge of a shard besides the words.
 #[derive(Default)]
 struct Shard {
     contests: FastMap<u64, Contest>,
@@ -95,7 +95,7 @@ impl Write {
     }
 }
 
-/// What a read of a record may find, as far as is known before it.
+/// Values that a read of a record may find, as far as is known before it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Before(Seen);
 
@@ -114,7 +114,7 @@ pub struct Held {
     pub bytes: u64,
 }
 
-/// What the store must hold.
+/// Expected contents of the store.
 pub struct Ledger {
     chunks: Box<[OnceLock<Box<[AtomicU64]>>]>,
     shards: Vec<Mutex<Shard>>,
@@ -281,7 +281,7 @@ impl Ledger {
         word.size()
     }
 
-    /// What a read that begins now may find.
+    /// Values that a read that begins now may find.
     #[must_use]
     pub fn before(&self, number: u64) -> Before {
         let word = self.word(number);
@@ -334,7 +334,7 @@ impl Ledger {
         &self.shards[number as usize % SHARDS]
     }
 
-    /// What is known of a record; a chunk that nobody has written in is not made.
+    /// Knowledge of a record; a chunk that nobody has written in is not made.
     fn word(&self, number: u64) -> Word {
         let chunk = self.chunks.get((number / CHUNK) as usize).and_then(OnceLock::get);
         let word = chunk.map(|chunk| chunk[(number % CHUNK) as usize].load(Ordering::Acquire));

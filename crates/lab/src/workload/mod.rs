@@ -1,5 +1,4 @@
-//! What clients do, and the clients who do it: the one generator of load, for real and for virtual
-//! time.
+//! Work of clients, and the clients: the one generator of load, for real and for virtual time.
 //!
 //! A [`Workload`] is pure: from a seed it gives a sequence of [`Operation`]s on *records*, which
 //! are numbered in the order of their insertion. A [`Preset`] is one that has a name: `fillrandom`,

@@ -5,7 +5,7 @@ use terrace_env::random::{Random, Rng};
 use super::chooser::Chooser;
 use super::sizes::Sizes;
 
-/// What is done to which record.
+/// An operation on a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
     /// Reads a record.
@@ -22,7 +22,7 @@ pub enum Operation {
     Delete(u64),
 }
 
-/// What is done.
+/// Kind of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
     /// [`Operation::Read`].
@@ -59,7 +59,7 @@ impl Kind {
 }
 
 impl Operation {
-    /// What is done.
+    /// Kind of the operation.
     #[must_use]
     pub fn kind(self) -> Kind {
         match self {

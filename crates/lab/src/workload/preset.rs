@@ -89,7 +89,7 @@ impl Preset {
         fills.contains(&self) || self == Self::Ycsb(Ycsb::Load)
     }
 
-    /// What fills a store for it.
+    /// Workload that fills a store for this one.
     #[must_use]
     pub fn filled_by(self) -> Self {
         match self {
@@ -154,7 +154,7 @@ impl fmt::Display for Preset {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("expected one of {}, found `{name}`", Preset::ALL.map(Preset::name).join(", "))]
 pub struct UnknownWorkload {
-    /// What was asked for.
+    /// Name asked for.
     pub name: String,
 }
 

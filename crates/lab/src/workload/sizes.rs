@@ -40,7 +40,7 @@ impl Sizes {
             Self::Constant(size) => f64::from(size),
             Self::Uniform(least, most) => (f64::from(least) + f64::from(most)) / 2.0,
             Self::Pareto(least, most, shape) => {
-                // What is drawn is at least x with probability (least/x)^shape, up to the cut.
+                // A drawn size is at least x with probability (least/x)^shape, up to the cut.
                 let (least, most) = (f64::from(least.max(1)), f64::from(most));
                 let rest = 1.0 - shape;
                 let tail = if rest.abs() < 1e-9 {
@@ -86,7 +86,7 @@ impl fmt::Display for Sizes {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("expected a size, LEAST-MOST, or LEAST-MOST/SHAPE with a shape above 0, found `{text}`")]
 pub struct NoSizes {
-    /// What was found.
+    /// Text found.
     pub text: String,
 }
 

@@ -20,7 +20,7 @@ pub enum SourceError {
     /// The trace cannot be read.
     #[error(transparent)]
     Trace(#[from] TraceError),
-    /// What is taken cannot be written down.
+    /// The recorder could not write an operation down.
     #[error("the operation cannot be written down: {0}")]
     Record(#[source] io::Error),
 }

@@ -1,10 +1,9 @@
-//! What clients did, and how long it took.
+//! Tally of clients: their operations, and how long these took.
 //!
 //! In a scaled run a second may stand for `n` seconds of the full drive, and an operation for `n`
 //! operations. Most of what an operation waits for is then an n-th: a flush, a request to the
-//! drive. What the throttle holds a writer back for is not: it follows from the bytes of that
-//! operation, and is what it would be on the full drive. The `n` operations have `n` such delays
-//! together.
+//! drive. A delay by the throttle is not: it follows from the bytes of that operation, and is what
+//! it would be on the full drive. The `n` operations have `n` such delays together.
 
 use std::time::Duration;
 
@@ -42,8 +41,8 @@ pub fn latencies() -> Histogram<u64> {
     Histogram::new(DIGITS).expect("a number of digits that the library has")
 }
 
-/// What clients did. Tallies of several clients can be added. All times are those of the full
-/// drive.
+/// Operations and latencies of a client. Tallies of several clients can be added. All times are
+/// those of the full drive.
 #[derive(Clone, Debug)]
 pub struct Tally {
     /// By kind of operation, in the order of [`Kind::ALL`], in nanoseconds.

@@ -19,7 +19,7 @@ pub struct Trace<R> {
     first: Option<String>,
 }
 
-/// What a trace amounts to.
+/// Summary of a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TraceSummary {
     /// Where in the order of keys its records lie.
@@ -42,7 +42,7 @@ pub enum TraceError {
     Io {
         /// The line, from 1.
         line: u64,
-        /// What the system says.
+        /// Error of the system.
         source: io::Error,
     },
     /// A line is not what it must be.
@@ -50,9 +50,9 @@ pub enum TraceError {
     Line {
         /// The line, from 1.
         line: u64,
-        /// What it must be.
+        /// Value expected.
         expected: &'static str,
-        /// What it is.
+        /// Value found.
         got: String,
     },
 }
@@ -178,7 +178,7 @@ impl<W: Write> TraceWriter<W> {
         self.into.flush()
     }
 
-    /// What it was written to.
+    /// The writer that the trace was written to.
     pub fn into_inner(self) -> W {
         self.into
     }

@@ -43,7 +43,7 @@ impl World {
         &self.entries
     }
 
-    /// What the store must hold: records, and bytes of their keys and newest values.
+    /// Expected contents of the store: records, and bytes of their keys and newest values.
     #[must_use]
     pub fn ledger(&self) -> &Ledger {
         &self.ledger

@@ -13,7 +13,7 @@ use terrace_zone::emulator::{Drives, FaultPlan, RandomLatency, RequestKind};
 
 use super::super::life::Setup;
 
-/// What a store stands on. All of it is in memory and knows what is durable.
+/// Medium under a store. All of it is in memory and knows what is durable.
 pub enum Place {
     /// An emulated drive, or two.
     Drive(Drives),
@@ -23,7 +23,7 @@ pub enum Place {
     Memory(MemoryStore),
 }
 
-/// What fails.
+/// Faults of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Harm {
     /// Nothing: the power is cut all the same.
@@ -125,8 +125,8 @@ impl Place {
         }
     }
 
-    /// What would be found if the power were cut now. This place lives on, so that those who still
-    /// use it come to an end.
+    /// A copy of this place as it would be found if the power were cut now. This place lives on, so
+    /// that clients that still use it come to an end.
     #[must_use]
     pub fn cut(&self, random: &mut Random) -> Self {
         match self {

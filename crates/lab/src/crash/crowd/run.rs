@@ -22,7 +22,7 @@ const REFUSALS_MAX: u32 = 4;
 /// In a simulation, about as long as a run takes.
 const RUN_MICROS: u64 = 20_000;
 
-/// What a run met; one that met nothing proves nothing.
+/// Events of a run; a run without events proves nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Met {
     /// Writes that were refused.
@@ -51,7 +51,7 @@ impl Met {
     }
 }
 
-/// What a writer knows of its batches, by number.
+/// A writer's knowledge of its batches, by number.
 #[derive(Default)]
 struct Known {
     synced: AtomicU64,
@@ -62,7 +62,7 @@ struct Known {
 /// The newest batch of each writer that some promise is about.
 type Numbers = [u64; WRITERS];
 
-/// What was promised when the power was cut.
+/// Promises that held when the power was cut.
 struct Promise {
     least: Numbers,
     most: Numbers,
