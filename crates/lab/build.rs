@@ -1,7 +1,7 @@
 //! Tells the lab what its runs depend on besides their plans: a hash over the sources of the
 //! engine, of all below it, and of the lab's own part in a run, and over the versions of libraries.
 //!
-//! Results are kept by it. What only draws or tells what came of runs is not in it, so that a
+//! Results are kept by it. Code that only draws or describes outcomes is not in it, so that a
 //! better plot, or a word about a figure, does not send anybody back to hours of runs.
 
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use std::{fs, io};
 
 use xxhash_rust::xxh3::Xxh3Default;
 
-/// What a run depends on, from the workspace's root.
+/// Sources that a run depends on, from the workspace's root.
 const SOURCES: [&str; 9] = [
     "Cargo.lock",
     "crates/env/src",

@@ -1,4 +1,4 @@
-//! What the file cache saves compactions on a disk, by policy and size: random writes onto the
+//! Benefit of the file cache for compactions on a disk, by policy and size: random writes onto the
 //! modelled drive of BlueFS's publication, in virtual time, so that the figures are the same on
 //! every machine.
 //!
@@ -21,7 +21,7 @@ const MEMTABLE: ByteCount = ByteCount::mib(256);
 /// At full scale: the publication gives its cache 2 GiB.
 const CACHES: [u64; 4] = [0, 1 << 30, 2 << 30, 4 << 30];
 
-/// What came of a run.
+/// Outcome of a run.
 struct Outcome {
     seconds: f64,
     hit_share: f64,

@@ -80,7 +80,7 @@ fn target(kind: u64, setup: &Setup) -> (Arc<dyn Store>, Option<Arc<Emulator>>) {
     }
 }
 
-/// What became of checkpoints.
+/// Fates of checkpoints.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Tally {
     whole: u32,
@@ -165,7 +165,7 @@ fn copy_damaged(
 pub(crate) fn damage_sources(seed: u64, tally: &mut Tally) {
     runner::simulate(seed, || {
         let mut setup = Setup::small(seed);
-        // What is cached is not read.
+        // Cached blocks are not read from the drive.
         setup.options.file_cache = terrace::ByteCount(0);
         let (source, held) = filled(&setup, seed);
         let mut random = Random::seeded(seed);

@@ -7,7 +7,7 @@ use terrace_env::{runner, test_seeds};
 use terrace_lab::crash::Setup;
 use terrace_lab::crash::crowd::{Harm, Met, Place, run};
 
-/// What a store stands on.
+/// Medium of a store.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum On {
     Drive,

@@ -14,7 +14,7 @@ const KEYS: usize = 12;
 const THREADS: usize = 5;
 const CALLS: usize = 6_000;
 
-/// What one thread did: the key, and the call.
+/// Calls of one thread, each with its key.
 type Log = Vec<(usize, Call)>;
 
 fn store(seed: u64) -> Db {

@@ -65,7 +65,7 @@ fn plan(text: &str, scale: &str) -> RunPlan {
     RunPlan::new(&experiment, choice).unwrap()
 }
 
-/// What came of a plan, but for what it cost.
+/// Outcomes of a plan, without their cost.
 fn run(plan: &RunPlan) -> Vec<Outcome> {
     let outcomes = carry_out(plan, &mut |_| ()).unwrap();
     let costless = |outcome| Outcome { cost: Cost::default(), ..outcome };

@@ -81,13 +81,13 @@ pub(crate) fn experiment() -> Experiment {
     Experiment { name: "nobody/fig1".into(), ..experiment }
 }
 
-/// What came of all systems.
+/// Outcomes of all systems.
 pub(crate) fn outcomes() -> Vec<Outcome> {
     let systems = experiment().systems;
     systems.iter().enumerate().map(|(place, system)| outcome(system, place as u32)).collect()
 }
 
-/// What came of a system; the higher its place, the slower it is.
+/// Outcome of a system; the higher its place, the slower it is.
 pub(crate) fn outcome(system: &str, place: u32) -> Outcome {
     let behind = f64::from(place) + 1.0;
     // A wave without sines, whose last digits are the mathematics library's.

@@ -11,7 +11,7 @@ use terrace_env::{Cause, runner, test_seeds};
 use terrace_lab::crash::Setup;
 use terrace_zone::Emulator;
 
-/// What the test did, and was told.
+/// Operations of the test, and the answers it got.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Told {
     user_bytes: u64,
@@ -94,7 +94,7 @@ fn engine_agrees(stats: &Stats, told: &Told) {
     assert!((amplification.log - log).abs() < 1e-9, "{amplification:?}, {log}");
 }
 
-/// What the drive has counted since `before`.
+/// Counts of the drive since `before`.
 fn since(drive: &Emulator, before: &IoCounts) -> IoCounts {
     let now = drive.io();
     let less = |now: &[u64; Cause::ALL.len()], before: &[u64; Cause::ALL.len()]| {
@@ -112,7 +112,8 @@ fn since(drive: &Emulator, before: &IoCounts) -> IoCounts {
     }
 }
 
-/// What is counted in the store's own memory or of its journal is nothing that a drive knows.
+/// The counts without those that a drive does not know: of the store's own memory, and of its
+/// journal.
 fn of_the_drive(io: &IoCounts) -> IoCounts {
     IoCounts { journal_rolls: 0, cache: Default::default(), ..io.clone() }
 }
