@@ -71,7 +71,7 @@ fn main() -> Outcome<()> {
     for (one, other) in ingested.scan(..)?.zip(written.scan(..)?) {
         assert_eq!(one?, other?);
     }
-    // What is ingested later is newer, and may overwrite.
+    // Entries that are ingested later are newer, and may overwrite.
     let mut again = ingested.ingest()?;
     again.put(&7u64.to_be_bytes(), b"seven")?;
     again.finish()?;

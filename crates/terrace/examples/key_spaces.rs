@@ -68,7 +68,7 @@ fn main() -> Outcome<()> {
     }
     bank.db.write(batch)?;
 
-    // What a snapshot sees does not change, whatever is written later.
+    // A snapshot's view does not change, whatever is written later.
     let before = bank.db.snapshot();
     bank.transfer("barbara", "grace", 150)?;
     assert!(bank.transfer("ada", "grace", 1000).is_err());

@@ -1,8 +1,8 @@
 //! A work queue that survives a power cut: synced writes, and recovery on an emulated drive.
 //!
-//! What has been synced is there afterwards. What was written and not synced may be lost, the
-//! newest writes first, and never one without all newer ones: so a job is either in the queue, or
-//! done and its result there, but never both and never neither.
+//! Writes that have been synced are there afterwards. Writes that were not synced may be lost, the
+//! newest first, and never one without all newer ones: so a job is either in the queue, or done and
+//! its result there, but never both and never neither.
 //!
 //! `cargo run -p terrace --example work_queue`
 

@@ -1,12 +1,13 @@
-//! What a store lies on, and who gives it up: what was opened for the store is closed with it, what
-//! the user brought stays his.
+//! Lower layer of a store: a store of files that the user brought, a directory, a device, or a
+//! mounted file system. Closing the store closes this layer, except a store of files that the user
+//! brought. Dropping the store without closing it leaves a mounted file system mounted as well.
 
 use std::sync::Arc;
 
 use terrace_fs::Fs;
 use terrace_fs::dir::DirStore;
 
-/// What a store lies on.
+/// Lower layer of a store.
 pub(crate) enum Below {
     /// A store of files that the user brought.
     Store,

@@ -110,8 +110,8 @@ impl Db {
             None => remembered(&*store)?,
         };
         let capacity = store.space().capacity;
-        // What is accepted once must be accepted again, so it is held against what never changes;
-        // and so are memtables.
+        // A value that is accepted once must be accepted again, so its limit follows from a
+        // capacity that never changes; the same holds for memtables.
         let whole = fs.map_or(capacity, |fs| fs.device_capacity());
         let whole = options.shape(whole, fs.map(|fs| fs.zone_capacity()));
         options.check(&system, &whole)?;
@@ -251,10 +251,10 @@ impl Db {
         self.default.scan(bounds)
     }
 
-    /// What of the range can be read for certain though tables are damaged, in order, and a list of
-    /// what is left out: all keys of which a damaged block may have held the newest version, so
-    /// that nothing stale is shown. A scan ends at the first damaged block instead. All tables of
-    /// the range are read and verified before it returns.
+    /// Entries of the range that can be read for certain though tables are damaged, in order, and a
+    /// list of the ranges that are left out: all keys of which a damaged block may have held the
+    /// newest version, so that nothing stale is shown. A scan ends at the first damaged block
+    /// instead. All tables of the range are read and verified before it returns.
     pub fn salvage(&self, bounds: impl Into<Bounds>) -> Result<Salvage, Error> {
         self.default.salvage(bounds)
     }
@@ -375,7 +375,7 @@ impl Db {
         self.inner.engine.key_spaces().into_iter().map(|(_, name)| name).collect()
     }
 
-    /// What is there now, for later.
+    /// A view of the store as it is now, for later reads.
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {
         let (inner, of) = (self.inner.engine.snapshot(), self.inner.identity);
@@ -429,7 +429,7 @@ impl Db {
         self.checkpoint(DirStore::open(path, DirOptions { access: Access::ReadWrite })?)
     }
 
-    /// The same, onto a zoned device, which is formatted first. What it held is lost.
+    /// The same, onto a zoned device, which is formatted first. All data on it is lost.
     pub fn checkpoint_device(
         &self,
         device: Arc<dyn Device>,
@@ -466,8 +466,8 @@ impl Db {
     }
 
     /// Reads every table and checks its checksums, its order and that it holds what is recorded of
-    /// it. Ends at the first thing that is wrong. What lies below - metadata, logs, zones - is
-    /// checked by [`Fs::check`](terrace_fs::Fs::check).
+    /// it. Ends at the first thing that is wrong. [`Fs::check`](terrace_fs::Fs::check) checks the
+    /// structures below: metadata, logs, zones.
     pub fn verify(&self) -> Result<Verified, Error> {
         Ok(self.inner.engine.verify()?)
     }
@@ -491,7 +491,7 @@ impl Db {
     }
 }
 
-/// What stores remembered that knew one system only.
+/// System of stores from versions that knew one system only, as they remembered it.
 const FORMER_SYSTEM: &str = "leveled";
 
 /// The system under which the store was opened last.

@@ -1,4 +1,4 @@
-//! What can go wrong with a store: one type of error, whatever the layer that it comes from.
+//! Errors of a store: one type, whatever the layer that an error comes from.
 
 use std::error::Error as StdError;
 use std::fmt;
@@ -64,7 +64,7 @@ impl Error {
         Self::new(ErrorKind::UnknownSystem, UnknownSystem { source })
     }
 
-    /// What kind of error it is.
+    /// Kind of the error.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         self.kinds.kind

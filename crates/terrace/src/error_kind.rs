@@ -9,7 +9,7 @@ use terrace_env::store::StoreError;
 use terrace_lsm::Error as EngineError;
 use terrace_zone::DeviceError;
 
-/// What kind of error it is. New kinds may come, so a `match` needs an arm for all others.
+/// Kind of an error. New kinds may come, so a `match` needs an arm for all others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
@@ -46,8 +46,8 @@ pub enum ErrorKind {
     InUse,
     /// There is no such file, image or directory.
     NotFound,
-    /// What was asked for cannot be: a name of a key space that is too long, a geometry that no
-    /// device has, a file that is no image.
+    /// The request is impossible: a name of a key space that is too long, a geometry that no device
+    /// has, a file that is no image.
     Invalid,
     /// An earlier failure ended all writing; [`Error::origin`](crate::Error::origin) has its kind.
     /// Reads still work. Once its reason is gone, call [`Db::resume`](crate::Db::resume).

@@ -27,15 +27,17 @@ use crate::{Error, limits};
 pub struct Options {
     // Behaviour.
     /// Opens for reading only: nothing is written, not even to finish a recovery, and no job runs.
-    /// What is only in the log is read into memory. Default: `false`.
+    /// Writes that are only in the log are read into memory. Default: `false`.
     pub read_only: bool,
-    /// What a write survives once it has returned: [`Durability::Written`] the end of the process,
-    /// by a crash or `kill`; [`Durability::Synced`] a power cut as well, and it waits for the
-    /// medium, a wait that writers share who come together. [`Durability::Gathered`] may lose the
-    /// writes of the last [`gather_time`](Self::gather_time) with the process. Single batches can
-    /// ask for another by [`Db::write_with`](crate::Db::write_with). `None`: what the medium makes
-    /// cheap: `Written` in a directory, `Gathered` on a drive, where each write takes a block.
-    /// Default: `None`.
+    /// Event that a write survives once it has returned: [`Durability::Written`] the end of the
+    /// process, by a crash or `kill`; [`Durability::Synced`] a power cut as well, and it waits for
+    /// the medium, a wait that is shared by writers who come together. [`Durability::Written`] the
+    /// end of the process, by a crash or `kill`; [`Durability::Synced`] a power cut as well, and it
+    /// waits for the medium, a wait that writers share who come together. [`Durability::Gathered`]
+    /// may lose the writes of the last [`gather_time`](Self::gather_time) with the process. Single
+    /// batches can ask for another by [`Db::write_with`](crate::Db::write_with). `None`: what the
+    /// medium makes cheap: `Written` in a directory, `Gathered` on a drive, where each write takes
+    /// a block. Default: `None`.
     pub durability: Option<Durability>,
     /// How long a gathered write may stay in the memory of the process. It is written earlier when
     /// enough has gathered, when a writer has to wait, and when the store is closed or its last
@@ -72,18 +74,17 @@ pub struct Options {
     /// Bits per key of the filters that tell absent keys without a read: 10 let 1 % through, 15
     /// about 0.2 %; 0 means no filters. Default: 10. Range: 0 to 32.
     pub filter_bits: u8,
-    /// What the store may hold in memory: memtables, up to three quarters of it; the rest for
-    /// blocks that were read, for the indexes and filters of open tables, and for buffers of jobs
-    /// and scans. Larger: fewer reads from the medium. Where `memtable_size` and `memtables_max`
-    /// ask for more than their part, memtables are smaller. [`Stats::memory`](crate::Stats::memory)
-    /// shows where it goes. It does not include the file system's own tables, thread stacks, and
-    /// what the allocator adds; `docs/memory.md` has all of it. Default: 320 MiB. Range: 64 KiB to
-    /// 16 TiB.
+    /// Memory budget of the store: memtables, up to three quarters of it; the rest for blocks that
+    /// were read, for the indexes and filters of open tables, and for buffers of jobs and scans.
+    /// Larger: fewer reads from the medium. Where `memtable_size` and `memtables_max` ask for more
+    /// than their part, memtables are smaller. [`Stats::memory`](crate::Stats::memory) shows where
+    /// it goes. It does not include the file system's own tables, thread stacks, and what the
+    /// allocator adds; `docs/memory.md` has all of it. Default: 320 MiB. Range: 64 KiB to 16 TiB.
     pub memory: ByteCount,
-    /// What flushes and compactions move at once: they read stretches of this size, less where
-    /// memory is short, and write by halves of it. Larger: fewer seeks between the inputs of a
-    /// merge on a disk, as far as memory allows it; smaller: less memory for each input, and others
-    /// wait less for the head. At most 1/28 of `memory` is moved at once. Default: 2 MiB.
+    /// Size of the requests of flushes and compactions: they read stretches of this size, less
+    /// where memory is short, and write by halves of it. Larger: fewer seeks between the inputs of
+    /// a merge on a disk, as far as memory allows it; smaller: less memory for each input, and
+    /// others wait less for the head. At most 1/28 of `memory` is moved at once. Default: 2 MiB.
     /// Range: 8 KiB to 64 MiB.
     pub io_size: ByteCount,
     /// How many slices of a merge are carried out at once, each by a thread, at most 4; 0 leaves it
@@ -174,7 +175,8 @@ impl Options {
         self.check(&self.system.unwrap_or_default(), &store)
     }
 
-    /// What the figures of a system are fitted to, with these options on a store of `capacity`.
+    /// Shape of a store of `capacity` with these options; the parameters of a system are fitted to
+    /// it.
     pub(crate) fn shape(
         &self,
         capacity: ByteCount,

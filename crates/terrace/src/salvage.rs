@@ -11,7 +11,7 @@ use crate::Error;
 pub struct Salvage(pub(crate) terrace_lsm::Salvage);
 
 impl Salvage {
-    /// What is left out.
+    /// Ranges that are left out.
     #[must_use]
     pub fn left_out(&self) -> &[LeftOut] {
         self.0.left_out()

@@ -6,8 +6,8 @@ use terrace_lsm::{Bounds, KeySpaceId, ReadOptions};
 use crate::identity::Identity;
 use crate::{Cursor, Error, KeySpace, Scan};
 
-/// What was there at one moment, for as long as it lives. It keeps overwritten and deleted entries
-/// that it sees from being dropped, and nothing else.
+/// A view of the store at one moment, for as long as it lives. It keeps overwritten and deleted
+/// entries that it sees from being dropped, and nothing else.
 ///
 /// Its own methods mean the default key space; [`key_space`](Self::key_space) has them for any
 /// other.
@@ -33,7 +33,7 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// What was in a key space.
+    /// The snapshot's view of a key space.
     pub fn key_space<'a>(&'a self, space: &'a KeySpace) -> Result<SnapshotKeySpace<'a>, Error> {
         self.of.check(space)?;
         Ok(SnapshotKeySpace { snapshot: self, space })
@@ -61,7 +61,7 @@ impl Snapshot {
         Ok(self.inner.multi_get(KeySpaceId::DEFAULT, &keys, self.reads)?)
     }
 
-    /// What was in the range, in order.
+    /// Entries of the range at that moment, in order.
     pub fn scan(&self, bounds: impl Into<Bounds>) -> Result<Scan, Error> {
         Ok(Scan(self.inner.scan(KeySpaceId::DEFAULT, &bounds.into())?))
     }
@@ -72,7 +72,7 @@ impl Snapshot {
     }
 }
 
-/// What was in one key space at one moment, from [`Snapshot::key_space`].
+/// One key space at one moment, from [`Snapshot::key_space`].
 #[derive(Clone, Copy, Debug)]
 pub struct SnapshotKeySpace<'a> {
     snapshot: &'a Snapshot,

@@ -15,10 +15,10 @@ use crate::devices::{Contents, contents, drive};
 /// Writes of one batch: values, or `None` for deletes.
 type Writes = Vec<(Vec<u8>, Option<Vec<u8>>)>;
 
-/// What the client knows.
+/// The client's knowledge.
 #[derive(Default)]
 struct Known {
-    /// What was applied, and at its end what is being applied, in order.
+    /// Writes that were applied, and at the end those being applied, in order.
     writes: Vec<Writes>,
     /// How many of these are durable.
     synced: usize,
@@ -106,7 +106,7 @@ fn run(seed: u64, spacing: u32) -> (Vec<Moment>, Vec<Writes>, u32) {
             Err(error) => {
                 assert!(error.is_space(), "{error}");
                 refused += 1;
-                // What is refused is not there; only a failed sync leaves it open.
+                // A refused write is not there; only a failed sync leaves it open.
                 db.sync().ok();
                 let found = contents(&db);
                 let mut known = known.lock();

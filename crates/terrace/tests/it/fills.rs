@@ -16,7 +16,7 @@ use crate::devices::{contents, drive};
 /// Nothing that is asked of a full store takes longer, on the clock of its runner.
 const LONGEST: Duration = Duration::from_secs(60);
 
-/// Who holds space while the store is full.
+/// Holder of space while the store is full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Holder {
     Nobody,
@@ -92,7 +92,7 @@ impl Full {
         Ok(())
     }
 
-    /// What a full store must do, and in time.
+    /// Work that a full store must do, and in time.
     fn must(&self, what: &str, work: impl FnOnce(&Db) -> Result<(), Error>) {
         let begun = runner::now();
         let done = work(&self.db);

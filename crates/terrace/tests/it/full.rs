@@ -109,7 +109,7 @@ fn a_put_that_is_refused_says_who_holds_the_space() {
         for part in ["are live", "kept for deletes", "1 scan of write", "1 snapshot of write 0"] {
             assert!(text.contains(part), "no {part:?}: {text}");
         }
-        // What `stats` calls free is nearly all kept or set aside, and it says so.
+        // Nearly all bytes that `stats` calls free are kept or set aside, and it says so.
         assert!(space.for_puts <= ByteCount::mib(3), "{space:?}");
         let bytes: u64 = held.iter().map(|(key, value)| (key.len() + value.len()) as u64).sum();
         let promised = before.for_puts.0;
@@ -153,7 +153,7 @@ fn a_full_disk_of_the_host_stops_writing_until_it_is_resumed() {
                 assert!(again.to_string().contains("host's disk"), "{again}");
                 device.set_faults(None);
                 db.resume().unwrap_or_else(|error| panic!("seed {seed}, round {round}: {error}"));
-                // What was refused is there as a whole or not at all.
+                // A write that was refused is there as a whole or not at all.
                 if let Some(value) = db.get(&maybe.0).unwrap() {
                     assert_eq!(value[..], maybe.1[..]);
                     held.insert(maybe.0, maybe.1);

@@ -238,7 +238,7 @@ fn one_directory_is_open_once_by_whatever_path() {
     drop(scan);
 }
 
-/// What tells the test below that it is the other process, and which store it is to open.
+/// Variable that tells the test below that it is the other process, and which store it is to open.
 const OTHER_PROCESS: &str = "TERRACE_TEST_OPEN";
 
 /// Whether another process can open a store.
@@ -278,7 +278,7 @@ fn what_is_left_of_a_closed_store_says_that_it_is_closed() {
             } else {
                 db.close().unwrap()
             }
-            // What comes next frees, resets and reuses what was there.
+            // Later writes free, reset and reuse the space of earlier ones.
             let next = place.open(small()).unwrap();
             next.delete_range(..).unwrap();
             fill(&next);

@@ -1,5 +1,5 @@
 //! Processes that are killed, that abort, or that drop a store without closing it: what each
-//! durability keeps. What has returned is kept by another process, this one.
+//! durability keeps. Another process, this one, keeps a record of the writes that returned.
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -22,7 +22,7 @@ const SLACK: Duration = Duration::from_millis(500);
 /// How often each store is killed.
 const LIVES: u64 = 5;
 
-/// What a child has told.
+/// Reports of a child.
 #[derive(Clone, Debug, Default)]
 struct Told {
     ready: bool,
@@ -119,8 +119,8 @@ fn live(order: &Order, random: &mut Random) -> Told {
 }
 
 /// Compares a store with what it must hold; the number of its last write. `before`: that of the
-/// life before. What was there then is there now, and a process that was killed before its first
-/// write has added nothing.
+/// life before. All writes of that life are there now, and a process that was killed before its
+/// first write has added nothing.
 fn verify(place: &Path, order: &Order, told: &Told, ingests: &[u64], before: u64) -> u64 {
     let db = open(place, options(true));
     let number = last(&db);
@@ -153,7 +153,7 @@ fn expected(seed: u64, number: u64) -> Contents {
     held
 }
 
-/// What an empty store is made on.
+/// Medium for an empty store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Medium {
     Directory,

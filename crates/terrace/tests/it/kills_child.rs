@@ -26,7 +26,7 @@ pub(crate) const INGESTED: u32 = 50;
 /// Ends by itself after so many writes, for whoever waits for that.
 const WRITES: u64 = 1_000;
 
-/// What a child is to do.
+/// Task of a child.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Order {
     pub(crate) place: PathBuf,
@@ -95,14 +95,14 @@ pub(crate) fn open(place: &Path, options: Options) -> Db {
     Db::open_device(Arc::new(drive), options).expect("the store opens")
 }
 
-/// What a store holds under keys of the writes.
+/// Contents of a store under keys of the writes.
 pub(crate) type Contents = BTreeMap<Vec<u8>, Vec<u8>>;
 
 fn key(number: u32) -> Vec<u8> {
     format!("m/{number:05}").into_bytes()
 }
 
-/// What the write of this number does, to a batch and to what the store must hold.
+/// Applies the write of this number to a batch, and to the expected contents.
 pub(crate) fn write(seed: u64, number: u64, held: &mut Contents) -> Batch {
     let mut random = Random::seeded(seed ^ number.wrapping_mul(0x9e37_79b9_7f4a_7c15));
     let mut batch = Batch::new();
@@ -189,7 +189,7 @@ fn child() {
     std::process::abort();
 }
 
-/// What a store is busy with beside writes.
+/// Work of a store beside writes.
 fn work_beside(db: &Db, order: &Order, stop: &AtomicBool) {
     let first = order.life * 1000;
     for round in 0.. {

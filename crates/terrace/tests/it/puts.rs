@@ -1,4 +1,4 @@
-//! What a put waits for.
+//! Tests of the waits of a put.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,9 +8,9 @@ use terrace_env::{Cause, runner};
 use terrace_zone::emulator::RandomLatency;
 use terrace_zone::{Emulator, Geometry};
 
-/// What each request to the drive takes, whatever else it does.
+/// Time that each request to the drive takes, whatever else it does.
 const LATENCY: Duration = Duration::from_millis(10);
-/// What a put takes of the processor, at most.
+/// Largest processor time of a put.
 const PROCESSOR: Duration = Duration::from_millis(1);
 
 fn store(durability: Durability, zone: ByteCount) -> (Arc<Emulator>, Db) {

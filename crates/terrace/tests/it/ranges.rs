@@ -62,7 +62,7 @@ fn around(least: u64, most: u64) -> Vec<u64> {
     values
 }
 
-/// What came of a store.
+/// Outcome of opening a store.
 #[derive(Debug, PartialEq)]
 enum Outcome {
     Works,
@@ -144,8 +144,8 @@ fn check(db: &Db, keys: u8, round: u8) {
     }
 }
 
-/// What is held beyond the budget: a block and what belongs to it for each of a few users, and the
-/// least that each job needs to go on.
+/// Checks the memory held beyond the budget: a block and its bookkeeping for each of a few users,
+/// and the least that each job needs to go on.
 fn check_budget(db: &Db, options: &Options) {
     let memory = db.stats().memory;
     let beyond = 16 * options.block_size.0 + (1 << 20);

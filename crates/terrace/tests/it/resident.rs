@@ -1,5 +1,5 @@
-//! What a process holds in memory, against the budget of its store and what the store counts: by
-//! scenarios that once held up to a hundred times as much, each in a process of its own.
+//! Tests of the memory of a process, against the budget of its store and the store's own count: by
+//! scenarios that once took up to a hundred times as much, each in a process of its own.
 //!
 //! `cargo xtask soak memory` runs them at eight times the size, which is that of the reports that
 //! they come from: 1.5 million puts of 1 KiB, for one.
@@ -15,17 +15,17 @@ use terrace_zone::{Emulator, Geometry};
 use crate::resident_child::{ORDER, Order, Scenario};
 
 const MIB: u64 = 1 << 20;
-/// What a process may hold: its budget and an eighth of it, for what the allocator adds; and this,
-/// for the stacks of a dozen threads, the pages of the program that it comes to use, and the
+/// Memory allowed to a process beside its budget and an eighth of it (the eighth is for the
+/// allocator): stacks of a dozen threads, the pages of the program that it comes to use, and the
 /// catalog and zones of a file system.
 const BESIDE: u64 = 8 * MIB;
 
-/// What a child has told at the end of a phase, in bytes.
+/// Report of a child at the end of a phase, in bytes.
 #[derive(Clone, Debug)]
 struct Measured {
-    /// What the process held at most, beyond what it held before the store was opened.
+    /// Peak of the process, beyond its memory before the store was opened.
     peak: u64,
-    /// What it held at the phase's end.
+    /// Memory at the phase's end.
     now: u64,
     /// The same by the store's own count.
     counted_peak: u64,

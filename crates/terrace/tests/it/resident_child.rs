@@ -13,7 +13,7 @@ use terrace_zone::{Access, Emulator};
 /// The variable that makes a test binary the process to be measured.
 pub(crate) const ORDER: &str = "TERRACE_MEASURED_CHILD";
 
-/// What a child is to do.
+/// Task of a child.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Order {
     pub(crate) scenario: Scenario,
@@ -25,7 +25,7 @@ pub(crate) struct Order {
     pub(crate) place: PathBuf,
 }
 
-/// What a child does.
+/// Scenario of a child.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Scenario {
     /// Puts under random keys, with defaults but for the budget.
@@ -68,8 +68,7 @@ impl Order {
     }
 }
 
-/// What this process holds in memory, in bytes, and the most that it has held since it last began
-/// to measure.
+/// Memory of this process, in bytes, and its peak since it last began to measure.
 #[derive(Clone, Copy, Debug)]
 struct Held {
     now: u64,

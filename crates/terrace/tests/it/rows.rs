@@ -1,5 +1,5 @@
-//! What every row of the table of systems promises, whatever its choices are. That a full store
-//! goes on once it is emptied is in `full`.
+//! Tests of the promises of every row of the table of systems, whatever its choices are. `full`
+//! tests that a full store goes on once it is emptied.
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
