@@ -18,9 +18,9 @@ pub enum Rule {
     NoResetUnderReader,
     /// A flush is believed once it is known how those ended that the device got before it.
     FlushAwaitsEarlierOnes,
-    /// What a failed copy has taken is given back.
+    /// Space that a failed copy has taken is given back.
     FailedCopiesGivenBack,
-    /// What a failed write has taken is given back.
+    /// Space that a failed write has taken is given back.
     FailedWritesGivenBack,
     /// A log's frames are durable before a forced one behind them is written.
     FramesDurableInOrder,

@@ -1,4 +1,4 @@
-//! What a check has found.
+//! Result of a check.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -16,9 +16,9 @@ pub struct Problem {
     pub region: String,
     /// The byte offset: on the device if the region names one, else in the region.
     pub offset: u64,
-    /// What should be there.
+    /// Value expected.
     pub expected: String,
-    /// What is there.
+    /// Value found.
     pub got: String,
 }
 
@@ -43,12 +43,12 @@ pub struct DeviceChecked {
 /// What a check has looked at and found.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CheckReport {
-    /// What is wrong; empty if all is well.
+    /// Problems found; empty if all is well.
     pub problems: Vec<Problem>,
     /// Whether the store was closed in order: then everything is known that must be there. After a
     /// crash, damage to what was written last can look as if it had not been written.
     pub closed: bool,
-    /// What a crash leaves, and the next opening for writing removes: nothing of it is wrong. In a
+    /// Leftovers of a crash, which the next opening for writing removes; they are no problems. In a
     /// store that was closed in order it is a problem.
     pub leftovers: Vec<Problem>,
     /// Files looked at.

@@ -57,7 +57,8 @@ impl Flushes {
         (handed_over, Flush { number, bound: self.state.lock().next })
     }
 
-    /// What is to be believed of a flush of which the device says `result`.
+    /// Ends a flush that the device answered with `result`, and returns the answer that may be
+    /// believed.
     pub(crate) fn end<T>(
         &self,
         flush: Flush,

@@ -60,7 +60,8 @@ impl Fs {
         self.volume.uuid
     }
 
-    /// Goes on under other deciders than those of the mount. What is written stays where it is.
+    /// Goes on under other deciders than those of the mount. Bytes already written stay where they
+    /// are.
     pub fn decide_by(&self, placement: Arc<dyn Placement>, reclaim: Arc<dyn Reclaim>) {
         self.volume.pools.zoned().decide_by(placement, reclaim);
     }

@@ -13,8 +13,8 @@
 //! After a flush that has failed, every flush fails: see [`Flushes`].
 //!
 //! Once the store is unmounted the medium is *shut*: no request passes any more, because another
-//! mount may own the device by then. What handles of the old one wrote would destroy its data, and
-//! what they read would not be theirs. Whoever shuts it waits for requests that are just being
+//! mount may own the device by then. Writes through handles of the old one would destroy its data,
+//! and reads would return data that is not theirs. Shutting waits for requests that are just being
 //! handed over; those that were handed over before are carried out before any of a later mount.
 
 use std::sync::Arc;
@@ -47,7 +47,7 @@ pub(crate) struct Medium {
     shape: Geometry,
     grid: ZoneGrid,
     counts: Counts,
-    /// What is waited for in the file system, requests to the device and all else.
+    /// Waits in the file system, for requests to the device and for all else.
     pub(crate) waits: WaitCounts,
     /// Requests that have not been waited for, by ticket.
     under_way: Mutex<FastMap<u64, UnderWay>>,
@@ -63,7 +63,7 @@ const REFUSED: u64 = u64::MAX;
 /// How long [`Medium::shut`] sleeps between two looks: handing over takes about so long.
 const SHUT_POLL: Duration = Duration::from_micros(10);
 
-/// What is to be known of a request until it is waited for.
+/// Facts about a request until it is waited for.
 #[derive(Clone, Copy)]
 struct UnderWay {
     cause: Cause,
@@ -118,7 +118,7 @@ impl Medium {
         }
     }
 
-    /// What has been moved; journal rolls are not known here.
+    /// Bytes and requests moved; journal rolls are not known here.
     pub(crate) fn io(&self) -> IoCounts {
         let load = |counts: &[AtomicU64; CAUSES]| {
             std::array::from_fn(|cause| counts[cause].load(Ordering::Relaxed))

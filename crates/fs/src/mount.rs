@@ -201,7 +201,7 @@ fn ended_zones(reports: &[ZoneReport], found: &Assembled, zones: &[Zone]) -> Vec
     of_journal.into_iter().chain(ended.map(|(report, _)| report.zone)).collect()
 }
 
-/// What a file takes of the zones, as counted: a log's lease only as far as it is written.
+/// Extents of a file that count as live in zones: of a log's lease only the part that is written.
 fn held_extents(id: FileId, record: &FileRecord, logs: &[RecoveredLog]) -> Vec<Extent> {
     match logs.iter().find(|log| log.id == id) {
         Some(log) => record.extents.without(log.tail.block, u32::MAX).0.extents().collect(),

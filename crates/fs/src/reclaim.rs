@@ -2,17 +2,24 @@
 //!
 //! # Steps
 //! 1. The policy chooses a victim among the zones that hold something dead.
-//! 2. The live extents in it are copied, a few MiB at a time, through a lease of reclaim's rank.
-//!    Where the checksum of an extent is known, the bytes read must have it.
-//! 3. A transaction, for which the device is flushed first, points the files at the copies. An
-//!    extent that has been trimmed or deleted meanwhile is left out, and its copy is garbage.
-//! 4. The victim is free once the last of it is gone and nobody reads there any more.
+//! 2. Reclaim copies the live extents in it, a few MiB at a time, through a lease of reclaim's
+//!    rank. Where the checksum of an extent is known, the bytes read must have it.
+//! 3. A transaction, for which the device is flushed first, points the files at the copies. If an
+//!    extent was trimmed or deleted meanwhile, the transaction leaves it out, and its copy is
+//!    freed.
+//! 4. The victim is free once its last extent is gone and nobody reads there any more.
 //!
-//! A copy that cannot be read, does not verify or cannot be written leaves the extent where it is;
-//! the zone is then left alone. The work can be dropped between any two steps.
+//! # Failures
+//! - If a zone fails while a copy is written to it, the copy is made again in another zone, up to
+//!   eight times.
+//! - If no space is left for a copy, the work on the victim ends until there is.
+//! - If an extent cannot be read, does not verify, or its copy cannot be written, it stays where it
+//!   is, and reclaim leaves the victim alone.
+//!
+//! The work can be dropped between any two steps.
 //!
 //! # Threads
-//! One victim at a time: whoever chooses it keeps all others off.
+//! One victim at a time: choosing a victim keeps all other threads off until the work on it ends.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -299,8 +306,8 @@ impl Emptying<'_> {
             return Err(CopyError::Mismatch);
         }
         if old.crc.is_none() {
-            // What was unknown before stays unknown: a checksum of bytes nobody vouched for would
-            // make damage look sound.
+            // An unknown checksum stays unknown: a checksum of bytes nobody vouched for would make
+            // damage look sound.
             new.iter_mut().for_each(|extent| extent.crc = None);
         }
         Ok(())

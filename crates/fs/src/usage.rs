@@ -14,7 +14,7 @@ use crate::mount::Access;
 use crate::space::{Condition, Share, Used, Zone};
 use crate::{BLOCK, BlockAddr, Fs, block};
 
-/// What a zone is for.
+/// Use of a zone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ZoneUse {
@@ -64,7 +64,7 @@ pub struct ZoneUsage {
     pub zone_type: ZoneType,
     /// The device's state of it.
     pub state: ZoneState,
-    /// What it is for.
+    /// Use of the zone.
     pub used_for: ZoneUse,
     /// Bytes from its start that have been written; `None` where the device cannot say.
     pub pointer: Option<ByteCount>,
@@ -123,8 +123,8 @@ impl ZonesSource for Fs {
 
 impl Fs {
     /// Counts anew what every zone holds, and compares with what is kept as things change; compares
-    /// the zones that are counted as active with the device's. What differs, in words; nothing may
-    /// be written meanwhile.
+    /// the zones that are counted as active with the device's. It returns the differences, in
+    /// words; nothing may be written meanwhile.
     pub fn audit(&self) -> Vec<String> {
         let mut problems: Vec<String> =
             self.volume.pools.zoned().verify().err().into_iter().collect();

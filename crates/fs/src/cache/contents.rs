@@ -1,7 +1,7 @@
-//! What is in the cache, and what leaves it: pure, under the cache's lock.
+//! Contents of the cache, and the choice of blocks that leave it: pure, under the cache's lock.
 //!
 //! # Invariants
-//! - What it counts as used is at most its size: a block is let in when there is room, or room has
+//! - The cache counts at most its size as used: a block is let in when there is room, or room has
 //!   been made, and not otherwise.
 //! - A file with blocks is in the order once, under its rank.
 
@@ -13,10 +13,10 @@ use terrace_env::FileId;
 use super::CachePolicy;
 use crate::BLOCK;
 
-/// What a block is reckoned to take: its bytes, the head of their allocation, and its entry in the
-/// map of its file.
+/// Bytes reckoned for a block: its data, the head of their allocation, and its entry in the map of
+/// its file.
 pub(super) const BLOCK_COST: u64 = BLOCK as u64 + 64;
-/// What a file is reckoned to take besides.
+/// Bytes reckoned for a file besides.
 pub(super) const FILE_COST: u64 = 256;
 /// The level of files that have none: behind all others.
 const NO_LEVEL: u8 = u8::MAX;
@@ -24,7 +24,7 @@ const NO_LEVEL: u8 = u8::MAX;
 /// A block's bytes.
 pub(super) type Block = Arc<[u8]>;
 
-/// What is in the cache.
+/// Contents of the cache.
 #[derive(Debug, Default)]
 pub(super) struct Contents {
     size: u64,

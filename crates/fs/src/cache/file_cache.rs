@@ -5,10 +5,10 @@
 //!   otherwise: what a compaction reads dies with it, and what clients read the engine keeps.
 //! - A block that is written again replaces the one before, or at least sends it out: what is in
 //!   the cache is what a reader of the file would find on the medium.
-//! - Whoever deletes or trims a file, or takes back what was appended to it, has its blocks
-//!   forgotten. Files are never written again under the same id, so nothing else makes a block
-//!   stale: where reclaim moves it, or which zone is reset, does not matter.
-//! - What is read to be checked ([`Cause::Recovery`]) is read from the medium.
+//! - Code that deletes or trims a file, or takes back appended bytes, has its blocks forgotten.
+//!   Files are never written again under the same id, so nothing else makes a block stale: where
+//!   reclaim moves it, or which zone is reset, does not matter.
+//! - Reads for checks ([`Cause::Recovery`]) go to the medium.
 //!
 //! Logs are not kept: they are read once, after a crash, by a mount that has an empty cache.
 //!
@@ -131,7 +131,7 @@ impl FileCache {
         }
     }
 
-    /// What it holds, and what it has saved.
+    /// Size of the cache, bytes used, and bytes of reads that hit or missed, by cause.
     pub(crate) fn counts(&self) -> CacheCounts {
         let load = |counts: &[AtomicU64; CAUSES]| {
             std::array::from_fn(|cause| counts[cause].load(Ordering::Relaxed))
@@ -145,7 +145,8 @@ impl FileCache {
         }
     }
 
-    /// What is wrong with it; `exists` says whether there is such a file.
+    /// Faults of the cache, in words; `exists` says whether there is such a file. `exists` says
+    /// whether there is such a file.
     pub(crate) fn audit(&self, exists: impl Fn(FileId) -> bool) -> Vec<String> {
         let (files, counted) = {
             let contents = self.contents.read();

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// What leaves a full cache first.
+/// Order in which blocks leave a full cache.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
@@ -27,7 +27,7 @@ impl CachePolicy {
     /// All of them.
     pub const ALL: [Self; 3] = [Self::FifoByFile, Self::FifoByBlock, Self::ByLevel];
 
-    /// What it is called.
+    /// Name of the policy.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {

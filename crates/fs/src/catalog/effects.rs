@@ -1,4 +1,4 @@
-//! What becomes free when a transaction is durable.
+//! Space that becomes free when a transaction is durable.
 
 use std::sync::Arc;
 
@@ -18,8 +18,8 @@ pub struct Freed {
     pub extents: Vec<Extent>,
 }
 
-/// What a transaction gives back. To be carried out only once the transaction is durable: until
-/// then a power cut brings back the state that still needs these blocks.
+/// Space and files that a transaction gives back. To be carried out only once the transaction is
+/// durable: until then a power cut brings back the state that still needs these blocks.
 #[derive(Clone, Debug, Default)]
 pub struct Effects {
     /// Blocks that held bytes of a file and now hold garbage.

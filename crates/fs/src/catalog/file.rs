@@ -1,4 +1,4 @@
-//! What is known of one file.
+//! Record of one file.
 
 use std::sync::Arc;
 
@@ -32,7 +32,7 @@ pub struct LogMark {
     pub size: u64,
 }
 
-/// What the catalog keeps of a file.
+/// The catalog's record of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileRecord {
     /// How it is written.
@@ -57,7 +57,7 @@ pub struct FileRecord {
 }
 
 impl FileRecord {
-    /// What [`Store::info`](terrace_env::Store::info) tells of it.
+    /// Answer of [`Store::info`](terrace_env::Store::info) for the file.
     #[must_use]
     pub fn info(&self, id: FileId) -> FileInfo {
         FileInfo {

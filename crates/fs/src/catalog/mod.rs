@@ -1,4 +1,4 @@
-//! What the file system knows of its files, as a pure value: no device, no time, no lock.
+//! Metadata of all files, as a pure value: no device, no time, no lock.
 //!
 //! The [`Catalog`] changes only by [`Record`]s, in the order in which they stand in the journal.
 //! The same records that a commit stages are what replay applies, so what is found after a crash is

@@ -125,7 +125,7 @@ pub enum Record {
         size: u64,
         /// The first block of the file that is replaced.
         from: u32,
-        /// What lies there now.
+        /// Extents that the catalog has there now.
         extents: Vec<Extent>,
     },
     /// A recovery has found where a log ends; what is appended now is a new run.

@@ -1,6 +1,6 @@
 //! Applying records to a catalog, all or nothing.
 //!
-//! Every change first saves what it replaces; an error puts it all back in reverse order. What is
+//! Every change first saves what it replaces; an error puts it all back in reverse order. Space
 //! given back is gathered as [`Effects`].
 
 use std::sync::Arc;

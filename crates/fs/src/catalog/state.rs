@@ -21,7 +21,7 @@ use super::zone_levels::ZoneLevels;
 use super::{Effects, FileRecord, Record};
 use crate::AddressSpace;
 
-/// What the file system knows of its files: a pure value, changed by records only.
+/// Metadata of all files: a pure value, changed by records only.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Catalog {
     /// The devices that the files' blocks are on.
@@ -126,7 +126,7 @@ impl Catalog {
         &self.store
     }
 
-    /// What [`Store::info`](terrace_env::Store::info) tells of a file, or of the store itself.
+    /// Answer of [`Store::info`](terrace_env::Store::info) for a file, or for the store itself.
     #[must_use]
     pub fn info(&self, id: FileId) -> Option<FileInfo> {
         if id == FileId::STORE {

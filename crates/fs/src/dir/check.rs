@@ -126,7 +126,7 @@ impl Check<'_> {
             let mut crc = 0;
             while at < end {
                 let mut bytes = vec![0; READ_BYTES.min(end - at) as usize];
-                // What the file does not fill of its last block counts as zeros.
+                // The part of its last block that the file does not fill counts as zeros.
                 let there = record.size.saturating_sub(at).min(bytes.len() as u64) as usize;
                 let read = file.read_at(at, &mut bytes[..there]);
                 read.map_err(|error| StoreError::io(format!("reading {path}"), error))?;

@@ -41,7 +41,7 @@ pub(super) struct Queue {
     roll_after: u64,
 }
 
-/// What is to be committed.
+/// Content of a commit.
 pub(super) enum Work {
     Changes(Transaction),
     Records(Vec<Record>),

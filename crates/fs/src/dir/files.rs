@@ -1,5 +1,5 @@
-//! What the store asks of a file system: a seam narrow enough that a power cut can be played
-//! through behind it.
+//! Seam between the store and a file system of the host: narrow enough that a power cut can be
+//! played through behind it.
 //!
 //! | implementation | what it is |
 //! |---|---|
@@ -44,7 +44,7 @@ pub trait Files: Send + Sync + 'static {
     /// How much can still be written.
     fn room(&self) -> io::Result<Room>;
 
-    /// What the directory is called in errors.
+    /// Name of the directory in errors.
     fn describe(&self) -> String;
 }
 

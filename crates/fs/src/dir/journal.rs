@@ -27,7 +27,7 @@ use crate::{AddressSpace, BLOCK, BlockAddr};
 /// of them, each a block.
 const AHEAD: u64 = 256 * BLOCK as u64;
 
-/// What a directory's journal says.
+/// Result of replaying a directory's journal.
 pub(super) struct Replayed {
     pub(super) superblock: Superblock,
     pub(super) catalog: Catalog,

@@ -45,7 +45,7 @@ pub(super) struct LogWriter {
     pub(super) allowance: Allowance,
     /// After a failed sync nobody knows which frames are durable.
     pub(super) failed: Option<StoreError>,
-    /// What is written, kept for the next write.
+    /// Buffer of bytes to write, kept for the next write.
     pub(super) buffer: IoBuf,
     /// The memory of what has gathered.
     pub(super) gathered: usize,
@@ -248,7 +248,8 @@ impl FileWriter for LogWriter {
             return Err(StoreError::NotFound(self.node.id));
         }
         self.put_out(true)?;
-        // Whoever seals the file later, or waits until it is deleted, keeps its writer until then.
+        // A caller that seals the file later, or waits until it is deleted, keeps its writer until
+        // then.
         (self.buffer, self.gathered) = (IoBuf::default(), 0);
         let mut state = self.node.lock();
         state.log.pending = Vec::new();

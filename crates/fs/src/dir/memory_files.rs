@@ -5,7 +5,7 @@
 //!   or as it was last written; the length is one of the two or in between. Each name,
 //!   independently of the others, is as it was when the directory was last synced or as it is now.
 //! - A cut can be set to happen at the n-th operation that changes or syncs something. That
-//!   operation fails, though what it wrote may be found afterwards; all later ones fail too.
+//!   operation fails, though its bytes may be found afterwards; all later ones fail too.
 //! - After a **crash of the process** everything is there, and as volatile as before.
 //! - One operation can be made to fail by itself.
 //!
@@ -96,7 +96,7 @@ impl MemoryFiles {
         self.0.lock().fail_at = Some((operation, kind));
     }
 
-    /// What is found when the power comes back. All of it is durable.
+    /// The directory as it is found when the power comes back. All of it is durable.
     #[must_use]
     pub fn power_cut(&self, random: &mut Random) -> Self {
         let disk = self.0.lock();
@@ -120,8 +120,8 @@ impl MemoryFiles {
         Self(Arc::new(Mutex::new(Disk { contents, next, names, durable_names, ..Disk::default() })))
     }
 
-    /// What a new process finds: everything, and what was volatile still is. Handles of the old
-    /// process are dead.
+    /// Makes the directory as a new process finds it: everything is there, and volatile bytes still
+    /// are volatile. Handles of the old process are dead.
     pub fn restart(&self) {
         let mut disk = self.0.lock();
         disk.life += 1;

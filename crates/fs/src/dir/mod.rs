@@ -7,7 +7,7 @@
 //! described in `docs/format/directory.md`.
 //!
 //! # Order
-//! What is durable when, and why:
+//! Durability, step by step, with the reasons:
 //!
 //! 1. **Commit**: the bytes of the files that are sealed; the directory, if files were created
 //!    since it was last synced; then one append to the journal and its sync. Only then are deleted

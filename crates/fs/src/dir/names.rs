@@ -1,4 +1,4 @@
-//! What the store's files are called.
+//! Names of the store's files.
 
 use terrace_env::FileId;
 use terrace_env::store::FileKind;
@@ -14,7 +14,7 @@ pub(super) const CURRENT_NEW: &str = "CURRENT.new";
 
 const JOURNAL: &str = "JOURNAL-";
 
-/// What a name says.
+/// Meaning of a file name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Named {
     Lock,
@@ -41,7 +41,7 @@ pub(super) fn journal(generation: u64) -> String {
     format!("{JOURNAL}{generation:06}")
 }
 
-/// What a name in the directory says. Only the exact spelling counts: `1.log` is foreign.
+/// Meaning of a name in the directory. Only the exact spelling counts: `1.log` is foreign.
 pub(super) fn parse(name: &str) -> Named {
     let exact =
         |named: Named, spelled: String| if spelled == name { named } else { Named::Foreign };

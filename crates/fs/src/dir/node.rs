@@ -1,4 +1,4 @@
-//! What all handles of one file share.
+//! State shared by all handles of one file.
 //!
 //! # Invariants
 //! - Bytes below `size` can be read: from the file, or, of a log, from what has gathered for its
@@ -30,7 +30,7 @@ pub(super) struct Node {
     state: Mutex<NodeState>,
 }
 
-/// What is known of an open file.
+/// State of an open file.
 #[derive(Default)]
 pub(super) struct NodeState {
     /// Bytes that can be read.
@@ -67,7 +67,7 @@ pub(super) struct LogState {
     /// A sync failed: what is durable is not known any more.
     pub(super) failed: bool,
     pub(super) index: LogIndex,
-    /// What the next frame will hold.
+    /// Bytes that the next frame will hold.
     pub(super) pending: Vec<u8>,
     /// The open frame, if there is one.
     pub(super) open: Option<OpenFrame>,
@@ -80,7 +80,7 @@ pub(super) struct LogState {
 pub(super) struct OpenFrame {
     /// Its payload bytes.
     pub(super) len: usize,
-    /// What the frame behind it must carry.
+    /// Chain and sequence that the next frame must carry.
     pub(super) cursor: Cursor,
 }
 

@@ -26,7 +26,7 @@ use super::volume::{IDS, State, Volume, open_log};
 use crate::catalog::{Catalog, FIRST_SEQUENCE, Record};
 use crate::{Access, AddressSpace};
 
-/// What was found, and which journal comes next.
+/// State found, and the number of the next journal.
 struct Found {
     catalog: Catalog,
     uuid: Uuid,
@@ -125,7 +125,7 @@ fn recover_logs(
     let mut logs = Logs::default();
     for (id, record) in found.catalog.files().filter(|(_, record)| record.is_leased()) {
         if access == Access::ReadWrite {
-            // What is about to be declared the log's end must not be lost after that.
+            // Bytes that are about to be declared the log's end must not be lost after that.
             let file = super::volume::open_file(files, id, record, access)?;
             let synced = file.sync();
             synced.map_err(|error| StoreError::io(format!("syncing file {id}"), error))?;

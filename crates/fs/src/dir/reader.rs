@@ -22,7 +22,7 @@ use crate::catalog::ExtentMap;
 pub(super) struct Reader {
     volume: Arc<Volume>,
     node: Arc<Node>,
-    /// What may be read of a sealed file.
+    /// The part of a sealed file that may be read.
     map: Option<Arc<ExtentMap>>,
     frame: Mutex<Option<(Spot, Arc<Vec<u8>>)>>,
 }

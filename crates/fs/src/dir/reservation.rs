@@ -14,8 +14,8 @@ use terrace_env::store::{Rank, Reservation, ReservedSpace, StoreError};
 use super::node::Node;
 use super::volume::Volume;
 
-/// What each rank leaves to every one that is more urgent: enough for a roll of the journal of ten
-/// thousand files.
+/// Bytes that each rank leaves to every one that is more urgent: enough for a roll of the journal
+/// of ten thousand files.
 const STEP: u64 = 4 << 20;
 
 /// A reservation's space.
@@ -34,10 +34,10 @@ impl ReservedSpace for Reserved {
     }
 }
 
-/// What a writer may use: its rank, and a reservation if it came with one.
+/// Allowance of a writer: its rank, and a reservation if it came with one.
 pub(super) struct Allowance {
     rank: Rank,
-    /// What is left of the reservation: what is spent is not set aside any more.
+    /// Bytes left of the reservation: spent bytes are not set aside any more.
     reserved: Option<Arc<AtomicU64>>,
     volume: Arc<Volume>,
 }
@@ -79,7 +79,7 @@ impl Allowance {
     }
 }
 
-/// What a rank leaves to those above it.
+/// Bytes that a rank leaves to those above it.
 pub(super) fn kept(rank: Rank) -> u64 {
     STEP * rank as u64
 }

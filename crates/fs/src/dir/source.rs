@@ -9,7 +9,7 @@ use super::FileHandle;
 use crate::BLOCK;
 use crate::frame::BlockSource;
 
-/// What disks write whole, at least: a sector. File systems promise no more.
+/// Unit that disks write whole, at least: a sector. File systems promise no more.
 const SECTOR: usize = 512;
 
 /// A file that holds frames.

@@ -96,8 +96,8 @@ impl Store for DirStore {
         })?;
         let allowance = Allowance::new(&self.0, Rank::Log, None)?;
         let writer = self.writer(Arc::clone(&node), usual_cause(node.kind), allowance);
-        // What a power cut left behind the end is of no use to anybody. Of a log it must not come
-        // back: what another cut takes of a frame there is to read as zeros.
+        // Bytes that a power cut left behind the end are of no use to anybody. Of a log it must not
+        // come back: what another cut takes of a frame there is to read as zeros.
         let cut = node.file.size().and_then(|size| {
             node.file.set_size(end)?;
             if size > end && node.kind == FileKind::Log { node.file.sync() } else { Ok(()) }
@@ -178,7 +178,7 @@ impl Store for DirStore {
         }
     }
 
-    /// What a directory lies on is not known.
+    /// A directory does not know its disk.
     fn rotational(&self) -> bool {
         false
     }

@@ -1,8 +1,8 @@
 //! An open store: what its handles share.
 //!
 //! # Threads
-//! One lock around the state, never held over a file operation. Whoever opens a file that is not
-//! open yet does so without the lock, and drops what it opened if another was faster.
+//! One lock around the state, never held over a file operation. A thread that opens a file that is
+//! not open yet does so without the lock, and drops it if another thread was faster.
 
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
@@ -48,7 +48,7 @@ pub(super) struct Volume {
     pub(super) waits: WaitCounts,
 }
 
-/// What the lock is around.
+/// State under the lock.
 pub(super) struct State {
     pub(super) catalog: Catalog,
     /// Files with a handle, and unsealed ones that were written or recovered.

@@ -1,4 +1,4 @@
-//! What a read finds in the file cache, and what is left to be read from the medium.
+//! Parts of a read that the file cache has, and the parts to read from the medium.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use super::open_file::Piece;
 use crate::BLOCK;
 use crate::cache::FileCache;
 
-/// What it costs to find a KiB in the cache and copy it, in a simulation.
+/// Time to find a KiB in the cache and copy it, in a simulation.
 const COPY_KIB: Duration = Duration::from_nanos(100);
 
 /// Copies what of the pieces is in the cache; returns the rest.
@@ -44,7 +44,7 @@ pub(super) fn serve(
 }
 
 impl Piece {
-    /// What of it lies in its blocks from `from` to `to`, if anything does.
+    /// The part of it in blocks `from` to `to`, if there is one.
     fn part(&self, from: u32, to: u32) -> Option<Self> {
         let start = self.skip.max(from as usize * BLOCK);
         let end = (self.skip + self.len).min(to as usize * BLOCK);

@@ -42,14 +42,14 @@ pub(crate) struct DataWriter {
     ask: Ask,
     /// Bytes of a write.
     write_bytes: usize,
-    /// What is left of the reservation.
+    /// Bytes left of the reservation.
     meter: Option<Arc<AtomicU64>>,
     region: Option<Arc<Region>>,
     /// The regions of the writes under way.
     regions: VecDeque<Arc<Region>>,
     /// Buffers of completed writes, to be used again: fresh memory costs more than copying.
     spare: Vec<IoBuf>,
-    /// What ended writing.
+    /// Error that ended writing.
     failed: Option<StoreError>,
 }
 
@@ -158,7 +158,7 @@ impl DataWriter {
         }
     }
 
-    /// What is asked for the part of the file that has no place yet.
+    /// Request for space for the part of the file that has no place yet.
     fn ask_for_rest(&self) -> Ask {
         let placed = u64::from(self.file.lock().tail().at) * BLOCK as u64;
         let left = self.ask.left.map(|size| ByteCount(size.0.saturating_sub(placed)));
@@ -469,7 +469,7 @@ impl FileWriter for DataWriter {
         }
         self.drain()?;
         self.region = None;
-        // Whoever seals many files by one transaction keeps their writers until then.
+        // A caller that seals many files by one transaction keeps their writers until then.
         self.spare = Vec::new();
         let mut state = self.file.lock();
         state.tail().buffer = IoBuf::default();

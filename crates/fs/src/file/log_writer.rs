@@ -73,7 +73,7 @@ struct Flight {
     addr: BlockAddr,
     /// Payload bytes.
     len: usize,
-    /// What a frame behind it must carry.
+    /// Chain and sequence that the next frame must carry.
     cursor: Cursor,
     continues: bool,
     forced: bool,
@@ -408,7 +408,8 @@ impl FileWriter for LogWriter {
             self.gather(now);
             rest = later;
             match self.send_begun() {
-                // What finds no space waits in memory, and whoever writes it out is told.
+                // Bytes that find no space wait in memory, and the caller that writes them out gets
+                // the error.
                 Err(error) if error.is_space() && self.failed.is_none() => break,
                 sent => sent?,
             }
@@ -450,7 +451,8 @@ impl FileWriter for LogWriter {
         }
         self.send_and_settle()?;
         self.lease.end();
-        // Whoever seals the file later, or waits until it is deleted, keeps its writer until then.
+        // A caller that seals the file later, or waits until it is deleted, keeps its writer until
+        // then.
         (self.spare, self.frames, self.gathered) = (Vec::new(), 0, 0);
         let mut state = self.file.lock();
         if let Some(pending) = state.pending() {

@@ -1,4 +1,4 @@
-//! What all handles of one file share: where its bytes are now.
+//! State shared by all handles of one file: the places of its bytes.
 //!
 //! # Invariants
 //! - Bytes below `size` can be read: from the map's blocks, from writes under way, or from the
@@ -63,7 +63,7 @@ pub(crate) struct FileState {
     pub(crate) durable: Option<LogMark>,
 }
 
-/// What is known beside the map.
+/// State beside the map, by kind of file.
 pub(crate) enum Body {
     /// All bytes are in the map's blocks.
     Sealed,
@@ -110,8 +110,8 @@ impl FileState {
         Self { size, map, has_writer: false, committed: true, ..empty }
     }
 
-    /// What a transaction that commits the unsealed file records of it: its length and blocks as
-    /// of the last sync; for a log, where it may be written.
+    /// The part of an unsealed file that a transaction records: its length and blocks as of the
+    /// last sync; for a log, the blocks where it may be written.
     pub(crate) fn durable_part(&mut self) -> (u64, Vec<Extent>) {
         let written = self.size.min(u64::from(self.map.end()) * BLOCK as u64);
         match &mut self.body {
@@ -133,7 +133,7 @@ impl FileState {
         }
     }
 
-    /// What is in frames of a log that ends at `end`, as a mark.
+    /// Mark for a log that ends at `end`: block, sequence, and the bytes in its frames up to there.
     pub(crate) fn mark_at(&self, end: &LogEnd) -> Option<LogMark> {
         let Body::Log { index: Some(index), .. } = &self.body else { return None };
         let (block, sequence) = (end.block, end.cursor.sequence);

@@ -1,6 +1,6 @@
-//! What keeps a zone from being reset while somebody reads there.
+//! Pins: a pin keeps a zone from being reset while a reader reads there.
 //!
-//! Each state of a file's map has a pin. Who reads holds it. When a transaction takes blocks from
+//! Each state of a file's map has a pin. A reader holds it. When a transaction takes blocks from
 //! the map, they are condemned to the pin of the state before, and come free when that pin is
 //! dropped. A pin holds the pin of the next state, so that what a later transaction frees waits for
 //! the readers of all earlier states too.

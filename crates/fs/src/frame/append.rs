@@ -16,7 +16,7 @@ pub struct Span {
 /// One append.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Append {
-    /// What the payload is.
+    /// Kind of the payload.
     pub kind: u8,
     /// The sequence of its first frame.
     pub sequence: u64,

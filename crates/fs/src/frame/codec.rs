@@ -23,7 +23,7 @@ const CONTINUES: u16 = 1;
 pub struct Cursor {
     /// The sequence of the next frame.
     pub sequence: u64,
-    /// What the next frame must carry as its chain: the checksum of the frame before it.
+    /// Chain that the next frame must carry: the checksum of the frame before it.
     pub chain: u32,
 }
 
@@ -40,7 +40,7 @@ pub struct Binding {
 }
 
 impl Binding {
-    /// What tells "a frame of another store" from "a damaged frame".
+    /// Checksum of the store's UUID. It tells "a frame of another store" from "a damaged frame".
     #[must_use]
     pub fn tag(&self) -> u32 {
         crc32c(&self.uuid.0)
@@ -62,12 +62,12 @@ impl Binding {
     }
 }
 
-/// What the writer of a frame decides.
+/// Fields of a frame that its writer decides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FrameHead {
     /// All frames of the owner with a smaller sequence are durable.
     pub synced: u64,
-    /// What the payload is; the owner's affair.
+    /// Kind of the payload; the owner's affair.
     pub kind: u8,
     /// Whether the payload goes on in the next frame.
     pub continues: bool,
@@ -150,7 +150,7 @@ pub struct Frame {
     pub synced: u64,
     /// Its checksum: the chain of the frame after it.
     pub crc: u32,
-    /// What its payload is.
+    /// Kind of its payload.
     pub kind: u8,
     /// Whether its payload goes on in the next frame.
     pub continues: bool,

@@ -16,7 +16,7 @@ pub const LOG_FRAME: u8 = 1;
 pub struct LogTail {
     /// The block of the file where the next frame starts.
     pub block: u32,
-    /// What the next frame must carry, if it belongs to the same run.
+    /// Chain and sequence that the next frame must carry, if it belongs to the same run.
     pub cursor: Cursor,
     /// Payload bytes before it.
     pub size: u64,

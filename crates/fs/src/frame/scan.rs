@@ -76,7 +76,7 @@ impl<S: BlockSource> Scanner<S> {
         self.block
     }
 
-    /// What the next frame must carry.
+    /// Chain and sequence that the next frame must carry.
     #[must_use]
     pub fn cursor(&self) -> Cursor {
         self.cursor
@@ -118,7 +118,7 @@ impl<S: BlockSource> Scanner<S> {
     /// binding that verifies, whatever is missing before it; `false` if there is none. The blocks
     /// are read one frame at a time, so that one that cannot be read does not hide the others.
     pub fn skip_damage(&mut self, error: &StoreError) -> bool {
-        // What was read ahead may have failed, and the frame itself be sound.
+        // The read-ahead may have failed, and the frame itself be sound.
         let is_here = !matches!(error, StoreError::Corruption { .. });
         let from = if is_here { self.block } else { self.block.saturating_add(1) };
         let Some((block, cursor)) = self.find_frame(from) else { return false };

@@ -1,4 +1,4 @@
-//! What a scan reads from: the blocks of a log, wherever they lie.
+//! Source of a scan: the blocks of a log, wherever they lie.
 
 use std::sync::Arc;
 
@@ -76,11 +76,11 @@ by_reference!(&T, Box<T>, Arc<T>);
 /// A source in memory: one extent.
 #[derive(Clone, Debug)]
 pub struct MemorySource {
-    /// What the bytes are, for errors.
+    /// Name of the bytes, for errors.
     pub region: String,
     /// The bytes; a last partial block is not read.
     pub bytes: Vec<u8>,
-    /// What [`BlockSource::atomic`] answers.
+    /// Answer of [`BlockSource::atomic`].
     pub atomic: usize,
 }
 

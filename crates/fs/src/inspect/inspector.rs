@@ -27,7 +27,7 @@ pub struct SuperblockSeen {
     pub region: String,
     /// The byte of the device, or of the file, where the block begins.
     pub offset: u64,
-    /// What it says, or why it says nothing.
+    /// The superblock, or the reason why it does not decode.
     pub superblock: Result<Superblock, DecodeError>,
     /// Whether this is the one that counts.
     pub is_in_force: bool,
@@ -168,7 +168,7 @@ impl Inspector {
         }
     }
 
-    /// What a mount would end with an error at: the superblock's place, and the journal. If there
+    /// Errors that a mount would end with: of the superblock's place, and of the journal. If there
     /// is any, files may be missing, or be as they once were.
     #[must_use]
     pub fn damage(&self) -> &[StoreError] {
@@ -194,7 +194,7 @@ impl Inspector {
         store.into_iter().chain(self.catalog.files().map(|(id, record)| record.info(id)))
     }
 
-    /// What the journal says of a file.
+    /// The journal's record of a file.
     pub fn record(&self, id: FileId) -> Result<&FileRecord, StoreError> {
         self.catalog.file(id)
     }

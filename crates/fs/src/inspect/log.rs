@@ -17,7 +17,7 @@ pub struct LogAppend {
     pub frames: Vec<FrameSeen>,
     /// The log's byte that the payload begins with, as long as nothing before it was damaged.
     pub offset: u64,
-    /// What was appended.
+    /// Bytes appended.
     pub payload: Vec<u8>,
 }
 

@@ -1,4 +1,4 @@
-//! What is on the medium, damaged or not, without a mount: for people who want to look.
+//! Inspection of the medium, damaged or not, without a mount: for people who want to look.
 //!
 //! | part | of what |
 //! |---|---|

@@ -11,7 +11,7 @@ use super::payload::{End, Head, kind};
 use crate::AddressSpace;
 use crate::catalog::{Catalog, Record};
 
-/// What is expected and what is there instead.
+/// Value expected and value found instead.
 pub(crate) type Mismatch = (&'static str, String);
 
 /// A catalog that is being read.
@@ -34,7 +34,7 @@ impl Application {
         Self { catalog, started: true, snapshot: 0 }
     }
 
-    /// What has been read so far, complete or not.
+    /// The catalog as read so far, complete or not.
     pub(crate) fn into_catalog(self) -> Catalog {
         self.catalog
     }

@@ -128,7 +128,7 @@ impl Journal {
         self.state.lock().snapshot
     }
 
-    /// What transactions waited for that others wrote.
+    /// Waits of transactions that others wrote.
     pub(crate) fn waits(&self) -> Waits {
         self.waits.read()
     }
@@ -138,9 +138,9 @@ impl Journal {
         self.state.lock().rolls
     }
 
-    /// Applies a transaction and returns once it is durable. What it gives back may then be used
-    /// again. With `covers_unflushed_data`, what the device has completed so far is made durable
-    /// before it.
+    /// Applies a transaction and returns once it is durable. Blocks that it gives back may then be
+    /// used again. With `covers_unflushed_data`, what the device has completed so far is made
+    /// durable before it.
     pub fn commit(
         &self,
         records: Vec<Record>,
@@ -196,9 +196,9 @@ impl Journal {
         }
     }
 
-    /// Says that the store is closed: commits the records, which end with
-    /// [`Close`](Record::Close), and writes a superblock that says how far the journal goes. What
-    /// is lost at its end is then known to be lost.
+    /// Says that the store is closed: commits the records, which end with [`Close`](Record::Close),
+    /// and writes a superblock that says how far the journal goes. Frames missing at its end are
+    /// then known to be lost.
     pub fn close(&self, make: impl FnOnce(&Catalog) -> Vec<Record>) -> Result<(), StoreError> {
         self.commit_with(false, |catalog| Ok(make(catalog)))?;
         let mut state = self.state.lock();

@@ -1,4 +1,4 @@
-//! What the leader of a group commit does with the device.
+//! The leader of a group commit: its work with the device.
 
 use std::sync::Arc;
 

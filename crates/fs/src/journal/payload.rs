@@ -1,4 +1,4 @@
-//! What the journal's frames carry besides records.
+//! Payloads of the journal's frames other than records.
 
 use terrace_env::FileId;
 use terrace_env::codec::{DecodeError, Reader, Writer};

@@ -20,7 +20,7 @@ use crate::frame::{Assembler, Binding, BlockSource, Cursor, Frame, Scanner};
 use crate::superblock::{Splice, Superblock, SuperblockArea};
 use crate::{AddressSpace, BLOCK, BlockAddr, ZoneGrid, ZonePlace};
 
-/// What a store's journal says.
+/// Result of replaying a store's journal.
 pub struct Replayed {
     pub(super) area: SuperblockArea,
     /// The superblock that replay started from.
@@ -73,7 +73,7 @@ impl Replayed {
     }
 }
 
-/// What is expected of a journal that ends too early.
+/// The expectation, in words, for a journal that ends too early.
 pub(crate) fn vouched_for(end: u64) -> String {
     format!("frames up to {end}, which the superblock says were durable")
 }
@@ -127,7 +127,7 @@ struct Replay<'a> {
     /// Where the next frame is expected.
     at: ZonePlace,
     cursor: Cursor,
-    /// What the first frame read next must be.
+    /// Opening that the frame read next must have.
     opening: Opening,
     assembler: Assembler,
     application: Application,

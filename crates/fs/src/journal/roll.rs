@@ -1,9 +1,16 @@
-//! A roll: the whole catalog written into the journal, in steps between ordinary commits.
+//! Incremental checkpoint of the catalog (a *roll*): when it is due, and the payloads of each of
+//! its steps. The committer writes them to the journal, between the transactions.
 //!
-//! `Head`, then chunks in the order of file ids, then `End`; after that the superblock names the
-//! head, and the zones wholly before it come free. What a step writes is taken from the catalog at
-//! the same moment as the transactions that are written before it, so a chunk holds exactly what
-//! the journal says up to there.
+//! 1. `Head` begins the snapshot.
+//! 2. `Chunk` after `Chunk` of about 256 KiB lists the files in the order of their ids. A chunk is
+//!    taken from the catalog at the same moment as the transactions that are written before it, so
+//!    it holds exactly what the journal says up to there.
+//! 3. `End`, with the number of files, completes the snapshot.
+//!
+//! When the end is durable, a superblock that names the head lets the zones wholly before it come
+//! free.
+//!
+//! [`whole`] gives all steps at once, for a journal that begins anew.
 
 use terrace_env::{ByteCount, FileId};
 
@@ -27,7 +34,7 @@ pub(super) enum Roll {
     Chunks { head: JournalHead, since_head: u64, next: FileId, bytes: u64 },
 }
 
-/// What a step writes, encoded.
+/// Payloads of a step, encoded.
 pub(crate) struct Step {
     pub(crate) payloads: Vec<(u8, Vec<u8>)>,
     /// Where the roll is after this step; `None` if it is complete.

@@ -2,7 +2,8 @@
 //!
 //! Follows links and splices as a replay does, and reads with the same scanner. Where a replay ends
 //! with an error, a walk gives the error and goes on at the next frame of the same epoch in the
-//! zone, or at the next splice. What is missing in between is missing: nothing is guessed.
+//! zone, or at the next splice. Frames that are missing in between are left out: nothing is
+//! guessed.
 
 use std::sync::Arc;
 
@@ -38,7 +39,7 @@ pub struct FrameSeen {
     pub synced: u64,
     /// The epoch it was written in.
     pub epoch: u32,
-    /// What its payload is; see `docs/format/journal.md`.
+    /// Kind of its payload; see `docs/format/journal.md`.
     pub kind: u8,
     /// Bytes of payload.
     pub payload: usize,
@@ -63,7 +64,7 @@ impl FrameSeen {
     }
 }
 
-/// What an append to the journal says.
+/// Content of an append to the journal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum JournalContent {
@@ -113,7 +114,7 @@ pub enum JournalContent {
 pub struct JournalAppend {
     /// Its frames, one or more.
     pub frames: Vec<FrameSeen>,
-    /// What it says, as far as it decodes.
+    /// Its content, as far as it decodes.
     pub content: Option<JournalContent>,
     /// Why no more of it decodes.
     pub defect: Option<StoreError>,

@@ -30,7 +30,7 @@ pub struct Features {
 }
 
 impl Features {
-    /// What this version knows: nothing beyond the first format.
+    /// Features that this version knows: nothing beyond the first format.
     pub const KNOWN: Self = Self { compat: 0, read_only_compat: 0, incompat: 0 };
 
     /// Checks that this version may read, and if asked write, a store with these features.
@@ -163,7 +163,7 @@ pub struct Superblock {
     pub uuid: Uuid,
     /// Grows with every superblock written; the highest counts.
     pub generation: u64,
-    /// What a program must know.
+    /// Features that a program must know.
     pub features: Features,
     /// The device that the superblock is on.
     pub device: DeviceId,

@@ -21,7 +21,7 @@ pub(super) const CANDIDATES: usize = 8;
 /// Blocks at the end of a zone's superblocks that are looked at: more than may be broken.
 const TAIL: u32 = 4;
 
-/// What was found in one zone.
+/// Result of a search in one zone.
 pub(super) struct Seen {
     pub(super) zone: ZoneId,
     pub(super) newest: Option<Superblock>,
@@ -52,7 +52,7 @@ pub(super) fn candidates(
     Ok(reports)
 }
 
-/// What the candidates hold. Zones that cannot be read hold nothing.
+/// Results for all candidates. Zones that cannot be read hold nothing.
 pub(super) fn look(device: &dyn Device) -> Result<Vec<Seen>, StoreError> {
     let mut all = Vec::new();
     for wanted in [ZoneType::Conventional, ZoneType::Sequential] {

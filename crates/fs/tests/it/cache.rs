@@ -13,7 +13,7 @@ use terrace_fs::{BLOCK, CachePolicy, Fs};
 
 use crate::drive::{Mounted, shapes};
 
-/// What a block is reckoned to take in the cache at most, its share of the file's entry included.
+/// Largest memory reckoned for a block in the cache, its share of the file's entry included.
 const BLOCK_COST_MAX: u64 = BLOCK as u64 + 512;
 
 fn plain() -> terrace_zone::Geometry {
@@ -133,7 +133,7 @@ fn deep_levels_make_room_for_high_ones_and_new_tables_do_not_for_older_ones() {
     assert_eq!(cached(&fs, newer, 60).0, 0);
     let (hits, missing) = cached(&fs, older, 60);
     assert!(missing == Some(hits) && hits > 40, "{hits} of the older, {missing:?}");
-    // What comes down to a level deeper than all others leaves before them.
+    // A table that comes down to a level deeper than all others leaves before them.
     let mut transaction = Transaction::new();
     let hint = PlacementHint { level: Some(4), ..PlacementHint::default() };
     transaction.annotate(high, Annotation { hint, ..Annotation::default() });

@@ -1,4 +1,4 @@
-//! What each record does to the catalog, and what it gives back.
+//! Tests of the effect of each record on the catalog, and of the space it gives back.
 
 use std::sync::Arc;
 

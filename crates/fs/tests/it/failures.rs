@@ -51,7 +51,7 @@ fn a_failed_write_stops_the_journal_and_the_next_mount_goes_on_elsewhere() {
         let staged = journal.read(Clone::clone);
         emulator.set_faults(None);
         drop(journal);
-        // What failed may have reached the medium.
+        // A write that failed may have reached the medium.
         let found = replay(&device, true).expect("a store").catalog;
         assert!(found == acked || found == staged);
         let journal = open(&device).expect("a mount");

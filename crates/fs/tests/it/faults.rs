@@ -43,7 +43,7 @@ fn extents(drive: &Arc<Emulator>, id: FileId) -> Vec<Extent> {
     replayed.catalog.get(id).expect("a file").extents.extents().collect()
 }
 
-/// What was acknowledged: of each file how many bytes.
+/// Acknowledged bytes of each file.
 type Acknowledged = BTreeMap<FileId, u64>;
 
 /// Writes tables and a log for a while; the error that ended it, if one did.
@@ -136,7 +136,7 @@ fn a_failed_flush_is_never_followed_by_an_acknowledgement_that_needs_it() {
         drive.set_faults(Some(FaultPlan::new(spared).fail(RequestKind::Flush, spared)));
         let mut acked = Acknowledged::new();
         let mut random = Random::seeded(spared);
-        // Whoever tries again must not be told that all is well now.
+        // A caller that tries again must not be told that all is well now.
         for _ in 0..3 {
             work(&fs, &mut random, &mut acked).ok();
         }

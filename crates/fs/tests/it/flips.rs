@@ -17,7 +17,7 @@ use crate::changes::Changes;
 use crate::journal_world::{make, open, shape};
 use crate::specimens;
 
-/// What a scan of a log makes of bytes: the appends, and whether it ended in corruption.
+/// Result of scanning a log's bytes: the appends, and whether it ended in corruption.
 fn scan(bytes: Vec<u8>, atomic: usize) -> (Vec<Vec<u8>>, bool) {
     let source = MemorySource { region: "specimen".into(), bytes, atomic };
     let start = specimens::BINDING.start(1);

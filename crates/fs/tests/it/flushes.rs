@@ -17,7 +17,7 @@ use terrace_zone::{Geometry, PowerCut};
 use crate::cuts::facts::{note, pattern};
 use crate::drive::{formatted, mount};
 
-/// What was acknowledged as durable: of each file how many bytes.
+/// Bytes of each file that were acknowledged as durable.
 type Acked = Arc<Mutex<Vec<(FileId, usize)>>>;
 
 fn options(kind: FileKind) -> CreateOptions<'static> {

@@ -14,7 +14,7 @@ use terrace_zone::{Device, Emulator};
 
 use crate::drive::{formatted, shapes};
 
-/// What a log holds: one append each.
+/// Appends of a log, one each.
 fn appends() -> Vec<Vec<u8>> {
     (0..6u8).map(|i| vec![i; 100 + 3000 * usize::from(i)]).collect()
 }

@@ -68,7 +68,7 @@ fn a_transaction_that_does_not_fit_changes_nothing() {
     assert_eq!(replay(&device, false).expect("a replay").catalog, before);
 }
 
-/// What a replay says of a store whose journal names these blocks.
+/// Result of replaying a store whose journal names these blocks.
 fn replay_with(first: BlockAddr, blocks: u32) -> Result<(), String> {
     let device = device(0);
     make(&device, 0);

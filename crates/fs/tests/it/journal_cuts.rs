@@ -1,7 +1,7 @@
 //! The journal under power cuts: at every request that changes the drive, in every mode, again
 //! during the recovery, and after a reformat that resets nothing.
 //!
-//! What is found must be the state after some transaction, at least the last acknowledged one, at
+//! The state found must be the one after some transaction, at least the last acknowledged one, at
 //! most the one that was on its way.
 
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use terrace_zone::{Device, Emulator, PowerCut, Snapshot};
 use crate::changes::Changes;
 use crate::journal_world::{make, open, resume, shape};
 
-/// What a client knows: the states that a recovery may find.
+/// A client's knowledge: the states that a recovery may find.
 #[derive(Clone)]
 struct Known {
     /// The state after the last acknowledged transaction.

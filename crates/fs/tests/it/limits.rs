@@ -190,7 +190,7 @@ fn the_journal_has_its_slots_after_a_cut_that_undid_a_finish() {
     let fs = mount(&drive).expect("a mount");
     let tables: Vec<FileId> =
         (0..4).map(|stream| table(&fs, stream, 40_000).expect("a table in its own zone")).collect();
-    // What is forced is durable; the finish that made room for it is not.
+    // Forced writes are durable; the finish that made room for them is not.
     let log = log_in_a_fresh_zone(&fs).expect("a log");
     drop((log, fs));
     cut(&drive);
@@ -239,7 +239,7 @@ fn the_superblock_takes_one_slot_after_a_cut_that_undid_a_finish() {
     drop(fs);
     let at = drive.report(end, 1).expect("a report")[0].write_pointer;
     drive.write(at, IoBuf::zeroed(4096), true, Cause::Client).expect("a torn superblock");
-    // Superblocks go on in the other zone. What is forced is durable; the finish is not.
+    // Superblocks go on in the other zone. Forced writes are durable; the finish is not.
     let fs = mount(&drive).expect("a mount");
     fs.roll_journal().expect("a roll");
     drop(fs);
@@ -298,7 +298,7 @@ fn zones_that_blocks_do_not_fill_keep_no_slots() {
 
 #[test]
 fn a_zone_that_cannot_be_finished_is_still_counted() {
-    // Whoever waits for a slot waits in virtual time.
+    // A writer that waits for a slot waits in virtual time.
     runner::simulate(1, || {
         let drive = formatted(tight(), 1);
         let fs = mount(&drive).expect("a mount");

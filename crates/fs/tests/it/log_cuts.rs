@@ -1,8 +1,8 @@
 //! Logs of large appends that nobody syncs: several frames are under way at once when the power is
 //! cut, and block by block some of each reach the medium.
 //!
-//! What is found is a prefix of what was appended that ends with an append, and no shorter than
-//! what was acknowledged as synced.
+//! The bytes found are a prefix of the appended bytes that ends with an append, and no shorter than
+//! the bytes that were acknowledged as synced.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,7 +27,7 @@ const SIZE: u64 = 3 << 20;
 /// Cut points that are tried in each life.
 const CUTS: usize = 24;
 
-/// What is known of a log.
+/// Expected state of a log.
 #[derive(Clone, Debug, Default)]
 struct Known {
     /// Where appends end that have begun.
@@ -106,8 +106,7 @@ fn live(seed: u64) -> Vec<(Snapshot, Logs)> {
     all.into_iter().step_by(step).collect()
 }
 
-/// What a cut leaves of a log is what it may leave. Returns how much there is beyond what was
-/// synced.
+/// Checks that a cut left a log that is allowed. Returns how much there is beyond what was synced.
 fn judge(fs: &Fs, id: FileId, known: &Known) -> u64 {
     let reader = fs.open(id).unwrap_or_else(|error| panic!("log {id}: {error}"));
     let len = reader.len();

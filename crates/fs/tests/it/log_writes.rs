@@ -14,7 +14,7 @@ use terrace_zone::{Emulator, Geometry, PowerCut};
 
 use crate::drive::{formatted, mount};
 
-/// What each request takes.
+/// Time of each request.
 const LATENCY: Duration = Duration::from_millis(10);
 const MIB: usize = 1 << 20;
 

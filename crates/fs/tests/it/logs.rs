@@ -62,7 +62,7 @@ impl Log {
         Ok((found, scan.tail()))
     }
 
-    /// What a mount does with the log: its end, with the mount's epoch, and a lease from there.
+    /// A mount's recovery of the log: its end, with the mount's epoch, and a lease from there.
     fn recover(&mut self, epoch: u32) -> (LogTail, Cursor) {
         let (_, tail) = self.scan().expect("a scan");
         let LogTail { block: end, size, cursor, .. } = tail;

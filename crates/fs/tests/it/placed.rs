@@ -66,7 +66,7 @@ fn deciders_see_every_block_of_the_files_in_the_zones_that_hold_it() {
         }
         assert!(view.zones().iter().any(ZoneView::is_open), "{view:?}");
         assert!(view.zones().iter().any(|zone| !zone.is_open()), "{view:?}");
-        // What is deleted lies nowhere.
+        // A deleted file lies nowhere.
         let mut transaction = Transaction::new();
         transaction.delete(files[4].0);
         fs.commit(transaction).expect("a delete");

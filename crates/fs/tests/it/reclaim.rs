@@ -1,4 +1,4 @@
-//! What the reclaim policy is shown, and what it empties by that.
+//! Tests of the reclaim policy's view, and of the zones that it empties by that.
 
 use std::sync::Arc;
 

@@ -49,7 +49,7 @@ fn grid() -> ZoneGrid {
     ZoneGrid::new(DeviceId::FIRST, &Geometry { zone_capacity: 60000, ..uniform })
 }
 
-/// What the records and files may name.
+/// Addresses that the records and files may name.
 pub(crate) fn space() -> AddressSpace {
     AddressSpace::zoned(grid())
 }

@@ -15,7 +15,7 @@ use terrace_env::{Cause, FileId, Store, runner};
 use super::oracle::{Account, ClientState, FileState, LogContent, Promise, annotation};
 use super::oracle::{marker, owned};
 
-/// What all clients have been promised, for the observer inside the drive.
+/// Promises made to all clients, for the observer inside the drive.
 pub(super) type Promises = Arc<Mutex<Vec<Promise>>>;
 
 pub(super) struct Client {

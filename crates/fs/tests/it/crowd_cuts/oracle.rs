@@ -1,4 +1,4 @@
-//! What a client has been promised, and whether a mounted store keeps it.
+//! Oracle: the promises made to a client, and whether a mounted store keeps them.
 //!
 //! The transactions of one client are numbered; each also writes its number into the annotation of
 //! the client's *marker* file, so that a recovered store says by itself which prefix it holds.
@@ -26,14 +26,14 @@ pub(super) struct FileState {
 /// here: what they must hold does not depend on transactions.
 pub(super) type ClientState = BTreeMap<FileId, FileState>;
 
-/// What was appended to a log, and where it may be cut.
+/// Bytes appended to a log, and the places where it may be cut.
 #[derive(Clone, Debug, Default)]
 pub(super) struct LogContent {
     pub(super) bytes: Vec<u8>,
     pub(super) boundaries: BTreeSet<usize>,
 }
 
-/// What a client has been told by some moment.
+/// Promises made to a client by some moment.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Promise {
     /// Transactions that were acknowledged.
@@ -55,7 +55,7 @@ pub(super) struct Account {
     pub(super) base: usize,
 }
 
-/// What a recovered store holds of a client.
+/// A client's data in a recovered store.
 #[derive(Clone, Debug)]
 pub(super) struct Found {
     pub(super) transactions: usize,

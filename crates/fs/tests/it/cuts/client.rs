@@ -138,7 +138,7 @@ impl Client {
             return;
         }
         let bytes = pattern(open.fact.seed, open.fact.size, len);
-        // What is appended may be found from the moment on in which the append starts.
+        // Appended bytes may be found from the moment on in which the append starts.
         let (before, end) = (open.fact.clone(), open.fact.size + len as u64);
         open.fact.size = end;
         open.fact.ends.push(end);

@@ -22,7 +22,7 @@ const STEPS_AFTER: u32 = 12;
 type Moments = Arc<Mutex<Vec<Moment>>>;
 type Moment = (Snapshots, Known);
 
-/// What is tried at a moment.
+/// Recovery to try at a moment.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Recovery {
     pub(crate) seed: u64,
@@ -30,7 +30,7 @@ pub(crate) struct Recovery {
     pub(crate) cut: PowerCut,
 }
 
-/// What the runs came to do: a suite that never reclaims proves nothing about reclaim.
+/// Counts of the work that the runs did: a suite that never reclaims proves nothing about reclaim.
 #[derive(Debug, Default)]
 pub(crate) struct Reach {
     cuts: u64,

@@ -1,4 +1,4 @@
-//! What must be found after a power cut.
+//! Expected contents of a store after a power cut.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -8,12 +8,12 @@ use terrace_env::store::{Annotation, FileInfo, FileKind, FileReader, PlacementHi
 use terrace_env::{ByteCount, Cause, FileId};
 use terrace_fs::Fs;
 
-/// What is known of a committed file.
+/// Expected state of a committed file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Fact {
     pub(crate) kind: FileKind,
     pub(crate) sealed: bool,
-    /// What its bytes are made from.
+    /// Seed of its bytes.
     pub(crate) seed: u64,
     /// Bytes appended, of which the first `durable` must be found.
     pub(crate) size: u64,
@@ -22,18 +22,18 @@ pub(crate) struct Fact {
     pub(crate) ends: Vec<u64>,
     pub(crate) text: String,
     pub(crate) names: Vec<String>,
-    /// What must not be read any more.
+    /// Ranges that must not be read any more.
     pub(crate) trimmed: Vec<Range<u64>>,
 }
 
-/// What is known of all committed files.
+/// Expected state of all committed files.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Facts {
     pub(crate) files: BTreeMap<FileId, Fact>,
     pub(crate) text: String,
 }
 
-/// What is known at a moment: one transaction may be under way.
+/// Knowledge at a moment: one transaction may be under way.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Known {
     pub(crate) acked: Arc<Facts>,

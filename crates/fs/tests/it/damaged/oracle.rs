@@ -1,4 +1,4 @@
-//! What may be found of a damaged store.
+//! Oracle for a damaged store: the contents and errors that are allowed.
 //!
 //! Of a store that was closed, everything that was written and synced, or an error. Of one whose
 //! process was killed, what nothing vouches for may be missing; decision 0004 lists it.
@@ -12,7 +12,7 @@ use terrace_fs::{BLOCK, CheckReport};
 use super::harm::Harm;
 use super::specimen::{End, Known, Specimen};
 
-/// What is damaged.
+/// Part that is damaged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Part {
     Superblock,
@@ -32,7 +32,7 @@ impl Part {
     }
 }
 
-/// What became of a damaged store.
+/// Fate of a damaged store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Outcome {
     /// Everything reads back.

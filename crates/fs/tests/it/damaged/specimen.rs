@@ -17,7 +17,7 @@ pub(crate) enum End {
     Killed,
 }
 
-/// What is known of a file.
+/// Expected state of a file.
 pub(crate) struct Known {
     pub(crate) id: FileId,
     pub(crate) kind: FileKind,
@@ -31,7 +31,7 @@ pub(crate) struct Known {
     pub(crate) earlier: Option<usize>,
 }
 
-/// What was written.
+/// Files that were written.
 pub(crate) struct Specimen {
     pub(crate) end: End,
     pub(crate) files: Vec<Known>,

@@ -17,7 +17,7 @@ use super::suite::Medium;
 /// See the [module](self).
 pub(super) struct Zones {
     snapshot: Snapshot,
-    /// What stands in which blocks.
+    /// Parts of the store, each with its blocks.
     parts: Vec<(Part, Vec<ZonePlace>)>,
 }
 

@@ -14,7 +14,7 @@ use terrace_env::store::{
 };
 use terrace_env::{Cause, FileId, Store};
 
-/// What is expected of a file.
+/// Expected state of a file.
 #[derive(Clone, Debug)]
 struct Known {
     kind: FileKind,
@@ -41,7 +41,7 @@ struct World {
 #[derive(Default)]
 pub(super) struct Client {
     known: World,
-    /// What holds if the transaction under way takes effect.
+    /// State that holds if the transaction under way takes effect.
     next: Option<World>,
     writers: BTreeMap<FileId, Box<dyn FileWriter>>,
 }
@@ -287,7 +287,7 @@ impl Client {
 }
 
 impl World {
-    /// What makes the store differ from this world.
+    /// First difference between the store and this world.
     fn difference(&self, store: &Arc<dyn Store>) -> Option<String> {
         let found = store.list();
         let ids: Vec<FileId> = found.iter().map(|info| info.id).collect();

@@ -65,9 +65,9 @@ fn small_appends_that_are_written_one_by_one_share_blocks() {
     // 27 fit a block beside the frame's head: 4050 of 4096 bytes.
     assert_eq!(written, 1000_u64.div_ceil(27) * 4096);
     assert!(written < gathered * 21 / 20, "{written} bytes, where {gathered} gather");
-    // What was synced is never written again.
+    // Synced bytes are never written again.
     assert_eq!(log_of(100, 150, true, 10).0, 10 * 4096);
-    // What does not fit a block goes on its own, and behind what is there.
+    // An append that does not fit a block goes on its own, and behind the bytes that are there.
     assert_eq!(log_of(10, 5000, true, usize::MAX).0, 10 * 8192);
 }
 

@@ -7,13 +7,13 @@ use terrace_fs::dir::MemoryFiles;
 use super::client::Client;
 use super::world::open;
 
-/// What a client does in one life.
+/// Steps of a client in one life.
 const STEPS: usize = 30;
 
 /// How a life ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum End {
-    /// What was not synced may be lost.
+    /// Bytes that were not synced may be lost.
     PowerCut,
     /// Everything is there, and nothing of it more durable than before.
     ProcessDies,

@@ -44,7 +44,7 @@ fn a_journal_cut_at_any_byte_ends_at_a_commit_or_is_corrupt() {
     let good = specimen.killed.bytes(specimen.journal).expect("the journal");
     let mut seen = vec![0; specimen.listings.len()];
     for len in 0..good.len() {
-        // Whoever opens for writing goes on where the other only reads: now and then is enough. It
+        // An opening for writing goes on where a read-only one ends: now and then is enough. It
         // also finds that files are missing, or are there, of which the journal says otherwise.
         let access = if len % 61 == 0 { Access::ReadWrite } else { Access::ReadOnly };
         let cut = good[..len].to_vec();

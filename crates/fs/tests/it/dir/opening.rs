@@ -1,4 +1,5 @@
-//! Who may open a directory, what that changes in it, and what it refuses.
+//! Tests of opening a directory: who may, what that changes in it, and which directories it
+//! refuses.
 
 use std::collections::BTreeMap;
 use std::path::Path;

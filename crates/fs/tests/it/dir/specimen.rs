@@ -9,7 +9,7 @@ use terrace_fs::dir::MemoryFiles;
 
 use super::world::{create, open, open_for};
 
-/// What a store says of its files, without their bytes.
+/// A store's list of its files, without their bytes.
 pub(super) type Listing = Vec<String>;
 
 pub(super) fn listing(store: &Arc<dyn Store>) -> Listing {

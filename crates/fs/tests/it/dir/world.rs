@@ -1,4 +1,5 @@
-//! What the tests of the directory store share: stores in memory and on disk, and their contents.
+//! Common parts of the tests of the directory store: stores in memory and on disk, and their
+//! contents.
 
 use std::sync::Arc;
 
