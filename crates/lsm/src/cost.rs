@@ -1,5 +1,5 @@
-//! What operations cost in processor time on the simulated runner, where nothing else would make
-//! time pass in work that touches no device.
+//! Processor time of operations on the simulated runner, where nothing else would make time pass in
+//! work that touches no device.
 //!
 //! Rounded from the engines measured on two common server cores; only their order of magnitude
 //! matters. On real threads charging does nothing.

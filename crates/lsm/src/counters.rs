@@ -1,5 +1,5 @@
-//! The engine's own counts, kept from the first operation on. What moves bytes on the medium is
-//! counted by the store.
+//! The engine's own counts, kept from the first operation on. The store counts the bytes that move
+//! on the medium.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -98,7 +98,7 @@ pub(crate) struct Counters {
     /// Shared with jobs, whose tables count themselves where they are dropped.
     pub(crate) bytes_discarded: Arc<Count>,
     pub(crate) step_nanos_max: Longest,
-    /// What was waited for outside of the store.
+    /// Waits outside of the store.
     pub(crate) waits: WaitCounts,
     pub(crate) longest_write: LongestWrite,
     pub(crate) levels: Vec<LevelCounts>,

@@ -82,7 +82,7 @@ impl Engine {
         written.map_err(|error| error.with_holders(|| self.shared.space_holders()))
     }
 
-    /// What is under the key.
+    /// Newest value of the key; `None` if there is none.
     pub fn get(&self, space: KeySpaceId, user_key: &[u8]) -> Result<Option<Bytes>, Error> {
         self.get_with(space, user_key, ReadOptions::default())
     }
@@ -117,13 +117,13 @@ impl Engine {
         self.shared.multi_get(space, keys, None, options)
     }
 
-    /// What is in the range, in order.
+    /// Entries of the range, in order.
     pub fn scan(&self, space: KeySpaceId, bounds: &Bounds) -> Result<Scan, Error> {
         self.shared.scan(space, bounds, None)
     }
 
-    /// What of the range can be read for certain though tables are damaged, in order; and what is
-    /// left out. Reads and verifies every table of the range before it returns.
+    /// Entries of the range that can be read for certain though tables are damaged, in order; and
+    /// the ranges that are left out. Reads and verifies every table of the range before it returns.
     pub fn salvage(&self, space: KeySpaceId, bounds: &Bounds) -> Result<Salvage, Error> {
         self.shared.while_open(|| self.shared.salvage(space, bounds))
     }
@@ -133,7 +133,7 @@ impl Engine {
         self.shared.cursor(space, bounds, None)
     }
 
-    /// What is visible now, for later.
+    /// A view of the store as it is now, for later reads.
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {
         Snapshot::new(&self.shared)
@@ -166,9 +166,9 @@ impl Engine {
         flushed.map_err(|error| error.with_holders(|| self.shared.space_holders()))
     }
 
-    /// Merges what is in the range until it is in one run, and waits for it. What is only in
-    /// memory is flushed first. Overwritten entries are gone then, except those that snapshots saw
-    /// when they were merged last.
+    /// Merges what is in the range until it is in one run, and waits for it. Entries that are only
+    /// in memory are flushed first. Overwritten entries are gone then, except those that snapshots
+    /// saw when they were merged last.
     pub fn compact(&self, space: KeySpaceId, bounds: &Bounds) -> Result<(), Error> {
         let (start, end) = bounds.full_keys(space);
         self.compact_span(Span::new(start, end.unwrap_or_else(|| vec![0xff; 5])))
@@ -263,8 +263,8 @@ impl Engine {
         &self.shared.store
     }
 
-    /// Makes everything durable and ends the jobs. What is only in memory stays in the log, which
-    /// has no writer any more: when the store below is closed, it records where the log ends.
+    /// Makes everything durable and ends the jobs. Entries that are only in memory stay in the log,
+    /// which has no writer any more: when the store below is closed, it records where the log ends.
     pub fn close(&self) -> Result<(), Error> {
         let synced = if self.shared.options.read_only { Ok(()) } else { self.sync() };
         if synced.is_ok() && !self.shared.options.read_only {

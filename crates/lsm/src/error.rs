@@ -1,4 +1,4 @@
-//! What can go wrong with the engine.
+//! Errors of the engine.
 
 use std::sync::Arc;
 
@@ -18,9 +18,9 @@ pub enum Error {
     /// Space is short, and who holds it.
     #[error("{cause}; {holders}")]
     NoSpace {
-        /// What was refused, and why.
+        /// Error of the refused request.
         cause: StoreError,
-        /// Who holds the space.
+        /// Holders of the space.
         holders: Box<SpaceHolders>,
     },
     /// An option is out of its range.
@@ -33,9 +33,9 @@ pub enum Error {
         region: String,
         /// The byte offset within the file.
         offset: u64,
-        /// What should stand there.
+        /// Value expected there.
         expected: String,
-        /// What stands there.
+        /// Value found there.
         got: String,
     },
     /// Written by a version of Terrace that this one does not understand.
@@ -47,7 +47,7 @@ pub enum Error {
         field: &'static str,
         /// The largest value that is understood.
         supported: u64,
-        /// What stands there.
+        /// Value found there.
         got: u64,
     },
     /// A key is too long.
@@ -111,13 +111,13 @@ pub enum Error {
     /// A job panicked: a bug.
     #[error("a bug: the job panicked")]
     Panicked,
-    /// What the decider wants to be done would make the tree wrong: a bug, or one of an own
-    /// decider. It is not done.
+    /// The decider's plan would make the tree wrong: a bug, or one of an own decider. The plan is
+    /// not carried out. It is not done.
     #[error("an illegal plan of the decider {decider}: {defect}")]
     IllegalPlan {
         /// The decider.
         decider: &'static str,
-        /// What is wrong with it.
+        /// Defect of the plan.
         defect: String,
     },
     /// A job in the background failed, and nothing is written until the engine is asked to

@@ -1,5 +1,4 @@
-//! What happens in the background, for those who want to know: the notices of jobs, stalls and
-//! failures.
+//! Events in the background, for listeners: the notices of jobs, stalls and failures.
 //!
 //! Listeners are told by the actor that does the thing, between its steps and with no lock held:
 //! what they take is taken from it. Nothing is built or told while nobody listens.
@@ -24,7 +23,7 @@ pub enum Job {
         /// The memory that it takes.
         memory: ByteCount,
     },
-    /// Merges tables. What only moves tables by metadata is done at once and not told.
+    /// Merges tables. A compaction that only moves tables by metadata is done at once and not told.
     Compaction {
         /// The level of the newest input.
         from: u8,
@@ -58,12 +57,12 @@ pub enum Event {
     Stalled {
         /// How long it took, from its first wait on.
         time: Duration,
-        /// What it waited for.
+        /// Waits of the write, by cause.
         waits: Waits,
     },
     /// A failure has stopped all writing.
     Stopped {
-        /// What writers are told from now on.
+        /// Error that writers get from now on.
         error: Error,
     },
     /// Writing goes on after a failure.

@@ -1,5 +1,5 @@
-//! What is in the engine's files, for people: typed records of tables, logs and annotations, whole
-//! or damaged, without an engine.
+//! Inspection of the engine's files, for people: typed records of tables, logs and annotations,
+//! whole or damaged, without an engine.
 //!
 //! | part | of what |
 //! |---|---|
@@ -61,7 +61,8 @@ pub struct Entry {
     pub value: Bytes,
 }
 
-/// What a kind is called in `docs/format/keys.md`; `None` for a number that is not in use.
+/// Name of a kind in `docs/format/keys.md`; `None` for a number that is not in use. `None` for a
+/// number that is not in use.
 #[must_use]
 pub fn kind_name(number: u8) -> Option<&'static str> {
     Some(match number {
@@ -75,7 +76,8 @@ pub fn kind_name(number: u8) -> Option<&'static str> {
     })
 }
 
-/// What a compression is called in `docs/format/table.md`; `None` for a number that is not in use.
+/// Name of a compression in `docs/format/table.md`; `None` for a number that is not in use. `None`
+/// for a number that is not in use.
 #[must_use]
 pub fn compression_name(number: u8) -> Option<&'static str> {
     Some(match number {
@@ -113,7 +115,7 @@ impl BatchRecord {
         self.batch.count()
     }
 
-    /// What it says of the log before its own, and that log's size, if it is there to say that.
+    /// The log before its own, and that log's size, if the batch records it.
     #[must_use]
     pub fn predecessor(&self) -> Option<(FileId, ByteCount)> {
         self.batch.predecessor().map(|before| (before.log, ByteCount(before.size)))
@@ -185,7 +187,7 @@ pub struct SegmentRole {
     pub end: FullKey,
 }
 
-/// What the engine's part of an annotation says of its file.
+/// The engine's part of a file's annotation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Role {
@@ -203,7 +205,7 @@ pub enum Role {
         last_sequence: SeqNo,
         /// The sequence of all entries, if they have one in common that the table does not know.
         stamp: Option<SeqNo>,
-        /// What of it counts.
+        /// Segments of the table: the key ranges that count.
         segments: Vec<SegmentRole>,
     },
     /// A write-ahead log.

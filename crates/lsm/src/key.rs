@@ -38,7 +38,7 @@ impl fmt::Display for KeySpaceId {
 /// The longest bound of a range: the key right behind the longest one is one byte longer.
 pub(crate) const BOUND_BYTES_MAX: usize = KEY_BYTES_MAX + 1;
 
-/// What an entry says about its key.
+/// Meaning of an entry for its key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum Kind {
@@ -190,7 +190,7 @@ pub(crate) fn check(internal_key: &[u8]) -> Result<(), KeyDefect> {
     }
 }
 
-/// What is wrong with an internal key.
+/// Defect of an internal key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum KeyDefect {
     #[error("an internal key of {0} bytes")]

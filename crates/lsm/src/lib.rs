@@ -25,8 +25,8 @@
 //! Each folder says at its head what it is for, its invariants, its thread rule, and what it does
 //! not do.
 //!
-//! What is on the medium is described in `docs/format/` (`keys`, `batch`, `table`, `annotation`).
-//! Which tables are merged is decided by `terrace_policy`.
+//! The formats on the medium are described in `docs/format/` (`keys`, `batch`, `table`,
+//! `annotation`). Which tables are merged is decided by `terrace_policy`.
 //!
 //! lsm does not know zones or devices.
 

@@ -75,7 +75,7 @@ impl WrittenBytes {
     }
 }
 
-/// What was written in a stretch of a store's life.
+/// Bytes and entries written in a stretch of a store's life.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Written {
     /// Bytes of keys and values that clients wrote.
@@ -138,7 +138,7 @@ impl Written {
 }
 
 impl Shared {
-    /// What was written since the engine was opened.
+    /// Counts since the engine was opened.
     pub(crate) fn written_here(&self) -> Written {
         let counters = &self.counters;
         let bytes = WrittenBytes::of(&self.store.io());
@@ -151,7 +151,7 @@ impl Shared {
         }
     }
 
-    /// What was written in the store's life.
+    /// Counts of the store's whole life.
     pub(crate) fn written_ever(&self) -> Written {
         self.lifetime_at_open.and(&self.written_here())
     }

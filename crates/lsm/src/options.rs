@@ -9,8 +9,8 @@ use crate::limits;
 use crate::memory::{MEMTABLE_SIZE_MIN, Shares};
 use crate::table::{LevelCompression, TableLayout};
 
-/// What a write survives once it has returned. Each survives what the one before it does, and no
-/// write is ever lost without all newer ones.
+/// Durability of a write: the event that the write survives once it has returned. Each survives
+/// what the one before it does, and no write is ever lost without all newer ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Durability {
@@ -71,10 +71,10 @@ pub struct EngineOptions {
     pub compression: LevelCompression,
     /// Bits per key of new filters; 0 for none.
     pub filter_bits: u8,
-    /// What the engine may hold in memory in all: memtables, blocks, indexes and filters of open
-    /// tables, buffers of jobs and scans.
+    /// Memory budget of the engine in all: memtables, blocks, indexes and filters of open tables,
+    /// buffers of jobs and scans.
     pub memory: ByteCount,
-    /// What a job reads or has on its way to the medium at once.
+    /// Bytes that a job reads at once, or has on their way to the medium.
     pub io_size: ByteCount,
     /// How many slices of a merge are carried out at once, at most 4; 0 for one where the store
     /// is [`rotational`](terrace_env::Store::rotational), and elsewhere for as many as there are
@@ -82,9 +82,9 @@ pub struct EngineOptions {
     pub workers: usize,
     /// Whether level 0 is merged down when writers rest, before it is due.
     pub compact_at_rest: bool,
-    /// What the decider was made from, for the store to remember
-    /// ([`remembered_system`](crate::remembered_system)). A decider is given the state it left
-    /// only where this is the same; at most 255 bytes.
+    /// Text from which the decider was made, for the store to remember
+    /// ([`remembered_system`](crate::remembered_system)). A decider is given the state it left only
+    /// where this is the same; at most 255 bytes.
     pub system: String,
 }
 
@@ -121,8 +121,7 @@ impl EngineOptions {
         Self { memtable_size, io_size, ..self }
     }
 
-    /// What a frame of the log holds at most, so that the log keeps to its share of the memory
-    /// budget.
+    /// Largest size of a frame of the log, so that the log keeps to its share of the memory budget.
     #[must_use]
     pub fn log_frame(&self) -> ByteCount {
         Shares::of(self).log_frame

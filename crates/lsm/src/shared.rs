@@ -41,10 +41,10 @@ use crate::reading::Readers;
 use crate::tree::Tree;
 use crate::writing::{Gathering, LogAhead, WriteLane};
 
-/// What the engine's actors share.
+/// State shared by the engine's actors.
 pub(crate) struct Shared {
     pub(crate) store: Arc<dyn Store>,
-    /// That of the store, until the engine is closed or dropped.
+    /// Claim on the store, until the engine is closed or dropped.
     pub(crate) claim: Mutex<Option<Claim>>,
     pub(crate) options: EngineOptions,
     pub(crate) decider: Arc<dyn Compaction>,
@@ -58,11 +58,12 @@ pub(crate) struct Shared {
     pub(crate) space: SpacePressure,
     pub(crate) board: Board,
     pub(crate) writes: WriteLane,
-    /// What was written in the store's life when it was opened.
+    /// Counts of the store's life when it was opened.
     pub(crate) lifetime_at_open: Written,
-    /// What the store of files had written already, which is in that or nowhere.
+    /// Bytes that the store of files had written already; `lifetime_at_open` has them, or nothing
+    /// has.
     pub(crate) written_before: WrittenBytes,
-    /// Who reads at length.
+    /// Readers that hold views for long.
     pub(crate) readers: Readers,
     pub(crate) ahead: LogAhead,
     pub(crate) gathering: Gathering,
@@ -108,7 +109,7 @@ impl Shared {
         self.board.wake();
     }
 
-    /// What the oldest snapshot kept can be dropped now.
+    /// Entries that only the oldest snapshot kept can be dropped now.
     pub(crate) fn oldest_snapshot_has_ended(&self) {
         self.space.snapshot_has_ended();
         self.board.snapshot_has_ended();

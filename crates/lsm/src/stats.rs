@@ -77,7 +77,7 @@ pub struct Stats {
     pub user_bytes: u64,
     /// Bytes on the medium per byte of these.
     pub write_amplification: WriteAmplification,
-    /// What was moved on the medium.
+    /// Bytes and requests moved on the medium, by cause.
     pub io: IoCounts,
     /// How the store's space is used, now.
     pub space: SpaceInfo,
@@ -89,7 +89,7 @@ pub struct Stats {
     pub memtable_bytes: u64,
     /// The most they ever took.
     pub memtable_bytes_peak: u64,
-    /// What is held in memory, now, and the budget.
+    /// Memory held now, and the budget.
     pub memory: MemoryStats,
     /// Writes in batches: puts and deletes.
     pub entries_written: u64,
@@ -125,21 +125,21 @@ pub struct Stats {
     pub segments_dropped: u64,
     /// Bytes of them.
     pub bytes_dropped: u64,
-    /// What writers and jobs waited for, in the engine and in its store, by cause.
+    /// Waits of writers and jobs, in the engine and in its store, by cause.
     pub waits: Waits,
     /// How long the write took that has waited longest, from its first wait on, in nanoseconds.
     pub longest_write_nanos: u64,
-    /// What it waited for.
+    /// Waits of that write, by cause.
     pub longest_write_waits: Waits,
     /// The newest write.
     pub sequence: u64,
-    /// What the engine stopped on, if it did.
+    /// Error that stopped the engine, if one did.
     pub failure: Option<String>,
-    /// What was written since the engine was opened.
+    /// Bytes and entries written since the engine was opened.
     pub process: Written,
-    /// What was written in the store's life, this opening included.
+    /// Bytes and entries written in the store's life, this opening included.
     pub lifetime: Written,
-    /// Who reads at length, and so may keep space.
+    /// Readers that hold views for long, and so may keep space.
     pub readers: Vec<ReaderStats>,
 }
 
@@ -187,7 +187,7 @@ impl Shared {
         }
     }
 
-    /// Who holds the space, now.
+    /// Holders of the space, now.
     pub(crate) fn space_holders(&self) -> SpaceHolders {
         SpaceHolders { space: self.store.space(), readers: self.readers.stats() }
     }

@@ -1,5 +1,5 @@
-//! What lies below a job's inputs: whether the newest of what a job drops may hide something that
-//! stays in the tree.
+//! Tombstone elision: tells whether the newest entry of those that a job drops may hide an entry
+//! that stays in the tree.
 //!
 //! Asked only where a delete could be dropped. A merge of tables of level 0 has all of a large tree
 //! below it: its tables are not gone through, nor are their ranges copied.
@@ -12,23 +12,23 @@ use super::slice::Slice;
 use crate::ranges::unite;
 use crate::tree::Version;
 
-/// What may lie below a job's inputs.
+/// Ranges below a job's inputs that may hold older entries.
 #[derive(Debug)]
 pub(crate) enum Below {
     /// Anything.
     Unknown,
-    /// What older runs keep.
+    /// Ranges that older runs keep.
     Kept {
         runs: Vec<KeptRun>,
-        /// What the job moves, wherever from; apart, in key order.
+        /// Ranges that the job moves, wherever from; apart, in key order.
         moved: Vec<Span>,
         slice: Slice,
     },
 }
 
 impl Below {
-    /// What lies in a slice below the newest input and is not an input. What only changes its place
-    /// counts as well.
+    /// Ranges of a slice that lie below the newest input and are no inputs. Ranges that only change
+    /// their place count as well.
     pub(crate) fn of(version: &Version, merge: &Merge, slice: &Slice) -> Self {
         // The newest input's run may have gone with an earlier slice.
         let newest = merge.inputs.first().map(|input| input.place);
@@ -39,7 +39,8 @@ impl Below {
         Self::Kept { runs: runs.collect(), moved, slice: slice.clone() }
     }
 
-    /// What of the slice is there, in any order; `None`: anything.
+    /// Ranges of the slice that are there, in any order; `None`: any range may be. `None`:
+    /// anything.
     pub(crate) fn spans(&self) -> Option<Vec<Span>> {
         let Self::Kept { runs, moved, slice } = self else { return None };
         let kept = runs.iter().flat_map(|run| run.spans(slice.start.as_ref(), slice.end.as_ref()));
@@ -83,7 +84,7 @@ impl KeptRun {
         in_run && !holds(&self.taken, full_key)
     }
 
-    /// What it keeps of the segments that reach into a range, in key order.
+    /// Ranges that it keeps of the segments that reach into a range, in key order.
     pub(crate) fn spans(&self, start: Option<&Key>, end: Option<&Key>) -> Vec<Span> {
         let segments = &self.run.segments;
         let first = start.map_or(0, |start| segments.partition_point(|s| s.span.end <= *start));

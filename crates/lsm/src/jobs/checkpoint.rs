@@ -38,7 +38,7 @@ use crate::writing::Predecessor;
 /// How much is read and written at once.
 const STRETCH: u64 = 1 << 20;
 
-/// What a checkpoint copied.
+/// Counts of a checkpoint.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Checkpointed {
     /// Tables.
@@ -54,7 +54,7 @@ pub struct Checkpointed {
 /// How far a checkpoint is: bytes done, and bytes to do in all.
 pub type CheckpointProgress<'a> = &'a mut dyn FnMut(ByteCount, ByteCount);
 
-/// What is copied, as it was at one moment.
+/// State to copy, as it was at one moment.
 struct Moment {
     version: Arc<Version>,
     record: StoreRecord,
@@ -66,7 +66,8 @@ struct Moment {
 struct LogCopy {
     record: LogRecord,
     file: Arc<dyn FileReader>,
-    /// That of the bytes that the opening has read: frames are verified then, and not once more.
+    /// Checksum of the bytes that the opening has read: frames are verified then, and not once
+    /// more.
     checksum: Option<u32>,
 }
 
@@ -128,7 +129,7 @@ impl Shared {
         Ok(Moment { version, record, logs: Vec::new(), sequence })
     }
 
-    /// What an engine that only reads has found.
+    /// State found by an engine that only reads.
     fn as_opened(&self) -> Result<Moment, Error> {
         let mut logs = Vec::new();
         let read: BTreeMap<FileId, u32> =

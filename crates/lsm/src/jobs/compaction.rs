@@ -12,7 +12,7 @@
 //! the decider is asked for what pays at rest, if the options allow it. Such a merge ends between
 //! two slices when writers are back.
 //!
-//! What a plan did is dropped when the engine closes, but for the instalments that were committed.
+//! When the engine closes, a plan's work is dropped, but for the instalments that were committed.
 
 use std::sync::Arc;
 
@@ -140,7 +140,7 @@ impl Shared {
     }
 }
 
-/// What listeners are told of a plan.
+/// Description of a plan for listeners.
 fn describe(plan: &Merge) -> Job {
     let from = plan.inputs.iter().map(|input| input.place.level).min().unwrap_or(0);
     let to = plan.routes.iter().map(|route| route.to.level).max().unwrap_or(0);

@@ -5,8 +5,8 @@
 //! snapshots see. Newer runs have the newer entries, so everything in it is older than what covers
 //! it. A segment that holds nothing newer than the tombstones that cover all of it goes as well,
 //! once nothing older lies below. Readers that began before hold the version they began with; those
-//! that come later see the tombstone. What only snapshots still see is looked at again when the
-//! oldest of them ends.
+//! that come later see the tombstone. Segments that only snapshots still see are looked at again
+//! when the oldest snapshot ends.
 //!
 //! A step of the compaction actor, between two plans: no job has any of these tables as its input.
 

@@ -1,5 +1,5 @@
-//! What the parts of a plan are in a version: why they may not be taken, the segments they name,
-//! and where outputs must end for what stays around them.
+//! Parts of a plan in a version: the reason why they may not be taken, the segments they name, and
+//! the keys where outputs must end for the segments that stay around them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

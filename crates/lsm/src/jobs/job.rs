@@ -1,5 +1,5 @@
-//! What the background jobs have in common: the worst case they reserve, and carrying a
-//! [`Rewrite`] to its end and committing it.
+//! Common code of the background jobs: computes the worst case they reserve, carries a [`Rewrite`]
+//! to its end, and commits it.
 
 use terrace_env::ByteCount;
 use terrace_policy::Route;
@@ -15,8 +15,8 @@ use crate::shared::Shared;
 use crate::tree::TableRecord;
 use crate::tree::{Edit, NewTable};
 
-/// What a table's tail, and its last block's rest of the store's block, take at most, filter and
-/// index aside.
+/// Largest size of a table's tail, with the rest of the store's block behind its last block; filter
+/// and index aside.
 const TABLE_TAIL_BYTES: u64 = 16 << 10;
 
 /// The most bytes that tables of these entries can take. `plain` counts keys with trailers and
@@ -56,8 +56,8 @@ pub(crate) fn with_ranges(
     ByteCount(worst.0 + bytes + bytes / 50 + tables * (largest + TABLE_TAIL_BYTES))
 }
 
-/// The same for a memtable of so many bytes, whatever its entries are. What it takes for an entry
-/// besides key and value is more than tables do, unless filters are very large.
+/// The same for a memtable of so many bytes, whatever its entries are. A memtable takes more for an
+/// entry besides key and value than tables do, unless filters are very large.
 pub(crate) fn worst_case_of_memtable(
     filter_bits: u8,
     table_size: ByteCount,
@@ -68,8 +68,8 @@ pub(crate) fn worst_case_of_memtable(
     worst_case(0, table_size, 0, bytes + bytes / smallest as u64 * excess)
 }
 
-/// What tables take for an entry besides key and value: three varints, of one byte each below 128
-/// (longer ones come with longer values), its part of a restart point per 16 entries, and the
+/// Bytes that tables take for an entry besides key and value: three varints, of one byte each below
+/// 128 (longer ones come with longer values), its part of a restart point per 16 entries, and the
 /// filter's bits.
 fn entry_bytes(filter_bits: u8) -> u64 {
     4 + u64::from(filter_bits).div_ceil(8)

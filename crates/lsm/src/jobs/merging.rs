@@ -72,8 +72,8 @@ impl MergeJob {
         Self { merge, last_level: version.last_level(), table_size, groups }
     }
 
-    /// What a slice takes out of each run, up to `end` if it ends there: the parts with their
-    /// places, and the moves.
+    /// Parts that a slice takes out of each run, up to `end` if it ends there, with their places;
+    /// and its moves.
     fn taken(&self, slice: &Slice, end: Option<&Key>) -> (Vec<(Place, Part)>, Vec<Move>) {
         let mut slice = slice.clone();
         slice.end = end.or(slice.end.as_ref()).cloned();
@@ -151,7 +151,7 @@ impl Shared {
         let slices = slice::cut(&version, &merge, workers, free)?;
         let groups = (urgency == Urgency::Rest).then(|| self.counters.groups.get());
         let job = MergeJob::new(&version, merge, groups);
-        // What is trimmed must come free.
+        // Trimmed bytes must come free.
         drop(version);
         let at_once = workers > 1 && slices.len() > 1;
         let mut progress = Progress::new(slices);
@@ -297,9 +297,9 @@ impl Shared {
             }
         };
         let short = wanted < worst;
-        // The table that is being written when the budget is used up must still be ended. What is
-        // added to a worst case for the tails of tables is enough for that; in a part of it, it may
-        // not be.
+        // The table that is being written when the budget is used up must still be ended. The worst
+        // case has an allowance for the tails of tables, which is enough for that; in a part of it,
+        // it may not be.
         let budget = if short { (wanted.0 - wanted.0 / 8).max(1) } else { wanted.0 };
         let source = TableSource {
             store: Arc::clone(&self.store),

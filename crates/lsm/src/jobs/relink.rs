@@ -1,9 +1,9 @@
 //! Relinks: parts of tables change their places in the tree, and nothing is read or written but
 //! the journal.
 //!
-//! A table that meets nothing on its way goes down level by level, a choice for each; where data
-//! arrives in the order of keys, every table does. So choices that follow one another are made
-//! ahead, each of the tree that those before it would leave, and are committed as one: a commit
+//! A table that overlaps nothing goes down level by level, by one choice for each level; if data
+//! arrives in the order of keys, every table does. So up to 64 successive choices are made ahead
+//! and committed as one. Each is made for the tree that the choices before it would leave. A commit
 //! costs a disk a turn or more, whatever it holds.
 
 use terrace_env::ByteCount;
@@ -17,16 +17,16 @@ use crate::tree::Version;
 /// Choices that are committed together, at most.
 const CHOICES_MAX: u64 = 64;
 
-/// Who chooses: of a tree and the decider's state.
+/// Chooses the next plan for a tree, given the decider's state.
 pub(crate) type Chooser<'a> = &'a dyn Fn(&TreeView, &[u8]) -> Option<Choice>;
 
 /// Moves that follow one another, as one change.
 #[derive(Default)]
 struct Relinks {
-    /// From where each part is to where it ends.
+    /// From the place of each part to the place where it ends.
     moves: Vec<Move>,
     choices: u64,
-    /// What came to which place, on the way as well.
+    /// Bytes that came to each place, on the way as well.
     sizes: Vec<(Place, ByteCount)>,
 }
 

@@ -19,7 +19,7 @@ pub(crate) struct Retention {
     stripe: Option<usize>,
 }
 
-/// What becomes of an entry.
+/// Fate of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
     /// The first entry of its key, or another one of the same key.

@@ -83,7 +83,7 @@ pub(crate) enum Progress {
     Done,
 }
 
-/// What a table that is being written comes to.
+/// Point in key order that the table being written comes to.
 enum Passed {
     Cut,
     Obstacle(ByteCount),
@@ -91,7 +91,7 @@ enum Passed {
     Start,
 }
 
-/// What a job has gone through.
+/// Entries that a job has gone through.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct RewriteCounts {
     pub(crate) entries: u64,
@@ -121,7 +121,7 @@ pub(crate) struct Rewrite {
     counts: RewriteCounts,
 }
 
-/// What a job leaves.
+/// Result of a job.
 pub(crate) struct Rewritten {
     pub(crate) outputs: Outputs,
     /// The first key that was not gone through; `None`: all were.
@@ -209,7 +209,7 @@ impl Rewrite {
         cost::charge_merge(entries, bytes);
     }
 
-    /// What the job leaves, once it is done.
+    /// Result of the job, once it is done.
     pub(crate) fn into_rewritten(mut self) -> Rewritten {
         let (outputs, boundary) = (self.outputs.take(), self.boundary.take());
         Rewritten { outputs, boundary, counts: self.counts }
@@ -302,7 +302,8 @@ impl Rewrite {
             self.pass_ranges(here.as_ref())?;
             if self.filled() >= self.routes[self.route].cut.size.0 {
                 self.end_table(here.clone())?;
-                // What begins at this very key belongs to the table that begins here too.
+                // A range tombstone that begins at this very key belongs to the table that begins
+                // here too.
                 self.pass_ranges(here.as_ref())?;
             }
             return Ok(());
@@ -320,7 +321,7 @@ impl Rewrite {
             self.obstacle += 1;
         }
         let Some(builder) = &self.builder else {
-            // What lies before a table is none of its business.
+            // Overlaps that lie before a table are none of its business.
             self.overlap = 0;
             return Ok(());
         };

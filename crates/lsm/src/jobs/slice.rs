@@ -1,16 +1,16 @@
-//! Slices: a merge is cut into stretches of the key space of about equal bytes. They are carried
-//! out by several workers at once and committed one after the other, front to back, each as an
-//! instalment; so a large merge never holds all of its output beside all of its input.
+//! Subcompactions (*slices*): cuts a merge into ranges of keys with about equal bytes of input.
+//! Each range can be merged by a worker of its own, and commits by itself.
 //!
-//! Each slice ends with a table that is cut short, half a one on average, and what lies above it
-//! later overlaps one table more. With up to four tables, as at commit 8119541, compaction under
-//! `leveldb-greedy` wrote 19.8 bytes for each in `geardb/fig3` at 1/16, with up to sixteen 18.1:
-//! these hold a whole merge of one table with the ten below it. So slices are as large as that, as
-//! long as an instalment may take the space.
+//! Each slice ends with a table that is cut short, on average half a table, and tables above it
+//! later overlap one table more. So slices should be large: a slice covers at most 16 tables. In
+//! `geardb/fig3` at 1/16 (`leveldb-greedy`, commit 8119541), compaction wrote 19.8 bytes per byte
+//! with at most 4 tables in a slice, and 18.1 with 16, where a whole merge of one table with ten
+//! fits. When space is short, a slice takes at most a sixteenth of the free space, but at least 4
+//! tables.
 //!
-//! Where slices end follows from the indexes of the tables, the workers and, where it is short, the
-//! free space. A merge of a few tables is one slice, and nothing is read for that. Slices are about
-//! equal; [`Load`] says how much lies in one of them, before it is begun.
+//! The cuts follow from the indexes of the tables, the number of workers and the free space. A
+//! merge of a few tables is one slice, and no index is read for it. [`Load`] estimates how much a
+//! slice reads.
 
 use terrace_env::{ByteCount, Cause};
 use terrace_policy::{Key, Merge, Span};
@@ -40,7 +40,7 @@ pub(crate) struct Slice {
 }
 
 impl Slice {
-    /// What of a range lies in the slice, if anything does.
+    /// The part of a range in the slice, if there is one.
     pub(crate) fn clip(&self, span: &Span) -> Option<Span> {
         let start = self.start.as_ref().map_or(&span.start, |start| start.max(&span.start));
         let end = self.end.as_ref().map_or(&span.end, |end| end.min(&span.end));
@@ -49,8 +49,8 @@ impl Slice {
     }
 }
 
-/// What a merge reads of some tables: as much as the tables' indexes tell, and not less, as long as
-/// the entries of a table are about the same all over it.
+/// Estimate of the bytes that a merge reads of some tables: as much as the tables' indexes tell,
+/// and not less, as long as the entries of a table are about the same all over it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Load {
     pub(crate) entries: u64,

@@ -14,7 +14,7 @@ use xxhash_rust::xxh3::Xxh3;
 
 /// Locks are per shard; more than the cores of a large machine help nobody.
 const SHARDS: usize = 16;
-/// What is reckoned per entry besides the block.
+/// Bytes reckoned per entry besides the block.
 const ENTRY_BYTES: u64 = 96;
 /// Below this, a shard would hold less than a few blocks: then there is no cache.
 const CAPACITY_MIN: u64 = SHARDS as u64 * 32 * 1024;

@@ -37,9 +37,9 @@ use crate::limits;
 use crate::options::EngineOptions;
 use crate::table::Walk;
 
-/// What a table that is being written is reckoned to take at the store below: two writes on their
-/// way, which are what jobs move at once, each twice, because a write that fails is written
-/// elsewhere; and a buffer as large as one of them that is filled.
+/// Bytes that the store below is reckoned to hold for a table that is being written: two writes on
+/// their way, together of `io_size` bytes, each twice, because a write that fails is repeated
+/// elsewhere; and a buffer as large as one of them that is being filled.
 pub(crate) fn writer_bytes(io_size: ByteCount) -> usize {
     usize::try_from(io_size.0.saturating_mul(2) + io_size.0 / 2).unwrap_or(usize::MAX)
 }
@@ -65,9 +65,10 @@ const BATCH_COUNTED_MIN: u64 = 64 << 10;
 pub(crate) const MEMTABLE_SIZE_MIN: u64 = 16 << 10;
 /// The same for scans: enough for a hundred long ones.
 const SCANS_MAX: u64 = 16;
-/// Into what parts of what jobs move at once other reads are cut: the least that a job reads, and
-/// what it reads of an index, because some of its data lie behind it; what a long scan reads, which
-/// is the order of a disk's track; what a scan reads when it leaves its first block.
+/// Sizes of other reads, as parts of the size that jobs move at once (`io_size`). `JOB_PART`: the
+/// least that a job reads, and the part of an index that it reads at once, because some of the
+/// job's data lies behind it. `SCAN_PART`: the reads of a long scan, about a disk's track.
+/// `SCAN_PART_FIRST`: the first read of a scan that leaves its first block.
 const JOB_PART: u64 = 32;
 const SCAN_PART: u64 = 8;
 const SCAN_PART_FIRST: u64 = 128;
@@ -75,12 +76,12 @@ const SCAN_PART_FIRST: u64 = 128;
 /// How a budget is shared out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Shares {
-    /// What one memtable may grow to.
+    /// Largest size of one memtable.
     pub(crate) memtable_size: ByteCount,
-    /// What jobs move at once.
+    /// Bytes that jobs move at once.
     pub(crate) io_size: ByteCount,
     pub(crate) memtables: ByteCount,
-    /// What a frame of the log holds at most.
+    /// Largest size of a frame of the log.
     pub(crate) log_frame: ByteCount,
     pub(crate) jobs: ByteCount,
     pub(crate) scans: ByteCount,
@@ -122,18 +123,18 @@ impl Shares {
     }
 }
 
-/// What the engine holds in memory, and may.
+/// Memory that the engine holds, and its budget.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MemoryStats {
-    /// What all of it together may be.
+    /// Budget of all of it together.
     pub budget: u64,
-    /// What it is now: the sum of the following.
+    /// Bytes held now: the sum of the following.
     pub used: u64,
     /// The most that it has been at any moment.
     pub peak: u64,
     /// Memtables.
     pub memtables: u64,
-    /// What has gathered of the log, and its frames on their way to the medium.
+    /// Gathered bytes of the log, and its frames on their way to the medium.
     pub log: u64,
     /// Large batches that are being written, as clients made them.
     pub batches: u64,
@@ -147,7 +148,7 @@ pub struct MemoryStats {
     pub scans: u64,
 }
 
-/// What the engine holds in memory.
+/// Memory of the engine.
 #[derive(Debug)]
 pub(crate) struct Memory {
     shares: Shares,
@@ -157,7 +158,7 @@ pub(crate) struct Memory {
     pub(crate) memtables: MemoryGauge,
     log: MemoryGauge,
     log_lease: Mutex<MemoryLease>,
-    /// What the lease counts, for who writes one entry after the other.
+    /// Bytes that the lease counts, for a writer of one entry after the other.
     log_bytes: AtomicUsize,
     batches: MemoryGauge,
     pub(crate) jobs: MemoryGauge,
@@ -166,7 +167,7 @@ pub(crate) struct Memory {
     cached: MemoryGauge,
     pub(crate) parts: Clock,
     pub(crate) cache: BlockCache,
-    /// What the cache may hold now.
+    /// Size that the cache may have now.
     cache_size: Mutex<ByteCount>,
 }
 
@@ -233,7 +234,8 @@ impl Memory {
     }
 
     /// How much a job may read at once for one of its inputs: an eighth of what jobs have left, so
-    /// that those that come later get something, too. What it has read, `own`, it will not need.
+    /// that those that come later get something, too. The job will not need the bytes it has read,
+    /// `own`.
     pub(crate) fn job_ahead(&self, own: u64) -> usize {
         let used = self.jobs.used().0.saturating_sub(own);
         share(used, self.shares.jobs, self.part(JOB_PART), self.part(1))
@@ -260,8 +262,8 @@ impl Memory {
         }
     }
 
-    /// How much a scan may read at once that read so much before. What it has of that, `own`, it
-    /// will not need.
+    /// How much a scan may read at once that read so much before. The scan will not need the bytes
+    /// it has of that, `own`.
     pub(crate) fn scan_ahead(&self, before: usize, own: u64) -> usize {
         let (first, most) = (self.part(SCAN_PART_FIRST), self.part(SCAN_PART));
         let wanted = before.saturating_mul(2).clamp(first, most);

@@ -11,16 +11,16 @@
 //! cache. Each share has a gauge; a lease on the gauge lives as long as the bytes that it counts.
 //! Nothing is allocated here: an owner takes a lease, allocates, and drops both together.
 //!
-//! What happens at the end of a share depends on it. Writers wait for a flush if the memtables'
-//! share is used up. Jobs and scans read ahead less. Parts of tables and data blocks are dropped,
-//! and read again when they are needed.
+//! The kind of use decides what happens at the end of a share. Writers wait for a flush if the
+//! memtables' share is used up. Jobs and scans read ahead less. Parts of tables and data blocks are
+//! dropped, and read again when they are needed.
 //!
 //! # Invariants
 //! - A share is a target, not a wall: one block, one partition or one batch that is in use is held
 //!   though it does not fit. So the peak may lie above the budget by what is in use at once.
-//! - What is dropped can be read again; dropping changes time, never an answer.
-//! - What is evicted depends on the order of calls alone, not on addresses or chance. Simulations
-//!   of the same seed read the same blocks.
+//! - Dropped parts can be read again; dropping changes time, never an answer.
+//! - The choice of evicted parts depends on the order of calls alone, not on addresses or chance.
+//!   Simulations of the same seed read the same blocks.
 //!
 //! # Threads
 //! Any number. Gauges are atomic; the block cache locks one of its shards for a look; the clock

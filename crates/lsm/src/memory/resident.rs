@@ -1,12 +1,12 @@
-//! What is kept in memory of open tables - top levels of indexes, partitions of indexes and
-//! filters - and what is dropped when it becomes too much.
+//! Parts of open tables in memory: top levels of indexes, partitions of indexes and filters.
+//! Decides which stay, and which are dropped when they become too many.
 //!
 //! Each part lies in a [`Slot`] of its owner, where a reader finds it without a lock and without a
-//! search. All parts that are in their slots stand on one [`Clock`] (second chance, as in
-//! Corbató's "A Paging Experiment with the Multics System", 1968): when a part is put in and there
-//! is more than may be, the clock goes round; a part that has been used since the last round stays,
-//! any other is dropped and will be read again when it is needed. Who is using a part keeps it
-//! until he is done; it counts until then.
+//! search. All parts that are in their slots stand on one [`Clock`] (second chance, as in Corbató's
+//! "A Paging Experiment with the Multics System", 1968): when a part is put in and there is more
+//! than may be, the clock goes round; a part that has been used since the last round stays, any
+//! other is dropped and will be read again when it is needed. A reader keeps the part that it uses
+//! until it is done; the part counts until then.
 //!
 //! Threads: any number. The clock's lock is not held while a table is dropped, which closes its
 //! file.
@@ -21,7 +21,7 @@ use arc_swap::{ArcSwapOption, Guard};
 use terrace_env::sync::Mutex;
 use terrace_env::{ByteCount, MemoryGauge, MemoryLease};
 
-/// What the clock reckons per part besides its own bytes: slot, counts and place on the clock.
+/// Bytes that the clock reckons per part besides its own: slot, counts and place on the clock.
 const PART_BYTES: usize = 128;
 /// From so many places on, those whose owners are gone are swept out when their number has doubled.
 const SWEEP_FIRST: usize = 256;
@@ -104,7 +104,7 @@ impl<T> Deref for Glance<T> {
     }
 }
 
-/// Who has slots.
+/// Owner of slots.
 pub(crate) trait Owner: Send + Sync {
     /// Drops the part of this number, unless it has been used since it was asked last; `true`: it
     /// is gone.
@@ -156,7 +156,7 @@ impl Clock {
         owner: Weak<dyn Owner>,
         number: u32,
     ) {
-        // Whoever was quicker has a place on the clock already.
+        // A thread that was quicker has put its part on the clock already.
         let replaced = slot.part.swap(Some(part));
         self.go_round(replaced.is_none().then_some(Place { owner, part: number }));
     }

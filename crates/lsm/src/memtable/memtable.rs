@@ -19,10 +19,10 @@ use crate::key::{self, Kind, Trailer};
 use crate::ranges::{MemoryRanges, RangeTombstone};
 use crate::writing::FrozenBatch;
 
-/// What an entry takes at least, besides its internal key and its value.
+/// Least bytes of an entry, besides its internal key and its value.
 pub(crate) const ENTRY_BYTES: usize = RECORD_BYTES + LEAF_ENTRY_BYTES;
 
-/// What a place that was looked in says about a key.
+/// Answer for a key of a place that was searched.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Found {
     Value(Bytes),

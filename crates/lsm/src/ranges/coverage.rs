@@ -1,4 +1,4 @@
-//! What range tombstones hide from a reader who goes from key to key.
+//! Coverage: tells a reader that goes from key to key which entries range tombstones hide.
 //!
 //! The keys around the last one asked for, as far as the same is true of all of them in all places,
 //! are kept: as long as the reader stays among them, asking costs a comparison. A place without
@@ -26,7 +26,7 @@ enum Place {
 pub(crate) struct Coverage {
     places: Vec<Place>,
     sequence: SeqNo,
-    /// What was found out last; of no keys at first.
+    /// The stretch found last; of no keys at first.
     around: Option<Stretch>,
 }
 

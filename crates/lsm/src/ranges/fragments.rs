@@ -28,7 +28,7 @@ impl Fragment {
         self.span.start.len() + self.span.end.len() + 9 + self.sequences.len() * 8
     }
 
-    /// What of it lies within a range.
+    /// The part of it within a range.
     pub(crate) fn within(&self, span: &Span) -> Self {
         let start = (&self.span.start).max(&span.start).clone();
         let end = (&self.span.end).min(&span.end).clone();
@@ -97,7 +97,8 @@ impl Fragments {
         self.0.iter().map(Fragment::bytes).sum()
     }
 
-    /// What is known of them without a look; `None` when there are none.
+    /// Summary of the fragments, which needs no look at them later; `None` when there are none.
+    /// `None` when there are none.
     pub(crate) fn summary(&self) -> Option<RangeSummary> {
         let (first, last) = (self.0.first()?, self.0.last()?);
         let span = Span { start: first.span.start.clone(), end: last.span.end.clone() };
@@ -111,7 +112,8 @@ impl Fragments {
         if fragment.span.contains(full_key) { fragment.cover(at) } else { None }
     }
 
-    /// What is true of a key and of those around it, for a reader of a sequence.
+    /// Cover of a key for a reader of a sequence, with the stretch of keys around it that has the
+    /// same cover.
     pub(crate) fn at(&self, full_key: &[u8], at: SeqNo) -> Stretch {
         let index = self.behind(full_key);
         if let Some(fragment) = self.0.get(index)
@@ -125,7 +127,7 @@ impl Fragments {
         Stretch { cover: None, from: before, until: behind }
     }
 
-    /// What lies within a range, cut to it.
+    /// Fragments within a range, cut to it.
     pub(crate) fn within<'a>(&'a self, span: &'a Span) -> impl Iterator<Item = Fragment> + 'a {
         let first = self.behind(&span.start);
         let overlapping = self.0[first..].iter().take_while(|f| f.span.start < span.end);

@@ -1,5 +1,5 @@
-//! What a flush or a compaction does with range tombstones: what they hide among its entries, and
-//! which of them go into its tables.
+//! Range tombstones in a flush or a compaction: which entries they hide, and which of them go into
+//! its tables.
 //!
 //! Snapshots cut the sequences into stripes; the readers of one stripe see the same. A tombstone
 //! drops the older entries of its own stripe. In the oldest stripe it is itself dropped where
@@ -22,7 +22,7 @@ pub(crate) struct JobRanges {
     /// All tombstones of the inputs, and how far the job has come.
     covers: Vec<Fragment>,
     at: usize,
-    /// What goes into tables, and how far the job has come.
+    /// Fragments that go into tables, and how far the job has come.
     kept: Vec<Fragment>,
     next: usize,
     /// How many of `kept` have been counted into the table that is being filled, and their bytes.
@@ -112,7 +112,7 @@ impl JobRanges {
         self.counted += 1;
     }
 
-    /// What goes into a table that ends before a key, or is the last one.
+    /// Takes the fragments of a table that ends before a key, or is the last one.
     pub(crate) fn take_until(&mut self, end: Option<&[u8]>) -> Vec<Fragment> {
         let mut taken = Vec::new();
         self.counted_bytes = 0;
@@ -176,7 +176,7 @@ mod tests {
 
     const KEYS: u8 = 16;
 
-    /// What is written, newest or oldest first, by key and sequence.
+    /// Entries and tombstones of a test, newest or oldest first, by key and sequence.
     #[derive(Clone, Debug, Default)]
     struct Written {
         entries: Vec<(u8, Trailer)>,

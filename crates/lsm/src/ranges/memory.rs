@@ -17,8 +17,8 @@ use super::{RangeTombstone, Skyline};
 const BUCKET_FIRST: usize = 16;
 /// More than a batch's 32-bit count of entries needs.
 const BUCKETS: usize = 32;
-/// What a tombstone takes besides its keys: copied nodes on the way to the two ends of its range,
-/// some fifteen deep where there are ten thousand.
+/// Bytes that a tombstone takes besides its keys: copied nodes on the way to the two ends of its
+/// range, some fifteen deep where there are ten thousand.
 pub(crate) const TOMBSTONE_BYTES: usize = 2048;
 
 /// A tombstone, and what is seen from its sequence on.
@@ -64,7 +64,7 @@ impl MemoryRanges {
         self.count.load(Ordering::Acquire)
     }
 
-    /// What a reader of a sequence sees.
+    /// The tombstones that a reader of a sequence sees.
     pub(crate) fn at(&self, sequence: SeqNo) -> Skyline {
         self.seen(sequence).map_or_else(Skyline::default, |moment| moment.skyline.clone())
     }

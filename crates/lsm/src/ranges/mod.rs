@@ -13,8 +13,8 @@
 //! two places in the tree, the newer one has the newer entries *and tombstones* of every key. So a
 //! point read can end at the first place that knows anything of its key.
 //!
-//! Who has no range tombstones pays for none: memtables, runs and tables say so without a look
-//! inside.
+//! A store without range tombstones pays nothing for them: memtables, runs and tables say that they
+//! have none without a look inside.
 
 mod coverage;
 mod fragments;

@@ -40,7 +40,7 @@ impl Node {
     }
 }
 
-/// What is seen of the range tombstones at one moment.
+/// Range tombstones as seen at one moment.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Skyline {
     root: Link,
@@ -60,7 +60,7 @@ impl Skyline {
         Self { root: merge(&merge(&left, &new), &right) }
     }
 
-    /// What is true of a key and of those around it.
+    /// Cover of a key, with the stretch of keys around it that has the same cover.
     pub(crate) fn at(&self, full_key: &[u8]) -> Stretch {
         let (mut from, mut until) = (None, None);
         let mut link = &self.root;
@@ -95,8 +95,9 @@ impl Skyline {
     }
 }
 
-/// What lies before a key, and what does not. The stretch that the key lies in is cut in two; the
-/// part behind gets a weight of its own, for pieces of equal weight would make a list of the tree.
+/// Splits a tree at a key: the stretches before it, and the others. The stretch that the key lies
+/// in is cut in two; the part behind gets a weight of its own, for pieces of equal weight would
+/// make a list of the tree.
 fn split(link: &Link, key: &Key, weight: u64) -> (Link, Link) {
     let Some(node) = link else { return (None, None) };
     if node.span.end <= *key {

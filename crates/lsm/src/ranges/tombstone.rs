@@ -31,7 +31,7 @@ impl RangeTombstone {
     }
 }
 
-/// What is known of a table's range tombstones without a look at them.
+/// Summary of a table's range tombstones, without a look at them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct RangeSummary {
     /// How many there are, counted once per fragment.

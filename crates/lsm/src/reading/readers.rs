@@ -17,7 +17,7 @@ use terrace_env::store::SpaceInfo;
 use terrace_env::sync::Mutex;
 use terrace_env::{ByteCount, SeqNo, Time, runner};
 
-/// What kind of reader it is.
+/// Kind of a reader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ReaderKind {
@@ -45,7 +45,7 @@ impl fmt::Display for ReaderKind {
 /// The readers of one kind that there are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReaderStats {
-    /// What they are.
+    /// Kind of the readers.
     pub kind: ReaderKind,
     /// How many there are.
     pub count: u64,
@@ -64,12 +64,12 @@ impl fmt::Display for ReaderStats {
     }
 }
 
-/// Who holds a store's space.
+/// Holders of a store's space.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SpaceHolders {
     /// How much is what.
     pub space: SpaceInfo,
-    /// Who reads, and so may keep what is pinned, or old entries among what is live.
+    /// Readers, which may keep pinned space, or old entries among the live ones.
     pub readers: Vec<ReaderStats>,
 }
 

@@ -64,7 +64,7 @@ pub struct Salvage {
 }
 
 impl Salvage {
-    /// What is left out.
+    /// Ranges that are left out.
     #[must_use]
     pub fn left_out(&self) -> &[LeftOut] {
         &self.left_out
@@ -91,7 +91,7 @@ impl Iterator for Salvage {
     }
 }
 
-/// What cannot be read of one of the runs.
+/// A range of a run that cannot be read.
 struct Gap {
     /// Which of the runs, from the newest.
     run: usize,
@@ -101,7 +101,7 @@ struct Gap {
 }
 
 impl Shared {
-    /// What of a range can be read for certain.
+    /// Entries of a range that can be read for certain.
     pub(crate) fn salvage(&self, space: KeySpaceId, bounds: &Bounds) -> Result<Salvage, Error> {
         let view = self.tree.view();
         view.closed.check()?;
@@ -170,7 +170,7 @@ fn cursors(
     stretches.collect()
 }
 
-/// What of a run lies in a stretch. A cursor reads nothing behind its runs' segments: what lies
+/// The part of a run within a stretch. A cursor reads nothing behind its runs' segments: what lies
 /// behind a stretch may be damaged.
 fn clip(run: &Run, stretch: &Span) -> Option<Arc<Run>> {
     let slice = Slice { start: Some(stretch.start.clone()), end: Some(stretch.end.clone()) };

@@ -21,8 +21,8 @@ use crate::tree::View;
 ///
 /// Either an iterator of shared keys and values from both ends, so that `scan.rev()` goes backward;
 /// or, without an allocation per entry, [`advance`](Self::advance) and
-/// [`advance_back`](Self::advance_back) with [`key`](Self::key) and [`value`](Self::value). Who
-/// wants to turn and seek takes a [`Cursor`].
+/// [`advance_back`](Self::advance_back) with [`key`](Self::key) and [`value`](Self::value). A
+/// caller that wants to turn and seek takes a [`Cursor`].
 ///
 /// In between an iterator holds no value of 128 KiB or more, where scans hold more than their share
 /// of memory together; one that advances holds the entry that it stands on.
@@ -38,7 +38,7 @@ pub struct Scan {
     _reading: Reading,
 }
 
-/// What a scan did last.
+/// Last step of a scan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Last {
     Opened,

@@ -22,8 +22,8 @@ use crate::shared::Shared;
 use crate::table::PointReads;
 use crate::{Error, ReadOptions};
 
-/// What was visible at one moment, for as long as it lives. Holds no files and no memory: jobs
-/// keep the entries that it sees.
+/// A view of the entries visible at one moment, for as long as it lives. Holds no files and no
+/// memory: jobs keep the entries that it sees.
 pub struct Snapshot {
     shared: Arc<Shared>,
     sequence: SeqNo,
@@ -44,7 +44,7 @@ impl Snapshot {
         self.sequence
     }
 
-    /// What was under the key.
+    /// Value of the key at that moment.
     pub fn get(&self, space: KeySpaceId, user_key: &[u8]) -> Result<Option<Bytes>, Error> {
         self.get_with(space, user_key, ReadOptions::default())
     }
@@ -79,7 +79,7 @@ impl Snapshot {
         self.shared.multi_get(space, keys, Some(self.sequence), options)
     }
 
-    /// What was in the range, in order.
+    /// Entries of the range at that moment, in order.
     pub fn scan(&self, space: KeySpaceId, bounds: &Bounds) -> Result<Scan, Error> {
         self.shared.scan(space, bounds, Some(self.sequence))
     }

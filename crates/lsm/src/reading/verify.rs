@@ -19,7 +19,7 @@ use crate::shared::Shared;
 use crate::table::{TableCursor, Walk};
 use crate::tree::TableHandle;
 
-/// What was read and found right.
+/// Counts of what was read and found right.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Verified {
     /// Tables.

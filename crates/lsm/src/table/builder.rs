@@ -23,7 +23,7 @@ use crate::ranges::{Fragment, Fragments};
 /// A data block shares nothing with the key before at every so many entries: 16 costs a search 8
 /// entries on average and a block some 5 % (LevelDB's and RocksDB's choice).
 const RESTART_INTERVAL: usize = 16;
-/// What a filter, properties and footer take at least, in an estimate of the file's size.
+/// Least bytes of a filter, properties and footer, in an estimate of the file's size.
 const TAIL_BYTES: u64 = FOOTER_BYTES as u64 + 256;
 
 /// A value of this size and larger is not copied into its block, where that is not compressed: a
@@ -44,7 +44,7 @@ pub(crate) struct TableLayout {
     pub(crate) block_size: ByteCount,
     pub(crate) compression: Compression,
     pub(crate) index: IndexLayout,
-    /// What is on its way to the medium at once; for the memory that this takes.
+    /// Bytes on their way to the medium at once; for the memory that this takes.
     pub(crate) io_size: ByteCount,
 }
 
@@ -84,7 +84,7 @@ pub(crate) struct TableBuilder {
     features: Features,
     ranges: Vec<Fragment>,
     properties: Properties,
-    /// What has been written since the data and the filters were.
+    /// Bytes written since the data and the filters were.
     tail: Option<Vec<u8>>,
     memory: MemoryLease,
 }

@@ -12,7 +12,7 @@ use zstd::bulk::{Compressor, Decompressor};
 
 /// The largest block before compression: one entry of the largest key and value fits.
 const CONTENTS_BYTES_MAX: usize = 128 << 20;
-/// What a compressed block begins with: its length before compression.
+/// Bytes at the head of a compressed block: its length before compression.
 const HEADER_BYTES: usize = 4;
 /// A byte of LZ4 stands for 255 bytes at most: a further byte of a match's length.
 const LZ4_RATIO_MAX: usize = 255;
@@ -76,7 +76,8 @@ impl Compression {
         [Self::None, Self::Lz4, Self::Zstd].into_iter().find(|one| one.number() == number)
     }
 
-    /// What is stored instead of the contents; `None` when it saves less than an eighth.
+    /// The compressed contents; `None` when compression saves less than an eighth. `None` when it
+    /// saves less than an eighth.
     pub(super) fn compress(self, contents: &[u8]) -> Option<Vec<u8>> {
         let bound = match self {
             Self::None => return None,
@@ -183,7 +184,8 @@ mod tests {
         }
     }
 
-    /// What few bytes declare is refused without a look at them, so without memory for it.
+    /// A length beyond any ratio is refused before the bytes are looked at, so without memory for
+    /// it.
     #[test]
     fn a_length_beyond_any_ratio_is_refused_at_once() {
         for (codec, ratio) in [(Compression::Lz4, 255), (Compression::Zstd, 32 << 10)] {

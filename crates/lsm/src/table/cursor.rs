@@ -32,11 +32,11 @@ pub(crate) struct TableCursor {
     ahead: ReadAhead,
     /// Counts a large block that was decompressed.
     plain: MemoryLease,
-    /// What lies in front of this key's block may have been given back.
+    /// Blocks in front of this key's block may have been given back.
     start: Option<Key>,
     /// Where that block begins, once somebody has come near it.
     floor: Option<u64>,
-    /// What lies behind this key's block is not read.
+    /// Blocks behind this key's block are not read.
     end: Option<Key>,
 }
 
@@ -116,7 +116,7 @@ impl TableCursor {
         if self.index.handle()?.is_none() {
             return self.seek_to_last();
         }
-        // What lies in the blocks before this one is before their separators, and so before the
+        // Entries in the blocks before this one are before their separators, and so before the
         // target.
         if self.load_block()? {
             self.data_mut().seek_before(target)?;

@@ -16,7 +16,7 @@ const LINE_BYTES: usize = 64;
 const HEADER_BYTES: usize = 8;
 const PROBES_MAX: u8 = 16;
 
-/// What filters know a full key by.
+/// Hash by which filters know a full key.
 pub(crate) fn hash(full_key: &[u8]) -> u64 {
     xxh3_64(full_key)
 }

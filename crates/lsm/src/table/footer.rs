@@ -18,7 +18,7 @@ const MAGIC: &[u8; 8] = b"TerTable";
 const VERSION: u32 = 1;
 const INDEX_LEVELS_MAX: u32 = 2;
 
-/// What a reader must understand, a bit each.
+/// Features that a reader must understand, a bit each.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Features(u32);
 
@@ -157,7 +157,7 @@ impl Footer {
     }
 }
 
-/// What can be wrong with a field.
+/// Fault of a field.
 enum Either {
     Bytes(DecodeError),
     Other(Error),
@@ -169,7 +169,7 @@ impl From<DecodeError> for Either {
     }
 }
 
-/// What is known of all entries of a table.
+/// Properties of all entries of a table.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Properties {
     /// How many there are.

@@ -59,7 +59,7 @@ impl Handle {
     }
 }
 
-/// What checksums are bound to, and what errors name.
+/// Name of a table: checksums are bound to it, and errors contain it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TableName {
     /// The file the bytes are read from.
@@ -99,7 +99,7 @@ impl TableName {
         used
     }
 
-    /// What follows an uncompressed block's contents, which lie in parts, at `offset`.
+    /// Frame behind an uncompressed block at `offset`, whose contents lie in parts.
     pub(crate) fn seal_parts(&self, parts: &[&[u8]], offset: u64) -> [u8; FRAME_BYTES] {
         let number = Compression::None.number();
         let start = self.checksum(offset, &[]);

@@ -2,9 +2,9 @@
 //!
 //! Both are cut into partitions as they grow. A table whose index stays small gets them in one
 //! piece each, put together at its end; once the index is too large for that, each partition of the
-//! index has a filter of its own, which is made as soon as the partition ends. What is kept until
-//! the table's end is therefore a copy of index and filters as they will be stored, and, only as
-//! long as the index is small, eight bytes per key.
+//! index has a filter of its own, which is made as soon as the partition ends. Until the table's
+//! end, the builder therefore keeps a copy of index and filters as they will be stored, and, only
+//! as long as the index is small, eight bytes per key.
 
 use super::block_builder::{BlockBuilder, join};
 use super::filter;
@@ -53,7 +53,7 @@ pub(crate) struct IndexBuilder {
     partitioned: bool,
 }
 
-/// What is to be written at a table's end.
+/// Index and filters to write at a table's end.
 #[derive(Debug)]
 pub(crate) enum Finished {
     Whole { index: Vec<u8>, filter: Option<Vec<u8>> },
@@ -151,7 +151,7 @@ impl IndexBuilder {
         closed.iter().map(count).sum::<usize>() + self.hashes.len()
     }
 
-    /// What is to be written, after the last block.
+    /// Index and filters to write, after the last block.
     pub(crate) fn finish(self) -> Finished {
         assert!(self.hashes.is_empty() && self.index.is_empty(), "a last block was added");
         if self.partitioned {

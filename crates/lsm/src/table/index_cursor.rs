@@ -94,7 +94,7 @@ impl IndexCursor {
         if at == index.len() {
             return Ok(self.table.data_end());
         }
-        // What lies before a separator may lie before the key, too.
+        // An entry before a separator may be before the key, too.
         let handle = self.table.handle(index, at)?;
         Ok(handle.offset + u64::from(handle.size))
     }

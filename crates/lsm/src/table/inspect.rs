@@ -101,7 +101,7 @@ impl TableFile {
         self.footer.properties.into()
     }
 
-    /// What the properties block says.
+    /// The properties in the properties block.
     pub fn read_properties(&self) -> Result<Properties, Error> {
         let at = self.footer.properties;
         let contents = self.contents("properties", at)?.0;
@@ -214,7 +214,7 @@ pub struct RangeRecord {
     pub sequences: Vec<SeqNo>,
 }
 
-/// What an index says of a data block.
+/// An index entry for a data block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IndexEntry {
     /// A key that is not before the block's last and not behind the next block's first.

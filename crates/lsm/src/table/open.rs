@@ -1,8 +1,9 @@
 //! Opening a table: its end is read at once, or handed on by who has just written it, and what is
 //! always in memory of a table is read and checked before anything is asked of it.
 //!
-//! What a footer leads to is as a rule in the bytes that were read with it; what is not is read by
-//! itself. Of a table whose front has been given back less may be left than is read at once.
+//! The structures that a footer leads to are as a rule in the bytes that were read with it; one
+//! that is not is read by itself. Of a table whose front has been given back less may be left than
+//! is read at once.
 
 use std::sync::Arc;
 
@@ -20,12 +21,12 @@ use crate::Error;
 use crate::memory::Memory;
 use crate::ranges::Fragments;
 
-/// What is read of a file's end at once for a client: footer and properties, unless keys are very
+/// Bytes read from a file's end at once for a client: footer and properties, unless keys are very
 /// long. Stores read whole blocks, so more would often be two of them. A job reads the index next,
 /// which lies before them.
 const TAIL_BYTES: u64 = 1 << 10;
 
-/// What is always in memory of a table.
+/// The part of a table that is always in memory.
 pub(super) struct Outline {
     pub(super) name: TableName,
     pub(super) properties: Properties,

@@ -1,8 +1,8 @@
 //! Reads ahead: a stretch of blocks by one request to the store.
 //!
 //! A scan begins with single blocks and reads further ahead the longer it goes on, in either
-//! direction; a job reads large stretches at once. Both take less where memory is short. What is
-//! read ahead is not put into the block cache: a long scan would push everything else out of it.
+//! direction; a job reads large stretches at once. Both take less where memory is short. Blocks
+//! read ahead are not put into the block cache: a long scan would push everything else out of it.
 //!
 //! The memory of what is read ahead is a `Stretch`, which also says when it is used again.
 
@@ -30,7 +30,7 @@ fn aligned(end: u64, least: u64) -> u64 {
     (end / ALIGNMENT * ALIGNMENT).max(least.next_multiple_of(ALIGNMENT))
 }
 
-/// What is read.
+/// Kind of blocks to read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Area {
     Data,
@@ -127,7 +127,7 @@ impl ReadAhead {
             let from = offset + front as u64;
             let read = |into: &mut [u8]| table.read_into(from, into, cause);
             match self.stretch.refill(known, stretch, counts, read) {
-                // What lies further on has been given back: nearer to it by half each time.
+                // Bytes further on have been given back: nearer by half each time.
                 Err(Error::Store(StoreError::OutOfRange { .. }))
                     if (offset, end) != (handle.offset, handle_end) =>
                 {

@@ -48,12 +48,12 @@ struct Slots {
     filter: Slot<Part<Option<Filter>>>,
 }
 
-/// What a search in a table finds.
+/// Result of a search in a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Lookup {
     /// The filter rules the key out.
     RuledOut,
-    /// What there is.
+    /// Entry found, or `None` if the table has none.
     Searched(Option<Found>),
 }
 
@@ -122,7 +122,7 @@ impl Table {
         if partition == self.partitions() || !self.may_hold(partition, hash)? {
             return Ok(Lookup::RuledOut);
         }
-        // What is sought is in this partition or nowhere: the end of a partition is never within a
+        // The key sought is in this partition or nowhere: the end of a partition is never within a
         // full key's entries unless it is one of them.
         let glance = self.slots[partition].index.glance();
         let loaded;
@@ -210,8 +210,8 @@ impl Table {
     }
 
     /// The index of a partition, which is kept. A job that asks for it will ask again: where a
-    /// merge is cut, what a part of a table comes to, when it is read and when it is given back.
-    /// What only comes by an index keeps none.
+    /// merge is cut, what a part of a table comes to, when it is read and when it is given back. A
+    /// caller that only passes an index keeps none.
     pub(super) fn index(&self, partition: usize, cause: Cause) -> Result<Arc<Part<Index>>, Error> {
         if let Some(index) = self.index_in_memory(partition) {
             return Ok(index);

@@ -57,7 +57,7 @@ fn any_entries(random: &mut Random) -> Vec<Entry> {
     entries
 }
 
-/// What a search at `seek_key` must find.
+/// Expected result of a search at `seek_key`.
 fn expected(entries: &[Entry], seek_key: &[u8]) -> Option<Found> {
     let at = entries.partition_point(|(key, _)| key::compare(key, seek_key).is_lt());
     let (key, value) = entries.get(at)?;

@@ -1,5 +1,5 @@
-//! What lies where in a table, as its indexes tell: what jobs ask to cut a merge, to estimate it
-//! and to give back what they are done with.
+//! Places of entries in a table, as its indexes tell: jobs ask for them to cut a merge, to estimate
+//! it, and to give back the bytes they are done with.
 //!
 //! Only data blocks count, and each is counted whole, so that all figures are rough by one.
 

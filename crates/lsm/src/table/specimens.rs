@@ -27,7 +27,7 @@ const FILE: FileId = FileId(77);
 pub(super) struct File(Arc<Mutex<Vec<u8>>>);
 
 impl File {
-    /// What it holds.
+    /// Bytes of the file.
     pub(super) fn bytes(&self) -> Vec<u8> {
         self.0.lock().clone()
     }
@@ -170,7 +170,7 @@ pub(super) fn read(bytes: &[u8], walk: Walk) -> Result<(Vec<Entry>, Vec<Lookup>)
     Ok((walked, found))
 }
 
-/// What searches must find: the newest entry of each key.
+/// Expected results of searches: the newest entry of each key.
 pub(super) fn newest() -> Vec<Lookup> {
     let entries = entries();
     let of = |key: &[u8]| {
@@ -270,7 +270,7 @@ fn a_range_of_a_table_has_about_its_share_of_the_bytes() {
     assert_eq!(table.size_of(&bound(9000), &bound(9999)).unwrap(), ByteCount(0));
 }
 
-/// What an inspection finds: entries that it could read, and errors.
+/// Result of an inspection: entries that it could read, and errors.
 fn inspect(bytes: &[u8]) -> (Vec<Entry>, Vec<Error>) {
     let file: Arc<dyn FileReader> = Arc::new(File(Arc::new(Mutex::new(bytes.to_vec()))));
     let (mut found, mut errors) = (Vec::new(), Vec::new());

@@ -189,7 +189,7 @@ mod tests {
         Table::open(store.open(built.writer.id()).unwrap(), &memory, Cause::Read).unwrap()
     }
 
-    /// What stands in the table, as everybody must see it.
+    /// Entries of the table, as every reader must see them.
     fn entries() -> Vec<Vec<u8>> {
         let stamped = Trailer::new(STAMP, Kind::Put);
         (0..60).step_by(2).map(|number| key::internal_key(&full(number), stamped)).collect()

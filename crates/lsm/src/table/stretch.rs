@@ -22,7 +22,7 @@ pub(super) struct Stretch {
     bytes: Bytes,
     /// The memory that `bytes` lie in, if it is large.
     large: Option<Arc<Large>>,
-    /// What counts it, if it is small.
+    /// Lease that counts its memory, if it is small.
     lease: MemoryLease,
 }
 
@@ -32,7 +32,7 @@ struct Large {
     lease: MemoryLease,
 }
 
-/// What values out of a large stretch share.
+/// Owner shared by the values out of a large stretch.
 struct Owner(Arc<Large>);
 
 impl AsRef<[u8]> for Owner {
@@ -52,7 +52,7 @@ impl Stretch {
         &self.bytes
     }
 
-    /// What it counts as.
+    /// Bytes that it counts.
     pub(super) fn counted(&self) -> u64 {
         self.large.as_ref().map_or(self.lease.bytes(), |large| large.lease.bytes())
     }

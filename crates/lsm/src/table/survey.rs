@@ -28,7 +28,7 @@ pub(crate) struct Damage {
 }
 
 impl Table {
-    /// What cannot be read of the blocks that may hold keys of `span`.
+    /// Blocks that cannot be read, of those that may hold keys of `span`.
     pub(crate) fn damage(&self, span: &Span, cause: Cause) -> Vec<Damage> {
         let mut found = Vec::new();
         // The full key that the block before ends with: its versions may go on in the next.
@@ -81,7 +81,7 @@ impl Table {
     }
 }
 
-/// What of `span` lies from one full key up to and with another.
+/// The part of `span` from one full key up to and with another.
 fn clip(span: &Span, from: &[u8], until: Option<&[u8]>) -> Option<Span> {
     let start = from.max(&span.start[..]).to_vec();
     let end = match until {

@@ -12,7 +12,7 @@ pub(crate) enum Walk {
 }
 
 impl Walk {
-    /// What its reads are counted under.
+    /// Cause that its reads are counted under.
     pub(crate) fn cause(self) -> Cause {
         match self {
             Self::Scan => Cause::Read,

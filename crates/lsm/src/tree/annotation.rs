@@ -1,4 +1,4 @@
-//! What the engine writes into the annotations of its files: the tree itself. The layout is
+//! Annotations of the engine's files: they hold the tree itself. The layout is
 //! `docs/format/annotation.md`.
 //!
 //! Pure; every decoder checks what it reads.
@@ -56,7 +56,7 @@ pub(crate) struct TableRecord {
     pub(crate) last_sequence: SeqNo,
     pub(crate) smallest: Vec<u8>,
     pub(crate) largest: Vec<u8>,
-    /// What range tombstones it has, if any.
+    /// Summary of its range tombstones, if it has any.
     pub(crate) ranges: Option<RangeSummary>,
     /// The sequence of all its entries, if they have one in common; then it has no ranges.
     pub(crate) stamp: Option<SeqNo>,
@@ -193,7 +193,7 @@ impl TableRecord {
     }
 }
 
-/// What placement may know of a table.
+/// Facts about a table that placement may use.
 pub(crate) fn table_hint(level: u8, stream: u16, keys: Option<KeyRange>) -> PlacementHint {
     let lifetime = match level {
         0 => Lifetime::Short,
@@ -207,7 +207,7 @@ pub(crate) fn table_hint(level: u8, stream: u16, keys: Option<KeyRange>) -> Plac
 /// A log's annotation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct LogRecord {
-    /// What is older in the log, if anything is, is in tables.
+    /// Older entries of the log, if there are any, are in tables.
     pub(crate) first: SeqNo,
 }
 
@@ -241,7 +241,7 @@ pub(crate) struct StoreRecord {
     pub(crate) state: Vec<u8>,
     /// Key spaces that do not exist any more, and whose entries may not be hidden yet.
     pub(crate) dropped: Vec<KeySpaceId>,
-    /// What was written in its life, as of when this was recorded.
+    /// Bytes and entries written in its life, as of when this was recorded.
     pub(crate) lifetime: Written,
 }
 

@@ -38,7 +38,7 @@ impl Shared {
         if let Some(flushed) = flushed {
             self.commit_log_of(flushed, &mut transaction)?;
         }
-        // What was written goes along with what is committed anyway.
+        // The counts of written bytes go along with a record that is committed anyway.
         let record = (decider_state.is_some() || flushed.is_some()).then(|| {
             let lifetime = self.written_ever();
             let mut record = StoreRecord { lifetime, ..self.tree.record() };

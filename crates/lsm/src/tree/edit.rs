@@ -79,7 +79,7 @@ impl Edit {
         self.new.push(table);
     }
 
-    /// What the next version has of the tables that are taken from.
+    /// The segments of the next version of tables that parts are taken from.
     pub(crate) fn kept(&self, before: &Version) -> Result<Kept, Error> {
         let mut taken: BTreeMap<FileId, BTreeMap<Place, Vec<&Span>>> = BTreeMap::new();
         for (place, part) in &self.taken {
@@ -162,13 +162,13 @@ impl Edit {
     }
 }
 
-/// What the next version has of the tables that a change takes from.
+/// Segments of the next version of tables that a change takes parts from.
 #[derive(Debug)]
 pub(crate) struct Kept {
     tables: BTreeMap<FileId, Rest>,
 }
 
-/// What is left of a table.
+/// Rest of a table.
 #[derive(Debug)]
 struct Rest {
     table: Arc<TableHandle>,
@@ -231,7 +231,8 @@ fn table_of(
     }))
 }
 
-/// What can be given back of a table that began to count at `start`, if it now begins further on.
+/// Range that can be given back of a table that began to count at `start`, if it now begins further
+/// on.
 fn trim(
     table: &Arc<TableHandle>,
     start: Option<&Key>,
@@ -249,7 +250,7 @@ fn trim(
     Ok((from < to).then_some((0, to)))
 }
 
-/// What is left of a segment without these ranges.
+/// Rest of a segment without these ranges.
 fn what_is_left(segment: &Segment, taken: &[&Span]) -> Result<Vec<Segment>, Error> {
     let mut left = vec![segment.span.clone()];
     for span in taken {

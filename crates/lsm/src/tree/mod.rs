@@ -32,7 +32,7 @@
 //! - Of two places with entries of one key, the one nearer to level 0, or in the newer run of a
 //!   level, has the newer ones. This includes range tombstones.
 //! - Changes are committed one after the other, and each starts from what the one before it left.
-//! - What the decider remembers commits in the same transaction as what it chose.
+//! - The decider's state commits in the same transaction as its choice.
 //!
 //! # Threads
 //! Readers share versions without a lock. One change at a time is being committed.

@@ -65,7 +65,7 @@ struct Replayed {
     is_deleted: bool,
 }
 
-/// What was found in the store.
+/// State found in the store.
 struct Found {
     record: StoreRecord,
     /// Whether the record is not what the store has.
@@ -88,7 +88,8 @@ impl Found {
     }
 }
 
-/// What the store was last opened with as [`EngineOptions::system`], if it holds an engine's data.
+/// System that the store was last opened with, as [`EngineOptions::system`], if it holds an
+/// engine's data.
 pub fn remembered_system(store: &dyn Store) -> Result<Option<String>, Error> {
     let annotation = store.info(FileId::STORE).map(|info| info.annotation);
     match annotation.filter(|annotation| !annotation.opaque.is_empty()) {

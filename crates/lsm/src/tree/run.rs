@@ -80,7 +80,7 @@ impl<'a> Sought<'a> {
 pub(crate) struct Run {
     pub(crate) id: RunId,
     pub(crate) segments: Chunked<Segment>,
-    /// What deciders see of each of them.
+    /// Deciders' view of each of them.
     views: Chunked<SegmentView>,
     /// How many segments have range tombstones.
     ranged: usize,
@@ -154,7 +154,7 @@ impl Run {
         pairs.map(|(left, right)| [left, right]).find(|[a, b]| a.span.end > b.span.start)
     }
 
-    /// What deciders see of it.
+    /// Deciders' view of the run.
     pub(crate) fn view(&self) -> RunView {
         RunView { id: self.id, segments: self.views.clone() }
     }
@@ -171,8 +171,8 @@ impl Run {
         (first, self.segments.slice(first..behind.max(first)))
     }
 
-    /// What its range tombstones mean for a key and for those around it, as far as its segment or
-    /// the gap between two goes.
+    /// Cover of a key by the run's range tombstones, with the keys around it that have the same
+    /// cover, as far as its segment or the gap between two goes.
     pub(crate) fn ranges_at(&self, full_key: &[u8], at: SeqNo) -> Result<Stretch, Error> {
         let next = self.segments.partition_point(|segment| &segment.span.end[..] <= full_key);
         let Some(segment) = self.segment_of(full_key) else {

@@ -8,9 +8,8 @@
 //! 2. A range delete over all of its keys hides what it held, so that compactions free it.
 //! 3. Once that is durable, a transaction forgets that it has to be done.
 //!
-//! What a power cut or a failure interrupts is gone on with when the store is opened, or when the
-//! next key space is dropped. No write gets in behind the range delete: writes are checked and
-//! queued under one lock.
+//! An interrupted drop goes on when the store is opened, or when the next key space is dropped. No
+//! write gets in behind the range delete: writes are checked and queued under one lock.
 
 use std::sync::Arc;
 

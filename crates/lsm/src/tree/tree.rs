@@ -8,11 +8,11 @@
 //! | the sequences of snapshots | under the lock | under the lock |
 //!
 //! # Turns
-//! Changes of the tree and of the record are committed one after the other. Whoever commits takes
-//! the [`Turn`] first. The turn is a role, not a lock: its holder writes to the store. It starts
-//! from what the turn before left, because only a turn can replace the version or the record.
-//! Memtables change without a turn: the leader of the writes puts a new active memtable into the
-//! view, and only the commit of a flush takes one out.
+//! Changes of the tree and of the record are committed one after the other. A thread that commits
+//! takes the [`Turn`] first. The turn is a role, not a lock: its holder writes to the store. It
+//! starts from what the turn before left, because only a turn can replace the version or the
+//! record. Memtables change without a turn: the leader of the writes puts a new active memtable
+//! into the view, and only the commit of a flush takes one out.
 //!
 //! # Invariants
 //! - A reader takes the view first and the newest visible sequence second. So all entries that the
@@ -69,14 +69,14 @@ impl Tree {
         }
     }
 
-    /// What readers see now, to be kept.
+    /// The view of readers now, to be kept.
     pub(crate) fn view(&self) -> Arc<View> {
         switch_point();
         self.view.load_full()
     }
 
-    /// What readers see now, for one look: costs no count in memory that all readers share. To be
-    /// kept for long, [`view`](Self::view) is the cheaper one.
+    /// The view of readers now, for one look: costs no count in memory that all readers share. To
+    /// be kept for long, [`view`](Self::view) is the cheaper one.
     pub(crate) fn glance(&self) -> Guard<Arc<View>> {
         switch_point();
         self.view.load()

@@ -23,8 +23,8 @@ use crate::table::PointReads;
 /// The runs of a level, newest first.
 pub(crate) type Level = Vec<Arc<Run>>;
 
-/// What becomes of a version's runs. Of a table of which anything is removed, all segments are;
-/// those that stay are added again.
+/// Change of a version's runs. Of a table of which anything is removed, all segments are; those
+/// that stay are added again.
 #[derive(Debug, Default)]
 pub(crate) struct Change {
     /// By index in the run.
@@ -32,12 +32,12 @@ pub(crate) struct Change {
     pub(crate) added: BTreeMap<Place, Vec<Segment>>,
 }
 
-/// What the tree holds at one moment.
+/// Contents of the tree at one moment.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Version {
     levels: Vec<Level>,
     split: SplitTables,
-    /// What deciders see of it.
+    /// Deciders' view of it.
     view: TreeView,
 }
 
@@ -130,7 +130,7 @@ impl Version {
         self.levels.len().saturating_sub(1) as u8
     }
 
-    /// What the decider sees.
+    /// Deciders' view of it.
     pub(crate) fn view(&self) -> &TreeView {
         &self.view
     }

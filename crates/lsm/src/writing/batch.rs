@@ -161,7 +161,7 @@ impl Batch {
         self.count += 1;
     }
 
-    /// What was wrong with a key or value, if anything was.
+    /// First defect of a key or value, if there is one.
     pub(crate) fn defect(&self) -> Result<(), Error> {
         self.defect.clone().map_or(Ok(()), Err)
     }
@@ -271,7 +271,7 @@ impl FrozenBatch {
         Ok(Self { bytes, first: SeqNo(first), count, predecessor })
     }
 
-    /// What the batch says of the log before its own, if it is there to say that.
+    /// The batch's record of the log before its own, if it has one.
     pub(crate) fn predecessor(&self) -> Option<Predecessor> {
         self.predecessor
     }

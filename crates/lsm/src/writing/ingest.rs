@@ -53,7 +53,7 @@ pub struct Ingest {
     uncharged: (u32, usize),
 }
 
-/// What an ingest put into the tree.
+/// Counts of an ingest.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ingested {
     /// Entries.

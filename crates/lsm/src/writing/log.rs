@@ -21,11 +21,11 @@ use crate::tree::LogRecord;
 /// How much of a log is read at once.
 const REPLAY_BYTES: usize = 1 << 20;
 
-/// What is larger is not copied behind the note of the log before, to be one append with it.
+/// A larger batch is not copied behind the note of the log before, to be one append with it.
 const WITH_NOTE_MAX: usize = 64 << 10;
 
-/// What a sync adds to a log at most, but for rare cases: the head of a frame, and the rest of a
-/// block.
+/// Bytes that a sync adds to a log at most, but for rare cases: the head of a frame, and the rest
+/// of a block.
 const PADDING: u64 = 4 << 10;
 
 /// The log that is being written, and what belongs to its memtable.
@@ -33,7 +33,7 @@ pub(crate) struct ActiveLog {
     /// `None`: the log was given up, and another one must begin before the next write.
     writer: Option<Box<dyn FileWriter>>,
     id: FileId,
-    /// What is older in the log, if anything is, is in tables.
+    /// Older entries of the log, if there are any, are in tables.
     pub(crate) first: SeqNo,
     /// The sequence of the next entry.
     pub(crate) next: SeqNo,
@@ -51,7 +51,7 @@ pub(crate) struct ActiveLog {
     syncs: u64,
     /// Whether anything appended may not be durable yet.
     unsynced: bool,
-    /// What the first append is to say of the log before.
+    /// Note of the log before, for the first append.
     before: Option<Predecessor>,
     /// Whether anything appended may still be in the memory of the process.
     gathered: bool,
@@ -160,8 +160,8 @@ impl ActiveLog {
         Ok(())
     }
 
-    /// What a log that goes on where this one ends may say of it; of one that was given up,
-    /// nothing.
+    /// Note that a log that goes on where this one ends may have of it; `None` for a log that was
+    /// given up.
     pub(crate) fn as_predecessor(&self) -> Option<Predecessor> {
         let size = self.writer.as_ref()?.len();
         Some(Predecessor { log: self.id, size })
@@ -226,16 +226,16 @@ pub(crate) fn create(
 pub(crate) struct ReplayFrom {
     /// Nothing in the log may be older: what is belongs to a log before it.
     pub(crate) next: SeqNo,
-    /// What is older is in tables already.
+    /// Older entries are in tables already.
     pub(crate) first: SeqNo,
 }
 
-/// What a log was found to be.
+/// Result of replaying a log.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ReplayedLog {
     /// The sequence behind the last entry.
     pub(crate) next: SeqNo,
-    /// What it says of the log before it.
+    /// Its note of the log before it.
     pub(crate) before: Option<Predecessor>,
     /// Of all its bytes.
     pub(crate) checksum: u32,

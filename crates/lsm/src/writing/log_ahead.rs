@@ -35,7 +35,7 @@ use crate::tree::LogRecord;
 /// A log is made ahead while so many memtables could be written to the space that is free.
 const FREE_MEMTABLES_MIN: u64 = 8;
 
-/// What is known of logs beside the active one.
+/// Logs beside the active one.
 #[derive(Default)]
 pub(crate) struct LogAhead {
     logs: Mutex<Logs>,
@@ -174,7 +174,7 @@ impl Shared {
             },
             None => None,
         };
-        // Whoever flushes a memtable deletes its log, and does so in this role.
+        // A flush deletes its memtable's log, and does so in this role.
         let turn = self.take_turn();
         let mut transaction = Transaction::new();
         for (writer, first) in &left {

@@ -1,4 +1,4 @@
-//! What a log says of the log before it.
+//! Note of a log about the log before it.
 //!
 //! Nothing is written to a log before all logs before it are durable (see the `log_ahead` module).
 //! So the first append to a log that was made ahead can say, at no cost, how long the log before it

@@ -1,25 +1,25 @@
-//! Making room for writes: the gentle slowdown, the wait for a flush, and the change to a new
-//! memtable and log.
+//! Room for writes: the leader of a group calls [`Shared::make_room`] before it writes the group.
+//! The call slows the leader down, waits for a flush, sets space aside for the memtable's flush, or
+//! changes to a new memtable and log, until the group may be written.
 //!
-//! The leader of a group of writes does it, before the group is written. A group that is large
-//! beside a memtable gets one of its own, and waits for flushes if memtables would be more than
-//! their share with it.
+//! A group that is large beside a memtable gets a memtable of its own. It waits for flushes if the
+//! memtables would exceed their share of the memory budget with it.
 //!
 //! When space is short:
-//! - A memtable is filled only as far as there is space for its flush. If little can be set aside,
-//!   the memtable stays small. If nothing can, puts wait for the memtables before it, and are
-//!   refused if even then there is not enough.
-//! - Deletes may go on in the space that is kept for flushes. If puts used it up, a full store
-//!   could not give space back: a memtable that lives off it takes no puts.
+//! - A memtable is filled only as far as space is set aside for its flush. If little can be set
+//!   aside, the memtable stays small. If nothing can, puts wait for the flush of the memtables
+//!   before it.
+//! - Deletes may also take the space that is kept for flushes; otherwise a full store could not
+//!   give space back. A memtable that takes this space admits no puts. Deletes are refused too if
+//!   even this space is used up and no job can free more.
 //! - Memtables that an opening replayed have no space set aside. Nothing is let in before they are
 //!   flushed.
-//! - A put fails with `NoSpace` if no job can free space. A job that has its space is waited for,
-//!   however little it leaves to others meanwhile. To set space aside is tried with smaller and
-//!   smaller sizes; once a try has waited in vain for [`SPACE_WAIT_MAX`], only the smallest is
-//!   left.
-//! - A log that finds no space for what it has taken is *given up*: its memtable is flushed, and
-//!   only then another log begins, so that a power cut never leaves later writes without earlier
-//!   ones.
+//! - A put fails with `NoSpace` if no job can free space. The leader waits for a job that has its
+//!   space, however little the job leaves to others meanwhile.
+//! - Space is set aside by tries of smaller and smaller sizes. Once a try has waited in vain for
+//!   [`SPACE_WAIT_MAX`], only the smallest size is tried.
+//! - A log that finds no space for its appends is *given up*: its memtable is flushed, and only
+//!   then another log begins, so that a power cut never leaves later writes without earlier ones.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -39,7 +39,7 @@ use crate::tree::LogRecord;
 /// How long who finds no space waits for a job to free some.
 const SPACE_WAIT_MAX: Duration = Duration::from_secs(2);
 
-/// Who has waited for long enough and sees progress looks again after this.
+/// A writer that has waited for long enough and sees progress looks again after this.
 const WAIT_MIN: Duration = Duration::from_millis(1);
 
 /// The smallest memtable that puts are let into: below, flushes would cost more than they write.
@@ -58,11 +58,11 @@ const LARGE_MIN: usize = 64 << 10;
 struct Group {
     puts: bool,
     bytes: usize,
-    /// What it will take in the memtable, at least.
+    /// Least bytes that it will take in the memtable.
     memory: usize,
 }
 
-/// What a leader does next.
+/// Next step of a leader.
 enum Next {
     Go,
     /// Before a wait: hand over what has gathered in the log.
@@ -119,7 +119,7 @@ impl Shared {
         }
     }
 
-    /// What to do next; has waited already if it is to wait.
+    /// Next step of the leader; where that is a wait, the wait is over when this returns.
     fn next_step(
         &self,
         log: &ActiveLog,
@@ -141,7 +141,8 @@ impl Shared {
             }
         }
         let full = filled >= if log.admitted > 0 { log.admitted.min(size) } else { size };
-        // What would make the memtable much larger than it may be gets one of its own.
+        // A group that would make the memtable much larger than its limit gets a memtable of its
+        // own.
         let is_large = memory >= (size / LARGE_PART).max(LARGE_MIN);
         let full = full || (is_large && filled > 0 && filled + memory > size);
         let crowded = is_large
@@ -254,7 +255,7 @@ impl Shared {
             match self.store.reserve(rank, worst) {
                 Ok(reservation) => return Ok((size, reservation)),
                 Err(error) if error.is_space() && size > least => {
-                    // What was waited for in vain is not waited for once more for each size.
+                    // A wait in vain is not repeated for each smaller size.
                     let in_vain = runner::now().since(start) >= SPACE_WAIT_MAX;
                     size = if in_vain { least } else { (size / 2).max(least) };
                 }

@@ -78,7 +78,7 @@ impl Throttle {
         self.compaction_ends(now);
         self.busy_since = busy_since.map(|_| now);
         let (bytes, busy) = (std::mem::take(&mut self.admitted), std::mem::take(&mut self.busy));
-        // What a flush at open writes was let in by nobody.
+        // Nobody has let in the bytes that a flush at open writes.
         if bytes > 0 {
             self.flushing.add(bytes, time);
             self.compacting.add(bytes, busy);

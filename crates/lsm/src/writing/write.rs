@@ -51,13 +51,14 @@ impl Shared {
         self.wait_in_queue(queue, batch, durability, Errand::None)
     }
 
-    /// Sees to it that what has gathered in the log is on its way to the medium.
+    /// Hands the bytes gathered in the log to the medium.
     pub(crate) fn hand_over_log(&self) -> Result<(), Error> {
         let queue = self.writes.queue();
         self.wait_in_queue(queue, Batch::new(), Durability::Gathered, Errand::HandOver)
     }
 
-    /// Sees to it that who does not understand a feature does not open the store any more.
+    /// Records a feature in the store, durably. From then on, a version of the engine that does not
+    /// know the feature refuses to open the store.
     fn announce(&self, feature: u32) -> Result<(), Error> {
         let features = self.tree.with_record(|record| record.features);
         if features & feature == feature {
@@ -86,7 +87,7 @@ impl Shared {
         errand: Errand,
     ) -> Result<(), Error> {
         let (ledger, mut wait) = (WaitLedger::open(), self.counters.waits.clock());
-        // What hands the log over is nobody's write, unless it leads others.
+        // An errand to hand the log over is nobody's write, unless it leads others.
         let (mut led, mut counts) = (false, errand != Errand::HandOver);
         let ticket = queue.next;
         queue.next += 1;
@@ -203,7 +204,7 @@ impl Shared {
         self.publish(log, group);
         self.look_ahead(log);
         let lasts = match lasts {
-            // What the log has no space for is durable as soon as it is in tables.
+            // A batch that the log has no space for is durable as soon as it is in tables.
             Err(error) if error.is_space() => {
                 self.give_up_log(log);
                 self.wait_for_flushes()

@@ -29,20 +29,20 @@ pub(crate) struct Pending {
     pub(crate) ticket: u64,
     pub(crate) batch: Batch,
     pub(crate) durability: Durability,
-    /// What is to be done beside.
+    /// Errand to do beside the write.
     pub(crate) errand: Errand,
-    /// What counts a large batch until it is written.
+    /// Lease that counts a large batch until it is written.
     pub(crate) _memory: Option<MemoryLease>,
 }
 
-/// What an empty batch may be written for.
+/// Errand of a batch that may be empty.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Errand {
     /// Nothing.
     None,
     /// The memtable is to be flushed.
     Rotate,
-    /// What has gathered in the log is to be on its way to the medium.
+    /// Bytes gathered in the log are handed to the medium.
     HandOver,
 }
 

@@ -13,7 +13,7 @@ use crate::model::{self, Contents, Write, batch, contents, open};
 
 const CLIENTS: u8 = 3;
 
-/// What a client knows: each of its writes has a number, from 1 on.
+/// A client's knowledge: each of its writes has a number, from 1 on.
 #[derive(Clone, Copy, Default)]
 struct Known {
     synced: u64,

@@ -1,4 +1,4 @@
-//! What each durability keeps when the process ends.
+//! Tests of each durability when the process ends.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -45,7 +45,7 @@ fn what_is_written_is_there_when_the_process_ends() {
             let store = MemoryStore::new();
             let engine = opened(&store, Duration::from_millis(100));
             for number in 0..WRITES {
-                // What others only gather is written along.
+                // Writes that others only gather are written along.
                 let own = if number % 2 == 1 { durability } else { Durability::Gathered };
                 assert!(put(&engine, number, own));
                 let written = number as usize + number as usize % 2;

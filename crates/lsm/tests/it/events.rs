@@ -1,4 +1,4 @@
-//! What listeners are told.
+//! Tests of the notices to listeners.
 
 use std::sync::Arc;
 use std::time::Duration;

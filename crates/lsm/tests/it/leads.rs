@@ -65,7 +65,7 @@ impl FileWriter for MinedLog {
     }
 }
 
-/// What a writer has met.
+/// Results of a writer's batches.
 #[derive(Default)]
 struct Met {
     acknowledged: Vec<[u8; 8]>,

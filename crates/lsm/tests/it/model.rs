@@ -34,12 +34,12 @@ impl From<Write> for Change {
 /// The contents of all key spaces.
 pub(crate) type Contents = BTreeMap<(KeySpaceId, Vec<u8>), Vec<u8>>;
 
-/// What an engine must hold.
+/// Expected contents of an engine.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Model {
-    /// What it holds now.
+    /// Contents now.
     pub(crate) now: Contents,
-    /// What it holds for certain after a power cut, before the writes in `unsynced`.
+    /// Contents that survive any power cut, before the writes in `unsynced`.
     durable: Contents,
     /// Batches that a power cut may take back, in order.
     unsynced: Vec<Vec<Change>>,
@@ -100,7 +100,7 @@ impl Model {
             apply(&mut state, writes);
             kept += 1;
         }
-        // What came back stays: it is in a log that was found, or in a table.
+        // Changes that came back stay: they are in a log that was found, or in a table.
         *self = Self { now: found.clone(), durable: found, unsynced: Vec::new() };
     }
 

@@ -292,7 +292,7 @@ fn random_operations_agree_with_an_ordered_map() {
                 run.step();
             }
             run.check();
-            // What only snapshots kept goes with the next merge of its range.
+            // Entries that only snapshots kept go with the next merge of their range.
             run.snapshots.clear();
             run.walks.clear();
             run.write_every_key();

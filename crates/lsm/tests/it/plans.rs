@@ -23,7 +23,7 @@ const LEVELS: u8 = 5;
 #[derive(Debug)]
 pub(crate) struct Arbitrary;
 
-/// What a proposal is drawn from.
+/// Source of a drawn proposal.
 struct Draw<'a> {
     tree: &'a TreeView,
     /// From the newest to the oldest.
@@ -62,7 +62,7 @@ impl<'a> Draw<'a> {
         Place { level, run: RunId(run) }
     }
 
-    /// What a run holds between two keys: parts of segments, or whole ones.
+    /// Parts of a run between two keys: parts of segments, or whole ones.
     fn parts(&mut self, segments: Segments<'_>, span: &Span) -> Vec<Part> {
         let clips = self.random.random_bool(0.5);
         let part = |s: &SegmentView| {

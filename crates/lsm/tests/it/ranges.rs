@@ -47,7 +47,7 @@ fn in_tables(stats: &Stats) -> (u64, u64) {
     (bytes, stats.levels.iter().map(|level| level.entries).sum())
 }
 
-/// What compactions have read and written.
+/// Bytes that compactions have read and written.
 fn moved(stats: &Stats) -> u64 {
     stats.io.written(Cause::Compaction).0 + stats.levels.iter().map(|l| l.bytes_read).sum::<u64>()
 }

@@ -1,4 +1,4 @@
-//! What can be read of damaged tables: against an ordered map, with damage at any place.
+//! Tests of reads from damaged tables: against an ordered map, with damage at any place.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

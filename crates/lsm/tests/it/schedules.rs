@@ -31,7 +31,7 @@ const READERS: u64 = 2;
 const KEYS: u8 = 3;
 const BATCHES: u64 = 40;
 
-/// What is known of the writers: numbers that were acknowledged, and that have begun.
+/// Knowledge of the writers: numbers that were acknowledged, and that have begun.
 #[derive(Default)]
 struct Known {
     acked: [AtomicU64; WRITERS],
@@ -78,7 +78,8 @@ fn write(engine: &Engine, known: &Known, writer: usize, random: &mut Random) {
     }
 }
 
-/// What one look at a writer's keys says of it. All were taken of the same moment.
+/// Number of the newest batch that one look at a writer's keys shows. All were taken of the same
+/// moment.
 fn judge(writer: usize, found: &[Option<u64>]) -> u64 {
     let newest = found[0].unwrap_or_default();
     for (at, found) in found.iter().enumerate() {

@@ -41,7 +41,7 @@ fn a_dropped_key_space_is_gone_at_once_and_its_tables_soon() {
         unknown(snapshot.get(doomed, b"k").unwrap_err());
         unknown(engine.write(mixed, Durability::Gathered).unwrap_err());
         assert_eq!(engine.get(other, b"k").unwrap(), None, "a batch in part");
-        // Who was at it may end.
+        // A reader that has begun may end.
         assert_eq!(scan.by_ref().map(Result::unwrap).count(), 800);
         drop((scan, snapshot));
         assert!(matches!(engine.drop_key_space("default"), Err(Error::DefaultKeySpace)));

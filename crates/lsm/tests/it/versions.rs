@@ -21,7 +21,7 @@ const KEYS: [&[u8]; 7] = [b"", b"k", b"k\0", b"k\0\0", b"k\x01", b"kk", b"\xff\x
 
 type Contents = BTreeMap<Vec<u8>, Vec<u8>>;
 
-/// What a snapshot must see.
+/// A snapshot and the contents that it must show.
 struct Held {
     snapshot: Snapshot,
     contents: Contents,

@@ -10,7 +10,7 @@ use terrace_lsm::{Bounds, Cursor, Durability, KeySpaceId, Scan};
 
 use crate::model::{Write, batch, open};
 
-/// What a range held.
+/// Contents of a range.
 pub(crate) type Held = BTreeMap<Vec<u8>, Vec<u8>>;
 
 /// A cursor, and where it must stand in what it must see.

@@ -4,9 +4,9 @@
 //! A chunk never moves and is freed when its [`Arena`] is dropped, not before: what is handed out
 //! lives as long as the arena. A large chunk is [`Pages`], whose bytes stay where they are when the
 //! value that owns them is moved, and are reached only by what is handed out. Pieces do not
-//! overlap, and an entry's bytes are never written again once [`Arena::entry`] has returned it.
-//! Whoever keeps an [`Entry`] sees to it that its arena outlives it, which is the one thing that
-//! cannot be checked here; the tree does so.
+//! overlap, and an entry's bytes are never written again once [`Arena::entry`] has returned it. The
+//! owner of an [`Entry`] must keep its arena alive as long, which is the one thing that cannot be
+//! checked here; the tree does so.
 
 use std::alloc::{self, Layout};
 use std::cmp::Ordering;
@@ -18,7 +18,7 @@ use crate::key::{self, SPACE_BYTES, TRAILER_BYTES, Trailer};
 
 use super::tree::{NewEntry, Target};
 
-/// What precedes an entry's key: the lengths of key and value.
+/// Bytes in front of an entry's key: the lengths of key and value.
 pub(crate) const RECORD_BYTES: usize = 8;
 /// Chunks begin small, so that an empty memtable costs little, and double up to this. Both are
 /// powers of two.

@@ -30,7 +30,7 @@ use super::tree::Target;
 pub(super) const FANOUT: usize = 14;
 /// How many entries of a full node stay when it is split in the middle.
 pub(super) const HALF: usize = FANOUT / 2;
-/// What a node takes per entry, at least: that of a full leaf.
+/// Least bytes of a node per entry: those of a full leaf.
 pub(crate) const LEAF_ENTRY_BYTES: usize = size_of::<Leaf>() / FANOUT;
 
 /// The slots that count, sorted: four bits each, the first lowest, and their number above.
@@ -78,7 +78,7 @@ impl Order {
     }
 }
 
-/// What leaves and inner nodes have in common.
+/// Common part of leaves and inner nodes.
 #[derive(Debug)]
 #[repr(C)]
 pub(super) struct Slots {
@@ -218,7 +218,7 @@ impl Leaf {
     }
 }
 
-/// What only the writer does; nothing changes meanwhile.
+/// Methods for the writer alone; nothing else changes the leaf meanwhile.
 impl Leaf {
     pub(super) fn len(&self) -> usize {
         self.slots.order().len()
@@ -300,7 +300,7 @@ impl Inner {
     }
 }
 
-/// What only the writer does; nothing changes meanwhile.
+/// Methods for the writer alone; nothing else changes the node meanwhile.
 impl Inner {
     pub(super) fn is_full(&self) -> bool {
         self.slots.order().len() == FANOUT

@@ -199,7 +199,8 @@ fn a_window_is_in_the_order_of_the_keys() {
     }
 }
 
-/// What the writer of the concurrent test puts in: the number of the entry gives its key.
+/// Key of an entry that the writer of the concurrent test puts in; it follows from the entry's
+/// number.
 fn key_of(arrival: usize, number: usize) -> [u8; 8] {
     let spread = |n: usize| (n as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     match arrival {

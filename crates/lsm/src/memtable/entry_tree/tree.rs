@@ -97,7 +97,7 @@ pub(super) struct Target<'a> {
     pub(super) trailer: Trailer,
 }
 
-/// What is put in.
+/// An entry to insert.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct NewEntry<'a> {
     pub(crate) space: KeySpaceId,
@@ -118,13 +118,13 @@ pub(crate) struct EntryTree {
     writer: Mutex<Writer>,
 }
 
-/// What only who inserts needs.
+/// State that only an insertion needs.
 #[derive(Debug)]
 struct Writer {
     /// Apart from each other: nodes are gone through by every search, and lie densely.
     nodes: Arena,
     entries: Arena,
-    /// What an empty tree takes.
+    /// Bytes that an empty tree takes.
     empty: usize,
     /// The leaf that the last insertion was put at the end of, where the next one may go as well.
     tail: Option<NonNull<Leaf>>,
@@ -222,7 +222,7 @@ impl EntryTree {
         unsafe { leaf.next().cast::<Leaf>().as_ref() }
     }
 
-    /// What `look` finds in the leaf of the target, or else in the first one behind that has it.
+    /// Answer of `look` in the leaf of the target, or else in the first leaf behind that has one.
     fn search<T>(&self, target: &Target<'_>, look: impl Fn(&Leaf) -> Option<T>) -> Option<T> {
         loop {
             let mut leaf = self.descend(target, true);
@@ -326,7 +326,7 @@ impl Writer {
                 self.tail = at_end.then_some(NonNull::from(leaf));
                 return;
             }
-            // Who appends leaves full nodes behind, not halves.
+            // Appending leaves full nodes behind, not halves.
             let appends = at_end && self.tail == Some(NonNull::from(leaf));
             match path.inners().iter().rposition(|(inner, _)| !inner.is_full()) {
                 None => self.grow(tree),
