@@ -1,11 +1,12 @@
 //! [`Results`]: a directory of what came of runs.
 //!
-//! A file to a phase of a run: `DRIVE/SYSTEM-WORKLOAD-1.64-seed1-HASH.json`. The hash is over all
-//! that the phase depends on: the run's plan as far as this phase, with the drive's parameters and
-//! the seed, and the [engine]. So nothing that is there can be stale: what was changed has another
-//! name. Three things are not in the hash: the names of a run (its experiment, its variant, the
-//! spelling of its system), and the phases that come after. So experiments that begin with the same
-//! load share its result; a result that is found gets the names of the run that asks for it.
+//! Each phase of a run has a file: `DRIVE/SYSTEM-WORKLOAD-1.64-seed1-HASH.json`. The hash is over
+//! all that the phase depends on: the run's plan as far as this phase, with the drive's parameters
+//! and the seed, and the [engine]. So no file can be stale: a change of the plan or of the engine
+//! leads to another name. Three things are not in the hash: the names of a run (its experiment, its
+//! variant, the spelling of its system), and the phases that come after. So experiments that begin
+//! with the same load share its result; a result that is found gets the names of the run that asks
+//! for it.
 //!
 //! A file is written beside its place and renamed, so that it is there as a whole or not at all,
 //! and it holds the hash and a checksum. One that is damaged, or that is another's, is an error

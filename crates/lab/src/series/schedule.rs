@@ -1,11 +1,12 @@
-//! Carrying out many runs at once.
+//! Series of runs: carries out many runs at once.
 //!
-//! Each run has a thread of its own. As many go on at once as the limits say, and fewer where they
-//! would not fit into memory together; one by itself is always tried. The outcome of a run is kept
-//! as soon as the run ends: if the program ends, no more than the runs under way are lost.
+//! Each run has a thread of its own. As many runs go on at once as the limits allow, and fewer if
+//! they would not fit into memory together; a single run is always tried. The outcome of a run is
+//! kept as soon as the run ends: if the program ends, no more than the runs under way are lost.
 //!
-//! A run that is the beginning of another, or the same under another name, is not carried out: what
-//! came of it is among what came of the other.
+//! A run that is the beginning of another one (the *host*), or equal to it but for its names, waits
+//! for the host and takes its outcomes from the results. If they are not there, because the host
+//! failed, the run is carried out by itself.
 
 use std::any::Any;
 use std::sync::Arc;

@@ -1,9 +1,11 @@
-//! Effect of a power cut on the volatile cache.
+//! Power cut: decides what remains of the volatile cache, in one of four modes.
 //!
-//! For each zone with volatile changes, independently: whether its reset and its finish were
-//! carried out, which of its volatile physical blocks are on the medium, and where its pointer
-//! is then. Blocks below the pointer that are not on the medium are *holes*: they read as zeros,
-//! as what stood there in the zone's earlier life, or as garbage.
+//! [`PowerCut::DropUnflushed`] loses everything volatile and [`PowerCut::KeepAll`] nothing; both
+//! are deterministic. [`PowerCut::Prefixes`] and [`PowerCut::Blocks`] draw by chance, for each zone
+//! with volatile changes by itself: whether its reset and its finish were carried out, which of its
+//! volatile physical blocks are on the medium, and where its pointer is then. Blocks below the
+//! pointer that are not on the medium are *holes*: they read as zeros, as the bytes from the zone's
+//! earlier life, or as garbage.
 //!
 //! The active limit holds after a cut as well: where undoing a finish, a reset or the last blocks
 //! of a full zone would make one zone too many active, the zone stays as it was, with holes.
