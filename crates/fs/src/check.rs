@@ -153,7 +153,7 @@ impl Check {
         }
     }
 
-    /// What is wrong with the place of an extent: expected, and found.
+    /// Fault of an extent's place, if there is one: expected, and found.
     fn misplacement(&self, extent: &Extent, reserved: &Reserved) -> Option<(String, String)> {
         let medium = self.media.of(extent.device());
         let (geometry, grid) = (medium.geometry(), medium.grid());

@@ -29,7 +29,7 @@ impl fmt::Display for Problem {
     }
 }
 
-/// What a check has looked at on one device.
+/// Counts of a check on one device.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeviceChecked {
     /// Its number.
@@ -40,7 +40,7 @@ pub struct DeviceChecked {
     pub verified: ByteCount,
 }
 
-/// What a check has looked at and found.
+/// Counts of a check, and the problems it found.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CheckReport {
     /// Problems found; empty if all is well.
@@ -72,7 +72,7 @@ impl CheckReport {
         self.problems.is_empty()
     }
 
-    /// What was looked at on a device.
+    /// Counts of a device.
     pub(crate) fn of_device(&mut self, device: DeviceId) -> &mut DeviceChecked {
         &mut self.devices[usize::from(device.0)]
     }

@@ -54,7 +54,7 @@ pub struct FormatOptions {
 }
 
 impl Fs {
-    /// Makes devices an empty store. What they held is lost, though no zone is reset before it is
+    /// Makes devices an empty store. All data on them is lost, though no zone is reset before it is
     /// needed.
     pub fn format(devices: impl Into<Devices>, options: &FormatOptions) -> Result<(), StoreError> {
         let devices = devices.into();

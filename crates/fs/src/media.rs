@@ -1,8 +1,8 @@
 //! [`Media`]: the devices of a store, by their numbers.
 //!
-//! Whoever reads or writes blocks names them by address and comes here; the device follows from the
-//! address. What concerns one device - its shape, its zones, a flush of it alone - is asked of its
-//! [`Medium`].
+//! Code that reads or writes blocks names them by address and comes here; the device follows from
+//! the address. A request about one device - its shape, its zones, a flush of it alone - goes to
+//! its [`Medium`].
 //!
 //! # Threads
 //! As a [`Medium`]: any number of requests at once, from anywhere.
@@ -117,14 +117,14 @@ impl Media {
         self.devices.iter().for_each(|medium| medium.shut());
     }
 
-    /// What has been moved on all devices; journal rolls are not known here.
+    /// Bytes and requests moved on all devices; journal rolls are not known here.
     pub(crate) fn io(&self) -> IoCounts {
         let mut devices = self.devices.iter();
         let first = devices.next().map(|medium| medium.io()).unwrap_or_default();
         devices.fold(first, |sum, medium| sum.and(&medium.io()))
     }
 
-    /// What is waited for in the file system, requests to the devices and all else.
+    /// Waits in the file system, for requests to the devices and for all else.
     pub(crate) fn waits(&self) -> Waits {
         let all = self.devices.iter().map(|medium| medium.waits.read());
         all.reduce(|sum, waits| sum.and(&waits)).unwrap_or_default()

@@ -140,8 +140,8 @@ pub(crate) fn ordinary_zone(geometry: &Geometry) -> u32 {
     zone_blocks(geometry, first)
 }
 
-/// What the device's limits leave to files, where superblocks are appended to one of its zones or
-/// not, and the journal is on it or not.
+/// Limits of the device less the zones that the file system keeps open for itself: one if
+/// superblocks are appended to a zone of the device, and those of the journal if it is there.
 pub(crate) fn device_limits(
     geometry: &Geometry,
     superblock_in_log: bool,

@@ -51,7 +51,7 @@ pub struct DeviceUsage {
     pub holds_logs: bool,
     /// How its space is used.
     pub space: SpaceInfo,
-    /// What has been moved on it since the store was mounted.
+    /// Bytes and requests moved on it since the store was mounted, by cause.
     pub io: IoCounts,
 }
 

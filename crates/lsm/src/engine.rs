@@ -87,7 +87,7 @@ impl Engine {
         self.get_with(space, user_key, ReadOptions::default())
     }
 
-    /// What is under the key, read with these options.
+    /// Newest value of the key, read with these options; `None` if there is none.
     pub fn get_with(
         &self,
         space: KeySpaceId,
@@ -107,7 +107,8 @@ impl Engine {
         self.shared.contains(space, user_key, None, options)
     }
 
-    /// What is under each of the keys at one moment, in their order.
+    /// Newest value of each of the keys at one moment, in their order; `None` for a key without
+    /// one.
     pub fn multi_get(
         &self,
         space: KeySpaceId,

@@ -50,8 +50,8 @@ impl ReadOptions {
     }
 }
 
-/// The engine's figures, each within its range of [`limits`]. Who opens the engine
-/// documents what they trade.
+/// The engine's figures, each within its range of [`limits`]. The layer that opens the engine
+/// documents their trade-offs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EngineOptions {
     /// Nothing is written, and nothing runs in the background.

@@ -12,9 +12,9 @@
 //! | [`Workers`] | parts of merges | workers, and the compaction that needs them |
 //! | [`LogAhead`], [`Gathering`] | the next log; what is due to be written | their actors |
 //!
-//! Whoever changes something that others wait for elsewhere changes it first and wakes them
-//! afterwards, under the lock of the owner at which they wait. So nobody looks before the change
-//! and sleeps through the call.
+//! A change that others wait for elsewhere is made first; afterwards the actor that made it wakes
+//! them, under the lock of the owner at which they wait. So nobody looks before the change and
+//! sleeps through the call. So nobody looks before the change and sleeps through the call.
 //!
 //! # Locks
 //! None is held over a call to the store, or a wait but for its own condition. Order, outermost

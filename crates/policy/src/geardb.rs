@@ -41,7 +41,8 @@
 //!
 //! [`GearOptions::published`] replaces these repairs by the one in the authors' code, which the
 //! paper does not mention: levels over their limits are compacted as LevelDB does, table by table
-//! and outside windows. That leaves dead tables in all zones. Outputs still end where they must.
+//! and outside windows. The repair leaves dead tables in all zones. Outputs still end where they
+//! must.
 //!
 //! [`Leveled`] chooses the other compactions: manual ones, those for lack of space, those of tables
 //! that are mostly deletes, and those that merge the runs of a level that has several.

@@ -64,7 +64,7 @@ impl Db {
     }
 
     /// Makes a zoned device an empty store, and opens it; or a zoned device and a plain one, which
-    /// gets the journal and the logs. What they held is lost.
+    /// gets the journal and the logs. All data on them is lost.
     pub fn create_device(
         devices: impl Into<Devices>,
         format: &FormatOptions,
@@ -293,8 +293,8 @@ impl Db {
         Ok(self.inner.engine.write(batch.of(self.inner.identity)?, durability)?)
     }
 
-    /// What a write by this handle survives: what the [`Options`] say, unless the handle was made
-    /// by [`with_durability`](Self::with_durability).
+    /// Durability of writes by this handle: that of the [`Options`], unless the handle was made by
+    /// [`with_durability`](Self::with_durability).
     #[must_use]
     pub fn durability(&self) -> Durability {
         self.default.handling.durability

@@ -1,4 +1,4 @@
-//! What a command works on: an emulated drive in a file, perhaps with a plain one beside it for the
+//! Target of a command: an emulated drive in a file, perhaps with a plain one beside it for the
 //! journal and the logs, or a plain directory.
 
 use std::path::{Path, PathBuf};
@@ -45,7 +45,7 @@ impl Target {
     pub(crate) fn devices(&self, access: Access) -> Result<Devices, Failure> {
         let drive = self.drive(access)?;
         let remembered = || -> Result<Option<PathBuf>, Failure> {
-            // What else is wrong with the drive is found by whoever opens the store.
+            // Other faults of the drive are found when the store is opened.
             let member = log_device(&(Arc::clone(&drive) as Arc<dyn Device>)).ok().flatten();
             let path = member.map(|member| member.path).filter(|path| !path.is_empty());
             let beside = self.image.parent().unwrap_or(Path::new(""));

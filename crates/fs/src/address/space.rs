@@ -18,7 +18,7 @@ pub struct AddressSpace {
     devices: Box<[Ground]>,
 }
 
-/// What the blocks of a device are.
+/// Layout of a device's blocks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Ground {
     /// Blocks of zones.

@@ -31,7 +31,7 @@ pub(crate) struct CompactionRequest {
     pub(crate) span: Span,
 }
 
-/// What a compaction is to do.
+/// Task of a compaction.
 #[derive(Debug)]
 pub(crate) enum Task {
     Request(CompactionRequest),
@@ -48,7 +48,7 @@ impl Task {
         matches!(self, Self::Pick { urgency: Urgency::Rest, .. })
     }
 
-    /// Whether it is a burden that writers have brought. What a client asks for is none.
+    /// Whether it is a burden that writers have brought. A client's request is none.
     fn is_burden(&self) -> bool {
         matches!(self, Self::Pick { urgency: Urgency::Shape | Urgency::Space, .. })
     }

@@ -225,7 +225,7 @@ impl Shared {
         progress: &mut Progress,
     ) -> Result<(), Error> {
         while progress.under_way.len() < self.workers.count() + AHEAD
-            // What comes behind would be thrown away where this one ends the merge.
+            // Slices behind this one would be thrown away if this one ends the merge.
             && !progress.under_way.front().is_some_and(|begun| begun.short)
             && let Some(slice) = progress.due.front()
         {

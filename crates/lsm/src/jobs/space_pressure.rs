@@ -162,7 +162,7 @@ impl SpacePressure {
         self.state.lock().refused = Some((tree, bytes));
     }
 
-    /// What a merge was refused at this change of the tree.
+    /// Bytes that a merge was refused at this change of the tree.
     pub(crate) fn refused(&self, tree: u64) -> Option<ByteCount> {
         self.state.lock().refused.filter(|(at, _)| *at == tree).map(|(_, bytes)| bytes)
     }

@@ -66,7 +66,7 @@ impl FlushQueue {
         *memtables = rest;
         drop(memtables);
         self.changed.notify_all();
-        // What was set aside goes back to the store, which is no business of this lock.
+        // The space set aside goes back to the store, which is no business of this lock.
         drop(gone);
     }
 

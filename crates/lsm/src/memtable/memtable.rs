@@ -144,7 +144,8 @@ impl Memtable {
         self.look(seek_key).map(|value| value.is_some())
     }
 
-    /// What is known of the key, if anything is: its value, or none for a deleted one.
+    /// The memtable's answer for a key: `None` if it does not know the key, `Some(None)` if the key
+    /// is deleted, else its value.
     fn look(&self, seek_key: &[u8]) -> Option<Option<&[u8]>> {
         let (sought, at) = key::split(seek_key);
         let found = self.tree.first_from(seek_key).and_then(|(internal_key, value)| {

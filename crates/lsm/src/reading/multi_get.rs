@@ -26,7 +26,7 @@ struct Left<'a> {
 }
 
 impl Shared {
-    /// What is under each of the keys, in their order.
+    /// Value of each of the keys, in their order; `None` for a key without one.
     pub(crate) fn multi_get(
         &self,
         space: KeySpaceId,

@@ -49,7 +49,7 @@ impl Snapshot {
         self.get_with(space, user_key, ReadOptions::default())
     }
 
-    /// What was under the key, read with these options.
+    /// Value of the key at that moment, read with these options.
     pub fn get_with(
         &self,
         space: KeySpaceId,
@@ -69,7 +69,7 @@ impl Snapshot {
         self.shared.contains(space, user_key, Some(self.sequence), options)
     }
 
-    /// What was under each of the keys, in their order.
+    /// Value of each of the keys at that moment, in their order.
     pub fn multi_get(
         &self,
         space: KeySpaceId,
@@ -143,7 +143,7 @@ impl Shared {
         Ok(found.unwrap_or_default())
     }
 
-    /// What the newest place that knows of the key says of it: a memtable by `memory`, a table by
+    /// Answer of the newest place that knows the key: a memtable answers by `memory`, a table by
     /// `table`.
     fn look_up<T>(
         &self,

@@ -61,7 +61,7 @@ impl Shared {
         Ok(())
     }
 
-    /// What a flush does with the log of its memtable: the log goes along, unless it holds more.
+    /// Fate of a memtable's log at its flush: the log goes along, unless it holds more.
     fn commit_log_of(
         &self,
         flushed: &ImmutableMemtable,

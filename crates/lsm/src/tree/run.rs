@@ -188,7 +188,8 @@ impl Run {
         Ok(segment.table.table(Cause::Read)?.ranges().at(full_key, at).and(within))
     }
 
-    /// What the run knows of a key; `None`: an older run may know something.
+    /// The run's answer for a key; `None`: an older run may know the key. `None`: an older run may
+    /// know something.
     pub(crate) fn get(
         &self,
         sought: &mut Sought<'_>,
@@ -213,7 +214,7 @@ impl Run {
                 return Ok(found);
             }
         }
-        // What is older than the tombstone is hidden, and nothing further down is newer.
+        // Entries older than the tombstone are hidden, and nothing further down is newer.
         Ok(cover.map(|_| Found::Deleted))
     }
 

@@ -223,8 +223,8 @@ impl Shared {
         if held && self.wait_for_change(&mut tree) { Ok(()) } else { Err(error) }
     }
 
-    /// That there is no space, as long as no compaction is under way or to be tried that may free
-    /// some.
+    /// The error for lack of space, as long as no compaction is under way or to be tried that may
+    /// free some.
     fn out_of_space(&self) -> Option<Error> {
         let error = self.space.lack()?;
         let in_vain = || self.space.lack_in_vain(self.tree.changes()).is_some();

@@ -30,7 +30,7 @@ fn is_noticed(rule: Rule) -> bool {
 fn is_noticed_at(rule: Rule, mut seeds: impl Iterator<Item = u64>) -> bool {
     let _broken = Broken::rule(rule);
     seeds.any(|seed| {
-        // What is broken may also trip an assertion of the client or the file system.
+        // The broken rule may also trip an assertion of the client or the file system.
         let cut = || cut_everywhere(seed, &mut Reach::default());
         match std::panic::catch_unwind(std::panic::AssertUnwindSafe(cut)) {
             Ok(Ok(())) => false,

@@ -121,7 +121,7 @@ fn run(seed: u64, steps: u32, reach: &mut Reach) -> Vec<Moment> {
     let moments = watch(drive, &known);
     for _ in 0..3 {
         let fs = mount(drive, Access::ReadWrite).expect("a mount");
-        // What was appended and not synced may be gone, as after any unmount.
+        // Appended bytes that were not synced may be gone, as after any unmount.
         let expected = known.lock().clone();
         let found = expected.verify(&fs).expect("what was there before the unmount");
         known.lock().acked = Arc::new(found);
