@@ -22,8 +22,7 @@ pub(crate) struct Package {
 }
 
 /// Packages that the suite needs today: `cc` links every Rust program, so a machine that can build
-/// the project has it already, except for the slimmest of images. `cc` links every Rust program, so
-/// a machine that can build the project has it already, except for the slimmest of images.
+/// the project has it already, except for the slimmest of images.
 pub(crate) const NEEDED: [Package; 2] = [
     Package { name: "gcc", program: "cc", why: "the Rust toolchain links with it" },
     Package {

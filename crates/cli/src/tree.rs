@@ -146,7 +146,7 @@ pub(crate) fn check_directory(root: &Path) -> Result<(), Failure> {
     Err(Failure::new(Kind::Failed, format!("{root}: expected a directory, found {what}")))
 }
 
-/// Entry for something that a walk found; `None` if it is not stored. `None` if nothing is.
+/// Entry for something that a walk found; `None` if it is not stored.
 fn entry(
     root: &Path,
     found: &walkdir::DirEntry,

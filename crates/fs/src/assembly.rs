@@ -136,9 +136,8 @@ fn describe(member: &Member) -> String {
     format!("the plain device {id} of {capacity}{named}")
 }
 
-/// The superblock's record of the device that holds the journal and the logs; `None` if they have
-/// no device of their own. The superblock is on device 0. `None` if they have no device of their
-/// own. For whoever has to find that device.
+/// The device that holds the journal and the logs, as the superblock of device 0 records it; `None`
+/// if they have no device of their own. With this record a program finds that device.
 pub fn log_device(zoned: &Arc<dyn Device>) -> Result<Option<Member>, StoreError> {
     let media = Media::new(&Devices::from(Arc::clone(zoned)));
     let (_, superblock) = SuperblockArea::find(as_device(media.tables()))?;

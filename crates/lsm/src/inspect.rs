@@ -61,8 +61,7 @@ pub struct Entry {
     pub value: Bytes,
 }
 
-/// Name of a kind in `docs/format/keys.md`; `None` for a number that is not in use. `None` for a
-/// number that is not in use.
+/// Name of a kind in `docs/format/keys.md`; `None` for a number that is not in use.
 #[must_use]
 pub fn kind_name(number: u8) -> Option<&'static str> {
     Some(match number {
@@ -76,8 +75,7 @@ pub fn kind_name(number: u8) -> Option<&'static str> {
     })
 }
 
-/// Name of a compression in `docs/format/table.md`; `None` for a number that is not in use. `None`
-/// for a number that is not in use.
+/// Name of a compression in `docs/format/table.md`; `None` for a number that is not in use.
 #[must_use]
 pub fn compression_name(number: u8) -> Option<&'static str> {
     Some(match number {

@@ -14,7 +14,7 @@
 //!
 //! A change that others wait for elsewhere is made first; afterwards the actor that made it wakes
 //! them, under the lock of the owner at which they wait. So nobody looks before the change and
-//! sleeps through the call. So nobody looks before the change and sleeps through the call.
+//! sleeps through the call.
 //!
 //! # Locks
 //! None is held over a call to the store, or a wait but for its own condition. Order, outermost

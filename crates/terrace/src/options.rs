@@ -29,15 +29,13 @@ pub struct Options {
     /// Opens for reading only: nothing is written, not even to finish a recovery, and no job runs.
     /// Writes that are only in the log are read into memory. Default: `false`.
     pub read_only: bool,
-    /// Event that a write survives once it has returned: [`Durability::Written`] the end of the
-    /// process, by a crash or `kill`; [`Durability::Synced`] a power cut as well, and it waits for
-    /// the medium, a wait that is shared by writers who come together. [`Durability::Written`] the
-    /// end of the process, by a crash or `kill`; [`Durability::Synced`] a power cut as well, and it
-    /// waits for the medium, a wait that writers share who come together. [`Durability::Gathered`]
-    /// may lose the writes of the last [`gather_time`](Self::gather_time) with the process. Single
-    /// batches can ask for another by [`Db::write_with`](crate::Db::write_with). `None`: what the
-    /// medium makes cheap: `Written` in a directory, `Gathered` on a drive, where each write takes
-    /// a block. Default: `None`.
+    /// The event that a write survives once it has returned. [`Durability::Written`]: the end of
+    /// the process, by a crash or `kill`. [`Durability::Synced`]: a power cut as well; the write
+    /// waits for the medium, and writers that come together share the wait.
+    /// [`Durability::Gathered`]: none for certain; the end of the process may take the writes of
+    /// the last [`gather_time`](Self::gather_time). Single batches can ask for another by
+    /// [`Db::write_with`](crate::Db::write_with). `None` chooses by the medium: `Written` in a
+    /// directory, `Gathered` on a drive, where each write takes a block. Default: `None`.
     pub durability: Option<Durability>,
     /// How long a gathered write may stay in the memory of the process. It is written earlier when
     /// enough has gathered, when a writer has to wait, and when the store is closed or its last

@@ -103,7 +103,7 @@ fn of_program(command: &str) -> String {
     command.replace("cargo run --release --", "terrace")
 }
 
-/// Command to run in place of a documented one; `None` if it is not run. `None` if it is not.
+/// Command to run in place of a documented one; `None` if it is not run.
 fn to_run(command: &str) -> Option<String> {
     let mut command = of_program(command);
     if NOT_RUN.iter().any(|(listed, _)| *listed == command) {

@@ -74,7 +74,6 @@ pub(super) struct Schedule {
     actors: BTreeMap<ActorId, Actor>,
     queue: BinaryHeap<Turn>,
     /// Actors that wait for each condition, first come first. Never iterated: keys are addresses.
-    /// Never iterated: keys are addresses.
     conditions: BTreeMap<usize, VecDeque<ActorId>>,
     history: u64,
     turns: u64,

@@ -145,8 +145,7 @@ impl FileCache {
         }
     }
 
-    /// Faults of the cache, in words; `exists` says whether there is such a file. `exists` says
-    /// whether there is such a file.
+    /// Faults of the cache, in words; `exists` says whether there is such a file.
     pub(crate) fn audit(&self, exists: impl Fn(FileId) -> bool) -> Vec<String> {
         let (files, counted) = {
             let contents = self.contents.read();

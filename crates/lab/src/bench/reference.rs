@@ -39,7 +39,7 @@ impl Reference {
     pub const SIZES: [Size; 2] = [Size::SMALL, Size::LARGE];
 
     /// Figures of other engines for a mix at this size, with the work done that is left in the
-    /// background or without; `None` where nobody measured. `None` where nobody measured.
+    /// background or without; `None` where nobody measured.
     #[must_use]
     pub fn of(size: Size, mix: Mix, settled: bool) -> Option<Self> {
         let at = Self::SIZES.iter().position(|measured| *measured == size)?;

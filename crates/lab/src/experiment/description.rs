@@ -13,7 +13,7 @@ use crate::workload::{Preset, Sizes};
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Experiment {
-    /// Name: `geardb/fig3`. `geardb/fig3`. Not in the file, but its name.
+    /// Name of the experiment, such as `geardb/fig3`. It is not in the file, but the file's name.
     #[serde(skip)]
     pub name: String,
     /// Subject of the experiment, in a line.
@@ -99,7 +99,7 @@ pub enum LogPlace {
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PhaseDescription {
-    /// Name of the phase; `None`: that of its workload. `None`: as its workload.
+    /// Name of the phase; `None`: that of its workload.
     pub name: Option<String>,
     /// `fillrandom`, `ycsb-a` and so on.
     pub workload: String,

@@ -101,7 +101,7 @@ pub(super) fn paint(
 }
 
 /// Common label of all figures, and the name of each: `write_amplification.log` is `log` among its
-/// like. `write_amplification.log` is `log` among its like.
+/// like.
 fn names(figures: &[String]) -> (Label, Vec<(usize, String)>) {
     let family = |name: &String| name.split_once('.').map(|(family, _)| family.to_owned());
     let first = figures.first().and_then(family);

@@ -61,7 +61,7 @@ pub(super) struct Line {
     pub(super) series: usize,
     /// From left to right.
     pub(super) points: Vec<(f64, f64)>,
-    /// Texts at the points; `None`: the points are not marked. `None`: they are not marked.
+    /// Texts at the points; `None`: the points are not marked.
     pub(super) marks: Option<Vec<String>>,
 }
 

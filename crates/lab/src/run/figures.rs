@@ -67,16 +67,14 @@ pub struct Figures {
     /// Seconds that clients and jobs waited, by cause, summed over all of them.
     #[serde(default)]
     pub waits_by_cause: BTreeMap<String, f64>,
-    /// Latency of operations, by percentile: `p50`, `p90`, `p99`, `p99.9`, `max`. `p50`, `p90`,
-    /// `p99`, `p99.9`, `max`.
+    /// Latency of operations, by percentile: `p50`, `p90`, `p99`, `p99.9`, `max`.
     pub latency_seconds: BTreeMap<String, f64>,
     /// A hash over every request to the drive with its times, as sixteen hexadecimal digits.
     pub trace_hash: String,
 }
 
 impl Figures {
-    /// Cause that the longest operation waited for most; `None` where none waited. `None` where
-    /// none waited.
+    /// Cause that the longest operation waited for most; `None` where none waited.
     #[must_use]
     pub fn longest_cause(&self) -> Option<&str> {
         let most = self.longest_waits.iter().max_by(|a, b| a.1.total_cmp(b.1));

@@ -39,8 +39,7 @@ impl Below {
         Self::Kept { runs: runs.collect(), moved, slice: slice.clone() }
     }
 
-    /// Ranges of the slice that are there, in any order; `None`: any range may be. `None`:
-    /// anything.
+    /// Ranges of the slice that are there, in any order; `None`: any range may be.
     pub(crate) fn spans(&self) -> Option<Vec<Span>> {
         let Self::Kept { runs, moved, slice } = self else { return None };
         let kept = runs.iter().flat_map(|run| run.spans(slice.start.as_ref(), slice.end.as_ref()));

@@ -20,7 +20,7 @@ use crate::shared::{PanicGuard, Shared};
 /// The most workers that are of use: a merge waits for its device then.
 const WORKERS_MAX: usize = 4;
 
-/// Result of a slice; `None` where the engine closed first. `None` where the engine closed first.
+/// Result of a slice; `None` where the engine closed first.
 type Outcome = Result<Option<Rewritten>, Error>;
 
 /// Which merge, and which of its slices.

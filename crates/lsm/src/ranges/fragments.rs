@@ -98,7 +98,6 @@ impl Fragments {
     }
 
     /// Summary of the fragments, which needs no look at them later; `None` when there are none.
-    /// `None` when there are none.
     pub(crate) fn summary(&self) -> Option<RangeSummary> {
         let (first, last) = (self.0.first()?, self.0.last()?);
         let span = Span { start: first.span.start.clone(), end: last.span.end.clone() };

@@ -76,8 +76,7 @@ impl Compression {
         [Self::None, Self::Lz4, Self::Zstd].into_iter().find(|one| one.number() == number)
     }
 
-    /// The compressed contents; `None` when compression saves less than an eighth. `None` when it
-    /// saves less than an eighth.
+    /// The compressed contents; `None` when compression saves less than an eighth.
     pub(super) fn compress(self, contents: &[u8]) -> Option<Vec<u8>> {
         let bound = match self {
             Self::None => return None,

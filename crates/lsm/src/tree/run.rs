@@ -188,8 +188,7 @@ impl Run {
         Ok(segment.table.table(Cause::Read)?.ranges().at(full_key, at).and(within))
     }
 
-    /// The run's answer for a key; `None`: an older run may know the key. `None`: an older run may
-    /// know something.
+    /// The run's answer for a key; `None`: an older run may know the key.
     pub(crate) fn get(
         &self,
         sought: &mut Sought<'_>,
