@@ -1,4 +1,5 @@
-//! Memory gauges: who holds how much, so that a store can live within one budget.
+//! Memory gauges: each counts the bytes of one use and their peak, so that a store can keep to one
+//! budget.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -36,8 +37,8 @@ impl MemoryGauge {
         Self(Arc::new(Counts { name, used, peak, whole }))
     }
 
-    /// Counts `bytes` as used until they are given back: for who keeps count of many small pieces
-    /// himself. All others take a [lease](Self::lease).
+    /// Counts `bytes` as used until they are given back: for code that itself keeps count of many
+    /// small pieces. All others take a [lease](Self::lease).
     pub fn take(&self, bytes: u64) {
         let used = self.0.used.fetch_add(bytes, Ordering::Relaxed) + bytes;
         self.0.peak.fetch_max(used, Ordering::Relaxed);

@@ -1,8 +1,8 @@
 //! Claims on something that one user may change or several may read: a device, a store of files.
 //!
 //! Two users that write to one device each think that they know all of its contents, and destroy
-//! what the other has acknowledged. So whoever opens a device or a store takes a [`Claim`] first,
-//! and keeps it until the last request is done: one alone to write, any number together to read. A
+//! what the other has acknowledged. So a user of a device or a store takes a [`Claim`] first, and
+//! keeps it until the last request is done: one user alone to write, any number together to read. A
 //! claim ends when it is dropped, also when a panic drops it.
 //!
 //! This keeps users within a process apart, whatever handles they came by. Processes are kept apart

@@ -48,8 +48,8 @@ pub struct FormatOptions {
     /// The store's identity; drawn at random if there is none. Never use one twice: what is left of
     /// an older store is told apart by it.
     pub uuid: Option<Uuid>,
-    /// Where the log device is, for whoever opens the store later: a path relative to device 0, of
-    /// at most 512 bytes, or nothing. It is only remembered, and may be wrong by then.
+    /// Path of the log device, for programs that open the store later: relative to device 0, of at
+    /// most 512 bytes, or empty. It is only remembered, and may be wrong by then.
     pub log_path: String,
 }
 

@@ -15,7 +15,7 @@ pub enum Error {
     /// The store below failed, or has no space.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// Space is short, and who holds it.
+    /// Space is short; the holders of space are listed.
     #[error("{cause}; {holders}")]
     NoSpace {
         /// Error of the refused request.
@@ -132,7 +132,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// Says who holds the space, where space is what is missing.
+    /// Adds the holders of space to an error for lack of space.
     pub(crate) fn with_holders(self, holders: impl FnOnce() -> SpaceHolders) -> Self {
         match self {
             Self::Store(cause) if cause.is_space() => {

@@ -74,14 +74,14 @@ impl Event {
     pub const STALL_MIN: Duration = Duration::from_secs(1);
 }
 
-/// Somebody who wants to know what happens.
+/// A receiver of events.
 pub trait Listener: Send + Sync {
     /// Told of something that happened. It should return soon, because the job waits for it; it
     /// must not panic, and must not call what waits for jobs: to write, flush, compact or close.
     fn notice(&self, event: &Event);
 }
 
-/// Those who listen.
+/// All listeners.
 #[derive(Default)]
 pub(crate) struct Listeners(Mutex<Vec<Arc<dyn Listener>>>);
 

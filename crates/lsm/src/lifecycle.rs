@@ -4,8 +4,9 @@
 //!   written any more until somebody calls [`resume`](crate::Engine::resume).
 //! - *Closing* is for ever.
 //!
-//! Nobody waits here. Jobs and writers wait at the owners of what they wait for; whoever changes
-//! the lifecycle wakes all of them afterwards ([`Shared::wake_all`](crate::shared::Shared)).
+//! Nobody waits here. Jobs and writers wait at the owners of what they wait for; a change of the
+//! lifecycle is followed by a call that wakes all of them
+//! ([`Shared::wake_all`](crate::shared::Shared)).
 //!
 //! # Threads
 //! Any. The lock is the innermost of the engine: it is held for one look or change, and no other

@@ -1,7 +1,7 @@
 //! A role: something that one actor at a time does, and that may wait while it is done.
 //!
-//! Where a lock would have to be held over a call to the store, there is a role instead: who wants
-//! it waits for its holder to let go, and nobody holds a lock meanwhile.
+//! Where a lock would have to be held over a call to the store, there is a role instead: an actor
+//! that wants the role waits for its holder to let go, and nobody holds a lock meanwhile.
 
 use terrace_env::sync::{Condvar, Mutex};
 

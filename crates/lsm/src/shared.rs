@@ -8,7 +8,7 @@
 //! | [`WriteLane`] | queued batches, the log, the lead | writers |
 //! | [`FlushQueue`] | immutable memtables | the flush; writers who have no room |
 //! | [`Board`] | tasks of compactions, requests | the compaction; clients who wait for jobs |
-//! | [`SpacePressure`] | lack of space, the throttle | whoever found no space |
+//! | [`SpacePressure`] | lack of space, the throttle | actors that found no space |
 //! | [`Workers`] | parts of merges | workers, and the compaction that needs them |
 //! | [`LogAhead`], [`Gathering`] | the next log; what is due to be written | their actors |
 //!
@@ -88,7 +88,7 @@ impl Shared {
     /// Gives the store up: waits for the write and the commit that are under way, ends the log, and
     /// lets others open the store. All further writes find the engine closed.
     pub(crate) fn give_up_store(&self) {
-        // Unwinding must not wait: who writes may be who panics.
+        // Unwinding must not wait: the actor that writes may be the one that panics.
         if !std::thread::panicking() {
             self.close_writes();
             drop(self.take_turn());
@@ -124,8 +124,8 @@ impl Shared {
         self.ahead.wake();
     }
 
-    /// For who waits for jobs: an error if they have stopped, or if there is no space and the wait
-    /// is in vain.
+    /// For a caller that waits for jobs: an error if they have stopped, or if there is no space and
+    /// the wait is in vain.
     pub(crate) fn check_progress(&self, in_vain: bool) -> Result<(), Error> {
         self.lifecycle.check_writable()?;
         self.space.lack().filter(|_| in_vain).map_or(Ok(()), Err)

@@ -6,7 +6,7 @@
 
 use crate::{Greedy, Reclaim, ReclaimChoice, ReclaimView, Room};
 
-/// Reclaims for those who wait, and nobody else.
+/// Reclaims only while a writer waits for space.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LastResort;
 

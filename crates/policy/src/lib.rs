@@ -1,5 +1,5 @@
-//! Layer 1: pure deciders. A policy is given a view and returns a choice; whoever asked carries it
-//! out without thinking.
+//! Layer 1: pure deciders. A policy is given a view and returns a choice; its caller carries the
+//! choice out without thinking.
 //!
 //! | question | trait | deciders |
 //! |---|---|---|

@@ -6,9 +6,9 @@
 //! any levels and runs, and go to any: several runs of several levels in one plan.
 //!
 //! A plan must keep the order of age: of two entries of one key, the newer stays the one that is
-//! found first. [`Plan::check`](Plan::check) tells what breaks it; whoever carries out a plan
-//! checks it first and then does so without thinking. A large merge may be carried out in
-//! *instalments*, front to back, each of them committed by itself.
+//! found first. [`Plan::check`](Plan::check) tells what breaks it; the engine checks a plan first,
+//! and then carries it out without thinking. A large merge may be carried out in *instalments*,
+//! front to back, each of them committed by itself.
 
 use std::cmp::Reverse;
 use std::fmt;

@@ -30,7 +30,7 @@ pub struct Room {
     pub zones: u32,
     /// Free ones.
     pub free: u32,
-    /// Free ones that new data may take: not kept for those who need space more.
+    /// Free zones that new data may take: those not kept for more urgent ranks.
     pub spare: u32,
     /// Whether somebody waits for space.
     pub wanted: bool,

@@ -1,4 +1,4 @@
-//! Devices, for those who make one: the contract, the emulator, its faults, and models of real
+//! Devices: the contract, for authors of one, the emulator with its faults, and models of real
 //! drives.
 //!
 //! ```

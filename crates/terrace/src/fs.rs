@@ -1,5 +1,5 @@
-//! The file system on a zoned device, for those who mount it themselves, or look at what is in it;
-//! and the same store of files in a plain directory.
+//! The file system on a zoned device, for programs that mount it themselves or inspect it; and the
+//! same store of files in a plain directory.
 
 pub use terrace_fs::dir::{DirOptions, DirStore};
 pub use terrace_fs::{

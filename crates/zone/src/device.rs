@@ -1,4 +1,4 @@
-//! The contract between a device and whoever uses it.
+//! The contract between a device and its users.
 //!
 //! The rules are those of ZBC, ZAC and NVMe ZNS as the Linux block layer shows them:
 //!

@@ -45,7 +45,7 @@ pub(crate) fn compile(workspace: &Workspace, steps: &mut Steps) {
     });
     steps.run("tidy: documentation", || {
         // Private items too: most heads with invariants belong to private modules. And public ones
-        // may link to them: who reads these pages, reads them with the private items.
+        // may link to them: readers of these pages see the private items as well.
         let words = ["doc", "--workspace", "--no-deps", "--document-private-items"];
         let mut cargo = workspace.cargo(words);
         step::command(cargo.env("RUSTDOCFLAGS", "-D warnings -A rustdoc::private_intra_doc_links"))

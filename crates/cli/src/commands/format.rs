@@ -101,8 +101,8 @@ impl Format {
         })
     }
 
-    /// An empty directory becomes a store. One that holds something is left alone in any case:
-    /// whoever wants it empty has better tools.
+    /// An empty directory becomes a store. A directory that holds something is left alone in any
+    /// case: other tools are better at emptying it.
     fn directory(&self, output: &Output) -> Result<(), Failure> {
         let path = self.target.path();
         let mut entries = std::fs::read_dir(path).map_err(|error| Failure::path(path, &error))?;

@@ -7,9 +7,9 @@
 //! # Soundness
 //! - `RUNNING` is set by a coroutine itself, to its own yielder: when it starts, and whenever it
 //!   comes back from a suspension. [`Coroutine::resume`] restores the outer value as soon as the
-//!   coroutine gives up control, by suspending, returning or unwinding. So whoever reads `Some` is
-//!   being run by the very coroutine whose yielder it names, and that yielder lives further up the
-//!   same stack.
+//!   coroutine gives up control, by suspending, returning or unwinding. So code that reads `Some`
+//!   is being run by the very coroutine whose yielder it names, and that yielder lives further up
+//!   the same stack.
 //! - A coroutine is not `Send`: it never leaves its OS thread, and neither does its pointer.
 //! - A suspended coroutine is never unwound from outside: dropped in that state its stack is
 //!   leaked, as if its thread slept for ever. (Forced unwinding would abort the process where the

@@ -166,7 +166,7 @@ impl Schedule {
         if chance.random_range(0..one_in) > 0 {
             return None;
         }
-        // Mostly just long enough for those who can run, or have just been charged for some work;
+        // Mostly just long enough for actors that can run, or have just been charged for some work;
         // seldom long enough for a job to begin and end.
         let nanos = [0, 0, 0, 0, 1_000, 1_000, 50_000, 5_000_000][chance.random_range(0..8)];
         Some(Time(self.now.0 + chance.random_range(0..=nanos)))
@@ -268,7 +268,7 @@ impl Schedule {
         self.actor(id).coroutine = Some(coroutine);
     }
 
-    /// Removes an actor that has ended, and wakes who waits for its end.
+    /// Removes an actor that has ended, and wakes the actor that waits for its end.
     pub(super) fn finish(&mut self, id: ActorId) {
         let actor = self.actors.remove(&id).expect("an actor that has not ended before");
         if let Some(joiner) = actor.joiner.filter(|joiner| self.awaits_end(*joiner, id)) {

@@ -121,7 +121,7 @@ impl SimulationOptions {
     /// and as repeatable.
     ///
     /// # Panics
-    /// Without debug assertions, where nobody knows who holds a lock.
+    /// Without debug assertions, where the holder of a lock is not known.
     #[must_use]
     pub fn explore(mut self) -> Self {
         if !cfg!(debug_assertions) {
@@ -256,7 +256,7 @@ impl Simulation {
         self.schedule.borrow_mut().timed_out()
     }
 
-    /// Wakes who waits for `key`.
+    /// Wakes actors that wait for `key`.
     pub(crate) fn notify(&self, key: usize, all: bool) {
         self.schedule.borrow_mut().notify(key, all);
     }
@@ -345,7 +345,8 @@ impl Simulation {
         }
     }
 
-    /// Decides who is told of the panic of the running actor; returns what its handle keeps.
+    /// Decides which actor gets the panic of the running one; returns the part that the handle
+    /// keeps.
     fn hand_over(&self, panic: Panic) -> Panic {
         if panic.is::<Cancelled>() || self.ending.get() {
             return panic;

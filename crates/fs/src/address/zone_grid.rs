@@ -12,7 +12,7 @@
 //! - Where zones are whole blocks long, as on every device that is sold, block `b` starts at byte
 //!   `4096 * b` of the device.
 //!
-//! A value without a pointer in it: whoever converts addresses often keeps one at hand.
+//! A value without a pointer in it: code that often converts addresses keeps a copy.
 
 use terrace_env::store::StoreError;
 use terrace_env::{DeviceId, Lba, ZoneId};

@@ -4,7 +4,7 @@
 //! - The pieces of a map are in file order, do not overlap in the file, and none is empty.
 //! - A piece that is cut loses its checksum: it is then *unknown*, never wrong.
 //! - An extent lies on one device and, if the device has zones, in one zone. This module cannot see
-//!   zones: who makes an extent, or appends to one, asks the [`ZoneGrid`](crate::ZoneGrid).
+//!   zones: code that makes an extent, or appends to one, asks the [`ZoneGrid`](crate::ZoneGrid).
 //!
 //! Maps are values: every change makes a new one, and a reader that holds the old one still finds
 //! its bytes there, because a zone is not reset while a map that names it is alive.

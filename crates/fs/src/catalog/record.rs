@@ -97,7 +97,7 @@ pub enum Record {
         /// The file that has it.
         id: FileId,
     },
-    /// A name moves and replaces whoever has the new one.
+    /// A name moves. If another file has the new name, the file loses it.
     Rename {
         /// The name now.
         from: Arc<str>,

@@ -1,8 +1,8 @@
 //! Closing: the journal is told where every log ends, and `CURRENT` where the journal does.
 //!
-//! A log, and the journal itself, ends where its frames stop being valid, and whoever reads it
-//! cannot know by that alone whether this is a torn tail. Commits that are made anyway say how far
-//! each log was durable, and closing says it of all.
+//! A log, and the journal itself, ends where its frames stop being valid, and a reader cannot know
+//! by that alone whether this is a torn tail. Commits that are made anyway say how far each log was
+//! durable, and closing says it of all.
 
 use terrace_env::FileId;
 use terrace_env::store::{FileKind, StoreError};

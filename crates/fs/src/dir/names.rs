@@ -5,7 +5,7 @@ use terrace_env::store::FileKind;
 
 use super::Files;
 
-/// Locked by whoever has the store open.
+/// File that a process locks as long as it has the store open.
 pub(super) const LOCK: &str = "LOCK";
 /// The superblock: which journal counts.
 pub(super) const CURRENT: &str = "CURRENT";

@@ -132,7 +132,7 @@ fn recover_logs(
         }
         let opened = open_log(files, found.uuid, id, record, access);
         let (file, index, tail) = match opened {
-            // Only whoever reads this log has to know.
+            // Only a reader of this log has to know.
             Err(_) if access == Access::ReadOnly => continue,
             other => other?,
         };

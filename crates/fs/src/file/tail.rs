@@ -39,7 +39,7 @@ pub(crate) struct Chunk {
     pub(crate) bytes: Arc<IoBuf>,
     /// Its blocks are an extent of their own.
     pub(crate) alone: bool,
-    /// Taken by whoever waits for it.
+    /// The writer that waits for it takes it.
     pub(crate) ticket: Option<BlockTicket>,
 }
 

@@ -59,7 +59,7 @@ impl Ground {
     }
 }
 
-/// The appending end of the journal. Belongs to whoever leads the group commit.
+/// The appending end of the journal. Belongs to the leader of the group commit.
 pub(super) struct Tail {
     device: Arc<dyn Device>,
     space: Arc<dyn JournalSpace>,

@@ -11,8 +11,8 @@ use terrace_fs::journal::{Journal, JournalSpace, Replayed, format, replay};
 use terrace_fs::superblock::SuperblockArea;
 use terrace_zone::{Device, Geometry, Op, ZoneState, ZoneType};
 
-/// Zones that are given out in order, the lowest free one first, and reset when they are. One that
-/// is released is reset and written at once, by whoever has waited for it.
+/// Zones that are given out in order, the lowest free one first, and reset when they are. A
+/// released zone is reset and written at once, by a writer that has waited for it.
 pub(crate) struct Zones {
     device: Arc<dyn Device>,
     free: Mutex<BTreeSet<ZoneId>>,

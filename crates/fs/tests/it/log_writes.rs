@@ -1,4 +1,4 @@
-//! How a log is written: who waits, for what, and what becomes of writes that fail.
+//! Tests of log writes: which callers wait, for what, and the fate of writes that fail.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -27,7 +27,7 @@ use super::work::Work;
 use super::worker::Worker;
 use crate::workload::{Entries, KeyOrder, Order, Sizes, World};
 
-/// How many operations lie between two calls to whoever watches.
+/// Operations between two calls of the watch.
 const WATCH_EVERY: u64 = 1024;
 
 /// A load: entries to write, and the options of the store.

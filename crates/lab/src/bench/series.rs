@@ -20,7 +20,7 @@ use crate::workload::{
     Trace, TraceSummary, TraceWriter, VALUE_SIZE_MAX, VALUE_SIZE_MIN, World,
 };
 
-/// How many operations lie between two calls to whoever watches.
+/// Operations between two calls of the watch.
 pub(super) const WATCH_EVERY: u64 = 1024;
 
 /// Called as work goes on, with the work, the operations done, and the operations to do.

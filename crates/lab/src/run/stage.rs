@@ -24,7 +24,7 @@ use super::{Cost, Outcome, PlanError, Progress, RunError};
 use crate::experiment::LogPlace;
 use crate::workload::{Crowd, Entries, First, Sizes, World};
 
-/// How many operations lie between two calls to whoever watches.
+/// Operations between two calls of the watch.
 const WATCH_EVERY: u64 = 1024;
 
 /// A run that is under way; to be used inside a simulation with the plan's seed.

@@ -75,7 +75,7 @@ pub(super) struct Kept {
 impl Results {
     /// Those of this program's engine in a directory, which need not be there yet. The engine is
     /// all that is at work in a run, down to the drive's model: its sources, and the versions of
-    /// libraries. The same sources give the same figures, whoever builds them.
+    /// libraries. The same sources give the same figures on every machine.
     #[must_use]
     pub fn of_this_engine(directory: &Path) -> Self {
         Self::of_engine(directory, env!("TERRACE_ENGINE"))

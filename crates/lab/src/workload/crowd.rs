@@ -28,9 +28,9 @@ pub enum CrowdError {
 /// Clients that each take the next operation of one sequence as soon as they have carried out
 /// their last: a closed loop.
 ///
-/// On threads, who gets which operation depends on timing; in a simulation it is the same every
-/// time. An insert that has been taken counts as a record for those who take after it, although
-/// it may not have ended: with several clients a read of it can miss.
+/// On threads, timing decides which client gets which operation; in a simulation it is the same
+/// every time. An insert that has been taken counts as a record for operations taken after it,
+/// although it may not have ended: with several clients a read of it can miss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Crowd {
     /// How many there are; at least one.

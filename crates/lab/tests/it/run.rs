@@ -149,7 +149,8 @@ fn requests_and_their_sizes_come_to_what_was_written() {
 
 #[test]
 fn a_log_elsewhere_takes_no_time_of_the_drive_and_is_written_all_the_same() {
-    // With space enough that nothing is collected: when that begins depends on who is faster.
+    // With space enough that nothing is collected: the start of the collector depends on which
+    // actor is faster.
     let text = LOAD.replace("6GiB", "24GiB");
     let here = figures(&text, "1/64");
     let text = text.replace("[store]", "[store]\nlog = \"elsewhere\"");

@@ -1,4 +1,4 @@
-//! [`Board`]: what compactions are to do next, and who waits for them.
+//! [`Board`]: the next tasks of compactions, and the clients that wait for them.
 //!
 //! The compaction's actor takes its tasks from here, in this order:
 //! 1. A request of a client: a manual compaction. Clients wait here for the answer.
@@ -11,9 +11,9 @@
 //! No task is given out while an ingest puts its tables into the tree, or after a failure.
 //!
 //! # Threads
-//! Any. One lock and one condition: that something here has changed, or something else that those
-//! who wait here must look at ([`wake`](Board::wake)). With the lock held, the owners of the lack
-//! of space and of the tree may be asked, not the flush queue.
+//! Any. One lock and one condition: something here has changed, or something else that the waiters
+//! here must look at ([`wake`](Board::wake)). With the lock held, the owners of the lack of space
+//! and of the tree may be asked, not the flush queue.
 
 use std::collections::{BTreeMap, VecDeque};
 

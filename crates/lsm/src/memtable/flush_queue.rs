@@ -8,9 +8,9 @@
 //! set aside for the flush. The space comes free with the entry.
 //!
 //! # Threads
-//! Any. One lock and one condition: that the queue has changed, or something else that those who
-//! wait for flushes must look at ([`wake`](FlushQueue::wake)): a failure, or a lack of space. The
-//! lock is the outermost of those that jobs and writers share.
+//! Any. One lock and one condition: the queue has changed, or something else that the waiters for
+//! flushes must look at ([`wake`](FlushQueue::wake)): a failure, or a lack of space. The lock is
+//! the outermost of those that jobs and writers share.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

@@ -213,8 +213,8 @@ impl Merge {
         Ok(())
     }
 
-    /// Sees to it that the value can be asked for: where memory is short, large ones are read when
-    /// it is their turn.
+    /// Makes the value ready to be asked for: where memory is short, a large value is read again
+    /// when it is its turn.
     pub(crate) fn ready(&mut self) -> Result<(), Error> {
         let Some(&top) = self.heap.first() else { return Ok(()) };
         match &mut self.sources[top] {

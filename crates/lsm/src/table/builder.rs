@@ -205,7 +205,7 @@ impl TableBuilder {
     }
 
     /// Writes the filters, then the indexes of the partitions, then the index of these, which it
-    /// returns: who reads all of the index reads it in one go.
+    /// returns. In this order a reader of the whole index reads it in one go.
     fn write_partitions(&mut self, partitions: Vec<FinishedPartition>) -> Result<Handle, Error> {
         let mut filters = Vec::with_capacity(partitions.len());
         let mut rest = Vec::with_capacity(partitions.len());

@@ -169,7 +169,7 @@ impl TableCursor {
         }
     }
 
-    /// Sees to it that the value can be asked for.
+    /// Reads the block of a parked cursor again, so that the value can be asked for.
     pub(crate) fn ready(&mut self) -> Result<(), Error> {
         if !std::mem::take(&mut self.parked) {
             return Ok(());

@@ -1,5 +1,5 @@
-//! Opening a table: its end is read at once, or handed on by who has just written it, and what is
-//! always in memory of a table is read and checked before anything is asked of it.
+//! Opens a table: reads its end at once, or gets it from the job that has just written it, and
+//! checks the parts that are always in memory before anything is asked of the table.
 //!
 //! The structures that a footer leads to are as a rule in the bytes that were read with it; one
 //! that is not is read by itself. Of a table whose front has been given back less may be left than

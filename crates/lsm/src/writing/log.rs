@@ -107,7 +107,7 @@ impl ActiveLog {
         self.writer.is_none()
     }
 
-    /// The writer, for who is to seal the file.
+    /// The writer, for a caller that seals the file.
     pub(crate) fn into_writer(self) -> Option<Box<dyn FileWriter>> {
         self.writer
     }
@@ -128,7 +128,7 @@ impl ActiveLog {
         self.gathered
     }
 
-    /// Leaves the file to whoever deletes it.
+    /// Leaves the file to the job that deletes it.
     pub(crate) fn give_up(&mut self) {
         self.writer = None;
         self.admitted = 0;

@@ -116,7 +116,7 @@ impl LogAhead {
 }
 
 impl Shared {
-    /// Lets go of all logs: whoever writes from now on is told that the engine is closed.
+    /// Lets go of all logs: later writes get the error that the engine is closed.
     pub(crate) fn end_logs(&self) {
         self.close_writes();
         let ahead = std::mem::take(&mut *self.ahead.logs.lock());

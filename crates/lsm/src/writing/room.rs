@@ -36,7 +36,7 @@ use crate::memtable::{ENTRY_BYTES, FlushQueueGuard, ImmutableMemtable, Memtable}
 use crate::shared::Shared;
 use crate::tree::LogRecord;
 
-/// How long who finds no space waits for a job to free some.
+/// Longest wait of a writer that finds no space for a job to free some.
 const SPACE_WAIT_MAX: Duration = Duration::from_secs(2);
 
 /// A writer that has waited for long enough and sees progress looks again after this.
@@ -163,7 +163,7 @@ impl Shared {
     }
 
     /// Hands what has gathered in the log to the medium, because its writer waits, and nobody else
-    /// can. An error is found again by whoever writes to the log next.
+    /// can. The next write to the log finds an error again.
     fn write_out_before_wait(&self, log: &mut ActiveLog) {
         if let Err(error) = log.begin_write_out()
             && !error.is_space()
@@ -172,7 +172,7 @@ impl Shared {
         }
     }
 
-    /// Sees to it that what the memtable takes, at least `bytes` more, can be flushed.
+    /// Sets space aside for the flush of the memtable, with at least `bytes` more in it.
     fn admit(&self, log: &mut ActiveLog, bytes: usize, puts: bool) -> Result<(), Error> {
         if !self.memtables.lock().all_have_space() {
             // Logs that an opening replayed: the space that was set aside for their flushes is

@@ -12,7 +12,7 @@
 //! middle. It is taken over about a dozen flushes: a tree takes about as many to get from no
 //! pressure to all of it, and a controller that forgets faster than what it controls swings.
 //!
-//! Pure: whoever owns it gives it the time and sleeps.
+//! Pure: its owner gives it the time and sleeps.
 
 use std::time::Duration;
 

@@ -122,7 +122,7 @@ impl Shared {
     /// A write has waited, and `led` its group or others.
     fn note_waits(&self, time: Duration, waits: Waits, led: bool) {
         self.counters.longest_write.meet(time, &waits);
-        // Those who follow wait for their leader, and are told of with it.
+        // Followers wait for their leader, and are told of with it.
         if led && time >= Event::STALL_MIN {
             self.listeners.tell(|| Event::Stalled { time, waits });
         }
@@ -173,7 +173,7 @@ impl Shared {
     }
 
     /// Writes a group, or gives it back with the reason. A failed write or sync of the log fails
-    /// those who asked for it: what they wrote is applied, and may or may not be durable.
+    /// the batches that asked for it: they are applied, and may or may not be durable.
     fn try_group(
         &self,
         log: &mut ActiveLog,

@@ -8,7 +8,7 @@ use super::figure::Figure;
 use super::{StoreShape, System};
 use crate::{Compaction, Placement, Reclaim, ZonesSource};
 
-/// Makes the compaction decider; the last is where tables lie, for those who look at it.
+/// Makes the compaction decider; the last argument tells a decider where tables lie.
 pub(super) type Compacts = fn(&System, &StoreShape, Arc<dyn ZonesSource>) -> Arc<dyn Compaction>;
 
 /// A row. Each system's module has one as its constant `PARTS`, and a system is added by such a

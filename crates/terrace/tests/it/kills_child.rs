@@ -1,7 +1,7 @@
 //! The process that is killed: works on a store, and tells what has returned.
 //!
 //! It is this test binary, started again with [`ORDER`] set. Its writes follow from a seed and a
-//! number, so that whoever knows the number of the last one knows all that the store must hold.
+//! number, so that the number of the last one tells all that the store must hold.
 
 use std::collections::BTreeMap;
 use std::io::Write as _;
@@ -23,7 +23,7 @@ const AT: &[u8] = b"at";
 const KEYS: u32 = 400;
 /// Entries of an ingest.
 pub(crate) const INGESTED: u32 = 50;
-/// Ends by itself after so many writes, for whoever waits for that.
+/// Ends by itself after so many writes; the parent may wait for that.
 const WRITES: u64 = 1_000;
 
 /// Task of a child.

@@ -9,7 +9,7 @@
 //!
 //! A change is *in flight* from its submission until somebody has waited for it, and *complete*
 //! from then on. A flush makes durable what was complete when the flush was submitted, and nothing
-//! else: this is the least that a real drive promises, so whoever relies on more is found out.
+//! else: this is the least that a real drive promises, so tests find code that relies on more.
 //!
 //! Between flushes the cache grows by a few words for each request in flight; stretches that are
 //! complete and adjacent are one. The old bytes of conventional zones are bounded by

@@ -100,7 +100,7 @@ pub struct FaultPlan {
     bad_blocks: BTreeSet<Lba>,
     /// Writes that still find room on the host's disk.
     room: Option<u64>,
-    /// Zones in which nothing is written find none, whoever writes.
+    /// Writes to empty zones find no room on the host's disk.
     no_new_zones: bool,
     random: Random,
 }

@@ -151,8 +151,8 @@ impl Host {
         written.map(|()| number).map_err(|error| host_error("write", &self.path, error))
     }
 
-    /// Asks for room for bytes that are written later. It is no error if there is none: whoever
-    /// writes them will be told.
+    /// Asks for room for bytes that are written later. It is no error if there is none: the later
+    /// write will fail.
     pub(super) fn allocate(&self, offset: u64, len: u64) {
         drop(self.file.allocate(offset, len));
     }

@@ -22,8 +22,8 @@ pub(super) trait HostFile: fmt::Debug + Send + Sync + 'static {
     /// Gives the bytes' space back; they read as zeros. The length stays.
     fn punch(&self, offset: u64, len: u64) -> io::Result<()>;
 
-    /// Sees to it that the bytes can be written though the disk be full by then; what they are
-    /// stays. Where the file system cannot, nothing is done.
+    /// Allocates space for the bytes, so that they can be written even if the disk is full by then;
+    /// their values stay. Where the file system cannot, nothing is done.
     fn allocate(&self, _offset: u64, _len: u64) -> io::Result<()> {
         Ok(())
     }

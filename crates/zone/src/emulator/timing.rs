@@ -5,13 +5,13 @@
 //! completes. A model may answer at once ([`Progress::Decided`]), or put the answer off: a disk
 //! that chooses among its queued commands knows only when the head is free whose turn it is, and
 //! may be handed better ones until then. It then says when to ask again ([`Progress::Undecided`]),
-//! and whoever waits for the request sleeps until that time and asks.
+//! and the actor that waits for the request sleeps until that time and asks.
 //!
 //! # Same seed, same history
 //! A model hears of commands in the order of their submission with times that never go back, and
 //! must answer from that alone. A decision that falls due at some time takes all commands into
-//! account that were submitted before, and none after; it is never taken back. An undecided
-//! answer names a time in the future, so whoever asks again gets somewhere.
+//! account that were submitted before, and none after; it is never taken back. An undecided answer
+//! names a time in the future, so an actor that asks again gets somewhere.
 
 use std::time::Duration;
 

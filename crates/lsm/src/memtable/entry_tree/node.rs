@@ -15,9 +15,9 @@
 //!
 //! # Memory order
 //! Everything shared is atomic. Pointers and orders are stored by `Release` and loaded by
-//! `Acquire`: who sees one sees what was written before it. Step 4 follows an `Acquire` fence, and
-//! a raised version is followed by a `Release` fence: who has seen any slot that was written after
-//! it sees the version.
+//! `Acquire`: a reader that sees one sees what was written before it. Step 4 follows an `Acquire`
+//! fence, and a raised version is followed by a `Release` fence: a reader that has seen any slot
+//! that was written after it sees the version.
 
 use std::ptr;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};

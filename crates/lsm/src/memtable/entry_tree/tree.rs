@@ -20,7 +20,7 @@
 //! Any number of readers; writers go one by one, by a lock of their own. No reader waits.
 //!
 //! # Soundness
-//! Nodes and entries lie in arenas that are dropped with the tree and not before; whoever holds an
+//! Nodes and entries lie in arenas that are dropped with the tree and not before; a holder of an
 //! entry borrows the tree or shares it ([`EntryCursor`]). A pointer at level 1 is a leaf's and at
 //! other levels an inner node's: [`Inner::level`] never changes, and pointers are put in by
 //! [`Writer`] alone, which knows. Nodes are shared as soon as they can be reached, and all that
