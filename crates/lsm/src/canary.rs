@@ -8,6 +8,8 @@
 pub enum Rule {
     /// Whatever fails a group's log fails everybody in the group who asked for it.
     FollowersShareTheError,
+    /// A sync waits until what is in no log is in tables.
+    SyncFlushesUnlogged,
     /// A write whose append to the log failed is refused.
     AppendFailsItsWrites,
     /// Entries are in the memtable before readers are told of their sequences.

@@ -10,6 +10,7 @@ use terrace_policy::{Compaction, Span};
 
 use crate::Error;
 use crate::bounds::Bounds;
+use crate::canary::{self, Rule};
 use crate::event::Listener;
 use crate::jobs::{CheckpointProgress, Checkpointed};
 use crate::jobs::{compaction, flush, worker};
@@ -29,10 +30,10 @@ use crate::writing::{gathering, log_ahead};
 
 /// An open engine. All methods may be called from any actor.
 ///
-/// Dropped, it ends its jobs and writes out what has gathered in the log, so that nothing is lost
-/// but by a power cut; [`close`](Self::close) makes everything durable first. Either way its
-/// snapshots, scans, cursors and ingests return [`Error::Closed`] from then on, and the store can
-/// be opened again.
+/// Dropped, it flushes what is in no log, ends its jobs and writes out what has gathered in the
+/// log, so that nothing is lost but by a power cut; [`close`](Self::close) makes everything durable
+/// first. Either way its snapshots, scans, cursors and ingests return [`Error::Closed`] from then
+/// on, and the store can be opened again.
 pub struct Engine {
     shared: Arc<Shared>,
     actors: Mutex<Vec<JoinHandle<()>>>,
@@ -157,6 +158,10 @@ impl Engine {
 
     /// Makes everything written so far durable.
     pub fn sync(&self) -> Result<(), Error> {
+        if self.has_unlogged() && !canary::is_broken(Rule::SyncFlushesUnlogged) {
+            // Tables are durable once they are in the tree, and the log goes with them.
+            return self.flush();
+        }
         self.shared.write(Batch::new(), Durability::Synced)
     }
 
@@ -281,6 +286,11 @@ impl Engine {
         }
     }
 
+    /// Whether anything is in memory alone, and in no log.
+    fn has_unlogged(&self) -> bool {
+        self.shared.tree.view().memtables().any(|memtable| memtable.has_unlogged())
+    }
+
     fn check_writable(&self, what: &'static str) -> Result<(), Error> {
         self.shared.check_open()?;
         if self.shared.options.read_only {
@@ -313,6 +323,10 @@ impl Engine {
 
 impl Drop for Engine {
     fn drop(&mut self) {
+        if !std::thread::panicking() && self.has_unlogged() {
+            // After an error it is lost, as it is with the process: nobody is left to be told.
+            let _ = self.flush();
+        }
         self.stop();
     }
 }

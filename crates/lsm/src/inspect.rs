@@ -20,7 +20,7 @@ use crate::tree::{LogRecord, StoreRecord, TableRecord};
 use crate::writing::{FrozenBatch, HEADER_BYTES};
 use crate::{Error, KeySpaceId};
 
-pub use crate::key::prefix_end;
+pub use crate::key::{kind_name, prefix_end};
 pub use crate::table::{
     BlockEntries, DataBlock, FilterFigures, IndexEntry, IndexWalk, Part, Properties, RangeRecord,
     TableFile,
@@ -59,20 +59,6 @@ pub struct Entry {
     /// Its value; empty for a delete, and the first key behind the range for a range delete, of
     /// which none is behind if it is empty.
     pub value: Bytes,
-}
-
-/// Name of a kind in `docs/format/keys.md`; `None` for a number that is not in use.
-#[must_use]
-pub fn kind_name(number: u8) -> Option<&'static str> {
-    Some(match number {
-        0 => "delete",
-        1 => "put",
-        2 => "range delete",
-        3 => "put with expiry",
-        4 => "indirect value",
-        5 => "single delete",
-        _ => return None,
-    })
 }
 
 /// Name of a compression in `docs/format/table.md`; `None` for a number that is not in use.

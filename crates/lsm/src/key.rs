@@ -64,6 +64,30 @@ impl Kind {
     }
 }
 
+/// Name of a kind in `docs/format/keys.md`; `None` for a number that is not in use.
+#[must_use]
+pub fn kind_name(number: u8) -> Option<&'static str> {
+    Some(match number {
+        0 => "delete",
+        1 => "put",
+        2 => "range delete",
+        3 => "put with expiry",
+        4 => "indirect value",
+        5 => "single delete",
+        _ => return None,
+    })
+}
+
+/// What is wrong with the number of a kind that no entry may have.
+pub(crate) fn kind_defect(number: u8) -> &'static str {
+    match number {
+        3 => "a kind of 0 to 2, for 3, put with expiry, is reserved; use a newer Terrace",
+        4 => "a kind of 0 to 2, for 4, indirect value, is reserved; use a newer Terrace",
+        5 => "a kind of 0 to 2, for 5, single delete, is reserved; use a newer Terrace",
+        _ => "a kind of 0 to 2",
+    }
+}
+
 /// Sequence and kind of an entry, in the form that orders the newest first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Trailer(u64);
@@ -195,8 +219,18 @@ pub(crate) fn check(internal_key: &[u8]) -> Result<(), KeyDefect> {
 pub(crate) enum KeyDefect {
     #[error("an internal key of {0} bytes")]
     Length(usize),
-    #[error("an entry of kind {0}")]
+    #[error("an entry of kind {}{}", .0, reserved(*.0))]
     Kind(u8),
+}
+
+/// The name of a reserved kind, for an error.
+fn reserved(number: u8) -> String {
+    match kind_name(number) {
+        Some(name) if Kind::of(number).is_none() => {
+            format!(" ({name}), which is reserved; use a newer Terrace")
+        }
+        _ => String::new(),
+    }
 }
 
 /// Checks what a client hands in.
@@ -216,6 +250,21 @@ mod tests {
 
     fn key(space: u32, user_key: &[u8], sequence: u64, kind: Kind) -> Vec<u8> {
         internal_key(&full_key(KeySpaceId(space), user_key), Trailer::new(SeqNo(sequence), kind))
+    }
+
+    #[test]
+    fn a_reserved_kind_is_refused_by_its_name() {
+        for (number, name) in [(3, "put with expiry"), (4, "indirect value"), (5, "single delete")]
+        {
+            let trailer = Trailer::with_number(SeqNo(7), number);
+            let defect = check(&internal_key(&full_key(KeySpaceId(0), b"key"), trailer));
+            let text = defect.unwrap_err().to_string();
+            assert!(text.contains(name) && text.contains("newer Terrace"), "{text}");
+            assert!(kind_defect(number).contains(name));
+        }
+        let trailer = Trailer::with_number(SeqNo(7), 6);
+        let defect = check(&internal_key(&full_key(KeySpaceId(0), b"key"), trailer));
+        assert_eq!(defect.unwrap_err().to_string(), "an entry of kind 6");
     }
 
     #[test]

@@ -10,10 +10,17 @@ use crate::memory::{MEMTABLE_SIZE_MIN, Shares};
 use crate::table::{LevelCompression, TableLayout};
 
 /// Durability of a write: the event that the write survives once it has returned. Each survives
-/// what the one before it does, and no write is ever lost without all newer ones.
+/// what the one before it does.
+///
+/// A write that goes to the log is never lost without all newer ones that go there. An
+/// [unlogged](Self::Unlogged) write may be lost while newer ones stay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Durability {
+    /// A clean end. It goes to no log: it is in memory until its memtable is flushed, and lost
+    /// with the process before that. A sync, a flush, a close, or the drop of the engine writes it
+    /// to a table; each of them then waits for a flush.
+    Unlogged,
     /// Nothing, for a while: it gathers in the memory of the process, and is written when enough
     /// has gathered, at the latest when [`gather_time`](EngineOptions::gather_time) is over, the
     /// engine is dropped or closed, or a writer has to wait.

@@ -9,6 +9,10 @@
 //! found first. [`Plan::check`](Plan::check) tells what breaks it; the engine checks a plan first,
 //! and then carries it out without thinking. A large merge may be carried out in *instalments*,
 //! front to back, each of them committed by itself.
+//!
+//! Reserved: a plan will say where the values lie that indirect entries of its inputs name, and
+//! which of them move along; and that a part is merged because its entries expire. Both kinds of
+//! entries are reserved in the format, and no plan speaks of them yet.
 
 use std::cmp::Reverse;
 use std::fmt;

@@ -338,7 +338,8 @@ impl Db {
         Self { default: self.default.with_read_options(options), ..self.clone() }
     }
 
-    /// Makes everything that was written so far durable.
+    /// Makes everything that was written so far durable. Where something is in no log
+    /// ([`Durability::Unlogged`]), that is a [`flush`](Self::flush).
     pub fn sync(&self) -> Result<(), Error> {
         Ok(self.inner.engine.sync()?)
     }

@@ -1,25 +1,108 @@
 //! Terrace: a key-value store for zoned storage.
 //!
 //! ```
-//! # use std::sync::Arc;
-//! use terrace::{Bounds, Db, MemoryStore, Options};
+//! use terrace::{Bounds, Db, Options};
 //!
 //! # fn main() -> Result<(), terrace::Error> {
-//! let db = Db::open(Arc::new(MemoryStore::new()), Options::default())?;
+//! # let place = tempfile::tempdir().expect("a directory");
+//! # let path = place.path().join("store");
+//! let db = Db::open_directory(&path, Options::default())?;
 //! db.put(b"apple", b"red")?;
 //! db.put(b"banana", b"yellow")?;
-//! db.sync()?;
 //! assert_eq!(db.get(b"apple")?.as_deref(), Some(&b"red"[..]));
 //! for entry in db.scan(Bounds::prefix(b"b"))? {
 //!     let (key, value) = entry?;
-//!     assert_eq!((&key[..], &value[..]), (&b"banana"[..], &b"yellow"[..]));
+//!     println!("{key:?} is {value:?}");
 //! }
 //! db.close()?;
 //! # Ok(())
 //! # }
 //! ```
 //!
-//! Layer 3: joins device, file system, policies and engine.
+//! # Open
+//! A [`Db`] is a store. It lies in a directory ([`Db::open_directory`]), on a zoned device
+//! ([`Db::create_device`], [`Db::open_device`]), or in a [`Store`] that the user brings, such as a
+//! [`MemoryStore`] for tests ([`Db::open`]). [`Options`] say how it is opened; each has a default,
+//! a range and the reason of its ends in [`limits`]. The [`System`] chooses where tables go and how
+//! they are merged, and can be another one at each opening.
+//!
+//! # Write
+//! [`Db::put`], [`Db::delete`] and [`Db::delete_range`] write at once. A [`Batch`] holds several
+//! writes that are applied together or not at all. An [`Ingest`] takes sorted input of any length
+//! into tables directly.
+//!
+//! ```
+//! # use std::sync::Arc;
+//! # use terrace::{Batch, Db, MemoryStore, Options};
+//! # fn main() -> Result<(), terrace::Error> {
+//! # let db = Db::open(Arc::new(MemoryStore::new()), Options::default())?;
+//! let mut batch = Batch::new();
+//! batch.put(b"ada", b"90").put(b"grace", b"110");
+//! db.write(batch)?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Read
+//! [`Db::get`] returns a value, [`Db::contains`] says whether there is one, and [`Db::multi_get`]
+//! returns the values of several keys as of one moment. [`ReadOptions`] belong to a handle:
+//! [`Db::with_read_options`] returns one that leaves the block cache as it is.
+//!
+//! # Scan
+//! [`Db::scan`] returns an iterator over a range of keys, from both ends. A [`Cursor`] seeks and
+//! turns. [`Bounds`] are made from ranges of keys (`b"a".as_slice()..b"b"`), from `..` for all
+//! keys, or from a prefix.
+//!
+//! # Snapshots
+//! A [`Snapshot`] shows what was there at one moment for as long as it lives, and has the same
+//! reads.
+//!
+//! # Key spaces
+//! A [`KeySpace`] is an ordered map of its own. [`Db::create_key_space`] makes it, and
+//! [`Db::key_space`] finds it. It has the reads and writes of the `Db`, which mean the key space
+//! `default`. The methods `key_space` of a batch, a snapshot and an ingest show it there; one batch
+//! may write to any of them.
+//!
+//! ```
+//! # use std::sync::Arc;
+//! # use terrace::{Batch, Db, MemoryStore, Options};
+//! # fn main() -> Result<(), terrace::Error> {
+//! # let db = Db::open(Arc::new(MemoryStore::new()), Options::default())?;
+//! let accounts = db.create_key_space("accounts")?;
+//! accounts.put(b"ada", b"90")?;
+//! let before = db.snapshot();
+//! let mut batch = Batch::new();
+//! batch.key_space(&accounts).put(b"ada", b"120");
+//! batch.put(b"last change", b"ada");
+//! db.write(batch)?;
+//! assert_eq!(before.key_space(&accounts)?.get(b"ada")?.as_deref(), Some(&b"90"[..]));
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Durability
+//! [`Durability`] is what a write survives once it has returned: the end of the process, a power
+//! cut, or only a clean end. [`Options::durability`] sets it for a store, [`Db::with_durability`]
+//! for a handle, [`Db::write_with`] for a batch. [`Db::sync`] makes everything before it durable,
+//! and so does [`Db::close`].
+//!
+//! # Checkpoints
+//! [`Db::checkpoint_directory`], [`Db::checkpoint_device`] and [`Db::checkpoint`] copy a store
+//! while it is written. The copy is a store of its own.
+//!
+//! # Errors
+//! Every call returns an [`Error`]. Its [`kind`](Error::kind) is for programs, its text for people.
+//! Writes that find no space are refused by an error that [`is_space`](Error::is_space); deletes go
+//! on. A failure of the medium ends all writing, reads go on, and [`Db::resume`] begins again.
+//! [`Db::stats`] and a [`Listener`] tell what happens.
+//!
+//! # Devices
+//! [`device`] has the contract of a [`Device`] and the [`Emulator`], a zoned drive in memory or in
+//! a sparse file. [`fs`] is the file system between the device and the store.
+//!
+//! # Layer
+//! Layer 3: it joins device, file system, policies and engine, and is the only crate that a user
+//! names.
 
 mod batch;
 mod below;

@@ -33,9 +33,11 @@ pub struct Options {
     /// the process, by a crash or `kill`. [`Durability::Synced`]: a power cut as well; the write
     /// waits for the medium, and writers that come together share the wait.
     /// [`Durability::Gathered`]: none for certain; the end of the process may take the writes of
-    /// the last [`gather_time`](Self::gather_time). Single batches can ask for another by
-    /// [`Db::write_with`](crate::Db::write_with). `None` chooses by the medium: `Written` in a
-    /// directory, `Gathered` on a drive, where each write takes a block. Default: `None`.
+    /// the last [`gather_time`](Self::gather_time). [`Durability::Unlogged`]: a clean end only.
+    /// Handles can have another by [`Db::with_durability`](crate::Db::with_durability), single
+    /// batches by [`Db::write_with`](crate::Db::write_with). `None` chooses by the medium:
+    /// `Written` in a directory, `Gathered` on a drive, where each write takes a block. Default:
+    /// `None`.
     pub durability: Option<Durability>,
     /// How long a gathered write may stay in the memory of the process. It is written earlier when
     /// enough has gathered, when a writer has to wait, and when the store is closed or its last

@@ -4,6 +4,10 @@
 //! entries of one key in one stripe, only the newest is seen. A delete in the oldest stripe hides
 //! nothing any more when nothing older of its key is left: neither among the job's inputs, where
 //! it is dropped, nor below them.
+//!
+//! Two reserved kinds will be judged here: an entry whose expiry is over is dropped like one that a
+//! delete hides, and an indirect value that is dropped gives back what it names. Until then a job
+//! that meets such an entry ends with an error that names its kind, and drops nothing.
 
 use terrace_env::SeqNo;
 

@@ -7,7 +7,7 @@
 //!
 //! Readers see entries that are not yet published and must look only at sequences that are.
 
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
@@ -47,6 +47,8 @@ pub(crate) struct Memtable {
     range_lease: Mutex<MemoryLease>,
     /// The sequence behind the newest entry's; 0 while there is none.
     end: AtomicU64,
+    /// Whether anything in it is in no log.
+    unlogged: AtomicBool,
     /// The log that was replayed into it, and the checksum of what was read of that.
     replayed: OnceLock<(FileId, u32)>,
 }
@@ -70,6 +72,7 @@ impl Memtable {
             range_bytes: AtomicUsize::new(0),
             range_lease: Mutex::new(gauge.lease(0)),
             end: AtomicU64::new(0),
+            unlogged: AtomicBool::new(false),
             replayed: OnceLock::new(),
         }
     }
@@ -82,6 +85,16 @@ impl Memtable {
     /// The log that was replayed into it, and its checksum.
     pub(crate) fn replayed(&self) -> Option<(FileId, u32)> {
         self.replayed.get().copied()
+    }
+
+    /// Something that is added is in no log.
+    pub(crate) fn note_unlogged(&self) {
+        self.unlogged.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether anything in it is in no log.
+    pub(crate) fn has_unlogged(&self) -> bool {
+        self.unlogged.load(Ordering::Relaxed)
     }
 
     /// Adds a batch's entries. One caller at a time, batches in order.

@@ -29,6 +29,9 @@ const KIND_STORE: u8 = 3;
 /// Feature bit of a store: its logs may hold range deletes.
 pub(crate) const FEATURE_RANGE_DELETES: u32 = 1;
 const FEATURES: u32 = FEATURE_RANGE_DELETES;
+/// Feature bits of kinds of entries that are reserved, and what a store that sets one has.
+const FEATURES_RESERVED: [(u32, &str); 2] =
+    [(1 << 1, "entries with expiry"), (1 << 2, "indirect values")];
 
 /// The stream of write-ahead logs, and of tables that a flush writes.
 pub(crate) const LOG_STREAM: u16 = 1;
@@ -274,8 +277,10 @@ impl StoreRecord {
         if let &[VERSION_STORE, KIND_STORE, a, b, c, d, ..] = opaque
             && u32::from_le_bytes([a, b, c, d]) & !FEATURES != 0
         {
-            let (region, field) = ("annotation of the store".to_owned(), "features");
-            let got = u64::from(u32::from_le_bytes([a, b, c, d]));
+            let (got, field) = (u32::from_le_bytes([a, b, c, d]), "features");
+            let named = FEATURES_RESERVED.iter().filter(|(bit, _)| got & bit != 0);
+            let names: String = named.map(|(_, name)| format!(", which has {name}")).collect();
+            let (region, got) = (format!("annotation of the store{names}"), u64::from(got));
             return Err(Error::Unsupported { region, field, supported: u64::from(FEATURES), got });
         }
         let versions = VERSION_STORE..=VERSION_STORE;
@@ -469,6 +474,16 @@ mod tests {
         bytes[3] = 1;
         let error = StoreRecord::decode(&bytes).unwrap_err();
         assert!(matches!(error, Error::Unsupported { field: "features", .. }), "{error}");
+    }
+
+    #[test]
+    fn a_reserved_feature_is_refused_by_its_name() {
+        for (bit, name) in FEATURES_RESERVED {
+            let used = StoreRecord { features: FEATURES | bit, ..store() };
+            let error = StoreRecord::decode(&used.annotation().opaque).unwrap_err();
+            assert!(matches!(error, Error::Unsupported { field: "features", .. }), "{error}");
+            assert!(error.to_string().contains(name), "{error}");
+        }
     }
 
     #[test]

@@ -11,7 +11,9 @@ use terrace_env::{ByteCount, SeqNo};
 
 use super::batch_bytes::BatchBytes;
 use super::predecessor::{Predecessor, VERSION_PREDECESSOR};
-use crate::key::{BOUND_BYTES_MAX, KEY_BYTES_MAX, KeySpaceId, Kind, VALUE_BYTES_MAX, check_sizes};
+use crate::key::{
+    BOUND_BYTES_MAX, KEY_BYTES_MAX, KeySpaceId, Kind, VALUE_BYTES_MAX, check_sizes, kind_defect,
+};
 use crate::{Bounds, Error};
 
 /// The largest batch: it holds the largest value, and is one append.
@@ -307,7 +309,7 @@ impl FrozenBatch {
 fn read_entry(reader: &mut Reader<'_>) -> Result<Entry, DecodeError> {
     let number = reader.u8("entry kind")?;
     let Some(kind) = Kind::of(number) else {
-        return Err(reader.wrong("entry kind", 1, "a known kind", u64::from(number)));
+        return Err(reader.wrong("entry kind", 1, kind_defect(number), u64::from(number)));
     };
     let space = reader.varint("key space")?;
     let Ok(space) = u32::try_from(space) else {

@@ -167,11 +167,13 @@ impl Shared {
             (wanted, std::mem::take(&mut logs.left), std::mem::take(&mut logs.overtaken))
         };
         let created = match wanted {
-            Some((first, size)) => match log::create(&*self.store, Rank::Log, Some(size)) {
-                Ok(writer) => Some((writer, first)),
-                Err(error) if error.is_space() => None,
-                Err(error) => return Err(error),
-            },
+            Some((first, size)) => {
+                match log::create(&*self.store, Rank::Log, Some(size).filter(|size| size.0 > 0)) {
+                    Ok(writer) => Some((writer, first)),
+                    Err(error) if error.is_space() => None,
+                    Err(error) => return Err(error),
+                }
+            }
             None => None,
         };
         // A flush deletes its memtable's log, and does so in this role.

@@ -27,10 +27,14 @@
 //! # Invariants
 //! - The order of sequence numbers is the order of the log. A group is one append: after a power
 //!   cut it is there as a whole or not at all.
-//! - No later write is durable without all earlier writes. A log is synced before its successor
-//!   takes its first append. An ingest syncs the log before it commits its tables.
-//! - Readers see no entry that is not in the log yet. The opposite is possible: a batch whose sync
-//!   failed is visible, and its writer got an error.
+//! - No later write is durable without all earlier writes that go to the log. A log is synced
+//!   before its successor takes its first append. An ingest syncs the log before it commits its
+//!   tables.
+//! - A batch that goes to no log takes its sequences and its place in the memtable like the
+//!   others, and leaves a gap in the sequences of the log. The flush of its memtable makes it
+//!   durable.
+//! - Readers see no entry that goes to the log before it is there. The opposite is possible: a
+//!   batch whose sync failed is visible, and its writer got an error.
 //! - The active memtable has one log, and each full memtable has another one. A full memtable and
 //!   its log go together, in the transaction of the flush. One exception: when an opening reads a
 //!   large log in parts, each part gets a memtable, and the last one takes the log along.

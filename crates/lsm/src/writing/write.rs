@@ -2,7 +2,9 @@
 //! them, the *leader*, takes what is queued and writes it for all. The others wait for their turn
 //! or their answer.
 //!
-//! A group is one append to the log, so it survives a power cut whole or not at all. The log is
+//! A group is one append to the log, so it survives a power cut whole or not at all. Batches that
+//! are not to be logged are left out of the append; the flush of their memtable makes them durable,
+//! each as a whole, because a memtable is flushed as a whole. The log is
 //! then synced or written out if anybody in the group asks for it. Then the group's entries go into
 //! the memtable, and then readers see them, all at once.
 //!
@@ -25,7 +27,7 @@ use crate::tree::FEATURE_RANGE_DELETES;
 use crate::{Durability, Error};
 
 impl Shared {
-    /// Writes a batch; it is in the log, as durably as it is to be, and visible when this returns.
+    /// Writes a batch; it is as durable as it is to be, and visible when this returns.
     pub(crate) fn write(&self, batch: Batch, durability: Durability) -> Result<(), Error> {
         self.check_open()?;
         batch.defect()?;
@@ -35,7 +37,7 @@ impl Shared {
         if batch.has_ranges() {
             self.announce(FEATURE_RANGE_DELETES)?;
         }
-        if batch.is_empty() && durability == Durability::Gathered {
+        if batch.is_empty() && durability <= Durability::Gathered {
             return Ok(());
         }
         self.submit(batch, durability, Errand::None)
@@ -196,7 +198,7 @@ impl Shared {
         let durability = group.iter().map(|pending| pending.durability).max();
         let lasts = match durability.unwrap_or(Durability::Gathered) {
             Durability::Gathered if hands_over => log.begin_write_out(),
-            Durability::Gathered => self.gather(log),
+            Durability::Unlogged | Durability::Gathered => self.gather(log),
             Durability::Written => log.write_out(),
             Durability::Synced => log.sync(),
         };
@@ -269,6 +271,9 @@ impl Shared {
                 continue;
             }
             switch_point();
+            if !pending.is_logged() {
+                memtable.note_unlogged();
+            }
             entries += pending.batch.len() as u64;
             bytes += pending.batch.payload().0;
             let frozen = pending.batch.freeze(next);
@@ -287,7 +292,8 @@ impl Shared {
     }
 }
 
-/// Gives the entries their sequences and appends the batches as one.
+/// Gives the entries their sequences and appends the batches that go to the log as one. Those that
+/// do not leave gaps in the sequences of the log.
 fn append(log: &mut ActiveLog, group: &mut [Pending]) -> Result<(), Error> {
     let mut next = log.next;
     let mut filled: Vec<&mut Pending> =
@@ -299,6 +305,7 @@ fn append(log: &mut ActiveLog, group: &mut [Pending]) -> Result<(), Error> {
     assert!(next <= SeqNo::MAX, "sequence numbers are used up");
     // Whatever becomes of the append, its sequences are not given out again.
     log.next = next;
+    filled.retain(|pending| pending.is_logged());
     match &filled[..] {
         [] => {}
         [only] => log.append(only.batch.stamped())?,

@@ -35,6 +35,13 @@ pub(crate) struct Pending {
     pub(crate) _memory: Option<MemoryLease>,
 }
 
+impl Pending {
+    /// Whether the batch goes to the log.
+    pub(crate) fn is_logged(&self) -> bool {
+        self.durability > Durability::Unlogged
+    }
+}
+
 /// Errand of a batch that may be empty.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Errand {

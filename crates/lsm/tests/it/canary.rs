@@ -6,7 +6,7 @@ use terrace_lsm::canary::{Rule, set};
 
 #[cfg(debug_assertions)]
 use crate::schedules;
-use crate::versions;
+use crate::{unlogged, versions};
 
 /// The first of the seeds at which a suite notices that a rule is broken; `None`: it does not.
 fn noticed_at(rule: Rule, seeds: u64, suite: impl Fn(u64)) -> Option<u64> {
@@ -34,6 +34,15 @@ fn the_canaries_of_what_readers_see_are_noticed_by_explored_schedules() {
 fn the_canary_of_versions_in_two_tables_is_noticed() {
     let noticed = noticed_at(Rule::VersionsInOneTable, 30, |seed| {
         versions::many_versions(seed);
+    });
+    println!("seed {noticed:?}");
+    assert!(noticed.is_some());
+}
+
+#[test]
+fn the_canary_of_a_sync_that_leaves_out_what_is_in_no_log_is_noticed() {
+    let noticed = noticed_at(Rule::SyncFlushesUnlogged, 40, |seed| {
+        terrace_env::runner::simulate(seed, || unlogged::lives(seed, &mut Default::default()));
     });
     println!("seed {noticed:?}");
     assert!(noticed.is_some());

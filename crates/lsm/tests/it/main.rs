@@ -22,5 +22,6 @@ mod scenarios;
 mod schedules;
 mod spaces;
 mod threads;
+mod unlogged;
 mod versions;
 mod walks;

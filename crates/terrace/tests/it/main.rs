@@ -19,3 +19,4 @@ mod resident;
 mod resident_child;
 mod rows;
 mod systems;
+mod unlogged;
