@@ -1,4 +1,5 @@
-//! [`Devices`]: what a store is put on.
+//! [`Devices`]: the devices of a store: a zoned one, and perhaps a plain one for the journal and
+//! the logs.
 
 use std::sync::Arc;
 

@@ -1,4 +1,5 @@
-//! Making devices a store.
+//! Formats devices: checks that they are large enough, and writes an empty journal and the
+//! superblocks.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! How the space is used: the sums, and each zone for the zone map.
+//! Report on the use of space: sums for each device, and each zone for the zone map.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! The engine's figures.
+//! [`EngineOptions`]: the options of the engine, with their defaults and what each trades.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! The engine's figures as one value.
+//! [`Stats`]: the engine's counters, gauges and derived metrics, read at one moment.
 
 use serde::{Deserialize, Serialize};
 use terrace_env::Cause;

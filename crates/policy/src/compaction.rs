@@ -1,4 +1,5 @@
-//! Which tables are merged next, and where the result goes.
+//! [`Compaction`]: the decider that chooses which tables are merged next, and where the result
+//! goes.
 
 use std::fmt::Debug;
 

@@ -1,4 +1,4 @@
-//! The store that people use.
+//! [`Db`]: a store that is open.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Sorted input that becomes tables directly.
+//! [`Ingest`]: writes sorted input directly into tables, without log and memtable.
 
 use terrace_lsm::{Ingested, KeySpaceId};
 

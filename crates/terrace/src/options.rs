@@ -1,4 +1,4 @@
-//! The knobs, each with what it trades.
+//! [`Options`]: how a store is opened, with the default and the trade-off of each option.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Salvages: what is left of a range whose tables are damaged.
+//! [`Salvage`]: reads the entries of a range that are certain though tables are damaged.
 
 use bytes::Bytes;
 use terrace_lsm::LeftOut;

@@ -1,4 +1,4 @@
-//! Snapshots: what was there at one moment.
+//! [`Snapshot`]: a view of the store at one moment.
 
 use bytes::Bytes;
 use terrace_lsm::{Bounds, KeySpaceId, ReadOptions};

@@ -1,4 +1,4 @@
-//! The command line as a whole.
+//! The command line as a whole: global options, and the list of subcommands.
 
 use clap::{Parser, Subcommand};
 

@@ -1,4 +1,5 @@
-//! `terrace checkpoint IMAGE TARGET`
+//! `terrace checkpoint IMAGE TARGET`: copies a store into an empty drive or directory, and verifies
+//! every checksum on the way.
 
 use std::io;
 use std::os::unix::ffi::OsStrExt;

@@ -1,4 +1,5 @@
-//! `terrace compact IMAGE`
+//! `terrace compact IMAGE`: flushes the memtable, merges a range or the whole store until it is in
+//! one run, and verifies every table afterwards.
 
 use std::io::{self, Write};
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! `terrace completions SHELL`
+//! `terrace completions SHELL`: prints a completion script for a shell.
 
 use std::io::Write;
 

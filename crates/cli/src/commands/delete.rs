@@ -1,4 +1,5 @@
-//! `terrace delete IMAGE KEY`, `terrace delete IMAGE --from KEY --to KEY`
+//! `terrace delete IMAGE`: deletes a key, a range of keys, or a whole key space. The deletes are
+//! durable when the command ends.
 
 use std::ffi::OsString;
 

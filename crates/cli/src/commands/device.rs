@@ -1,4 +1,5 @@
-//! `terrace device create | report`
+//! `terrace device create` makes an emulated drive in a sparse file, zoned or plain. `terrace
+//! device report` prints its geometry and the state of its zones.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};

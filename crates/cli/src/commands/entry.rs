@@ -1,4 +1,5 @@
-//! Keys and key spaces on the command line.
+//! Parses keys and key spaces from the command line: keys as text or as hexadecimal digits, key
+//! spaces by name.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;

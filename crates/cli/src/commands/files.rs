@@ -1,4 +1,4 @@
-//! `terrace fs ls | cat`
+//! `terrace fs ls` lists the files below a store; `terrace fs cat` prints the bytes of one.
 
 use std::io::{self, Write};
 

@@ -1,4 +1,4 @@
-//! `terrace format IMAGE`, or a directory
+//! `terrace format IMAGE`: makes a new store on a drive, or in an empty directory.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! `terrace get IMAGE KEY`
+//! `terrace get IMAGE KEY`: prints the value of a key, byte for byte.
 
 use serde_json::Map;
 use terrace_fs::Access;

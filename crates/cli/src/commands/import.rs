@@ -1,4 +1,4 @@
-//! `terrace import IMAGE DIR`
+//! `terrace import IMAGE DIR`: stores the regular files and symbolic links of a directory tree.
 
 use std::path::PathBuf;
 

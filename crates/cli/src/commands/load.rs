@@ -1,7 +1,7 @@
-//! `terrace load IMAGE [FILE]`
+//! `terrace load IMAGE [FILE]`: writes entries that `scan --values` has printed, as text or as
+//! JSON, into a store.
 //!
-//! Reads what `scan --values` prints, as text or as JSON, one entry a line, and never more than one
-//! entry at a time.
+//! It reads one entry a line, and never holds more than one entry.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};

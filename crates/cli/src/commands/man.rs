@@ -1,4 +1,4 @@
-//! `terrace man DIR`
+//! `terrace man DIR`: writes the manual pages into a directory.
 
 use std::path::PathBuf;
 

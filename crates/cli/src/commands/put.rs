@@ -1,4 +1,5 @@
-//! `terrace put IMAGE KEY VALUE`
+//! `terrace put IMAGE KEY VALUE`: stores a value, given as an argument, in a file, or on standard
+//! input. The put is durable when the command ends.
 
 use std::fs::File;
 use std::io::{self, Read};

@@ -1,4 +1,4 @@
-//! Ranges of keys on the command line.
+//! Parses ranges of keys from the command line: `--from`, `--to` and `--prefix`.
 
 use std::ffi::OsString;
 

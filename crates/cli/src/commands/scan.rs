@@ -1,4 +1,5 @@
-//! `terrace scan IMAGE`
+//! `terrace scan IMAGE`: prints the keys of a range in order, with their values or the sizes of
+//! these.
 
 use std::io::{BufWriter, Write};
 

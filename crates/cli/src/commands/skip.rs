@@ -1,4 +1,5 @@
-//! `--skip-damaged`: going on behind what cannot be read, and saying what was left out.
+//! `--skip-damaged`: lets a scan go on behind damaged blocks, and lists the ranges of keys that it
+//! left out.
 
 use std::io::{self, Write};
 

@@ -1,4 +1,5 @@
-//! `terrace stats IMAGE`
+//! `terrace stats IMAGE`: prints the counters of a store: levels, space, and bytes written by
+//! cause.
 
 use std::io::{self, Write};
 

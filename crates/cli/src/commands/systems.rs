@@ -1,4 +1,4 @@
-//! `terrace systems`
+//! `terrace systems`: lists the systems that a store can be opened under.
 
 use serde::Serialize;
 use terrace::{MEMTABLES_KEPT, System, ZONES_KEPT};

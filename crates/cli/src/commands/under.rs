@@ -1,4 +1,4 @@
-//! `--system NAME`: the system that a store is opened under.
+//! `--system NAME`: chooses the system under which a command opens a store.
 
 use terrace::System;
 

@@ -1,4 +1,5 @@
-//! `terrace zones IMAGE`
+//! `terrace zones IMAGE`: draws the zones of a drive: state, levels, live and dead bytes, write
+//! pointer.
 
 use std::io::{self, Write};
 

@@ -1,4 +1,5 @@
-//! The functions that mean whichever runner the caller is on.
+//! Free functions for time, sleep and actors. Inside a simulation they act on that simulation;
+//! anywhere else on the machine.
 
 use std::time::Duration;
 

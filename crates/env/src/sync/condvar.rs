@@ -1,4 +1,4 @@
-//! Waiting for a condition on a locked value.
+//! [`Condvar`]: a wait for a change of a locked value, on threads and in simulations.
 
 #![expect(clippy::disallowed_types, reason = "this is what others use instead")]
 

@@ -1,4 +1,5 @@
-//! A lock that many may read through at once.
+//! [`RwLock`]: a lock that many readers, or one writer, can hold at once. No actor waits while it
+//! holds one.
 
 #![expect(clippy::disallowed_types, reason = "this is what others use instead")]
 

@@ -1,4 +1,5 @@
-//! [`WaitCause`]: what is waited for.
+//! [`WaitCause`]: the reasons why an actor waits, with a name for metrics and a few words for
+//! people.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! [`BlockAddr`]: the address of a block.
+//! [`BlockAddr`]: the address of a block: a device, and the number of the block on it.
 
 use std::fmt;
 

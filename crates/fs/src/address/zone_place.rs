@@ -1,4 +1,4 @@
-//! [`ZonePlace`]: a place in a zone.
+//! [`ZonePlace`]: a place in a zone: the zone, and a number of blocks from its start.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! [`CachePolicy`]: what leaves a full cache first.
+//! [`CachePolicy`]: the order in which blocks leave a full cache.
 
 use std::fmt;
 

@@ -1,5 +1,5 @@
-//! The codec of what the catalog keeps of a log beside other files: its runs, and how far it is
-//! durable.
+//! The codec of a log's additional record in the catalog: its runs, and the end of its durable
+//! part.
 
 use std::sync::Arc;
 

@@ -1,4 +1,5 @@
-//! The parts of a directory's store, for looking at it without opening it.
+//! Finds the superblock, the journal and the files of a directory's store for an inspector, without
+//! opening the store.
 
 use std::sync::Arc;
 

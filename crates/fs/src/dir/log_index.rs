@@ -1,4 +1,4 @@
-//! Which bytes of a log lie in which frame, and what they must add up to.
+//! Index of a log's frames: the bytes of the log in each frame, and the checksum of each payload.
 
 use terrace_env::checksum::crc32c;
 use terrace_env::store::StoreError;

@@ -1,4 +1,4 @@
-//! The blocks of a file, as a scan of frames wants them.
+//! [`BlockSource`](crate::frame::BlockSource) over a file of the host, for the scan of frames.
 
 use std::sync::Arc;
 

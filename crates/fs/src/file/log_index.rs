@@ -1,4 +1,4 @@
-//! Which bytes of a log lie in which frame.
+//! Index of a log's frames: the bytes of the log in each frame.
 
 use terrace_env::store::StoreError;
 

@@ -1,4 +1,4 @@
-//! A log's blocks as the frame scan wants them.
+//! [`BlockSource`](crate::frame::BlockSource) over the blocks of a log, for the scan of frames.
 
 use std::sync::Arc;
 

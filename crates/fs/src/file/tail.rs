@@ -1,4 +1,5 @@
-//! The end of a growing file: what its map has, what is on its way there, and what is in memory.
+//! The end of a growing file, in three parts: bytes in blocks that its map has, writes under way to
+//! further blocks, and bytes in memory.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

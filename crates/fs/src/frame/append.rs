@@ -1,4 +1,5 @@
-//! Appends: what one or more frames carry together, whole or not at all.
+//! An append: the payload that one or more frames carry together. A reader gets all of it or
+//! nothing.
 
 use terrace_env::store::StoreError;
 

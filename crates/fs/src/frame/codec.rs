@@ -1,4 +1,5 @@
-//! One frame's bytes.
+//! Codec of a frame: header, payload and checksum. A frame verifies only for the store, the log and
+//! the epoch it was written for.
 
 use terrace_env::checksum::{crc32c, crc32c_append};
 use terrace_env::codec::{Reader, Writer};

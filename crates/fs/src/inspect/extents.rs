@@ -1,4 +1,4 @@
-//! A file on the devices of a store, read where the catalog says that it lies.
+//! Reads a file from the devices at the places that the catalog gives, without a mount.
 
 use std::sync::Arc;
 

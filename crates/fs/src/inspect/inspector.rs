@@ -1,4 +1,4 @@
-//! [`Inspector`]: a store that is looked at, and not mounted.
+//! [`Inspector`]: reads the structures of a store that is not mounted.
 
 use std::path::Path;
 use std::sync::Arc;

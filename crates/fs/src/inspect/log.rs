@@ -1,5 +1,4 @@
-//! Going through a write-ahead file for people: every append that verifies, also behind what does
-//! not.
+//! Walks a write-ahead log for people: gives every append that verifies, also behind damaged ones.
 
 use std::sync::Arc;
 

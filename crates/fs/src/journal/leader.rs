@@ -1,4 +1,5 @@
-//! The leader of a group commit: its work with the device.
+//! The leader of a group commit: appends a group of transactions to the journal, and a step of a
+//! snapshot if one is under way; flushes the devices first where a transaction asks for it.
 
 use std::sync::Arc;
 

@@ -1,4 +1,5 @@
-//! Payloads of the journal's frames other than records.
+//! Types of the journal's frames, and the payloads of those without records: head and end of a
+//! snapshot, and links from zone to zone.
 
 use terrace_env::FileId;
 use terrace_env::codec::{DecodeError, Reader, Writer};

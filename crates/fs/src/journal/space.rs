@@ -1,4 +1,5 @@
-//! Where the journal gets its zones.
+//! [`JournalSpace`]: the seam through which the journal takes whole zones from the pool, and
+//! releases them.
 
 use terrace_env::ZoneId;
 use terrace_env::store::StoreError;

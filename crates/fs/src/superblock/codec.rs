@@ -1,4 +1,4 @@
-//! The superblock's bytes.
+//! Codec of the superblock. `docs/format/superblock.md` has the byte table.
 
 use terrace_env::checksum::crc32c;
 use terrace_env::codec::{DecodeError, Reader, Writer};

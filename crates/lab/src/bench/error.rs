@@ -1,4 +1,4 @@
-//! Why a measurement failed.
+//! Errors of a measurement.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! Time that passes on the wall and in the processors.
+//! Measures the time of a piece of work: on the wall, and on the processors of all threads.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Where a store is made for a measurement. Nothing is left behind.
+//! Place of a measurement's store: memory, an image, or a directory, removed at the end.
 
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! How much is measured, of what, and with which options.
+//! Plan of a measurement: number and sizes of entries, and the options of the store.
 
 use terrace::Options;
 

@@ -1,4 +1,4 @@
-//! One mix, from its first operation to its last.
+//! Carries out one mix, from its first operation to its last.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,4 +1,5 @@
-//! One cut: the power goes at a cut point, the store is opened again, and what it holds is judged.
+//! Trial: cuts the power at one point, opens the store again, and compares its contents with the
+//! history.
 
 use std::fmt;
 use terrace::{Db, Fs};

@@ -1,4 +1,4 @@
-//! [`Claim`]: what a paper says, and which of our figures answers.
+//! [`Claim`]: a value that a paper states, and the figure of our runs that is compared with it.
 
 use serde::Deserialize;
 

@@ -1,4 +1,4 @@
-//! [`Experiment`]: the file.
+//! [`Experiment`]: the description of an experiment, as its file gives it.
 
 use serde::{Deserialize, Serialize};
 use terrace::CachePolicy;

@@ -1,4 +1,5 @@
-//! The experiments that come with the project, and how experiments are found.
+//! Library of experiments: finds them by name or by path; those that come with the project are
+//! compiled in.
 
 use std::path::Path;
 

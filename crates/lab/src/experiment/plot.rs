@@ -1,4 +1,4 @@
-//! [`Plot`]: what is drawn of an experiment.
+//! [`Plot`]: the kinds of plots that an experiment can ask for.
 
 use serde::Deserialize;
 

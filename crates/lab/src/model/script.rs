@@ -1,4 +1,4 @@
-//! Drawing scripts.
+//! Draws random scripts of operations from a seed.
 
 use std::time::Duration;
 

@@ -1,4 +1,5 @@
-//! [`Arrangement`]: outcomes in the order of their experiment, and what to call them.
+//! [`Arrangement`]: the outcomes of an experiment in the order of its description, with a name for
+//! each setting and run.
 
 use crate::experiment::Experiment;
 use crate::run::Outcome;

@@ -1,4 +1,4 @@
-//! [`Axis`]: from where to where, and what stands at its ticks.
+//! [`Axis`]: the range of values along an axis, and the texts at its ticks.
 
 use super::label::{Label, Unit};
 

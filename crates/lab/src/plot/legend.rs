@@ -1,4 +1,4 @@
-//! [`Legend`]: what lines, points and areas stand for, above what is drawn and never in it.
+//! [`Legend`]: the meaning of lines, points and areas, drawn above the plot.
 
 use plotters::element::{PathElement, Polygon, Rectangle};
 use plotters::style::Color;

@@ -1,4 +1,4 @@
-//! Drawing a [`Plot`].
+//! Draws a [`Plot`]: chooses the kind of drawing, and gives it the outcomes.
 
 use super::arrangement::Arrangement;
 use super::ratio::Ratio;

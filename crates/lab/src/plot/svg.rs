@@ -1,4 +1,4 @@
-//! [`Svg`]: a drawing.
+//! [`Svg`]: a drawing in SVG, with classes for colours so that a page can style it.
 
 use std::fmt::Write as _;
 

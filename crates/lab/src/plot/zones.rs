@@ -1,4 +1,4 @@
-//! How full zones are: sorted, and as a cumulative distribution.
+//! Plots of how full zones are: sorted, and as a cumulative distribution.
 
 use super::arrangement::Arrangement;
 use super::axis::Axis;

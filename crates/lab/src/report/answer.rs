@@ -1,4 +1,4 @@
-//! [`Answer`]: what a paper says beside what we do.
+//! [`Answer`]: a claim of a paper, the value of our runs, and the verdict.
 
 use serde::Serialize;
 

@@ -1,4 +1,5 @@
-//! [`Chapter`]: an experiment, and what is known of it.
+//! [`Chapter`]: the part of a report about one experiment: its description, its outcomes, and the
+//! state of its runs.
 
 use serde::Serialize;
 

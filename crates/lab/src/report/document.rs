@@ -1,4 +1,5 @@
-//! [`Report`].
+//! [`Report`]: experiments with their outcomes at one scale and from one seed. `page` and
+//! `markdown` print it.
 
 use super::{Answer, Chapter};
 

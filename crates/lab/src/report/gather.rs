@@ -1,4 +1,4 @@
-//! Finding the results that a report is about.
+//! Gathers the kept results of the experiments that a report is about.
 
 use terrace_zone::timing::Scale;
 

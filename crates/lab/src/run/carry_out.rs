@@ -1,4 +1,5 @@
-//! Carrying a plan out.
+//! Carries out a plan in virtual time: makes the stage, runs its phases, and returns the outcome of
+//! each measured one.
 
 use std::io::Write;
 

@@ -1,4 +1,4 @@
-//! Why there is no plan, and why a run came to nothing.
+//! Errors of plans and of runs.
 
 use std::io;
 

@@ -1,4 +1,4 @@
-//! [`Figures`]: what every run is judged by.
+//! [`Figures`]: the metrics of a phase, by which runs are compared.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! [`Outcome`]: what came of a phase of a run.
+//! [`Outcome`]: the result of a phase of a run: figures, samples and costs.
 
 use serde::{Deserialize, Serialize};
 

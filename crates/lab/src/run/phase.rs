@@ -1,4 +1,4 @@
-//! [`PhasePlan`]: what clients do in a phase, resolved and scaled.
+//! [`PhasePlan`]: the work of clients in a phase, resolved and scaled.
 
 use std::fmt::Display;
 use std::str::FromStr;

@@ -1,4 +1,4 @@
-//! [`Reading`]: all counters at a moment, and what lies between two of them.
+//! [`Reading`]: all counters at a moment. [`Interval`]: the differences between two readings.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! [`Sample`]: how things stand, taken at even times.
+//! [`Sample`]: values of a run at one of its even times.
 
 use std::collections::BTreeMap;
 

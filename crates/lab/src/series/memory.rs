@@ -1,4 +1,4 @@
-//! How much memory runs take, and how much there is.
+//! Estimates the memory that a run takes, and reads how much the machine has.
 
 use terrace_env::ByteCount;
 use terrace_zone::timing::Drive;

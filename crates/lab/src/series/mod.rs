@@ -1,12 +1,12 @@
-//! Many runs: what comes of them is kept, so that a long series goes on where it stopped.
+//! Series: many runs, whose outcomes are kept, so that a long series goes on where it stopped.
 //!
-//! | part | what it is |
+//! | part | content |
 //! |---|---|
 //! | [`plans()`] | the runs of an experiment, in the order in which they are reported |
-//! | [`Results`] | a directory of what came of runs, by a hash of all they depend on |
-//! | [`carry_out_all`] | runs on threads of their own, as many as processors and memory allow |
+//! | [`Results`] | a directory of outcomes, by a hash of all that they depend on |
+//! | [`carry_out_all`] | carries out runs on threads of their own, as many as processors and memory allow |
 //!
-//! Each run is in virtual time and on one thread: how many go on at once changes no figure.
+//! Each run is in virtual time and on one thread: the number of runs at once changes no figure.
 
 mod memory;
 mod others;

@@ -1,4 +1,5 @@
-//! Results that another engine has left: an older one, or one that was tried.
+//! Finds results that another engine has left: an older version, or one with a change that was
+//! tried.
 
 use std::fs;
 use std::path::PathBuf;

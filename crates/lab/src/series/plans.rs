@@ -1,4 +1,4 @@
-//! Which runs an experiment consists of.
+//! Plans the runs of an experiment: one for each variant and system.
 
 use terrace_zone::timing::Scale;
 

@@ -1,4 +1,4 @@
-//! Which record an operation is on.
+//! [`Chooser`]: chooses the record of an operation, in order or by a distribution.
 
 use std::fmt;
 use std::str::FromStr;

@@ -1,4 +1,4 @@
-//! Why operations could not be carried out, or were answered wrongly.
+//! Errors of clients: an operation that failed, or an answer that is wrong.
 
 use std::fmt;
 use std::ops::RangeInclusive;

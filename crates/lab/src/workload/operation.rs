@@ -1,4 +1,4 @@
-//! Operations in their proportions.
+//! Operations on records, drawn in given proportions.
 
 use terrace_env::random::{Random, Rng};
 

@@ -1,4 +1,4 @@
-//! How large values are, and how long scans.
+//! Draws sizes of values and lengths of scans from a distribution.
 
 use std::fmt;
 use std::str::FromStr;

@@ -1,4 +1,4 @@
-//! Where clients take their operations from.
+//! Source of a client's operations: a workload, a trace, or a recorder around one of them.
 
 use std::io::{self, BufRead, Write};
 use std::sync::Arc;

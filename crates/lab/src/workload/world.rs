@@ -1,4 +1,4 @@
-//! A store, what was written to it, and how to tell.
+//! A store together with the ledger of the writes to it, which verifies the store's contents.
 
 use std::sync::Arc;
 

@@ -1,8 +1,9 @@
-//! Tombstone elision: tells whether the newest entry of those that a job drops may hide an entry
-//! that stays in the tree.
+//! Tombstone elision: a job may drop a tombstone only if no older entry of its key stays in the
+//! tree. [`Below`] tells which keys below the job's inputs may have such entries.
 //!
-//! Asked only where a delete could be dropped. A merge of tables of level 0 has all of a large tree
-//! below it: its tables are not gone through, nor are their ranges copied.
+//! A job asks only when it could drop a tombstone. [`Below`] keeps views of the older runs and
+//! looks keys up in them when asked. It copies no ranges: below a merge of level 0 lies the whole
+//! tree.
 
 use std::sync::Arc;
 

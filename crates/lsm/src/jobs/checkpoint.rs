@@ -1,15 +1,15 @@
 //! Checkpoints: a consistent copy of a store in another one, while writes go on.
 //!
 //! # Steps
-//! 1. What is in memory is flushed; the little that is written meanwhile, in the lead of the
-//!    writes, so that none comes between. The version then holds exactly what was written before,
-//!    and pins its files. An engine that only reads copies its logs as they are instead, if they
-//!    are still what it has read of them.
-//! 2. Tables are copied as they are, in large reads and writes; every checksum in them is verified
-//!    in the bytes that are written. What has been given back of a table's front is zeros in the
-//!    copy, and given back there as well.
-//! 3. One transaction seals everything and writes the target's own annotation. Before it, the
-//!    target is as empty as it was.
+//! 1. The engine flushes its memtables twice. The first flush runs beside writes; the second, of
+//!    the little written meanwhile, keeps writers out. The version then holds exactly the writes
+//!    before that moment, and pins its files. A read-only engine copies its logs instead, and fails
+//!    if a log is not the one it has read.
+//! 2. Tables are copied as they are, in large reads and writes. Every checksum in them is verified
+//!    in the bytes that are written. If the front of a table was given back, the copy has zeros
+//!    there, and gives them back as well.
+//! 3. One transaction seals all files and writes the target's own annotation. Before it, the target
+//!    is as empty as it was.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

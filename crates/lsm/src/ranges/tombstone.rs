@@ -1,4 +1,4 @@
-//! A range tombstone, and what a look at one key's surroundings tells.
+//! [`RangeTombstone`], and [`Stretch`]: the cover of a key and of the keys around it.
 
 use terrace_env::SeqNo;
 use terrace_policy::{Key, Span};

@@ -1,4 +1,5 @@
-//! Tables with range tombstones, beside entries and alone: written, read back, damaged.
+//! Tests of tables with range tombstones, with and without entries: they are written as the golden
+//! files have them, read back, and report damage.
 
 use std::sync::Arc;
 

@@ -1,4 +1,5 @@
-//! Tables as a whole: written, read back, damaged.
+//! Tests of whole tables: they are written as the golden files have them, read back, and report
+//! damage.
 
 use std::sync::Arc;
 

@@ -1,4 +1,5 @@
-//! On whose behalf a table is read from front to back or back to front.
+//! [`Walk`]: the reader on whose behalf a table is read in order, a client's scan or a job. It
+//! decides the cause that reads are counted under.
 
 use terrace_env::Cause;
 

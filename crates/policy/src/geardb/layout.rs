@@ -1,8 +1,9 @@
-//! The tables of a level by the zones they lie in (section 3.1), oldest zone first.
+//! Layout of a level: its tables, grouped by the zones they lie in (section 3.1), oldest zone
+//! first.
 //!
-//! A table belongs to the zone where it begins; one that reaches into the next zone keeps that one
-//! as well. A zone is as old as the oldest table that the level still has in it. A table of whose
-//! zone nothing is known is a zone of its own: over a plain directory, all are.
+//! A table belongs to the zone where it begins, even if it reaches into the next one. A zone is as
+//! old as the oldest table that the level still has in it. If the zone of a table is not known, the
+//! table counts as a zone of its own; in a plain directory, every table does.
 
 use std::collections::BTreeMap;
 

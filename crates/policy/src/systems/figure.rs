@@ -1,5 +1,4 @@
-//! The figures that systems have: how each is called, what it may be and why, how it is read and
-//! written.
+//! Figures of systems: name, kind, range with its reason, and how a figure is read and written.
 
 use terrace_env::{ByteCount, Limit, OutOfRange};
 

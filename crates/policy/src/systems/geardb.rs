@@ -1,28 +1,29 @@
 //! `geardb`: gear compaction over level-pure zones, which empty themselves (Yao et al., "GearDB: A
 //! GC-free Key-Value Store on HM-SMR Drives with Gear Compaction", FAST '19).
 //!
-//! 1. A zone serves tables of one level, and each level has a zone that is written (section 3.1).
-//!    See [`LevelSeparated`].
+//! 1. A zone holds tables of one level, and each level writes to one zone (section 3.1). See
+//!    [`LevelSeparated`].
 //! 2. Compactions keep to compaction windows, 1/k of each level (`windows`; section 3.2 has 4), and
-//!    go down level by level as far as windows meet (section 3.3). See [`Gear`].
-//! 3. Zones are empty when their window is. There is no cleaning.
+//!    go down level by level as far as windows overlap (section 3.3). See [`Gear`].
+//! 3. When the last table of a window has been compacted, its zones are empty. Nothing else has to
+//!    clean them.
 //! 4. Tables and levels are LevelDB's (section 5), see [`leveldb`].
 //!
-//! `published=on` is gear compaction as the paper prints it, with what its code adds; [`Gear`] says
-//! what differs.
+//! `published=on` is gear compaction as the paper prints it, with the additions of the authors'
+//! code; [`Gear`] lists the differences.
 //!
 //! # Where the paper is silent
-//! - The engine can write a merge by several workers, each to a zone of its own; here it is one, so
-//!   that a level has one zone that is written.
-//! - Where no free zone is left, or the device allows no further open zone, tables share a zone
-//!   with another level; they leave it when they are compacted.
-//! - As long as zones are pure, a level takes no more than its tables, a quarter and an eighth of
-//!   them, and four zones. In a store that has less than that for all levels together, writers come
-//!   to wait for space, and a collector empties zones for them ([`LastResort`]): otherwise a store
-//!   would be full that is not. It has nothing to do before. Zones that tables were dropped from
-//!   by range deletes are counted at the next merge.
-//! - Opened on what another system wrote, what lies in mixed zones is written anew level by level,
-//!   until no level spreads over more zones than that.
+//! - The engine can write a merge by several workers, each to a zone of its own. Here one worker
+//!   writes it, so that a level writes to one zone.
+//! - If no free zone is left, or the device allows no further open zone, tables share a zone with
+//!   another level. They leave it when they are compacted.
+//! - As long as zones hold one level each, a level takes zones for its tables, three eighths more,
+//!   and four zones. A store may have less than that for all levels together, and be full although
+//!   much of it is dead. Then writers wait for space, and a collector empties zones for them
+//!   ([`LastResort`]). It does nothing before. Zones that lost tables by range deletes are counted
+//!   at the next merge.
+//! - After another system's layout, tables in mixed zones are rewritten level by level, until no
+//!   level spreads over more zones than that.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! [`RowParts`]: what a row of the table of systems is made of.
+//! [`RowParts`]: the parts of a row of the table of systems.
 
 use std::sync::Arc;
 

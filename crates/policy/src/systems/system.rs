@@ -1,4 +1,4 @@
-//! [`System`]: the row itself.
+//! [`System`]: a row of the table of systems, with the figures that were chosen for it.
 
 use std::sync::Arc;
 

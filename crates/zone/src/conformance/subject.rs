@@ -1,4 +1,5 @@
-//! The device under test, with what the rules ask of it in one word.
+//! Subject of the conformance rules: the device under test, which can also be closed and opened
+//! again, with short methods for the requests that rules send.
 
 use std::sync::Arc;
 

@@ -1,4 +1,5 @@
-//! The drive's controller: takes requests, lets faults happen, tells observers, counts.
+//! Controller of the emulated drive: takes requests, applies faults, calls the observer, asks the
+//! timing model, and counts.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

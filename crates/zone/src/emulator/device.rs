@@ -1,4 +1,4 @@
-//! The emulator as a [`Device`].
+//! [`Emulator`]: an emulated drive as a [`Device`], with calls for power cuts, faults and times.
 
 use std::fmt;
 use std::path::Path;

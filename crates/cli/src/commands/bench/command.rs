@@ -1,4 +1,5 @@
-//! The arguments of a measurement, and its work in its order.
+//! `terrace bench [WORK]...`: parses the arguments, makes a plan for each store size, and carries
+//! the work out in the order given.
 
 use std::path::{Path, PathBuf};
 

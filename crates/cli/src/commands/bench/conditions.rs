@@ -1,4 +1,5 @@
-//! Conditions of a measurement.
+//! Conditions of a measurement: medium, number and sizes of entries, clients, seed, options, and
+//! the build of the program.
 
 use clap::ValueEnum;
 use serde::Serialize;

@@ -1,9 +1,9 @@
-//! `terrace bench [WORK]...`: what operations cost on this machine.
+//! `terrace bench [WORK]...`: measures the cost of operations on this machine.
 //!
-//! | file | what it does |
+//! | file | content |
 //! |---|---|
 //! | `command` | the arguments, and the order of the work |
-//! | `conditions` | what was measured under |
+//! | `conditions` | the conditions of a measurement: medium, sizes, options |
 //! | `files` | traces, and the latencies as text |
 //! | `load` | `terrace bench load`: a drive nearly filled |
 //! | `report` | the result, as JSON and as a table |

@@ -1,4 +1,5 @@
-//! Sizes of keys and values, as one types them.
+//! Parses sizes of keys and values from the command line - one size, or a distribution - and checks
+//! their limits.
 
 use serde::Serializer;
 use terrace::KEY_BYTES_MAX;

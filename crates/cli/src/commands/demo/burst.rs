@@ -1,4 +1,5 @@
-//! Writing as fast as one can until the power is gone, and what must be there afterwards.
+//! Burst: writes as fast as possible until the power is cut, and checks afterwards that the store
+//! has a prefix of the writes with all synced ones.
 
 use std::time::Duration;
 

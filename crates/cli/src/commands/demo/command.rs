@@ -1,4 +1,4 @@
-//! The arguments of the demonstration, and its steps in their order.
+//! `terrace demo [DIR]`: parses the arguments, and runs the steps of the demonstration in order.
 
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! The drive that the demonstration happens on, and a store's options that fit it.
+//! Stage of the demonstration: an emulated drive, and options of a store that fit its size.
 
 use std::path::Path;
 use std::sync::Arc;

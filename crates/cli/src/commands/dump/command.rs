@@ -1,4 +1,5 @@
-//! The arguments, and what can be dumped.
+//! `terrace dump IMAGE [PART]`: finds the part - a file by its id, the journal or the superblock -
+//! and dumps it. Without a part it lists the files.
 
 use std::io::{self, Write};
 

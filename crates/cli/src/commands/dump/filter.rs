@@ -1,4 +1,5 @@
-//! Which keys of a table or a log are dumped.
+//! Filter of a dump: parses `--key`, `--from`, `--to`, `--prefix` and `--space` into the range of
+//! keys to print.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;

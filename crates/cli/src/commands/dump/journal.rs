@@ -1,4 +1,7 @@
-//! The journal: frames and records, one append a paragraph.
+//! Dumps the journal from the superblock's head on: for each append its frames, then its records in
+//! words.
+//!
+//! Damaged frames are reported, and the dump goes on behind them.
 
 use std::io::{self, Write};
 

@@ -1,4 +1,6 @@
-//! A write-ahead log: appends with their frames, batches, entries.
+//! Dumps a write-ahead log: for each append its frames, then the batches in it with their entries.
+//!
+//! Damaged frames and batches are reported, and the dump goes on behind them.
 
 use serde_json::{Value, json};
 use terrace_env::store::FileInfo;

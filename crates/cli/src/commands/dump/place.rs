@@ -1,4 +1,4 @@
-//! Files, extents and roles in words and in JSON.
+//! Words and JSON for places and roles: frames, extents, addresses, and the engine's annotations.
 
 use serde_json::{Map, Value, json};
 use terrace_env::ByteCount;

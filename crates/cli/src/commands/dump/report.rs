@@ -1,4 +1,7 @@
-//! Where the parts of a dump go.
+//! Printer of a dump: writes each part as lines of text or as a JSON object, and counts the damaged
+//! parts. A dump with damaged parts fails at its end.
+//!
+//! Also formats keys and entries, which several kinds of parts contain.
 
 use std::fmt::Display;
 use std::io::{self, BufWriter, Write};

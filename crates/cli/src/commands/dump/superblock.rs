@@ -1,4 +1,5 @@
-//! The superblock: every block that is marked as one, and which of them counts.
+//! Dumps the superblocks: one part for each block that is marked as a superblock, with the one in
+//! force named. A damaged superblock is reported, and the dump goes on.
 
 use std::io::{self, Write};
 

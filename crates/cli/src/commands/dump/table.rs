@@ -1,4 +1,8 @@
-//! A table: footer, properties, filter, index, blocks, entries.
+//! Dumps a table: annotation, footer, properties, range tombstones, filter, then each block with
+//! its entries.
+//!
+//! Damaged parts are reported, and the dump goes on behind them. Without a footer nothing else can
+//! be found, and the dump ends.
 
 use std::io::{self, Write};
 use std::sync::Arc;

@@ -1,4 +1,5 @@
-//! How far the runs of a series are: a bar to each on the terminal, a line when one has ended.
+//! Progress of a series: a bar on the terminal for each run under way, and a line when a run has
+//! ended.
 
 use std::sync::OnceLock;
 

@@ -1,4 +1,4 @@
-//! The subcommands of `terrace lab`.
+//! `terrace lab`: the list of its subcommands.
 
 use super::drives::Drives;
 use super::list::List;

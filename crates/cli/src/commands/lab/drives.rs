@@ -1,4 +1,4 @@
-//! `terrace lab drives`
+//! `terrace lab drives`: lists the modelled drives, or prints the sources of one drive's values.
 
 use std::io::Write;
 

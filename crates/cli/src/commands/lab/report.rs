@@ -1,4 +1,5 @@
-//! `terrace lab report`
+//! `terrace lab report`: writes a page of HTML with plots that compares kept results with the
+//! papers. It runs nothing.
 
 use std::fs;
 use std::io::Write;

@@ -1,4 +1,5 @@
-//! `terrace lab run`
+//! `terrace lab run`: carries out experiments in virtual time, keeps the outcomes, and prints
+//! figures and claims.
 
 use std::num::NonZeroU64;
 use std::path::PathBuf;

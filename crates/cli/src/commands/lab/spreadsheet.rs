@@ -1,4 +1,5 @@
-//! Figures and samples as comma-separated values (RFC 4180), for whatever draws and computes.
+//! Figures and samples as files of comma-separated values (RFC 4180), for spreadsheets and plotting
+//! tools: a row for each measured phase, or for each sample.
 
 use std::fs::File;
 use std::path::Path;

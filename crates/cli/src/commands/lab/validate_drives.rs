@@ -1,4 +1,4 @@
-//! `terrace lab validate-drives`
+//! `terrace lab validate-drives`: compares the timing models of drives with published figures.
 
 use serde::Serialize;
 use terrace_lab::drives::{self, Comparison, Grid, Report};

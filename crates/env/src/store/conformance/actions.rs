@@ -1,4 +1,4 @@
-//! The vocabulary of the checks: making, reading and comparing files.
+//! Steps that the checks share: making, reading and comparing files.
 
 use std::sync::Arc;
 

@@ -1,4 +1,5 @@
-//! Transactions: what each change does, what it refuses, and that all happen or none.
+//! Checks of transactions: the effect of each change, the changes that are refused, and that either
+//! all changes of a transaction take effect or none.
 
 use std::sync::Arc;
 

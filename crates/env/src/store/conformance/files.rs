@@ -1,4 +1,4 @@
-//! Appending, reading, handles and ids.
+//! Checks of files: appends, reads, handles and ids.
 
 use std::sync::Arc;
 

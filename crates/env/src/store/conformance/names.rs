@@ -1,4 +1,4 @@
-//! Names: links, renames, and files that go with their last name.
+//! Checks of names: links, renames, and files that are deleted with their last name.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Space and figures.
+//! Checks of space: live and pinned bytes, reservations, and writes counted by cause.
 
 use std::sync::Arc;
 

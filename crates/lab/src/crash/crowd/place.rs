@@ -1,4 +1,4 @@
-//! Where the store of a crowd lives, and how it is made to fail.
+//! Place of a crowd's store - a drive, a directory or memory - and the ways to make it fail.
 
 use std::sync::Arc;
 use std::time::Duration;
