@@ -78,7 +78,7 @@ pub fn kind_name(number: u8) -> Option<&'static str> {
     })
 }
 
-/// What is wrong with the number of a kind that no entry may have.
+/// Words for the number of a kind that no entry may have.
 pub(crate) fn kind_defect(number: u8) -> &'static str {
     match number {
         3 => "a kind of 0 to 2, for 3, put with expiry, is reserved; use a newer Terrace",

@@ -1,4 +1,4 @@
-//! [`BlockSource`](crate::frame::BlockSource) over a file of the host, for the scan of frames.
+//! [`BlockSource`] over a file of the host, for the scan of frames.
 
 use std::sync::Arc;
 

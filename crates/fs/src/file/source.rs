@@ -1,4 +1,4 @@
-//! [`BlockSource`](crate::frame::BlockSource) over the blocks of a log, for the scan of frames.
+//! [`BlockSource`] over the blocks of a log, for the scan of frames.
 
 use std::sync::Arc;
 

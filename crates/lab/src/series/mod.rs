@@ -4,7 +4,7 @@
 //! |---|---|
 //! | [`plans()`] | the runs of an experiment, in the order in which they are reported |
 //! | [`Results`] | a directory of outcomes, by a hash of all that they depend on |
-//! | [`carry_out_all`] | carries out runs on threads of their own, as many as processors and memory allow |
+//! | [`carry_out_all`] | carries out runs, as many at once as processors and memory allow |
 //!
 //! Each run is in virtual time and on one thread: the number of runs at once changes no figure.
 

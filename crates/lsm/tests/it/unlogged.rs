@@ -15,7 +15,7 @@ use crate::model::{self, Contents, contents, open};
 
 const SPACE: KeySpaceId = KeySpaceId(0);
 
-/// What is known of the writes of one life, by number.
+/// Expected state of the writes of one life, by number.
 #[derive(Clone, Default)]
 struct Known {
     /// Whether each write that was begun goes to the log.
@@ -89,9 +89,9 @@ fn found_numbers(found: &Contents) -> Result<BTreeSet<u64>, String> {
     Ok(numbers)
 }
 
-/// What was found must be: all up to some write, which were flushed; and behind that the first of
-/// those that go to the log, and no others. Returns how many that go to no log are lost while a
-/// newer write is there.
+/// Checks the writes that were found: all up to some write, which were flushed; and behind that the
+/// first of those that go to the log, and no others. Returns how many that go to no log are lost
+/// while a newer write is there.
 fn judge(before: &BTreeSet<u64>, known: &Known, found: &BTreeSet<u64>) -> Result<usize, String> {
     let lost = |what: &str, number: &u64| Err(format!("{what}: write {number} is lost"));
     if let Some(number) = before.iter().find(|number| !found.contains(number)) {
@@ -124,7 +124,7 @@ fn judge(before: &BTreeSet<u64>, known: &Known, found: &BTreeSet<u64>) -> Result
     Ok(overtaken)
 }
 
-/// What some lives showed.
+/// Results of some lives.
 #[derive(Default)]
 pub(crate) struct Shown {
     flushed: usize,
