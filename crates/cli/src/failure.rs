@@ -6,6 +6,7 @@
 use std::fmt;
 use std::path::Path;
 
+use terrace::device::timing::DriveError;
 use terrace::{DeviceError, EngineError, ErrorKind, StoreError};
 use terrace_lab::bench::BenchError;
 use terrace_lab::drives::MeasureError;
@@ -13,7 +14,6 @@ use terrace_lab::experiment::ExperimentError;
 use terrace_lab::run::PlanError;
 use terrace_lab::series::ResultError;
 use terrace_lab::workload::ClientError;
-use terrace_zone::timing::DriveError;
 
 /// The kinds of failure that a script may want to tell apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -11,9 +11,9 @@
 use std::io::{self, Write};
 
 use anstyle::{AnsiColor, Style};
-use terrace_env::ByteCount;
-use terrace_fs::{ZoneUsage, ZoneUse};
-use terrace_zone::{ZoneState, ZoneType};
+use terrace::ByteCount;
+use terrace::device::{ZoneState, ZoneType};
+use terrace::fs::{ZoneUsage, ZoneUse};
 
 /// Letters to a cell.
 const WIDTH: usize = 7;

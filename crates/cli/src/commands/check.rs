@@ -6,10 +6,9 @@
 //! as they were replayed, and are counted.
 
 use serde::Serialize;
-use terrace::{Db, Options, Verified};
-use terrace_env::ByteCount;
-use terrace_env::store::StoreError;
-use terrace_fs::dir::DirStore;
+use terrace::StoreError;
+use terrace::fs::DirStore;
+use terrace::{ByteCount, Db, Options, Verified};
 use terrace_fs::{Access, CheckProgress, CheckReport, DeviceChecked, Devices, Fs};
 
 use super::target::Target;

@@ -7,11 +7,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use serde_json::json;
+use terrace::device::{Device as _, Emulator, ZoneState};
+use terrace::fs::{Access, FormatOptions, Fs, MountOptions};
+use terrace::fs::{DirOptions, DirStore};
 use terrace::{Checkpointed, Db, Store};
 use terrace_env::{ZoneId, runner};
-use terrace_fs::dir::{DirOptions, DirStore};
-use terrace_fs::{Access, FormatOptions, Fs, MountOptions};
-use terrace_zone::{Device as _, Emulator, ZoneState};
 
 use super::target::Target;
 use crate::failure::{Failure, Kind};
@@ -106,7 +106,7 @@ impl Checkpoint {
     }
 
     fn open_drive(&self) -> Result<Arc<Emulator>, Failure> {
-        Ok(Arc::new(Emulator::open_image(&self.to, terrace_zone::Access::ReadWrite)?))
+        Ok(Arc::new(Emulator::open_image(&self.to, terrace::device::Access::ReadWrite)?))
     }
 
     fn copy_to_drive(&self, db: &Db, drive: Arc<Emulator>) -> Result<Checkpointed, Failure> {

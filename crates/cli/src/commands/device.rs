@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use comfy_table::{CellAlignment, Table, presets};
 use serde::Serialize;
+use terrace::device::timing::{Drive, Scale};
 use terrace_env::{ByteCount, ZoneId, runner};
-use terrace_zone::timing::{Drive, Scale};
 use terrace_zone::{
     Access, Device as _, Emulator, Geometry, Layout, ZoneReport, ZoneState, ZoneType,
 };

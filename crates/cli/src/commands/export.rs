@@ -10,9 +10,8 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 use serde_json::json;
-use terrace::{Bounds, KeySpace, LeftOut};
-use terrace_env::ByteCount;
-use terrace_fs::Access;
+use terrace::fs::Access;
+use terrace::{Bounds, ByteCount, KeySpace, LeftOut};
 
 use super::entry::Space;
 use super::skip::{self, Skip};

@@ -4,9 +4,9 @@ use std::io::{self, Write};
 
 use comfy_table::{CellAlignment, Table, presets};
 use serde_json::{Value, json};
+use terrace::fs::Access;
 use terrace_env::store::{FileInfo, FileKind};
 use terrace_env::{ByteCount, Cause, FileId, Store};
-use terrace_fs::Access;
 
 use super::target::Target;
 use crate::escape;

@@ -4,11 +4,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use serde_json::json;
+use terrace::device::{Device as _, Emulator, ZoneState};
 use terrace::{MEMTABLES_KEPT, Options, ZONES_KEPT};
 use terrace_env::{ByteCount, Cause, Lba, ZoneId};
 use terrace_fs::superblock::Superblock;
 use terrace_fs::{Access, BLOCK, Devices, FormatOptions, Fs};
-use terrace_zone::{Device as _, Emulator, ZoneState};
 
 use super::target::Target;
 use super::under::Under;

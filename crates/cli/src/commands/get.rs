@@ -1,7 +1,7 @@
 //! `terrace get IMAGE KEY`: prints the value of a key, byte for byte.
 
 use serde_json::Map;
-use terrace_fs::Access;
+use terrace::fs::Access;
 
 use super::entry::{self, Key, Space};
 use super::target::Target;

@@ -8,8 +8,7 @@ use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
-use terrace::{Batch, Db, Ingest, KeySpace};
-use terrace_env::ByteCount;
+use terrace::{Batch, ByteCount, Db, Ingest, KeySpace};
 
 use super::entry::{Space, parse_hex};
 use super::target::Target;

@@ -6,8 +6,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use serde_json::json;
-use terrace::VALUE_BYTES_MAX;
-use terrace_env::ByteCount;
+use terrace::{ByteCount, VALUE_BYTES_MAX};
 
 use super::entry::{Key, Space};
 use super::target::Target;

@@ -4,7 +4,7 @@
 use std::io::{BufWriter, Write};
 
 use serde_json::{Map, json};
-use terrace_fs::Access;
+use terrace::fs::Access;
 
 use super::entry::Space;
 use super::range::Range;

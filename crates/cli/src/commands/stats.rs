@@ -6,8 +6,7 @@ use std::io::{self, Write};
 use comfy_table::{CellAlignment, Table, presets};
 use indicatif::HumanCount;
 use serde::Serialize;
-use terrace::{LevelStats, Stats, Waits, Written};
-use terrace_env::ByteCount;
+use terrace::{ByteCount, LevelStats, Stats, Waits, Written};
 use terrace_fs::{Access, DeviceUsage};
 
 use super::format::room;

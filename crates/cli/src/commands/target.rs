@@ -4,9 +4,9 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use terrace::StoreError;
+use terrace::fs::{DirOptions, DirStore};
 use terrace::{Db, Options, Store, System};
-use terrace_env::store::StoreError;
-use terrace_fs::dir::{DirOptions, DirStore};
 use terrace_fs::inspect::Inspector;
 use terrace_fs::{Access, Devices, Fs, MountOptions, log_device};
 use terrace_zone::{Device, Emulator, Layout};
@@ -169,9 +169,9 @@ impl Target {
     }
 }
 
-fn of_image(access: Access) -> terrace_zone::Access {
+fn of_image(access: Access) -> terrace::device::Access {
     match access {
-        Access::ReadWrite => terrace_zone::Access::ReadWrite,
-        Access::ReadOnly => terrace_zone::Access::ReadOnly,
+        Access::ReadWrite => terrace::device::Access::ReadWrite,
+        Access::ReadOnly => terrace::device::Access::ReadOnly,
     }
 }

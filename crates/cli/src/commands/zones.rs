@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use comfy_table::{CellAlignment, Table, presets};
 use serde_json::{Value, json};
-use terrace_env::ByteCount;
+use terrace::ByteCount;
 use terrace_fs::{Access, DeviceUsage, ZoneUsage, ZoneUse};
 use terrace_zone::Layout;
 

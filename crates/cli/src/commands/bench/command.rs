@@ -3,8 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use terrace::{Durability, Options};
-use terrace_env::ByteCount;
+use terrace::{ByteCount, Durability, Options};
 use terrace_lab::bench::{self, Mix, Place, Plan, Reference, Size, Work};
 use terrace_lab::workload::{Chooser, Preset, RECORDS_MAX, Sizes};
 

@@ -3,8 +3,7 @@
 
 use clap::ValueEnum;
 use serde::Serialize;
-use terrace::{Compression, Durability, LevelCompression};
-use terrace_env::ByteCount;
+use terrace::{ByteCount, Compression, Durability, LevelCompression};
 use terrace_lab::workload::Sizes;
 
 use super::sizes;

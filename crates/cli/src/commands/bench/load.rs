@@ -7,12 +7,11 @@ use std::time::Duration;
 
 use indicatif::{HumanCount, HumanDuration};
 use serde::Serialize;
-use terrace::Options;
-use terrace_env::ByteCount;
-use terrace_env::random::Random;
+use terrace::device::Random;
+use terrace::device::{Device, Emulator, Geometry};
+use terrace::{ByteCount, Options};
 use terrace_lab::bench::{self, Loaded, Phase, Size};
 use terrace_lab::workload::Sizes;
-use terrace_zone::{Device, Emulator, Geometry};
 
 use super::sizes;
 use crate::commands::stats::waits_table;

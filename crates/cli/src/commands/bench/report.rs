@@ -5,8 +5,7 @@ use std::fmt::{self, Display, Formatter};
 use comfy_table::{CellAlignment, Table, presets};
 use indicatif::HumanCount;
 use serde::Serialize;
-use terrace::Durability;
-use terrace_env::ByteCount;
+use terrace::{ByteCount, Durability};
 use terrace_lab::bench::{Contents, KindMeasurement, Latency, Measurement, Played, Reference};
 
 use super::conditions::Conditions;

@@ -2,8 +2,7 @@
 //! their limits.
 
 use serde::Serializer;
-use terrace::KEY_BYTES_MAX;
-use terrace_env::ByteCount;
+use terrace::{ByteCount, KEY_BYTES_MAX};
 use terrace_lab::workload::{KEY_SIZE_MIN, Sizes, VALUE_SIZE_MAX, VALUE_SIZE_MIN};
 
 use super::command::within;

@@ -3,10 +3,10 @@
 
 use std::time::Duration;
 
+use terrace::device::{Emulator, PowerCut};
 use terrace::{Batch, Bounds, Db, Durability, KeySpace};
 use terrace_env::random::{Random, Rng, RngCore};
 use terrace_env::runner;
-use terrace_zone::{Emulator, PowerCut};
 
 use crate::escape::Escaped;
 use crate::failure::{Failure, Kind};

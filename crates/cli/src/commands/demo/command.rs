@@ -4,11 +4,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use indicatif::HumanCount;
-use terrace::{Db, FormatOptions, Options};
-use terrace_env::ByteCount;
-use terrace_env::random::Random;
-use terrace_fs::ZoneUsage;
-use terrace_zone::{Device as _, Emulator};
+use terrace::device::Random;
+use terrace::device::{Device as _, Emulator};
+use terrace::fs::ZoneUsage;
+use terrace::{ByteCount, Db, FormatOptions, Options};
 
 use super::burst::{self, Burst};
 use super::life::{self, Life};

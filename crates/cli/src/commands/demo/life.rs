@@ -4,8 +4,7 @@
 use std::path::Path;
 
 use indicatif::HumanCount;
-use terrace::{Batch, Db, KeySpace, Stats};
-use terrace_env::ByteCount;
+use terrace::{Batch, ByteCount, Db, KeySpace, Stats};
 
 use super::model::Model;
 use super::outcome::Steps;

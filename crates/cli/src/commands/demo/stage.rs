@@ -3,10 +3,9 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use terrace::{Options, System};
-use terrace_env::ByteCount;
-use terrace_env::random::Random;
-use terrace_zone::{Emulator, Geometry};
+use terrace::device::Random;
+use terrace::device::{Emulator, Geometry};
+use terrace::{ByteCount, Options, System};
 
 use crate::failure::Failure;
 use crate::scratch::Scratch;
