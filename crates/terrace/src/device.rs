@@ -20,6 +20,6 @@ pub use terrace_env::random::Random;
 pub use terrace_env::{Lba, Uuid, ZoneId};
 pub use terrace_zone::timing::{self, Drive};
 pub use terrace_zone::{
-    Access, Completion, Device, DeviceError, Emulator, Geometry, GeometryError, Op, PowerCut,
-    Request, Ticket, ZoneReport, ZoneState, ZoneType,
+    Access, Completion, Device, DeviceError, Emulator, Geometry, GeometryError, Layout, Op,
+    PowerCut, Request, Ticket, ZoneReport, ZoneState, ZoneType,
 };
