@@ -61,7 +61,7 @@ pub(crate) enum Command {
     Zones(zones::Zones),
     /// Print the figures of a store: levels, space
     Stats(stats::Figures),
-    /// Merge what is in a range until it is in one run
+    /// Merge the tables of a range into one run
     Compact(compact::Compact),
     /// Copy a store into an empty drive or directory
     Checkpoint(checkpoint::Checkpoint),
@@ -69,9 +69,9 @@ pub(crate) enum Command {
     Check(check::Check),
     /// List the systems that a store can be opened under
     Systems(systems::Systems),
-    /// Measure what operations cost on this machine
+    /// Measure the cost of operations on this machine
     Bench(Box<bench::Bench>),
-    /// Take apart what is on the medium: tables, logs, the journal, the superblock
+    /// Take the structures on the medium apart: tables, logs, the journal, the superblock
     Dump(dump::Dump),
     /// Run experiments in virtual time
     #[command(subcommand)]

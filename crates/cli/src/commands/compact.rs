@@ -17,7 +17,7 @@ use crate::failure::Failure;
 use crate::output::Output;
 use crate::progress::Progress;
 
-/// Merge what is in a range until it is in one run: overwritten and deleted entries are gone then.
+/// Merge the tables of a range into one run: overwritten and deleted entries are gone then.
 /// Afterwards every table is verified.
 #[derive(clap::Args)]
 #[command(after_help = "\

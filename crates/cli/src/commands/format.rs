@@ -26,7 +26,7 @@ Examples:
 pub(crate) struct Format {
     #[command(flatten)]
     target: Target,
-    /// Lose what is on the drive
+    /// Format the drive even if it holds data, which is lost
     #[arg(long)]
     force: bool,
     #[command(flatten)]

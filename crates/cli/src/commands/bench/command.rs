@@ -23,7 +23,7 @@ const READS: u64 = 1_000_000;
 /// More clients than this are a slip of the hand.
 const CLIENTS_MAX: u64 = 1_000;
 
-/// Measure what operations cost on this machine; every value that is read is verified.
+/// Measure the cost of operations on this machine; every value that is read is verified.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -47,7 +47,7 @@ pub(crate) struct Bench {
     #[arg(long)]
     dir: Option<PathBuf>,
     /// Measure at the sizes at which other engines were measured, with the options that they had,
-    /// and print what they took beside: 5 million values of 128 bytes, 1.5 million of 1 KiB
+    /// and print their figures beside ours: 5 million values of 128 bytes, 1.5 million of 1 KiB
     #[arg(long, conflicts_with_all = [
         "count", "key_size", "value_size", "reads", "seeks", "memtable_size", "memory",
         "compression", "operations", "clients", "chooser", "record", "replay", "histogram",
@@ -77,7 +77,7 @@ pub(crate) struct Bench {
     /// zipfian, latest, hotspot
     #[arg(long)]
     chooser: Option<Chooser>,
-    /// Write what the clients of workloads do to this file, as a trace
+    /// Write the operations of the clients of workloads to this file, as a trace
     #[arg(long, value_name = "FILE", conflicts_with = "replay")]
     record: Option<PathBuf>,
     /// Carry this trace out, after the WORK if there is any

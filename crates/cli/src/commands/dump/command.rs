@@ -18,7 +18,7 @@ use crate::commands::target::Target;
 use crate::failure::{Failure, Kind};
 use crate::output::Output;
 
-/// Take apart what is on the medium: tables, logs, the journal, the superblock.
+/// Take the structures on the medium apart: tables, logs, the journal, the superblock.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -28,7 +28,7 @@ Examples:
 pub(crate) struct Dump {
     #[command(flatten)]
     target: Target,
-    /// The id of a file, `journal` or `superblock`; without it, what there is is listed
+    /// The id of a file, `journal` or `superblock`; without it, the files are listed
     what: Option<String>,
     #[command(flatten)]
     detail: Detail,

@@ -15,7 +15,7 @@ pub(crate) enum Lab {
     List(List),
     /// Carry out experiments in virtual time
     Run(Run),
-    /// Hold what came of runs against the papers, as one page of HTML with plots
+    /// Compare the outcomes of runs with the papers, as one page of HTML with plots
     Report(Report),
     /// List the modelled drives, or say where the values of one are from
     Drives(Drives),

@@ -16,7 +16,7 @@ use terrace_zone::timing::Scale;
 use crate::failure::{Failure, Kind};
 use crate::output::Output;
 
-/// Hold what came of runs against the papers, as one page of HTML with plots.
+/// Compare the outcomes of runs with the papers, as one page of HTML with plots.
 ///
 /// Nothing is run: the results are those that `terrace lab run` has kept. The page says which are
 /// missing, and which another engine has left.
@@ -31,7 +31,7 @@ pub(crate) struct Report {
     /// The seed of the runs
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Where what came of runs is kept
+    /// Directory in which the outcomes of runs are kept
     #[arg(long, value_name = "DIRECTORY", default_value = "lab-results")]
     results: PathBuf,
     /// The page

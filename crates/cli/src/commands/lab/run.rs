@@ -34,11 +34,11 @@ pub(crate) struct Run {
     #[arg(long, default_value = "1/64")]
     scale: Scale,
     /// Only this share of each phase's operations, as 1/8: to see whether an experiment works.
-    /// Nothing is held against what the paper says
+    /// The claims of the papers are then not compared
     #[arg(long, value_name = "SHARE", default_value = "1", value_parser = nth)]
     share: NonZeroU64,
     /// Only the first system of each experiment, under its first variant: to see whether it works.
-    /// Nothing is held against what the paper says
+    /// The claims of the papers are then not compared
     #[arg(long)]
     first: bool,
     /// Seed of everything that is left to chance
@@ -50,10 +50,10 @@ pub(crate) struct Run {
     /// Run these systems instead of the experiment's: `bluefs`, `leveldb-greedy:free_min=5`
     #[arg(long = "system", value_name = "SYSTEM", value_parser = known_system)]
     systems: Vec<String>,
-    /// Where what came of runs is kept
+    /// Directory in which the outcomes of runs are kept
     #[arg(long, value_name = "DIRECTORY", default_value = "lab-results")]
     results: PathBuf,
-    /// Carry out again what is known already
+    /// Carry out runs again whose outcomes are known
     #[arg(long)]
     fresh: bool,
     /// Also write the figures to this file, a row to each phase of a run
