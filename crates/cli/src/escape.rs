@@ -1,10 +1,10 @@
 //! Keys and values are bytes; people and JSON want text.
 //!
-//! As text, what cannot be seen is escaped: control characters, what turns the direction of text,
-//! joiners and fillers without width, spaces other than the plain one, marks that have no letter
-//! before them, and stray bytes. So different keys look different.
-//! In JSON, bytes that are not UTF-8 stand as hex under a name that says so, so that nothing is
-//! ever replaced or guessed.
+//! As text, invisible characters are escaped: control characters, characters that turn the
+//! direction of text, joiners and fillers without width, spaces other than the plain one, marks
+//! that have no letter before them; and so are stray bytes. So different keys look different. In
+//! JSON, bytes that are not UTF-8 stand as hex under a name that says so, so that nothing is ever
+//! replaced or guessed.
 
 use std::fmt::{self, Write};
 

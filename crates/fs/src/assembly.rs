@@ -29,9 +29,9 @@ pub(crate) struct Assembled {
     pub(crate) in_log: bool,
 }
 
-/// Finds the store on these devices and reads its journal. With `write`, what an earlier process
-/// left in the devices' caches is made durable first, so that what is read cannot be lost any more;
-/// without, nothing at all is changed.
+/// Finds the store on these devices and reads its journal. With `write`, writes that an earlier
+/// process left in the devices' caches are made durable first, so that nothing that is read can be
+/// lost any more; without, nothing at all is changed.
 pub(crate) fn assemble(media: &Media, write: bool) -> Result<Assembled, StoreError> {
     if write {
         for medium in media.iter() {

@@ -122,9 +122,9 @@ impl ZonesSource for Fs {
 }
 
 impl Fs {
-    /// Counts anew what every zone holds, and compares with what is kept as things change; compares
-    /// the zones that are counted as active with the device's. It returns the differences, in
-    /// words; nothing may be written meanwhile.
+    /// Counts the contents of every zone anew, and compares with the counts kept at each change;
+    /// compares the zones that are counted as active with the device's. It returns the differences,
+    /// in words; nothing may be written meanwhile.
     pub fn audit(&self) -> Vec<String> {
         let mut problems: Vec<String> =
             self.volume.pools.zoned().verify().err().into_iter().collect();
@@ -222,7 +222,7 @@ impl Fs {
             .collect()
     }
 
-    /// All zones: what the device says of them, and what is in them. Walks the whole catalog.
+    /// All zones: the device's report on each, and its contents. Walks the whole catalog.
     pub fn zones(&self) -> Result<Vec<ZoneUsage>, StoreError> {
         let medium = self.volume.media.tables();
         let geometry = medium.geometry();

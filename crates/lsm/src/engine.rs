@@ -30,10 +30,10 @@ use crate::writing::{gathering, log_ahead};
 
 /// An open engine. All methods may be called from any actor.
 ///
-/// Dropped, it flushes what is in no log, ends its jobs and writes out what has gathered in the
-/// log, so that nothing is lost but by a power cut; [`close`](Self::close) makes everything durable
-/// first. Either way its snapshots, scans, cursors and ingests return [`Error::Closed`] from then
-/// on, and the store can be opened again.
+/// Dropped, it flushes entries that are in no log, ends its jobs and writes out the bytes gathered
+/// in the log, so that nothing is lost but by a power cut; [`close`](Self::close) makes everything
+/// durable first. Either way its snapshots, scans, cursors and ingests return [`Error::Closed`]
+/// from then on, and the store can be opened again.
 pub struct Engine {
     shared: Arc<Shared>,
     actors: Mutex<Vec<JoinHandle<()>>>,

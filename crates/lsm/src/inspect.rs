@@ -7,9 +7,9 @@
 //! | [`Batches`] | what one append to a log carries |
 //! | [`Role`] | an annotation: which file stands where in the tree |
 //!
-//! Everything reads with the decoders that the engine itself uses, so that what is shown here is
-//! what the engine would see. Nothing is written, nothing panics whatever the bytes are, and each
-//! part that does not verify is an error of its own: the caller goes on behind it.
+//! Everything reads with the decoders that the engine itself uses, so it shows what the engine
+//! would see. Nothing is written, nothing panics whatever the bytes are, and each part that does
+//! not verify is an error of its own: the caller goes on behind it.
 
 use bytes::Bytes;
 use terrace_env::store::{Annotation, FileKind};

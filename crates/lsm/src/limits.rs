@@ -1,8 +1,8 @@
 //! The ranges of the engine's options, each with its reason.
 //!
 //! They are checked when an engine is opened, before anything is read or written. Within them the
-//! engine takes puts and keeps what is asked of it; what is large beside the memory budget becomes
-//! smaller there ([`EngineOptions::fitted`](crate::EngineOptions::fitted)).
+//! engine takes puts and keeps its promises; a size that is large beside the memory budget is made
+//! smaller ([`EngineOptions::fitted`](crate::EngineOptions::fitted)).
 
 use terrace_env::{ByteCount, Limit};
 

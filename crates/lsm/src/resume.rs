@@ -1,7 +1,7 @@
 //! Going on after a failure.
 //!
-//! A failure stops all writing and every job, and stays until somebody asks to go on: what failed
-//! may fail again, and what it left is known only in part. To go on, whoever is asked
+//! A failure stops all writing and every job, and stays until somebody asks to go on: the failed
+//! operation may fail again, and its effects are known only in part. To go on, whoever is asked
 //! 1. takes the lead of the writes, so that none comes between,
 //! 2. takes the failure back, so that the jobs begin anew what they had not committed,
 //! 3. gives up the log, of whose end nothing is known any more: everything in memory goes to

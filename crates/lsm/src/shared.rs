@@ -75,8 +75,8 @@ impl Shared {
         self.tree.glance().closed.check()
     }
 
-    /// Carries out what reads from the store; if the engine is closed, or closed meanwhile, it says
-    /// so instead of what it found.
+    /// Carries out an operation that reads from the store; returns an error if the engine is
+    /// closed, or was closed meanwhile, whatever the operation found.
     pub(crate) fn while_open<T>(
         &self,
         read: impl FnOnce() -> Result<T, Error>,

@@ -339,7 +339,8 @@ impl Leveled {
         due.or_else(|| self.beyond(tree, state, urgency))
     }
 
-    /// Step 6: what is in level 0, where that is not little beside what it meets in level 1.
+    /// Step 6: the tables of level 0, if they are not small beside those that they overlap in level
+    /// 1.
     fn level0_at_rest(&self, tree: &TreeView, state: &Pointers) -> Option<Choice> {
         let (runs, hull) = self.level0_due(tree, tree.runs(0).len().checked_sub(1)?)?;
         let bytes: u64 = runs.iter().map(|run| run.size().0).sum();

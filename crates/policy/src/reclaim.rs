@@ -9,7 +9,7 @@
 //! and flushes while reclaim works.
 //!
 //! A policy that gives no victim is not asked again until something more has died. Each victim
-//! makes what is dead less by what it gives, so that reclaim comes to an end whatever the policy.
+//! reduces the dead bytes by its gain, so that reclaim comes to an end whatever the policy.
 
 use std::fmt::Debug;
 

@@ -63,8 +63,8 @@ impl Batch {
         self
     }
 
-    /// Removes what is in the range of the default key space, as a single write: what the batch has
-    /// put there before is removed as well, what it puts there later stays.
+    /// Removes the entries in the range of the default key space, as a single write: earlier puts
+    /// of the batch in the range are removed as well, later ones stay.
     pub fn delete_range(&mut self, bounds: impl Into<Bounds>) -> &mut Self {
         self.writes.delete_range(KeySpaceId::DEFAULT, &bounds.into());
         self

@@ -481,10 +481,10 @@ impl Db {
 
     /// Makes everything durable, ends the background jobs, and gives up what the store lies on, so
     /// that it can be opened again, by this process or another. Clones, key spaces, snapshots,
-    /// scans, cursors and ingests that are left return
-    /// [`Closed`](crate::ErrorKind::Closed) from then on. Dropping the last clone and key space
-    /// does the same, but what was written is then only handed to the operating system or the
-    /// drive: a power cut may take back what was not synced.
+    /// scans, cursors and ingests that are left return [`Closed`](crate::ErrorKind::Closed) from
+    /// then on. Dropping the last clone and key space does the same, but the last writes are then
+    /// only handed to the operating system or the drive: a power cut may take back writes that were
+    /// not synced.
     pub fn close(self) -> Result<(), Error> {
         let closed = self.inner.engine.close();
         self.inner.below.close();

@@ -15,8 +15,8 @@ use crate::error_kind::Kinds;
 
 /// An error of whatever a user of the library calls.
 ///
-/// Its text says what was expected, what was found, and where; and what to do, where that is
-/// known. [`kind`](Self::kind) is for programs. Errors of devices, of the file system and of texts
+/// Its text has the value expected, the value found, and the place; and advice, where there is
+/// some. [`kind`](Self::kind) is for programs. Errors of devices, of the file system and of texts
 /// that are parsed become one of these by `?`. It is cheap to clone: a store that has stopped goes
 /// on returning the error that stopped it.
 ///

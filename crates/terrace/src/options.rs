@@ -103,12 +103,12 @@ pub struct Options {
     /// The merge writes up to five bytes for each in level 0, and gives way when writers are back.
     /// Off: for those whose writers pause often and whose medium wears. Default: on.
     pub compact_at_rest: bool,
-    /// How much of what is written to tables the file system keeps in memory, besides `memory`:
-    /// compactions then read from there what was flushed or compacted a while ago. It pays where
-    /// the medium is what compactions wait for - disks - and covers the levels from the top down,
-    /// so that the first bytes save most; a store that is mostly read is better served by more
-    /// `memory`. It begins empty with each opening, and does nothing over a plain directory, which
-    /// the operating system keeps in memory. Default: 0, nothing. Range: 0 to 16 TiB.
+    /// Size of the file system's cache of table blocks, besides `memory`: compactions then read
+    /// blocks that were written a while ago from memory. It pays where the medium is what
+    /// compactions wait for - disks - and covers the levels from the top down, so that the first
+    /// bytes save most; a store that is mostly read is better served by more `memory`. It begins
+    /// empty with each opening, and does nothing over a plain directory, which the operating system
+    /// keeps in memory. Default: 0, nothing. Range: 0 to 16 TiB.
     pub file_cache: ByteCount,
 }
 

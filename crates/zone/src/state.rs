@@ -1,4 +1,5 @@
-//! The zone state machine: what a request may do to a zone, and what it does to all zones.
+//! The zone state machine: checks whether a request is allowed in a zone's state, and applies its
+//! effects, on other zones as well.
 //!
 //! Pure: [`ZoneTable`] holds states and write pointers and no bytes. A `plan_*` function checks a
 //! request against geometry, state and limits and gives the [`Transition`] it causes, or the
@@ -337,8 +338,8 @@ impl ZoneTable {
         open
     }
 
-    /// Puts a zone into a status whatever it was in: for what is found on a medium, what a power
-    /// cut left, and zones that fail.
+    /// Puts a zone into a status, whatever its state: for states found on a medium, states after a
+    /// power cut, and zones that fail.
     pub fn set(&mut self, zone: ZoneId, to: ZoneStatus) {
         debug_assert!(to.written <= self.geometry.zone_capacity(zone));
         let entry = &mut self.zones[zone.0 as usize];

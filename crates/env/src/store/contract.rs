@@ -149,12 +149,12 @@ pub struct SpaceInfo {
     pub pinned: ByteCount,
     /// Bytes that are set aside by reservations.
     pub reserved: ByteCount,
-    /// Bytes that new data must leave to what gives space back - deletes, flushes, compaction, the
-    /// journal, reclaim - beside what is reserved.
+    /// Bytes that new data must leave, beside reserved ones, to writes that give space back:
+    /// deletes, flushes, compaction, the journal, reclaim.
     #[serde(default)]
     pub kept: ByteCount,
-    /// Bytes that are there for new data: what is free, or dead and not pinned, without what is
-    /// reserved and kept. At 0 puts are refused.
+    /// Bytes that are there for new data: free ones, and dead ones that are not pinned, without
+    /// those reserved and kept. At 0 puts are refused.
     #[serde(default)]
     pub for_puts: ByteCount,
 }

@@ -9,7 +9,8 @@ use terrace_env::{DeviceId, ZoneId};
 
 use super::{BlockAddr, ZoneGrid};
 
-/// A field of an extent that does not fit the store: its name, what is expected, and what is there.
+/// A field of an extent that does not fit the store: its name, the value expected, and the value
+/// found.
 type Misfit = (&'static str, &'static str, u64);
 
 /// The devices of a store, by id.
@@ -90,7 +91,7 @@ impl AddressSpace {
     }
 
     /// Checks that the store has these blocks, and that they lie in one zone if there are zones.
-    /// Otherwise: the field that is wrong, what is expected of it, and what it is.
+    /// Otherwise: the field that is wrong, the value expected, and the value found.
     pub(crate) fn check(&self, first: BlockAddr, blocks: u32) -> Result<(), Misfit> {
         let Some(ground) = self.ground(first.device()) else {
             return Err(("device", "a device of the store", first.device().0.into()));

@@ -1,10 +1,11 @@
 //! [`FileCache`]: the cache as writers and readers use it.
 //!
 //! # Rules
-//! - A block comes in when its write has completed, before the file's map names it, and never
-//!   otherwise: what a compaction reads dies with it, and what clients read the engine keeps.
-//! - A block that is written again replaces the one before, or at least sends it out: what is in
-//!   the cache is what a reader of the file would find on the medium.
+//! - A block comes in when its write has completed, before the file's map names it. Reads bring
+//!   none in: tables that a compaction reads die with it, and the engine's own cache keeps the
+//!   blocks that clients read.
+//! - A block that is written again replaces the one before, or at least sends it out: the cache has
+//!   the bytes that a reader of the file would find on the medium.
 //! - Code that deletes or trims a file, or takes back appended bytes, has its blocks forgotten.
 //!   Files are never written again under the same id, so nothing else makes a block stale: where
 //!   reclaim moves it, or which zone is reset, does not matter.

@@ -39,8 +39,8 @@ pub struct FileRecord {
     pub kind: FileKind,
     /// Whether it is immutable.
     pub sealed: bool,
-    /// Its length in bytes. Of an unsealed log only what recoveries have found: what was appended
-    /// since is known from its frames.
+    /// Its length in bytes. Of an unsealed log only the bytes that recoveries have found: later
+    /// ones are known from its frames.
     pub size: u64,
     /// Where its blocks are. The last extent of an unsealed log is a lease: it reaches as far as
     /// the log may be written, not as far as it has been.

@@ -1,9 +1,9 @@
 //! Metadata of all files, as a pure value: no device, no time, no lock.
 //!
-//! The [`Catalog`] changes only by [`Record`]s, in the order in which they stand in the journal.
-//! The same records that a commit stages are what replay applies, so what is found after a crash is
-//! by construction what was there before it. The store on zones and the store in a plain directory
-//! share it.
+//! The [`Catalog`] changes only by [`Record`]s, in the order in which they stand in the journal. A
+//! replay applies the same records that a commit stages, so the catalog after a crash is by
+//! construction the one from before it. The store on zones and the store in a plain directory share
+//! it.
 
 mod annotation;
 mod count;

@@ -73,8 +73,8 @@ impl LogWriter {
         self.failed.clone().map_or(Ok(()), Err)
     }
 
-    /// Takes away what a failed write may have left from `start` on: what a power cut takes of the
-    /// next one must read as zeros.
+    /// Removes bytes that a failed write may have left from `start` on: if a power cut takes parts
+    /// of the next write, these must read as zeros.
     fn take_back(&mut self, start: u64) {
         let cut = self.node.file.set_size(start).and_then(|()| self.node.file.sync());
         if let Err(error) = cut {

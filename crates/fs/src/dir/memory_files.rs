@@ -1,4 +1,4 @@
-//! The fake: a directory in memory that knows what has been synced.
+//! The fake: a directory in memory that knows which bytes and names have been synced.
 //!
 //! # Fault model
 //! - After a **power cut** each sector of 512 bytes of a file is, by chance, as it was last synced
@@ -27,8 +27,8 @@ use crate::Access;
 
 const SECTOR: usize = 512;
 
-/// A directory in memory that knows what has been synced, and loses what has not when its power is
-/// cut. Clones share the files.
+/// A directory in memory that knows which bytes have been synced, and loses the others when its
+/// power is cut. Clones share the files.
 #[derive(Clone, Default)]
 pub struct MemoryFiles(Arc<Mutex<Disk>>);
 

@@ -193,7 +193,7 @@ impl OpenFile {
         StoreError::OutOfRange { id: self.id, start, end, valid }
     }
 
-    /// Copies what is in memory, and lists what has to be read.
+    /// Copies the bytes that are in memory, and lists the blocks that have to be read.
     fn plan(
         &self,
         state: &FileState,

@@ -6,9 +6,10 @@
 //! | [`JournalWalk`] | the journal's frames and records |
 //! | [`LogWalk`] | a write-ahead file's frames and payloads |
 //!
-//! Reads with the decoders and scanners that a mount uses, so what is shown is what a mount would
-//! see; but where a mount ends with an error, this tells of it and goes on with what verifies.
-//! Nothing is written, no log is recovered, and nothing panics whatever the bytes are.
+//! Reads with the decoders and scanners that a mount uses, so it shows what a mount would see; but
+//! where a mount ends with an error, an inspection reports it and goes on with the next structure
+//! that verifies. Nothing is written, no log is recovered, and nothing panics whatever the bytes
+//! are.
 
 mod extents;
 mod inspector;

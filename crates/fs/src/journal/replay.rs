@@ -78,9 +78,9 @@ pub(crate) fn vouched_for(end: u64) -> String {
     format!("frames up to {end}, which the superblock says were durable")
 }
 
-/// Reads the superblock and the journal. With `write`, what an earlier process left in the device's
-/// cache is made durable first, so that what is read cannot be lost any more; without, nothing at
-/// all is changed.
+/// Reads the superblock and the journal. With `write`, writes that an earlier process left in the
+/// device's cache are made durable first, so that nothing that is read can be lost any more;
+/// without, nothing at all is changed.
 pub fn replay(device: &Arc<dyn Device>, write: bool) -> Result<Replayed, StoreError> {
     if write {
         let flush = device.control(Op::Flush, Cause::Recovery);

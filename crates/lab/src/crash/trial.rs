@@ -24,7 +24,7 @@ pub struct Survivor {
 pub enum TrialFailure {
     /// It could not be opened, read or written.
     Store(terrace::Error),
-    /// It holds what it must not hold, or lacks what it must.
+    /// It has entries that it must not have, or lacks entries that it must have.
     State(Mismatch),
     /// The file system's check found problems.
     Check(String),

@@ -207,7 +207,7 @@ impl Flaw {
         Self { field: field.to_owned(), expected, found }
     }
 
-    /// An error that says by itself what was expected, and mostly what was found.
+    /// An error whose text has the value expected, and mostly the value found.
     fn said(field: &str, error: &str, text: &str) -> Self {
         let problem = error.strip_prefix("expected ").unwrap_or(error);
         let (expected, found) = problem.rsplit_once(", found ").unwrap_or((problem, text));

@@ -1,5 +1,4 @@
-//! Experiments as data: a figure of a paper, as a small file that says what to run and what to
-//! draw.
+//! Experiments as data: a small file for each figure of a paper lists the runs and the plots.
 //!
 //! | part | what it says |
 //! |---|---|

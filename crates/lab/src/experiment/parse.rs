@@ -61,7 +61,7 @@ fn in_field(field: Option<&str>) -> String {
 }
 
 impl Experiment {
-    /// Reads an experiment file; `name` is what it is called, `file` what errors call the file.
+    /// Reads an experiment file; `name` is the experiment's name, `file` the file's name in errors.
     pub fn parse(name: &str, file: &str, text: &str) -> Result<Self, ExperimentError> {
         let mut experiment: Self = toml::from_str(text).map_err(|error| {
             let byte = error.span().map_or(0, |span| span.start);

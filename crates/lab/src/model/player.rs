@@ -167,7 +167,7 @@ impl<'a> Player<'a> {
         &self.setting.options[usize::from(number) % self.setting.options.len()]
     }
 
-    /// Opens the store and checks that what it holds is what it may hold.
+    /// Opens the store and checks its contents.
     fn open(&mut self, options: u8) -> Result<(), String> {
         let options = self.options(options).clone();
         let db =

@@ -63,7 +63,8 @@ const NAMED: [(&str, &str, Unit); 30] = [
     ("tables_per_get", "tables searched per read", Unit::Count),
 ];
 
-/// Families of names: what they begin with, and what they end with; `…` stands for the rest.
+/// Families of names: their common prefix and suffix, their label and unit; in the label, `…`
+/// stands for the rest.
 const FAMILIES: [(&str, &str, &str, Unit); 14] = [
     ("waits.", "", "waiting at once, …", Unit::Jobs),
     ("waits_by_cause.", "", "waits, …", Unit::Seconds),

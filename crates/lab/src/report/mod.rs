@@ -1,4 +1,4 @@
-//! Reports: what papers claim beside what our runs come to, with the plots.
+//! Reports: the claims of papers beside the results of our runs, with the plots.
 //!
 //! | part | what it is |
 //! |---|---|

@@ -211,8 +211,8 @@ fn section(chapter: &Chapter, plots: &[Svg]) -> Markup {
     }
 }
 
-/// The lines of an experiment's file that belong together; what the paper does and what we do
-/// otherwise are paragraphs.
+/// The paragraphs of an experiment's description: lines that belong together, such as those on the
+/// paper's setup and those on our differences.
 fn paragraphs(text: &str) -> Vec<String> {
     const OTHERWISE: &str = "Not as in the paper";
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");

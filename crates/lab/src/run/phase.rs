@@ -97,8 +97,8 @@ impl PhasePlan {
         })
     }
 
-    /// One store has keys of one form: what they look like says the first phase, also for workloads
-    /// of another family that go on with what it has left.
+    /// One store has keys of one form: the first phase decides the form, also for later workloads
+    /// of another family.
     pub(super) fn check_all(phases: &[Self]) -> Result<(), PlanError> {
         let Some(first) = phases.first() else {
             return Err(PlanError::no_phases());

@@ -1,8 +1,8 @@
 //! [`RunPlan`]: everything that a run depends on, resolved and scaled, as plain values.
 //!
-//! Two plans that are equal give the same outcomes, to the last digit but what they cost; the
-//! plan's JSON is what a store of results is keyed by. It holds the sizes of the scaled run, so
-//! that nothing is computed twice.
+//! Two equal plans give the same outcomes, to the last digit, except for their costs; the plan's
+//! JSON is the key of a store of results. It holds the sizes of the scaled run, so that nothing is
+//! computed twice.
 
 use serde::{Deserialize, Serialize};
 use terrace::{ByteCount, CachePolicy, Durability, Options, System};
@@ -160,8 +160,8 @@ impl RunPlan {
         plan
     }
 
-    /// The plan without what only says how things are called, and what is told of them: of two runs
-    /// with equal ones the last phase is the same to the last digit.
+    /// The plan without names and descriptions: two runs with equal nameless plans have the same
+    /// last phase, to the last digit.
     #[must_use]
     pub fn nameless(&self) -> Self {
         let mut plan = self.clone();
@@ -295,8 +295,8 @@ fn store_plan(
     })
 }
 
-/// A table that fills its zones but for what it may become too large by must go on doing so: what
-/// that is does not shrink with the scale.
+/// A table that fills its zones but for its possible excess must go on doing so: the excess does
+/// not shrink with the scale.
 fn fit_tables(system: System, small: &Geometry, block_size: u64) -> System {
     let Some(table) = system.table_size else { return system };
     let zone = zone_bytes(small, small.zone_capacity);

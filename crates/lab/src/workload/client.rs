@@ -22,8 +22,8 @@ use super::world::World;
 /// A client verifies every value in every byte; that a read finds the newest generation of its
 /// record, or one that was being written meanwhile; that a scan's keys are in order. While nobody
 /// writes beside a scan, also that its values are the newest and that no record is missing between
-/// them - this where keys lie in the order of the numbers. In hashed order what lies between two
-/// keys is not known: [`World::verify`] finds what is missing.
+/// them - this where keys lie in the order of the numbers. In hashed order a client does not know
+/// which records lie between two keys: [`World::verify`] finds missing ones.
 pub struct Client {
     world: World,
     durability: Durability,

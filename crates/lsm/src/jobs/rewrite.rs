@@ -6,8 +6,8 @@
 //! written (see [`TableBuilder`]), and what is known of the tables that are done.
 //!
 //! Tables end as the route's [`Cut`](terrace_policy::Cut) says, and always between two full keys.
-//! When a job has written as much as it may, it ends there, at its *boundary*: what lies before it
-//! is done, and what lies behind stays where it is, for a later job.
+//! When a job has written as much as it may, it ends there, at its *boundary*: entries before it
+//! are done, and entries behind it stay where they are, for a later job.
 
 use std::sync::Arc;
 

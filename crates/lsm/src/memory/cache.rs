@@ -1,7 +1,7 @@
 //! The block cache: contents of data blocks that were read for clients, checked and decompressed.
 //!
 //! Shared by all tables of an engine. It hashes with a fixed function and has a fixed number of
-//! shards, so that what it evicts, and with it what is read, is the same in every run of a
+//! shards, so that its evictions, and with them the reads, are the same in every run of a
 //! simulation. Scans and jobs look in it and leave it as it is.
 
 use std::hash::{BuildHasher, Hasher};

@@ -85,8 +85,8 @@ impl BlockBuilder {
         contents
     }
 
-    /// The finished contents without the value of the entry that was begun last: what lies before
-    /// it, and what behind it. The builder begins anew.
+    /// The finished contents in two parts: the bytes before the value of the entry begun last, and
+    /// the bytes behind it. The builder begins anew.
     pub(crate) fn finish_around_value(&mut self) -> (Vec<u8>, Vec<u8>) {
         let (front, mut back) = (std::mem::take(&mut self.bytes), Vec::new());
         self.end(&mut back);

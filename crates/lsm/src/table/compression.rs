@@ -96,7 +96,7 @@ impl Compression {
         (stored.len() <= contents.len() - contents.len() / 8).then_some(stored)
     }
 
-    /// The contents of what is stored, or what is wrong with it.
+    /// The contents of a stored block, or the defect of the block.
     pub(super) fn decompress(self, stored: &Bytes) -> Result<Bytes, String> {
         let ratio_max = match self {
             Self::None => return Ok(stored.clone()),

@@ -279,8 +279,8 @@ impl TableCursor {
         }
         let stored = self.ahead.fill(table, handle, self.ceiling()?)?;
         let block = table.block(handle, &stored)?;
-        // Where a scan begins others may begin, too; what it only comes by is not kept, nor what
-        // would push out a hundred others.
+        // A block where a scan begins is kept, because other scans may begin there too. Blocks that
+        // a scan only passes are not kept, nor blocks that would push out a hundred others.
         let is_kept = self.ahead.is_single() && (handle.size as usize) < MAPPED_MIN;
         if self.walk == Walk::Scan && is_kept {
             table.cache(&block);

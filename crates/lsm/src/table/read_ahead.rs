@@ -88,8 +88,8 @@ impl ReadAhead {
         self.size == 0
     }
 
-    /// Reads the block, and what lies behind it in the walk's direction, up to `most`: the end of
-    /// what the walk may come to.
+    /// Reads the block, and the blocks behind it in the walk's direction, up to `most`: the end of
+    /// the range that the walk may reach.
     pub(super) fn fill(
         &mut self,
         table: &Table,

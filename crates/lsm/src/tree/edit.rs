@@ -1,6 +1,6 @@
-//! A change of the tree: what is taken out of it and what is put in. It makes the transaction that
-//! makes the change durable, and the next version, out of the same lists, so that the two cannot
-//! differ.
+//! A change of the tree: the parts of tables that are taken out, and the segments that are put in.
+//! It makes the transaction that makes the change durable, and the next version, out of the same
+//! lists, so that the two cannot differ.
 //!
 //! In order: [`Edit::kept`], [`Edit::record`], the commit, [`Edit::version`]: a new table can be
 //! opened only once it is committed.

@@ -19,10 +19,11 @@
 //! a segment of the second half.
 //!
 //! # How it changes
-//! An `Edit` lists what is taken out and what is put in. The same lists make the transaction and
-//! the next version, so that memory and medium cannot differ. The transaction seals new tables,
-//! annotates tables whose place or segments change, and deletes tables without a segment. There is
-//! no manifest: the annotations of the files are the tree, and an opening rebuilds it from them.
+//! An `Edit` lists the parts of tables that are taken out and the segments that are put in. The
+//! same lists make the transaction and the next version, so that memory and medium cannot differ.
+//! The transaction seals new tables, annotates tables whose place or segments change, and deletes
+//! tables without a segment. There is no manifest: the annotations of the files are the tree, and
+//! an opening rebuilds it from them.
 //!
 //! # Invariants
 //! - A version never changes. A reader that holds one finds all its tables, though they have been

@@ -1,4 +1,4 @@
-//! [`Tree`]: the owner of what readers see and of what the store's annotation says.
+//! [`Tree`]: the owner of the readers' view and of the store's annotation.
 //!
 //! | part | read | changed |
 //! |---|---|---|

@@ -6,9 +6,9 @@
 //!
 //! > time per byte = work per byte x (pressure - start) / (match - start)
 //!
-//! *Work per byte* is how long the jobs have lately been busy for each byte that was written: while
-//! they keep up, what a byte costs them; while they are busy all the time, what writers have been
-//! writing at, so that the rate goes on sinking, or rising, as long as the pressure is beyond its
+//! *Work per byte* is the time that the jobs have lately been busy for each byte written. While
+//! they keep up, it is the cost of a byte. While they are busy all the time, it follows the rate of
+//! the writers; so the rate goes on sinking, or rising, as long as the pressure is beyond its
 //! middle. It is taken over about a dozen flushes: a tree takes about as many to get from no
 //! pressure to all of it, and a controller that forgets faster than what it controls swings.
 //!

@@ -23,8 +23,8 @@
 //!   partly dead behind the one that takes from them, and partly written: with four workers some
 //!   four zones more for each level, whatever the size of the store. Where zones are plenty and
 //!   processors are what is short, `in_order=off` is the better choice.
-//! - Opened on what another system wrote, it leaves mixed zones as they are: they empty as the
-//!   pointers pass over what is in them.
+//! - After another system's layout, it leaves mixed zones as they are: they become empty as the
+//!   pointers pass over their tables.
 
 use std::sync::Arc;
 

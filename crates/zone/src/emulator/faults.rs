@@ -5,8 +5,8 @@
 //!   advanced by them. Whatever is submitted to the zone before somebody has waited for the failed
 //!   write fails too.
 //! - An open, close, finish or reset fails: a medium error; nothing changes.
-//! - A flush fails: what is not durable is lost, kept or torn as by a power cut, though it was
-//!   reported complete; what is in flight fails; open zones are closed.
+//! - A flush fails: volatile writes are lost, kept or torn as by a power cut, though they were
+//!   reported complete; requests in flight fail; open zones are closed.
 //! - A bad block: reads of it fail until it is written again.
 //! - The host's disk is full: after so many writes, further ones fail for as long as the plan is in
 //!   force, and nothing of them is done. Writes of journal and superblock go on.

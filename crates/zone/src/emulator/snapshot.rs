@@ -31,7 +31,7 @@ impl Event<'_> {
     }
 }
 
-/// An emulated drive at some moment: what is durable, what is volatile, and the request that was
+/// An emulated drive at some moment: its durable and its volatile state, and the request that was
 /// under way.
 #[derive(Debug)]
 pub struct Snapshot {

@@ -147,14 +147,14 @@ fn hold_against(what: &str, found: Numbers, least: Numbers, most: Numbers) -> Re
     Ok(())
 }
 
-/// Cuts the power; what is found must be what was promised by then.
+/// Cuts the power, and checks that the store keeps the promises made by then.
 fn cut(place: &Place, known: &[Arc<Known>; WRITERS], random: &mut Random) -> (Place, Promise) {
     let least = numbers(known, |known| &known.synced);
     let after = place.cut(random);
     (after, Promise { least, most: numbers(known, |known| &known.begun) })
 }
 
-/// Opens what a cut has left, and holds it against what was promised.
+/// Opens the store after a cut, and compares its contents with the promises.
 fn judge(place: &Place, promise: &Promise, setup: &Setup) -> Result<(), String> {
     let db = place.open(setup).map_err(|error| format!("opening after the cut: {error}"))?;
     let found = found(&db).map_err(|error| format!("reading after the cut: {error}"))?;
