@@ -1,11 +1,11 @@
-//! [`Ask`]: who wants a region, and what for.
+//! [`Ask`]: a writer's request for a region: its rank, the kind of file, and how much it needs.
 
 use terrace_env::store::{FileKind, PlacementHint, Rank};
 use terrace_env::{ByteCount, Cause};
 
 use super::ReservationId;
 
-/// Who wants a region.
+/// A writer's request for a region.
 #[derive(Clone, Debug)]
 pub(crate) struct Ask {
     pub(crate) hint: PlacementHint,
@@ -15,7 +15,7 @@ pub(crate) struct Ask {
     pub(crate) reservation: ReservationId,
     /// The fewest blocks that are of use.
     pub(crate) least: u32,
-    /// What is still to be written at most, where that is known.
+    /// Largest number of bytes still to be written, where that is known.
     pub(crate) left: Option<ByteCount>,
     pub(crate) cause: Cause,
 }

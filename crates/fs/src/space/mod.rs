@@ -1,11 +1,11 @@
-//! Who may write where: regions for writers, counts of what is used, ranked reserves.
+//! Space of the devices: regions for writers, counts of used blocks, ranked reserves.
 //!
-//! | part | what it is |
+//! | part | content |
 //! |---|---|
 //! | [`Pools`] | the pools of a store, one for each device |
 //! | [`Pool`] | the seam: the space of one device, as writers see it |
 //! | [`Region`], [`Reserved`] | a lease of a stretch of blocks; space set aside for a job |
-//! | [`Ask`], [`Share`] | who wants a region; what blocks count as |
+//! | [`Ask`], [`Share`] | a writer's request for a region; the kinds of blocks that are counted |
 //! | [`zoned`] | the pool of a device with zones |
 //! | [`plain`] | the pool of a device without |
 

@@ -8,9 +8,9 @@
 //! A store has a pool for each of its devices, and [`Pools`](super::Pools) says which.
 //!
 //! Each kind of pool knows its device: which stretches there are, and what has to be done before a
-//! stretch is written again. Writers, pins and reservations know neither, and no zones. What only a
-//! pool of zones does is not part of the trait: reclaim, the zones of the journal and the map of
-//! zones call the [`ZonedPool`](super::zoned::ZonedPool).
+//! stretch is written again. Writers, pins and reservations know neither, and no zones. The trait
+//! leaves out the work that only a pool of zones has: reclaim, the zones of the journal and the map
+//! of zones call the [`ZonedPool`](super::zoned::ZonedPool).
 //!
 //! # Threads
 //! Any thread may call any method. Only `lease` and `reserve` wait.
@@ -24,7 +24,7 @@ use super::{Ask, Region, ReservationId, Reserved, Share};
 use crate::BlockAddr;
 use crate::catalog::Extent;
 
-/// What a pool knows a lease by. Lives in the [`Region`] that stands for the lease.
+/// Name of a lease within its pool. Lives in the [`Region`] that stands for the lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct LeaseId {
     /// Which stretch of blocks: on a device with zones, the number of the zone; on a plain one, the
@@ -85,7 +85,7 @@ pub(crate) trait Pool: Send + Sync {
     /// Gives back what is left of a reservation.
     fn end_reservation(&self, id: ReservationId);
 
-    /// The sums: what is free, for whom, and what is used.
+    /// The sums: free blocks, by the ranks that may take them, and used ones.
     fn room(&self) -> SpaceInfo;
 
     /// The journal has failed: nothing is given out any more, and nobody waits.

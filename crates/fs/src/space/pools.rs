@@ -1,10 +1,11 @@
 //! [`Pools`]: the pools of a store, one for each of its devices.
 //!
 //! A writer asks for the pool where a file of its kind goes: logs go to the device of the logs,
-//! tables and clients' files to that of the tables. Where both are one device, so is the pool. What
-//! is freed goes back to the pool of the device that it lies on.
+//! tables and clients' files to that of the tables. Where both are one device, so is the pool.
+//! Freed blocks go back to the pool of the device that they lie on.
 //!
-//! What only a pool of zones does, such as reclaim, is asked of [`zoned`](Pools::zoned).
+//! For work that only a pool of zones has, such as reclaim, [`zoned`](Pools::zoned) gives that
+//! pool.
 
 use std::sync::Arc;
 

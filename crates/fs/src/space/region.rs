@@ -1,9 +1,9 @@
 //! [`Region`]: a lease of the rest of a stretch of blocks.
 //!
-//! Its holder is the only one who writes there. It claims blocks before it submits their write and
-//! settles them when the write has completed; in between the lease cannot be taken away. A lease
-//! whose holder rests can be, where the device allows no more: the next claim then gives nothing,
-//! and the holder asks for another region.
+//! Its holder is the only writer there. It claims blocks before it submits their write and settles
+//! them when the write has completed; in between the lease cannot be taken away. A lease whose
+//! holder rests can be taken away, where the device allows no more leases: the holder's next claim
+//! then gives nothing, and it asks for another region.
 
 use std::sync::Arc;
 

@@ -12,7 +12,7 @@ use super::Pool;
 /// A reservation's name in its pool; 0 is none.
 pub(crate) type ReservationId = u64;
 
-/// What is behind a [`Reservation`](terrace_env::store::Reservation) of this store.
+/// State behind a [`Reservation`](terrace_env::store::Reservation) of this store.
 pub(crate) struct Reserved {
     pool: Arc<dyn Pool>,
     id: ReservationId,

@@ -1,8 +1,8 @@
-//! Closing: the journal is told where every log ends.
+//! Closing of logs: tells the journal where every log ends.
 //!
 //! A log ends where its frames stop being valid, and only the journal can say that this is not a
-//! torn tail. Commits that are made anyway say it of every log that was synced since the last one,
-//! and the last commit of a mount says it of all.
+//! torn tail. Commits that are made anyway record the ends of all logs that were synced since the
+//! last one; the last commit of a mount records those of all logs.
 
 use std::sync::Arc;
 

@@ -1,4 +1,5 @@
-//! From a client's changes to a durable transaction.
+//! Commits a client's transaction: turns its changes into records, and has the journal make them
+//! durable.
 
 use std::sync::Arc;
 
@@ -13,7 +14,7 @@ use crate::catalog::{Catalog, Extent, Record};
 use crate::file::OpenFile;
 use crate::space::Share;
 
-/// What a transaction does to files that are written.
+/// Files that a transaction seals or creates.
 #[derive(Default)]
 struct Births {
     sealed: Vec<(Arc<OpenFile>, Vec<Extent>)>,
@@ -107,7 +108,7 @@ impl Volume {
         result.map(drop)
     }
 
-    /// What a change means for the catalog.
+    /// The catalog's record of a change.
     fn record(&self, change: &Change, births: &mut Births) -> Result<Record, StoreError> {
         Ok(match change {
             Change::Create { id, annotation } => {

@@ -1,6 +1,6 @@
-//! What a durable transaction gives back, and to whom.
+//! Effects of a durable transaction: gives the freed blocks back to their pools.
 //!
-//! Blocks that somebody may still read are condemned to the pin of the state that is read; others
+//! Blocks that a reader may still read are condemned to the pin of the state that is read. Others
 //! are dead at once.
 
 use std::sync::Arc;
@@ -79,8 +79,8 @@ impl Volume {
         if let Some(file) = &unsealed
             && (file.kind == FileKind::Log || deleted)
         {
-            // What it takes is known to the open file, and freed with it; the catalog may have
-            // blocks beside that the writer has replaced. A log's are leases, not blocks.
+            // The open file knows its blocks, and frees them; the catalog may have blocks beside
+            // that the writer has replaced. A log's are leases, not blocks.
             if deleted && file.kind != FileKind::Log {
                 let state = file.lock();
                 let (pin, replaced) = (Arc::clone(&state.pin), freed.map.difference(&state.map));
@@ -133,8 +133,8 @@ impl Volume {
     }
 }
 
-/// Gives a file that was trimmed a new state for those who open it from now on: who has it open
-/// goes on reading what was trimmed. What is freed later waits for both.
+/// Gives a trimmed file a new state for later openings: a handle opened before the trim goes on
+/// reading the trimmed part. Blocks that are freed later wait for both.
 fn succeed(file: &OpenFile, map: Arc<ExtentMap>) -> Arc<OpenFile> {
     let mut state = file.lock();
     let quiet = FileState::quiet(state.size, map, state.pin.succeed(), Body::Sealed);

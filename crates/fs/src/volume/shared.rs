@@ -1,4 +1,4 @@
-//! What a mounted store shares between its handles: devices, space, journal, and the open files.
+//! State shared by the handles of a mounted store: devices, space, journal, and the open files.
 //!
 //! # Threads
 //! Locks are taken in the order registry, journal, file, space, and never over a device call.
@@ -295,7 +295,7 @@ impl Volume {
         StoreError::io(what + &self.media.on_device(device), error)
     }
 
-    /// What was waited for since the mount.
+    /// Waits since the mount, by cause.
     pub(crate) fn waits(&self) -> Waits {
         self.media.waits().and(&self.journal.waits())
     }

@@ -1,4 +1,5 @@
-//! What a rank leaves to others on a plain device, and what is set aside.
+//! Governor of a plain device: decides how many blocks each rank leaves to others, and counts
+//! reservations.
 //!
 //! The currency is the block. In addition the journal needs whole *stretches*. A rank may take
 //! blocks as long as these stay free, beside what reservations hold:
@@ -7,12 +8,13 @@
 //! |---|---|
 //! | journal | nothing |
 //! | reclaim, compaction, urgent log | `J` whole stretches |
-//! | flush, log | and `U` blocks |
+//! | flush, log | `J` whole stretches and `U` blocks |
 //!
-//! `J` is what the journal may still need, beside what it has, until a roll is through. `U` =
-//! [`URGENT_RESERVE`]: a delete can be logged though puts have filled the device. Its flush, which
-//! lies on another device, gives back its log and those before it. Nothing is copied to free space,
-//! since a block that comes free can be written at once.
+//! `J` is the number of stretches that the journal may still need, beside those it has, until a
+//! snapshot is complete. `U` = [`URGENT_RESERVE`]: a delete can be logged though puts have filled
+//! the device. The flush of its memtable goes to another device, and gives back its log and those
+//! before it. Nothing is copied to free space, since a block that comes free can be written at
+//! once.
 //!
 //! Pure; the owner locks it.
 

@@ -1,4 +1,4 @@
-//! Stretches for the journal.
+//! Gives the journal whole stretches of a plain device, and takes them back.
 
 use terrace_env::ZoneId;
 use terrace_env::store::{Rank, StoreError};

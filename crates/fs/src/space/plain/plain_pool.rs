@@ -7,10 +7,10 @@
 //!   reader has gone.
 //! - A writer's region is a run of any length; what the writer does not claim of it comes free
 //!   when the lease ends.
-//! - What stood in a block before is found there until the block is written. Frames of logs and
-//!   journal tell by owner, epoch and chain that they are of an earlier life.
-//! - Where the medium fails under a write, the region is *shunned*: its blocks are not given out
-//!   again before the next mount.
+//! - The old bytes of a block stay until the block is written. Frames of logs and journal tell by
+//!   owner, epoch and chain that they are of an earlier life.
+//! - If a write to a region fails, the region is *shunned*: its blocks are not given out again
+//!   before the next mount.
 //! - A writer that finds no space waits shortly for readers, if they pin as much as it needs.
 //! - Once the journal has failed, nothing is given out any more.
 //!
@@ -46,7 +46,7 @@ pub(crate) struct PlainPool {
     pub(super) changed: Condvar,
 }
 
-/// What holds blocks of the device when the store is mounted.
+/// Blocks of the device that are in use when the store is mounted.
 #[derive(Default)]
 pub(crate) struct Used {
     /// Stretches of the superblock.
@@ -105,8 +105,8 @@ impl PlainPool {
         self.state.lock().governor.set_journal(journal_zones(bytes, STRETCH));
     }
 
-    /// Compares what is counted with what files and journal have, which `used` says: every block is
-    /// free or somebody's, and nobody's twice. What differs, in words.
+    /// Compares the counts with the blocks that files and journal have, as `used` lists them: every
+    /// block is free or has one owner. It returns the differences, in words.
     pub(crate) fn audit(&self, used: &Used) -> Vec<String> {
         let state = self.state.lock();
         let device = state.device;

@@ -1,4 +1,4 @@
-//! What writers see of a plain device: see [`Pool`].
+//! Implements [`Pool`] for a plain device: leases, claims, frees and reservations of its writers.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,4 +1,5 @@
-//! A plain device's space, and the choice made from it: pure, under the pool's lock.
+//! State of a plain device's pool, and the choice of a run of blocks for a writer. Pure, under the
+//! pool's lock.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -16,7 +17,7 @@ pub(super) const REGION_MAX: u32 = 16 << 10;
 /// Blocks of a region where it is not known how large a file becomes.
 const REGION_USUAL: u64 = 256;
 
-/// What the pool guards with its lock.
+/// State under the pool's lock.
 pub(super) struct State {
     pub(super) device: DeviceId,
     /// Blocks of the device that files and journal may have.

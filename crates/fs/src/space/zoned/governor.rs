@@ -1,18 +1,18 @@
-//! Reservations: space that is set aside for a job, and what is left for others.
+//! Governor of a zoned device: grants reservations, and counts how many free zones they hold.
 //!
-//! What a writer must leave to the ranks above its own is the business of
-//! [`reserves`](super::reserves).
+//! [`reserves`](super::reserves) decides how many free zones a writer leaves to the ranks above its
+//! own.
 //!
 //! A reservation of `n` bytes is a right to as many free zones as `n` bytes fill, and one more: for
-//! the padding of many files, and for a second writer whose zone is not full yet. One job therefore
-//! never runs out within its reservation while it keeps to two open files at a time. Where too few
-//! zones are free, room in partly written zones is set aside instead, as many blocks as the job may
-//! take and the second writer strand: it is reserved by zone, so that nobody else goes on there and
-//! reclaim leaves the zone alone.
+//! the padding of many files, and for a second writer whose zone is not full yet. A job therefore
+//! never runs out within its reservation while it keeps at most two files open. If too few zones
+//! are free, the reservation combines the free zones that there are with room in partly written
+//! zones, for the rest of the job's blocks and the blocks that a second writer strands. This room
+//! is reserved by zone: no other writer appends to the zone, and reclaim leaves it alone.
 //!
-//! Room is what becomes of a free zone that was taken and not filled. It comes back to the rank
-//! that the zone was kept for: flush and logs leave as much room as the ranks above them, down to
-//! compaction, lack in free zones.
+//! A zone that was taken and not filled leaves room. This room goes to the ranks that the zone was
+//! kept for: flush and logs leave as much room as the ranks above them, down to compaction, lack in
+//! free zones.
 //!
 //! Pure; the owner of the governor locks it.
 
@@ -31,7 +31,7 @@ use crate::space::ReservationId;
 const SMALLEST_GRANT: u32 = 2;
 
 /// Active slots that neither logs nor room that is set aside may take, beside the one log that must
-/// go on: one for whoever is to free space.
+/// go on: one for the job that frees space.
 const SLOTS_TO_FREE: u32 = 1;
 
 /// One block in so many is added to a reservation for the padding of files and frames.
@@ -83,7 +83,8 @@ impl Governor {
         self.reserves.floor(rank, journal, self.zones_held_up(table))
     }
 
-    /// Zones that what readers pin would fill, with what is dead in the same zones.
+    /// Number of zones that pinned blocks would fill, together with the dead blocks in the same
+    /// zones.
     fn zones_held_up(&self, table: &ZoneTable) -> u32 {
         let totals = table.totals();
         u32::try_from(totals.held_up / u64::from(self.zone_blocks.max(1))).unwrap_or(u32::MAX)
@@ -369,7 +370,7 @@ mod tests {
 
     #[test]
     fn room_is_left_for_who_lacks_zones() {
-        // What flush must leave: 3 zones for the ranks above compaction, its 3, and the log's.
+        // Flush must leave 3 zones for the ranks above compaction, its own 3, and the log's.
         for (free, halves, most) in [(7, 3, 2), (6, 5, 2), (6, 3, 0), (5, 5, 0), (4, 8, 1)] {
             let (mut governor, mut table) = (Governor::new(2, ZONE), table(free, halves));
             let case = format!("{free} free zones and {halves} halves");

@@ -1,4 +1,5 @@
-//! Zones for the journal. It never waits for reclaim: what could free space needs the journal.
+//! Gives the journal zones, and takes them back. It never waits for reclaim, because reclaim needs
+//! the journal.
 
 use terrace_env::store::{Rank, StoreError};
 use terrace_env::{Cause, ZoneId};

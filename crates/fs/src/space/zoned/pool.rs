@@ -1,4 +1,5 @@
-//! What writers see of the zones: see [`Pool`].
+//! Implements [`Pool`] for a device with zones: leases, claims, frees and reservations of its
+//! writers.
 
 use std::sync::Arc;
 

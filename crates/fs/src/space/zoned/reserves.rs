@@ -15,7 +15,7 @@
 //!
 //! in zones, with `R` = [`RECLAIM_RESERVE`], `C` = [`COMPACTION_RESERVE`], `U` =
 //! [`URGENT_RESERVE`], `F` = [`FLUSH_RESERVE`], `D` = [`PINNED_RESERVE`], and `P` the zones that
-//! would be filled by what readers pin, and by what is dead in the same zones.
+//! would be filled by pinned blocks and by the dead blocks in the same zones.
 //!
 //! # Why a full store does not stay full
 //! *Slack* is what no file refers to: free zones, dead blocks, and room in partly written zones.
@@ -51,7 +51,7 @@
 //! *busy*. Nor is more promised of parts of tables that were trimmed since a reader opened them:
 //! what reclaim moves of these stays pinned at its old place.
 //!
-//! Pure. What reservations hold is the [governor](super::governor)'s business.
+//! Pure. The [governor](super::governor) counts what reservations hold.
 
 use terrace_env::store::Rank;
 

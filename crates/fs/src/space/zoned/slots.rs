@@ -1,7 +1,7 @@
 //! The device's active slots: how zones give theirs back.
 //!
-//! A device allows so many zones to be active, which are those that are partly written. What may
-//! take a slot is counted before it does, and until the device has said that it does not:
+//! A device allows so many zones to be active, which are those that are partly written. A user of a
+//! slot is counted before it takes one, and until the device has said that it does not:
 //!
 //! | takes a slot | is counted |
 //! |---|---|
@@ -100,7 +100,7 @@ impl ZonedPool {
         !self.is_active(zone) || self.medium.finish(zone, cause).is_ok()
     }
 
-    /// What cannot be asked may be active.
+    /// A zone that cannot be asked may be active.
     fn is_active(&self, zone: ZoneId) -> bool {
         match self.medium.report(zone, 1).as_deref() {
             Ok([report]) => report.state.is_active(),
@@ -136,8 +136,8 @@ impl ZonedPool {
         }
     }
 
-    /// Compares the zones that are counted as active with those that the device reports. What
-    /// differs, in words; nothing may be written meanwhile.
+    /// Compares the zones that are counted as active with those that the device reports. It returns
+    /// the differences, in words; nothing may be written meanwhile.
     pub(crate) fn audit_slots(&self) -> Vec<String> {
         let Ok(reports) = self.medium.report(ZoneId(0), self.medium.geometry().zones) else {
             return Vec::new();
@@ -154,7 +154,7 @@ impl ZonedPool {
                     problems
                         .push(format!("zone {zone}: active, and not counted as such: {entry:?}"));
                 }
-                // What is leased need not be written yet; a zone may fail unseen.
+                // A leased zone need not be written yet; a zone may fail unseen.
                 Condition::Leased | Condition::ReadOnly | Condition::Offline => {}
                 _ if matches!(report.state, ZoneState::ReadOnly | ZoneState::Offline) => {}
                 _ if entry.active && !active => {

@@ -1,4 +1,5 @@
-//! The space's state, and the choices made from it: pure, under the pool's lock.
+//! State of a zoned device's pool, and the choices made from it, such as the zone for a writer.
+//! Pure, under the pool's lock.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -24,7 +25,7 @@ pub(crate) struct Limits {
     pub(crate) zone_blocks: u32,
 }
 
-/// What the pool guards with its lock.
+/// State under the pool's lock.
 pub(super) struct State {
     /// The number of the device, where the store has others: errors name it then.
     pub(super) device: Option<DeviceId>,
@@ -34,7 +35,7 @@ pub(super) struct State {
     pub(super) governor: Governor,
     pub(super) leases: BTreeMap<ZoneId, Lease>,
     pub(super) next_lease: u64,
-    /// Those who wait for space.
+    /// Writers that wait for space.
     pub(super) waiters: u32,
     /// Logs and flushes among them.
     pub(super) writers_waiting: u32,
@@ -59,7 +60,7 @@ pub(super) enum ReclaimState {
     Present,
 }
 
-/// That reclaim found nothing worth doing.
+/// Refusal of reclaim: it found nothing worth doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Refusal {
     /// The count of deaths then.
@@ -77,7 +78,7 @@ pub(super) struct Lease {
     pub(super) cause: Cause,
 }
 
-/// What to do for a writer that wants a region.
+/// Next step for a writer that wants a region.
 pub(super) enum Choice {
     Append(ZoneId),
     Open(ZoneId),
@@ -94,7 +95,7 @@ impl State {
         self.stopped.clone().map_or(Ok(()), Err)
     }
 
-    /// What to do for a writer that wants a region.
+    /// Next step for a writer that wants a region.
     pub(super) fn choose(&self, ask: &Ask, limits: Limits) -> Choice {
         if self.leases.len() as u64 >= u64::from(limits.leases) {
             return self.revoke();

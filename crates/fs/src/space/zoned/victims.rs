@@ -1,13 +1,13 @@
-//! What reclaim asks of the space: when to work, on which zone, and how it went.
+//! Reclaim's part of the pool: decides when to reclaim and which zone, and records the outcome.
 //!
 //! - Reclaim is due when the policy says so and something can be gained: dead blocks, or, while a
 //!   writer waits, room in partly written zones.
-//! - A policy that chose no victim is not asked again until something more has died, or a writer
-//!   has begun to wait.
+//! - A policy that chose no victim is not asked again until more blocks have died, or a writer has
+//!   begun to wait.
 //! - A compaction gives way to logs and flushes while reclaim can help them; see `gives_way`.
 //!
 //! # Threads
-//! Under the pool's lock. The levels of tables are asked for without it.
+//! Under the pool's lock, except while the levels of tables are asked for.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -144,7 +144,7 @@ impl State {
     /// somebody waits, or would.
     fn has_garbage(&self, wanted: bool) -> bool {
         let refused = self.refused.is_some_and(|refusal| {
-            // What is not worth it while nobody waits may be once somebody does.
+            // A victim that is not worth it while nobody waits may be once somebody does.
             refusal.deaths == self.deaths && (refusal.wanted || !wanted)
         });
         let gathers = || wanted && self.table.can_gather(self.zone_blocks);

@@ -6,8 +6,8 @@
 //! be. A put is a block of data that is flushed at once. A delete goes into a log of one block and
 //! a memtable; its flush makes a block of tombstones of it. An *instalment* of a compaction reads a
 //! block of data, writes it elsewhere and frees the old one; when each block of data has been
-//! passed once since the flush, the tombstone and a block of data are dropped. Who finds no space
-//! waits for reclaim, which goes on for as long as it gives anything.
+//! passed once since the flush, the tombstone and a block of data are dropped. A job that finds no
+//! space waits for reclaim, which goes on for as long as it gives anything.
 //!
 //! Where a choice is free - which zone is written, which block is read - every choice is tried: so
 //! whatever a placement or a decider of any row does is among them. Nor does a compaction give way
@@ -19,13 +19,12 @@
 //! - Once readers have gone: deletes, flushes and instalments alone, one after the other, empty the
 //!   store.
 //! - Whatever readers pin: the first delete since a put is let in and can be flushed, though
-//!   nothing that was deleted before has come free. It may be one of everything, so a store
-//!   can always be
-//!   emptied, for those who come after the readers. While four zones are pinned it is four deletes,
-//!   one after the other, whose tombstones fill half a zone each.
+//!   nothing that was deleted before has come free. It may delete everything, so a store can always
+//!   be emptied for users that come after the readers. While four zones are pinned, four deletes
+//!   are let in, one after the other, whose tombstones fill half a zone each.
 //!
-//! What reclaim moves is not pinned: a reader holds what is deleted, and what is moved only for as
-//! long as a read takes. Parts of trimmed tables are not in this world.
+//! The old places of moved blocks are not pinned: a reader holds deleted blocks, and moved ones
+//! only for as long as a read takes. Parts of trimmed tables are not in this world.
 //!
 //! Pure. It does not know bytes, files or time.
 
@@ -45,7 +44,7 @@ const LIMITS: Limits = Limits { leases: 64, active: 64, zone_blocks: ZONE };
 /// Zones that the journal may come to take.
 const JOURNAL: u32 = 1;
 
-/// What is in a zone: blocks of data, of tombstones, of a log; those that are pinned and dead;
+/// Contents of a zone: blocks of data, of tombstones, of a log; those that are pinned and dead;
 /// whether reclaim writes to it. The rest is room.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 struct Blocks {
@@ -100,7 +99,8 @@ impl std::fmt::Display for World {
     }
 }
 
-/// What decides how it goes on. Zones are in order, because their addresses mean nothing.
+/// State of the world: everything that decides how it goes on. Zones are in order, because their
+/// addresses mean nothing.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 struct World {
     zones: Vec<Blocks>,
@@ -136,7 +136,7 @@ const RULES: Rules = Rules {
     all: true,
 };
 
-/// What a block that is written is.
+/// Kind of a block that is written.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Data,
@@ -193,7 +193,7 @@ impl World {
         self.zones[zone].pinned += u8::from(self.reader);
     }
 
-    /// The world after reclaim has done all that it can, for somebody who waits.
+    /// The world after reclaim has done all that it can, for a writer that waits.
     fn reclaimed(mut self, rules: Rules) -> Self {
         loop {
             let table = self.table();

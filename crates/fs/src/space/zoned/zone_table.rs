@@ -1,14 +1,16 @@
-//! What every zone is and how full of what: the counts behind every decision about space.
+//! Table of all zones, with the use and the contents of each: the counts behind every decision
+//! about space.
 //!
 //! # Invariants
 //! - `live + unsealed + pinned <= written <= capacity` in every zone.
-//! - A written zone that holds nothing live, unsealed or pinned is free: it was put back in the
-//!   moment the last of it went.
-//! - Every total and index is what a walk over all zones would find ([`ZoneTable::verify`]).
+//! - A written zone without live, unsealed or pinned blocks is free: it becomes free in the moment
+//!   its last block goes.
+//! - Every total and index equals the one that a walk over all zones would find
+//!   ([`ZoneTable::verify`]).
 //!
-//! All changes go through one function that takes a zone's share out of the totals and indexes,
-//! changes the zone, and puts its new share in: 52,000 zones cost 40 bytes each, and a change the
-//! logarithm of their number. Pure; whoever owns the table locks it.
+//! One function makes all changes. It takes a zone's share out of the totals and indexes, changes
+//! the zone, and puts its new share in. 52,000 zones cost 40 bytes each, and a change the logarithm
+//! of their number. Pure; the owner of the table locks it.
 
 use std::collections::BTreeSet;
 
@@ -17,7 +19,7 @@ use terrace_policy::{RECLAIM_STREAM, ReclaimView, Sight};
 
 use crate::space::Share;
 
-/// What a zone is used for.
+/// Use of a zone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Condition {
     /// Holds nothing. It may show old bytes until it is reset, which is done when it is taken.
@@ -34,7 +36,7 @@ pub(crate) enum Condition {
     Unused,
     /// Can be read and never written again; counted like a written zone.
     ReadOnly,
-    /// Gone. What it held is still counted, so that files can be deleted.
+    /// Gone. Its blocks are still counted, so that files can be deleted.
     Offline,
 }
 
@@ -152,13 +154,13 @@ pub(crate) struct Totals {
     pub(crate) free_zones: u32,
     /// Of free zones.
     pub(crate) free: u64,
-    /// Of partly written zones, whoever holds them.
+    /// Of partly written zones, with and without a holder.
     pub(crate) room: u64,
     pub(crate) live: u64,
     pub(crate) unsealed: u64,
     pub(crate) pinned: u64,
     pub(crate) dead: u64,
-    /// What readers keep from coming free: pinned blocks, and dead ones in the same zones.
+    /// Blocks that readers keep from coming free: pinned blocks, and dead ones in the same zones.
     pub(crate) held_up: u64,
     /// Dead blocks of zones that can be reclaimed.
     pub(crate) reclaimable: u64,

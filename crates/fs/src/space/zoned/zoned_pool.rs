@@ -7,8 +7,8 @@
 //! - Leases are limited by the device's open zones, partly written zones by its active zones. When
 //!   leases run short, that of a resting writer is taken away; when active zones do, another
 //!   stream's zone is filled up if the placement says so, else the fullest is finished.
-//! - Once the journal has failed, no zone is given out any more: whether what it wrote last is on
-//!   the medium is unknown, and so is whether what that would free is free.
+//! - Once the journal has failed, no zone is given out any more: nobody knows whether its last
+//!   write is on the medium, and so whether the zones that the write would free are free.
 //! - A writer that finds no space waits while reclaim can give back anything, as long as
 //!   [`SpaceWait`] allows. Then it waits shortly for readers, if they pin as much as it needs.
 //!   Reclaim and the journal never wait.
@@ -102,7 +102,7 @@ impl ZonedPool {
     pub(crate) fn decide_by(&self, placement: Arc<dyn Placement>, victims: Arc<dyn Reclaim>) {
         let mut state = self.state.lock();
         (state.placement, state.victims) = (placement, victims);
-        // What the former policy refused, this one may not.
+        // This policy may choose a victim that the former one refused.
         state.refused = None;
         drop(state);
         self.wanted.notify_all();
@@ -114,7 +114,7 @@ impl ZonedPool {
         (0..state.table.len()).map(|zone| *state.table.get(ZoneId(zone))).collect()
     }
 
-    /// What is known of these zones.
+    /// Counts of these zones.
     pub(crate) fn counts(&self, zones: &[ZoneId]) -> Vec<Zone> {
         let state = self.state.lock();
         zones.iter().map(|zone| *state.table.get(*zone)).collect()
