@@ -1,5 +1,5 @@
-//! Figures as bars: a bar for each run, one below the other with its name above it, so that long
-//! names have room on a narrow screen.
+//! Plot of figures as bars: a bar for each run, one below the other with its name above it, so that
+//! long names have room on a narrow screen.
 
 use plotters::chart::{ChartBuilder, LabelAreaPosition};
 use plotters::element::Rectangle;

@@ -1,10 +1,10 @@
-//! [`Ink`]: what colours stand for.
+//! [`Ink`]: the colours of a drawing by their meaning, such as "line of series 2".
 //!
-//! A drawing is not coloured when it is made but when it is looked at: in the colours of the page,
-//! light or dark. The drawing library knows only colours as numbers, so each ink is drawn in a
-//! number of its own, and [`attributes`] replaces the numbers by classes of the style sheet.
+//! A page chooses the colours, light or dark, when it shows the drawing. The drawing library knows
+//! only colours as numbers. So each ink is drawn in a number of its own, and [`attributes`]
+//! replaces the numbers by classes of the style sheet.
 //!
-//! Nothing is told by colour alone: lines have dashes, areas have hatches, points have shapes.
+//! No meaning depends on colour alone: lines have dashes, areas have hatches, points have shapes.
 
 use std::fmt::Write as _;
 

@@ -1,18 +1,17 @@
 //! Plots of experiments, as SVG.
 //!
-//! A drawing scales to the width there is, takes its colours from its surroundings, light or dark,
-//! says in words what it shows, and tells nothing by colour alone. The same outcomes give the same
-//! bytes.
+//! A drawing scales to the available width, takes its colours from the page, light or dark, has a
+//! description in words, and tells nothing by colour alone. The same outcomes give the same bytes.
 //!
-//! | part | what it is |
+//! | part | content |
 //! |---|---|
-//! | [`draw`] | a [`Plot`](crate::experiment::Plot) as a drawing |
-//! | [`findings`] | what it comes to, where that is to be said in words |
+//! | [`draw`] | draws a [`Plot`](crate::experiment::Plot) |
+//! | [`findings`] | the results of a plot in words, where there are some |
 //! | [`Svg`] | a drawing, for a page or as a file |
-//! | [`style_sheet`], [`hatches`] | what a page with drawings in it needs once |
-//! | [`Label`], [`Unit`] | figures in words, and their values as people read them |
+//! | [`style_sheet`], [`hatches`] | definitions that a page with drawings needs once |
+//! | [`Label`], [`Unit`] | names of figures in words, and values as people read them |
 //!
-//! Shapes, axes and texts are drawn by the `plotters` library.
+//! The `plotters` library draws shapes, axes and texts.
 
 mod arrangement;
 mod axis;

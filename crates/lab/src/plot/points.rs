@@ -1,4 +1,5 @@
-//! One figure over another: a point for each run, joined by row of the system.
+//! Plot of one figure over another: a point for each run. Runs of the same row of systems are
+//! joined by lines.
 
 use super::arrangement::{Arrangement, row};
 use super::axis::Axis;

@@ -1,7 +1,9 @@
-//! A record that several clients write at once.
+//! [`Contest`]: a record that several clients write at once, and the generations that a read of it
+//! may find.
 //!
-//! Writes are kept as intervals of a clock that ticks with each of them, until a later one makes an
-//! earlier one impossible to be found: one that began after that had ended.
+//! Each write is an interval of a clock that ticks when a write begins or ends. A read can no
+//! longer find a write if another write began after it had ended, and has ended itself. Such writes
+//! are dropped.
 
 /// A write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,5 +1,5 @@
-//! A table's last bytes, which lead to everything else in it, and its properties. The layout is
-//! `docs/format/table.md`.
+//! Codec of a table's footer and properties. The footer is the last 80 bytes of the file and has
+//! the places of index, filter and properties. The layout is `docs/format/table.md`.
 
 use terrace_env::checksum::crc32c;
 use terrace_env::codec::{DecodeError, Reader, Writer};

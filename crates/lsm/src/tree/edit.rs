@@ -1,9 +1,9 @@
 //! A change of the tree: the parts of tables that are taken out, and the segments that are put in.
-//! It makes the transaction that makes the change durable, and the next version, out of the same
-//! lists, so that the two cannot differ.
+//! From these two lists it makes both the transaction that makes the change durable and the next
+//! version, so that the two cannot differ.
 //!
-//! In order: [`Edit::kept`], [`Edit::record`], the commit, [`Edit::version`]: a new table can be
-//! opened only once it is committed.
+//! The steps in order: [`Edit::kept`], [`Edit::record`], the commit, [`Edit::version`]. The version
+//! comes last, because a new table can be opened only once it is committed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

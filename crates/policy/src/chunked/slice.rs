@@ -1,4 +1,4 @@
-//! [`ChunkedSlice`]: a view of some items of a sequence, side by side.
+//! [`ChunkedSlice`]: a view of consecutive items of a [`Chunked`](super::Chunked) sequence.
 
 use std::fmt;
 use std::ops::{Index, Range};

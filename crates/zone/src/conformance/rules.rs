@@ -1,4 +1,4 @@
-//! The list of rules, and how they are tried.
+//! The list of all rules, and the runner that tries each of them on a device.
 
 use std::sync::Arc;
 

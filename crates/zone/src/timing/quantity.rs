@@ -1,4 +1,5 @@
-//! Values with units, as drive files write them, each with its source.
+//! Values with units as drive files write them, such as `8.2 ms` or `180 MB/s`, each with its
+//! source.
 
 use std::fmt;
 use std::str::FromStr;

@@ -1,7 +1,8 @@
 //! Expected contents of the store: a digest of each value, by key.
 //!
-//! Digests rather than contents, so that a tree of any size can be compared in little memory; and
-//! rather than the files themselves, which may change while the demonstration runs.
+//! The model keeps digests instead of values, so that it can compare a tree of any size in little
+//! memory. It does not compare with the original files, because these may change while the
+//! demonstration runs.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,5 @@
-//! Dumps a write-ahead log: for each append its frames, then the batches in it with their entries.
+//! Dumps a write-ahead log: for each append its frames, then the batches in it, with `--entries`
+//! also their entries.
 //!
 //! Damaged frames and batches are reported, and the dump goes on behind them.
 

@@ -1,16 +1,16 @@
-//! `terrace dump STORE [WHAT]`: what is on the medium, part by part, whole or damaged.
+//! `terrace dump IMAGE [PART]`: prints the structures on the medium part by part, whole or damaged.
 //!
-//! | file | what it does |
+//! | file | content |
 //! |---|---|
-//! | `command` | the arguments, and the list of what can be dumped |
-//! | `filter` | which keys |
-//! | `report` | where the parts go, as text or JSON, and how many are damaged |
+//! | `command` | the arguments, and the list of files |
+//! | `filter` | the range of keys to print |
+//! | `report` | prints parts as text or JSON, and counts the damaged ones |
 //! | `table`, `log` | the engine's files |
-//! | `journal`, `superblock` | the file system's own |
+//! | `journal`, `superblock` | the file system's own structures |
 //! | `place` | file records, extents and roles, in words and in JSON |
 //!
-//! Nothing is mounted and nothing written. A part that does not verify is told and passed over; the
-//! command then ends with the exit code for corruption.
+//! The command mounts nothing and writes nothing. It reports a part that does not verify and goes
+//! on behind it; at the end it fails with the exit code for corruption.
 
 mod command;
 mod filter;

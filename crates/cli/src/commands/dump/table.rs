@@ -1,5 +1,5 @@
-//! Dumps a table: annotation, footer, properties, range tombstones, filter, then each block with
-//! its entries.
+//! Dumps a table: annotation, footer, properties, range tombstones and filter; with `--blocks` each
+//! data block, with `--entries` each entry.
 //!
 //! Damaged parts are reported, and the dump goes on behind them. Without a footer nothing else can
 //! be found, and the dump ends.
