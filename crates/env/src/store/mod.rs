@@ -20,6 +20,7 @@ mod contract;
 mod error;
 mod layer;
 pub mod memory;
+mod pending_read;
 mod transaction;
 
 pub use annotation::{Annotation, KeyRange, Lifetime, PlacementHint};
@@ -30,4 +31,5 @@ pub use contract::{
 pub use error::StoreError;
 pub use layer::Layer;
 pub use memory::{CrashMode, Failure, Latency, MemoryStore};
+pub use pending_read::{PendingRead, ReadUnderWay};
 pub use transaction::{Change, Transaction};

@@ -100,10 +100,19 @@ pub(super) fn try_commit(
     store.commit(transaction)
 }
 
-/// The bytes `start..end` of an open file.
+/// The bytes `start..end` of an open file. Panics unless a submitted read answers the same.
 pub(super) fn read(reader: &dyn FileReader, start: u64, end: u64) -> Result<Vec<u8>, StoreError> {
     let mut bytes = vec![0; (end - start) as usize];
-    reader.read_at(start, &mut bytes, Cause::Read).map(|()| bytes)
+    let submitted = reader.submit(start, bytes.clone(), Cause::Read);
+    let found = reader.read_at(start, &mut bytes, Cause::Read).map(|()| bytes);
+    match (&found, submitted.wait()) {
+        (Ok(bytes), Ok(others)) => assert!(*bytes == others, "{start}..{end} by both ways"),
+        (Err(_), Err(_)) => {}
+        (found, other) => {
+            panic!("{start}..{end}: read_at: {:?}, submit: {:?}", found.is_ok(), other.is_ok())
+        }
+    }
+    found
 }
 
 /// All bytes of a file.

@@ -8,13 +8,14 @@ use super::actions::{
 };
 use super::suite::Check;
 use crate::store::{FileKind, StoreError};
-use crate::{FileId, Store};
+use crate::{Cause, FileId, Store};
 
 pub(super) const CHECKS: &[Check] = &[
     ("a sealed file reads back from any offset", reads_back),
     ("an unsealed file can be read as far as it has been appended", reads_unsealed),
     ("a file is hidden until it is committed", hidden_until_committed),
     ("reads beyond the end are refused", reads_beyond_the_end),
+    ("submitted reads end in any order, and outlive reader and file", submitted_reads),
     ("a finished file takes no more bytes", finish_ends_writing),
     ("an uncommitted file goes with its writer", uncommitted_goes_with_its_writer),
     ("a committed file outlives its writer and can be reopened", reopens),
@@ -82,6 +83,28 @@ fn reads_beyond_the_end(store: &Arc<dyn Store>) {
     refused!(read(&*reader, u64::MAX - 1, u64::MAX), StoreError::OutOfRange { .. });
     read(&*reader, 4999, 5000).expect("the last byte");
     refused!(store.open(FileId(1 << 40)), StoreError::NotFound(FileId(0x100_0000_0000)));
+}
+
+fn submitted_reads(store: &Arc<dyn Store>) {
+    let bytes = pattern(3, 300_001);
+    let id = sealed(store, &bytes);
+    let reader = store.open(id).expect("the file opens");
+    let starts = (0..bytes.len() - 9000).step_by(7001);
+    let mut reads: Vec<_> = starts
+        .map(|at| (at, reader.submit(at as u64, vec![0xee; 1 + at % 9000], Cause::Read)))
+        .collect();
+    commit(store, |t| t.delete(id));
+    drop(reader);
+    // What is written now must not land where reads are under way.
+    let other = pattern(4, 300_001);
+    let new = sealed(store, &other);
+    assert_contents(store, new, &other);
+    // Some are not waited for.
+    reads.retain(|(at, _)| at % 3 != 0);
+    for (at, read) in reads.into_iter().rev() {
+        let found = read.wait().expect("a submitted read");
+        assert!(found == bytes[at..=at + at % 9000], "{} bytes from {at} on", found.len());
+    }
 }
 
 fn finish_ends_writing(store: &Arc<dyn Store>) {

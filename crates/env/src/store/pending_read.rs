@@ -1,0 +1,57 @@
+//! [`PendingRead`]: a read of a file that has been submitted and not been waited for.
+//!
+//! A reader that needs several blocks submits all reads first and waits for each afterwards. So a
+//! device with a queue works on several of them at a time. The read owns its buffer until it ends.
+//!
+//! A store that cannot have reads in flight carries a read out when it is submitted, and hands out
+//! its result: [`PendingRead::done`].
+//!
+//! A pending read may be dropped; the store then waits for the device and forgets the bytes.
+
+use std::fmt;
+
+use super::StoreError;
+
+/// A read that a store has begun. Dropped, it must leave nothing behind at the device.
+pub trait ReadUnderWay: Send {
+    /// Waits for all its bytes and returns the buffer that was handed in, filled.
+    fn wait(self: Box<Self>) -> Result<Vec<u8>, StoreError>;
+}
+
+enum State {
+    Done(Result<Vec<u8>, StoreError>),
+    UnderWay(Box<dyn ReadUnderWay>),
+}
+
+/// See the [module](self).
+#[must_use = "a read is carried out whether or not anybody waits for it"]
+pub struct PendingRead(State);
+
+impl PendingRead {
+    /// A read that has ended: with the filled buffer, or an error.
+    pub fn done(result: Result<Vec<u8>, StoreError>) -> Self {
+        Self(State::Done(result))
+    }
+
+    /// A read that the device carries out.
+    pub fn under_way(read: Box<dyn ReadUnderWay>) -> Self {
+        Self(State::UnderWay(read))
+    }
+
+    /// Waits for the bytes; all of them, or an error.
+    pub fn wait(self) -> Result<Vec<u8>, StoreError> {
+        match self.0 {
+            State::Done(result) => result,
+            State::UnderWay(read) => read.wait(),
+        }
+    }
+}
+
+impl fmt::Debug for PendingRead {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self.0 {
+            State::Done(_) => "PendingRead(done)",
+            State::UnderWay(_) => "PendingRead(under way)",
+        })
+    }
+}
