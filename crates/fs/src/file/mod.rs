@@ -15,6 +15,7 @@ mod pending;
 mod pin;
 mod reader;
 mod source;
+mod submitted;
 mod tail;
 
 pub(crate) use data_writer::{DataWriter, is_left_undone, is_zone_failure};

@@ -11,13 +11,13 @@
 
 use std::sync::Arc;
 
-use terrace_env::store::{FileKind, StoreError};
+use terrace_env::store::{FileKind, PendingRead, StoreError};
 use terrace_env::sync::{Mutex, MutexGuard};
 use terrace_env::{Cause, FileId};
-use terrace_zone::Completion;
 
 use super::cached::serve;
 use super::log_writer::LogEnd;
+use super::submitted::Submitted;
 use super::{LogIndex, Pending, Pin, Tail};
 use crate::BlockAddr;
 use crate::block::BLOCK;
@@ -171,7 +171,39 @@ impl OpenFile {
         into: &mut [u8],
         cause: Cause,
     ) -> Result<(), StoreError> {
-        let (pieces, _pin) = {
+        let (pieces, _pin) = self.prepare(cache, offset, into, cause)?;
+        carry_out(media, &pieces, into, cause)
+            .map_err(|error| StoreError::io(format!("reading file {}", self.id), error))
+    }
+
+    /// Begins to fill `into` with the bytes from `offset` on.
+    pub(crate) fn submit(
+        &self,
+        (media, cache): (&Arc<Media>, &FileCache),
+        offset: u64,
+        mut into: Vec<u8>,
+        cause: Cause,
+    ) -> PendingRead {
+        match self.prepare(cache, offset, &mut into, cause) {
+            Err(error) => PendingRead::done(Err(error)),
+            Ok((pieces, _)) if pieces.is_empty() => PendingRead::done(Ok(into)),
+            Ok((pieces, pin)) => {
+                let read = Submitted::begin((media, cause), self.id, pieces, into, pin);
+                PendingRead::under_way(Box::new(read))
+            }
+        }
+    }
+
+    /// Copies what is in memory of the bytes from `offset` on; returns what has to be read from a
+    /// device, and the pin that keeps it there.
+    fn prepare(
+        &self,
+        cache: &FileCache,
+        offset: u64,
+        into: &mut [u8],
+        cause: Cause,
+    ) -> Result<(Vec<Piece>, Option<Arc<Pin>>), StoreError> {
+        let (pieces, pin) = {
             let state = self.lock();
             let end = offset.checked_add(into.len() as u64);
             if end.is_none_or(|end| end > state.size) {
@@ -185,8 +217,7 @@ impl OpenFile {
             FileKind::Log => pieces,
             FileKind::Table | FileKind::Client => serve(cache, self.id, pieces, into, cause),
         };
-        carry_out(media, &pieces, into, cause)
-            .map_err(|error| StoreError::io(format!("reading file {}", self.id), error))
+        Ok((pieces, pin))
     }
 
     fn out_of_range(&self, start: u64, end: u64, valid: String) -> StoreError {
@@ -270,16 +301,9 @@ fn carry_out(
     let mut result = Ok(());
     for batch in pieces.chunks(8) {
         let tickets: Vec<BlockTicket> =
-            batch.iter().map(|piece| media.submit_read(piece.addr, piece.blocks, cause)).collect();
+            batch.iter().map(|piece| piece.submit(media, cause)).collect();
         for (piece, ticket) in batch.iter().zip(tickets) {
-            match media.wait(ticket) {
-                Ok(Completion::Read(data)) => {
-                    let bytes = &data[piece.skip..piece.skip + piece.len];
-                    into[piece.into..piece.into + piece.len].copy_from_slice(bytes);
-                }
-                Ok(other) => unreachable!("a read completed as {other:?}"),
-                Err(error) => result = result.and(Err(error)),
-            }
+            result = result.and(piece.finish(media, ticket, into));
         }
         result.clone()?;
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use terrace_env::store::{FileReader, StoreError};
+use terrace_env::store::{FileReader, PendingRead, StoreError};
 use terrace_env::{Cause, FileId};
 
 use super::OpenFile;
@@ -35,6 +35,10 @@ impl FileReader for Reader {
 
     fn read_at(&self, offset: u64, into: &mut [u8], cause: Cause) -> Result<(), StoreError> {
         self.file().read_at((&self.volume.media, &self.volume.cache), offset, into, cause)
+    }
+
+    fn submit(&self, offset: u64, into: Vec<u8>, cause: Cause) -> PendingRead {
+        self.file().submit((&self.volume.media, &self.volume.cache), offset, into, cause)
     }
 }
 

@@ -1,0 +1,91 @@
+//! [`Submitted`]: a read of a file whose requests the devices have, and what a read is made of.
+//!
+//! The read holds the pin of the state that it was planned from, so that its blocks are not written
+//! again before it ends, also when the reader is gone and the file deleted. Every ticket is waited
+//! for, also of a read that is dropped: the device would keep what it has read for ever. The
+//! exception is a panic, in which nothing waits.
+
+use std::sync::Arc;
+use std::vec;
+
+use terrace_env::store::{ReadUnderWay, StoreError};
+use terrace_env::{Cause, FileId};
+use terrace_zone::{Completion, DeviceError};
+
+use super::Pin;
+use super::open_file::Piece;
+use crate::media::{BlockTicket, Media};
+
+/// See the [module](self).
+pub(super) struct Submitted {
+    media: Arc<Media>,
+    id: FileId,
+    pieces: vec::IntoIter<(Piece, BlockTicket)>,
+    into: Vec<u8>,
+    /// Dropped after the tickets have been waited for.
+    _pin: Option<Arc<Pin>>,
+}
+
+impl Submitted {
+    /// Hands all pieces to their devices. `into` has the bytes already that were in memory.
+    pub(super) fn begin(
+        (media, cause): (&Arc<Media>, Cause),
+        id: FileId,
+        pieces: Vec<Piece>,
+        into: Vec<u8>,
+        pin: Option<Arc<Pin>>,
+    ) -> Self {
+        let submitted = |piece: Piece| {
+            let ticket = piece.submit(media, cause);
+            (piece, ticket)
+        };
+        let pieces: Vec<_> = pieces.into_iter().map(submitted).collect();
+        let media = Arc::clone(media);
+        Self { media, id, pieces: pieces.into_iter(), into, _pin: pin }
+    }
+}
+
+impl ReadUnderWay for Submitted {
+    fn wait(mut self: Box<Self>) -> Result<Vec<u8>, StoreError> {
+        // With an error, the drop waits for what is left.
+        while let Some((piece, ticket)) = self.pieces.next() {
+            let ended = piece.finish(&self.media, ticket, &mut self.into);
+            ended.map_err(|error| StoreError::io(format!("reading file {}", self.id), error))?;
+        }
+        Ok(std::mem::take(&mut self.into))
+    }
+}
+
+impl Drop for Submitted {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            for (_, ticket) in self.pieces.by_ref() {
+                let _ = self.media.wait(ticket);
+            }
+        }
+    }
+}
+
+impl Piece {
+    /// Hands the read of the piece's blocks to their device.
+    pub(super) fn submit(&self, media: &Media, cause: Cause) -> BlockTicket {
+        media.submit_read(self.addr, self.blocks, cause)
+    }
+
+    /// Waits for the blocks and copies the piece's bytes to their place.
+    pub(super) fn finish(
+        &self,
+        media: &Media,
+        ticket: BlockTicket,
+        into: &mut [u8],
+    ) -> Result<(), DeviceError> {
+        match media.wait(ticket)? {
+            Completion::Read(data) => {
+                let bytes = &data[self.skip..self.skip + self.len];
+                into[self.into..self.into + self.len].copy_from_slice(bytes);
+                Ok(())
+            }
+            other => unreachable!("a read completed as {other:?}"),
+        }
+    }
+}
