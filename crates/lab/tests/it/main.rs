@@ -12,6 +12,7 @@ mod linearizability;
 mod load;
 mod model;
 mod plots;
+mod queue_depth;
 mod report;
 mod run;
 mod serial;

@@ -3,10 +3,16 @@
 //! 1. One view and one sequence serve all keys.
 //! 2. The keys are looked up in the memtables, then in run after run, from the newest to the
 //!    oldest. A key that a place knows of is not looked up further down.
-//! 3. In each run the keys come in their order, and so do its tables and their blocks: a disk reads
-//!    in one direction, and a block that holds several of the keys is read once.
+//! 3. For each key, the read of its block is submitted in the first run whose filter allows for the
+//!    key, before the first key is looked up. So a flash drive works on many blocks at a time. Once
+//!    [`READS_MAX`] reads are under way, the keys so far are looked up before further reads are
+//!    submitted.
+//! 4. In each run the keys come in their order, and so do its tables and their blocks: a block that
+//!    holds several of the keys is read once.
 //!
-//! Blocks are read one after the other, because a reader of a file cannot submit a read yet.
+//! Four reads are not submitted ahead: of a table's end when the table is opened, of an index or a
+//! filter that is not in memory, of a second block when a key's entries lie behind the first, and
+//! of the block of a further run when a filter was wrong.
 
 use bytes::Bytes;
 use terrace_env::SeqNo;
@@ -19,10 +25,15 @@ use crate::table::PointReads;
 use crate::tree::{Sought, View};
 use crate::{Error, ReadOptions};
 
+/// How many blocks are read at a time. Each read holds the memory of a block.
+const READS_MAX: usize = 32;
+
 /// A key that no place so far knows of, and its place among the keys that were asked for.
 struct Left<'a> {
     at: usize,
     sought: Sought<'a>,
+    /// Some run has told.
+    is_known: bool,
 }
 
 impl Shared {
@@ -49,7 +60,7 @@ impl Shared {
             let seek_key = &seek_keys[at];
             match view.memtables().find_map(|memtable| memtable.get(seek_key)) {
                 Some(known) => found[at] = known.value(),
-                None => left.push(Left { at, sought: Sought::new(seek_key) }),
+                None => left.push(Left { at, sought: Sought::new(seek_key), is_known: false }),
             }
         }
         let searched = search_runs(&view, left, &mut found, options);
@@ -65,23 +76,31 @@ fn search_runs(
     found: &mut [Option<Bytes>],
     options: ReadOptions,
 ) -> Result<u64, Error> {
-    let (mut reads, mut searched) = (PointReads::several(options), 0);
-    for (_, run) in view.version.places() {
-        let mut further = Vec::with_capacity(left.len());
-        for mut key in left {
-            match run.get(&mut key.sought, &mut reads)? {
-                Some(known) => {
-                    searched += u64::from(key.sought.searched());
+    let mut reads = PointReads::several(options);
+    let mut rest = &mut left[..];
+    while !rest.is_empty() {
+        let mut count = 0;
+        while count < rest.len() && reads.left() < READS_MAX {
+            submit(view, &mut rest[count].sought, &mut reads);
+            count += 1;
+        }
+        let (keys, further) = rest.split_at_mut(count);
+        for (_, run) in view.version.places() {
+            for key in keys.iter_mut().filter(|key| !key.is_known) {
+                if let Some(known) = run.get(&mut key.sought, &mut reads)? {
                     found[key.at] = Found::value(known);
+                    key.is_known = true;
                 }
-                None => further.push(key),
             }
         }
-        left = further;
-        if left.is_empty() {
-            break;
-        }
+        debug_assert_eq!(reads.left(), 0, "a block was read that no key needed");
+        rest = further;
     }
-    let absent = left.iter().map(|key| u64::from(key.sought.searched()));
-    Ok(searched + absent.sum::<u64>())
+    Ok(left.iter().map(|key| u64::from(key.sought.searched())).sum())
+}
+
+/// Submits the read of a key's block in the first run that may hold the key.
+fn submit(view: &View, sought: &mut Sought<'_>, reads: &mut PointReads) {
+    let mut places = view.version.places();
+    let _ = places.find(|(_, run)| run.submit(sought, reads));
 }

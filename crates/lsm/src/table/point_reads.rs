@@ -2,9 +2,16 @@
 //!
 //! Several reads in the order of their keys find the keys of one block one after the other. So the
 //! last block is kept: a block is read once, also where the cache has no room for it or is not to
-//! be filled. One block at most is held. One read at a time.
+//! be filled. Reads of further blocks can be submitted before the keys are looked up; each is
+//! waited for when its block is needed. Whoever submits reads bounds their number, and with it the
+//! memory: one block each, beside the last block.
+//!
+//! Used by one actor at a time.
+
+use std::collections::VecDeque;
 
 use terrace_env::FileId;
+use terrace_env::store::PendingRead;
 
 use super::block::Block;
 use crate::ReadOptions;
@@ -16,17 +23,33 @@ pub(crate) struct PointReads {
     /// Whether the last block is kept for the next read.
     several: bool,
     last: Option<Block>,
+    /// Blocks that were submitted and not needed so far, in the order of their submission.
+    submitted: VecDeque<Submitted>,
+}
+
+/// A block that is being read.
+#[derive(Debug)]
+struct Submitted {
+    file: FileId,
+    offset: u64,
+    read: PendingRead,
+}
+
+impl Submitted {
+    fn is(&self, file: FileId, offset: u64) -> bool {
+        self.file == file && self.offset == offset
+    }
 }
 
 impl PointReads {
     /// For one read.
     pub(crate) fn one(options: ReadOptions) -> Self {
-        Self { options, several: false, last: None }
+        Self { options, ..Self::default() }
     }
 
     /// For reads in the order of their keys.
     pub(crate) fn several(options: ReadOptions) -> Self {
-        Self { options, several: true, last: None }
+        Self { options, several: true, ..Self::default() }
     }
 
     /// Whether a block that was read goes into the cache.
@@ -45,5 +68,26 @@ impl PointReads {
         if self.several {
             self.last = Some(block.clone());
         }
+    }
+
+    /// Whether the read of this block was submitted, and its block not needed so far.
+    pub(super) fn expects(&self, file: FileId, offset: u64) -> bool {
+        self.submitted.iter().any(|one| one.is(file, offset))
+    }
+
+    /// Takes a read of the block at `offset` of `file`, for when the block is needed.
+    pub(super) fn submit(&mut self, file: FileId, offset: u64, read: PendingRead) {
+        self.submitted.push_back(Submitted { file, offset, read });
+    }
+
+    /// The read of the block, if it was submitted.
+    pub(super) fn take(&mut self, file: FileId, offset: u64) -> Option<PendingRead> {
+        let at = self.submitted.iter().position(|one| one.is(file, offset))?;
+        self.submitted.remove(at).map(|submitted| submitted.read)
+    }
+
+    /// How many submitted reads nobody has taken.
+    pub(crate) fn left(&self) -> usize {
+        self.submitted.len()
     }
 }

@@ -162,6 +162,35 @@ impl Table {
         Ok(Lookup::Searched(None))
     }
 
+    /// Submits the read of the block in which [`get`](Self::get) with the same key looks first,
+    /// unless the block is in memory. Returns whether `get` looks into a block. If index or filter
+    /// would have to be read to know, nothing is submitted, and the answer is `true`: `get` reads
+    /// them.
+    pub(crate) fn submit(&self, seek_key: &[u8], hash: u64, reads: &mut PointReads) -> bool {
+        let partition = self.partition_of(seek_key);
+        if partition == self.partitions() {
+            return false;
+        }
+        if self.outline.partitions[partition].filter.is_some() {
+            let Some(filter) = self.slots[partition].filter.glance() else { return true };
+            if !allows(&filter, hash) {
+                return false;
+            }
+        }
+        let Some(index) = self.slots[partition].index.glance() else { return true };
+        let at = index.seek(seek_key);
+        if at == index.len() {
+            return false;
+        }
+        // A damaged handle is reported by `get`.
+        let (file, Ok(handle)) = (self.name().file, self.handle(&index, at)) else { return true };
+        if !reads.expects(file, handle.offset) && self.peek(handle).is_none() {
+            let read = self.file.submit(handle.offset, vec![0; handle.size as usize], Cause::Read);
+            reads.submit(file, handle.offset, read);
+        }
+        true
+    }
+
     /// The partition that holds the first entry at or behind `target`, or the one before it; their
     /// number if all entries are before `target`.
     pub(super) fn partition_of(&self, target: &[u8]) -> usize {
@@ -182,15 +211,14 @@ impl Table {
     /// Whether the key of this hash may be in the partition; `false` is certain.
     fn may_hold(&self, partition: usize, hash: u64) -> Result<bool, Error> {
         let slot = &self.slots[partition].filter;
-        let answer = |filter: &Option<Filter>| filter.as_ref().is_none_or(|f| f.may_hold(hash));
         if let Some(filter) = slot.glance() {
-            return Ok(answer(&filter));
+            return Ok(allows(&filter, hash));
         }
         let Some(handle) = self.outline.partitions[partition].filter else { return Ok(true) };
         let filter = self.read_filter(handle, Cause::Read)?;
         let bytes = filter.as_ref().map_or(0, Filter::bytes);
         let filter = self.memory.parts.part(filter, bytes);
-        let answer = answer(&filter);
+        let answer = allows(&filter, hash);
         self.keep(slot, filter, 2 * partition + 1);
         Ok(answer)
     }
@@ -275,15 +303,21 @@ impl Table {
         }
     }
 
-    /// A data block for a point read: the last one, from the cache, or into it.
+    /// A data block for a point read: the last one, one whose read was submitted, from the cache,
+    /// or into it.
     fn point_block(&self, handle: Handle, reads: &mut PointReads) -> Result<Block, Error> {
         if let Some(block) = reads.last(self.name().file, handle.offset) {
             return Ok(block);
         }
-        let block = match self.peek(handle) {
+        let submitted = reads.take(self.name().file, handle.offset);
+        let in_memory = if submitted.is_some() { None } else { self.peek(handle) };
+        let block = match in_memory {
             Some(block) => block,
             None => {
-                let stored = self.read(handle.offset, handle.size as usize, Cause::Read)?;
+                let stored = match submitted {
+                    Some(read) => read.wait()?.into(),
+                    None => self.read(handle.offset, handle.size as usize, Cause::Read)?,
+                };
                 let block = self.block(handle, &stored)?;
                 if reads.fill_cache() {
                     self.cache(&block);
@@ -349,6 +383,12 @@ impl fmt::Debug for Table {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Table({}, {} entries)", self.name().file, self.properties().entries)
     }
+}
+
+/// Whether a filter allows for a key of this hash; one of a kind that is not understood allows for
+/// every key.
+fn allows(filter: &Option<Filter>, hash: u64) -> bool {
+    filter.as_ref().is_none_or(|filter| filter.may_hold(hash))
 }
 
 /// Stored bytes of a file, as they are.

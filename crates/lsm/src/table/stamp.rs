@@ -7,6 +7,7 @@
 //!
 //! Because there is one entry of each key, every search within the table is one for a full key.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -27,12 +28,30 @@ pub(crate) fn get(
     cover: Option<SeqNo>,
     reads: &mut PointReads,
 ) -> Result<Lookup, Error> {
-    let Some(stamp) = stamp else { return table.get(seek_key, hash, cover, reads) };
-    let (full_key, trailer) = key::split(seek_key);
-    if is_behind(trailer, stamp) {
-        return Ok(Lookup::Searched(None));
+    match in_table(stamp, seek_key) {
+        None => Ok(Lookup::Searched(None)),
+        Some(sought) => table.get(&sought, hash, cover, reads),
     }
-    table.get(&key::internal_key(full_key, Trailer::NEWEST), hash, cover, reads)
+}
+
+/// Submits the read of the block in which [`get`] of the same key looks first; as
+/// [`Table::submit`](Table) of a table with or without a stamp. Returns whether there is one.
+pub(crate) fn submit(
+    table: &Table,
+    stamp: Option<SeqNo>,
+    seek_key: &[u8],
+    hash: u64,
+    reads: &mut PointReads,
+) -> bool {
+    in_table(stamp, seek_key).is_some_and(|sought| table.submit(&sought, hash, reads))
+}
+
+/// The key to seek within a table; `None` if nothing in the table is visible from `seek_key`.
+fn in_table(stamp: Option<SeqNo>, seek_key: &[u8]) -> Option<Cow<'_, [u8]>> {
+    let Some(stamp) = stamp else { return Some(seek_key.into()) };
+    let (full_key, trailer) = key::split(seek_key);
+    let is_visible = !is_behind(trailer, stamp);
+    is_visible.then(|| key::internal_key(full_key, Trailer::NEWEST).into())
 }
 
 /// Whether a place within the entries of a full key lies behind the entry of this sequence.

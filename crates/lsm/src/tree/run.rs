@@ -217,6 +217,19 @@ impl Run {
         Ok(cover.map(|_| Found::Deleted))
     }
 
+    /// Submits the read of the block in which [`get`](Self::get) of the same key looks first, if
+    /// the table is open and the block is not in memory. Returns whether `get` may know of the
+    /// key; `false` is certain.
+    pub(crate) fn submit(&self, sought: &mut Sought<'_>, reads: &mut PointReads) -> bool {
+        let (full_key, trailer) = key::split(sought.seek_key);
+        let Some(segment) = self.segment_of(full_key) else { return false };
+        let Some(table) = segment.table.glance() else { return true };
+        let hash = *sought.hash.get_or_insert_with(|| table::hash(full_key));
+        let stamp = segment.table.record().stamp;
+        stamp::submit(&table, stamp, sought.seek_key, hash, reads)
+            || table.ranges().cover(full_key, trailer.sequence()).is_some()
+    }
+
     /// The only segment that may hold the key.
     pub(crate) fn segment_of(&self, full_key: &[u8]) -> Option<&Segment> {
         let segment = self.segments.first_behind(|segment| &segment.span.end[..] <= full_key);
