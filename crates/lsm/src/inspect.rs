@@ -181,7 +181,7 @@ pub enum Role {
         tag: u64,
         /// Entries.
         entries: u64,
-        /// Of these, tombstones.
+        /// Entries of these that are tombstones.
         tombstones: u64,
         /// The smallest sequence.
         first_sequence: SeqNo,

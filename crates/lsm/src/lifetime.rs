@@ -32,7 +32,7 @@ pub struct WrittenBytes {
 }
 
 impl WrittenBytes {
-    /// Of what was moved.
+    /// Bytes written by cause, from a store's counts.
     #[must_use]
     pub fn of(io: &IoCounts) -> Self {
         let [log, flush, compaction, reclaim] =

@@ -6,7 +6,7 @@
 
 use terrace_env::{ByteCount, Limit};
 
-/// Of the size of a memtable.
+/// Limits of the size of a memtable.
 pub const MEMTABLE_SIZE: Limit<ByteCount> = Limit {
     option: "memtable_size",
     least: ByteCount::kib(4),
@@ -14,7 +14,7 @@ pub const MEMTABLE_SIZE: Limit<ByteCount> = Limit {
     reason: "a smaller memtable is full after a few entries, and a larger one takes hours to flush",
 };
 
-/// Of how many memtables may wait for their flush.
+/// Limits of the number of memtables that may wait for their flush.
 pub const MEMTABLES_MAX: Limit<u64> = Limit {
     option: "memtables_max",
     least: 1,
@@ -22,7 +22,7 @@ pub const MEMTABLES_MAX: Limit<u64> = Limit {
     reason: "a full memtable has to wait somewhere, and each one keeps memory and a log",
 };
 
-/// Of how long a gathered write may stay in memory, in milliseconds.
+/// Limits of the time that a gathered write may stay in memory, in milliseconds.
 pub const GATHER_TIME: Limit<u64> = Limit {
     option: "gather_time (ms)",
     least: 0,
@@ -30,7 +30,7 @@ pub const GATHER_TIME: Limit<u64> = Limit {
     reason: "0 writes at once, and what nobody writes for an hour is as good as not written",
 };
 
-/// Of the size of a table.
+/// Limits of the size of a table.
 pub const TABLE_SIZE: Limit<ByteCount> = Limit {
     option: "table_size",
     least: ByteCount(1 << 10),
@@ -39,7 +39,7 @@ pub const TABLE_SIZE: Limit<ByteCount> = Limit {
              entries, and a larger one is more than a compaction can rewrite at once",
 };
 
-/// Of the size of a data block.
+/// Limits of the size of a data block.
 pub const BLOCK_SIZE: Limit<ByteCount> = Limit {
     option: "block_size",
     least: ByteCount(1),
@@ -47,7 +47,7 @@ pub const BLOCK_SIZE: Limit<ByteCount> = Limit {
     reason: "a block holds an entry at least, and is read whole for each key in it",
 };
 
-/// Of the bits for each key in filters.
+/// Limits of the bits for each key in filters.
 pub const FILTER_BITS: Limit<u8> = Limit {
     option: "filter_bits",
     least: 0,
@@ -55,7 +55,7 @@ pub const FILTER_BITS: Limit<u8> = Limit {
     reason: "a key sets 16 bits at most, which more bits make no more telling",
 };
 
-/// Of the memory budget.
+/// Limits of the memory budget.
 pub const MEMORY: Limit<ByteCount> = Limit {
     option: "memory",
     least: ByteCount::kib(64),
@@ -63,7 +63,7 @@ pub const MEMORY: Limit<ByteCount> = Limit {
     reason: "memtables, open tables and the buffers of jobs have to fit, and no machine has more",
 };
 
-/// Of what jobs move at once.
+/// Limits of the size that jobs move at once.
 pub const IO_SIZE: Limit<ByteCount> = Limit {
     option: "io_size",
     least: ByteCount::kib(8),
@@ -72,7 +72,7 @@ pub const IO_SIZE: Limit<ByteCount> = Limit {
              no medium becomes any faster",
 };
 
-/// Of how many slices of a merge are carried out at once.
+/// Limits of the number of slices of a merge that are carried out at once.
 pub const WORKERS: Limit<u64> = Limit {
     option: "workers",
     least: 0,

@@ -28,7 +28,7 @@ pub struct WriteAmplification {
 }
 
 impl WriteAmplification {
-    /// Of what was written in one or several periods.
+    /// Write amplification of one or several periods.
     #[must_use]
     pub fn of(user_bytes: u64, io: &IoCounts) -> Self {
         let per_byte = |cause: Cause| {

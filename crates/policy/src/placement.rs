@@ -62,7 +62,7 @@ pub struct PlacementRequest<'a> {
 pub enum PlacementChoice {
     /// Behind what is written in this zone of [`SpaceView::partly`].
     Append(ZoneId),
-    /// Into a free zone.
+    /// Open a free zone.
     OpenNew,
 }
 

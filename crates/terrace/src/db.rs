@@ -150,7 +150,7 @@ impl Db {
         self.inner.system
     }
 
-    /// As many bytes of keys and values can live in the store, and be overwritten in random order
+    /// Bytes of keys and values that can live in the store, and be overwritten in random order
     /// without end ([`System::live_max`]). Beyond that a write may find no space, until something
     /// is deleted.
     #[must_use]

@@ -151,7 +151,7 @@ impl From<GeometryError> for Error {
     }
 }
 
-/// Of the models of drives, which are read from files.
+/// Errors of the models of drives, which are read from files.
 impl From<DriveError> for Error {
     fn from(error: DriveError) -> Self {
         let kind = match &error {

@@ -7,7 +7,7 @@ pub use terrace_lsm::limits::{
     BLOCK_SIZE, FILTER_BITS, GATHER_TIME, IO_SIZE, MEMORY, MEMTABLE_SIZE, MEMTABLES_MAX, WORKERS,
 };
 
-/// Of the file cache.
+/// Limits of the file cache.
 pub const FILE_CACHE: Limit<ByteCount> = Limit {
     option: "file_cache",
     least: ByteCount(0),

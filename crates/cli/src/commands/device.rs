@@ -17,7 +17,7 @@ use crate::output::Output;
 
 /// How many zones a small drive is given.
 const ZONES_USUAL: u64 = 256;
-/// Of the zones that it is given then.
+/// Smallest and largest size of these zones.
 const ZONE_SIZE_MIN: ByteCount = ByteCount::kib(64);
 const ZONE_SIZE_MAX: ByteCount = ByteCount::mib(16);
 

@@ -36,7 +36,7 @@ pub(super) struct Volume {
     pub(super) files: Arc<dyn Files>,
     pub(super) access: Access,
     pub(super) uuid: Uuid,
-    /// Of the frames written since the store was opened.
+    /// Epoch of the frames written since the store was opened.
     pub(super) epoch: u32,
     /// Files created since the store was opened: what the directory has to be synced for.
     pub(super) created: AtomicU64,

@@ -25,7 +25,7 @@ struct Fate {
 }
 
 impl Pin {
-    /// Of a file's first state.
+    /// A pin for a file's first state.
     pub(crate) fn new(pools: &Arc<Pools>) -> Arc<Self> {
         Arc::new(Self { pools: Arc::clone(pools), fate: Mutex::default() })
     }

@@ -51,7 +51,7 @@ impl Chunk {
 }
 
 impl Tail {
-    /// Of a file with these blocks and bytes that nobody has appended to since.
+    /// The tail of a file that has these blocks and bytes, all synced.
     pub(crate) fn synced(map: &ExtentMap, size: u64) -> Self {
         let extents: Vec<Extent> = map.extents().collect();
         let (synced_extents, at) = (extents.len(), map.end());

@@ -3,10 +3,10 @@
 /// See the [module](self).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Share {
-    /// Of sealed files.
+    /// Blocks of sealed files.
     Live,
-    /// Of files that are still written, or were never sealed.
+    /// Blocks of files that are still written, or were never sealed.
     Unsealed,
-    /// Of nothing that exists, but a reader may still read them.
+    /// Blocks of no file, which a reader may still read.
     Pinned,
 }

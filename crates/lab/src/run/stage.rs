@@ -193,7 +193,7 @@ fn entries(plan: &RunPlan) -> Result<Entries, PlanError> {
     Ok(Entries::new(plan.seed, Sizes::Constant(key_size as u32), order, value_size_max))
 }
 
-/// Of this thread: a simulation runs on one, whatever runs beside it.
+/// Processor time of this thread: a simulation runs on one, whatever runs beside it.
 fn processor_seconds() -> f64 {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     time.tv_sec as f64 + time.tv_nsec as f64 / 1e9

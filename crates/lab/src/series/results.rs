@@ -63,9 +63,9 @@ pub enum ResultError {
 #[serde(deny_unknown_fields)]
 pub(super) struct Kept {
     pub(super) version: u32,
-    /// Of all that the phase depends on.
+    /// Hash over all that the phase depends on.
     inputs: String,
-    /// Of the outcome's JSON.
+    /// Checksum of the outcome's JSON.
     pub(super) checksum: String,
     /// As far as the phase, as it was called when it was run.
     pub(super) plan: RunPlan,
@@ -209,7 +209,7 @@ mod tests {
     use crate::experiment::Experiment;
     use crate::series::plans;
 
-    /// Of two phases.
+    /// A plan of two phases.
     fn plan(seed: u64) -> RunPlan {
         let text = include_str!("../experiment/test.toml");
         let experiment = Experiment::parse("test", "test.toml", text).unwrap();

@@ -21,7 +21,7 @@ impl Zipfian {
     /// YCSB's constant.
     pub const THETA: f64 = 0.99;
 
-    /// Of so many items.
+    /// A distribution over so many items.
     ///
     /// # Panics
     /// When there are none, or `theta` is not between 0 and 1.

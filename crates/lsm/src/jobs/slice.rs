@@ -27,7 +27,7 @@ const TABLES_MAX: u64 = 16;
 /// And takes at most this part of what is free before it gives any back, but for
 /// [`TABLES_MIN`] tables.
 const FREE_PART: u64 = 16;
-/// Into how many stretches a slice's share of one table is told apart.
+/// Number of stretches that a slice's share of one table is divided into.
 const STRETCHES: u64 = 16;
 
 /// A stretch of a merge's keys.

@@ -37,7 +37,7 @@ pub(crate) struct Workers {
 struct State {
     next_merge: u64,
     queued: VecDeque<(SliceName, Rewrite)>,
-    /// Of each merge that has any, how many slices are being carried out.
+    /// Slices that are being carried out, by merge.
     running: BTreeMap<u64, usize>,
     /// With when they were begun.
     done: BTreeMap<SliceName, (Outcome, Time)>,
@@ -66,7 +66,7 @@ pub(crate) fn run(shared: &Arc<Shared>) {
 }
 
 impl Workers {
-    /// As many as `wanted`, or as a medium of this kind keeps busy.
+    /// Workers: as many as `wanted`, or as a medium of this kind keeps busy.
     pub(crate) fn new(wanted: usize, rotational: bool) -> Self {
         let count = count(wanted, rotational);
         Self { count, state: Mutex::default(), changed: Condvar::default() }

@@ -152,7 +152,7 @@ pub(crate) fn unite(mut spans: Vec<Span>) -> Vec<Span> {
     united
 }
 
-/// Of the open tombstones the newest that each group of readers sees, newest first.
+/// The newest open tombstone that each group of readers sees, newest first.
 fn newest_seen(open: &BTreeSet<SeqNo>, snapshots: &[SeqNo]) -> Vec<SeqNo> {
     let mut kept = Vec::new();
     let mut next = open.last().copied();

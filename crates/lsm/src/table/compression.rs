@@ -26,7 +26,7 @@ const ZSTD_LEVEL: i32 = 3;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Compression {
-    /// As it is.
+    /// No compression.
     #[default]
     None,
     /// LZ4: some 500 MB a second to write, 2 GB a second to read, per core.
@@ -42,9 +42,10 @@ pub enum Compression {
 /// pays; what is above is small, and is soon merged again.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct LevelCompression {
-    /// Of level 0, and of all levels above the last.
+    /// Compression of level 0, and of all levels above the last.
     pub upper: Compression,
-    /// Of the last level that there is when the table is written, and of those below it.
+    /// Compression of the last level that there is when the table is written, and of those below
+    /// it.
     pub last: Compression,
 }
 

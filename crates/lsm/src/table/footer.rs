@@ -51,7 +51,7 @@ pub(crate) struct Footer {
     pub(crate) index: Handle,
     pub(crate) filter: Option<Handle>,
     pub(crate) properties: Handle,
-    /// Of the file, this footer included.
+    /// Length of the file, this footer included.
     pub(crate) length: u64,
 }
 

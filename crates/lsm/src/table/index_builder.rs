@@ -25,7 +25,7 @@ pub(crate) struct IndexLayout {
 /// The filter of a partition.
 #[derive(Debug)]
 enum PartitionFilter {
-    /// Of these keys, still to be made.
+    /// Hashes of the keys of a filter that is still to be made.
     Hashes(Vec<u64>),
     Block(Vec<u8>),
 }

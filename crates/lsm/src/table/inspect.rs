@@ -122,7 +122,7 @@ impl TableFile {
         Ok(figures)
     }
 
-    /// Of how many levels the index is.
+    /// Number of levels of the index.
     #[must_use]
     pub fn index_levels(&self) -> u32 {
         self.footer.index_levels

@@ -34,7 +34,7 @@ pub(crate) struct Table {
     this: Weak<Self>,
     file: Arc<dyn FileReader>,
     outline: Arc<Outline>,
-    /// Of each partition.
+    /// Slots of each partition.
     slots: Box<[Slots]>,
     memory: Arc<Memory>,
     _lease: MemoryLease,

@@ -64,7 +64,7 @@ fn is_behind(place: Trailer, stamp: SeqNo) -> bool {
 pub(crate) struct StampedCursor {
     table: TableCursor,
     stamp: Option<SeqNo>,
-    /// Of a stamped table, the internal key that it stands on.
+    /// The internal key that it stands on, in a stamped table.
     key: Vec<u8>,
 }
 

@@ -57,7 +57,7 @@ impl Segment {
 pub(crate) struct Sought<'a> {
     /// The internal key that is sought.
     seek_key: &'a [u8],
-    /// Of the full key, once it was needed.
+    /// Hash of the full key, once it was needed.
     hash: Option<u64>,
     /// How many tables were searched.
     searched: u32,

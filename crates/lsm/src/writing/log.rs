@@ -237,7 +237,7 @@ pub(crate) struct ReplayedLog {
     pub(crate) next: SeqNo,
     /// Its note of the log before it.
     pub(crate) before: Option<Predecessor>,
-    /// Of all its bytes.
+    /// Checksum of all its bytes.
     pub(crate) checksum: u32,
 }
 

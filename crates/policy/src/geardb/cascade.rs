@@ -38,7 +38,7 @@ pub(super) struct Cascade<'a> {
 }
 
 impl<'a> Cascade<'a> {
-    /// Of these tables, newest first; they end at `level` unless they go on.
+    /// A cascade of these tables, newest first; they end at `level` unless they go on.
     pub(super) fn new(
         tree: &'a TreeView,
         inputs: Vec<(Place, Vec<&'a SegmentView>)>,

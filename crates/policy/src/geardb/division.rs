@@ -33,7 +33,7 @@ pub(super) struct Rule<'a> {
     pub(super) bytes: &'a dyn Fn(&Span) -> ByteCount,
     /// Less than this makes no table.
     pub(super) table_size: ByteCount,
-    /// As the paper has it, and no further.
+    /// Whether to divide as the paper does, and no further.
     pub(super) published: bool,
 }
 

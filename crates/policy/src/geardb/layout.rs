@@ -71,7 +71,7 @@ pub(super) struct Held<'a> {
     pub(super) zone: ZoneView,
     /// In key order.
     pub(super) tables: Vec<&'a SegmentView>,
-    /// Of these tables in this zone.
+    /// Bytes of these tables in this zone.
     pub(super) size: ByteCount,
 }
 

@@ -18,7 +18,7 @@ const STATE_VERSION: u8 = 1;
 /// Where tables lie of whose zones nothing is known.
 pub(super) const NOWHERE: ZoneId = ZoneId(u32::MAX);
 
-/// Of the tables of a level that lie in a zone, those with ids between two, both included.
+/// The tables of a level in one zone whose ids lie between two ids, both included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Stretch {
     pub(super) zone: ZoneId,
@@ -51,7 +51,7 @@ pub(super) struct GearState {
     pub(super) settled: FileId,
     /// By level.
     pub(super) turns: Vec<Turn>,
-    /// Of the compactions that the published code adds.
+    /// Pointers of the compactions that the published code adds.
     pub(super) pointers: Vec<u8>,
 }
 

@@ -19,7 +19,7 @@ pub(super) struct RowParts {
     pub(super) name: &'static str,
     /// The system in a line, for `--help`.
     pub(super) summary: &'static str,
-    /// Of what a store has [for data](StoreShape::for_data), the share in percent up to which keys
+    /// Largest share, in percent of the space [for data](StoreShape::for_data), up to which keys
     /// and values can be overwritten in random order without end.
     pub(super) live_max: u64,
     /// The system with the figures that are the row's own.

@@ -88,8 +88,8 @@ pub struct System {
     /// Whether a merge is written by one worker, where levels are swept, so that a zone holds one
     /// interval of keys. Without: merges take as many processors as there are, and more zones.
     pub in_order: bool,
-    /// Into how many compaction windows a level is divided. More: less of a level lies dead at a
-    /// time, and upper levels hold more. Range: 1 to 100.
+    /// Number of compaction windows of a level. More: less of a level lies dead at a time, and
+    /// upper levels hold more. Range: 1 to 100.
     pub windows: u16,
     /// From which part of its size on, in percent, a merged table ends where a table of the level
     /// behind its own ends. Less: compactions read and write fewer tables that they hardly overlap,
@@ -143,7 +143,7 @@ impl Row {
         self.parts().summary
     }
 
-    /// Of what a store has [for data](StoreShape::for_data), the share in percent up to which keys
+    /// Largest share, in percent of the space [for data](StoreShape::for_data), up to which keys
     /// and values can be overwritten in random order without end.
     #[must_use]
     pub fn live_max(self) -> u64 {
@@ -225,7 +225,7 @@ impl System {
         (self.row.parts().compaction)(self, store, zones)
     }
 
-    /// As many bytes of keys and values can live in this store, and be overwritten in random order
+    /// Bytes of keys and values that can live in this store, and be overwritten in random order
     /// without end. A store takes more, up to a part of what the systems hide and keep; then writes
     /// may be refused, until something is deleted.
     #[must_use]

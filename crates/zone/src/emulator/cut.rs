@@ -29,9 +29,9 @@ pub enum PowerCut {
     DropUnflushed,
     /// Everything reached the medium.
     KeepAll,
-    /// Of each zone, a random prefix of its volatile blocks reached the medium.
+    /// A random prefix of each zone's volatile blocks reached the medium.
     Prefixes,
-    /// Of each zone, a random subset of its volatile blocks reached the medium; its pointer is
+    /// A random subset of each zone's volatile blocks reached the medium; the zone's pointer is
     /// after the last of them or further.
     Blocks,
 }

@@ -15,7 +15,7 @@ const SHAPE: &str = "{prefix:40!} {wide_bar:.cyan/dim} {percent:>3} % {msg:>12} 
 pub(super) struct Bars {
     titles: Vec<String>,
     all: MultiProgress,
-    /// Of each run, once it has begun.
+    /// The bar of each run, once the run has begun.
     bars: Vec<OnceLock<ProgressBar>>,
 }
 

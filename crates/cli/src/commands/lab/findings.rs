@@ -14,7 +14,7 @@ use terrace_lab::series::SeriesError;
 pub(super) struct Findings<'a> {
     #[serde(skip)]
     pub(super) experiments: &'a [Experiment],
-    /// Of each phase that is measured, in the order of the experiments and their systems.
+    /// Outcome of each measured phase, in the order of the experiments and their systems.
     pub(super) outcomes: Vec<Outcome>,
     pub(super) claims: Vec<Answer>,
     #[serde(rename = "failures")]

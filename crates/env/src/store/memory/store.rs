@@ -26,7 +26,7 @@ pub enum CrashMode {
     DropUnsynced,
     /// All of them are kept.
     KeepUnsynced,
-    /// Of each file a random prefix is kept.
+    /// A random prefix of each file is kept.
     TearUnsynced,
 }
 

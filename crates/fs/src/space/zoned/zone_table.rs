@@ -146,15 +146,15 @@ impl Zone {
 /// Sums over all zones; blocks unless said otherwise.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Totals {
-    /// Of all zones that hold data.
+    /// Capacity of all zones that hold data.
     pub(crate) capacity: u64,
     /// Zones that hold data.
     pub(crate) zones: u32,
     /// Zones.
     pub(crate) free_zones: u32,
-    /// Of free zones.
+    /// Blocks of free zones.
     pub(crate) free: u64,
-    /// Of partly written zones, with and without a holder.
+    /// Unwritten blocks of partly written zones, with and without a holder.
     pub(crate) room: u64,
     pub(crate) live: u64,
     pub(crate) unsealed: u64,

@@ -43,7 +43,7 @@ pub(in crate::timing) struct DiskParameters {
     overtaking_max: Sourced<u32>,
     /// Bytes of writes that are acknowledged before they are on the medium; 0 for none.
     write_cache: Sourced<Size>,
-    /// Of the stretches in the write cache, so many of the oldest are chosen among.
+    /// Number of the oldest stretches in the write cache that the head chooses among.
     write_window: Sourced<u32>,
     /// Bytes written from the cache before the head may turn to something else.
     drain_size: Sourced<Size>,
