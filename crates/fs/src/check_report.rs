@@ -46,7 +46,7 @@ pub struct CheckReport {
     /// Problems found; empty if all is well.
     pub problems: Vec<Problem>,
     /// Whether the store was closed in order: then everything is known that must be there. After a
-    /// crash, damage to what was written last can look as if it had not been written.
+    /// crash, damage to the last writes can look as if they had not been made.
     pub closed: bool,
     /// Leftovers of a crash, which the next opening for writing removes; they are no problems. In a
     /// store that was closed in order it is a problem.

@@ -59,7 +59,7 @@ pub enum Illegal {
         to: Place,
     },
     /// The run would hold two segments with the same keys.
-    #[error("{part} would overlap in {to} with what is there or comes there")]
+    #[error("{part} would overlap in {to} with a part that is there or comes there")]
     Overlap {
         /// The part that was to go there.
         part: Part,

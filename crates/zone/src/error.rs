@@ -147,8 +147,8 @@ pub enum DeviceError {
         /// The operating system's error.
         source: Arc<std::io::Error>,
     },
-    /// The host's disk has no room for what was written to the image.
-    #[error("no room on the host's disk for what was written to the image {path}: {source}")]
+    /// The host's disk has no room for the bytes written to the image.
+    #[error("no room on the host's disk for the bytes written to the image {path}: {source}")]
     HostFull {
         /// The image file.
         path: String,

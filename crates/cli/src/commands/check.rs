@@ -57,7 +57,7 @@ impl Check {
                 writeln!(out, "{problem}")?;
             }
             if !files.closed {
-                writeln!(out, "not closed in order: what was written last may be cut")?;
+                writeln!(out, "not closed in order: the last writes may be cut")?;
             }
             for leftover in &files.leftovers {
                 writeln!(out, "left by a crash: {leftover}")?;

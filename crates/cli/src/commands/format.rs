@@ -48,7 +48,7 @@ impl Format {
                 Kind::Failed,
                 format!(
                     "{image}: expected an empty drive, found {written} zones that are written; \
-                     --force loses what is on them"
+                     --force formats the drive, and their data is lost"
                 ),
             ));
         }
@@ -81,7 +81,8 @@ impl Format {
             return Err(Failure::new(
                 Kind::Failed,
                 format!(
-                    "{}: expected an empty drive, found a store; --force loses what is on it",
+                    "{}: expected an empty drive, found a store; --force formats the drive, and \
+                     the store is lost",
                     path.display()
                 ),
             ));

@@ -64,7 +64,7 @@ fn ended(error: impl Into<Failure>, reverse: bool) -> Failure {
         let scan = if reverse { "a scan without `--reverse`" } else { "it" };
         failure.message += "; with `--skip-damaged` ";
         failure.message += scan;
-        failure.message += " goes on behind, and lists what it leaves out";
+        failure.message += " goes on behind, and lists the ranges that it leaves out";
     }
     failure
 }

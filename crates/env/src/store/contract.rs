@@ -249,7 +249,7 @@ impl IoCounts {
 ///
 /// Bytes appended to a log take three steps: they are *gathered* in the memory of the process until
 /// there are enough of them, *written* ([`write_out`](Self::write_out)), and *synced*
-/// ([`sync`](Self::sync)). A writer that is dropped loses what is only gathered.
+/// ([`sync`](Self::sync)). A writer that is dropped loses the bytes that are only gathered.
 pub trait FileWriter: Send {
     /// The file.
     fn id(&self) -> FileId;

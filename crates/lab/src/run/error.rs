@@ -103,6 +103,6 @@ pub enum RunError {
     #[error("the trace cannot be written: {0}")]
     Trace(#[source] io::Error),
     /// The contents of the store at the end are not those that were written.
-    #[error("the store does not hold what was written to it: {0}")]
+    #[error("the store's contents are not those that were written to it: {0}")]
     Contents(ClientError),
 }

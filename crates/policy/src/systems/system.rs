@@ -244,7 +244,7 @@ impl System {
                 &format!("table_size of {}", self.name()),
                 size,
                 format!("at most {most} in a store of {}", store.capacity),
-                "compactions of a table have to fit beside what is there",
+                "compactions of a table have to fit beside the tables that are there",
             )),
             None => Ok(()),
         }

@@ -72,7 +72,7 @@ impl Dump {
             damage(report, store)?;
             let message = format!(
                 "expected the id of a file, `journal` or `superblock`, found `{file}`; without it, \
-                 `dump` lists what there is"
+                 `dump` lists the files"
             );
             return Err(Failure::new(Kind::NotFound, message));
         };
