@@ -47,7 +47,8 @@ Examples:
   terrace device create zns.img --drive wd-zn540 --scale 1/16 --size 8GiB
   terrace device create fast.img --kind plain --size 1GiB")]
 pub(crate) struct Create {
-    /// The file to make; it must not be there yet
+    /// The file to make; it must not be there yet. A plain drive can also be made on a block device
+    /// that holds nothing
     image: PathBuf,
     /// Give it the shape of a real drive, by name or by the path of a drive file: see
     /// `terrace lab drives`
@@ -91,7 +92,7 @@ pub(crate) enum DeviceKind {
 #[derive(clap::Args)]
 pub(crate) struct Shape {
     /// Size of the address space; if it is no multiple of the zone size, the last zone is short
-    /// [default: 4GiB, or all of the real drive]
+    /// [default: 4GiB, or all of the real drive or block device]
     #[arg(long, value_name = "SIZE")]
     size: Option<ByteCount>,
     /// From one zone's start to the next one's; need not be a power of two [default: 16MiB, and on
@@ -132,9 +133,9 @@ fn usual_zone(size: u64) -> ByteCount {
 }
 
 impl Shape {
-    /// The geometry of a drive without zones.
-    fn plain(&self) -> Result<Geometry, Failure> {
-        let size = self.size.unwrap_or(ByteCount::gib(4));
+    /// The geometry of a drive without zones; `room` is what a block device has for it.
+    fn plain(&self, room: Option<ByteCount>) -> Result<Geometry, Failure> {
+        let size = self.size.or(room).unwrap_or(ByteCount::gib(4));
         let plain = Geometry::plain(size);
         let narrow = |size: ByteCount| u32::try_from(size.0).unwrap_or(u32::MAX);
         let (logical, physical) = (self.logical_block, self.physical_block);
@@ -226,7 +227,7 @@ fn check_zones(zones: u64) -> Result<(), Failure> {
 impl Create {
     fn geometry(&self) -> Result<Geometry, Failure> {
         if self.kind == DeviceKind::Plain {
-            return self.shape.plain();
+            return self.shape.plain(Emulator::room_on_block_device(&self.image)?);
         }
         let Some(name) = &self.drive else { return self.shape.geometry() };
         let size = self.shape.size.unwrap_or(ByteCount(u64::MAX));

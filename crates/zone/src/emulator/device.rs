@@ -67,7 +67,8 @@ impl Emulator {
     }
 
     /// Makes the image of a new drive in a sparse file, and opens it. There must not be a file of
-    /// this name. Durability of the new drive is that of the host's disk; see
+    /// this name; but a plain drive can be made on a block device of the host whose start holds
+    /// nothing. Durability of the new drive is that of the host's disk; see
     /// [`unsynced`](Self::unsynced).
     pub fn create_image(
         path: impl AsRef<Path>,
@@ -76,6 +77,12 @@ impl Emulator {
     ) -> Result<Self, DeviceError> {
         let (file, table) = FileMedium::create(path.as_ref(), geometry, uuid)?;
         Ok(Self::from_file(file, table))
+    }
+
+    /// The size of the largest plain drive that [`create_image`](Self::create_image) can make on a
+    /// block device of the host; `None` if the path is that of none.
+    pub fn room_on_block_device(path: impl AsRef<Path>) -> Result<Option<ByteCount>, DeviceError> {
+        Ok(FileMedium::room_on_block_device(path.as_ref())?.map(ByteCount))
     }
 
     /// Opens an image and powers its drive on: zones that were open are closed.

@@ -1,4 +1,5 @@
-//! A medium in a sparse file; the layout is in `docs/format/image.md`.
+//! A medium in a sparse file, or, of a plain drive, on a block device of the host; the layout is in
+//! `docs/format/image.md`.
 //!
 //! Zone states are written through as they change, so that the image survives the process that uses
 //! it. A lock on the file keeps a second process out.
@@ -20,19 +21,19 @@
 
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
-use std::os::unix::fs::FileTypeExt;
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::Path;
 use std::sync::Arc;
 
-use rustix::fs::FlockOperation;
+use rustix::fs::{FlockOperation, OFlags};
 use rustix::io::Errno;
-use terrace_env::{IoBuf, Uuid, ZoneId};
+use terrace_env::{ByteCount, IoBuf, Uuid, ZoneId};
 
 use super::host::{Host, host_error};
 use super::host_file::HostFile;
 use super::image::{ENTRY, Flaw, HEADER, Header, RUNS_MAX};
 use crate::state::{ZoneStatus, ZoneTable};
-use crate::{DeviceError, Geometry, GeometryError};
+use crate::{DeviceError, Geometry, GeometryError, Layout};
 
 /// Bytes that a zone with forced writes has room for ahead of them: the commits of jobs that are
 /// under way when the host's disk becomes full, a block or a few each.
@@ -70,7 +71,8 @@ struct Recorded {
 }
 
 impl FileMedium {
-    /// Makes the image of a new drive. There must not be a file of this name.
+    /// Makes the image of a new drive. There must not be a file of this name; but a plain drive can
+    /// be made on a block device that holds nothing.
     pub(super) fn create(
         path: &Path,
         geometry: Geometry,
@@ -85,16 +87,56 @@ impl FileMedium {
             }));
         }
         let failed = |error| host_error("create", path, error);
+        let header = Header { uuid, geometry };
+        if is_block_device(path) && header.geometry.layout == Layout::Plain {
+            return Self::create_on_block_device(path, header);
+        }
         let mut options = OpenOptions::new();
         let file = options.read(true).write(true).create_new(true).open(path).map_err(failed)?;
         lock(&file, path, Access::ReadWrite)?;
-        let header = Header { uuid, geometry };
         file.set_len(header.image_len()).map_err(failed)?;
         let made = Self::make(Arc::new(file), path, header)?;
         let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
         let parent = File::open(parent.unwrap_or(Path::new("."))).map_err(failed)?;
         parent.sync_all().map_err(failed)?;
         Ok(made)
+    }
+
+    /// The bytes that a plain drive on a block device can have; `None` if the path is none.
+    pub(super) fn room_on_block_device(path: &Path) -> Result<Option<u64>, DeviceError> {
+        if !is_block_device(path) {
+            return Ok(None);
+        }
+        let failed = |error| host_error("open", path, error);
+        let size = HostFile::size(&File::open(path).map_err(failed)?).map_err(failed)?;
+        let offset = Header { uuid: Uuid::default(), geometry: Geometry::plain(ByteCount(size)) };
+        Ok(Some(size.saturating_sub(offset.blocks_offset())))
+    }
+
+    /// Its first blocks must hold nothing: what is there may be somebody's file system.
+    fn create_on_block_device(
+        path: &Path,
+        header: Header,
+    ) -> Result<(Self, ZoneTable), DeviceError> {
+        let failed = |error| host_error("create", path, error);
+        let file = open_block_device(path).map_err(failed)?;
+        lock(&file, path, Access::ReadWrite)?;
+        let name = || path.display().to_string();
+        let size = HostFile::size(&file).map_err(failed)?;
+        if size < header.image_len() {
+            return Err(DeviceError::Geometry(GeometryError {
+                what: "size",
+                expected: format!("at most what fits the {size} bytes of {}", name()),
+                got: format!("{} bytes with header and table", header.image_len()),
+            }));
+        }
+        let mut start = vec![0; header.blocks_offset() as usize];
+        HostFile::read_at(&file, 0, &mut start).map_err(failed)?;
+        if start.iter().any(|byte| *byte != 0) {
+            let found = "something else at its start; clear it with `blkdiscard` or `wipefs`";
+            return Err(DeviceError::NotAnImage { path: name(), found: found.to_owned() });
+        }
+        Self::make(Arc::new(file), path, header)
     }
 
     /// Makes the image of a new drive in a file of the right length.
@@ -114,9 +156,11 @@ impl FileMedium {
     pub(super) fn open(path: &Path, access: Access) -> Result<(Self, ZoneTable), DeviceError> {
         // Before it is opened: that of a pipe would wait for somebody at its other end.
         check_kind(path)?;
-        let mut options = OpenOptions::new();
-        options.read(true).write(access == Access::ReadWrite);
-        let file = options.open(path).map_err(|error| host_error("open", path, error))?;
+        let file = match access {
+            Access::ReadWrite if is_block_device(path) => open_block_device(path),
+            _ => OpenOptions::new().read(true).write(access == Access::ReadWrite).open(path),
+        };
+        let file = file.map_err(|error| host_error("open", path, error))?;
         lock(&file, path, access)?;
         Self::read_from(Arc::new(file), path)
     }
@@ -143,7 +187,9 @@ impl FileMedium {
             return Err(DeviceError::NotAnImage { path: name, found: found.to_owned() });
         }
         let header = Header::decode(&bytes).map_err(bad)?;
-        Flaw::unless_equal("file length", header.image_len(), len).map_err(bad)?;
+        let image_len = header.image_len();
+        let used = if host.is_block_device()? { len.min(image_len) } else { len };
+        Flaw::unless_equal("file length", image_len, used).map_err(bad)?;
 
         let mut entries = vec![0; header.geometry.zones as usize * ENTRY as usize];
         host.read(HEADER, &mut entries)?;
@@ -260,14 +306,23 @@ fn check_kind(path: &Path) -> Result<(), DeviceError> {
     let found = std::fs::metadata(path).map_err(|error| host_error("open", path, error))?;
     let kind = found.file_type();
     let found = match () {
-        () if kind.is_file() => return Ok(()),
+        () if kind.is_file() || kind.is_block_device() => return Ok(()),
         () if kind.is_dir() => "a directory",
         () if kind.is_fifo() => "a pipe",
         () if kind.is_socket() => "a socket",
-        () if kind.is_block_device() => "a block device",
         () => "a character device",
     };
     Err(DeviceError::NotAnImage { path: path.display().to_string(), found: found.to_owned() })
+}
+
+fn is_block_device(path: &Path) -> bool {
+    std::fs::metadata(path).is_ok_and(|found| found.file_type().is_block_device())
+}
+
+/// Opens a block device alone: one that the host has mounted, or uses otherwise, is refused.
+fn open_block_device(path: &Path) -> std::io::Result<File> {
+    let alone = OFlags::EXCL.bits().cast_signed();
+    OpenOptions::new().read(true).write(true).custom_flags(alone).open(path)
 }
 
 fn lock(file: &File, path: &Path, access: Access) -> Result<(), DeviceError> {

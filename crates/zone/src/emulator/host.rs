@@ -138,6 +138,10 @@ impl Host {
         self.file.size().map_err(|error| host_error("examine", &self.path, error))
     }
 
+    pub(super) fn is_block_device(&self) -> Result<bool, DeviceError> {
+        self.file.is_block_device().map_err(|error| host_error("examine", &self.path, error))
+    }
+
     pub(super) fn read(&self, offset: u64, into: &mut [u8]) -> Result<(), DeviceError> {
         let read = self.file.read_at(offset, into);
         read.map_err(|error| host_error("read", &self.path, error))

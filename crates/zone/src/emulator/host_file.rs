@@ -3,8 +3,8 @@
 
 use std::fmt;
 use std::fs::File;
-use std::io;
-use std::os::unix::fs::FileExt;
+use std::io::{self, Seek, SeekFrom};
+use std::os::unix::fs::{FileExt, FileTypeExt};
 
 use rustix::fs::FallocateFlags;
 
@@ -12,6 +12,11 @@ use rustix::fs::FallocateFlags;
 pub(super) trait HostFile: fmt::Debug + Send + Sync + 'static {
     /// Its length in bytes.
     fn size(&self) -> io::Result<u64>;
+
+    /// Whether its length is given by hardware: an image may then be shorter.
+    fn is_block_device(&self) -> io::Result<bool> {
+        Ok(false)
+    }
 
     /// Fills `into` with the bytes from `offset` on; all of them, or an error.
     fn read_at(&self, offset: u64, into: &mut [u8]) -> io::Result<()>;
@@ -34,7 +39,15 @@ pub(super) trait HostFile: fmt::Debug + Send + Sync + 'static {
 
 impl HostFile for File {
     fn size(&self) -> io::Result<u64> {
+        if self.is_block_device()? {
+            // Its metadata have no length. Nobody reads or writes at the file's own position.
+            return { self }.seek(SeekFrom::End(0));
+        }
         Ok(self.metadata()?.len())
+    }
+
+    fn is_block_device(&self) -> io::Result<bool> {
+        Ok(self.metadata()?.file_type().is_block_device())
     }
 
     fn read_at(&self, offset: u64, into: &mut [u8]) -> io::Result<()> {

@@ -1,5 +1,6 @@
 //! Tests of the zoned devices, from outside.
 
+mod block_devices;
 mod conformance;
 mod cut_oracle;
 mod drives;

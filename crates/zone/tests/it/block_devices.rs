@@ -1,0 +1,53 @@
+//! Plain drives on block devices of the host. The tests need root and a loop device, and are run by
+//! `cargo test -p terrace-zone --test it block_devices -- --ignored`.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use terrace_env::{ByteCount, Cause, IoBuf, Lba, Uuid};
+use terrace_zone::{Access, Device, DeviceError, Emulator, Geometry, conformance};
+
+/// A loop device over a file, until it is dropped.
+struct Loop(PathBuf);
+
+impl Loop {
+    fn new(dir: &Path, size: u64) -> Self {
+        let file = dir.join("backing");
+        File::create(&file).unwrap().set_len(size).unwrap();
+        let made = Command::new("losetup").args(["-f", "--show"]).arg(&file).output().unwrap();
+        assert!(made.status.success(), "{made:?}");
+        Self(String::from_utf8(made.stdout).unwrap().trim().into())
+    }
+}
+
+impl Drop for Loop {
+    fn drop(&mut self) {
+        Command::new("losetup").arg("-d").arg(&self.0).status().unwrap();
+    }
+}
+
+#[test]
+#[ignore = "needs root and a loop device"]
+fn a_plain_drive_on_a_block_device_keeps_every_rule() {
+    let dir = tempfile::tempdir().unwrap();
+    let device = Loop::new(dir.path(), 1 << 20);
+    let room = Emulator::room_on_block_device(&device.0).unwrap().unwrap();
+    assert_eq!(room, ByteCount((1 << 20) - 8192));
+    let zoned = Emulator::create_image(&device.0, Geometry::uniform(room, 1), Uuid([1; 16]));
+    assert!(zoned.is_err(), "zones need a file");
+    let drive = Emulator::create_image(&device.0, Geometry::plain(room), Uuid([1; 16])).unwrap();
+    let other = Emulator::open_image(&device.0, Access::ReadWrite);
+    assert!(other.is_err(), "one user at a time");
+    conformance::check(std::sync::Arc::new(drive));
+    let drive = Emulator::open_image(&device.0, Access::ReadWrite).unwrap();
+    let data = IoBuf::copy_of(&[7; 4096]);
+    drive.write(Lba(3), data, true, Cause::Client).unwrap();
+    assert!(drive.host_syncs() > 0);
+    drop(drive);
+    let drive = Emulator::open_image(&device.0, Access::ReadOnly).unwrap();
+    assert_eq!(drive.read(Lba(3), 1, Cause::Client).unwrap()[..], [7; 4096]);
+    drop(drive);
+    let again = Emulator::create_image(&device.0, Geometry::plain(room), Uuid([2; 16]));
+    assert!(matches!(again, Err(DeviceError::NotAnImage { .. })), "{again:?}");
+}
