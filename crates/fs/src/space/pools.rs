@@ -35,17 +35,22 @@ impl Pools {
         Self { devices, zoned, plain }
     }
 
+    /// The device that files of a kind go to. Nothing else decides that.
+    pub(crate) fn device_of(&self, kind: FileKind) -> DeviceId {
+        match kind {
+            FileKind::Log => DeviceId(self.devices.len() as u16 - 1),
+            FileKind::Table | FileKind::Client => DeviceId::FIRST,
+        }
+    }
+
     /// Where files of a kind go.
     pub(crate) fn of_kind(&self, kind: FileKind) -> &Arc<dyn Pool> {
-        match kind {
-            FileKind::Log => self.devices.last().expect("a store has a device"),
-            FileKind::Table | FileKind::Client => self.tables(),
-        }
+        self.of(self.device_of(kind))
     }
 
     /// Where tables and clients' files go.
     pub(crate) fn tables(&self) -> &Arc<dyn Pool> {
-        &self.devices[0]
+        self.of_kind(FileKind::Table)
     }
 
     /// The pool of the device with zones.

@@ -277,10 +277,7 @@ impl Volume {
 
     /// The device that files of a kind lie on.
     fn medium_of(&self, kind: FileKind) -> &Arc<Medium> {
-        match kind {
-            FileKind::Log => self.media.logs(),
-            FileKind::Table | FileKind::Client => self.media.tables(),
-        }
+        self.media.of(self.pools.device_of(kind))
     }
 
     /// The error that a file of a kind could not be written; it names the device if there are

@@ -87,12 +87,15 @@ fn spoil(drive: &Emulator, kind: Damage, lba: Lba, random: &mut Random) {
 /// A block below some zone's pointer; of a plain drive, one that holds something.
 fn random_block(drive: &Emulator, random: &mut Random) -> Lba {
     let geometry = drive.geometry().clone();
-    while geometry.layout == Layout::Plain {
-        let lba = Lba(random.random_range(0..geometry.blocks()));
-        let block = drive.read(lba, 1, Cause::Recovery).expect("a medium in memory does not fail");
-        if block.iter().any(|byte| *byte != 0) {
-            return lba;
-        }
+    if geometry.layout == Layout::Plain {
+        return loop {
+            let lba = Lba(random.random_range(0..geometry.blocks()));
+            let block = drive.read(lba, 1, Cause::Recovery);
+            let block = block.expect("a medium in memory does not fail");
+            if block.iter().any(|byte| *byte != 0) {
+                break lba;
+            }
+        };
     }
     loop {
         let zone = ZoneId(random.next_u32() % geometry.zones);

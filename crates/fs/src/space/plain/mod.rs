@@ -15,5 +15,7 @@ mod journal_space;
 mod plain_pool;
 mod pool;
 mod state;
+#[cfg(test)]
+mod tests;
 
 pub(crate) use plain_pool::{PlainPool, Used, check_size};

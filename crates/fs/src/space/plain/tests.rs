@@ -1,0 +1,221 @@
+//! The pool against a plain list that says of each block whose it is.
+
+use std::sync::Arc;
+
+use terrace_env::random::{Random, Rng};
+use terrace_env::store::{FileKind, PlacementHint, Rank, StoreError};
+use terrace_env::{ByteCount, Cause, DeviceId, ZoneId, test_seeds};
+use terrace_zone::{Emulator, Geometry};
+
+use super::governor::URGENT_RESERVE;
+use super::{PlainPool, Used};
+use crate::block::BLOCK;
+use crate::catalog::Extent;
+use crate::journal::JournalSpace;
+use crate::medium::{Medium, STRETCH};
+use crate::space::{Ask, Pool, Region, Reserved, Share, journal_zones};
+
+const MIB: u64 = 12;
+const BLOCKS: usize = MIB as usize * 256;
+
+fn pool() -> Arc<PlainPool> {
+    let drive = Emulator::in_memory(Geometry::plain(ByteCount::mib(MIB)), 1).expect("a shape");
+    let medium = Arc::new(Medium::new(DeviceId(1), Arc::new(drive)));
+    let used = Used { superblock: vec![ZoneId(0)], ..Used::default() };
+    Arc::new(PlainPool::new(medium, &used).expect("nothing is used twice"))
+}
+
+fn ask(rank: Rank, least: u32, left: Option<u64>, reservation: u64) -> Ask {
+    let (hint, kind, cause) = (PlacementHint::default(), FileKind::Log, Cause::Log);
+    Ask { hint, kind, rank, reservation, least, left: left.map(ByteCount), cause }
+}
+
+/// What the pool has been asked for so far.
+struct World {
+    pool: Arc<PlainPool>,
+    /// Of each block, whether it is somebody's: a claim's, the journal's, the superblock's.
+    taken: Vec<bool>,
+    regions: Vec<Region>,
+    files: Vec<(Extent, Share)>,
+    journal: Vec<ZoneId>,
+    reserved: Vec<Reserved>,
+    random: Random,
+}
+
+impl World {
+    fn new(seed: u64) -> Self {
+        let mut taken = vec![false; BLOCKS];
+        taken[..STRETCH as usize].fill(true);
+        let (regions, files, journal, reserved) = Default::default();
+        let random = Random::seeded(seed);
+        Self { pool: pool(), taken, regions, files, journal, reserved, random }
+    }
+
+    fn mark(&mut self, start: u64, blocks: u64, taken: bool) {
+        for block in start..start + blocks {
+            let was = std::mem::replace(&mut self.taken[block as usize], taken);
+            assert_ne!(was, taken, "block {block} is whose?");
+        }
+    }
+
+    fn lease(&mut self) {
+        let ranks = [Rank::Compaction, Rank::UrgentLog, Rank::Flush, Rank::Log];
+        let rank = ranks[self.random.random_range(0..4)];
+        let least = self.random.random_range(1..200);
+        let left = self.random.random_bool(0.5).then(|| self.random.random_range(0..3 << 20));
+        let own = self.random.random_bool(0.3).then(|| self.reserved.last()).flatten();
+        let ask = ask(rank, least, left, own.map_or(0, Reserved::id));
+        let Some(region) = Arc::clone(&self.pool).lease_at_once(&ask) else { return };
+        let (_, room) = region.rest().expect("a lease of its own");
+        assert!(room >= least, "{room} of {least} blocks");
+        self.regions.push(region);
+    }
+
+    fn claim(&mut self) {
+        if self.regions.is_empty() {
+            return;
+        }
+        let region = self.random.random_range(0..self.regions.len());
+        let wanted = self.random.random_range(1..150);
+        let Some((first, blocks)) = self.regions[region].claim(wanted) else { return };
+        assert!(blocks <= wanted);
+        self.mark(first.block(), blocks.into(), true);
+        self.regions[region].settle(true);
+        self.files.push((Extent { first, blocks, crc: None }, Share::Unsealed));
+    }
+
+    /// A file is sealed, deleted under a reader, or freed.
+    fn change(&mut self) {
+        if self.files.is_empty() {
+            return;
+        }
+        let index = self.random.random_range(0..self.files.len());
+        let (extent, share) = self.files[index];
+        let next = match share {
+            Share::Unsealed if self.random.random_bool(0.5) => Some(Share::Live),
+            Share::Live if self.random.random_bool(0.3) => Some(Share::Pinned),
+            _ => None,
+        };
+        if let Some(next) = next {
+            self.pool.turn(&[extent], share, next);
+            self.files[index].1 = next;
+            return;
+        }
+        self.files.swap_remove(index);
+        self.pool.free(&[extent], share);
+        self.mark(extent.start(), extent.blocks.into(), false);
+    }
+
+    fn journal(&mut self) {
+        if self.random.random_bool(0.5) && !self.journal.is_empty() {
+            let zone = self.journal.swap_remove(0);
+            self.pool.release(zone);
+            self.mark(u64::from(zone.0) * u64::from(STRETCH), STRETCH.into(), false);
+        } else if let Ok(zone) = self.pool.take() {
+            self.mark(u64::from(zone.0) * u64::from(STRETCH), STRETCH.into(), true);
+            self.journal.push(zone);
+        }
+    }
+
+    fn reserve(&mut self) {
+        if self.reserved.len() > 2 || self.random.random_bool(0.3) {
+            self.reserved.pop();
+            return;
+        }
+        let size = ByteCount(self.random.random_range(0..2 << 20));
+        let reserved = Arc::clone(&self.pool).reserve(Rank::Flush, size);
+        self.reserved.extend(reserved);
+    }
+
+    fn step(&mut self) {
+        match self.random.random_range(0..20) {
+            0..4 => self.lease(),
+            4..10 => self.claim(),
+            10..15 => self.change(),
+            15..17 => self.journal(),
+            17 => self.reserve(),
+            18 if self.regions.len() > 1 => {
+                let which = self.random.random_range(0..self.regions.len());
+                let region = self.regions.swap_remove(which);
+                if self.random.random_ratio(1, 40) {
+                    region.retire();
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn problems(&self) -> Vec<String> {
+        let pinned = |(_, share): &&(Extent, Share)| *share == Share::Pinned;
+        let files = self.files.iter().filter(|file| !pinned(file)).copied().collect();
+        self.pool.audit(&Used { journal: self.journal.clone(), files, ..Used::default() })
+    }
+}
+
+#[test]
+fn no_block_is_given_to_two_and_none_is_forgotten() {
+    for seed in test_seeds(30) {
+        let mut world = World::new(seed);
+        for step in 0..2_000 {
+            world.step();
+            assert_eq!(world.problems(), Vec::<String>::new(), "seed {seed}, step {step}");
+        }
+    }
+}
+
+#[test]
+fn an_audit_tells_of_blocks_that_are_used_and_free_and_of_those_that_are_nobodys() {
+    let mut world = World::new(1);
+    while world.files.is_empty() {
+        world.lease();
+        world.claim();
+    }
+    let (extent, share) = world.files[0];
+    world.pool.free(&[extent], share);
+    assert!(!world.problems().is_empty(), "freed, and a file has it");
+    world.files.clear();
+    assert_eq!(world.problems(), Vec::<String>::new());
+    world.journal.push(world.pool.take().expect("a stretch"));
+    world.journal.clear();
+    assert!(!world.problems().is_empty(), "a stretch that nobody knows");
+}
+
+#[test]
+fn puts_leave_room_to_deletes_and_both_leave_stretches_to_the_journal() {
+    let pool = pool();
+    let mut regions = Vec::new();
+    let mut fill = |rank| {
+        loop {
+            match Arc::clone(&pool).lease(&ask(rank, 1, Some(u64::MAX >> 1), 0)) {
+                Ok(region) => regions.push(region),
+                Err(error) => break error,
+            }
+        }
+    };
+    let refused = fill(Rank::Log);
+    assert!(matches!(refused, StoreError::NoSpace { device: Some(DeviceId(1)), .. }), "{refused}");
+    let left = pool.room().free.0 / BLOCK as u64;
+    let journal = u64::from(journal_zones(0, STRETCH));
+    assert_eq!(left, journal * u64::from(STRETCH) + URGENT_RESERVE);
+    fill(Rank::UrgentLog);
+    assert_eq!(pool.room().free.0 / BLOCK as u64, journal * u64::from(STRETCH));
+    for _ in 0..journal {
+        pool.take().expect("a stretch for the journal");
+    }
+    assert!(pool.take().is_err(), "all of it is used");
+}
+
+#[test]
+fn what_is_reserved_is_nobody_elses() {
+    let pool = pool();
+    let reserved = Arc::clone(&pool).reserve(Rank::Log, ByteCount::mib(2)).expect("room");
+    let all = ask(Rank::Log, 1, Some(u64::MAX >> 1), 0);
+    let _others: Vec<Region> =
+        std::iter::from_fn(|| Arc::clone(&pool).lease_at_once(&all)).collect();
+    let own = Ask { least: 512, left: Some(ByteCount::mib(2)), reservation: reserved.id(), ..all };
+    assert!(Arc::clone(&pool).lease_at_once(&Ask { reservation: 0, ..own.clone() }).is_none());
+    let region = Arc::clone(&pool).lease_at_once(&own).expect("what was set aside");
+    assert_eq!(region.rest().map(|(_, room)| room >= 512), Some(true));
+    drop((region, reserved));
+    assert_eq!(pool.room().reserved, ByteCount(0));
+}
