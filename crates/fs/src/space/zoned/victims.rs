@@ -116,7 +116,7 @@ impl ZonedPool {
             if z.condition == Condition::Leased {
                 z.condition = Condition::Written;
             }
-            z.stubborn |= outcome == Outcome::Failed;
+            z.quarantined |= outcome == Outcome::Failed;
         });
         state.deaths += 1;
         if outcome == Outcome::NoRoom {

@@ -62,8 +62,8 @@ pub(crate) struct Zone {
     /// Takes one of the device's active slots, or may: from the moment at which it is leased until
     /// the device has said that it is full, finished or empty.
     pub(crate) active: bool,
-    /// Reclaim has failed on it and leaves it alone.
-    pub(crate) stubborn: bool,
+    /// Reclaim has failed on it and leaves it alone until the next mount.
+    pub(crate) quarantined: bool,
     /// The level and stream of the file that was written to it last.
     pub(crate) level: Option<u8>,
     pub(crate) stream: u16,
@@ -83,7 +83,7 @@ impl Zone {
             pinned: 0,
             stale: false,
             active: false,
-            stubborn: false,
+            quarantined: false,
             level: None,
             stream: 0,
             holder: 0,
@@ -113,7 +113,7 @@ impl Zone {
     /// what a reservation holds is its job's.
     fn is_movable(&self) -> bool {
         self.condition == Condition::Written
-            && !self.stubborn
+            && !self.quarantined
             && self.unsealed == 0
             && self.pinned == 0
             && self.holder == 0
@@ -422,7 +422,7 @@ mod tests {
             table.candidates(Sight::FewestLive).map(|(zone, _)| zone.0).collect()
         };
         assert_eq!(order(&table), [1, 3, 0], "zone 2 gives nothing back");
-        table.change(ZoneId(1), |z| z.stubborn = true);
+        table.change(ZoneId(1), |z| z.quarantined = true);
         table.turn(ZoneId(3), Share::Live, Share::Pinned, 1);
         assert_eq!(order(&table), [0]);
     }
