@@ -64,7 +64,7 @@ pub trait Compaction: Send + Sync + Debug {
     fn pick(&self, tree: &TreeView, state: &[u8], urgency: Urgency) -> Option<Choice>;
 
     /// The next plan on the way to where all keys of `span` are in one run; `None` when they are.
-    fn push_down(&self, tree: &TreeView, state: &[u8], span: &Span) -> Option<Choice>;
+    fn manual_compaction(&self, tree: &TreeView, state: &[u8], span: &Span) -> Option<Choice>;
 
     /// Whether what a merge writes has to lie in key order, also across tables. A merge is then
     /// written by one worker, and its tables follow each other in a zone; otherwise several write

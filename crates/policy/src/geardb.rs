@@ -367,8 +367,8 @@ impl Compaction for Gear {
         due.or_else(|| self.beside(tree, state, self.leveled.beyond_shape(tree, urgency)))
     }
 
-    fn push_down(&self, tree: &TreeView, state: &[u8], span: &Span) -> Option<Choice> {
-        let choice = self.leveled.push_down(tree, &[], span);
+    fn manual_compaction(&self, tree: &TreeView, state: &[u8], span: &Span) -> Option<Choice> {
+        let choice = self.leveled.manual_compaction(tree, &[], span);
         self.beside(tree, state, choice.map(|choice| choice.plan))
     }
 

@@ -375,7 +375,7 @@ impl Compaction for Leveled {
         self.pick_with(tree, &state, urgency, |level| self.round_robin(tree, &state, level))
     }
 
-    fn push_down(&self, tree: &TreeView, state: &[u8], span: &Span) -> Option<Choice> {
+    fn manual_compaction(&self, tree: &TreeView, state: &[u8], span: &Span) -> Option<Choice> {
         let state = self.pointers(tree, state);
         if let Some(choice) = self.drain(tree, &state) {
             return Some(choice);

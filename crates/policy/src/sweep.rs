@@ -233,9 +233,9 @@ impl Compaction for Sweep {
         Some(self.at_pointers(choice, &state))
     }
 
-    fn push_down(&self, tree: &TreeView, state: &[u8], span: &Span) -> Option<Choice> {
+    fn manual_compaction(&self, tree: &TreeView, state: &[u8], span: &Span) -> Option<Choice> {
         let pointers = self.leveled.pointers(tree, state);
-        let choice = self.leveled.push_down(tree, state, span)?;
+        let choice = self.leveled.manual_compaction(tree, state, span)?;
         Some(self.at_pointers(choice, &pointers))
     }
 

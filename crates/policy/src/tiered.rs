@@ -161,7 +161,7 @@ impl Compaction for Tiered {
         }
     }
 
-    fn push_down(&self, tree: &TreeView, _: &[u8], span: &Span) -> Option<Choice> {
+    fn manual_compaction(&self, tree: &TreeView, _: &[u8], span: &Span) -> Option<Choice> {
         let holds = |level: usize| {
             let runs = tree.runs(level).iter();
             runs.filter(|run| !run.overlapping(span).is_empty()).count()

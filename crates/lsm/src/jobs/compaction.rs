@@ -37,7 +37,7 @@ pub(crate) fn run(shared: &Arc<Shared>) {
     let (mut retry, mut tries) = (Retry::new(), 0);
     while let Some(task) = shared.board.await_task(shared) {
         let result = shared.check_refused().and_then(|()| match &task {
-            Task::Request(request) => shared.push_down(request),
+            Task::Request(request) => shared.manual_compaction(request),
             Task::Pick { urgency, tree } => shared.keep_shape(*urgency, *tree),
         });
         shared.board.end_task();
@@ -98,13 +98,13 @@ impl Shared {
         }
     }
 
-    fn push_down(&self, request: &CompactionRequest) -> Result<(), Error> {
+    fn manual_compaction(&self, request: &CompactionRequest) -> Result<(), Error> {
         let version = self.tree.view().version.clone();
         if self.drop_covered(&version)? {
             return Ok(());
         }
         let choose =
-            |tree: &TreeView, state: &[u8]| self.decider.push_down(tree, state, &request.span);
+            |tree: &TreeView, state: &[u8]| self.decider.manual_compaction(tree, state, &request.span);
         match choose(version.view(), &self.decider_state()) {
             Some(choice) => self.carry_out_choice(version, choice, &choose, Urgency::Shape),
             None => {

@@ -43,7 +43,7 @@ impl Compaction for AllAtOnce {
         Some(Choice { plan: Plan::Merge(merge), state: Vec::new() })
     }
 
-    fn push_down(&self, _: &TreeView, _: &[u8], _: &Span) -> Option<Choice> {
+    fn manual_compaction(&self, _: &TreeView, _: &[u8], _: &Span) -> Option<Choice> {
         None
     }
 

@@ -162,7 +162,7 @@ impl Compaction for Arbitrary {
     }
 
     /// Everything into one run.
-    fn push_down(&self, tree: &TreeView, state: &[u8], _: &Span) -> Option<Choice> {
+    fn manual_compaction(&self, tree: &TreeView, state: &[u8], _: &Span) -> Option<Choice> {
         let draw = Draw::new(tree, state);
         if draw.runs.len() < 2 {
             return None;
@@ -298,7 +298,7 @@ impl Compaction for Overtaking {
         Some(choice(Plan::Relink(vec![Move { part, from, to: Some(to) }]), &[]))
     }
 
-    fn push_down(&self, _: &TreeView, _: &[u8], _: &Span) -> Option<Choice> {
+    fn manual_compaction(&self, _: &TreeView, _: &[u8], _: &Span) -> Option<Choice> {
         None
     }
 
@@ -356,7 +356,7 @@ impl Compaction for TwoOverOne {
         }
     }
 
-    fn push_down(&self, _: &TreeView, _: &[u8], _: &Span) -> Option<Choice> {
+    fn manual_compaction(&self, _: &TreeView, _: &[u8], _: &Span) -> Option<Choice> {
         None
     }
 

@@ -139,7 +139,7 @@ fn decide(decider: &dyn Compaction, input: &str) -> String {
     if let Some(keys) = field(first, "push") {
         let (start, end) = keys.split_once('-').expect("start-end");
         let span = Span::new(start.as_bytes(), end.as_bytes());
-        return describe(decider.push_down(&tree, &state, &span));
+        return describe(decider.manual_compaction(&tree, &state, &span));
     }
     let urgency = if first.contains("space") { Urgency::Space } else { Urgency::Shape };
     let pressure = decider.pressure(&tree);
@@ -285,13 +285,13 @@ fn pushing_down_ends_with_every_key_in_one_run() {
     let whole = Span::new(&b""[..], &b"\xff"[..]);
     let deciders: [&dyn Compaction; 4] = [&leveled(), &tiered(), &sweep(), &gear(false)];
     for decider in deciders {
-        push_down(decider, tree(text), &whole);
+        manual_compaction(decider, tree(text), &whole);
     }
 }
 
-fn push_down(decider: &dyn Compaction, mut tree: TreeView, whole: &Span) {
+fn manual_compaction(decider: &dyn Compaction, mut tree: TreeView, whole: &Span) {
     let (mut next, mut steps) = (1000, 0);
-    while let Some(choice) = decider.push_down(&tree, &[], whole) {
+    while let Some(choice) = decider.manual_compaction(&tree, &[], whole) {
         carry_out(&mut tree, choice, &mut next);
         steps += 1;
         assert!(steps < 20, "still busy: {tree:?}");
