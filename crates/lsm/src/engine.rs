@@ -26,7 +26,7 @@ use crate::shared::Shared;
 use crate::stats::Stats;
 use crate::writing::Batch;
 use crate::writing::Ingest;
-use crate::writing::{gathering, log_ahead};
+use crate::writing::{gathering, preallocated_log};
 
 /// An open engine. All methods may be called from any actor.
 ///
@@ -53,7 +53,7 @@ impl Engine {
             let of = Arc::clone(&shared);
             actors.push(runner::spawn("flush", move || flush::run(&of)));
             let of = Arc::clone(&shared);
-            actors.push(runner::spawn("next log", move || log_ahead::run(&of)));
+            actors.push(runner::spawn("next log", move || preallocated_log::run(&of)));
             let of = Arc::clone(&shared);
             actors.push(runner::spawn("compaction", move || compaction::run(&of)));
             let of = Arc::clone(&shared);

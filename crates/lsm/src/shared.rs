@@ -10,7 +10,7 @@
 //! | [`Board`] | tasks of compactions, requests | the compaction; clients who wait for jobs |
 //! | [`SpacePressure`] | lack of space, the throttle | actors that found no space |
 //! | [`Workers`] | parts of merges | workers, and the compaction that needs them |
-//! | [`LogAhead`], [`Gathering`] | the next log; what is due to be written | their actors |
+//! | [`PreallocatedLogs`], [`Gathering`] | the next log; what is due to be written | their actors |
 //!
 //! A change that others wait for elsewhere is made first; afterwards the actor that made it wakes
 //! them, under the lock of the owner at which they wait. So nobody looks before the change and
@@ -39,7 +39,7 @@ use crate::memtable::{FlushQueue, ImmutableMemtable};
 use crate::options::EngineOptions;
 use crate::reading::Readers;
 use crate::tree::Tree;
-use crate::writing::{Gathering, LogAhead, WriteLane};
+use crate::writing::{Gathering, PreallocatedLogs, WriteLane};
 
 /// State shared by the engine's actors.
 pub(crate) struct Shared {
@@ -65,7 +65,7 @@ pub(crate) struct Shared {
     pub(crate) written_before: WrittenBytes,
     /// Readers that hold views for long.
     pub(crate) readers: Readers,
-    pub(crate) ahead: LogAhead,
+    pub(crate) ahead: PreallocatedLogs,
     pub(crate) gathering: Gathering,
 }
 

@@ -103,8 +103,9 @@ impl Shared {
         if self.drop_covered(&version)? {
             return Ok(());
         }
-        let choose =
-            |tree: &TreeView, state: &[u8]| self.decider.manual_compaction(tree, state, &request.span);
+        let choose = |tree: &TreeView, state: &[u8]| {
+            self.decider.manual_compaction(tree, state, &request.span)
+        };
         match choose(version.view(), &self.decider_state()) {
             Some(choice) => self.carry_out_choice(version, choice, &choose, Urgency::Shape),
             None => {

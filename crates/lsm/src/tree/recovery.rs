@@ -51,7 +51,7 @@ use crate::reading::Readers;
 use crate::shared::Shared;
 use crate::writing::FrozenBatch;
 use crate::writing::Gathering;
-use crate::writing::LogAhead;
+use crate::writing::PreallocatedLogs;
 use crate::writing::WriteLane;
 use crate::writing::log;
 use crate::writing::{ActiveLog, ReplayFrom, ReplayedLog};
@@ -140,7 +140,7 @@ impl Shared {
             lifetime_at_open,
             written_before,
             readers: Readers::default(),
-            ahead: LogAhead::default(),
+            ahead: PreallocatedLogs::default(),
             gathering: Gathering::default(),
         };
         let (logs, next) = shared.replay(logs, next)?;

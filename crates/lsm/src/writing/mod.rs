@@ -8,7 +8,7 @@
 //! | where does a group find room in memory and in the log | `room` |
 //! | how are writers slowed down when the jobs are behind | `throttle` |
 //! | how is the log written and read again | `log` |
-//! | how is the next log made before it is needed | `log_ahead`, `predecessor` |
+//! | how is the next log made before it is needed | `preallocated_log`, `predecessor` |
 //! | when is data written out that nobody has synced | `gathering` |
 //! | how does sorted input become tables without a log | `ingest` |
 //!
@@ -55,7 +55,7 @@ mod batch_bytes;
 pub(crate) mod gathering;
 mod ingest;
 pub(crate) mod log;
-pub(crate) mod log_ahead;
+pub(crate) mod preallocated_log;
 mod predecessor;
 mod room;
 mod throttle;
@@ -68,7 +68,7 @@ pub use ingest::{Ingest, Ingested};
 pub(crate) use batch::{Entry, FrozenBatch, HEADER_BYTES};
 pub(crate) use gathering::Gathering;
 pub(crate) use log::{ActiveLog, ReplayFrom, ReplayedLog};
-pub(crate) use log_ahead::LogAhead;
+pub(crate) use preallocated_log::PreallocatedLogs;
 pub(crate) use predecessor::Predecessor;
 pub(crate) use throttle::Throttle;
 pub(crate) use write_lane::WriteLane;

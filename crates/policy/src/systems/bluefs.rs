@@ -38,7 +38,7 @@
 //! - A synchronous insert is one write (section 4, "Journaling"): `fs`, `file/log_writer.rs`.
 //!   BlueFS recycles logs so that their size does not change; ours say their length themselves, and
 //!   the journal has what they may take instead.
-//! - Logs that are allocated before they are needed (there): `lsm`, `log_ahead.rs`.
+//! - Logs that are allocated before they are needed (there): `lsm`, `preallocated_log.rs`.
 //! - Asynchronous writes, in order (sections 3.2 and 5.4): `fs`, `file/log_writer.rs`, four of
 //!   1 MiB at a time; `file/data_writer.rs`, two.
 //! - Compaction reads of 2 MiB (section 5.1): `lsm`, `table/read_ahead.rs`.

@@ -1,11 +1,11 @@
-//! The next log, made before it is needed.
+//! Preallocated log: the next log, made before it is needed.
 //!
 //! A change of logs costs a metadata write, and a flush of the device before it: nothing that a put
 //! should wait for. BlueFS's publication has its logs pre-allocated for that reason
 //! (CMU-PDL-19-102, section 4, "Journaling").
 //!
 //! 1. When a memtable is half full, an actor creates the log that comes after the active one; its
-//!    creation records where it may be written. There is none ahead where space is short.
+//!    creation records where it may be written. There is no preallocated log where space is short.
 //! 2. When the memtable is full, the leader syncs the old log, unless that is done, and goes on in
 //!    the next one. No metadata is written.
 //! 3. When the actor makes the log after that, it seals the old one, if its memtable has not been
@@ -16,7 +16,7 @@
 //!   later writes without earlier ones. The first append to the next log therefore says how long
 //!   the old one is; an opening that finds it shorter reports corruption. See the `predecessor`
 //!   module.
-//! - Logs have ids in the order in which they are written. A log that was created ahead and has
+//! - Logs have ids in the order in which they are written. A preallocated log that has
 //!   been overtaken is deleted.
 //! - An opening goes on with the last log that holds anything, and deletes empty ones behind it.
 
@@ -32,12 +32,12 @@ use crate::lifecycle::Lifecycle;
 use crate::shared::{PanicGuard, Shared};
 use crate::tree::LogRecord;
 
-/// A log is made ahead while so many memtables could be written to the space that is free.
+/// A log is preallocated while so many memtables could be written to the space that is free.
 const FREE_MEMTABLES_MIN: u64 = 8;
 
 /// Logs beside the active one.
 #[derive(Default)]
-pub(crate) struct LogAhead {
+pub(crate) struct PreallocatedLogs {
     logs: Mutex<Logs>,
     changed: Condvar,
 }
@@ -61,7 +61,7 @@ pub(crate) fn run(shared: &Arc<Shared>) {
     let _guard = PanicGuard { shared, job: "the next log" };
     while shared.ahead.await_work(&shared.lifecycle) {
         match shared.tend_logs() {
-            // Without a log ahead, writers make one when they need it.
+            // Without a preallocated log, writers make one when they need it.
             Err(error) if error.is_space() => {}
             Err(error) => shared.fail("the next log", error),
             Ok(()) => {}
@@ -69,7 +69,7 @@ pub(crate) fn run(shared: &Arc<Shared>) {
     }
 }
 
-impl LogAhead {
+impl PreallocatedLogs {
     /// Waits until the actor has something to do; `false` when the engine closes.
     fn await_work(&self, lifecycle: &Lifecycle) -> bool {
         let mut logs = self.logs.lock();
@@ -138,7 +138,7 @@ impl Shared {
         }
     }
 
-    /// Goes on in the log that was made ahead; `false` if there is none.
+    /// Goes on in the preallocated log; `false` if there is none.
     pub(crate) fn switch_log(&self, log: &mut ActiveLog) -> Result<bool, Error> {
         let next = self.ahead.logs.lock().next.take();
         let Some(next) = next else { return Ok(false) };
