@@ -74,8 +74,8 @@ pub(crate) struct LevelCounts {
     pub(crate) bytes_written: Count,
     /// Bytes of tables that were read out of it to be merged.
     pub(crate) bytes_read: Count,
-    /// Bytes of tables that came by relinking.
-    pub(crate) bytes_relinked: Count,
+    /// Bytes of tables that came by trivial moves.
+    pub(crate) bytes_moved: Count,
 }
 
 /// The engine's own counts since it was opened.
@@ -89,7 +89,7 @@ pub(crate) struct Counters {
     pub(crate) scans: Count,
     pub(crate) flushes: Count,
     pub(crate) compactions: Count,
-    pub(crate) relinks: Count,
+    pub(crate) trivial_moves: Count,
     pub(crate) entries_dropped: Count,
     pub(crate) segments_dropped: Count,
     pub(crate) bytes_dropped: Count,
@@ -116,7 +116,7 @@ impl Counters {
             scans: count(),
             flushes: count(),
             compactions: count(),
-            relinks: count(),
+            trivial_moves: count(),
             entries_dropped: count(),
             segments_dropped: count(),
             bytes_dropped: count(),

@@ -67,7 +67,7 @@ pub struct LevelStats {
     /// Bytes of tables read out of the level to be merged.
     pub bytes_read: u64,
     /// Bytes of tables that came into the level by metadata alone.
-    pub bytes_relinked: u64,
+    pub bytes_moved: u64,
 }
 
 /// The engine's figures. Counts are since it was opened, those of `io` since the store was mounted.
@@ -118,7 +118,7 @@ pub struct Stats {
     /// was closed or had no space meanwhile.
     pub bytes_discarded: u64,
     /// Moves by metadata alone.
-    pub relinks: u64,
+    pub trivial_moves: u64,
     /// Overwritten and deleted entries that jobs dropped.
     pub entries_dropped: u64,
     /// Tables, or ranges of tables, that went unread because a range delete covered them.
@@ -172,7 +172,7 @@ impl Shared {
             compaction_steps_ended_early: counters.steps_ended_early.get(),
             bytes_discarded: counters.bytes_discarded.get(),
             compaction_step_nanos_max: counters.step_nanos_max.get(),
-            relinks: counters.relinks.get(),
+            trivial_moves: counters.trivial_moves.get(),
             entries_dropped: counters.entries_dropped.get(),
             segments_dropped: counters.segments_dropped.get(),
             bytes_dropped: counters.bytes_dropped.get(),
@@ -205,7 +205,7 @@ impl Shared {
                 tombstones: segments().map(|segment| segment.tombstones).sum(),
                 bytes_written: counts.bytes_written.get(),
                 bytes_read: counts.bytes_read.get(),
-                bytes_relinked: counts.bytes_relinked.get(),
+                bytes_moved: counts.bytes_moved.get(),
             }
         };
         self.counters.levels.iter().enumerate().take(tree.levels.len()).map(of).collect()

@@ -63,7 +63,7 @@ fn count(plan: &Plan) -> usize {
         Plan::Merge(merge) => {
             merge.inputs.iter().map(|input| input.parts.len()).sum::<usize>() + merge.moves.len()
         }
-        Plan::Relink(moves) => moves.len(),
+        Plan::TrivialMove(moves) => moves.len(),
     }
 }
 

@@ -169,7 +169,7 @@ impl Gear {
         {
             let from = Place { level: 0, run: run.id };
             let moves = run.segments.iter().map(|table| goes(table, from, place(tree, 1)));
-            return Some(sight.choose(Plan::Relink(moves.collect())));
+            return Some(sight.choose(Plan::TrivialMove(moves.collect())));
         }
         let mut inputs: Vec<(Place, Vec<&SegmentView>)> = taken
             .iter()
@@ -313,7 +313,7 @@ impl Gear {
         });
         let zone = whole.find(|zone| !sight.is_shared(zone.zone, level))?;
         let (from, to) = (place(tree, level), place(tree, level + 1));
-        Some(Plan::Relink(zone.tables.iter().map(|table| goes(table, from, to)).collect()))
+        Some(Plan::TrivialMove(zone.tables.iter().map(|table| goes(table, from, to)).collect()))
     }
 
     /// A compaction that rewrites the data left in the emptiest zone of a level, if the level

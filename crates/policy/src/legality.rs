@@ -104,7 +104,7 @@ impl Plan {
                 }
                 add_moves(&mut pieces, &merge.moves);
             }
-            Self::Relink(moves) => add_moves(&mut pieces, moves),
+            Self::TrivialMove(moves) => add_moves(&mut pieces, moves),
         }
         if pieces.values().all(Vec::is_empty) {
             return Err(Illegal::Empty);

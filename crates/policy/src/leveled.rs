@@ -269,7 +269,7 @@ impl Leveled {
         if met.is_empty() && sources.len() == 1 && mostly_data {
             let from = sources[0].place;
             let moves = segments().map(|segment| Move { part: part(segment), from, to: Some(to) });
-            return Choice { plan: Plan::Relink(moves.collect()), state };
+            return Choice { plan: Plan::TrivialMove(moves.collect()), state };
         }
         let mut inputs: Vec<Input> = sources
             .iter()

@@ -140,11 +140,11 @@ pub struct Move {
     pub to: Option<Place>,
 }
 
-/// A compaction: a merge, or a relink.
+/// A compaction: a merge, or trivial moves.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Plan {
     /// Parts are read, merged and written anew.
     Merge(Merge),
     /// Parts move by metadata alone.
-    Relink(Vec<Move>),
+    TrivialMove(Vec<Move>),
 }

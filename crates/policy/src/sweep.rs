@@ -182,7 +182,7 @@ impl Sweep {
         let mostly_data = upper.iter().all(|segment| segment.tombstones * 4 <= segment.entries);
         if lower.is_empty() && mostly_data {
             let moves = upper.iter().map(|table| Move { part: part(table), from, to: Some(to) });
-            return Choice { plan: Plan::Relink(moves.collect()), state: state.encode() };
+            return Choice { plan: Plan::TrivialMove(moves.collect()), state: state.encode() };
         }
         let input =
             |place, tables: Segments<'_>| Input { place, parts: tables.iter().map(part).collect() };

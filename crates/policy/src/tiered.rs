@@ -116,7 +116,7 @@ impl Tiered {
                 let from = Place { level: *level as u8, run: run.id };
                 run.segments.iter().map(move |s| Move { part: part(s), from, to: Some(to) })
             });
-            return Some(Choice { plan: Plan::Relink(moves.collect()), state: Vec::new() });
+            return Some(Choice { plan: Plan::TrivialMove(moves.collect()), state: Vec::new() });
         }
         let input = |level: usize, run: RunId, segments: Segments<'_>| Input {
             place: Place { level: level as u8, run },

@@ -2,7 +2,7 @@
 //! [`merging`](super::merging) describes. One actor, and workers for large merges.
 //!
 //! A plan is carried out to its end before the next is chosen, but for moves that follow one
-//! another, which are committed together ([`relink`](super::relink)). Several disjoint plans at
+//! another, which are committed together ([`super::trivial_move`]). Several disjoint plans at
 //! once would keep the workers as busy as the slices of one plan do; but each decider would have
 //! to tell what is still right beside plans that are under way, and a sweep or a window would have
 //! to be in two states at once. So deciders see a tree at rest, and what has to wait - level 0,
@@ -21,8 +21,8 @@ use terrace_policy::{Choice, Merge, Plan, TreeView, Urgency};
 
 use super::board::{CompactionRequest, Task};
 use super::inputs;
-use super::relink::Chooser;
 use super::space_pressure::Retry;
+use super::trivial_move::Chooser;
 use crate::Error;
 use crate::event::Job;
 use crate::shared::{PanicGuard, Shared};
@@ -124,7 +124,7 @@ impl Shared {
     ) -> Result<(), Error> {
         self.check_plan(&version, &choice.plan)?;
         match choice.plan {
-            Plan::Relink(moves) => self.relink(&version, moves, choice.state, choose),
+            Plan::TrivialMove(moves) => self.move_trivially(&version, moves, choice.state, choose),
             Plan::Merge(plan) => {
                 let job = describe(&plan);
                 self.tell_of_job(job, || self.merge(version, plan, choice.state, urgency))

@@ -19,7 +19,7 @@ pub(crate) fn defect(version: &Version, plan: &Plan) -> Option<String> {
     }
     let moves = match plan {
         Plan::Merge(merge) => &merge.moves,
-        Plan::Relink(moves) => moves,
+        Plan::TrivialMove(moves) => moves,
     };
     let dropped = moves.iter().filter(|one| one.to.is_none());
     dropped.filter(|one| !is_invisible(version, one.from, &one.part)).map(visible).next()

@@ -331,13 +331,13 @@ impl Shared {
         let Rewritten { outputs, boundary, counts } = done;
         let version = self.tree.view().version.clone();
         let (parts, moves) = job.taken(&slice, boundary.as_ref());
-        let (mut edit, mut read, mut relinked) = (Edit::default(), Vec::new(), Vec::new());
+        let (mut edit, mut read, mut moved) = (Edit::default(), Vec::new(), Vec::new());
         for (place, part) in parts {
             read.push((place, find(&version, place, &part)?.size));
             edit.take(place, &part);
         }
         for one in moves {
-            relinked.extend(edit.carry(&version, &one)?);
+            moved.extend(edit.carry(&version, &one)?);
         }
         drop(version);
         let ended_early = boundary.is_some();
@@ -349,7 +349,7 @@ impl Shared {
         let state = last.then(|| state.to_vec());
         progress.written += self.commit_outputs(outputs, edit, state, None)?.0;
         progress.committed += 1;
-        self.count_relinked(relinked);
+        self.count_moved(moved);
         for (place, bytes) in read {
             self.counters.levels[usize::from(place.level)].bytes_read.add(bytes.0);
         }
@@ -358,9 +358,9 @@ impl Shared {
         Ok(!(short && ended_early))
     }
 
-    pub(crate) fn count_relinked(&self, relinked: Vec<(Place, ByteCount)>) {
-        for (place, bytes) in relinked {
-            self.counters.levels[usize::from(place.level)].bytes_relinked.add(bytes.0);
+    pub(crate) fn count_moved(&self, moved: Vec<(Place, ByteCount)>) {
+        for (place, bytes) in moved {
+            self.counters.levels[usize::from(place.level)].bytes_moved.add(bytes.0);
         }
     }
 }

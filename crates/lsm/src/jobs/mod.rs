@@ -11,7 +11,7 @@
 //! | how do sorted entries become tables | `rewrite`, `outputs` |
 //! | which entries of a key must a job keep | `retention`, `below` |
 //! | which segments does a plan name | `inputs` |
-//! | how do tables change their level unread | `relink` |
+//! | how do tables change their level unread | `trivial_move` |
 //! | how are tables dropped that range tombstones cover | `covered` |
 //! | how much space does a job reserve, and how is it committed | `job` |
 //! | how is a store copied while it is written | `checkpoint` |
@@ -58,12 +58,12 @@ pub(crate) mod inputs;
 mod job;
 mod merging;
 mod outputs;
-mod relink;
 mod rest;
 mod retention;
 mod rewrite;
 mod slice;
 mod space_pressure;
+mod trivial_move;
 pub(crate) mod worker;
 
 pub use checkpoint::{CheckpointProgress, Checkpointed};

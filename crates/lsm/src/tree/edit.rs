@@ -44,7 +44,7 @@ impl NewTable {
 #[derive(Debug, Default)]
 pub(crate) struct Edit {
     taken: Vec<(Place, Part)>,
-    relinked: Vec<(Place, Segment)>,
+    moved: Vec<(Place, Segment)>,
     new: Vec<NewTable>,
 }
 
@@ -55,8 +55,8 @@ impl Edit {
     }
 
     /// Puts a range of a table that was taken out of another run into this one.
-    fn relink(&mut self, place: Place, segment: Segment) {
-        self.relinked.push((place, segment));
+    fn move_in(&mut self, place: Place, segment: Segment) {
+        self.moved.push((place, segment));
     }
 
     /// Does what a plan says of a part that it does not read; returns where the part goes, if it
@@ -70,7 +70,7 @@ impl Edit {
         self.take(one.from, &one.part);
         let Some(to) = one.to else { return Ok(None) };
         let size = segment.size;
-        self.relink(to, segment);
+        self.move_in(to, segment);
         Ok(Some((to, size)))
     }
 
@@ -86,15 +86,15 @@ impl Edit {
             let of_file = taken.entry(part.file).or_default();
             of_file.entry(*place).or_default().push(&part.span);
         }
-        let mut relinked: BTreeMap<FileId, Vec<(Place, Segment)>> = BTreeMap::new();
-        for (place, segment) in &self.relinked {
-            let of_file = relinked.entry(segment.table.id()).or_default();
+        let mut moved: BTreeMap<FileId, Vec<(Place, Segment)>> = BTreeMap::new();
+        for (place, segment) in &self.moved {
+            let of_file = moved.entry(segment.table.id()).or_default();
             of_file.push((*place, segment.clone()));
         }
         let mut tables = BTreeMap::new();
         for (file, taken) in taken {
-            let relinked = relinked.remove(&file).unwrap_or_default();
-            tables.insert(file, Rest::of(before, file, &taken, relinked)?);
+            let moved = moved.remove(&file).unwrap_or_default();
+            tables.insert(file, Rest::of(before, file, &taken, moved)?);
         }
         Ok(Kept { tables })
     }
@@ -185,11 +185,11 @@ impl Rest {
         before: &Version,
         file: FileId,
         taken: &BTreeMap<Place, Vec<&Span>>,
-        relinked: Vec<(Place, Segment)>,
+        moved: Vec<(Place, Segment)>,
     ) -> Result<Self, Error> {
         let table = table_of(before, file, taken);
         let all = table.record().span();
-        let (mut was, mut left) = (Vec::new(), relinked);
+        let (mut was, mut left) = (Vec::new(), moved);
         let mut start: Option<Key> = None;
         let one: BTreeSet<Place> = taken.keys().copied().collect();
         for &place in before.split_places(file).unwrap_or(&one) {

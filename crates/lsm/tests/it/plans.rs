@@ -137,8 +137,9 @@ impl<'a> Draw<'a> {
             return None;
         }
         (0..40).find_map(|_| {
-            let relinks = self.random.random_bool(0.3);
-            let plan = if relinks { Plan::Relink(self.moves()) } else { Plan::Merge(self.merge()) };
+            let trivial = self.random.random_bool(0.3);
+            let plan =
+                if trivial { Plan::TrivialMove(self.moves()) } else { Plan::Merge(self.merge()) };
             plan.check(self.tree).is_ok().then_some(plan)
         })
     }
@@ -295,7 +296,7 @@ impl Compaction for Overtaking {
         let segment = &newest.segments[0];
         let part = Part { file: segment.file, span: segment.span.clone() };
         let (from, to) = (Place { level: 0, run: newest.id }, Place { level: 3, run: RunId(1) });
-        Some(choice(Plan::Relink(vec![Move { part, from, to: Some(to) }]), &[]))
+        Some(choice(Plan::TrivialMove(vec![Move { part, from, to: Some(to) }]), &[]))
     }
 
     fn manual_compaction(&self, _: &TreeView, _: &[u8], _: &Span) -> Option<Choice> {
@@ -340,7 +341,7 @@ impl Compaction for TwoOverOne {
             [only] if tree.runs(3).is_empty() => {
                 let (from, to) = (place(only.id), Some(Place { level: 3, run: RunId(1) }));
                 let moves = only.segments.iter().map(|s| Move { part: part(s), from, to });
-                Some(choice(Plan::Relink(moves.collect()), &[]))
+                Some(choice(Plan::TrivialMove(moves.collect()), &[]))
             }
             runs @ [_, _] => {
                 let inputs = runs.iter().map(|run| Input {

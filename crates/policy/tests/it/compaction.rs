@@ -92,9 +92,9 @@ fn part(part: &Part) -> String {
     format!(" file {} {:?}", part.file, part.span)
 }
 
-fn relink(one: &Move) -> String {
+fn trivial_move(one: &Move) -> String {
     let to = one.to.map_or("nowhere".into(), |to| to.to_string());
-    format!("relink{} from {} to {to}\n", part(&one.part), one.from)
+    format!("trivial move of{} from {} to {to}\n", part(&one.part), one.from)
 }
 
 fn describe(choice: Option<Choice>) -> String {
@@ -124,9 +124,9 @@ pub(crate) fn describe_plan(plan: &Plan) -> String {
                 text += &if keys.is_empty() { "\n".into() } else { format!("; before{keys}\n") };
             }
         }
-        Plan::Relink(moves) => {
+        Plan::TrivialMove(moves) => {
             for one in moves {
-                text += &relink(one);
+                text += &trivial_move(one);
             }
         }
     }
@@ -200,7 +200,7 @@ fn carry_out(tree: &mut TreeView, choice: Choice, next: &mut u64) {
         panic!("{part:?} is not in the tree");
     };
     let outputs: Vec<(Place, SegmentView)> = match choice.plan {
-        Plan::Relink(moves) => {
+        Plan::TrivialMove(moves) => {
             let to = |one: &Move| one.to.expect("a move to a place");
             moves.iter().map(|one| (to(one), take(&one.part))).collect()
         }

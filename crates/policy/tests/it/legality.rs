@@ -51,9 +51,9 @@ fn plans_that_keep_the_order_of_age_are_legal() {
         merged(&both, &[Some("d"), None], level1),
         merged(&both, &[None], at(1, 7)),
         merged(&[(older, part(2, "d-k"))], &[None], at(1, 1)),
-        Plan::Relink(vec![goes(2, "g-k", older, at(1, 3))]),
-        Plan::Relink(vec![goes(4, "x-z", level1, at(6, 1))]),
-        Plan::Relink(vec![Move { part: part(4, "x-z"), from: level1, to: None }]),
+        Plan::TrivialMove(vec![goes(2, "g-k", older, at(1, 3))]),
+        Plan::TrivialMove(vec![goes(4, "x-z", level1, at(6, 1))]),
+        Plan::TrivialMove(vec![Move { part: part(4, "x-z"), from: level1, to: None }]),
     ] {
         assert_eq!(check(&plan), Ok(()), "{plan:?}");
     }
@@ -63,16 +63,16 @@ fn plans_that_keep_the_order_of_age_are_legal() {
 fn each_rule_that_is_broken_is_named() {
     let (newest, older, level1, level2) = (at(0, 9), at(0, 8), at(1, 5), at(2, 1));
     type Expected = fn(&Illegal) -> bool;
-    let one = |file, span, from, to| Plan::Relink(vec![goes(file, span, from, to)]);
+    let one = |file, span, from, to| Plan::TrivialMove(vec![goes(file, span, from, to)]);
     let twice = vec![goes(1, "a-d", newest, level1), goes(1, "c-g", newest, level1)];
     let swapped = [(older, part(2, "c-k")), (newest, part(1, "a-g"))];
     let only = [(newest, part(1, "a-g"))];
     let cases: [(Plan, Expected); 12] = [
-        (Plan::Relink(Vec::new()), |got| *got == Illegal::Empty),
+        (Plan::TrivialMove(Vec::new()), |got| *got == Illegal::Empty),
         (one(1, "a-h", newest, newest), |got| matches!(got, Illegal::Missing { .. })),
         (one(2, "c-g", newest, newest), |got| matches!(got, Illegal::Missing { .. })),
         (one(1, "c-c", newest, newest), |got| matches!(got, Illegal::Missing { .. })),
-        (Plan::Relink(twice), |got| matches!(got, Illegal::Disorder { .. })),
+        (Plan::TrivialMove(twice), |got| matches!(got, Illegal::Disorder { .. })),
         (merged(&swapped, &[None], level1), |got| matches!(got, Illegal::InputOrder { .. })),
         (merged(&only, &[Some("d")], level1), |got| matches!(got, Illegal::Routes { count: 1 })),
         (one(1, "a-g", newest, at(64, 1)), |got| matches!(got, Illegal::Destination { .. })),
@@ -91,10 +91,10 @@ fn each_rule_that_is_broken_is_named() {
 #[test]
 fn parts_of_one_plan_do_not_overtake_each_other_either() {
     let (newest, older) = (at(0, 9), at(0, 8));
-    let relink = |first: Place, second: Place| {
-        Plan::Relink(vec![goes(1, "d-g", newest, first), goes(2, "d-k", older, second)])
+    let trivial_move = |first: Place, second: Place| {
+        Plan::TrivialMove(vec![goes(1, "d-g", newest, first), goes(2, "d-k", older, second)])
     };
-    assert_eq!(check(&relink(at(1, 7), at(1, 6))), Ok(()));
-    assert!(matches!(check(&relink(at(1, 6), at(1, 7))), Err(Illegal::Age { .. })));
-    assert!(matches!(check(&relink(at(1, 6), at(1, 6))), Err(Illegal::Overlap { .. })));
+    assert_eq!(check(&trivial_move(at(1, 7), at(1, 6))), Ok(()));
+    assert!(matches!(check(&trivial_move(at(1, 6), at(1, 7))), Err(Illegal::Age { .. })));
+    assert!(matches!(check(&trivial_move(at(1, 6), at(1, 6))), Err(Illegal::Overlap { .. })));
 }

@@ -47,7 +47,7 @@ fn a_synced_put_waits_for_one_write_whichever_log_it_is_the_first_of() {
             // are merged.
             let changes = stats.flushes + 1;
             assert!(changes > 5, "{changes} logs");
-            let jobs = stats.flushes + stats.compaction_steps + stats.relinks;
+            let jobs = stats.flushes + stats.compaction_steps + stats.trivial_moves;
             let journal = count(Cause::Journal);
             assert!(journal <= 2 * changes + jobs + 2, "{journal} writes for {changes} logs");
             db.close().unwrap();

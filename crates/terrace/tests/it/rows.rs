@@ -98,7 +98,7 @@ impl SequentialLoad {
 const ACTIVE_MIN: u32 = OPEN_ZONES_MIN + 1;
 
 #[test]
-fn a_sequential_load_is_relinked_and_not_rewritten() {
+fn a_sequential_load_is_moved_and_not_rewritten() {
     for_each_row(|system| {
         SequentialLoad::ALL.into_iter().for_each(|load| load_sequentially(system, load));
     });

@@ -174,7 +174,7 @@ impl Replay {
             assert!(plans < 1000, "still busy after {plans} plans: {choice:?}");
             choice.plan.check(&self.tree).expect("a legal plan");
             match choice.plan {
-                Plan::Relink(moves) => self.relink(&moves),
+                Plan::TrivialMove(moves) => self.trivial_move(&moves),
                 Plan::Merge(merge) => self.merge(&merge),
             }
             self.state = choice.state;
@@ -182,16 +182,16 @@ impl Replay {
         }
     }
 
-    fn relink(&mut self, moves: &[terrace_policy::Move]) {
+    fn trivial_move(&mut self, moves: &[terrace_policy::Move]) {
         for one in moves {
             let segment = self.take(one.from, &one.part).expect("a part of the tree");
-            self.count("relinked", segment.entries as usize);
+            self.count("trivially moved", segment.entries as usize);
             self.put_segment(segment, one.to.expect("a place"));
         }
     }
 
     fn merge(&mut self, merge: &Merge) {
-        self.relink(&merge.moves);
+        self.trivial_move(&merge.moves);
         let inputs = merge.inputs.iter();
         let parts: Vec<(Place, &Part)> =
             inputs.flat_map(|input| input.parts.iter().map(|part| (input.place, part))).collect();

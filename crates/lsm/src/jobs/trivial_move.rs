@@ -1,5 +1,5 @@
-//! Relinks: parts of tables change their places in the tree, and nothing is read or written but
-//! the journal.
+//! Trivial moves: parts of tables change their places in the tree, and only the journal is
+//! written.
 //!
 //! A table that overlaps nothing goes down level by level, by one choice for each level; if data
 //! arrives in the order of keys, every table does. So up to 64 successive choices are made ahead
@@ -22,7 +22,7 @@ pub(crate) type Chooser<'a> = &'a dyn Fn(&TreeView, &[u8]) -> Option<Choice>;
 
 /// Moves that follow one another, as one change.
 #[derive(Default)]
-struct Relinks {
+struct TrivialMoves {
     /// From the place of each part to the place where it ends.
     moves: Vec<Move>,
     choices: u64,
@@ -30,7 +30,7 @@ struct Relinks {
     sizes: Vec<(Place, ByteCount)>,
 }
 
-impl Relinks {
+impl TrivialMoves {
     /// Adds the moves of one choice on the tree that those before it leave.
     fn add(&mut self, ahead: &Version, moves: Vec<Move>) -> Result<(), Error> {
         let mut edit = Edit::default();
@@ -73,32 +73,32 @@ fn goes_on(before: &Move, one: &Move) -> bool {
 
 impl Shared {
     /// Carries out these moves, and what is chosen next for as long as that is nothing but moves.
-    pub(crate) fn relink(
+    pub(crate) fn move_trivially(
         &self,
         version: &Version,
         moves: Vec<Move>,
         mut state: Vec<u8>,
         choose: Chooser<'_>,
     ) -> Result<(), Error> {
-        let mut relinks = Relinks::default();
-        relinks.add(version, moves)?;
-        while relinks.takes(&[]) {
-            let edit = relinks.edit(version)?;
+        let mut trivial = TrivialMoves::default();
+        trivial.add(version, moves)?;
+        while trivial.takes(&[]) {
+            let edit = trivial.edit(version)?;
             let kept = edit.kept(version)?;
             let ahead = edit.version(version, kept, &*self.store, &self.memory)?;
             let Some(choice) = choose(ahead.view(), &state) else { break };
-            let Plan::Relink(moves) = &choice.plan else { break };
-            if !relinks.takes(moves) {
+            let Plan::TrivialMove(moves) = &choice.plan else { break };
+            if !trivial.takes(moves) {
                 break;
             }
             self.check_plan(&ahead, &choice.plan)?;
-            let Plan::Relink(moves) = choice.plan else { break };
-            relinks.add(&ahead, moves)?;
+            let Plan::TrivialMove(moves) = choice.plan else { break };
+            trivial.add(&ahead, moves)?;
             state = choice.state;
         }
-        self.commit(relinks.edit(version)?, Some(state), None)?;
-        self.count_relinked(relinks.sizes);
-        self.counters.relinks.add(relinks.choices);
+        self.commit(trivial.edit(version)?, Some(state), None)?;
+        self.count_moved(trivial.sizes);
+        self.counters.trivial_moves.add(trivial.choices);
         Ok(())
     }
 }
