@@ -30,7 +30,7 @@ use terrace_env::ByteCount;
 use terrace_env::codec::{DecodeError, Reader, Writer};
 
 use crate::compaction::{Choice, Compaction, Pressure, Urgency};
-use crate::plan::{Cut, Input, Merge, Move, Obstacle, Part, Place, Plan, Route};
+use crate::plan::{Cut, Grandparent, Input, Merge, Move, Part, Place, Plan, Route};
 use crate::tree::{RunId, RunView, SegmentView, Segments, Span, TreeView};
 
 /// The stream of the first level; each level has its own.
@@ -291,18 +291,18 @@ impl Leveled {
     /// Step 4: where outputs for `level` within `hull` end.
     pub(crate) fn cut(&self, tree: &TreeView, level: usize, hull: &Span) -> Cut {
         let runs = tree.runs(level + 1).iter();
-        let mut obstacles: Vec<Obstacle> = runs
+        let mut grandparents: Vec<Grandparent> = runs
             .flat_map(|run| run.overlapping(hull))
-            .map(|segment| Obstacle { end: segment.span.end.clone(), size: segment.size })
+            .map(|segment| Grandparent { end: segment.span.end.clone(), size: segment.size })
             .collect();
-        obstacles.sort_by(|a, b| a.end.cmp(&b.end));
+        grandparents.sort_by(|a, b| a.end.cmp(&b.end));
         let size = self.options.table_size;
         let overlap_max = ByteCount(size.0 * u64::from(self.options.overlap_tables));
         let aligned_from = match self.options.aligned_from {
             100.. => ByteCount(u64::MAX),
             percent => ByteCount((size.0.saturating_mul(percent.into()) / 100).max(1)),
         };
-        Cut { size, keys: Vec::new(), obstacles, overlap_max, aligned_from }
+        Cut { size, keys: Vec::new(), grandparents, overlap_max, aligned_from }
     }
 
     /// Step 5: a segment of whose entries at least one in `share` is a delete.

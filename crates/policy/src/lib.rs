@@ -47,7 +47,7 @@ pub use level_separated::LevelSeparated;
 pub use leveled::{LEVEL_STREAM_FIRST, Leveled, LeveledOptions};
 pub use log_structured::LogStructured;
 pub use placement::{PartZone, Placement, PlacementChoice, PlacementRequest, SpaceView};
-pub use plan::{Cut, Input, Merge, Move, Obstacle, Part, Place, Plan, Route};
+pub use plan::{Cut, Grandparent, Input, Merge, Move, Part, Place, Plan, Route};
 pub use reclaim::{
     CandidateZone, RECLAIM_STREAM, Reclaim, ReclaimChoice, ReclaimView, Room, Sight,
 };

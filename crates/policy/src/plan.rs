@@ -68,10 +68,10 @@ pub struct Input {
     pub parts: Vec<Part>,
 }
 
-/// Something that an output had better not reach over: a table that the output's own compaction
-/// would have to read.
+/// Grandparent: a table of the level below the one that a compaction writes to. A later compaction
+/// of an output reads every grandparent that the output overlaps.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Obstacle {
+pub struct Grandparent {
     /// The key behind it.
     pub end: Key,
     /// Bytes that reading the parts costs.
@@ -86,12 +86,12 @@ pub struct Cut {
     /// Before each of these, in key order: no output has keys on both sides of one. They also end
     /// where they would reach over something else in the run they go to.
     pub keys: Vec<Key>,
-    /// In key order.
-    pub obstacles: Vec<Obstacle>,
-    /// When they reach over obstacles of more than this.
+    /// Tables of the next level that outputs may overlap, in key order.
+    pub grandparents: Vec<Grandparent>,
+    /// Grandparent cut: when they overlap grandparents of more bytes than this.
     pub overlap_max: ByteCount,
-    /// At the next end of an obstacle, when they have grown to this. A later compaction of such an
-    /// output reads no obstacle only because the output reaches a little way into it.
+    /// At the next end of a grandparent, when they have grown to this. A later compaction of such
+    /// an output reads no grandparent of which the output overlaps only a small part.
     pub aligned_from: ByteCount,
 }
 
@@ -100,8 +100,8 @@ impl Cut {
     #[must_use]
     pub fn at(size: ByteCount) -> Self {
         let never = ByteCount(u64::MAX);
-        let (keys, obstacles) = (Vec::new(), Vec::new());
-        Self { size, keys, obstacles, overlap_max: never, aligned_from: never }
+        let (keys, grandparents) = (Vec::new(), Vec::new());
+        Self { size, keys, grandparents, overlap_max: never, aligned_from: never }
     }
 }
 

@@ -35,8 +35,8 @@ pub(crate) fn worst_case(
 }
 
 /// The most bytes that a job's tables can take, with its range tombstones: each table may begin
-/// with a piece of one that lies across its start, and where they lie over obstacles there are more
-/// tables.
+/// with a piece of one that lies across its start, and where they overlap grandparents there are
+/// more tables.
 pub(crate) fn with_ranges(
     worst: ByteCount,
     ranges: &JobRanges,
@@ -48,7 +48,7 @@ pub(crate) fn with_ranges(
     }
     let (bytes, largest) = ranges.bytes();
     let cuts = |route: &Route| {
-        let over: u64 = route.cut.obstacles.iter().map(|obstacle| obstacle.size.0).sum();
+        let over: u64 = route.cut.grandparents.iter().map(|grandparent| grandparent.size.0).sum();
         1 + route.cut.keys.len() as u64 + over / route.cut.overlap_max.0.max(1)
     };
     let cuts: u64 = routes.iter().map(cuts).sum();

@@ -86,7 +86,7 @@ pub(crate) enum Progress {
 /// Point in key order that the table being written comes to.
 enum Passed {
     Cut,
-    Obstacle(ByteCount),
+    Grandparent(ByteCount),
     /// Where a range tombstone starts.
     Start,
 }
@@ -109,9 +109,9 @@ pub(crate) struct Rewrite {
     below: Below,
     routes: Vec<Route>,
     route: usize,
-    /// Within the route: the cuts and obstacles passed, and their size since the table began.
+    /// Within the route: the cuts and grandparents passed, and their size since the table began.
     cut: usize,
-    obstacle: usize,
+    grandparent: usize,
     overlap: u64,
     source: TableSource,
     builder: Option<TableBuilder>,
@@ -150,7 +150,7 @@ impl Rewrite {
             routes,
             route: 0,
             cut: 0,
-            obstacle: 0,
+            grandparent: 0,
             overlap: 0,
             source,
             builder: None,
@@ -282,7 +282,7 @@ impl Rewrite {
         self.pass_ranges(end.as_ref())?;
         self.end_table(end)?;
         self.route += 1;
-        (self.cut, self.obstacle) = (0, 0);
+        (self.cut, self.grandparent) = (0, 0);
         Ok(())
     }
 
@@ -312,13 +312,13 @@ impl Rewrite {
         let cut = &self.routes[self.route].cut;
         let passed = cut.keys[self.cut..].partition_point(|key| &key[..] <= full_key);
         self.cut += passed;
-        let obstacles_before = self.obstacle;
-        while let Some(obstacle) = cut.obstacles.get(self.obstacle) {
-            if full_key < &obstacle.end[..] {
+        let grandparents_before = self.grandparent;
+        while let Some(grandparent) = cut.grandparents.get(self.grandparent) {
+            if full_key < &grandparent.end[..] {
                 break;
             }
-            self.overlap += obstacle.size.0;
-            self.obstacle += 1;
+            self.overlap += grandparent.size.0;
+            self.grandparent += 1;
         }
         let Some(builder) = &self.builder else {
             // Overlaps that lie before a table are none of its business.
@@ -326,22 +326,22 @@ impl Rewrite {
             return Ok(());
         };
         let size = builder.estimated_size();
-        let aligned = self.obstacle > obstacles_before && size >= cut.aligned_from;
+        let aligned = self.grandparent > grandparents_before && size >= cut.aligned_from;
         let full = size >= cut.size || self.overlap > cut.overlap_max.0;
         if passed > 0 || full || aligned { self.end_table(None) } else { Ok(()) }
     }
 
-    /// The same where range tombstones are about, which reach over cuts and obstacles without an
+    /// The same where range tombstones are about, which span cuts and grandparents without an
     /// entry and fill tables of their own. `to`: the place that the job has come to; `None`: the
     /// end.
     fn pass_ranges(&mut self, to: Option<&Key>) -> Result<(), Error> {
         loop {
             let cut = &self.routes[self.route].cut;
             let key = cut.keys.get(self.cut).map(|key| (key, Passed::Cut));
-            let obstacle = cut.obstacles.get(self.obstacle);
-            let obstacle = obstacle.map(|one| (&one.end, Passed::Obstacle(one.size)));
+            let grandparent = cut.grandparents.get(self.grandparent);
+            let grandparent = grandparent.map(|one| (&one.end, Passed::Grandparent(one.size)));
             let start = self.ranges.next_start().map(|start| (start, Passed::Start));
-            let next = [key, obstacle, start].into_iter().flatten().min_by_key(|(key, _)| *key);
+            let next = [key, grandparent, start].into_iter().flatten().min_by_key(|(key, _)| *key);
             let Some((at, passed)) = next.filter(|(at, _)| to.is_none_or(|to| *at <= to)) else {
                 return Ok(());
             };
@@ -352,8 +352,8 @@ impl Rewrite {
                     self.cut += 1;
                     self.end_table(Some(at))?;
                 }
-                Passed::Obstacle(size) => {
-                    self.obstacle += 1;
+                Passed::Grandparent(size) => {
+                    self.grandparent += 1;
                     let open = self.builder.is_some() || self.ranges.begin_before(&at);
                     self.overlap = if open { self.overlap + size.0 } else { 0 };
                     if self.overlap > overlap_max.0 || self.filled() >= aligned_from.0 {

@@ -8,7 +8,7 @@ use terrace_env::store::MemoryStore;
 use terrace_env::{ByteCount, FileId, ZoneId, runner, test_seeds};
 use terrace_lsm::{Durability, Engine, Error, KeySpaceId};
 use terrace_policy::{
-    Choice, Compaction, Cut, ExtentView, Input, Key, Merge, Move, Obstacle, Part, Place, Plan,
+    Choice, Compaction, Cut, ExtentView, Grandparent, Input, Key, Merge, Move, Part, Place, Plan,
     Pressure, Route, RunId, SegmentView, Segments, Span, StoreShape, System, TreeView, Urgency,
     ZoneView, ZonesSource, ZonesView,
 };
@@ -93,8 +93,8 @@ impl<'a> Draw<'a> {
         parts.map(|part| Move { part, from, to: Some(to) }).collect()
     }
 
-    fn obstacle(&mut self) -> Obstacle {
-        Obstacle { end: self.key(), size: ByteCount(self.random.random_range(1..6_000)) }
+    fn grandparent(&mut self) -> Grandparent {
+        Grandparent { end: self.key(), size: ByteCount(self.random.random_range(1..6_000)) }
     }
 
     fn merge(&mut self) -> Merge {
@@ -119,8 +119,8 @@ impl<'a> Draw<'a> {
                 cut.keys.sort();
             }
             if self.random.random_bool(0.3) {
-                cut.obstacles = (0..6).map(|_| self.obstacle()).collect();
-                cut.obstacles.sort_by(|a, b| a.end.cmp(&b.end));
+                cut.grandparents = (0..6).map(|_| self.grandparent()).collect();
+                cut.grandparents.sort_by(|a, b| a.end.cmp(&b.end));
                 cut.overlap_max = ByteCount(self.random.random_range(1000..12_000));
                 cut.aligned_from = ByteCount(self.random.random_range(1..12_000));
             }

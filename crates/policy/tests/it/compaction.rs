@@ -116,8 +116,8 @@ pub(crate) fn describe_plan(plan: &Plan) -> String {
                 text += &format!("  up to {end} into {}, stream {}", route.to, route.stream);
                 text +=
                     &format!(", cut at {} or over {} of", route.cut.size, route.cut.overlap_max);
-                for obstacle in &route.cut.obstacles {
-                    text += &format!(" {}:{}", obstacle.end.escape_ascii(), obstacle.size.0);
+                for grandparent in &route.cut.grandparents {
+                    text += &format!(" {}:{}", grandparent.end.escape_ascii(), grandparent.size.0);
                 }
                 let keys = route.cut.keys.iter().map(|key| format!(" {}", key.escape_ascii()));
                 let keys: String = keys.collect();

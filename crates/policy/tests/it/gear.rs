@@ -127,8 +127,8 @@ fn decide(input: &str) -> String {
     if let Err(illegal) = plan.check(&tree) {
         panic!("{illegal}: {plan:?} for\n{input}");
     }
-    let no_obstacles = format!(" or over {} of", ByteCount(u64::MAX));
-    describe_plan(&plan).replace(&no_obstacles, "") + &windows(&state)
+    let no_grandparents = format!(" or over {} of", ByteCount(u64::MAX));
+    describe_plan(&plan).replace(&no_grandparents, "") + &windows(&state)
 }
 
 #[test]

@@ -317,9 +317,9 @@ fn cut_route(keys: &[u32], route: &Route) -> Vec<Vec<u32>> {
             barrier += 1;
             ends = true;
         }
-        while cut.obstacles.get(passed).is_some_and(|o| o.end[..] <= at[..]) {
+        while cut.grandparents.get(passed).is_some_and(|o| o.end[..] <= at[..]) {
             ends |= table.len() as u64 >= cut.aligned_from.0;
-            overlap += if table.is_empty() { 0 } else { cut.obstacles[passed].size.0 };
+            overlap += if table.is_empty() { 0 } else { cut.grandparents[passed].size.0 };
             passed += 1;
         }
         if ends || overlap > cut.overlap_max.0 {
