@@ -114,7 +114,7 @@ struct Measurement {
     mix: String,
     #[serde(flatten)]
     cost: Cost,
-    settled: Option<Settled>,
+    when_idle: Option<WhenIdle>,
 }
 
 #[derive(Deserialize)]
@@ -124,7 +124,7 @@ struct Cost {
 }
 
 #[derive(Deserialize)]
-struct Settled {
+struct WhenIdle {
     #[serde(flatten)]
     cost: Cost,
     write_amplification: BTreeMap<String, f64>,
@@ -204,15 +204,15 @@ impl Figures {
         for Run { conditions, measurements } in report.runs {
             let size = std::cmp::Reverse((conditions.count, conditions.value_size));
             let [times, written] = self.0.entry(size).or_default();
-            for Measurement { mix, cost, settled } in measurements {
+            for Measurement { mix, cost, when_idle } in measurements {
                 times.add(&mix, setup, cost.processor_micros, cost.reference);
-                let Some(settled) = settled else { continue };
-                let cost = settled.cost;
+                let Some(idle) = when_idle else { continue };
+                let cost = idle.cost;
                 times.add(&format!("{mix} + idle"), setup, cost.processor_micros, cost.reference);
-                for (cause, bytes) in &settled.write_amplification {
+                for (cause, bytes) in &idle.write_amplification {
                     let is_total = cause == "total";
                     let name = if is_total { mix.clone() } else { format!("{mix}: {cause}") };
-                    let others = settled.write_amplification_reference.filter(|_| is_total);
+                    let others = idle.write_amplification_reference.filter(|_| is_total);
                     written.add(&name, setup, *bytes, others);
                 }
             }
@@ -267,9 +267,9 @@ mod tests {
 
     const REPORT: &str = r#"{"runs": [{"conditions": {"count": 5000000, "on": "memory",
         "value_size": 128}, "measurements": [
-        {"mix": "readrandom", "processor_micros": 4.0, "settled": null,
+        {"mix": "readrandom", "processor_micros": 4.0, "when_idle": null,
          "reference": {"rocksdb": 8.0, "fjall": 7.0, "leveldb": 7.0}},
-        {"mix": "overwrite", "processor_micros": 2.0, "reference": null, "settled": {
+        {"mix": "overwrite", "processor_micros": 2.0, "reference": null, "when_idle": {
          "processor_micros": 3.0, "reference": null,
          "write_amplification": {"total": 2.0, "log": 1.0},
          "write_amplification_reference": {"rocksdb": 4.0, "fjall": 4.0, "leveldb": 7.0}}}]}]}"#;

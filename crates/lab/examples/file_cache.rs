@@ -89,7 +89,7 @@ fn load(
         random.fill_bytes(&mut value);
         db.put(key.as_bytes(), &value)?;
     }
-    db.settle()?;
+    db.wait_idle()?;
     let seconds = runner::now().since(start).as_secs_f64();
     let io = db.stats().io;
     let outcome = Outcome {

@@ -195,7 +195,7 @@ impl Engine {
     }
 
     /// Waits until no flush and no compaction is due, those that are due at rest included.
-    pub fn settle(&self) -> Result<(), Error> {
+    pub fn wait_idle(&self) -> Result<(), Error> {
         self.check_writable("a wait for jobs")?;
         self.shared.board.await_idle(&self.shared)
     }

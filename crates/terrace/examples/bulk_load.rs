@@ -37,7 +37,7 @@ fn by_ingest(place: &Path) -> Outcome<Db> {
     assert!(db.get(&0u64.to_be_bytes())?.is_none());
     let done = ingest.finish()?;
     println!("ingest: {} entries in {} tables of {}", done.entries, done.tables, done.table_bytes);
-    db.settle()?;
+    db.wait_idle()?;
     Ok(db)
 }
 
@@ -52,7 +52,7 @@ fn by_batches(place: &Path) -> Outcome<Db> {
     }
     db.write(batch)?;
     db.flush()?;
-    db.settle()?;
+    db.wait_idle()?;
     Ok(db)
 }
 

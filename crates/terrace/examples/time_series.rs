@@ -88,7 +88,7 @@ fn main() -> Outcome<()> {
 
     // The space comes back in the background.
     db.flush()?;
-    db.settle()?;
+    db.wait_idle()?;
     db.compact_all()?;
     let bytes: u64 = db.stats().levels.iter().map(|level| level.bytes).sum();
     let left = series.readings.scan(..)?.count();

@@ -61,7 +61,7 @@ fn main() -> Outcome<()> {
         db.put(&key, &[7; 100])?;
     }
     db.flush()?;
-    db.settle()?;
+    db.wait_idle()?;
 
     let stats = db.stats();
     let amplification = stats.write_amplification;

@@ -445,8 +445,8 @@ impl Db {
     }
 
     /// Waits until nothing is left to be done in the background.
-    pub fn settle(&self) -> Result<(), Error> {
-        Ok(self.inner.engine.settle()?)
+    pub fn wait_idle(&self) -> Result<(), Error> {
+        Ok(self.inner.engine.wait_idle()?)
     }
 
     /// From now on tells the listener what happens in the background: jobs that begin and end,

@@ -98,10 +98,10 @@ pub struct Options {
     /// to 4.
     pub workers: usize,
     /// Whether level 0 is merged down when nothing was written for half a second, where the system
-    /// has levels ([`settle`](crate::Db::settle) does not wait for that half second). Every run in
-    /// level 0 costs reads a look: up to three of them make point reads two to four times as dear.
-    /// The merge writes up to five bytes for each in level 0, and gives way when writers are back.
-    /// Off: for those whose writers pause often and whose medium wears. Default: on.
+    /// has levels ([`wait_idle`](crate::Db::wait_idle) does not wait for that half second). Every
+    /// run in level 0 costs reads a look: up to three of them make point reads two to four times as
+    /// dear. The merge writes up to five bytes for each in level 0, and gives way when writers are
+    /// back. Off: for those whose writers pause often and whose medium wears. Default: on.
     pub compact_at_rest: bool,
     /// Size of the file system's cache of table blocks, besides `memory`: compactions then read
     /// blocks that were written a while ago from memory. It pays where the medium is what

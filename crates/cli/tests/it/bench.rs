@@ -44,7 +44,7 @@ fn every_mix_runs_on_every_medium_and_leaves_nothing_behind() {
             let writes = one["mix"].as_str().is_some_and(|mix| {
                 !mix.starts_with("read") && mix != "seekrandom" || mix == "readwhilewriting"
             });
-            assert_eq!(one["settled"].is_object(), writes, "{one}");
+            assert_eq!(one["when_idle"].is_object(), writes, "{one}");
         }
         assert_eq!(measurements[5]["operations"], 2000);
         assert_eq!(measurements[10]["operations"], 50);
@@ -59,7 +59,7 @@ fn level_0_is_merged_when_writers_rest_and_left_alone_on_request() {
     let fill = ["bench", "filluniquerandom", "--count", "4000", "--memtable-size", "256KiB"];
     let compacted = |words: &[&str]| {
         let run = place.json(&[&fill[..], words].concat())["runs"][0].clone();
-        let written = &run["measurements"][0]["settled"]["write_amplification"];
+        let written = &run["measurements"][0]["when_idle"]["write_amplification"];
         (run["conditions"]["compact_at_rest"].clone(), written["compaction"].as_f64().unwrap())
     };
     let (on, merged) = compacted(&[]);
@@ -79,7 +79,7 @@ fn a_mix_that_reads_gets_a_filled_store_and_the_table_has_its_line() {
     assert!(latency["p50"].as_f64().unwrap() <= latency["max"].as_f64().unwrap(), "{latency}");
     let table = place.ok(&[&["bench", "readseq", "filluniquerandom"][..], &SMALL].concat());
     for line in
-        ["| full scan, per key", "| filluniquerandom + settle", "filluniquerandom: write amp"]
+        ["| full scan, per key", "| filluniquerandom + wait_idle", "filluniquerandom: write amp"]
     {
         assert!(table.contains(line), "{line}: {table}");
     }

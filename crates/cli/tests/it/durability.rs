@@ -72,7 +72,7 @@ fn both_ways_of_writing_the_log_are_measured_and_named() {
         let runs = report["runs"].as_array().expect("an array");
         assert_eq!(runs.len(), 2, "{report}");
         let log = |run: usize| {
-            runs[run]["measurements"][0]["settled"]["write_amplification"]["log"]
+            runs[run]["measurements"][0]["when_idle"]["write_amplification"]["log"]
                 .as_f64()
                 .expect("a figure")
         };

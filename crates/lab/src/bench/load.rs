@@ -2,7 +2,7 @@
 //! does a writer ever wait?
 //!
 //! 1. *load*: one writer puts all entries, each once, in random order, as fast as it is let;
-//! 2. *settle*: until no flush and no compaction is due; then the store is closed;
+//! 2. *wait_idle*: until no flush and no compaction is due; then the store is closed;
 //! 3. *check*: every structure and checksum of the files;
 //! 4. *read*: the store is opened again, and every entry is read in order and verified.
 //!
@@ -48,7 +48,7 @@ pub enum Phase {
     /// Putting, in entries.
     Load,
     /// Waiting for the jobs; there is no telling how far they are.
-    Settle,
+    WaitIdle,
     /// Checking the files, in bytes.
     Check,
     /// Reading, in entries.
@@ -69,12 +69,12 @@ pub struct Loaded {
     /// Seconds until the last put had returned.
     pub load_seconds: f64,
     /// Seconds until the jobs had nothing more to do.
-    pub settle_seconds: f64,
+    pub wait_idle_seconds: f64,
     /// Seconds until the store was open again.
     pub reopen_seconds: f64,
     /// Seconds that reading everything took.
     pub read_seconds: f64,
-    /// Processor microseconds per put, of all threads, up to the end of settling.
+    /// Processor microseconds per put, of all threads, up to the end of waiting.
     pub processor_micros: f64,
     /// How long puts took.
     pub latency: Latency,
@@ -100,8 +100,9 @@ pub struct Loaded {
     pub space_amplification: f64,
     /// The engine's memory budget and use, after all jobs ended and at the peak.
     pub memory: MemoryStats,
-    /// The most that the process held from the start of the load to the end of settling, where the
-    /// system says. A drive in memory is part of it, and so is the ledger: eight bytes an entry.
+    /// The most that the process held from the start of the load to the end of waiting for jobs,
+    /// where the system says. A drive in memory is part of it, and so is the ledger: eight bytes an
+    /// entry.
     pub process_peak: Option<ByteCount>,
     /// Report of the check of the files.
     pub check: CheckReport,
@@ -123,9 +124,9 @@ impl Load {
 
         let latency = self.put_all(&world, watch)?;
         let loaded = meter.spent();
-        watch(Phase::Settle, 0, 1);
-        world.db().settle()?;
-        let settled = meter.spent();
+        watch(Phase::WaitIdle, 0, 1);
+        world.db().wait_idle()?;
+        let idle = meter.spent();
         let (stats, process_peak) = (world.db().stats(), meter::peak_memory());
         world.db().clone().close()?;
 
@@ -151,10 +152,10 @@ impl Load {
             entries: count,
             bytes,
             load_seconds: loaded.wall.as_secs_f64(),
-            settle_seconds: (settled.wall - loaded.wall).as_secs_f64(),
+            wait_idle_seconds: (idle.wall - loaded.wall).as_secs_f64(),
             reopen_seconds: opened.wall.as_secs_f64(),
             read_seconds: (read.wall - opened.wall).as_secs_f64(),
-            processor_micros: settled.processor.as_secs_f64() * 1e6 / count.max(1) as f64,
+            processor_micros: idle.processor.as_secs_f64() * 1e6 / count.max(1) as f64,
             latency,
             waits: stats.waits,
             longest_write_seconds: seconds(stats.longest_write_nanos),

@@ -36,7 +36,7 @@ impl Latency {
 
 /// The same, with the work that was left in the background done.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Settled {
+pub struct WhenIdle {
     /// Seconds on the wall, from the start.
     pub seconds: f64,
     /// Processor microseconds per operation, from the start.
@@ -120,7 +120,7 @@ pub struct Measurement {
     /// Operations of clients, for workloads and traces.
     pub played: Option<Played>,
     /// After the background work, of what writes.
-    pub settled: Option<Settled>,
+    pub when_idle: Option<WhenIdle>,
     /// Memory of the store at the end, and its peak since the store was opened.
     pub memory: MemoryStats,
 }
@@ -141,20 +141,20 @@ impl Measurement {
             latency,
             histograms,
             played: None,
-            settled: None,
+            when_idle: None,
             memory: MemoryStats::default(),
         }
     }
 
     /// Waits for the background work, and adds what it came to with that done. `before` are the
     /// store's figures when `meter` was started.
-    pub(super) fn settle(
+    pub(super) fn wait_idle(
         &mut self,
         world: &World,
         meter: Meter,
         before: &Stats,
     ) -> Result<(), terrace::Error> {
-        world.db().settle()?;
+        world.db().wait_idle()?;
         let (spent, after) = (meter.spent(), world.db().stats());
         let held = world.ledger().held().bytes;
         let mut io = after.io.clone();
@@ -162,7 +162,7 @@ impl Measurement {
             *written -= before;
         }
         let used = after.space.live.0 + after.space.dead.0 + after.space.pinned.0;
-        self.settled = Some(Settled {
+        self.when_idle = Some(WhenIdle {
             seconds: spent.wall.as_secs_f64(),
             processor_micros: per_operation(spent.processor, self.operations),
             write_amplification: WriteAmplification::of(after.user_bytes - before.user_bytes, &io),
@@ -177,9 +177,9 @@ impl Measurement {
     pub(super) fn compare(&mut self, size: Size) {
         let Work::Mix(mix) = self.mix else { return };
         self.reference = Reference::of(size, mix, false);
-        if let Some(settled) = &mut self.settled {
-            settled.reference = Reference::of(size, mix, true);
-            settled.write_amplification_reference = Reference::write_amplification_of(size, mix);
+        if let Some(idle) = &mut self.when_idle {
+            idle.reference = Reference::of(size, mix, true);
+            idle.write_amplification_reference = Reference::write_amplification_of(size, mix);
         }
     }
 

@@ -37,7 +37,7 @@ pub use background::{JobTimes, Jobs};
 pub use distribution::write_distribution;
 pub use error::BenchError;
 pub use load::{Load, LoadWatch, Loaded, Phase};
-pub use measurement::{KindMeasurement, Latency, Measurement, Played, Settled};
+pub use measurement::{KindMeasurement, Latency, Measurement, Played, WhenIdle};
 pub use mix::Mix;
 pub use place::Place;
 pub use plan::{Plan, Size};

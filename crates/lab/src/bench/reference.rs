@@ -41,9 +41,9 @@ impl Reference {
     /// Figures of other engines for a mix at this size, with the work done that is left in the
     /// background or without; `None` where nobody measured.
     #[must_use]
-    pub fn of(size: Size, mix: Mix, settled: bool) -> Option<Self> {
+    pub fn of(size: Size, mix: Mix, idle: bool) -> Option<Self> {
         let at = Self::SIZES.iter().position(|measured| *measured == size)?;
-        let [rocksdb, fjall, leveldb] = figures(mix, settled)?[at];
+        let [rocksdb, fjall, leveldb] = figures(mix, idle)?[at];
         Some(Self { rocksdb, fjall, leveldb })
     }
 }
@@ -63,8 +63,8 @@ impl Reference {
 type Engines = [f64; 3];
 
 /// By size, in the order of [`Reference::SIZES`].
-fn figures(mix: Mix, settled: bool) -> Option<[Engines; 2]> {
-    Some(match (mix, settled) {
+fn figures(mix: Mix, idle: bool) -> Option<[Engines; 2]> {
+    Some(match (mix, idle) {
         (Mix::FillSeq, false) => [[3.3, 2.6, 2.1], [5.5, 4.3, 4.0]],
         (Mix::FillUniqueRandom, false) => [[7.6, 7.5, 7.9], [12.2, 11.9, 11.9]],
         (Mix::FillUniqueRandom, true) => [[7.6, 8.0, 8.2], [14.8, 16.1, 16.0]],

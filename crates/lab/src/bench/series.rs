@@ -187,7 +187,7 @@ impl Bench {
         let run = Run { plan: &self.plan, world, mix, meter: Meter::start() };
         let mut measurement = run.carry_out(watch)?;
         if mix.writes() {
-            measurement.settle(world, run.meter, &before)?;
+            measurement.wait_idle(world, run.meter, &before)?;
         }
         measurement.memory = world.db().stats().memory;
         if let Some(size) = self.plan.size() {
@@ -235,7 +235,7 @@ impl Bench {
             Measurement::new(work, tally.operations(), spent, tally.all_latencies());
         measurement.add_played(clients, &tally);
         if tally.written.0 > 0 {
-            measurement.settle(world, meter, &before)?;
+            measurement.wait_idle(world, meter, &before)?;
         }
         measurement.memory = world.db().stats().memory;
         Ok(measurement)

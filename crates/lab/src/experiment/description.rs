@@ -122,7 +122,7 @@ pub struct PhaseDescription {
     /// Whether it ends when no flush and no compaction is due any more, and not with the last
     /// operation.
     #[serde(default)]
-    pub settle: bool,
+    pub wait_idle: bool,
 }
 
 /// Bytes of a key, where nothing else is said: `db_bench`'s.

@@ -185,7 +185,7 @@ pub enum Operation {
     /// Compacts everything.
     CompactAll,
     /// Waits until nothing is left to be done.
-    Settle,
+    WaitIdle,
     /// Makes all that was written durable.
     Sync,
     /// Lets time pass.

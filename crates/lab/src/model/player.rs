@@ -268,7 +268,7 @@ impl<'a> Player<'a> {
                 unless_full(space.compact(range.bounds()), "compact").map(drop)
             }
             Operation::CompactAll => unless_full(self.db().compact_all(), "compact").map(drop),
-            Operation::Settle => unless_full(self.db().settle(), "settle").map(drop),
+            Operation::WaitIdle => unless_full(self.db().wait_idle(), "wait_idle").map(drop),
             Operation::Sync => self.sync(),
             Operation::Rest(time) => {
                 runner::sleep(*time);

@@ -119,7 +119,7 @@ impl Draw {
             925..940 => Operation::Flush,
             940..948 => Operation::Compact { space: self.number(), range: self.range() },
             948..951 => Operation::CompactAll,
-            951..958 => Operation::Settle,
+            951..958 => Operation::WaitIdle,
             958..966 => Operation::Sync,
             966..974 => Operation::Rest(Duration::from_micros(self.random.random_range(1..5_000))),
             974..984 => Operation::Reopen(self.number()),

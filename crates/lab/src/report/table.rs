@@ -116,7 +116,7 @@ pub(super) fn settings(chapter: &Chapter, outcomes: &[Outcome]) -> Vec<(&'static
             }
         }
         words += &phase.clients.map_or(String::new(), |clients| format!(", {clients} clients"));
-        words += if phase.settle { ", until no job is due" } else { "" };
+        words += if phase.wait_idle { ", until no job is due" } else { "" };
         words += if phase.measured { "" } else { "; not measured" };
         let name = phase.name();
         let workload = if name == phase.workload { String::new() } else { format!("{name}: ") };

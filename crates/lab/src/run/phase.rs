@@ -41,7 +41,7 @@ pub struct PhasePlan {
     /// Whether figures are taken of it.
     pub measured: bool,
     /// Whether it ends when nothing is due any more.
-    pub settle: bool,
+    pub wait_idle: bool,
 }
 
 impl PhasePlan {
@@ -92,7 +92,7 @@ impl PhasePlan {
             chooser: phase.chooser.clone(),
             clients,
             measured: phase.measured,
-            settle: phase.settle,
+            wait_idle: phase.wait_idle,
             name,
         })
     }

@@ -107,8 +107,8 @@ impl<'a> Stage<'a> {
         })?;
         done.store(of, Ordering::Relaxed);
         let place = |error| RunError::Store { place: format!("phase {}", phase.name), error };
-        if phase.settle {
-            self.scene.db.settle().map_err(place)?;
+        if phase.wait_idle {
+            self.scene.db.wait_idle().map_err(place)?;
         }
         let Some(sampler) = sampler else { return Ok(None) };
         let of_store = |error: StoreError| place(error.into());

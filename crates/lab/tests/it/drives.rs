@@ -81,7 +81,7 @@ fn load(seed: u64, entries: u32) -> (Option<u64>, DeviceTime, Time, u64) {
         for key in 0..entries {
             db.put(&key.to_be_bytes(), &value).unwrap();
         }
-        db.settle().unwrap();
+        db.wait_idle().unwrap();
         db.sync().unwrap();
         let (end, io) = (runner::now(), device.io());
         let written = Cause::ALL.iter().map(|cause| io.written(*cause).0).sum();

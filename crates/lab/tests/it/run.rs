@@ -50,7 +50,7 @@ workload = "filluniquerandom"
 operations = 100_000
 value_size = "4096"
 measured = false
-settle = true
+wait_idle = true
 
 [[phase]]
 workload = "readrandom"

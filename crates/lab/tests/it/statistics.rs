@@ -73,7 +73,7 @@ fn work(db: &Db, ears: &Ears, random: &mut Random) {
         told.scans += done.scans;
     }
     db.flush().expect("room");
-    db.settle().expect("room");
+    db.wait_idle().expect("room");
 }
 
 /// Holds the engine's figures against what was told.

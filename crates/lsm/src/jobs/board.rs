@@ -68,7 +68,7 @@ struct State {
     /// Requests that are done, and how they ended.
     answered: BTreeMap<u64, Result<(), Error>>,
     /// At which change of the tree the decider had nothing more to do, and the same at rest.
-    settled_at: Option<u64>,
+    idle_at: Option<u64>,
     rested_at: Option<u64>,
     /// Nothing but snapshots sees some tables, which can go when these end.
     snapshots_keep_tables: bool,
@@ -115,7 +115,7 @@ impl Board {
                 Some(Task::Request(request.clone()))
             } else if shared.space.needs_compaction(tree) {
                 pick(Urgency::Space)
-            } else if state.settled_at != Some(tree) {
+            } else if state.idle_at != Some(tree) {
                 pick(Urgency::Shape)
             } else if resting && (state.awaited > 0 || rest.is_over(shared)) {
                 pick(Urgency::Rest)
@@ -153,8 +153,8 @@ impl Board {
     }
 
     /// The decider had nothing to do, at this change of the tree.
-    pub(crate) fn note_settled(&self, tree: u64) {
-        self.change(|state| state.settled_at = Some(tree));
+    pub(crate) fn note_idle(&self, tree: u64) {
+        self.change(|state| state.idle_at = Some(tree));
     }
 
     /// Nothing pays at rest, at this change of the tree.
@@ -171,7 +171,7 @@ impl Board {
     pub(crate) fn snapshot_has_ended(&self) {
         self.change(|state| {
             if std::mem::take(&mut state.snapshots_keep_tables) {
-                state.settled_at = None;
+                state.idle_at = None;
             }
         });
     }
@@ -241,7 +241,7 @@ impl Board {
             let jobs = !state.requests.is_empty()
                 || state.compacting
                 || !shared.tree.glance().immutable.is_empty();
-            if state.settled_at == Some(tree) && rested && !jobs {
+            if state.idle_at == Some(tree) && rested && !jobs {
                 break Ok(());
             }
             if let Err(error) = shared.check_progress(shared.space.errors() > errors + 1) {

@@ -92,7 +92,7 @@ impl Shared {
                     Urgency::Rest => self.board.note_rested(tree),
                     Urgency::Space => self.space.note_exhausted(tree),
                 }
-                self.board.note_settled(tree);
+                self.board.note_idle(tree);
                 Ok(())
             }
         }

@@ -32,7 +32,7 @@ fn write_until_failure(engine: &Engine, model: &mut Model, count: u64) -> Option
             model.synced();
         }
     }
-    engine.settle().err()
+    engine.wait_idle().err()
 }
 
 /// Whether the failure was met.
@@ -148,7 +148,7 @@ fn a_failed_read_is_told_and_stops_nothing() {
         engine.compact_all().unwrap();
         drop(engine);
         let engine = model::open(&store);
-        engine.settle().unwrap();
+        engine.wait_idle().unwrap();
         let ((space, key), value) = model.now.first_key_value().unwrap();
         store.fail_at(store.operations(), Failure::Once);
         assert!(engine.get(*space, key).is_err());

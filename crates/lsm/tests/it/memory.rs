@@ -52,7 +52,7 @@ fn load(engine: &Engine) {
         engine.write(batch, Durability::Gathered).unwrap();
     }
     engine.flush().unwrap();
-    engine.settle().unwrap();
+    engine.wait_idle().unwrap();
 }
 
 fn read_all(engine: &Engine) {

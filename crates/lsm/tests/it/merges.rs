@@ -91,7 +91,7 @@ fn slices_that_come_to_more_than_was_expected_hand_their_rest_on() {
         for workers in [1, 2, 4] {
             let engine = engine(&MemoryStore::new(), workers);
             let model = fill(&engine, KEYS / 8 * 7);
-            engine.settle().unwrap();
+            engine.wait_idle().unwrap();
             let stats = engine.stats();
             assert!(stats.compaction_steps_ended_early > 0, "{workers} workers: {stats:?}");
             assert_eq!((stats.compactions, stats.bytes_discarded), (1, 0), "{workers} workers");
@@ -109,7 +109,7 @@ fn slices_of_like_entries_go_to_their_ends() {
         for workers in [1, 2, 4] {
             let engine = engine(&MemoryStore::new(), workers);
             let model = fill(&engine, 0);
-            engine.settle().unwrap();
+            engine.wait_idle().unwrap();
             let stats = engine.stats();
             assert!(stats.compaction_steps > 1, "{workers} workers: {stats:?}");
             assert_eq!(stats.compaction_steps_ended_early, 0, "{workers} workers: {stats:?}");
@@ -127,7 +127,7 @@ fn what_a_failed_merge_had_written_is_counted_as_thrown_away() {
         // Before the last flush there is nothing to merge.
         fill(&engine, 0);
         store.fail_at(store.operations() + nth, Failure::Once);
-        engine.settle().ok();
+        engine.wait_idle().ok();
         engine.stats().bytes_discarded
     };
     let counts = (1..40).map(|nth| runner::simulate(1, || discarded(nth)));

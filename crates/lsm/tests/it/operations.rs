@@ -253,7 +253,7 @@ impl Run {
                 self.engine.compact(space, &Bounds::prefix(&key)).unwrap();
             }
             982 => self.engine.compact_all().unwrap(),
-            983..985 => self.engine.settle().unwrap(),
+            983..985 => self.engine.wait_idle().unwrap(),
             985..988 => {
                 self.engine.sync().unwrap();
                 self.model.synced();
@@ -314,7 +314,7 @@ fn writes_reach_every_part_of_the_tree() {
             run.write_some();
             deepest = deepest.max(run.engine.stats().levels.len());
         }
-        run.engine.settle().unwrap();
+        run.engine.wait_idle().unwrap();
         let stats = run.engine.stats();
         assert!(deepest >= 4, "only {deepest} levels");
         assert!(stats.flushes > 10 && stats.compactions > 10, "{stats:?}");

@@ -318,7 +318,7 @@ fn an_illegal_plan_is_refused_and_stops_the_engine_before_it_does_harm() {
             engine.write(batch(&[write]), Durability::Gathered).unwrap();
             engine.flush().ok();
         }
-        let stopped = engine.settle().unwrap_err();
+        let stopped = engine.wait_idle().unwrap_err();
         let Error::Stopped { cause, .. } = &stopped else { panic!("{stopped}") };
         assert!(matches!(&**cause, Error::IllegalPlan { decider: "overtaking", .. }), "{stopped}");
         assert_eq!(contents(&engine).into_values().next().unwrap(), b"new");
@@ -374,7 +374,7 @@ fn a_delete_stays_though_the_newest_input_ended_with_an_earlier_slice() {
         let write = |writes: Vec<model::Write>| {
             engine.write(batch(&writes), Durability::Gathered).unwrap();
             engine.flush().unwrap();
-            engine.settle().unwrap();
+            engine.wait_idle().unwrap();
         };
         let key = |first: u8, number: u8| (KeySpaceId(0), vec![first, number]);
         let put = |(space, key): (KeySpaceId, Vec<u8>)| {

@@ -37,7 +37,7 @@ fn loaded(keys: u32) -> Engine {
     let engine = open(&MemoryStore::new());
     put(&engine, (0..keys).map(|number| number * 7919 % keys));
     engine.flush().unwrap();
-    engine.settle().unwrap();
+    engine.wait_idle().unwrap();
     assert!(engine.stats().levels.len() > 2);
     engine
 }
@@ -60,7 +60,7 @@ fn what_a_range_delete_covers_goes_without_being_read() {
         let (bytes, _) = in_tables(&before);
         delete_range(&engine, key(10)..key(2990));
         engine.flush().unwrap();
-        engine.settle().unwrap();
+        engine.wait_idle().unwrap();
         let after = engine.stats();
         let (left, _) = in_tables(&after);
         assert!(left * 10 < bytes, "{left} of {bytes} are left");
@@ -70,7 +70,7 @@ fn what_a_range_delete_covers_goes_without_being_read() {
         assert_eq!(count(&engine), 20);
         delete_range(&engine, ..);
         engine.flush().unwrap();
-        engine.settle().unwrap();
+        engine.wait_idle().unwrap();
         // The tombstones went as well: there is nothing left that they hide.
         assert_eq!(in_tables(&engine.stats()), (0, 0));
         engine.verify().unwrap();
@@ -85,14 +85,14 @@ fn a_snapshot_keeps_what_it_sees_and_its_end_lets_it_go() {
         let snapshot = engine.snapshot();
         delete_range(&engine, ..);
         engine.flush().unwrap();
-        engine.settle().unwrap();
+        engine.wait_idle().unwrap();
         let seen = || snapshot.scan(SPACE, &Bounds::all()).unwrap().map(Result::unwrap).count();
         assert_eq!((seen(), count(&engine)), (2000, 0));
         engine.compact_all().unwrap();
         assert_eq!((seen(), count(&engine)), (2000, 0));
         assert!(in_tables(&engine.stats()).0 * 10 > bytes * 9);
         drop(snapshot);
-        engine.settle().unwrap();
+        engine.wait_idle().unwrap();
         assert_eq!(in_tables(&engine.stats()), (0, 0));
     });
 }

@@ -48,12 +48,12 @@ fn level_0_is_merged_down_once_writers_rest() {
 }
 
 #[test]
-fn settling_does_not_wait_for_the_rest_to_be_long_enough() {
+fn waiting_until_idle_does_not_wait_for_the_rest_to_be_long_enough() {
     runner::simulate(1, || {
         let (engine, mut model) = (open_at_rest(&MemoryStore::new()), Model::default());
         write_memtables(&engine, 3, &mut model);
         let before = runner::now();
-        engine.settle().unwrap();
+        engine.wait_idle().unwrap();
         assert!(runner::now().since(before) < Duration::from_millis(100));
         assert_eq!(engine.stats().levels[0].runs, 0);
         assert_eq!(contents(&engine), model.now);
@@ -67,16 +67,16 @@ fn a_merge_at_rest_beside_writers_loses_no_write_and_throws_nothing_away() {
         let (engine, mut model) = (Arc::new(open_at_rest(&store)), Model::default());
         for _ in 0..4 {
             write_memtables(&engine, 5, &mut model);
-            let settling = Arc::clone(&engine);
-            let settler = runner::spawn("settler", move || settling.settle());
+            let waiting = Arc::clone(&engine);
+            let waiter = runner::spawn("waiter", move || waiting.wait_idle());
             runner::sleep(Duration::from_millis(1));
             write_memtables(&engine, 3, &mut model);
-            settler.join().unwrap();
+            waiter.join().unwrap();
         }
         let stats = engine.stats();
         assert_eq!(stats.bytes_discarded, 0, "{stats:?}");
         assert_eq!(contents(&engine), model.now);
-        engine.settle().unwrap();
+        engine.wait_idle().unwrap();
         assert_eq!(engine.stats().levels[0].runs, 0);
     });
 }

@@ -77,7 +77,7 @@ fn fill(engine: &Engine, random: &mut Random) -> Held {
         engine.write(batch(&[change]), Durability::Gathered).unwrap();
     }
     engine.flush().unwrap();
-    engine.settle().unwrap();
+    engine.wait_idle().unwrap();
     held
 }
 

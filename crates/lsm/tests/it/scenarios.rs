@@ -176,7 +176,7 @@ fn sequential_writes_are_moved_and_not_rewritten() {
             put(&engine, &i.to_be_bytes(), &[i as u8; 50]);
         }
         engine.flush().unwrap();
-        engine.settle().unwrap();
+        engine.wait_idle().unwrap();
         let stats = engine.stats();
         assert_eq!(stats.compactions, 0, "{stats:?}");
         assert!(stats.trivial_moves > 10 && stats.levels.len() > 2, "{stats:?}");

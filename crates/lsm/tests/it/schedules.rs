@@ -182,7 +182,7 @@ pub(crate) fn explore(seed: u64) -> (u64, u64) {
             actors.push(runner::spawn("reader", body));
         }
         actors.into_iter().for_each(runner::JoinHandle::join);
-        engine.settle().expect("a store that works");
+        engine.wait_idle().expect("a store that works");
         let stats = engine.stats();
         engine.close().expect("a store that works");
         drop(engine);

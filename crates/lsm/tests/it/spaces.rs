@@ -51,7 +51,7 @@ fn a_dropped_key_space_is_gone_at_once_and_its_tables_soon() {
         assert_eq!(engine.scan(again, &Bounds::all()).unwrap().count(), 0);
         engine.flush().unwrap();
         engine.compact_all().unwrap();
-        engine.settle().unwrap();
+        engine.wait_idle().unwrap();
         assert_eq!(entries(&engine), 1600);
     });
 }
@@ -87,7 +87,7 @@ fn a_drop_that_is_cut_short_is_taken_to_its_end() {
             engine.write(late, Durability::Gathered).unwrap_err();
             assert!(engine.create_key_space("doomed").unwrap() > doomed);
             engine.compact_all().unwrap();
-            engine.settle().unwrap();
+            engine.wait_idle().unwrap();
             assert_eq!(entries(&engine), 60);
         });
     }

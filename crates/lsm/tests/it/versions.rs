@@ -96,7 +96,7 @@ pub(crate) fn many_versions(seed: u64) -> u64 {
             match random.random_range(0..60) {
                 0 => engine.flush().expect("a flush"),
                 1 => engine.compact_all().expect("a compaction"),
-                2 => engine.settle().expect("a store that works"),
+                2 => engine.wait_idle().expect("a store that works"),
                 3 => held.iter().for_each(check),
                 _ => {}
             }

@@ -83,7 +83,7 @@ fn a_store_on_zones_keeps_everything_over_reopening() {
                 db = Db::open_device(device.clone(), options()).unwrap();
                 assert_eq!(contents(&db), held);
             }
-            db.settle().unwrap();
+            db.wait_idle().unwrap();
             let stats = db.stats();
             assert!(stats.levels.len() > 2, "{:?}", stats.levels);
             assert!(resets > 0, "{:?}", stats.io);
@@ -152,7 +152,7 @@ fn the_same_seed_gives_the_same_history_down_to_the_drive() {
             let format = FormatOptions::default();
             let db = Db::create_device(device.clone(), &format, options()).unwrap();
             churn(&db, &mut Contents::new(), 3000, 6000, &mut Random::seeded(seed));
-            db.settle().unwrap();
+            db.wait_idle().unwrap();
             let stats = format!("{:?}", db.stats());
             db.close().unwrap();
             (runner::history(), stats, device.io())

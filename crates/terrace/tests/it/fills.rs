@@ -182,7 +182,7 @@ fn fill_and_empty(case: Case) -> usize {
     full.must("a range delete of everything", |db| db.delete_range(..));
     full.held.clear();
     full.must("a flush", Db::flush);
-    full.must("what is left to do", Db::settle);
+    full.must("what is left to do", Db::wait_idle);
     // All of it is there again, but for what one delete takes and for the blocks that a log made
     // ahead has set aside: about a memtable's.
     let space = full.db.stats().space;

@@ -25,7 +25,7 @@ fn puts(db: &Db, keys: impl Iterator<Item = u32>, random: &mut Random) -> (f64, 
         random.fill_bytes(&mut value);
         db.put(&key.to_be_bytes(), &value).unwrap();
     }
-    db.settle().unwrap();
+    db.wait_idle().unwrap();
     amplification(db)
 }
 

@@ -283,7 +283,7 @@ fn what_is_left_of_a_closed_store_says_that_it_is_closed() {
             next.delete_range(..).unwrap();
             fill(&next);
             next.compact_all().unwrap();
-            next.settle().unwrap();
+            next.wait_idle().unwrap();
             left.check();
             if let Some(clone) = clone {
                 check_clone(&clone);
@@ -359,7 +359,7 @@ fn check_clone(db: &Db) {
     is_closed("flush", db.flush());
     is_closed("compact", db.compact(..));
     is_closed("compact_all", db.compact_all());
-    is_closed("settle", db.settle());
+    is_closed("wait_idle", db.wait_idle());
     is_closed("resume", db.resume());
     is_closed("verify", db.verify());
     is_closed("ingest", db.ingest());

@@ -81,7 +81,7 @@ fn ingests_among_other_writes_read_back_as_an_ordered_map_does() {
                 }
             }
             drop(snapshots);
-            db.settle().unwrap();
+            db.wait_idle().unwrap();
             db.compact_all().unwrap();
             assert_eq!(contents(&db), held);
             db.verify().unwrap();
@@ -164,7 +164,7 @@ fn several_ingests_and_writers_at_once_are_each_there_as_a_whole() {
                 })
                 .collect();
             actors.into_iter().for_each(runner::JoinHandle::join);
-            db.settle().unwrap();
+            db.wait_idle().unwrap();
             db.verify().unwrap();
             db.close().unwrap();
         });
@@ -184,7 +184,7 @@ fn sorted_input_into_an_empty_range_is_written_once() {
             }
             ingest.finish().unwrap();
         }
-        db.settle().unwrap();
+        db.wait_idle().unwrap();
         let stats = db.stats();
         assert_eq!(stats.compactions, 0, "{:?}", stats.levels);
         assert!(stats.write_amplification.total < 1.2, "{:?}", stats.write_amplification);
@@ -201,7 +201,7 @@ fn an_ingest_that_finds_no_space_or_is_dropped_leaves_nothing_behind() {
         let db = Db::create_device(device, &FormatOptions::default(), options).unwrap();
         db.put(b"key", b"value").unwrap();
         db.flush().unwrap();
-        db.settle().unwrap();
+        db.wait_idle().unwrap();
         let files = db.store().list().len();
         let mut dropped = db.ingest().unwrap();
         (0..2000u32).for_each(|key| dropped.put(&key.to_be_bytes(), &[1; 500]).unwrap());

@@ -26,7 +26,7 @@ fn load(system: System, puts: u32, key: impl Fn(u32, &mut Random) -> u32) -> (f6
         random.fill_bytes(&mut value);
         db.put(&key(i, &mut random).to_be_bytes(), &value).unwrap();
     }
-    db.settle().unwrap();
+    db.wait_idle().unwrap();
     let (written, moved) = amplification(&db);
     let figures = (written, moved, valid(&db));
     db.verify().unwrap();

@@ -123,7 +123,7 @@ fn open_and_work(device: &Arc<Emulator>, options: &Options) -> Outcome {
     }
     db.delete(&[0, 0]).unwrap();
     db.put(&[0, 0], &[0; VALUE]).unwrap();
-    db.settle().unwrap();
+    db.wait_idle().unwrap();
     check(&db, keys, 1);
     check_budget(&db, options);
     db.close().unwrap();

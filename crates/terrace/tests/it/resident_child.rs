@@ -127,8 +127,8 @@ fn child() {
         Scenario::Open => {
             let db = open(&order.place, options);
             tell("opened", before, &db);
-            db.settle().expect("rest");
-            tell("settled", before, &db);
+            db.wait_idle().expect("rest");
+            tell("when_idle", before, &db);
             assert_eq!(db.scan(..).expect("a scan").count() as u64, order.count);
             db.close().expect("a close");
         }
@@ -154,7 +154,7 @@ fn puts(order: &Order, options: Options, before: Held) {
     tell("put", before, &db);
     db.flush().expect("a flush");
     tell("flushed", before, &db);
-    db.settle().expect("rest");
+    db.wait_idle().expect("rest");
     db.compact_all().expect("a compaction");
     tell("compacted", before, &db);
     let mut random = Random::seeded(7);
@@ -190,8 +190,8 @@ fn batch(order: &Order, options: Options) {
     let before = Held::begin();
     db.write(batch).expect("a write");
     tell("written", before, &db);
-    db.settle().expect("rest");
-    tell("settled", before, &db);
+    db.wait_idle().expect("rest");
+    tell("when_idle", before, &db);
     db.close().expect("a close");
 }
 
@@ -202,7 +202,7 @@ fn scans(order: &Order, options: Options, before: Held) {
         put_random(&db, &few);
         db.flush().expect("a flush");
     }
-    db.settle().expect("rest");
+    db.wait_idle().expect("rest");
     tell("filled", before, &db);
     let mut scans: Vec<Scan> = (0..order.count).map(|_| db.scan(..).expect("a scan")).collect();
     for _ in 0..10 {

@@ -125,7 +125,7 @@ fn load_sequentially(system: System, load: SequentialLoad) {
         random.fill_bytes(&mut value[..noise]);
         db.put(&key.to_be_bytes(), &value).unwrap();
     }
-    db.settle().unwrap();
+    db.wait_idle().unwrap();
     let case = format!("{} with {load:?}", system.name());
     // All that reached the device, the log among it.
     let amplification = written(&device) as f64 / db.stats().user_bytes as f64;

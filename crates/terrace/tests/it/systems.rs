@@ -32,7 +32,7 @@ fn any_store_can_be_opened_under_any_system() {
                 assert_eq!(contents(&db), held, "opened under {system}");
                 churn(&db, &mut held, 3000, 4000, &mut random);
                 if random.random_bool(0.5) {
-                    db.settle().unwrap();
+                    db.wait_idle().unwrap();
                 }
                 assert_eq!(contents(&db), held, "written under {system}");
                 db.verify().unwrap();

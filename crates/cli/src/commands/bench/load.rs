@@ -116,7 +116,7 @@ impl Load {
 fn begin(phase: Phase, total: u64) -> Progress {
     match phase {
         Phase::Load => Progress::pieces("loading", total),
-        Phase::Settle => Progress::pieces("settling", total),
+        Phase::WaitIdle => Progress::pieces("waiting for jobs", total),
         Phase::Check => Progress::bytes("checking", total),
         Phase::Read => Progress::pieces("reading", total),
     }
@@ -141,7 +141,7 @@ impl Display for Report {
             HumanCount(rate as u64),
             loaded.processor_micros
         )?;
-        writeln!(f, "settle  {}", whole(loaded.settle_seconds))?;
+        writeln!(f, "idle    {}", whole(loaded.wait_idle_seconds))?;
         writeln!(f, "image   not synced to the host's disk")?;
         writeln!(f, "check   clean: {} verified", loaded.check.verified)?;
         writeln!(f, "reopen  {:.2} s", loaded.reopen_seconds)?;

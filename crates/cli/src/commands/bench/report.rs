@@ -132,8 +132,8 @@ impl Run {
         for measurement in &self.measurements {
             let meaning = measurement.mix.meaning();
             add(meaning.to_owned(), measurement.processor_micros, measurement.reference);
-            if let Some(settled) = &measurement.settled {
-                add(with_settle(meaning), settled.processor_micros, settled.reference);
+            if let Some(idle) = &measurement.when_idle {
+                add(with_wait_idle(meaning), idle.processor_micros, idle.reference);
             }
         }
         if table.row_count() == 0 {
@@ -160,15 +160,15 @@ impl Run {
                 let (writes, each) = (HumanCount(writes), figure(each));
                 writeln!(f, "{mix}: {writes} writes beside; {each} us for each read or write")?;
             }
-            let Some(settled) = &measurement.settled else { continue };
-            let (wa, space) = (&settled.write_amplification, settled.space_amplification);
+            let Some(idle) = &measurement.when_idle else { continue };
+            let (wa, space) = (&idle.write_amplification, idle.space_amplification);
             write!(
                 f,
                 "{mix}: write amplification {:.2} (log {:.2}, flush {:.2}, compaction {:.2}, \
                  reclaim {:.2}, metadata {:.2})",
                 wa.total, wa.log, wa.flush, wa.compaction, wa.reclaim, wa.metadata
             )?;
-            if let Some(others) = settled.write_amplification_reference {
+            if let Some(others) = idle.write_amplification_reference {
                 let Reference { rocksdb, fjall, leveldb } = others;
                 write!(f, ", RocksDB's {rocksdb:.2}, fjall's {fjall:.2}, LevelDB's {leveldb:.2}")?;
             }
@@ -196,8 +196,8 @@ fn begin(header: &[&str]) -> Table {
     table
 }
 
-fn with_settle(meaning: &str) -> String {
-    format!("{meaning} + settle")
+fn with_wait_idle(meaning: &str) -> String {
+    format!("{meaning} + wait_idle")
 }
 
 fn rows(table: &mut Table, measurement: &Measurement) {
@@ -207,10 +207,10 @@ fn rows(table: &mut Table, measurement: &Measurement) {
     row.extend(latencies(measurement.latency));
     row.push(figure(measurement.seconds));
     table.add_row(row);
-    if let Some(settled) = &measurement.settled {
-        let mut row = vec![with_settle(meaning), figure(settled.processor_micros)];
+    if let Some(idle) = &measurement.when_idle {
+        let mut row = vec![with_wait_idle(meaning), figure(idle.processor_micros)];
         row.resize(HEADER.len() - 1, String::new());
-        row.push(figure(settled.seconds));
+        row.push(figure(idle.seconds));
         table.add_row(row);
     }
 }
@@ -268,7 +268,7 @@ mod tests {
             latency: None,
             histograms: Vec::new(),
             played: None,
-            settled: None,
+            when_idle: None,
             memory: MemoryStats::default(),
         };
         Run { conditions, measurements: vec![measurement], contents: None, peak_memory: None }

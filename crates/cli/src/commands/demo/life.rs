@@ -137,6 +137,6 @@ fn change(db: &Db, files: &KeySpace, model: &mut Model) -> Result<(u64, u64), Fa
         progress.add(1);
     }
     db.sync()?;
-    db.settle()?;
+    db.wait_idle()?;
     Ok((overwritten, deleted))
 }
