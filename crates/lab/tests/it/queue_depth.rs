@@ -28,7 +28,7 @@ fn read(drive: &str, at_once: &[usize]) -> Vec<Duration> {
             let key = random.random_range(0..ENTRIES).to_be_bytes();
             db.put(&key, &[7; 1000]).unwrap();
         }
-        db.settle().unwrap();
+        db.wait_idle().unwrap();
         // Tables are open and indexes in memory; blocks are not.
         let cold = db.with_read_options(ReadOptions::default().fill_cache(false));
         let keys = |random: &mut Random, count| -> Vec<_> {

@@ -1,10 +1,10 @@
 //! Note of a log about the log before it.
 //!
-//! Nothing is written to a log before all logs before it are durable (see the `preallocated_log` module).
-//! So the first append to a preallocated log can record, at no cost, how long the log before it is.
-//! An opening that finds that log shorter has found damage. The store below does not know the order
-//! of logs, and would take it for the end after a power cut. The note is a batch without entries;
-//! its bytes are in `docs/format/batch.md`. Pure.
+//! Nothing is written to a log before all logs before it are durable (see the `preallocated_log`
+//! module). So the first append to a preallocated log can record, at no cost, how long the log
+//! before it is. An opening that finds that log shorter has found damage. The store below does not
+//! know the order of logs, and would take it for the end after a power cut. The note is a batch
+//! without entries; its bytes are in `docs/format/batch.md`. Pure.
 
 use terrace_env::codec::{DecodeError, Reader, Writer};
 use terrace_env::store::FileReader;
