@@ -84,21 +84,18 @@ fn spoil(drive: &Emulator, kind: Damage, lba: Lba, random: &mut Random) {
     drive.corrupt(lba, change).expect(SOUND);
 }
 
-/// A block below some zone's pointer; of a plain drive, one that holds something.
+/// A block that holds something.
 fn random_block(drive: &Emulator, random: &mut Random) -> Lba {
-    let geometry = drive.geometry().clone();
-    if geometry.layout == Layout::Plain {
-        return loop {
-            let lba = Lba(random.random_range(0..geometry.blocks()));
-            let block = drive.read(lba, 1, Cause::Recovery);
-            let block = block.expect("a medium in memory does not fail");
-            if block.iter().any(|byte| *byte != 0) {
-                break lba;
-            }
-        };
+    match drive.geometry().layout {
+        Layout::Zoned => random_written_block(drive, random),
+        Layout::Plain => random_filled_block(drive, random),
     }
+}
+
+/// A block below some zone's pointer.
+fn random_written_block(drive: &Emulator, random: &mut Random) -> Lba {
     loop {
-        let zone = ZoneId(random.next_u32() % geometry.zones);
+        let zone = ZoneId(random.next_u32() % drive.geometry().zones);
         let report = drive.report(zone, 1).expect("a zone of this drive")[0];
         let written = match report.state.has_pointer() {
             true => report.write_pointer.0 - report.start.0,
@@ -106,6 +103,17 @@ fn random_block(drive: &Emulator, random: &mut Random) -> Lba {
         };
         if written > 0 {
             return Lba(report.start.0 + random.random_range(0..written));
+        }
+    }
+}
+
+/// A block of a plain drive that is not all zeros.
+fn random_filled_block(drive: &Emulator, random: &mut Random) -> Lba {
+    loop {
+        let lba = Lba(random.random_range(0..drive.geometry().blocks()));
+        let block = drive.read(lba, 1, Cause::Recovery).expect("a medium in memory does not fail");
+        if block.iter().any(|byte| *byte != 0) {
+            return lba;
         }
     }
 }
