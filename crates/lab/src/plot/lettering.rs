@@ -1,7 +1,7 @@
-//! Text in drawings: sizes, styles, and about how wide it will be.
+//! Text in drawings: sizes, styles, and an estimate of its width.
 //!
-//! Which typeface is used is known only where a drawing is looked at; widths are those of common
-//! ones without serifs, rather too wide than too narrow.
+//! The typeface is known only where a drawing is looked at. The widths are those of common
+//! typefaces without serifs, rather too wide than too narrow.
 
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 use plotters::style::{Color, FontDesc, FontFamily, FontStyle, TextStyle};

@@ -1,13 +1,13 @@
 //! Reports: the claims of papers beside the results of our runs, with the plots.
 //!
-//! | part | what it is |
+//! | part | content |
 //! |---|---|
 //! | [`Report`] | experiments with their outcomes, as a page: HTML or Markdown |
-//! | [`Chapter`] | an experiment, its outcomes, and of which runs there are none |
+//! | [`Chapter`] | an experiment, its outcomes, and the runs that have none |
 //! | [`Answer`], [`Verdict`] | a claim, our figure, their ratio |
 //!
-//! A report depends on experiments, outcomes and the program's version alone: it says neither when
-//! nor where it was made.
+//! A report depends only on experiments, outcomes and the program's version: it has neither a date
+//! nor the name of a machine.
 
 mod answer;
 mod chapter;

@@ -1,10 +1,10 @@
-//! [`Workers`]: actors that carry out slices of merges for the actors of compactions, which hand
-//! them out and commit what comes back. There are as many as slices are carried out at once, of all
-//! merges together; they wait while there is nothing to do.
+//! [`Workers`]: actors that carry out the slices of merges. The actor of a compaction hands slices
+//! out, waits for them, and commits their results. There are as many workers as slices may be
+//! carried out at once, for all merges together. They wait while there is nothing to do.
 //!
 //! # Threads
-//! Any. One lock and one condition: that a slice was handed out or is done, or that the engine
-//! stops. No lock is held while a slice is carried out or dropped.
+//! Any. One lock and one condition: a slice was handed out or is done, or the engine stops. No lock
+//! is held while a slice is carried out or dropped.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;

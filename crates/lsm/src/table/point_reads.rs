@@ -3,8 +3,8 @@
 //! Several reads in the order of their keys find the keys of one block one after the other. So the
 //! last block is kept: a block is read once, also where the cache has no room for it or is not to
 //! be filled. Reads of further blocks can be submitted before the keys are looked up; each is
-//! waited for when its block is needed. Whoever submits reads bounds their number, and with it the
-//! memory: one block each, beside the last block.
+//! waited for when its block is needed. The caller bounds the number of submitted reads, and with
+//! it the memory: one block each, beside the last block.
 //!
 //! Used by one actor at a time.
 

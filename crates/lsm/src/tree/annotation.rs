@@ -1,4 +1,6 @@
-//! Annotations of the engine's files: they hold the tree itself. The layout is
+//! Codec of the annotations that the engine gives to its files. A table's annotation lists its
+//! segments with their places, a log's its first sequence, the store's key spaces and the decider's
+//! state. There is no manifest: at open, the tree is rebuilt from them. The layout is
 //! `docs/format/annotation.md`.
 //!
 //! Pure; every decoder checks what it reads.

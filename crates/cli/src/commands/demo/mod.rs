@@ -1,12 +1,12 @@
 //! `terrace demo [DIR]`: a store's whole life in a minute, on an emulated drive.
 //!
-//! | file | what it does |
+//! | file | content |
 //! |---|---|
 //! | `command` | the arguments, and the order of the steps |
 //! | `stage` | the drive, and the store's options for so small a world |
-//! | `life` | what happens while the power is on: load, read, overwrite, delete, scan |
-//! | `burst` | writing until the power is gone, and what must be there afterwards |
-//! | `model` | what the store must hold, and the comparison with what it does hold |
+//! | `life` | the steps while the power is on: load, read, overwrite, delete, scan |
+//! | `burst` | writes until the power is cut, and the check of the recovered store |
+//! | `model` | the expected contents of the store, and the comparison with the actual ones |
 //! | `outcome` | the result, as JSON and as text |
 //!
 //! It needs no hardware and no rights, and leaves nothing behind: the drive's image has lost its

@@ -95,7 +95,7 @@ fn submitted_reads(store: &Arc<dyn Store>) {
         .collect();
     commit(store, |t| t.delete(id));
     drop(reader);
-    // What is written now must not land where reads are under way.
+    // These writes must not land where reads are under way.
     let other = pattern(4, 300_001);
     let new = sealed(store, &other);
     assert_contents(store, new, &other);

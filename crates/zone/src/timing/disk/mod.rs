@@ -1,14 +1,14 @@
 //! The model of a hard disk: a head that moves, platters that turn, a cache and a queue.
 //!
-//! | part | what it knows |
+//! | part | content |
 //! |---|---|
-//! | `parameters` | what a drive file says |
-//! | `seek` | how long the head takes over a distance |
-//! | `surface` | where a byte lies: track, angle; how long the platter takes over a stretch |
-//! | `segments` | what was read, and what the head reads ahead |
-//! | `buffer` | what was written and is not on the medium yet |
+//! | `parameters` | the parameters in a drive file |
+//! | `seek` | the time of the head over a distance |
+//! | `surface` | the place of a byte (track and angle), and the platter's time over a stretch |
+//! | `segments` | blocks that were read, and the head's read-ahead |
+//! | `buffer` | blocks that were written and are not on the medium yet |
 //! | `queue` | the commands that wait for the head |
-//! | `model` | joins them: what the head does next |
+//! | `model` | joins them: chooses the next action of the head |
 
 mod buffer;
 mod model;

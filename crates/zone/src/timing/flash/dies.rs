@@ -1,14 +1,14 @@
-//! Times at which the dies and channels of an SSD are free.
+//! Model of the dies and channels of an SSD: the times at which each of them is free.
 //!
-//! A die does one thing at a time. Programs and erases queue behind each other; reads queue among
-//! themselves and go first: a read waits for the program that is under way, or until that is
+//! A die does one thing at a time. Programs and erases queue behind each other. Reads queue among
+//! themselves and go first: a read waits for the program under way, or until that program is
 //! suspended, and pushes back the programs behind it. A channel carries one transfer at a time.
 //!
 //! A die keeps the page it read last in its register until it programs or erases: reads of the same
 //! page need no second read operation.
 //!
-//! Programs that were pushed back complete later than their writes were told: only how soon the
-//! buffer has room again depends on it.
+//! The model has told the end of a write before a later read pushes its program back, and does not
+//! correct it: the delay only changes how soon the buffer has room again.
 
 /// One die.
 #[derive(Clone, Copy, Debug, Default)]
