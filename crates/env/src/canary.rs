@@ -12,7 +12,7 @@
 /// /// A rule that a correct store keeps.
 /// #[derive(Clone, Copy, PartialEq)]
 /// pub enum Rule {
-///     /// What was written is there.
+///     /// Written bytes are there.
 ///     Kept,
 /// }
 ///

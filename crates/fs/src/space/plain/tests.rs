@@ -30,7 +30,7 @@ fn ask(rank: Rank, least: u32, left: Option<u64>, reservation: u64) -> Ask {
     Ask { hint, kind, rank, reservation, least, left: left.map(ByteCount), cause }
 }
 
-/// What the pool has been asked for so far.
+/// The pool, and a model of the requests that it has been given so far.
 struct World {
     pool: Arc<PlainPool>,
     /// Of each block, whether it is somebody's: a claim's, the journal's, the superblock's.
