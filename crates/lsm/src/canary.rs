@@ -26,6 +26,8 @@ pub enum Rule {
     CopiesVerified,
     /// A log of a checkpoint has the bytes that the opening has read.
     CopiedLogsAsRead,
+    /// No two plans that are under way may change the same part of the tree.
+    ClaimsDoNotMeet,
     /// A table's bytes are counted in its level.
     TablesCounted,
 }

@@ -54,8 +54,10 @@ impl Engine {
             actors.push(runner::spawn("flush", move || flush::run(&of)));
             let of = Arc::clone(&shared);
             actors.push(runner::spawn("next log", move || preallocated_log::run(&of)));
-            let of = Arc::clone(&shared);
-            actors.push(runner::spawn("compaction", move || compaction::run(&of)));
+            for _ in 0..shared.board.jobs_max() {
+                let of = Arc::clone(&shared);
+                actors.push(runner::spawn("compaction", move || compaction::run(&of)));
+            }
             let of = Arc::clone(&shared);
             actors.push(runner::spawn("log writer", move || gathering::run(&of)));
             // One alone leaves its work to the compaction's own actor.

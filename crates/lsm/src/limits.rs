@@ -79,3 +79,11 @@ pub const WORKERS: Limit<u64> = Limit {
     most: 4,
     reason: "each takes memory and space of its own; 0 leaves it to the device",
 };
+
+/// Of how many compactions may be under way at once.
+pub const JOBS: Limit<u64> = Limit {
+    option: "jobs",
+    least: 0,
+    most: 8,
+    reason: "each takes memory and space of its own; 0 leaves it to the decider",
+};

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use terrace_env::{ByteCount, OutOfRange};
+use terrace_policy::Compaction;
 
 use crate::limits;
 use crate::memory::{MEMTABLE_SIZE_MIN, Shares};
@@ -87,6 +88,10 @@ pub struct EngineOptions {
     /// is [`rotational`](terrace_env::Store::rotational), and elsewhere for as many as there are
     /// processors.
     pub workers: usize,
+    /// The most compactions that may be under way at once, whatever the decider allows; 0 leaves it
+    /// to the decider. More: small compactions do not wait for large ones. Fewer: less memory and
+    /// space for jobs, and a disk that goes less back and forth.
+    pub jobs: usize,
     /// Whether level 0 is merged down when writers rest, before it is due.
     pub compact_at_rest: bool,
     /// Text from which the decider was made, for the store to remember
@@ -108,6 +113,7 @@ impl EngineOptions {
         limits::MEMORY.check(self.memory)?;
         limits::IO_SIZE.check(self.io_size)?;
         limits::WORKERS.check(self.workers as u64)?;
+        limits::JOBS.check(self.jobs as u64)?;
         let most = self.memory.0 / MEMTABLE_SIZE_MIN - 1;
         if self.memtables_max as u64 > most {
             return Err(OutOfRange {
@@ -134,6 +140,12 @@ impl EngineOptions {
         Shares::of(self).log_frame
     }
 
+    /// How many compactions may be under way at once, under this decider.
+    pub(crate) fn jobs_of(&self, decider: &dyn Compaction) -> usize {
+        let wanted = decider.jobs_max().clamp(1, limits::JOBS.most as usize);
+        if self.jobs == 0 { wanted } else { wanted.min(self.jobs) }
+    }
+
     /// How a table of `level` is laid out, where `last` is the last level that holds anything.
     pub(crate) fn layout(&self, level: u8, last: u8) -> TableLayout {
         let compression = self.compression.of(level, last);
@@ -156,6 +168,7 @@ impl Default for EngineOptions {
             memory: ByteCount::mib(320),
             io_size: ByteCount::mib(2),
             workers: 0,
+            jobs: 0,
             compact_at_rest: false,
             system: String::new(),
         }

@@ -3,6 +3,7 @@
 
 use std::fmt::Debug;
 
+use crate::claims::Claims;
 use crate::plan::Plan;
 use crate::tree::{Span, TreeView};
 
@@ -62,6 +63,19 @@ pub trait Compaction: Send + Sync + Debug {
 
     /// The next plan, or `None` when nothing is due.
     fn pick(&self, tree: &TreeView, state: &[u8], urgency: Urgency) -> Option<Choice>;
+
+    /// The most plans that may be under way at once.
+    fn jobs_max(&self) -> usize {
+        1
+    }
+
+    /// Another plan, to be carried out beside those that are under way; `None` when nothing is due,
+    /// or nothing that is due is free of their claims. `state` is what the last plan that was
+    /// chosen leaves, whether it has been carried out or not. Asked only where several plans may be
+    /// under way.
+    fn pick_beside(&self, _tree: &TreeView, _claims: &Claims, _state: &[u8]) -> Option<Choice> {
+        None
+    }
 
     /// The next plan on the way to where all keys of `span` are in one run; `None` when they are.
     fn manual_compaction(&self, tree: &TreeView, state: &[u8], span: &Span) -> Option<Choice>;

@@ -20,6 +20,10 @@
 //! 6. When nobody writes, level 0 is merged into level 1 before it has its full number of runs:
 //!    each of its runs costs every read a look. Not LevelDB's; an option of the engine.
 //!
+//! Where several compactions may be under way, another one is chosen by the same steps: a level's
+//! score counts without what leaves the level already, and a level's turn passes over segments that
+//! the claims of the others do not allow.
+//!
 //! Other layouts are drained: while a level behind level 0 has several runs, the oldest but one is
 //! merged into the oldest, segment by segment, deepest level first.
 //!
@@ -29,6 +33,7 @@
 use terrace_env::ByteCount;
 use terrace_env::codec::{DecodeError, Reader, Writer};
 
+use crate::claims::Claims;
 use crate::compaction::{Choice, Compaction, Pressure, Urgency};
 use crate::plan::{Cut, Grandparent, Input, Merge, Move, Part, Place, Plan, Route};
 use crate::tree::{RunId, RunView, SegmentView, Segments, Span, TreeView};
@@ -61,6 +66,8 @@ pub struct LeveledOptions {
     /// From which part of its size on, in percent, an output ends where a table of the level behind
     /// its own ends; 100: it does not.
     pub aligned_from: u8,
+    /// How many compactions may be under way at once.
+    pub jobs: usize,
 }
 
 impl Default for LeveledOptions {
@@ -76,6 +83,7 @@ impl Default for LeveledOptions {
             levels: 7,
             overlap_tables: 10,
             aligned_from: 100,
+            jobs: 1,
         }
     }
 }
@@ -188,6 +196,37 @@ impl Leveled {
     /// A plan that drops overwritten or deleted entries though the tree is in shape.
     pub(crate) fn beyond_shape(&self, tree: &TreeView, urgency: Urgency) -> Option<Plan> {
         Some(self.beyond(tree, &self.pointers(tree, &[]), urgency)?.plan)
+    }
+
+    /// The score of a level without what leaves it with the plans that are under way.
+    fn score_beside(&self, tree: &TreeView, claims: &Claims, level: usize) -> f64 {
+        if level > 0 {
+            let left = self.score(tree, level) * self.target(level);
+            return (left - claims.leaving(tree, level).0 as f64) / self.target(level);
+        }
+        let is_free = |run: &&RunView| !claims.take_from(Place { level: 0, run: run.id });
+        tree.runs(0).iter().filter(is_free).count() as f64 / self.options.level0_runs as f64
+    }
+
+    /// The plan of a level that is too large, beside the plans that are under way: of level 0 what
+    /// is due there, of any other level the first segment from its turn on that is free.
+    fn turn_beside(
+        &self,
+        tree: &TreeView,
+        claims: &Claims,
+        state: &Pointers,
+        level: usize,
+    ) -> Option<Choice> {
+        let is_free = |choice: &Choice| claims.allow(&choice.plan);
+        if level == 0 {
+            return self.level0_oldest(tree, state).filter(is_free);
+        }
+        let segments = &tree.runs(level).first()?.segments;
+        let first = segments.partition_point(|segment| &segment.span.start[..] < state.of(level));
+        let in_turn = (first..segments.len()).chain(0..first).filter_map(|at| segments.get(at));
+        let mut choices = in_turn
+            .map(|seed| self.segment_down(tree, level, seed, &state.moved(level, &seed.span.end)));
+        choices.find(is_free)
     }
 
     fn beyond(&self, tree: &TreeView, state: &Pointers, urgency: Urgency) -> Option<Choice> {
@@ -373,6 +412,23 @@ impl Compaction for Leveled {
     fn pick(&self, tree: &TreeView, state: &[u8], urgency: Urgency) -> Option<Choice> {
         let state = self.pointers(tree, state);
         self.pick_with(tree, &state, urgency, |level| self.round_robin(tree, &state, level))
+    }
+
+    fn jobs_max(&self) -> usize {
+        self.options.jobs
+    }
+
+    fn pick_beside(&self, tree: &TreeView, claims: &Claims, state: &[u8]) -> Option<Choice> {
+        let state = self.pointers(tree, state);
+        // Another layout is drained by one plan at a time.
+        if (1..tree.levels.len()).any(|level| tree.runs(level).len() > 1) {
+            return None;
+        }
+        let levels = 0..self.last(tree);
+        let scores = levels.map(|level| (level, self.score_beside(tree, claims, level)));
+        let mut due: Vec<_> = scores.filter(|(_, score)| *score >= 1.0).collect();
+        due.sort_by(|a, b| b.1.total_cmp(&a.1));
+        due.into_iter().find_map(|(level, _)| self.turn_beside(tree, claims, &state, level))
     }
 
     fn manual_compaction(&self, tree: &TreeView, state: &[u8], span: &Span) -> Option<Choice> {

@@ -16,6 +16,7 @@
 
 mod by_lifetime;
 mod chunked;
+mod claims;
 mod compaction;
 mod cost_benefit;
 mod geardb;
@@ -37,6 +38,7 @@ mod zones;
 
 pub use by_lifetime::ByLifetime;
 pub use chunked::{Chunked, ChunkedSlice, Iter as ChunkedIter};
+pub use claims::{Claim, Claims};
 pub use compaction::{Choice, Compaction, Pressure, Urgency};
 pub use cost_benefit::CostBenefit;
 pub use geardb::{Gear, GearOptions};

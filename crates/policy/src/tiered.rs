@@ -9,11 +9,15 @@
 //!    that could be dropped instead.
 //! 4. A level with a segment that is mostly tombstones goes down as well.
 //!
+//! Where several compactions may be under way, another one is the uppermost level that is due and
+//! free of the claims of the others.
+//!
 //! Other layouts are drained: the last level is the deepest that holds anything, and while it has
 //! several runs, the oldest two are merged. There is no state.
 
 use terrace_env::ByteCount;
 
+use crate::claims::Claims;
 use crate::compaction::{Choice, Compaction, Pressure, Urgency};
 use crate::leveled::LEVEL_STREAM_FIRST;
 use crate::plan::{Cut, Input, Merge, Move, Part, Place, Plan, Route};
@@ -32,12 +36,15 @@ pub struct TieredOptions {
     pub levels: usize,
     /// The size of a table.
     pub table_size: ByteCount,
+    /// How many compactions may be under way at once.
+    pub jobs: usize,
 }
 
 impl Default for TieredOptions {
     fn default() -> Self {
         let (runs, levels) = (4, 4);
-        Self { runs, level0_slow: 8, level0_stop: 12, levels, table_size: ByteCount::mib(16) }
+        let table_size = ByteCount::mib(16);
+        Self { runs, level0_slow: 8, level0_stop: 12, levels, table_size, jobs: 1 }
     }
 }
 
@@ -159,6 +166,16 @@ impl Compaction for Tiered {
                 upper.filter(|level| !tree.runs(*level).is_empty()).find_map(|l| self.down(tree, l))
             }),
         }
+    }
+
+    fn jobs_max(&self) -> usize {
+        self.options.jobs
+    }
+
+    fn pick_beside(&self, tree: &TreeView, claims: &Claims, _: &[u8]) -> Option<Choice> {
+        let is_due = |level: &usize| self.score(tree, *level) >= 1.0;
+        let mut due = (0..self.last(tree)).filter(is_due).filter_map(|l| self.down(tree, l));
+        due.find(|choice| claims.allow(&choice.plan))
     }
 
     fn manual_compaction(&self, tree: &TreeView, _: &[u8], span: &Span) -> Option<Choice> {

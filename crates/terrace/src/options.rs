@@ -207,6 +207,8 @@ impl Options {
             memory: self.memory,
             io_size: self.io_size,
             workers: self.workers,
+            // The system says how many.
+            jobs: 0,
             compact_at_rest: self.compact_at_rest,
             system: system.to_string(),
         }

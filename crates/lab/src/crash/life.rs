@@ -67,6 +67,13 @@ impl Setup {
             .unwrap_or_else(|error| panic!("the drive: {error}"))
     }
 
+    /// The same with so many compactions at once.
+    #[must_use]
+    pub fn with_jobs(mut self, jobs: u16) -> Self {
+        self.options.system = self.options.system.map(|system| System { jobs, ..system });
+        self
+    }
+
     /// The same under another system.
     #[must_use]
     pub fn under(mut self, row: Row) -> Self {

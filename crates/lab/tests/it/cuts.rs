@@ -41,10 +41,10 @@ pub(crate) fn every_write(seed: u64) -> Result<Tally, String> {
     Ok(Tally { trials, activity: life.activity })
 }
 
-/// Cuts a short life under one system at every request.
-fn under(row: Row, seed: u64) -> Result<Tally, String> {
+/// Cuts a short life under one system at every request; `jobs` compactions at once.
+fn under(row: Row, jobs: u16, seed: u64) -> Result<Tally, String> {
     let random = &mut Random::seeded(seed);
-    let setup = Setup::small(seed).under(row);
+    let setup = Setup::small(seed).under(row).with_jobs(jobs);
     let life = live(&setup, BATCHES / 3, random);
     let trials = cut_everywhere(&setup, &life, random)?;
     Ok(Tally { trials, activity: life.activity })
@@ -100,12 +100,25 @@ fn a_store_survives_cuts_during_recovery_and_in_the_life_after_it() {
 #[test]
 fn a_store_survives_a_power_cut_under_any_system() {
     for (seed, row) in test_seeds(1).flat_map(|seed| Row::ALL.map(|row| (seed, row))) {
-        let tally = runner::simulate(seed, || under(row, seed)).unwrap_or_else(|wrong| {
-            panic!("{row:?}, seed {seed} (TERRACE_TEST_SEED={seed} repeats it): {wrong}")
-        });
-        let Activity { flushes, compactions, .. } = tally.activity;
-        println!("{row:?}: {} cuts under {:?}", tally.trials, tally.activity);
-        assert!(flushes > 0 && compactions > 0, "{row:?}: {:?}", tally.activity);
-        assert!(tally.trials > 300, "{row:?}: a run of only {} cuts proves little", tally.trials);
+        cut_under(row, 1, seed);
     }
+}
+
+#[test]
+fn a_store_survives_a_power_cut_with_several_compactions_at_once() {
+    for seed in test_seeds(1) {
+        for (row, jobs) in [(Row::Bluefs, 2), (Row::LeveldbGreedy, 4), (Row::Tiered, 4)] {
+            cut_under(row, jobs, seed);
+        }
+    }
+}
+
+fn cut_under(row: Row, jobs: u16, seed: u64) {
+    let tally = runner::simulate(seed, || under(row, jobs, seed)).unwrap_or_else(|wrong| {
+        panic!("{row:?}, {jobs} jobs, seed {seed} (TERRACE_TEST_SEED={seed} repeats it): {wrong}")
+    });
+    let Activity { flushes, compactions, .. } = tally.activity;
+    println!("{row:?}, {jobs} jobs: {} cuts under {:?}", tally.trials, tally.activity);
+    assert!(flushes > 0 && compactions > 0, "{row:?}: {:?}", tally.activity);
+    assert!(tally.trials > 300, "{row:?}: a run of only {} cuts proves little", tally.trials);
 }

@@ -18,11 +18,13 @@ const CALLS: usize = 6_000;
 type Log = Vec<(usize, Call)>;
 
 fn store(seed: u64) -> Db {
+    let jobs = [1, 2, 4][seed as usize % 3];
     let options = Options::default()
         .memtable_size(ByteCount::kib(64))
         .system(System {
             table_size: Some(ByteCount::kib(32)),
             level0_runs: 2,
+            jobs,
             level1_size: Some(ByteCount::kib(128)),
             factor: 3,
             ..System::default()

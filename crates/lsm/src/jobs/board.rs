@@ -10,6 +10,19 @@
 //!
 //! No task is given out while an ingest puts its tables into the tree, or after a failure.
 //!
+//! # Several compactions at once
+//! 1. One actor at a time chooses: a task comes with the turn to choose ([`Choosing`]), so that
+//!    each choice knows of all before it.
+//! 2. The chosen plan claims its rectangle of the tree ([`Claim`]); the turn to choose ends with
+//!    that. The board refuses a claim that meets another one, whatever the decider thought.
+//! 3. While plans are under way, other actors are given the task to choose another plan beside
+//!    them, as many as the decider and the options allow. The decider sees the claims. Requests and
+//!    what frees space wait until nothing is under way: their plans depend on the whole tree.
+//! 4. The decider chooses on with the state that the last choice leaves, and choices are numbered.
+//!    A state is committed only if no later one has been: see [`Tree`](crate::tree::Tree). So the
+//!    state on the medium may be ahead of a plan that is still under way. If that plan fails, what
+//!    it was to compact is passed over for one turn.
+//!
 //! # Threads
 //! Any. One lock and one condition: something here has changed, or something else that the waiters
 //! here must look at ([`wake`](Board::wake)). With the lock held, the owners of the lack of space
@@ -18,10 +31,11 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use terrace_env::sync::{Condvar, Mutex};
-use terrace_policy::{Span, Urgency};
+use terrace_policy::{Choice, Claim, Claims, Span, Urgency};
 
 use super::rest::Rest;
 use crate::Error;
+use crate::canary::{self, Rule};
 use crate::shared::Shared;
 
 /// A client's wish that a range be compacted to the last level.
@@ -40,6 +54,10 @@ pub(crate) enum Task {
         urgency: Urgency,
         tree: u64,
     },
+    /// Ask it for another plan beside those that are under way, at this change of the tree.
+    PickBeside {
+        tree: u64,
+    },
 }
 
 impl Task {
@@ -49,14 +67,16 @@ impl Task {
     }
 
     /// Whether it is a burden that writers have brought. A client's request is none.
-    fn is_burden(&self) -> bool {
-        matches!(self, Self::Pick { urgency: Urgency::Shape | Urgency::Space, .. })
+    pub(crate) fn is_burden(&self) -> bool {
+        !self.is_for_rest() && !matches!(self, Self::Request(_))
     }
 }
 
 /// See the [module](self).
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Board {
+    /// How many compactions may be under way at once.
+    jobs_max: usize,
     state: Mutex<State>,
     changed: Condvar,
 }
@@ -72,8 +92,18 @@ struct State {
     rested_at: Option<u64>,
     /// Nothing but snapshots sees some tables, which can go when these end.
     snapshots_keep_tables: bool,
-    /// A compaction is under way.
-    compacting: bool,
+    /// How many tasks have been given out and not ended.
+    running: usize,
+    /// Somebody has the turn to choose.
+    choosing: bool,
+    /// The claims of the plans that are under way, by the numbers of their choices.
+    claims: BTreeMap<u64, Claim>,
+    /// How many choices there have been.
+    choices: u64,
+    /// What the last choice leaves as the decider's state.
+    chosen_state: Vec<u8>,
+    /// At which change of the tree, choice and number of claims nothing was due beside the others.
+    nothing_beside_at: Option<(u64, u64, usize)>,
     /// How many ingests are putting their tables into the tree.
     ingesting: usize,
     /// How many clients wait for the jobs to be done.
@@ -84,9 +114,31 @@ impl State {
     fn rests(&self, tree: u64) -> bool {
         self.rested_at == Some(tree)
     }
+
+    /// Whether another plan may be chosen beside those that are under way.
+    fn may_add(&self, tree: u64, jobs_max: usize) -> bool {
+        self.running < jobs_max
+            && self.running == self.claims.len()
+            && self.requests.is_empty()
+            && self.nothing_beside_at != Some(self.beside(tree))
+    }
+
+    fn beside(&self, tree: u64) -> (u64, u64, usize) {
+        (tree, self.choices, self.claims.len())
+    }
 }
 
 impl Board {
+    /// For so many compactions at once.
+    pub(crate) fn new(jobs_max: usize) -> Self {
+        Self { jobs_max: jobs_max.max(1), state: Mutex::default(), changed: Condvar::default() }
+    }
+
+    /// How many compactions may be under way at once.
+    pub(crate) fn jobs_max(&self) -> usize {
+        self.jobs_max
+    }
+
     fn change<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
         let changed = change(&mut self.state.lock());
         self.changed.notify_all();
@@ -98,8 +150,8 @@ impl Board {
         self.change(|_| ());
     }
 
-    /// Waits for something to do; `None` when the engine closes.
-    pub(crate) fn await_task(&self, shared: &Shared) -> Option<Task> {
+    /// Waits for something to do, and takes the turn to choose; `None` when the engine closes.
+    pub(crate) fn await_task(&self, shared: &Shared) -> Option<(Task, Choosing<'_>)> {
         let mut rest = Rest::begin(shared);
         let mut state = self.state.lock();
         loop {
@@ -107,10 +159,14 @@ impl Board {
                 return None;
             }
             let tree = shared.tree.changes();
-            let resting = !state.rests(tree) && state.ingesting == 0 && rest.is_due(shared);
+            let idle = state.running == 0 && state.ingesting == 0;
+            let resting = idle && !state.rests(tree) && rest.is_due(shared);
             let pick = |urgency| Some(Task::Pick { urgency, tree });
-            let task = if shared.lifecycle.must_stop() || state.ingesting > 0 {
+            let task = if shared.lifecycle.must_stop() || state.ingesting > 0 || state.choosing {
                 None
+            } else if state.running > 0 {
+                let add = state.may_add(tree, self.jobs_max) && !shared.space.is_short();
+                add.then_some(Task::PickBeside { tree })
             } else if let Some(request) = state.requests.front() {
                 Some(Task::Request(request.clone()))
             } else if shared.space.needs_compaction(tree) {
@@ -123,11 +179,11 @@ impl Board {
                 None
             };
             if let Some(task) = task {
-                state.compacting = true;
+                (state.running, state.choosing) = (state.running + 1, true);
                 if task.is_burden() {
                     shared.space.compaction_begins();
                 }
-                return Some(task);
+                return Some((task, Choosing { board: self }));
             }
             if resting {
                 let _ = self.changed.wait_until(&mut state, rest.ends());
@@ -139,17 +195,34 @@ impl Board {
 
     /// The task that was given out is done, or was given up.
     pub(crate) fn end_task(&self) {
-        self.change(|state| state.compacting = false);
+        self.change(|state| state.running -= 1);
     }
 
     /// Whether a compaction is under way.
     pub(crate) fn is_compacting(&self) -> bool {
-        self.state.lock().compacting
+        self.state.lock().running > 0
     }
 
     /// Whether ingests keep compactions from beginning.
     pub(crate) fn is_ingesting(&self) -> bool {
         self.state.lock().ingesting > 0
+    }
+
+    /// What the plans that are under way claim. To be asked before the version that a plan is
+    /// chosen from: a plan that ends in between counts as under way, which is on the safe side.
+    pub(crate) fn claims(&self) -> Claims {
+        Claims::new(self.state.lock().claims.values().cloned().collect())
+    }
+
+    /// What the last choice leaves as the decider's state, while plans are under way.
+    pub(crate) fn chosen_state(&self) -> Vec<u8> {
+        self.state.lock().chosen_state.clone()
+    }
+
+    /// Nothing was due, or free, beside the plans that are under way.
+    pub(crate) fn note_nothing_beside(&self, tree: u64) {
+        let mut state = self.state.lock();
+        state.nothing_beside_at = Some(state.beside(tree));
     }
 
     /// The decider had nothing to do, at this change of the tree.
@@ -181,7 +254,7 @@ impl Board {
     pub(crate) fn begin_ingest(&self) -> bool {
         let mut state = self.state.lock();
         state.ingesting += 1;
-        state.compacting
+        state.running > 0
     }
 
     /// An ingest has put its tables into the tree, or has failed.
@@ -239,7 +312,7 @@ impl Board {
                 || !shared.options.compact_at_rest
                 || groups != shared.counters.groups.get();
             let jobs = !state.requests.is_empty()
-                || state.compacting
+                || state.running > 0
                 || !shared.tree.glance().immutable.is_empty();
             if state.idle_at == Some(tree) && rested && !jobs {
                 break Ok(());
@@ -251,5 +324,63 @@ impl Board {
         };
         state.awaited -= 1;
         result
+    }
+}
+
+/// The turn to choose a plan, until a choice is made or this is dropped.
+pub(crate) struct Choosing<'a> {
+    board: &'a Board,
+}
+
+impl<'a> Choosing<'a> {
+    /// The number of a choice. Later choices have higher ones.
+    pub(crate) fn number(&self) -> u64 {
+        let mut state = self.board.state.lock();
+        state.choices += 1;
+        state.choices
+    }
+
+    /// Claims what the chosen plan may change, and ends the turn to choose. If another plan that is
+    /// under way has a claim that meets this one, that one is returned.
+    pub(crate) fn claim(self, choice: &Choice) -> Result<Claimed<'a>, Claim> {
+        let number = self.number();
+        let mut state = self.board.state.lock();
+        if let Some(claim) = Claim::of(&choice.plan) {
+            let met = state.claims.values().find(|other| other.meets(&claim));
+            if let Some(met) = met
+                && !canary::is_broken(Rule::ClaimsDoNotMeet)
+            {
+                return Err(met.clone());
+            }
+            state.claims.insert(number, claim);
+        }
+        state.chosen_state.clone_from(&choice.state);
+        drop(state);
+        Ok(Claimed { board: self.board, number })
+    }
+}
+
+impl Drop for Choosing<'_> {
+    fn drop(&mut self) {
+        self.board.change(|state| state.choosing = false);
+    }
+}
+
+/// The claim of a plan that is under way, until it is dropped.
+pub(crate) struct Claimed<'a> {
+    board: &'a Board,
+    number: u64,
+}
+
+impl Claimed<'_> {
+    /// The number of the choice.
+    pub(crate) fn number(&self) -> u64 {
+        self.number
+    }
+}
+
+impl Drop for Claimed<'_> {
+    fn drop(&mut self) {
+        self.board.change(|state| drop(state.claims.remove(&self.number)));
     }
 }

@@ -1,12 +1,11 @@
 //! Compaction: the decider is asked, and what it chose is carried out without thinking, as
-//! [`merging`](super::merging) describes. One actor, and workers for large merges.
+//! [`merging`](super::merging) describes. There is one actor for each plan that may be under way at
+//! once, and workers for large merges.
 //!
-//! A plan is carried out to its end before the next is chosen, but for moves that follow one
-//! another, which are committed together ([`super::trivial_move`]). Several disjoint plans at
-//! once would keep the workers as busy as the slices of one plan do; but each decider would have
-//! to tell what is still right beside plans that are under way, and a sweep or a window would have
-//! to be in two states at once. So deciders see a tree at rest, and what has to wait - level 0,
-//! while a large merge goes on - is told to writers as pressure.
+//! Moves that follow one another are committed together ([`super::trivial_move`]). How several
+//! plans are under way at once is described in [`board`](super::board): by default there is one at
+//! a time, and the decider sees a tree at rest. Then what has to wait - level 0, while a large
+//! merge goes on - is told to writers as pressure.
 //!
 //! When nothing is due and writers [rest](super::rest), or a client waits for the jobs,
 //! the decider is asked for what pays at rest, if the options allow it. Such a merge ends between
@@ -17,16 +16,17 @@
 use std::sync::Arc;
 
 use terrace_env::store::Rank;
-use terrace_policy::{Choice, Merge, Plan, TreeView, Urgency};
+use terrace_policy::{Choice, Claim, Claims, Merge, Plan, TreeView, Urgency};
 
-use super::board::{CompactionRequest, Task};
+use super::board::{Choosing, Claimed, CompactionRequest, Task};
 use super::inputs;
 use super::space_pressure::Retry;
 use super::trivial_move::Chooser;
 use crate::Error;
+use crate::canary::{self, Rule};
 use crate::event::Job;
 use crate::shared::{PanicGuard, Shared};
-use crate::tree::Version;
+use crate::tree::{DeciderState, Version};
 
 /// How often a client's request is tried again before the client is told that there is no space.
 const REQUEST_TRIES: u32 = 5;
@@ -35,13 +35,14 @@ const REQUEST_TRIES: u32 = 5;
 pub(crate) fn run(shared: &Arc<Shared>) {
     let _guard = PanicGuard { shared, job: "a compaction" };
     let (mut retry, mut tries) = (Retry::new(), 0);
-    while let Some(task) = shared.board.await_task(shared) {
+    while let Some((task, choosing)) = shared.board.await_task(shared) {
         let result = shared.check_refused().and_then(|()| match &task {
-            Task::Request(request) => shared.manual_compaction(request),
-            Task::Pick { urgency, tree } => shared.keep_shape(*urgency, *tree),
+            Task::Request(request) => shared.manual_compaction(request, choosing),
+            Task::Pick { urgency, tree } => shared.keep_shape(*urgency, *tree, choosing),
+            Task::PickBeside { tree } => shared.keep_shape_beside(*tree, choosing),
         });
         shared.board.end_task();
-        shared.space.compaction_ends();
+        shared.space.compaction_ends(task.is_burden());
         // Writers may wait in vain now.
         shared.memtables.wake();
         match result {
@@ -78,14 +79,14 @@ impl Shared {
         self.store.reserve(Rank::Compaction, bytes).map(drop).map_err(Error::from)
     }
 
-    fn keep_shape(&self, urgency: Urgency, tree: u64) -> Result<(), Error> {
+    fn keep_shape(&self, urgency: Urgency, tree: u64, choosing: Choosing<'_>) -> Result<(), Error> {
         let version = self.tree.view().version.clone();
         if self.drop_covered(&version)? {
             return Ok(());
         }
         let choose = |tree: &TreeView, state: &[u8]| self.decider.pick(tree, state, urgency);
         match choose(version.view(), &self.decider_state()) {
-            Some(choice) => self.carry_out_choice(version, choice, &choose, urgency),
+            Some(choice) => self.carry_out_choice(version, choice, &choose, urgency, choosing),
             None => {
                 match urgency {
                     Urgency::Shape => {}
@@ -98,7 +99,29 @@ impl Shared {
         }
     }
 
-    fn manual_compaction(&self, request: &CompactionRequest) -> Result<(), Error> {
+    /// Carries out another plan beside those that are under way, if there is one.
+    fn keep_shape_beside(&self, tree: u64, choosing: Choosing<'_>) -> Result<(), Error> {
+        let hidden = canary::is_broken(Rule::ClaimsDoNotMeet);
+        let claims = if hidden { Claims::default() } else { self.board.claims() };
+        let version = self.tree.view().version.clone();
+        let state = self.board.chosen_state();
+        match self.decider.pick_beside(version.view(), &claims, &state) {
+            // Only one: the choice that follows it would have to be free as well.
+            Some(choice) => {
+                self.carry_out_choice(version, choice, &|_, _| None, Urgency::Shape, choosing)
+            }
+            None => {
+                self.board.note_nothing_beside(tree);
+                Ok(())
+            }
+        }
+    }
+
+    fn manual_compaction(
+        &self,
+        request: &CompactionRequest,
+        choosing: Choosing<'_>,
+    ) -> Result<(), Error> {
         let version = self.tree.view().version.clone();
         if self.drop_covered(&version)? {
             return Ok(());
@@ -107,7 +130,9 @@ impl Shared {
             self.decider.manual_compaction(tree, state, &request.span)
         };
         match choose(version.view(), &self.decider_state()) {
-            Some(choice) => self.carry_out_choice(version, choice, &choose, Urgency::Shape),
+            Some(choice) => {
+                self.carry_out_choice(version, choice, &choose, Urgency::Shape, choosing)
+            }
             None => {
                 self.board.answer(request, Ok(()));
                 Ok(())
@@ -121,15 +146,38 @@ impl Shared {
         choice: Choice,
         choose: Chooser<'_>,
         urgency: Urgency,
+        choosing: Choosing<'_>,
     ) -> Result<(), Error> {
         self.check_plan(&version, &choice.plan)?;
+        // Beside others, moves are claimed; alone, they keep the turn to choose for what follows.
+        let is_alone = self.board.claims().is_empty();
+        if let Choice { plan: Plan::TrivialMove(moves), state } = &choice
+            && is_alone
+        {
+            let (moves, bytes) = (moves.clone(), state.clone());
+            let state = DeciderState { choice: choosing.number(), bytes };
+            return self.move_trivially(&version, moves, state, choose);
+        }
+        let claimed = self.claim(choosing, &choice)?;
+        let state = DeciderState { choice: claimed.number(), bytes: choice.state };
         match choice.plan {
-            Plan::TrivialMove(moves) => self.move_trivially(&version, moves, choice.state, choose),
+            Plan::TrivialMove(moves) => self.move_trivially(&version, moves, state, choose),
             Plan::Merge(plan) => {
                 let job = describe(&plan);
-                self.tell_of_job(job, || self.merge(version, plan, choice.state, urgency))
+                self.tell_of_job(job, || self.merge(version, plan, state, urgency))
             }
         }
+    }
+
+    /// A decider's bug must not let two plans change the same part of the tree.
+    fn claim<'a>(&self, choosing: Choosing<'a>, choice: &Choice) -> Result<Claimed<'a>, Error> {
+        choosing.claim(choice).map_err(|met| Error::IllegalPlan {
+            decider: self.decider.name(),
+            defect: match Claim::of(&choice.plan) {
+                Some(claim) => format!("it claims {claim}, and {met} is claimed already"),
+                None => "it takes nothing".to_owned(),
+            },
+        })
     }
 
     /// A decider's bug must not make the tree wrong.

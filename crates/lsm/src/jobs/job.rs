@@ -13,7 +13,7 @@ use crate::memtable::{ENTRY_BYTES, ImmutableMemtable};
 use crate::ranges::JobRanges;
 use crate::shared::Shared;
 use crate::tree::TableRecord;
-use crate::tree::{Edit, NewTable};
+use crate::tree::{DeciderState, Edit, NewTable};
 
 /// Largest size of a table's tail, with the rest of the store's block behind its last block; filter
 /// and index aside.
@@ -91,7 +91,7 @@ impl Shared {
         &self,
         outputs: Outputs,
         mut edit: Edit,
-        decider_state: Option<Vec<u8>>,
+        decider_state: Option<DeciderState>,
         flushed: Option<&ImmutableMemtable>,
     ) -> Result<ByteCount, Error> {
         for Output { place, stream, built } in outputs.tables() {

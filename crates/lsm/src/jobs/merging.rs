@@ -42,9 +42,9 @@ use crate::reading::Source;
 use crate::reading::merge;
 use crate::shared::Shared;
 use crate::table::Walk;
-use crate::tree::Edit;
 use crate::tree::Run;
 use crate::tree::Version;
+use crate::tree::{DeciderState, Edit};
 
 /// Slices that are begun, or wait for a worker, beside one for each worker: one, so that a worker
 /// that is done early has something to go on with.
@@ -142,7 +142,7 @@ impl Shared {
         &self,
         version: Arc<Version>,
         merge: Merge,
-        state: Vec<u8>,
+        state: DeciderState,
         urgency: Urgency,
     ) -> Result<Option<ByteCount>, Error> {
         let workers = if self.decider.writes_in_order() { 1 } else { self.workers.count() };
@@ -172,7 +172,7 @@ impl Shared {
         &self,
         job: &MergeJob,
         progress: &mut Progress,
-        state: &[u8],
+        state: &DeciderState,
     ) -> Result<bool, Error> {
         while let Some(slice) = progress.due.pop_front() {
             let begun = runner::now();
@@ -199,7 +199,7 @@ impl Shared {
         &self,
         job: &MergeJob,
         progress: &mut Progress,
-        state: &[u8],
+        state: &DeciderState,
     ) -> Result<bool, Error> {
         let slices = self.workers.begin_merge();
         while !progress.is_done() {
@@ -323,7 +323,7 @@ impl Shared {
         job: &MergeJob,
         progress: &mut Progress,
         done: Rewritten,
-        state: &[u8],
+        state: &DeciderState,
         begun: Time,
     ) -> Result<bool, Error> {
         let Begun { slice, short, .. } =
@@ -346,7 +346,7 @@ impl Shared {
             progress.due.push_front(Slice { start: Some(start), end: slice.end });
         }
         let last = progress.is_done() && !progress.is_cut_short;
-        let state = last.then(|| state.to_vec());
+        let state = last.then(|| state.clone());
         progress.written += self.commit_outputs(outputs, edit, state, None)?.0;
         progress.committed += 1;
         self.count_moved(moved);

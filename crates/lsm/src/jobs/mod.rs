@@ -41,8 +41,8 @@
 //!   nothing older of its key is left below the job's inputs.
 //!
 //! # Threads
-//! One actor flushes, one compacts, and workers carry out the parts of merges. No lock is held
-//! while a job reads, writes or commits.
+//! One actor flushes. One actor compacts, or as many as plans may be under way at once; workers
+//! carry out the parts of their merges. No lock is held while a job reads, writes or commits.
 //!
 //! # Not done here
 //! A job neither chooses its inputs nor the zones of its outputs. An ingest writes its tables in

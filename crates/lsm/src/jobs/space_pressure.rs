@@ -42,6 +42,8 @@ struct State {
     /// How far the tree is behind.
     tree: Pressure,
     throttle: Throttle,
+    /// How many compactions are under way that writers have caused.
+    compactions: usize,
     /// How often the tree has changed.
     changes: u64,
     /// Somebody found no space, and the tree has not changed since.
@@ -63,6 +65,7 @@ impl SpacePressure {
         let state = State {
             tree,
             throttle: Throttle::default(),
+            compactions: 0,
             changes: 0,
             lack: None,
             errors: 0,
@@ -190,12 +193,21 @@ impl SpacePressure {
 
     /// A compaction begins that writers have caused.
     pub(crate) fn compaction_begins(&self) {
-        self.state.lock().throttle.compaction_begins(runner::now());
+        let mut state = self.state.lock();
+        state.compactions += 1;
+        if state.compactions == 1 {
+            state.throttle.compaction_begins(runner::now());
+        }
     }
 
-    /// A compaction has ended.
-    pub(crate) fn compaction_ends(&self) {
-        self.change(|state| state.throttle.compaction_ends(runner::now()));
+    /// A compaction has ended; `burden`: one that writers have caused.
+    pub(crate) fn compaction_ends(&self, burden: bool) {
+        self.change(|state| {
+            state.compactions -= usize::from(burden);
+            if burden && state.compactions == 0 {
+                state.throttle.compaction_ends(runner::now());
+            }
+        });
     }
 
     /// Waits until the tree has changed since `tree`, for no longer than `limit`; `false` if

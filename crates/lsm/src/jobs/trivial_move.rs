@@ -11,8 +11,7 @@ use terrace_policy::{Choice, Move, Place, Plan, TreeView};
 
 use crate::Error;
 use crate::shared::Shared;
-use crate::tree::Edit;
-use crate::tree::Version;
+use crate::tree::{DeciderState, Edit, Version};
 
 /// Choices that are committed together, at most.
 const CHOICES_MAX: u64 = 64;
@@ -77,7 +76,7 @@ impl Shared {
         &self,
         version: &Version,
         moves: Vec<Move>,
-        mut state: Vec<u8>,
+        mut state: DeciderState,
         choose: Chooser<'_>,
     ) -> Result<(), Error> {
         let mut trivial = TrivialMoves::default();
@@ -86,7 +85,7 @@ impl Shared {
             let edit = trivial.edit(version)?;
             let kept = edit.kept(version)?;
             let ahead = edit.version(version, kept, &*self.store, &self.memory)?;
-            let Some(choice) = choose(ahead.view(), &state) else { break };
+            let Some(choice) = choose(ahead.view(), &state.bytes) else { break };
             let Plan::TrivialMove(moves) = &choice.plan else { break };
             if !trivial.takes(moves) {
                 break;
@@ -94,7 +93,7 @@ impl Shared {
             self.check_plan(&ahead, &choice.plan)?;
             let Plan::TrivialMove(moves) = choice.plan else { break };
             trivial.add(&ahead, moves)?;
-            state = choice.state;
+            state.bytes = choice.state;
         }
         self.commit(trivial.edit(version)?, Some(state), None)?;
         self.count_moved(trivial.sizes);

@@ -21,13 +21,21 @@ use crate::canary::{self, Rule};
 use crate::memtable::ImmutableMemtable;
 use crate::shared::Shared;
 
+/// What a choice leaves as the decider's state.
+#[derive(Clone, Debug)]
+pub(crate) struct DeciderState {
+    /// The number of the choice.
+    pub(crate) choice: u64,
+    pub(crate) bytes: Vec<u8>,
+}
+
 impl Shared {
     /// Commits a change of the tree and lets readers see it. `decider_state` replaces the decider's
     /// state; `flushed` is the memtable whose tables are put in.
     pub(crate) fn commit(
         &self,
         edit: Edit,
-        decider_state: Option<Vec<u8>>,
+        decider_state: Option<DeciderState>,
         flushed: Option<&ImmutableMemtable>,
     ) -> Result<(), Error> {
         let turn = self.take_turn();
@@ -38,12 +46,15 @@ impl Shared {
         if let Some(flushed) = flushed {
             self.commit_log_of(flushed, &mut transaction)?;
         }
+        // Plans that are under way at once may end in another order than they were chosen in.
+        let decider_state = decider_state.filter(|state| turn.is_newest(state.choice));
+        let choice = decider_state.as_ref().map(|state| state.choice);
         // The counts of written bytes go along with a record that is committed anyway.
         let record = (decider_state.is_some() || flushed.is_some()).then(|| {
             let lifetime = self.written_ever();
             let mut record = StoreRecord { lifetime, ..self.tree.record() };
             if let Some(state) = decider_state {
-                (record.decider, record.state) = (self.options.system.clone(), state);
+                (record.decider, record.state) = (self.options.system.clone(), state.bytes);
             }
             record
         });
@@ -56,7 +67,7 @@ impl Shared {
         }
         let version = Arc::new(edit.version(&before, kept, &*self.store, &self.memory)?);
         let pressure = self.decider.pressure(version.view());
-        turn.show_version(version, record, flushed.map(|flushed| &flushed.memtable));
+        turn.show_version(version, record, choice, flushed.map(|flushed| &flushed.memtable));
         self.tree_has_changed(pressure, flushed);
         Ok(())
     }

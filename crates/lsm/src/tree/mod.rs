@@ -61,6 +61,7 @@ pub(crate) use annotation::{
     FEATURE_RANGE_DELETES, FLUSH_STREAM, INGEST_STREAM, LogRecord, SegmentRecord, StoreRecord,
     TableRecord, table_hint,
 };
+pub(crate) use commit::DeciderState;
 pub(crate) use edit::{Edit, NewTable};
 pub(crate) use handle::TableHandle;
 pub(crate) use run::{Run, Segment, Sought};

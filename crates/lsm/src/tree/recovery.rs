@@ -117,6 +117,7 @@ impl Shared {
         let lifetime_at_open = found.record.lifetime;
         let Found { record, changed, version, logs, next } = found;
         let pressure = decider.pressure(version.view());
+        let jobs_max = options.jobs_of(&*decider);
         let workers = Workers::new(options.workers, store.rotational());
         let (immutable, version) = (Vec::new(), Arc::new(version));
         let (spaces, closed) = (Spaces::of(&record), Closed::default());
@@ -135,7 +136,7 @@ impl Shared {
             lifecycle: Lifecycle::default(),
             memtables: FlushQueue::default(),
             space: SpacePressure::new(pressure),
-            board: Board::default(),
+            board: Board::new(jobs_max),
             writes: WriteLane::default(),
             lifetime_at_open,
             written_before,

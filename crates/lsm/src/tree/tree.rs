@@ -17,6 +17,7 @@
 //! # Invariants
 //! - A reader takes the view first and the newest visible sequence second. So all entries that the
 //!   view lacks are newer than that sequence.
+//! - The decider's state in the record is that of the latest choice that any commit has brought.
 //! - A snapshot reads its sequence under the lock under which jobs read the list of snapshots. So a
 //!   job either knows of a snapshot, or the snapshot sees everything that the job found.
 //!
@@ -56,6 +57,8 @@ struct State {
     committing: bool,
     /// How often a version has been replaced.
     changes: u64,
+    /// The latest of the decider's choices whose state is in the record.
+    choice: u64,
 }
 
 impl Tree {
@@ -64,7 +67,13 @@ impl Tree {
         Self {
             view: ArcSwap::from_pointee(view),
             visible: AtomicU64::new(visible.0),
-            state: Mutex::new(State { record, snapshots, committing: false, changes: 0 }),
+            state: Mutex::new(State {
+                record,
+                snapshots,
+                committing: false,
+                changes: 0,
+                choice: 0,
+            }),
             turn_ended: Condvar::default(),
         }
     }
@@ -186,12 +195,19 @@ pub(crate) struct Turn<'a> {
 }
 
 impl Turn<'_> {
+    /// Whether no state of a later choice has been committed.
+    pub(crate) fn is_newest(&self, choice: u64) -> bool {
+        choice > self.tree.state.lock().choice
+    }
+
     /// Lets readers see a version that was committed, without the memtable whose tables are in it,
-    /// and remembers the record that was committed with it.
+    /// and remembers the record that was committed with it. `choice`: the choice whose state is in
+    /// the record, if it has another one than before.
     pub(crate) fn show_version(
         &self,
         version: Arc<Version>,
         record: Option<StoreRecord>,
+        choice: Option<u64>,
         flushed: Option<&Arc<Memtable>>,
     ) {
         let mut state = self.tree.state.lock();
@@ -199,6 +215,7 @@ impl Turn<'_> {
             state.record = record;
         }
         state.changes += 1;
+        state.choice = choice.unwrap_or(state.choice);
         self.tree.change_view(&state, |view| {
             view.version = version;
             if let Some(flushed) = flushed {

@@ -6,7 +6,7 @@ use terrace_lsm::canary::{Rule, set};
 
 #[cfg(debug_assertions)]
 use crate::schedules;
-use crate::{unlogged, versions};
+use crate::{plans, unlogged, versions};
 
 /// The first of the seeds at which a suite notices that a rule is broken; `None`: it does not.
 fn noticed_at(rule: Rule, seeds: u64, suite: impl Fn(u64)) -> Option<u64> {
@@ -46,4 +46,15 @@ fn the_canary_of_a_sync_that_leaves_out_what_is_in_no_log_is_noticed() {
     });
     println!("seed {noticed:?}");
     assert!(noticed.is_some());
+}
+
+#[test]
+fn the_canary_of_two_plans_that_take_one_input_is_noticed() {
+    for jobs in [2, 4] {
+        let noticed = noticed_at(Rule::ClaimsDoNotMeet, 30, |seed| {
+            plans::arbitrary(seed, jobs);
+        });
+        println!("{jobs} jobs: seed {noticed:?}");
+        assert!(noticed.is_some(), "{jobs} jobs");
+    }
 }

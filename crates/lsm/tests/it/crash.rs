@@ -55,7 +55,8 @@ fn found_number(found: &Contents, client: u8) -> u64 {
 fn cut_under_load(seed: u64) -> bool {
     let mut random = Random::seeded(seed);
     let store = model::slow_store(seed);
-    let engine = Arc::new(open(&store));
+    let jobs = [1, 2, 4][seed as usize % 3];
+    let engine = Arc::new(model::open_with(&store, jobs));
     let known: Vec<Arc<Mutex<Known>>> = (0..CLIENTS).map(|_| Arc::default()).collect();
     let clients: Vec<_> = (0..CLIENTS)
         .zip(&known)

@@ -2,12 +2,13 @@
 
 use terrace_env::runner;
 
+use crate::model;
 use crate::operations::Run;
 
 /// A digest of all that happened, and the figures at the end.
-fn history(seed: u64) -> (Option<u64>, String) {
+fn history(seed: u64, jobs: usize) -> (Option<u64>, String) {
     runner::simulate(seed, || {
-        let mut run = Run::new(seed);
+        let mut run = Run::under(seed, vec![model::decider_of(jobs)]);
         for _ in 0..1500 {
             run.step();
         }
@@ -18,8 +19,11 @@ fn history(seed: u64) -> (Option<u64>, String) {
 
 #[test]
 fn the_same_seed_gives_the_same_history() {
-    let first = history(5);
-    assert!(first.0.is_some());
-    assert_eq!(first, history(5));
-    assert_ne!(first.0, history(6).0);
+    for jobs in [1, 2, 4] {
+        let first = history(5, jobs);
+        assert!(first.0.is_some());
+        assert_eq!(first, history(5, jobs));
+        assert_ne!(first.0, history(6, jobs).0);
+    }
+    assert_ne!(history(5, 1).0, history(5, 4).0, "compactions go side by side");
 }

@@ -161,6 +161,11 @@ pub(crate) fn options() -> EngineOptions {
 }
 
 pub(crate) fn decider() -> Arc<Leveled> {
+    decider_of(1)
+}
+
+/// The same, with so many compactions at once.
+pub(crate) fn decider_of(jobs: usize) -> Arc<Leveled> {
     Arc::new(Leveled::new(LeveledOptions {
         level0_runs: 2,
         level0_slow: 4,
@@ -170,12 +175,18 @@ pub(crate) fn decider() -> Arc<Leveled> {
         table_size: ByteCount::kib(6),
         levels: 5,
         overlap_tables: 4,
+        jobs,
         ..LeveledOptions::default()
     }))
 }
 
 pub(crate) fn open(store: &MemoryStore) -> Engine {
     try_open(store).expect("an engine")
+}
+
+/// An engine with so many compactions at once.
+pub(crate) fn open_with(store: &MemoryStore, jobs: usize) -> Engine {
+    open_under(store, decider_of(jobs))
 }
 
 pub(crate) fn open_under(store: &MemoryStore, decider: Arc<dyn Compaction>) -> Engine {

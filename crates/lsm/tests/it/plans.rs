@@ -2,15 +2,16 @@
 //! under the same operations; and one whose plans are illegal.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use terrace_env::random::{Random, Rng, RngCore};
 use terrace_env::store::MemoryStore;
 use terrace_env::{ByteCount, FileId, ZoneId, runner, test_seeds};
-use terrace_lsm::{Durability, Engine, Error, KeySpaceId};
+use terrace_lsm::{Durability, Engine, EngineOptions, Error, KeySpaceId};
 use terrace_policy::{
-    Choice, Compaction, Cut, ExtentView, Grandparent, Input, Key, Merge, Move, Part, Place, Plan,
-    Pressure, Route, RunId, SegmentView, Segments, Span, StoreShape, System, TreeView, Urgency,
-    ZoneView, ZonesSource, ZonesView,
+    Choice, Claims, Compaction, Cut, ExtentView, Grandparent, Input, Key, Merge, Move, Part, Place,
+    Plan, Pressure, Route, RunId, SegmentView, Segments, Span, StoreShape, System, TreeView,
+    Urgency, ZoneView, ZonesSource, ZonesView,
 };
 
 use crate::model::{self, batch, contents};
@@ -21,7 +22,18 @@ const LEVELS: u8 = 5;
 /// Picks by chance what is legal. Its state is a number that grows with each choice, so that the
 /// same tree and state give the same choice.
 #[derive(Debug)]
-pub(crate) struct Arbitrary;
+pub(crate) struct Arbitrary {
+    /// How many plans may be under way at once.
+    jobs: usize,
+    /// How many were chosen beside others.
+    beside: AtomicU64,
+}
+
+impl Arbitrary {
+    pub(crate) fn new(jobs: usize) -> Arc<Self> {
+        Arc::new(Self { jobs, beside: AtomicU64::new(0) })
+    }
+}
 
 /// Source of a drawn proposal.
 struct Draw<'a> {
@@ -162,6 +174,19 @@ impl Compaction for Arbitrary {
         Some(choice(Draw::new(tree, state).plan()?, state))
     }
 
+    fn jobs_max(&self) -> usize {
+        self.jobs
+    }
+
+    /// A legal plan that is free of the claims, if chance finds one.
+    fn pick_beside(&self, tree: &TreeView, claims: &Claims, state: &[u8]) -> Option<Choice> {
+        let draws = (1..5).map(|draw| number(state).wrapping_add(draw << 32).to_le_bytes());
+        let mut plans = draws.filter_map(|draw| Draw::new(tree, &draw).plan());
+        let plan = plans.find(|plan| claims.allow(plan))?;
+        self.beside.fetch_add(1, Ordering::Relaxed);
+        Some(choice(plan, state))
+    }
+
     /// Everything into one run.
     fn manual_compaction(&self, tree: &TreeView, state: &[u8], _: &Span) -> Option<Choice> {
         let draw = Draw::new(tree, state);
@@ -185,17 +210,54 @@ impl Compaction for Arbitrary {
     }
 }
 
+/// Arbitrary legal plans under random operations; returns how many were chosen beside others.
+pub(crate) fn arbitrary(seed: u64, jobs: usize) -> u64 {
+    let decider = Arbitrary::new(jobs);
+    runner::simulate(seed, || {
+        let mut run = Run::under(seed, vec![Arc::clone(&decider) as Arc<dyn Compaction>]);
+        for _ in 0..1200 {
+            run.step();
+        }
+        run.check();
+        run.engine.verify().unwrap();
+    });
+    decider.beside.load(Ordering::Relaxed)
+}
+
 #[test]
 fn whatever_is_legal_leaves_every_key_as_it_is() {
     for seed in test_seeds(25) {
-        runner::simulate(seed, || {
-            let mut run = Run::under(seed, vec![Arc::new(Arbitrary)]);
-            for _ in 0..1200 {
-                run.step();
+        assert_eq!(arbitrary(seed, 1), 0, "one plan at a time");
+    }
+}
+
+#[test]
+fn plans_that_share_no_key_and_age_leave_every_key_as_it_is_side_by_side() {
+    for jobs in [2, 4] {
+        let beside: u64 = test_seeds(4).map(|seed| arbitrary(seed, jobs)).sum();
+        assert!(beside > 4, "{beside} plans of {jobs} at once were chosen beside others");
+    }
+}
+
+#[test]
+fn an_option_keeps_a_decider_from_having_several_plans_under_way() {
+    for (limit, expected) in [(0, true), (1, false)] {
+        let decider = Arbitrary::new(4);
+        runner::simulate(3, || {
+            let store = Arc::new(model::slow_store(3));
+            let of = Arc::clone(&decider) as Arc<dyn Compaction>;
+            let options = EngineOptions { jobs: limit, ..model::options() };
+            let engine = Engine::open(store, of, options).unwrap();
+            for number in 0..2000_u32 {
+                let key = number.wrapping_mul(0x9e37_79b1).to_be_bytes().to_vec();
+                let write = (KeySpaceId::DEFAULT, key, Some(vec![7; 60]));
+                engine.write(batch(&[write]), Durability::Gathered).unwrap();
             }
-            run.check();
-            run.engine.verify().unwrap();
+            assert!(engine.stats().compactions > 0);
+            engine.close().unwrap();
         });
+        let beside = decider.beside.load(Ordering::Relaxed);
+        assert_eq!(beside > 0, expected, "{beside} plans with a limit of {limit}");
     }
 }
 
@@ -222,9 +284,10 @@ impl ZonesSource for InOrder {
     }
 }
 
-/// The decider of each row, with small levels, and its name.
-fn rows() -> Vec<(&'static str, Arc<dyn Compaction>)> {
+/// The decider of each row, with small levels, and its name; `jobs` plans at once, where it can.
+fn rows(jobs: u16) -> Vec<(&'static str, Arc<dyn Compaction>)> {
     let decider = |own: System| {
+        let own = System { jobs, ..own };
         let (level1_size, table_size) = (Some(ByteCount::kib(12)), Some(TABLE));
         let system =
             System { level0_runs: 2, level1_size, factor: 3, table_size, tier_runs: 3, ..own };
@@ -240,7 +303,21 @@ fn rows() -> Vec<(&'static str, Arc<dyn Compaction>)> {
 
 #[test]
 fn the_decider_of_every_row_agrees_with_an_ordered_map() {
-    for (name, decider) in rows() {
+    agrees_with_an_ordered_map(rows(1));
+}
+
+#[test]
+fn so_does_every_decider_that_can_tell_what_is_free_beside_others() {
+    for jobs in [2, 4] {
+        let mut deciders = rows(jobs);
+        deciders.retain(|(_, decider)| decider.jobs_max() > 1);
+        assert!(deciders.len() > 3, "leveled ones and the tiered one: {deciders:?}");
+        agrees_with_an_ordered_map(deciders);
+    }
+}
+
+fn agrees_with_an_ordered_map(deciders: Vec<(&'static str, Arc<dyn Compaction>)>) {
+    for (name, decider) in deciders {
         for seed in test_seeds(3) {
             runner::simulate(seed, || {
                 let mut run = Run::under(seed, vec![Arc::clone(&decider)]);
@@ -266,10 +343,10 @@ fn a_store_goes_on_under_another_decider_and_comes_back() {
     for seed in test_seeds(10) {
         runner::simulate(seed, || {
             let mut random = Random::seeded(seed);
-            let mut rows = rows();
+            let mut rows = rows(1);
             rows.sort_by_cached_key(|_| random.next_u64());
             // Between two rows, trees that no row would make.
-            let of_rows = rows.into_iter().flat_map(|(_, row)| [Arc::new(Arbitrary) as _, row]);
+            let of_rows = rows.into_iter().flat_map(|(_, row)| [Arbitrary::new(1) as _, row]);
             let deciders: Vec<Arc<dyn Compaction>> = of_rows.collect();
             let mut run = Run::under(seed, deciders);
             for _ in 0..1200 {

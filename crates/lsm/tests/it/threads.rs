@@ -7,7 +7,7 @@ use terrace_env::runner;
 use terrace_env::store::MemoryStore;
 use terrace_lsm::{Batch, Bounds, Durability, KeySpaceId};
 
-use crate::model::open;
+use crate::model::open_with;
 
 const KEYS: u64 = 64;
 const ROUNDS: u64 = 400;
@@ -19,7 +19,13 @@ fn number(value: &[u8]) -> u64 {
 
 #[test]
 fn readers_never_see_a_key_go_back_while_memtables_and_tables_change_under_them() {
-    let engine = Arc::new(open(&MemoryStore::new()));
+    for jobs in [1, 2, 4] {
+        read_while_written(jobs);
+    }
+}
+
+fn read_while_written(jobs: usize) {
+    let engine = Arc::new(open_with(&MemoryStore::new(), jobs));
     let (written, ended) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicBool::new(false)));
     let write = |round: u64| {
         let mut batch = Batch::new();

@@ -28,8 +28,11 @@ struct Held {
 }
 
 fn engine(store: &MemoryStore, seed: u64) -> Engine {
-    let decider: Arc<dyn Compaction> =
-        if seed.is_multiple_of(2) { model::decider() } else { Arc::new(Arbitrary) };
+    let decider: Arc<dyn Compaction> = if seed.is_multiple_of(2) {
+        model::decider()
+    } else {
+        Arbitrary::new(1 + (seed as usize / 2) % 3)
+    };
     let workers = 1 + (seed % 3) as usize;
     let options = EngineOptions { workers, ..model::options() };
     Engine::open(Arc::new(store.clone()) as Arc<dyn Store>, decider, options).expect("an engine")

@@ -28,7 +28,7 @@ pub(super) struct Figure {
 
 /// The figures of a system of leveled compaction with a collector, and no other.
 pub(super) const LEVELED: &[Figure] =
-    &[ALIGNED_FROM, FACTOR, FREE_MIN, GAIN_MIN, LEVEL0_RUNS, LEVEL1_SIZE, TABLE_SIZE];
+    &[ALIGNED_FROM, FACTOR, FREE_MIN, GAIN_MIN, JOBS, LEVEL0_RUNS, LEVEL1_SIZE, TABLE_SIZE];
 
 /// See [`System::aligned_from`].
 pub(super) const ALIGNED_FROM: Figure = Figure {
@@ -101,6 +101,19 @@ pub(super) const IN_ORDER: Figure = Figure {
     kind: Kind::Switch,
     set: |system, value| system.in_order = value > 0,
     get: |system| Some(system.in_order.into()),
+};
+
+/// See [`System::jobs`].
+pub(super) const JOBS: Figure = Figure {
+    limit: Limit {
+        option: "jobs",
+        least: 1,
+        most: 8,
+        reason: "each takes memory and open zones of its own, and more find nothing that is free",
+    },
+    kind: Kind::Number,
+    set: |system, value| system.jobs = value as u16,
+    get: |system| Some(system.jobs.into()),
 };
 
 /// See [`System::level0_runs`].

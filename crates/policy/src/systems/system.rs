@@ -88,6 +88,10 @@ pub struct System {
     /// Whether a merge is written by one worker, where levels are swept, so that a zone holds one
     /// interval of keys. Without: merges take as many processors as there are, and more zones.
     pub in_order: bool,
+    /// How many compactions may be under way at once, where the row's deciders can tell what is
+    /// free beside others. More: level 0 does not wait for a large merge further down; each takes
+    /// memory and space of its own, and a disk goes back and forth between them. Range: 1 to 8.
+    pub jobs: u16,
     /// Number of compaction windows of a level. More: less of a level lies dead at a time, and
     /// upper levels hold more. Range: 1 to 100.
     pub windows: u16,
@@ -166,6 +170,7 @@ impl System {
             extra_tables: 1,
             tzone: true,
             in_order: true,
+            jobs: 1,
             windows: 4,
             aligned_from: 100,
             published: false,
@@ -269,6 +274,7 @@ impl System {
             factor: u32::from(self.factor.max(2)),
             table_size: self.table_size(store),
             aligned_from: self.aligned_from,
+            jobs: usize::from(self.jobs.max(1)),
             ..LeveledOptions::default()
         }
     }

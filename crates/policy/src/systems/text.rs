@@ -139,7 +139,7 @@ mod tests {
         }
         assert!(error("bluefs:level1_size=1PB1").contains("a size such as"));
         // A figure that only another system has.
-        let figures = "a figure of tiered, one of free_min, gain_min, table_size, tier_runs, found";
+        let figures = "one of free_min, gain_min, jobs, table_size, tier_runs, found";
         assert!(error("tiered:factor=4").contains(figures), "{}", error("tiered:factor=4"));
     }
 }

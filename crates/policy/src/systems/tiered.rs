@@ -24,7 +24,13 @@ pub(super) const PARTS: RowParts = RowParts {
     summary: "tiers of runs over one last run; a zone holds tables of one level",
     live_max: 70,
     own: System::row(Row::Tiered, (0, 25)),
-    figures: &[figure::FREE_MIN, figure::GAIN_MIN, figure::TABLE_SIZE, figure::TIER_RUNS],
+    figures: &[
+        figure::FREE_MIN,
+        figure::GAIN_MIN,
+        figure::JOBS,
+        figure::TABLE_SIZE,
+        figure::TIER_RUNS,
+    ],
     placement: |_| Arc::new(LevelSeparated),
     compaction,
     reclaim: |system| Arc::new(Greedy::of(system)),
@@ -42,6 +48,7 @@ fn compaction(system: &System, store: &StoreShape, _: Arc<dyn ZonesSource>) -> A
         level0_stop: runs * 3,
         levels: levels(store, runs as u64),
         table_size: system.table_size(store),
+        jobs: usize::from(system.jobs.max(1)),
     }))
 }
 

@@ -4,8 +4,9 @@
 
 use terrace_env::{ByteCount, FileId};
 use terrace_policy::{
-    Choice, Compaction, Key, Leveled, LeveledOptions, Move, Part, Place, Plan, Pressure, RunId,
-    RunView, SegmentView, Span, Sweep, SweepOptions, Tiered, TieredOptions, TreeView, Urgency,
+    Choice, Claim, Claims, Compaction, Key, Leveled, LeveledOptions, Move, Part, Place, Plan,
+    Pressure, RunId, RunView, SegmentView, Span, Sweep, SweepOptions, Tiered, TieredOptions,
+    TreeView, Urgency,
 };
 
 use crate::gear::gear;
@@ -174,7 +175,7 @@ fn a_sweep_takes_all_that_lies_between_its_pointers() {
 fn tiered() -> Tiered {
     let table_size = ByteCount(10);
     let (runs, level0_slow, level0_stop, levels) = (3, 4, 6, 4);
-    Tiered::new(TieredOptions { runs, level0_slow, level0_stop, levels, table_size })
+    Tiered::new(TieredOptions { runs, level0_slow, level0_stop, levels, table_size, jobs: 1 })
 }
 
 #[test]
@@ -303,4 +304,34 @@ fn manual_compaction(decider: &dyn Compaction, mut tree: TreeView, whole: &Span)
             assert!(run.overlapping(&segment.span).is_empty(), "{tree:?}");
         }
     }
+}
+
+/// Level 0 is full; levels 1 and 2 are too large.
+const OVERFULL: &str = "
+    level=0 run=2 a-z:10
+    level=0 run=1 a-z:10
+    level=1 run=1 a-m:30 m-z:30
+    level=2 run=1 a-m:300 m-z:300
+    level=3 run=1 a-m:300 m-z:300
+";
+
+#[test]
+fn leveled_compaction_chooses_beside_others_what_is_free_until_nothing_is() {
+    let (tree, mut state) = (tree(OVERFULL), Vec::new());
+    let decider = Leveled::new(LeveledOptions { jobs: 4, ..options() });
+    let mut chosen = vec![decider.pick(&tree, &state, Urgency::Shape).expect("something is due")];
+    loop {
+        let claims: Vec<Claim> = chosen.iter().filter_map(|c| Claim::of(&c.plan)).collect();
+        let claims = Claims::new(claims);
+        state.clone_from(&chosen[chosen.len() - 1].state);
+        let Some(next) = decider.pick_beside(&tree, &claims, &state) else { break };
+        assert_eq!(next.plan.check(&tree), Ok(()));
+        assert!(claims.allow(&next.plan), "{:?}", next.plan);
+        chosen.push(next);
+        assert!(chosen.len() < 10, "plans without end");
+    }
+    // One half of level 1 into level 2 and the other half of level 2 into level 3 have no key in
+    // common. All else meets one of them.
+    assert_eq!(chosen.len(), 2, "{chosen:?}");
+    assert_eq!(leveled().jobs_max(), 1, "unless more are asked for");
 }

@@ -1,0 +1,204 @@
+//! Claims: what the plans that are under way may change, so that no two of them meet.
+//!
+//! A plan claims a rectangle of the tree: the hull of the keys that it takes, times the ages from
+//! the newest place that it takes from or puts into to the oldest. Two claims meet if they share a
+//! key and an age. Example: while one plan merges level 0 into level 1, another may merge a part of
+//! level 2 into level 3, whatever its keys are; a second merge into level 1 may begin only for keys
+//! behind all keys of the first.
+//!
+//! Rectangles that do not meet are enough for plans to be carried out side by side, in instalments
+//! that are committed in any order:
+//! - They have no input in common, and put nothing in the way of each other's outputs.
+//! - Of two entries of one key that two such plans move, one plan's places are all newer than the
+//!   other's. So the newer entry stays the newer one, whichever plan commits first.
+//! - A merge drops a tombstone if nothing older of its key lies below its inputs. Another plan can
+//!   move older entries only among places that are older than all places of the merge, so it never
+//!   brings any there that the merge has not seen.
+//!
+//! Nothing is claimed against flushes and ingests: they put what is newest on top of the tree.
+
+use std::fmt;
+
+use terrace_env::ByteCount;
+
+use crate::plan::{Part, Place, Plan};
+use crate::tree::{Span, TreeView};
+
+/// What one plan may change.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Claim {
+    span: Span,
+    newest: Place,
+    oldest: Place,
+    /// What it takes out of the tree, or to another level.
+    leaving: Vec<(Place, Part)>,
+    /// Whether it may hold anything of a run: the runs that it takes from.
+    sources: Vec<Place>,
+}
+
+impl Claim {
+    /// What a plan claims; `None` if it takes nothing.
+    #[must_use]
+    pub fn of(plan: &Plan) -> Option<Self> {
+        let (mut parts, mut to): (Vec<(Place, &Part)>, Vec<Place>) = (Vec::new(), Vec::new());
+        let moves = match plan {
+            Plan::Merge(merge) => {
+                for input in &merge.inputs {
+                    parts.extend(input.parts.iter().map(|part| (input.place, part)));
+                }
+                to.extend(merge.routes.iter().map(|route| route.to));
+                &merge.moves
+            }
+            Plan::TrivialMove(moves) => moves,
+        };
+        parts.extend(moves.iter().map(|one| (one.from, &one.part)));
+        to.extend(moves.iter().filter_map(|one| one.to));
+        let spans = parts.iter().map(|(_, part)| part.span.clone());
+        let span = spans.reduce(|hull, span| hull.hull(&span))?;
+        let places = || parts.iter().map(|(place, _)| *place).chain(to.iter().copied());
+        let newest = places().min_by_key(Place::age)?;
+        let oldest = places().max_by_key(Place::age)?;
+        let mut sources: Vec<Place> = parts.iter().map(|(place, _)| *place).collect();
+        sources.dedup();
+        let stays = |place: Place| to.iter().all(|to| to.level == place.level);
+        let leaving = parts.into_iter().filter(|(place, _)| !stays(*place));
+        let leaving = leaving.map(|(place, part)| (place, part.clone())).collect();
+        Some(Self { span, newest, oldest, leaving, sources })
+    }
+
+    /// Whether plans of both may not be under way at once.
+    #[must_use]
+    pub fn meets(&self, other: &Self) -> bool {
+        let ages =
+            self.newest.age() <= other.oldest.age() && other.newest.age() <= self.oldest.age();
+        ages && self.span.overlaps(&other.span)
+    }
+}
+
+impl fmt::Display for Claim {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?} from {} to {}", self.span, self.newest, self.oldest)
+    }
+}
+
+/// The claims of all plans that are under way.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Claims(Vec<Claim>);
+
+impl Claims {
+    /// Those of these plans.
+    #[must_use]
+    pub fn new(claims: Vec<Claim>) -> Self {
+        Self(claims)
+    }
+
+    /// Whether no plan is under way.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The claim that another one meets, if there is any.
+    #[must_use]
+    pub fn met_by(&self, claim: &Claim) -> Option<&Claim> {
+        self.0.iter().find(|other| other.meets(claim))
+    }
+
+    /// Whether a plan may begin now.
+    #[must_use]
+    pub fn allow(&self, plan: &Plan) -> bool {
+        Claim::of(plan).is_some_and(|claim| self.met_by(&claim).is_none())
+    }
+
+    /// Whether some plan takes from this run.
+    #[must_use]
+    pub fn take_from(&self, run: Place) -> bool {
+        self.0.iter().any(|claim| claim.sources.contains(&run))
+    }
+
+    /// How many bytes of a level leave it with the plans that are under way.
+    #[must_use]
+    pub fn leaving(&self, tree: &TreeView, level: usize) -> ByteCount {
+        let of_level = |(place, _): &&(Place, Part)| usize::from(place.level) == level;
+        let leaving = self.0.iter().flat_map(|claim| &claim.leaving).filter(of_level);
+        let size = |(place, part): &(Place, Part)| -> u64 {
+            let run = tree.runs(level).iter().find(|run| run.id == place.run);
+            let within = run.map(|run| run.overlapping(&part.span));
+            let of_file = within.iter().flat_map(|within| within.iter());
+            of_file.filter(|segment| segment.file == part.file).map(|s| s.size.0).sum()
+        };
+        ByteCount(leaving.map(size).sum())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::{Cut, Input, Merge, Move, Route};
+    use crate::tree::RunId;
+    use terrace_env::FileId;
+
+    fn place(level: u8, run: u64) -> Place {
+        Place { level, run: RunId(run) }
+    }
+
+    fn part(file: u64, span: &str) -> Part {
+        let (start, end) = span.split_once('-').expect("start-end");
+        Part { file: FileId(file), span: Span::new(start.as_bytes(), end.as_bytes()) }
+    }
+
+    fn merge(inputs: &[(Place, &str)], to: Place) -> Plan {
+        let input = |(at, (place, span)): (usize, &(Place, &str))| Input {
+            place: *place,
+            parts: vec![part(at as u64, span)],
+        };
+        let inputs = inputs.iter().enumerate().map(input).collect();
+        let routes = vec![Route { end: None, to, stream: 0, cut: Cut::at(ByteCount(1)) }];
+        Plan::Merge(Merge { inputs, routes, moves: Vec::new() })
+    }
+
+    fn meet(a: &Plan, b: &Plan) -> bool {
+        let claims = [a, b].map(|plan| Claim::of(plan).expect("a plan that takes something"));
+        let met = claims[0].meets(&claims[1]);
+        assert_eq!(met, claims[1].meets(&claims[0]), "both see it");
+        assert_eq!(!met, Claims::new(vec![claims[0].clone()]).allow(b));
+        met
+    }
+
+    #[test]
+    fn plans_meet_where_they_share_a_key_and_an_age() {
+        let down = |level: u8, span| {
+            let (from, to) = (place(level, 1), place(level + 1, 1));
+            merge(&[(from, span), (to, span)], to)
+        };
+        assert!(meet(&down(1, "a-m"), &down(1, "k-z")), "the same input");
+        assert!(meet(&down(1, "a-m"), &down(2, "k-z")), "one puts where the other takes");
+        assert!(!meet(&down(1, "a-k"), &down(1, "k-z")), "no key in common");
+        assert!(!meet(&down(1, "a-m"), &down(3, "a-m")), "no age in common");
+    }
+
+    #[test]
+    fn a_claim_holds_the_keys_between_its_parts_and_the_ages_between_its_places() {
+        let apart = merge(&[(place(1, 1), "a-c"), (place(3, 1), "x-z")], place(3, 1));
+        assert!(meet(&apart, &merge(&[(place(2, 1), "f-g")], place(2, 1))));
+        assert!(!meet(&apart, &merge(&[(place(4, 1), "f-g")], place(4, 1))));
+    }
+
+    #[test]
+    fn runs_of_one_level_are_of_different_ages() {
+        // The newer run of a level may be put in while older ones are taken out.
+        let in_at_the_top = merge(&[(place(0, 9), "a-z"), (place(0, 8), "a-z")], place(1, 4));
+        let out_below = merge(&[(place(1, 3), "a-z"), (place(1, 2), "a-z")], place(2, 1));
+        assert!(!meet(&in_at_the_top, &out_below));
+        assert!(meet(&in_at_the_top, &merge(&[(place(1, 4), "a-z")], place(2, 1))));
+    }
+
+    #[test]
+    fn a_move_claims_like_a_merge() {
+        let (from, to) = (place(1, 1), Some(place(2, 1)));
+        let moves = Plan::TrivialMove(vec![Move { part: part(1, "c-d"), from, to }]);
+        assert!(meet(&moves, &merge(&[(place(2, 1), "a-z")], place(3, 1))));
+        assert!(!meet(&moves, &merge(&[(place(2, 1), "d-z")], place(3, 1))));
+        assert_eq!(Claim::of(&Plan::TrivialMove(Vec::new())), None);
+    }
+}
