@@ -188,7 +188,7 @@ pub enum Role {
         /// The largest sequence.
         last_sequence: SeqNo,
         /// The sequence of all entries, if they have one in common that the table does not know.
-        stamp: Option<SeqNo>,
+        global_sequence: Option<SeqNo>,
         /// Segments of the table: the key ranges that count.
         segments: Vec<SegmentRole>,
     },
@@ -255,7 +255,7 @@ impl From<TableRecord> for Role {
             tombstones: record.tombstones,
             first_sequence: record.first_sequence,
             last_sequence: record.last_sequence,
-            stamp: record.stamp,
+            global_sequence: record.global_sequence,
             segments: segments.collect(),
         }
     }

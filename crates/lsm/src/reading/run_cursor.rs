@@ -9,7 +9,7 @@ use terrace_policy::Span;
 
 use crate::Error;
 use crate::key::{self, Trailer};
-use crate::table::StampedCursor;
+use crate::table::GlobalSequenceCursor;
 use crate::table::Walk;
 use crate::tree::{Run, Segment};
 
@@ -21,7 +21,7 @@ pub(crate) struct RunCursor {
     /// The segment that `cursor` walks, and its range.
     at: usize,
     within: Span,
-    cursor: Option<StampedCursor>,
+    cursor: Option<GlobalSequenceCursor>,
 }
 
 impl RunCursor {
@@ -143,7 +143,7 @@ impl RunCursor {
 
     /// See [`TableCursor::ready`](crate::table::TableCursor::ready).
     pub(crate) fn ready(&mut self) -> Result<(), Error> {
-        self.cursor.as_mut().map_or(Ok(()), StampedCursor::ready)
+        self.cursor.as_mut().map_or(Ok(()), GlobalSequenceCursor::ready)
     }
 
     /// The internal key it stands on, or `None` at the end.
@@ -220,8 +220,8 @@ impl RunCursor {
         if let Some(segment) = segments_at(&self.run, at) {
             self.within = segment.span.clone();
             let table = segment.table.table(self.walk.cause())?;
-            let stamp = segment.table.record().stamp;
-            let mut cursor = StampedCursor::new(table, self.walk, stamp);
+            let global_sequence = segment.table.record().global_sequence;
+            let mut cursor = GlobalSequenceCursor::new(table, self.walk, global_sequence);
             cursor.stay_within(&segment.span);
             self.cursor = Some(cursor);
         }

@@ -9,6 +9,7 @@ mod cursor;
 mod filter;
 mod footer;
 mod frame;
+pub(crate) mod global_sequence;
 mod index;
 mod index_builder;
 mod index_cursor;
@@ -26,7 +27,6 @@ mod shapes;
 mod sizes;
 #[cfg(test)]
 mod specimens;
-pub(crate) mod stamp;
 mod stretch;
 mod survey;
 mod walk;
@@ -40,8 +40,8 @@ pub use inspect::{
 pub(crate) use builder::{BuiltTable, TableBuilder, TableLayout};
 pub(crate) use cursor::TableCursor;
 pub(crate) use filter::hash;
+pub(crate) use global_sequence::GlobalSequenceCursor;
 pub(crate) use point_reads::PointReads;
 pub(crate) use reader::{Lookup, Table};
-pub(crate) use stamp::StampedCursor;
 pub(crate) use survey::Damage;
 pub(crate) use walk::Walk;

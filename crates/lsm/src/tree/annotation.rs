@@ -19,10 +19,10 @@ use crate::ranges::RangeSummary;
 use crate::table::Properties;
 
 /// The version of every kind but the store's, of tables with range tombstones, of tables with a
-/// stamp, and of the store.
+/// global sequence, and of the store.
 const VERSION: u8 = 1;
 const VERSION_RANGES: u8 = 2;
-const VERSION_STAMP: u8 = 3;
+const VERSION_GLOBAL_SEQUENCE: u8 = 3;
 const VERSION_STORE: u8 = 3;
 const KIND_TABLE: u8 = 1;
 const KIND_LOG: u8 = 2;
@@ -64,7 +64,7 @@ pub(crate) struct TableRecord {
     /// Summary of its range tombstones, if it has any.
     pub(crate) ranges: Option<RangeSummary>,
     /// The sequence of all its entries, if they have one in common; then it has no ranges.
-    pub(crate) stamp: Option<SeqNo>,
+    pub(crate) global_sequence: Option<SeqNo>,
     pub(crate) segments: Vec<SegmentRecord>,
 }
 
@@ -79,7 +79,7 @@ impl TableRecord {
             smallest: properties.smallest.clone(),
             largest: properties.largest.clone(),
             ranges: properties.ranges.as_ref().map(|(_, summary)| summary.clone()),
-            stamp: None,
+            global_sequence: None,
             segments: Vec::new(),
         }
     }
@@ -111,11 +111,13 @@ impl TableRecord {
     }
 
     fn encode(&self) -> Vec<u8> {
-        let version = match (&self.ranges, self.stamp) {
+        let version = match (&self.ranges, self.global_sequence) {
             (None, None) => VERSION,
             (Some(_), None) => VERSION_RANGES,
-            (None, Some(_)) => VERSION_STAMP,
-            (Some(_), Some(_)) => unreachable!("a stamped table has no range tombstones"),
+            (None, Some(_)) => VERSION_GLOBAL_SEQUENCE,
+            (Some(_), Some(_)) => {
+                unreachable!("a table with a global sequence has no range tombstones")
+            }
         };
         let mut bytes = vec![version, KIND_TABLE];
         bytes.put_u64(self.tag);
@@ -130,8 +132,8 @@ impl TableRecord {
             bytes.put_prefixed(&span.start);
             bytes.put_prefixed(&span.end);
         }
-        if let Some(stamp) = self.stamp {
-            bytes.put_u64(stamp.0);
+        if let Some(global_sequence) = self.global_sequence {
+            bytes.put_u64(global_sequence.0);
         }
         bytes.put_u32(u32::try_from(self.segments.len()).expect("segments of one table"));
         for segment in &self.segments {
@@ -145,7 +147,7 @@ impl TableRecord {
     }
 
     pub(crate) fn decode(file: FileId, opaque: &[u8]) -> Result<Self, Error> {
-        decode(file, "table", KIND_TABLE, VERSION..=VERSION_STAMP, opaque, Self::read)
+        decode(file, "table", KIND_TABLE, VERSION..=VERSION_GLOBAL_SEQUENCE, opaque, Self::read)
     }
 
     fn read(reader: &mut Reader<'_>, version: u8) -> Result<Self, DecodeError> {
@@ -158,7 +160,7 @@ impl TableRecord {
             smallest: read_key(reader)?.to_vec(),
             largest: read_key(reader)?.to_vec(),
             ranges: None,
-            stamp: None,
+            global_sequence: None,
             segments: Vec::new(),
         };
         if version == VERSION_RANGES {
@@ -169,12 +171,20 @@ impl TableRecord {
             }
             record.ranges = Some(RangeSummary { count, span });
         }
-        if version == VERSION_STAMP {
-            let stamp = read_sequence(reader)?;
-            if stamp.0 == 0 || stamp != record.first_sequence || stamp != record.last_sequence {
-                return Err(reader.wrong("stamp", 8, "the sequence of all entries", stamp.0));
+        if version == VERSION_GLOBAL_SEQUENCE {
+            let global_sequence = read_sequence(reader)?;
+            if global_sequence.0 == 0
+                || global_sequence != record.first_sequence
+                || global_sequence != record.last_sequence
+            {
+                return Err(reader.wrong(
+                    "global sequence",
+                    8,
+                    "the sequence of all entries",
+                    global_sequence.0,
+                ));
             }
-            record.stamp = Some(stamp);
+            record.global_sequence = Some(global_sequence);
         }
         let count = reader.u32("segments")?;
         if count == 0 {
@@ -400,7 +410,7 @@ mod tests {
             smallest: b"\0\0\0\0aa".to_vec(),
             largest: b"\0\0\0\0zz".to_vec(),
             ranges: None,
-            stamp: None,
+            global_sequence: None,
             segments: vec![
                 segment(1, 5, "\0\0\0\0b", "\0\0\0\0d"),
                 segment(2, 1, "\0\0\0\0d", "\0\0\0\0x"),
@@ -448,9 +458,9 @@ mod tests {
         assert_eq!(TableRecord::decode(FileId(7), &bytes).unwrap(), ranged);
         survives(&bytes, |b| TableRecord::decode(FileId(7), b), TableRecord::encode);
         let one = SeqNo(99);
-        let stamped = TableRecord { first_sequence: one, stamp: Some(one), ..table() };
-        let bytes = specimen("annotation-table-stamped.bin", &stamped.encode());
-        assert_eq!(TableRecord::decode(FileId(7), &bytes).unwrap(), stamped);
+        let global = TableRecord { first_sequence: one, global_sequence: Some(one), ..table() };
+        let bytes = specimen("annotation-table-global-sequence.bin", &global.encode());
+        assert_eq!(TableRecord::decode(FileId(7), &bytes).unwrap(), global);
         survives(&bytes, |b| TableRecord::decode(FileId(7), b), TableRecord::encode);
         let dropped = vec![KeySpaceId(1), KeySpaceId(2)];
         let used = StoreRecord { features: FEATURE_RANGE_DELETES, dropped, ..store() };

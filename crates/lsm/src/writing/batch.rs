@@ -185,7 +185,7 @@ impl Batch {
     }
 
     /// Gives the first entry its sequence.
-    pub(crate) fn stamp(&mut self, first: SeqNo) {
+    pub(crate) fn set_sequence(&mut self, first: SeqNo) {
         let length = u32::try_from(self.bytes.len()).expect("a batch below its limit");
         self.bytes[0..4].copy_from_slice(&length.to_le_bytes());
         self.bytes[4..8].copy_from_slice(&self.count.to_le_bytes());
@@ -193,14 +193,14 @@ impl Batch {
         self.bytes[16] = if self.has_ranges() { VERSION_RANGES } else { VERSION };
     }
 
-    /// The bytes for the log, once they are stamped.
+    /// The bytes for the log, once the batch has its sequence.
     pub(crate) fn stamped(&self) -> &[u8] {
         &self.bytes
     }
 
     /// The finished batch, its first entry at `first`.
     pub(crate) fn freeze(mut self, first: SeqNo) -> FrozenBatch {
-        self.stamp(first);
+        self.set_sequence(first);
         let (bytes, count) = (self.bytes.freeze(), self.count);
         FrozenBatch { bytes, first, count, predecessor: None }
     }

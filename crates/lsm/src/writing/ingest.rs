@@ -8,9 +8,9 @@
 //! 2. To finish, whoever ingests takes the lead of the writes, so that none comes between. What is
 //!    in memory and may be of the same keys is flushed, because memory is searched before the tree;
 //!    the log is synced, because a power cut must not take back what is older.
-//! 3. The next sequence becomes the *stamp* of all tables ([`crate::table::StampedCursor`]): they
-//!    are newer than everything before, and snapshots taken before do not see them. One transaction
-//!    seals them.
+//! 3. The next sequence becomes the *global sequence number* of all tables
+//!    ([`crate::table::GlobalSequenceCursor`]): they are newer than everything before, and
+//!    snapshots taken before do not see them. One transaction seals them.
 //!
 //! # Where the tables go
 //! To the deepest level that holds anything, and from there as far up as it takes until neither
@@ -240,24 +240,24 @@ impl Shared {
         built: Vec<BuiltTable>,
         compacting: bool,
     ) -> Result<(), Error> {
-        let stamp = log.next;
+        let global_sequence = log.next;
         // Whatever becomes of the commit, the sequence is not given out again.
-        log.next = stamp.next();
+        log.next = global_sequence.next();
         let version = self.tree.view().version.clone();
         let (mut edit, mut written) = (Edit::default(), Vec::new());
         for table in &built {
             let mut record = TableRecord::new(table.tag, &table.properties);
-            (record.first_sequence, record.last_sequence) = (stamp, stamp);
-            record.stamp = Some(stamp);
+            (record.first_sequence, record.last_sequence) = (global_sequence, global_sequence);
+            record.global_sequence = Some(global_sequence);
             let span = span_of(table);
-            let place = place(&version, &span, stamp, compacting);
+            let place = place(&version, &span, global_sequence, compacting);
             written.push((place, table.size));
             let (id, size, stream) = (table.writer.id(), table.size, INGEST_STREAM);
             let tail = table.tail.clone();
             edit.put(NewTable { id, size, stream, place, record, tail });
         }
         self.commit(edit, None, None)?;
-        self.tree.make_visible(stamp);
+        self.tree.make_visible(global_sequence);
         drop(built);
         for (place, size) in written {
             self.counters.levels[usize::from(place.level)].bytes_written.add(size.0);
@@ -291,10 +291,10 @@ fn hull(built: &[BuiltTable]) -> Span {
 }
 
 /// Where a table goes that is newer than everything in the tree.
-fn place(version: &Version, span: &Span, stamp: SeqNo, compacting: bool) -> Place {
+fn place(version: &Version, span: &Span, global_sequence: SeqNo, compacting: bool) -> Place {
     let tree = version.view();
     // A run of level 0 is as old as the sequence behind its last.
-    let on_top = Place { level: 0, run: RunId(stamp.0 + 1) };
+    let on_top = Place { level: 0, run: RunId(global_sequence.0 + 1) };
     let free = tree.levels.iter().take_while(|level| !level.overlaps(span)).count();
     if compacting || free == 0 && !tree.levels.is_empty() {
         return on_top;

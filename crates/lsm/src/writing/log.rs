@@ -324,8 +324,8 @@ mod tests {
         for i in 0..count {
             let mut batch = Batch::new();
             batch.put(KeySpaceId(0), &i.to_be_bytes(), &vec![i as u8; value]);
-            batch.stamp(SeqNo(10 + i));
-            bytes.extend_from_slice(batch.stamped());
+            batch.set_sequence(SeqNo(10 + i));
+            bytes.extend_from_slice(batch.log_bytes());
         }
         bytes
     }
@@ -372,9 +372,9 @@ mod tests {
         assert!(held(15).is_empty());
         let mut batch = Batch::new();
         batch.put(KeySpaceId(0), b"a", b"").put(KeySpaceId(0), b"b", b"");
-        batch.stamp(SeqNo(10));
+        batch.set_sequence(SeqNo(10));
         let from = ReplayFrom { next: SeqNo(10), first: SeqNo(11) };
-        let error = replayed_from(batch.stamped().to_vec(), from).unwrap_err();
+        let error = replayed_from(batch.log_bytes().to_vec(), from).unwrap_err();
         assert!(error.to_string().contains("begins or ends at sequence 11"), "{error}");
     }
 

@@ -280,7 +280,7 @@ impl Shared {
             memtable.insert(&frozen);
             next = frozen.end();
         }
-        debug_assert_eq!(next, log.next, "sequences as they were stamped");
+        debug_assert_eq!(next, log.next, "sequences as they were given out");
         if entries > 0 {
             switch_point();
             self.tree.make_visible(SeqNo(next.0 - 1));
@@ -299,7 +299,7 @@ fn append(log: &mut ActiveLog, group: &mut [Pending]) -> Result<(), Error> {
     let mut filled: Vec<&mut Pending> =
         group.iter_mut().filter(|pending| !pending.batch.is_empty()).collect();
     for pending in &mut filled {
-        pending.batch.stamp(next);
+        pending.batch.set_sequence(next);
         next = SeqNo(next.0 + pending.batch.len() as u64);
     }
     assert!(next <= SeqNo::MAX, "sequence numbers are used up");
@@ -308,9 +308,9 @@ fn append(log: &mut ActiveLog, group: &mut [Pending]) -> Result<(), Error> {
     filled.retain(|pending| pending.is_logged());
     match &filled[..] {
         [] => {}
-        [only] => log.append(only.batch.stamped())?,
+        [only] => log.append(only.batch.log_bytes())?,
         several => {
-            let whole: Vec<&[u8]> = several.iter().map(|p| p.batch.stamped()).collect();
+            let whole: Vec<&[u8]> = several.iter().map(|p| p.batch.log_bytes()).collect();
             log.append(&whole.concat())?;
         }
     }

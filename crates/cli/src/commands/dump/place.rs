@@ -128,9 +128,10 @@ fn segment_object(segment: &SegmentRole) -> Value {
 /// The engine's annotation of a file, in lines.
 pub(crate) fn role_text(role: &Role) -> Vec<String> {
     match role {
-        Role::Table { segments, stamp, .. } => {
-            let stamp = stamp.map(|stamp| format!("every entry has sequence {stamp}"));
-            segments.iter().map(segment_text).chain(stamp).collect()
+        Role::Table { segments, global_sequence, .. } => {
+            let global_sequence = global_sequence
+                .map(|global_sequence| format!("every entry has sequence {global_sequence}"));
+            segments.iter().map(segment_text).chain(global_sequence).collect()
         }
         Role::Log { first_sequence } => vec![format!("nothing older than {first_sequence}")],
         Role::Store { next_space, spaces, decider, state } => {
@@ -155,7 +156,7 @@ pub(crate) fn role_object(role: &Role) -> Value {
             tombstones,
             first_sequence,
             last_sequence,
-            stamp,
+            global_sequence,
             segments,
         } => {
             json!({
@@ -164,7 +165,7 @@ pub(crate) fn role_object(role: &Role) -> Value {
                 "tombstones": tombstones,
                 "first_sequence": first_sequence,
                 "last_sequence": last_sequence,
-                "stamp": stamp,
+                "global_sequence": global_sequence,
                 "segments": segments.iter().map(segment_object).collect::<Value>(),
             })
         }

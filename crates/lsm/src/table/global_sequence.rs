@@ -2,8 +2,8 @@
 //!
 //! An ingest writes its tables before its place in the order of writes is known. In such a table
 //! every entry is a put, there is one of each key, and the sequences in it mean nothing: the
-//! *stamp* of its annotation is the sequence of all of them. It is applied here, between the table
-//! and everything that reads it, so that nobody else has to know.
+//! *global sequence number* of its annotation is the sequence of all of them. It is applied here,
+//! between the table and everything that reads it, so that nobody else has to know.
 //!
 //! Because there is one entry of each key, every search within the table is one for a full key.
 
@@ -19,59 +19,60 @@ use crate::key::{self, Kind, Trailer};
 use crate::table::{Lookup, PointReads, Table, TableCursor, Walk};
 
 /// The first entry at or behind `seek_key`, if it is of the same full key; as
-/// [`Table::get`](Table) of a table with or without a stamp.
+/// [`Table::get`](Table) of a table with or without a global sequence.
 pub(crate) fn get(
     table: &Table,
-    stamp: Option<SeqNo>,
+    global_sequence: Option<SeqNo>,
     seek_key: &[u8],
     hash: u64,
     cover: Option<SeqNo>,
     reads: &mut PointReads,
 ) -> Result<Lookup, Error> {
-    match in_table(stamp, seek_key) {
+    match in_table(global_sequence, seek_key) {
         None => Ok(Lookup::Searched(None)),
         Some(sought) => table.get(&sought, hash, cover, reads),
     }
 }
 
 /// Submits the read of the block in which [`get`] of the same key looks first; as
-/// [`Table::submit`](Table) of a table with or without a stamp. Returns whether there is one.
+/// [`Table::submit`](Table) of a table with or without a global sequence. Returns whether there is
+/// one.
 pub(crate) fn submit(
     table: &Table,
-    stamp: Option<SeqNo>,
+    global_sequence: Option<SeqNo>,
     seek_key: &[u8],
     hash: u64,
     reads: &mut PointReads,
 ) -> bool {
-    in_table(stamp, seek_key).is_some_and(|sought| table.submit(&sought, hash, reads))
+    in_table(global_sequence, seek_key).is_some_and(|sought| table.submit(&sought, hash, reads))
 }
 
 /// The key to seek within a table; `None` if nothing in the table is visible from `seek_key`.
-fn in_table(stamp: Option<SeqNo>, seek_key: &[u8]) -> Option<Cow<'_, [u8]>> {
-    let Some(stamp) = stamp else { return Some(seek_key.into()) };
+fn in_table(global_sequence: Option<SeqNo>, seek_key: &[u8]) -> Option<Cow<'_, [u8]>> {
+    let Some(global_sequence) = global_sequence else { return Some(seek_key.into()) };
     let (full_key, trailer) = key::split(seek_key);
-    let is_visible = !is_behind(trailer, stamp);
+    let is_visible = !is_behind(trailer, global_sequence);
     is_visible.then(|| key::internal_key(full_key, Trailer::NEWEST).into())
 }
 
 /// Whether a place within the entries of a full key lies behind the entry of this sequence.
-fn is_behind(place: Trailer, stamp: SeqNo) -> bool {
-    place > Trailer::new(stamp, Kind::Put)
+fn is_behind(place: Trailer, global_sequence: SeqNo) -> bool {
+    place > Trailer::new(global_sequence, Kind::Put)
 }
 
-/// Walks a table, stamped or not.
+/// Walks a table, with or without a global sequence.
 #[derive(Debug)]
-pub(crate) struct StampedCursor {
+pub(crate) struct GlobalSequenceCursor {
     table: TableCursor,
-    stamp: Option<SeqNo>,
-    /// The internal key that it stands on, in a stamped table.
+    global_sequence: Option<SeqNo>,
+    /// The internal key that it stands on, in a table with a global sequence.
     key: Vec<u8>,
 }
 
-impl StampedCursor {
+impl GlobalSequenceCursor {
     /// A cursor that stands nowhere until it seeks.
-    pub(crate) fn new(table: Arc<Table>, walk: Walk, stamp: Option<SeqNo>) -> Self {
-        Self { table: TableCursor::new(table, walk), stamp, key: Vec::new() }
+    pub(crate) fn new(table: Arc<Table>, walk: Walk, global_sequence: Option<SeqNo>) -> Self {
+        Self { table: TableCursor::new(table, walk), global_sequence, key: Vec::new() }
     }
 
     /// As [`TableCursor::stay_within`].
@@ -81,10 +82,10 @@ impl StampedCursor {
 
     /// Moves to the first entry at or behind `target`, an internal key.
     pub(crate) fn seek(&mut self, target: &[u8]) -> Result<(), Error> {
-        match self.stamp {
+        match self.global_sequence {
             None => self.table.seek(target),
-            Some(stamp) => {
-                self.table.seek(&boundary(target, stamp))?;
+            Some(global_sequence) => {
+                self.table.seek(&boundary(target, global_sequence))?;
                 self.apply();
                 Ok(())
             }
@@ -93,10 +94,10 @@ impl StampedCursor {
 
     /// Moves to the last entry before `target`, an internal key.
     pub(crate) fn seek_before(&mut self, target: &[u8]) -> Result<(), Error> {
-        match self.stamp {
+        match self.global_sequence {
             None => self.table.seek_before(target),
-            Some(stamp) => {
-                self.table.seek_before(&boundary(target, stamp))?;
+            Some(global_sequence) => {
+                self.table.seek_before(&boundary(target, global_sequence))?;
                 self.apply();
                 Ok(())
             }
@@ -134,7 +135,7 @@ impl StampedCursor {
     /// The internal key it stands on, or `None` at the end.
     pub(crate) fn key(&self) -> Option<&[u8]> {
         let found = self.table.key()?;
-        Some(if self.stamp.is_some() { &self.key } else { found })
+        Some(if self.global_sequence.is_some() { &self.key } else { found })
     }
 
     /// The value it stands on.
@@ -151,20 +152,21 @@ impl StampedCursor {
 
     /// Gives the key that it stands on its sequence.
     fn apply(&mut self) {
-        if let Some(stamp) = self.stamp
+        if let Some(global_sequence) = self.global_sequence
             && let Some(found) = self.table.key()
         {
             self.key.clear();
             self.key.extend_from_slice(key::split(found).0);
-            self.key.extend_from_slice(&Trailer::new(stamp, Kind::Put).to_bytes());
+            self.key.extend_from_slice(&Trailer::new(global_sequence, Kind::Put).to_bytes());
         }
     }
 }
 
-/// The key that divides the table's own entries where `target` divides the stamped ones.
-fn boundary(target: &[u8], stamp: SeqNo) -> Vec<u8> {
+/// The key that divides the table's own entries where `target` divides those with the global
+/// sequence.
+fn boundary(target: &[u8], global_sequence: SeqNo) -> Vec<u8> {
     let (full_key, trailer) = key::split(target);
-    if is_behind(trailer, stamp) {
+    if is_behind(trailer, global_sequence) {
         return key::internal_key(&key::successor(full_key), Trailer::NEWEST);
     }
     key::internal_key(full_key, Trailer::NEWEST)
@@ -182,13 +184,13 @@ mod tests {
     use terrace_env::store::{CreateOptions, FileKind, MemoryStore, Rank, Store, Transaction};
     use terrace_env::{ByteCount, Cause};
 
-    const STAMP: SeqNo = SeqNo(70);
+    const GLOBAL: SeqNo = SeqNo(70);
 
     fn full(number: u8) -> Vec<u8> {
         key::full_key(KeySpaceId(0), &[number])
     }
 
-    /// A table of the even numbers below 60, written before its stamp was known.
+    /// A table of the even numbers below 60, written before its global sequence was known.
     fn table() -> Arc<Table> {
         let store = MemoryStore::new();
         let cause = Cause::Flush;
@@ -210,8 +212,8 @@ mod tests {
 
     /// Entries of the table, as every reader must see them.
     fn entries() -> Vec<Vec<u8>> {
-        let stamped = Trailer::new(STAMP, Kind::Put);
-        (0..60).step_by(2).map(|number| key::internal_key(&full(number), stamped)).collect()
+        let global = Trailer::new(GLOBAL, Kind::Put);
+        (0..60).step_by(2).map(|number| key::internal_key(&full(number), global)).collect()
     }
 
     /// Places around every entry: before all of its key, at the sequences around its own, behind.
@@ -219,9 +221,9 @@ mod tests {
         let trailers = [
             Trailer::NEWEST,
             Trailer::seek(SeqNo(71)),
-            Trailer::seek(STAMP),
-            Trailer::new(STAMP, Kind::Put),
-            Trailer::new(STAMP, Kind::Delete),
+            Trailer::seek(GLOBAL),
+            Trailer::new(GLOBAL, Kind::Put),
+            Trailer::new(GLOBAL, Kind::Delete),
             Trailer::seek(SeqNo(69)),
             Trailer::seek(SeqNo(0)),
             Trailer::new(SeqNo(0), Kind::Put),
@@ -231,8 +233,8 @@ mod tests {
     }
 
     #[test]
-    fn a_stamped_table_is_walked_as_if_its_entries_had_the_stamp() {
-        let mut cursor = StampedCursor::new(table(), Walk::Scan, Some(STAMP));
+    fn a_table_with_a_global_sequence_is_walked_as_if_its_entries_had_it() {
+        let mut cursor = GlobalSequenceCursor::new(table(), Walk::Scan, Some(GLOBAL));
         let entries = entries();
         for target in targets() {
             let behind = |entry: &&Vec<u8>| key::compare(entry, &target).is_ge();
@@ -257,7 +259,7 @@ mod tests {
                 let seek = key::internal_key(&full(number), Trailer::seek(SeqNo(sequence)));
                 let there = sees && number % 2 == 0 && number < 60;
                 let (hash, reads) = (hash(&full(number)), &mut PointReads::default());
-                let found = get(&table, Some(STAMP), &seek, hash, None, reads).unwrap();
+                let found = get(&table, Some(GLOBAL), &seek, hash, None, reads).unwrap();
                 let value = match found {
                     Lookup::Searched(Some(Found::Value(value))) => Some(value),
                     _ => None,
