@@ -7,10 +7,10 @@ use terrace_env::store::Rank;
 use terrace_env::{ByteCount, Cause, runner};
 use terrace_policy::{Cut, Place, Route, RunId};
 
-use super::below::Below;
 use super::job::worst_case_of_memtable;
 use super::rewrite::{Rewrite, TableSource};
 use super::space_pressure::Retry;
+use super::tombstone_elision::TombstoneElision;
 use crate::Error;
 use crate::event::Job;
 use crate::memtable::{ImmutableMemtable, MemoryCursor, Memtable};
@@ -63,7 +63,7 @@ impl Shared {
         let routes = vec![Route { end: None, to, stream: FLUSH_STREAM, cut }];
         let merge = Merge::new(vec![Source::Memory(MemoryCursor::new(Arc::clone(memtable)))]);
         let source = self.flush_source(immutable)?;
-        let job = Rewrite::new(merge, snapshots, ranges, Below::Unknown, routes, source);
+        let job = Rewrite::new(merge, snapshots, ranges, TombstoneElision::Unknown, routes, source);
         let Some(done) = self.carry_out(job)? else { return Ok(None) };
         let written = self.commit_outputs(done.outputs, Edit::default(), None, Some(immutable))?;
         self.counters.entries_dropped.add(done.counts.dropped);

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use terrace_env::{ByteCount, Cause};
 use terrace_policy::{Key, Merge, Part, Place, Plan};
 
-use super::below::KeptRun;
+use super::tombstone_elision::KeptRun;
 use crate::Error;
 use crate::tree::Segment;
 use crate::tree::Version;

@@ -29,11 +29,11 @@ use terrace_env::store::Rank;
 use terrace_env::{ByteCount, Cause, Time, runner};
 use terrace_policy::{Key, Merge, Move, Part, Place, Urgency};
 
-use super::below::Below;
 use super::inputs::{self, find};
 use super::job::{with_ranges, worst_case};
 use super::rewrite::{Rewrite, Rewritten, TableSource};
 use super::slice::{self, Load, Slice};
+use super::tombstone_elision::TombstoneElision;
 use super::worker::MergeSlices;
 use crate::Error;
 use crate::ranges::{Fragment, JobRanges, RangeTombstone};
@@ -264,11 +264,11 @@ impl Shared {
             sources.push(Source::Run(Box::new(RunCursor::new(run, walk))));
         }
         let snapshots = self.tree.snapshots();
-        let below = Below::of(&version, &job.merge, slice);
-        let ranges = JobRanges::new(&tombstones, &snapshots, || below.spans());
+        let elision = TombstoneElision::of(&version, &job.merge, slice);
+        let ranges = JobRanges::new(&tombstones, &snapshots, || elision.spans());
         let (source, short) = self.slice_source(job, load, &ranges, alone)?;
         let (merge, routes) = (merge::Merge::new(sources), job.merge.routes.clone());
-        Ok((Rewrite::new(merge, snapshots, ranges, below, routes, source), short))
+        Ok((Rewrite::new(merge, snapshots, ranges, elision, routes, source), short))
     }
 
     /// Where the tables of a slice go that reads so much, and whether it was given less space than

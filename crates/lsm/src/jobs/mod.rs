@@ -9,7 +9,7 @@
 //! | how is a merge carried out | `merging` |
 //! | how is it cut into parts for several workers | `slice`, `worker` |
 //! | how do sorted entries become tables | `rewrite`, `outputs` |
-//! | which entries of a key must a job keep | `retention`, `below` |
+//! | which entries of a key must a job keep | `retention`, `tombstone_elision` |
 //! | which segments does a plan name | `inputs` |
 //! | how do tables change their level unread | `trivial_move` |
 //! | how are tables dropped that range tombstones cover | `covered` |
@@ -48,7 +48,6 @@
 //! A job neither chooses its inputs nor the zones of its outputs. An ingest writes its tables in
 //! the thread of its client: see `writing`.
 
-mod below;
 mod board;
 mod checkpoint;
 pub(crate) mod compaction;
@@ -63,6 +62,7 @@ mod retention;
 mod rewrite;
 mod slice;
 mod space_pressure;
+mod tombstone_elision;
 mod trivial_move;
 pub(crate) mod worker;
 

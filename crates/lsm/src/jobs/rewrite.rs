@@ -15,9 +15,9 @@ use terrace_env::store::{CreateOptions, FileKind, Rank, Reservation, Store};
 use terrace_env::{ByteCount, Cause, MemoryGauge, SeqNo};
 use terrace_policy::{Key, Route};
 
-use super::below::Below;
 use super::outputs::{Output, Outputs};
 use super::retention::{Retention, Verdict};
+use super::tombstone_elision::TombstoneElision;
 use crate::Error;
 use crate::canary::{self, Rule};
 use crate::cost;
@@ -106,7 +106,7 @@ pub(crate) struct Rewrite {
     ranges: JobRanges,
     /// How many entries in a row were hidden by range tombstones.
     hidden: u32,
-    below: Below,
+    elision: TombstoneElision,
     routes: Vec<Route>,
     route: usize,
     /// Within the route: the cuts and grandparents passed, and their size since the table began.
@@ -134,7 +134,7 @@ impl Rewrite {
         merge: Merge,
         snapshots: Vec<SeqNo>,
         ranges: JobRanges,
-        below: Below,
+        elision: TombstoneElision,
         routes: Vec<Route>,
         source: TableSource,
     ) -> Self {
@@ -146,7 +146,7 @@ impl Rewrite {
             retention: Retention::new(snapshots),
             ranges,
             hidden: 0,
-            below,
+            elision,
             routes,
             route: 0,
             cut: 0,
@@ -182,8 +182,8 @@ impl Rewrite {
                 self.pass_hidden()?;
                 continue;
             }
-            let below = &self.below;
-            let verdict = self.retention.judge(full_key, trailer, |key| below.may_hold(key));
+            let elision = &self.elision;
+            let verdict = self.retention.judge(full_key, trailer, |key| elision.may_hold(key));
             match verdict {
                 Verdict::Keep { first } if first && self.must_end() => {
                     self.follow_route()?;

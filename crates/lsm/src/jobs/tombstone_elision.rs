@@ -15,7 +15,7 @@ use crate::tree::Version;
 
 /// Ranges below a job's inputs that may hold older entries.
 #[derive(Debug)]
-pub(crate) enum Below {
+pub(crate) enum TombstoneElision {
     /// Anything.
     Unknown,
     /// Ranges that older runs keep.
@@ -27,7 +27,7 @@ pub(crate) enum Below {
     },
 }
 
-impl Below {
+impl TombstoneElision {
     /// Ranges of a slice that lie below the newest input and are no inputs. Ranges that only change
     /// their place count as well.
     pub(crate) fn of(version: &Version, merge: &Merge, slice: &Slice) -> Self {
