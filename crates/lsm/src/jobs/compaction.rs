@@ -81,7 +81,7 @@ impl Shared {
 
     fn keep_shape(&self, urgency: Urgency, tree: u64, choosing: Choosing<'_>) -> Result<(), Error> {
         let version = self.tree.view().version.clone();
-        if self.drop_covered(&version)? {
+        if self.delete_only_compaction(&version)? {
             return Ok(());
         }
         let choose = |tree: &TreeView, state: &[u8]| self.decider.pick(tree, state, urgency);
@@ -123,7 +123,7 @@ impl Shared {
         choosing: Choosing<'_>,
     ) -> Result<(), Error> {
         let version = self.tree.view().version.clone();
-        if self.drop_covered(&version)? {
+        if self.delete_only_compaction(&version)? {
             return Ok(());
         }
         let choose = |tree: &TreeView, state: &[u8]| {

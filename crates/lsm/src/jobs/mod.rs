@@ -12,7 +12,7 @@
 //! | which entries of a key must a job keep | `retention`, `tombstone_elision` |
 //! | which segments does a plan name | `inputs` |
 //! | how do tables change their level unread | `trivial_move` |
-//! | how are tables dropped that range tombstones cover | `covered` |
+//! | how are tables dropped that range tombstones cover | `delete_only` |
 //! | how much space does a job reserve, and how is it committed | `job` |
 //! | how is a store copied while it is written | `checkpoint` |
 //!
@@ -51,7 +51,7 @@
 mod board;
 mod checkpoint;
 pub(crate) mod compaction;
-mod covered;
+mod delete_only;
 pub(crate) mod flush;
 pub(crate) mod inputs;
 mod job;

@@ -1,5 +1,5 @@
-//! Tables that range tombstones cover as a whole are dropped unread: what a large range delete
-//! leaves behind is freed by one transaction, whatever its size.
+//! Delete-only compaction: tables that range tombstones cover as a whole are dropped unread: what a
+//! large range delete leaves behind is freed by one transaction, whatever its size.
 //!
 //! A segment goes when every key of it is covered by a range tombstone in a newer run that all
 //! snapshots see. Newer runs have the newer entries, so everything in it is older than what covers
@@ -25,7 +25,7 @@ const SEGMENTS_MAX: usize = 4096;
 
 impl Shared {
     /// Drops what is covered. Whether there was anything.
-    pub(crate) fn drop_covered(&self, version: &Version) -> Result<bool, Error> {
+    pub(crate) fn delete_only_compaction(&self, version: &Version) -> Result<bool, Error> {
         if !version.places().any(|(_, run)| run.has_ranges()) {
             return Ok(false);
         }
