@@ -224,16 +224,16 @@ impl Shared {
         let waits = |replayed: &&Replayed| {
             !replayed.memtable.is_empty() && !Arc::ptr_eq(&replayed.memtable, &active)
         };
-        let waiting = logs.iter().filter(waits).map(|log| ImmutableMemtable {
+        let immutable = logs.iter().filter(waits).map(|log| ImmutableMemtable {
             memtable: Arc::clone(&log.memtable),
             log: log.file.id,
             hold: None,
             rest: None,
         });
-        let waiting: Vec<_> = waiting.collect();
-        let immutable = waiting.iter().rev().map(|one| Arc::clone(&one.memtable)).collect();
+        let queue: Vec<_> = immutable.collect();
+        let immutable = queue.iter().rev().map(|one| Arc::clone(&one.memtable)).collect();
         self.tree.set_memtables(active, immutable);
-        waiting.into_iter().for_each(|memtable| self.memtables.push(memtable));
+        queue.into_iter().for_each(|memtable| self.memtables.push(memtable));
         self.tree.make_visible(SeqNo(next.0 - 1));
         Ok(())
     }
