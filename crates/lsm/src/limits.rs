@@ -72,7 +72,7 @@ pub const IO_SIZE: Limit<ByteCount> = Limit {
              no medium becomes any faster",
 };
 
-/// Limits of the number of slices of a merge that are carried out at once.
+/// Limits of the number of subcompactions of a merge that are carried out at once.
 pub const WORKERS: Limit<u64> = Limit {
     option: "workers",
     least: 0,

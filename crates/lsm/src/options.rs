@@ -84,9 +84,9 @@ pub struct EngineOptions {
     pub memory: ByteCount,
     /// Bytes that a job reads at once, or has on their way to the medium.
     pub io_size: ByteCount,
-    /// How many slices of a merge are carried out at once, at most 4; 0 for one where the store
-    /// is [`rotational`](terrace_env::Store::rotational), and elsewhere for as many as there are
-    /// processors.
+    /// How many subcompactions of a merge are carried out at once, at most 4; 0 for one where the
+    /// store is [`rotational`](terrace_env::Store::rotational), and elsewhere for as many as there
+    /// are processors.
     pub workers: usize,
     /// The most compactions that may be under way at once, whatever the decider allows; 0 leaves it
     /// to the decider. More: small compactions do not wait for large ones. Fewer: less memory and

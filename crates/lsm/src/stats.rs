@@ -105,7 +105,7 @@ pub struct Stats {
     pub flushes: u64,
     /// Merges.
     pub compactions: u64,
-    /// How many slices of one are carried out at once at most.
+    /// How many subcompactions of one are carried out at once at most.
     pub workers: u64,
     /// Instalments of these: what is read, merged, written and committed at once.
     pub compaction_steps: u64,

@@ -87,15 +87,15 @@ pub struct Options {
     /// others wait less for the head. At most 1/28 of `memory` is moved at once. Default: 2 MiB.
     /// Range: 8 KiB to 64 MiB.
     pub io_size: ByteCount,
-    /// How many slices of a merge are carried out at once, each by a thread, at most 4; 0 leaves it
-    /// to the device: one where it is a disk
+    /// How many subcompactions of a merge are carried out at once, each by a thread, at most 4; 0
+    /// leaves it to the device: one where it is a disk
     /// ([`Geometry::rotational`](terrace_zone::Geometry::rotational)), elsewhere as many as there
     /// are processors. More: a fast medium is kept busy, and compression is shared out. One: the
-    /// head goes back and forth between the inputs of one slice and not of several, which makes a
-    /// random load on a modelled disk half as fast again, or more; and less memory and free space
-    /// are taken at once. [`Stats::workers`](crate::Stats::workers) says how many there are. For
-    /// those whose disk does not say that it is one - a directory never does. Default: 0. Range: 0
-    /// to 4.
+    /// head goes back and forth between the inputs of one subcompaction and not of several, which
+    /// makes a random load on a modelled disk half as fast again, or more; and less memory and free
+    /// space are taken at once. [`Stats::workers`](crate::Stats::workers) says how many there are.
+    /// For those whose disk does not say that it is one - a directory never does. Default: 0.
+    /// Range: 0 to 4.
     pub workers: usize,
     /// Whether level 0 is merged down when nothing was written for half a second, where the system
     /// has levels ([`wait_idle`](crate::Db::wait_idle) does not wait for that half second). Every

@@ -39,8 +39,8 @@
 //!   all cases.
 //! - The journal is rolled when it has 256 KiB or more, whatever the size of a zone, and takes
 //!   512 KiB and three zones.
-//! - A merge is cut into slices of some tables, and tables end up as they are cut: where few
-//!   entries make a table, tables differ more.
+//! - A merge is cut into subcompactions of some tables, and tables end up as they are cut: where
+//!   few entries make a table, tables differ more.
 
 use terrace_zone::timing::{Scale, ScaleMode};
 

@@ -9,7 +9,7 @@
 //!
 //! When nothing is due and writers [rest](super::rest), or a client waits for the jobs,
 //! the decider is asked for what pays at rest, if the options allow it. Such a merge ends between
-//! two slices when writers are back.
+//! two subcompactions when writers are back.
 //!
 //! When the engine closes, a plan's work is dropped, but for the instalments that were committed.
 

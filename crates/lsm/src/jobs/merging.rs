@@ -1,26 +1,27 @@
-//! Carrying out a merge: its [slices](super::slice) are begun in key order, by as many workers at
-//! once as there are and as space allows, and committed in key order by the compaction's actor,
-//! each as an instalment: outputs in, inputs trimmed. The tree is legal after each of them, and the
-//! decider's state moves with the last.
+//! Carrying out a merge: its [subcompactions](super::subcompaction) are begun in key order, by as
+//! many workers at once as there are and as space allows, and committed in key order by the
+//! compaction's actor, each as an instalment: outputs in, inputs trimmed. The tree is legal after
+//! each of them, and the decider's state moves with the last.
 //!
-//! Where the decider wants what is written to lie in key order, one slice follows the other.
+//! Where the decider wants what is written to lie in key order, one subcompaction follows the
+//! other.
 //!
-//! A slice writes no more than its reservation holds. Where the slice comes to more - its entries
-//! are larger than those of its tables on average - it ends early, between two keys, and its rest
-//! becomes a slice of its own, which is carried out next. If there is no space for the rest, the
-//! slices that are under way are finished and committed first. So nothing that a merge has written
-//! is thrown away, unless the engine closes or the merge fails.
+//! A subcompaction writes no more than its reservation holds. Where the subcompaction comes to more
+//! - its entries are larger than those of its tables on average - it ends early, between two keys,
+//! and its rest becomes a subcompaction of its own, which is carried out next. If there is no space
+//! for the rest, the subcompactions that are under way are finished and committed first. So nothing
+//! that a merge has written is thrown away, unless the engine closes or the merge fails.
 //!
-//! Where space is short for a slice, those before it are finished first. Where it is still short,
-//! the slice gets what can be set aside, alone, and ends the merge where that is used up: the
-//! decider then chooses anew, out of a tree with more space. If not even the smallest instalment
-//! can be written, the merge fails for lack of space.
+//! Where space is short for a subcompaction, those before it are finished first. Where it is still
+//! short, the subcompaction gets what can be set aside, alone, and ends the merge where that is
+//! used up: the decider then chooses anew, out of a tree with more space. If not even the smallest
+//! instalment can be written, the merge fails for lack of space.
 //!
-//! A merge for which writers were to rest ends between two slices once they write again.
+//! A merge for which writers were to rest ends between two subcompactions once they write again.
 //!
-//! Memory: per slice that is under way a read-ahead buffer for each input run and the table that is
-//! written; all of them share what [jobs may hold](crate::memory). No version is held for longer
-//! than a slice takes, so that what was trimmed comes free.
+//! Memory: per subcompaction that is under way a read-ahead buffer for each input run and the table
+//! that is written; all of them share what [jobs may hold](crate::memory). No version is held for
+//! longer than a subcompaction takes, so that what was trimmed comes free.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -32,9 +33,9 @@ use terrace_policy::{Key, Merge, Move, Part, Place, Urgency};
 use super::inputs::{self, find};
 use super::job::{with_ranges, worst_case};
 use super::rewrite::{Rewrite, Rewritten, TableSource};
-use super::slice::{self, Load, Slice};
+use super::subcompaction::{self, Load, Subcompaction};
 use super::tombstone_elision::TombstoneElision;
-use super::worker::MergeSlices;
+use super::worker::MergeSubcompactions;
 use crate::Error;
 use crate::ranges::{Fragment, JobRanges, RangeTombstone};
 use crate::reading::RunCursor;
@@ -46,8 +47,8 @@ use crate::tree::Run;
 use crate::tree::Version;
 use crate::tree::{DeciderState, Edit};
 
-/// Slices that are begun, or wait for a worker, beside one for each worker: one, so that a worker
-/// that is done early has something to go on with.
+/// Subcompactions that are begun, or wait for a worker, beside one for each worker: one, so that a
+/// worker that is done early has something to go on with.
 const AHEAD: usize = 1;
 
 /// The smallest instalment. Where space is short, a merge goes on by as much as is kept for it,
@@ -72,12 +73,17 @@ impl MergeJob {
         Self { merge, last_level: version.last_level(), table_size, groups }
     }
 
-    /// Parts that a slice takes out of each run, up to `end` if it ends there, with their places;
-    /// and its moves.
-    fn taken(&self, slice: &Slice, end: Option<&Key>) -> (Vec<(Place, Part)>, Vec<Move>) {
-        let mut slice = slice.clone();
-        slice.end = end.or(slice.end.as_ref()).cloned();
-        let clip = |part: &Part| Some(Part { file: part.file, span: slice.clip(&part.span)? });
+    /// Parts that a subcompaction takes out of each run, up to `end` if it ends there, with their
+    /// places; and its moves.
+    fn taken(
+        &self,
+        subcompaction: &Subcompaction,
+        end: Option<&Key>,
+    ) -> (Vec<(Place, Part)>, Vec<Move>) {
+        let mut subcompaction = subcompaction.clone();
+        subcompaction.end = end.or(subcompaction.end.as_ref()).cloned();
+        let clip =
+            |part: &Part| Some(Part { file: part.file, span: subcompaction.clip(&part.span)? });
         let inputs = self.merge.inputs.iter();
         let parts = inputs.flat_map(|input| input.parts.iter().map(|part| (input.place, part)));
         let parts = parts.filter_map(|(place, part)| Some((place, clip(part)?))).collect();
@@ -87,31 +93,31 @@ impl MergeJob {
     }
 }
 
-/// A slice that is under way.
+/// A subcompaction that is under way.
 struct Begun {
     /// The name that its worker knows it by.
     at: usize,
-    slice: Slice,
+    subcompaction: Subcompaction,
     /// It was given less space than it may take, and ends the merge where that is used up.
     short: bool,
 }
 
 /// How far a merge has come.
 struct Progress {
-    /// Slices that have not been begun, in key order.
-    due: VecDeque<Slice>,
+    /// Subcompactions that have not been begun, in key order.
+    due: VecDeque<Subcompaction>,
     /// Those that have, in the order in which they are committed.
     under_way: VecDeque<Begun>,
     begun: usize,
     committed: usize,
     written: u64,
-    /// Slices that were due were left to a later merge.
+    /// Subcompactions that were due were left to a later merge.
     is_cut_short: bool,
 }
 
 impl Progress {
-    fn new(slices: Vec<Slice>) -> Self {
-        let (due, under_way) = (slices.into(), VecDeque::new());
+    fn new(subcompactions: Vec<Subcompaction>) -> Self {
+        let (due, under_way) = (subcompactions.into(), VecDeque::new());
         let (begun, committed, written) = (0, 0, 0);
         Self { due, under_way, begun, committed, written, is_cut_short: false }
     }
@@ -127,11 +133,11 @@ impl Progress {
         self.due.clear();
     }
 
-    /// Takes a slice that has been made ready into those that are under way.
-    fn begin(&mut self, slice: Slice, short: bool) -> usize {
+    /// Takes a subcompaction that has been made ready into those that are under way.
+    fn begin(&mut self, subcompaction: Subcompaction, short: bool) -> usize {
         let at = self.begun;
         self.begun += 1;
-        self.under_way.push_back(Begun { at, slice, short });
+        self.under_way.push_back(Begun { at, subcompaction, short });
         at
     }
 }
@@ -148,13 +154,13 @@ impl Shared {
         let workers = if self.decider.writes_in_order() { 1 } else { self.workers.count() };
         let space = self.store.space();
         let free = ByteCount(space.free.0.saturating_sub(space.reserved.0));
-        let slices = slice::cut(&version, &merge, workers, free)?;
+        let subcompactions = subcompaction::cut(&version, &merge, workers, free)?;
         let groups = (urgency == Urgency::Rest).then(|| self.counters.groups.get());
         let job = MergeJob::new(&version, merge, groups);
         // Trimmed bytes must come free.
         drop(version);
-        let at_once = workers > 1 && slices.len() > 1;
-        let mut progress = Progress::new(slices);
+        let at_once = workers > 1 && subcompactions.len() > 1;
+        let mut progress = Progress::new(subcompactions);
         let ended = if at_once {
             self.merge_at_once(&job, &mut progress, &state)?
         } else {
@@ -167,19 +173,19 @@ impl Shared {
         Ok(Some(ByteCount(progress.written)))
     }
 
-    /// One slice after the other, here; `false` if the engine closes first.
+    /// One subcompaction after the other, here; `false` if the engine closes first.
     fn merge_in_turn(
         &self,
         job: &MergeJob,
         progress: &mut Progress,
         state: &DeciderState,
     ) -> Result<bool, Error> {
-        while let Some(slice) = progress.due.pop_front() {
+        while let Some(subcompaction) = progress.due.pop_front() {
             let begun = runner::now();
-            let (rewrite, short) = self.slice(job, &slice, true)?;
-            progress.begin(slice, short);
+            let (rewrite, short) = self.subcompaction(job, &subcompaction, true)?;
+            progress.begin(subcompaction, short);
             let Some(done) = self.carry_out(rewrite)? else { return Ok(false) };
-            if !self.commit_slice(job, progress, done, state, begun)? {
+            if !self.commit_subcompaction(job, progress, done, state, begun)? {
                 break;
             }
             self.give_way(job, progress);
@@ -187,29 +193,29 @@ impl Shared {
         Ok(true)
     }
 
-    /// Ends a merge for which writers were to rest, once they do not: between two slices.
+    /// Ends a merge for which writers were to rest, once they do not: between two subcompactions.
     fn give_way(&self, job: &MergeJob, progress: &mut Progress) {
         if job.groups.is_some_and(|groups| groups != self.counters.groups.get()) {
             progress.cut_short();
         }
     }
 
-    /// Several slices at once, by the workers; `false` if the engine closes first.
+    /// Several subcompactions at once, by the workers; `false` if the engine closes first.
     fn merge_at_once(
         &self,
         job: &MergeJob,
         progress: &mut Progress,
         state: &DeciderState,
     ) -> Result<bool, Error> {
-        let slices = self.workers.begin_merge();
+        let subcompactions = self.workers.begin_merge();
         while !progress.is_done() {
-            self.begin_slices(&slices, job, progress)?;
+            self.begin_subcompactions(&subcompactions, job, progress)?;
             let front = progress.under_way.front().expect("what is due was begun").at;
-            let Some((result, begun)) = slices.fetch(front, &self.lifecycle) else {
+            let Some((result, begun)) = subcompactions.fetch(front, &self.lifecycle) else {
                 return Ok(false);
             };
             let Some(done) = result? else { return Ok(false) };
-            if !self.commit_slice(job, progress, done, state, begun)? {
+            if !self.commit_subcompaction(job, progress, done, state, begun)? {
                 break;
             }
             self.give_way(job, progress);
@@ -217,35 +223,41 @@ impl Shared {
         Ok(true)
     }
 
-    /// Begins slices, as many as there are workers and space for: at least one.
-    fn begin_slices(
+    /// Begins subcompactions, as many as there are workers and space for: at least one.
+    fn begin_subcompactions(
         &self,
-        slices: &MergeSlices<'_>,
+        subcompactions: &MergeSubcompactions<'_>,
         job: &MergeJob,
         progress: &mut Progress,
     ) -> Result<(), Error> {
         while progress.under_way.len() < self.workers.count() + AHEAD
-            // Slices behind this one would be thrown away if this one ends the merge.
+            // Subcompactions behind this one would be thrown away if this one ends the merge.
             && !progress.under_way.front().is_some_and(|begun| begun.short)
-            && let Some(slice) = progress.due.front()
+            && let Some(subcompaction) = progress.due.front()
         {
             let alone = progress.under_way.is_empty();
-            let (rewrite, short) = match self.slice(job, slice, alone) {
+            let (rewrite, short) = match self.subcompaction(job, subcompaction, alone) {
                 Err(error) if error.is_space() && !alone => return Ok(()),
                 made => made?,
             };
-            let slice = progress.due.pop_front().expect("the slice that was made ready");
-            let at = progress.begin(slice, short);
-            slices.begin(at, rewrite);
+            let subcompaction =
+                progress.due.pop_front().expect("the subcompaction that was made ready");
+            let at = progress.begin(subcompaction, short);
+            subcompactions.begin(at, rewrite);
         }
         Ok(())
     }
 
-    /// Makes a slice ready to be carried out, and says whether it was given less space than it may
-    /// take. `alone`: no other is under way.
-    fn slice(&self, job: &MergeJob, slice: &Slice, alone: bool) -> Result<(Rewrite, bool), Error> {
+    /// Makes a subcompaction ready to be carried out, and says whether it was given less space than
+    /// it may take. `alone`: no other is under way.
+    fn subcompaction(
+        &self,
+        job: &MergeJob,
+        subcompaction: &Subcompaction,
+        alone: bool,
+    ) -> Result<(Rewrite, bool), Error> {
         let version = self.tree.view().version.clone();
-        let (parts, _) = job.taken(slice, None);
+        let (parts, _) = job.taken(subcompaction, None);
         let (mut sources, mut tombstones) = (Vec::new(), Vec::new());
         let mut load = Load::default();
         for of_run in parts.chunk_by(|(a, _), (b, _)| a == b) {
@@ -264,16 +276,16 @@ impl Shared {
             sources.push(Source::Run(Box::new(RunCursor::new(run, walk))));
         }
         let snapshots = self.tree.snapshots();
-        let elision = TombstoneElision::of(&version, &job.merge, slice);
+        let elision = TombstoneElision::of(&version, &job.merge, subcompaction);
         let ranges = JobRanges::new(&tombstones, &snapshots, || elision.spans());
-        let (source, short) = self.slice_source(job, load, &ranges, alone)?;
+        let (source, short) = self.subcompaction_source(job, load, &ranges, alone)?;
         let (merge, routes) = (merge::Merge::new(sources), job.merge.routes.clone());
         Ok((Rewrite::new(merge, snapshots, ranges, elision, routes, source), short))
     }
 
-    /// Where the tables of a slice go that reads so much, and whether it was given less space than
-    /// it may take: a slice that is alone takes what there is.
-    fn slice_source(
+    /// Where the tables of a subcompaction go that reads so much, and whether it was given less
+    /// space than it may take: a subcompaction that is alone takes what there is.
+    fn subcompaction_source(
         &self,
         job: &MergeJob,
         load: Load,
@@ -316,9 +328,9 @@ impl Shared {
         Ok((source, short))
     }
 
-    /// Commits the slice that is due, as far as it went, and puts its rest in front of the slices
-    /// that are to be begun; `false` if the merge ends there.
-    fn commit_slice(
+    /// Commits the subcompaction that is due, as far as it went, and puts its rest in front of the
+    /// subcompactions that are to be begun; `false` if the merge ends there.
+    fn commit_subcompaction(
         &self,
         job: &MergeJob,
         progress: &mut Progress,
@@ -326,11 +338,11 @@ impl Shared {
         state: &DeciderState,
         begun: Time,
     ) -> Result<bool, Error> {
-        let Begun { slice, short, .. } =
-            progress.under_way.pop_front().expect("a slice that was begun");
+        let Begun { subcompaction, short, .. } =
+            progress.under_way.pop_front().expect("a subcompaction that was begun");
         let Rewritten { outputs, boundary, counts } = done;
         let version = self.tree.view().version.clone();
-        let (parts, moves) = job.taken(&slice, boundary.as_ref());
+        let (parts, moves) = job.taken(&subcompaction, boundary.as_ref());
         let (mut edit, mut read, mut moved) = (Edit::default(), Vec::new(), Vec::new());
         for (place, part) in parts {
             read.push((place, find(&version, place, &part)?.size));
@@ -343,7 +355,7 @@ impl Shared {
         let ended_early = boundary.is_some();
         if let Some(start) = boundary {
             self.counters.steps_ended_early.add(1);
-            progress.due.push_front(Slice { start: Some(start), end: slice.end });
+            progress.due.push_front(Subcompaction { start: Some(start), end: subcompaction.end });
         }
         let last = progress.is_done() && !progress.is_cut_short;
         let state = last.then(|| state.clone());

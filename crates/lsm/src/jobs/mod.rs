@@ -7,7 +7,7 @@
 //! | what is compacted next, and what if it fails | `compaction` |
 //! | what if a job or a writer finds no space | `space_pressure` |
 //! | how is a merge carried out | `merging` |
-//! | how is it cut into parts for several workers | `slice`, `worker` |
+//! | how is it cut into parts for several workers | `subcompaction`, `worker` |
 //! | how do sorted entries become tables | `rewrite`, `outputs` |
 //! | which entries of a key must a job keep | `retention`, `tombstone_elision` |
 //! | which segments does a plan name | `inputs` |
@@ -60,8 +60,8 @@ mod outputs;
 mod rest;
 mod retention;
 mod rewrite;
-mod slice;
 mod space_pressure;
+mod subcompaction;
 mod tombstone_elision;
 mod trivial_move;
 pub(crate) mod worker;
@@ -72,6 +72,6 @@ pub(crate) use board::Board;
 pub(crate) use job::worst_case_of_memtable;
 #[cfg(test)]
 pub(crate) use retention::{Retention, Verdict};
-pub(crate) use slice::Slice;
 pub(crate) use space_pressure::SpacePressure;
+pub(crate) use subcompaction::Subcompaction;
 pub(crate) use worker::Workers;

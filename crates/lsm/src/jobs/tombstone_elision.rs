@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use terrace_policy::{Key, Merge, Place, RunView, Span};
 
-use super::slice::Slice;
+use super::subcompaction::Subcompaction;
 use crate::ranges::unite;
 use crate::tree::Version;
 
@@ -23,28 +23,34 @@ pub(crate) enum TombstoneElision {
         runs: Vec<KeptRun>,
         /// Ranges that the job moves, wherever from; apart, in key order.
         moved: Vec<Span>,
-        slice: Slice,
+        subcompaction: Subcompaction,
     },
 }
 
 impl TombstoneElision {
-    /// Ranges of a slice that lie below the newest input and are no inputs. Ranges that only change
-    /// their place count as well.
-    pub(crate) fn of(version: &Version, merge: &Merge, slice: &Slice) -> Self {
-        // The newest input's run may have gone with an earlier slice.
+    /// Ranges of a subcompaction that lie below the newest input and are no inputs. Ranges that
+    /// only change their place count as well.
+    pub(crate) fn of(version: &Version, merge: &Merge, subcompaction: &Subcompaction) -> Self {
+        // The newest input's run may have gone with an earlier subcompaction.
         let newest = merge.inputs.first().map(|input| input.place);
         let older =
             version.places().filter(|(place, _)| newest.is_some_and(|n| n.age() <= place.age()));
         let runs = older.map(|(place, run)| KeptRun::of(run.view(), place, merge));
         let moved = unite(merge.moves.iter().map(|one| one.part.span.clone()).collect());
-        Self::Kept { runs: runs.collect(), moved, slice: slice.clone() }
+        Self::Kept { runs: runs.collect(), moved, subcompaction: subcompaction.clone() }
     }
 
-    /// Ranges of the slice that are there, in any order; `None`: any range may be.
+    /// Ranges of the subcompaction that are there, in any order; `None`: any range may be.
     pub(crate) fn spans(&self) -> Option<Vec<Span>> {
-        let Self::Kept { runs, moved, slice } = self else { return None };
-        let kept = runs.iter().flat_map(|run| run.spans(slice.start.as_ref(), slice.end.as_ref()));
-        Some(kept.chain(moved.iter().cloned()).filter_map(|span| slice.clip(&span)).collect())
+        let Self::Kept { runs, moved, subcompaction } = self else { return None };
+        let kept = runs
+            .iter()
+            .flat_map(|run| run.spans(subcompaction.start.as_ref(), subcompaction.end.as_ref()));
+        Some(
+            kept.chain(moved.iter().cloned())
+                .filter_map(|span| subcompaction.clip(&span))
+                .collect(),
+        )
     }
 
     /// Whether anything older of the key may be there.

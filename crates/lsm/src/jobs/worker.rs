@@ -1,10 +1,11 @@
-//! [`Workers`]: actors that carry out the slices of merges. The actor of a compaction hands slices
-//! out, waits for them, and commits their results. There are as many workers as slices may be
-//! carried out at once, for all merges together. They wait while there is nothing to do.
+//! [`Workers`]: actors that carry out the subcompactions of merges. The actor of a compaction hands
+//! subcompactions out, waits for them, and commits their results. There are as many workers as
+//! subcompactions may be carried out at once, for all merges together. They wait while there is
+//! nothing to do.
 //!
 //! # Threads
-//! Any. One lock and one condition: a slice was handed out or is done, or the engine stops. No lock
-//! is held while a slice is carried out or dropped.
+//! Any. One lock and one condition: a subcompaction was handed out or is done, or the engine stops.
+//! No lock is held while a subcompaction is carried out or dropped.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -20,11 +21,11 @@ use crate::shared::{PanicGuard, Shared};
 /// The most workers that are of use: a merge waits for its device then.
 const WORKERS_MAX: usize = 4;
 
-/// Result of a slice; `None` where the engine closed first.
+/// Result of a subcompaction; `None` where the engine closed first.
 type Outcome = Result<Option<Rewritten>, Error>;
 
-/// Which merge, and which of its slices.
-type SliceName = (u64, usize);
+/// Which merge, and which of its subcompactions.
+type SubcompactionName = (u64, usize);
 
 /// See the [module](self).
 pub(crate) struct Workers {
@@ -36,16 +37,16 @@ pub(crate) struct Workers {
 #[derive(Default)]
 struct State {
     next_merge: u64,
-    queued: VecDeque<(SliceName, Rewrite)>,
-    /// Slices that are being carried out, by merge.
+    queued: VecDeque<(SubcompactionName, Rewrite)>,
+    /// Subcompactions that are being carried out, by merge.
     running: BTreeMap<u64, usize>,
     /// With when they were begun.
-    done: BTreeMap<SliceName, (Outcome, Time)>,
+    done: BTreeMap<SubcompactionName, (Outcome, Time)>,
 }
 
 /// How many workers there are, where `wanted` are asked for; 0 leaves it to the medium. A disk has
-/// one head, which several slices at once only send back and forth between their inputs. Anything
-/// else is kept busy by as many as there are processors.
+/// one head, which several subcompactions at once only send back and forth between their inputs.
+/// Anything else is kept busy by as many as there are processors.
 pub(crate) fn count(wanted: usize, rotational: bool) -> usize {
     let wanted = match wanted {
         0 if rotational => 1,
@@ -58,7 +59,7 @@ pub(crate) fn count(wanted: usize, rotational: bool) -> usize {
 /// The actor.
 pub(crate) fn run(shared: &Arc<Shared>) {
     let _guard = PanicGuard { shared, job: "a compaction" };
-    while let Some((name, rewrite)) = shared.workers.await_slice(&shared.lifecycle) {
+    while let Some((name, rewrite)) = shared.workers.await_subcompaction(&shared.lifecycle) {
         let workers = &shared.workers;
         let mut slot = Slot { workers, name, begun: runner::now(), outcome: Err(Error::Panicked) };
         slot.outcome = shared.carry_out(rewrite);
@@ -72,7 +73,7 @@ impl Workers {
         Self { count, state: Mutex::default(), changed: Condvar::default() }
     }
 
-    /// How many slices are carried out at once.
+    /// How many subcompactions are carried out at once.
     pub(crate) fn count(&self) -> usize {
         self.count
     }
@@ -83,15 +84,15 @@ impl Workers {
         self.changed.notify_all();
     }
 
-    /// Begins a merge whose slices are to be carried out by the workers.
-    pub(crate) fn begin_merge(&self) -> MergeSlices<'_> {
+    /// Begins a merge whose subcompactions are to be carried out by the workers.
+    pub(crate) fn begin_merge(&self) -> MergeSubcompactions<'_> {
         let mut state = self.state.lock();
         state.next_merge += 1;
-        MergeSlices { workers: self, merge: state.next_merge }
+        MergeSubcompactions { workers: self, merge: state.next_merge }
     }
 
-    /// Waits for a slice to carry out; `None` when the engine closes.
-    fn await_slice(&self, lifecycle: &Lifecycle) -> Option<(SliceName, Rewrite)> {
+    /// Waits for a subcompaction to carry out; `None` when the engine closes.
+    fn await_subcompaction(&self, lifecycle: &Lifecycle) -> Option<(SubcompactionName, Rewrite)> {
         let mut state = self.state.lock();
         loop {
             if lifecycle.is_closing() {
@@ -106,10 +107,10 @@ impl Workers {
     }
 }
 
-/// Where a slice's outcome goes, even if its worker panics.
+/// Where a subcompaction's outcome goes, even if its worker panics.
 struct Slot<'a> {
     workers: &'a Workers,
-    name: SliceName,
+    name: SubcompactionName,
     begun: Time,
     outcome: Outcome,
 }
@@ -127,23 +128,23 @@ impl Drop for Slot<'_> {
     }
 }
 
-/// The slices of one merge, on their way through the workers. Dropped, it waits for those that are
-/// being carried out, and drops what was not fetched: no lock is held for that, because files and
-/// reservations are the store's business.
-pub(crate) struct MergeSlices<'a> {
+/// The subcompactions of one merge, on their way through the workers. Dropped, it waits for those
+/// that are being carried out, and drops what was not fetched: no lock is held for that, because
+/// files and reservations are the store's business.
+pub(crate) struct MergeSubcompactions<'a> {
     workers: &'a Workers,
     merge: u64,
 }
 
-impl MergeSlices<'_> {
-    /// Leaves a slice to the workers.
+impl MergeSubcompactions<'_> {
+    /// Leaves a subcompaction to the workers.
     pub(crate) fn begin(&self, at: usize, rewrite: Rewrite) {
         self.workers.state.lock().queued.push_back(((self.merge, at), rewrite));
         self.workers.changed.notify_all();
     }
 
-    /// Waits for a slice that was begun; `None` if it is not carried out, because the engine
-    /// closes or has failed.
+    /// Waits for a subcompaction that was begun; `None` if it is not carried out, because the
+    /// engine closes or has failed.
     pub(crate) fn fetch(&self, at: usize, lifecycle: &Lifecycle) -> Option<(Outcome, Time)> {
         let mut state = self.workers.state.lock();
         loop {
@@ -158,14 +159,14 @@ impl MergeSlices<'_> {
     }
 }
 
-impl Drop for MergeSlices<'_> {
+impl Drop for MergeSubcompactions<'_> {
     fn drop(&mut self) {
         // Unwinding must not wait.
         if std::thread::panicking() {
             return;
         }
         let mut state = self.workers.state.lock();
-        let is_own = |name: &SliceName| name.0 == self.merge;
+        let is_own = |name: &SubcompactionName| name.0 == self.merge;
         let (queued, others) = std::mem::take(&mut state.queued)
             .into_iter()
             .partition::<VecDeque<_>, _>(|work| is_own(&work.0));

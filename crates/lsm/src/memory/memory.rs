@@ -44,8 +44,8 @@ pub(crate) fn writer_bytes(io_size: ByteCount) -> usize {
     usize::try_from(io_size.0.saturating_mul(2) + io_size.0 / 2).unwrap_or(usize::MAX)
 }
 
-/// The part of the budget that jobs may move at once: a flush and the slices of a merge, mostly
-/// two, each take two and a half times as much for the table that they write.
+/// The part of the budget that jobs may move at once: a flush and the subcompactions of a merge,
+/// mostly two, each take two and a half times as much for the table that they write.
 const IO_PART: u64 = 28;
 /// Beyond so many times what jobs move at once, more memory makes them no quicker: enough for
 /// tables to write and for read-ahead of some dozen inputs.

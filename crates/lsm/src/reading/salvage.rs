@@ -28,7 +28,7 @@ use super::cursor::Cursor;
 use super::readers::{ReaderKind, Reading};
 use crate::Error;
 use crate::bounds::Bounds;
-use crate::jobs::Slice;
+use crate::jobs::Subcompaction;
 use crate::key::{self, KeySpaceId, SPACE_BYTES};
 use crate::shared::Shared;
 use crate::table::Damage;
@@ -173,10 +173,11 @@ fn cursors(
 /// The part of a run within a stretch. A cursor reads nothing behind its runs' segments: what lies
 /// behind a stretch may be damaged.
 fn clip(run: &Run, stretch: &Span) -> Option<Arc<Run>> {
-    let slice = Slice { start: Some(stretch.start.clone()), end: Some(stretch.end.clone()) };
+    let subcompaction =
+        Subcompaction { start: Some(stretch.start.clone()), end: Some(stretch.end.clone()) };
     let segments = run.overlapping(stretch).1;
     let clipped = segments.iter().filter_map(|segment| {
-        Some(Segment { span: slice.clip(&segment.span)?, ..segment.clone() })
+        Some(Segment { span: subcompaction.clip(&segment.span)?, ..segment.clone() })
     });
     let clipped: Vec<_> = clipped.collect();
     (!clipped.is_empty()).then(|| Arc::new(Run::new(run.id, clipped)))

@@ -1,4 +1,5 @@
-//! Merges in slices: what they write is committed, however wrong the slices' sizes were.
+//! Merges in subcompactions: what they write is committed, however wrong the subcompactions' sizes
+//! were.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -86,7 +87,7 @@ fn fill(engine: &Engine, zeros: u32) -> Contents {
 }
 
 #[test]
-fn slices_that_come_to_more_than_was_expected_hand_their_rest_on() {
+fn subcompactions_that_come_to_more_than_was_expected_hand_their_rest_on() {
     runner::simulate(1, || {
         for workers in [1, 2, 4] {
             let engine = engine(&MemoryStore::new(), workers);
@@ -104,7 +105,7 @@ fn slices_that_come_to_more_than_was_expected_hand_their_rest_on() {
 }
 
 #[test]
-fn slices_of_like_entries_go_to_their_ends() {
+fn subcompactions_of_like_entries_go_to_their_ends() {
     runner::simulate(1, || {
         for workers in [1, 2, 4] {
             let engine = engine(&MemoryStore::new(), workers);

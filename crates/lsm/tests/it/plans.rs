@@ -444,7 +444,7 @@ impl Compaction for TwoOverOne {
 }
 
 #[test]
-fn a_delete_stays_though_the_newest_input_ended_with_an_earlier_slice() {
+fn a_delete_stays_though_the_newest_input_ended_with_an_earlier_subcompaction() {
     runner::simulate(1, || {
         let store: Arc<MemoryStore> = Arc::new(MemoryStore::new());
         let engine = Engine::open(store, Arc::new(TwoOverOne), model::options()).unwrap();

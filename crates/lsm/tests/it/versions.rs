@@ -1,5 +1,5 @@
-//! Many versions of few keys, held by snapshots: no cut of a table, a slice, an instalment or a
-//! route falls between two versions of a key, and none that is still seen is dropped.
+//! Many versions of few keys, held by snapshots: no cut of a table, a subcompaction, an instalment
+//! or a route falls between two versions of a key, and none that is still seen is dropped.
 //!
 //! Tables are cut smaller than the versions of one key are together, and some keys are prefixes of
 //! others, so that almost every cut comes to stand amid a key's versions.

@@ -9,8 +9,8 @@
 //!
 //! # Where the slides are silent
 //! - When their collector starts: their figures depend on it. It is `leveldb-greedy`'s here.
-//! - A large merge goes by slices, on as many cores as there are: so many zones of its level are
-//!   open then. Two flushes never run at once.
+//! - A large merge goes by subcompactions, on as many cores as there are: so many zones of its
+//!   level are open then. Two flushes never run at once.
 //! - Data that the collector moves goes to zones of its own, of whatever level it is: it has
 //!   survived its neighbours, and one zone is all that is kept for it when space is short.
 //! - A table that moves down by metadata alone stays in its zone, which then holds two levels.

@@ -1,9 +1,9 @@
 //! A store whose deciders are played: the tree, and the jobs on it.
 //!
 //! Every entry is one byte, a memtable is flushed when it is full, plans follow one another, and
-//! there are no logs: only what deciders choose is of interest here. Merges go by slices, several
-//! at once where there are workers, as the engine carries them out, and what a slice has consumed
-//! is trimmed when it is done.
+//! there are no logs: only what deciders choose is of interest here. Merges go by subcompactions,
+//! several at once where there are workers, as the engine carries them out, and what a
+//! subcompaction has consumed is trimmed when it is done.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -19,9 +19,9 @@ use super::zones::Zones;
 
 const FLUSH_STREAM: u16 = 2;
 
-/// A slice has at least as many tables, and at most about as many, as in the engine where there is
-/// space.
-const SLICE_TABLES: (usize, usize) = (4, 16);
+/// A subcompaction has at least as many tables, and at most about as many, as in the engine where
+/// there is space.
+const SUBCOMPACTION_TABLES: (usize, usize) = (4, 16);
 
 /// View of the zones that deciders get.
 #[derive(Debug, Default)]
@@ -202,15 +202,16 @@ impl Replay {
         read.sort_unstable();
         let workers = if self.compaction.writes_in_order() { 1 } else { self.workers };
         let mut start: Key = full_key(0).into();
-        for wave in slices(&read, merge, workers).chunks(workers) {
-            // The first table of each slice, then the second of each, and so on.
+        for wave in subcompactions(&read, merge, workers).chunks(workers) {
+            // The first table of each subcompaction, then the second of each, and so on.
             let outputs: Vec<_> = wave.iter().map(|keys| cut(keys, &merge.routes)).collect();
-            let last = wave.last().and_then(|keys| keys.last()).expect("a slice of some keys");
+            let last =
+                wave.last().and_then(|keys| keys.last()).expect("a subcompaction of some keys");
             let end: Key = full_key(last + 1).into();
             let span = Span { start, end: end.clone() };
             self.trim_tree(&parts, &span);
             for at in 0..outputs.iter().map(Vec::len).max().unwrap_or(0) {
-                let tables = outputs.iter().filter_map(|of_slice| of_slice.get(at));
+                let tables = outputs.iter().filter_map(|of_one| of_one.get(at));
                 for (i, (keys, route)) in tables.enumerate() {
                     self.count("merged", keys.len());
                     let size = route.cut.size.0;
@@ -257,27 +258,27 @@ impl Replay {
     }
 }
 
-/// The keys of each slice.
-fn slices(read: &[u32], merge: &Merge, workers: usize) -> Vec<Vec<u32>> {
+/// The keys of each subcompaction.
+fn subcompactions(read: &[u32], merge: &Merge, workers: usize) -> Vec<Vec<u32>> {
     let table = merge.routes.iter().map(|route| route.cut.size.0).min().unwrap_or(1) as usize;
-    let (least, most) = SLICE_TABLES;
+    let (least, most) = SUBCOMPACTION_TABLES;
     let wanted = read.len().div_ceil(table * most).max(1).next_multiple_of(workers);
     let count = wanted.min(read.len() / (table * least)).max(1);
-    let mut slices: Vec<Vec<u32>> = Vec::new();
+    let mut subcompactions: Vec<Vec<u32>> = Vec::new();
     let mut from = 0;
-    for slice in 1..=count {
-        let mut to = (read.len() * slice / count).max(from);
+    for subcompaction in 1..=count {
+        let mut to = (read.len() * subcompaction / count).max(from);
         while to > 0 && to < read.len() && read[to] == read[to - 1] {
             to += 1;
         }
         let mut keys = read[from..to].to_vec();
         keys.dedup();
         if !keys.is_empty() {
-            slices.push(keys);
+            subcompactions.push(keys);
         }
         from = to;
     }
-    slices
+    subcompactions
 }
 
 fn store_shape(shape: Shape) -> StoreShape {

@@ -1,16 +1,16 @@
-//! Subcompactions (*slices*): cuts a merge into ranges of keys with about equal bytes of input.
+//! Subcompactions: cuts a merge into ranges of keys with about equal bytes of input.
 //! Each range can be merged by a worker of its own, and commits by itself.
 //!
-//! Each slice ends with a table that is cut short, on average half a table, and tables above it
-//! later overlap one table more. So slices should be large: a slice covers at most 16 tables. In
-//! `geardb/fig3` at 1/16 (`leveldb-greedy`, commit 8119541), compaction wrote 19.8 bytes per byte
-//! with at most 4 tables in a slice, and 18.1 with 16, where a whole merge of one table with ten
-//! fits. When space is short, a slice takes at most a sixteenth of the free space, but at least 4
-//! tables.
+//! Each subcompaction ends with a table that is cut short, on average half a table, and tables
+//! above it later overlap one table more. So subcompactions should be large: a subcompaction covers
+//! at most 16 tables. In `geardb/fig3` at 1/16 (`leveldb-greedy`, commit 8119541), compaction wrote
+//! 19.8 bytes per byte with at most 4 tables in a subcompaction, and 18.1 with 16, where a whole
+//! merge of one table with ten fits. When space is short, a subcompaction takes at most a sixteenth
+//! of the free space, but at least 4 tables.
 //!
 //! The cuts follow from the indexes of the tables, the number of workers and the free space. A
-//! merge of a few tables is one slice, and no index is read for it. [`Load`] estimates how much a
-//! slice reads.
+//! merge of a few tables is one subcompaction, and no index is read for it. [`Load`] estimates how
+//! much a subcompaction reads.
 
 use terrace_env::{ByteCount, Cause};
 use terrace_policy::{Key, Merge, Span};
@@ -20,27 +20,27 @@ use crate::Error;
 use crate::tree::Segment;
 use crate::tree::Version;
 
-/// A merge is shared out among workers in slices of at least so many tables.
+/// A merge is shared out among workers in subcompactions of at least so many tables.
 const TABLES_MIN: u64 = 4;
-/// A slice has about as many at most.
+/// A subcompaction has about as many at most.
 const TABLES_MAX: u64 = 16;
 /// And takes at most this part of what is free before it gives any back, but for
 /// [`TABLES_MIN`] tables.
 const FREE_PART: u64 = 16;
-/// Number of stretches that a slice's share of one table is divided into.
+/// Number of stretches that a subcompaction's share of one table is divided into.
 const STRETCHES: u64 = 16;
 
 /// A stretch of a merge's keys.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Slice {
+pub(crate) struct Subcompaction {
     /// `None`: from the first key on.
     pub(crate) start: Option<Key>,
     /// `None`: to the last key.
     pub(crate) end: Option<Key>,
 }
 
-impl Slice {
-    /// The part of a range in the slice, if there is one.
+impl Subcompaction {
+    /// The part of a range in the subcompaction, if there is one.
     pub(crate) fn clip(&self, span: &Span) -> Option<Span> {
         let start = self.start.as_ref().map_or(&span.start, |start| start.max(&span.start));
         let end = self.end.as_ref().map_or(&span.end, |end| end.min(&span.end));
@@ -75,21 +75,22 @@ impl Load {
 /// Half of the bytes of a stretch of a table, at either end of it.
 ///
 /// A cut goes through stretches of most of the merge's runs. Counted whole where they end, they
-/// would all belong to the slice behind the cut, and first slices would be larger than the others,
-/// the more runs there are. Counted by halves, the bytes in front of a cut are right on average.
+/// would all belong to the subcompaction behind the cut, and first subcompactions would be larger
+/// than the others, the more runs there are. Counted by halves, the bytes in front of a cut are
+/// right on average.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Half {
     at: Key,
     bytes: u64,
 }
 
-/// The slices of a merge, in key order; at least one.
+/// The subcompactions of a merge, in key order; at least one.
 pub(crate) fn cut(
     version: &Version,
     merge: &Merge,
     workers: usize,
     free: ByteCount,
-) -> Result<Vec<Slice>, Error> {
+) -> Result<Vec<Subcompaction>, Error> {
     let table_size = merge.routes.iter().map(|route| route.cut.size.0).min().unwrap_or(0).max(1);
     let parts = merge.inputs.iter().flat_map(|i| i.parts.iter().map(|part| (i.place, part)));
     let segments = parts.map(|(place, part)| find(version, place, part));
@@ -97,7 +98,7 @@ pub(crate) fn cut(
     let total: u64 = segments.iter().map(|segment| segment.size.0).sum();
     let count = count(total, table_size, workers as u64, free.0);
     if count == 1 {
-        return Ok(vec![Slice::default()]);
+        return Ok(vec![Subcompaction::default()]);
     }
     let mut halves = Vec::new();
     for Segment { table, span, .. } in segments {
@@ -116,7 +117,8 @@ pub(crate) fn cut(
     }))
 }
 
-/// How many slices so many bytes make: as many for each worker, where they are not too small.
+/// How many subcompactions so many bytes make: as many for each worker, where they are not too
+/// small.
 fn count(total: u64, table_size: u64, workers: u64, free: u64) -> u64 {
     let (least, most) =
         (table_size.saturating_mul(TABLES_MIN), table_size.saturating_mul(TABLES_MAX));
@@ -125,25 +127,26 @@ fn count(total: u64, table_size: u64, workers: u64, free: u64) -> u64 {
     even.min(total / least).max(1)
 }
 
-/// Goes through what lies in the tables, in key order, and ends a slice where its share is full.
-fn sweep(halves: &[Half], count: u64, within_move: impl Fn(&Key) -> bool) -> Vec<Slice> {
+/// Goes through what lies in the tables, in key order, and ends a subcompaction where its share is
+/// full.
+fn sweep(halves: &[Half], count: u64, within_move: impl Fn(&Key) -> bool) -> Vec<Subcompaction> {
     let total: u64 = halves.iter().map(|half| half.bytes).sum();
-    let (mut slices, mut start, mut seen) = (Vec::new(), None, 0);
+    let (mut subcompactions, mut start, mut seen) = (Vec::new(), None, 0);
     let (first, last) = (halves.first().map(|half| &half.at), halves.last().map(|half| &half.at));
     for (at, half) in halves.iter().enumerate() {
         seen += half.bytes;
-        let next = slices.len() as u64 + 1;
+        let next = subcompactions.len() as u64 + 1;
         let full = u128::from(seen) * u128::from(count) >= u128::from(total) * u128::from(next);
         let together = halves.get(at + 1).is_some_and(|behind| behind.at == half.at);
         let inner = Some(&half.at) != first && Some(&half.at) != last;
         if full && next < count && !together && inner && !within_move(&half.at) {
             let end = Some(half.at.clone());
-            slices.push(Slice { start, end: end.clone() });
+            subcompactions.push(Subcompaction { start, end: end.clone() });
             start = end;
         }
     }
-    slices.push(Slice { start, end: None });
-    slices
+    subcompactions.push(Subcompaction { start, end: None });
+    subcompactions
 }
 
 #[cfg(test)]
@@ -161,15 +164,19 @@ mod tests {
         halves
     }
 
-    fn ends(slices: &[Slice]) -> Vec<&str> {
+    fn ends(subcompactions: &[Subcompaction]) -> Vec<&str> {
         let text = |key: &'_ Key| std::str::from_utf8(key).unwrap().to_owned().leak() as &str;
-        slices.iter().filter_map(|slice| slice.end.as_ref()).map(text).collect()
+        subcompactions
+            .iter()
+            .filter_map(|subcompaction| subcompaction.end.as_ref())
+            .map(text)
+            .collect()
     }
 
     #[test]
-    fn small_merges_are_one_slice_and_large_ones_as_many_for_each_worker() {
+    fn small_merges_are_one_subcompaction_and_large_ones_as_many_for_each_worker() {
         let (plenty, half, little) = (1 << 20, 16 * 80, 16 * 10);
-        for (total, workers, free, slices) in [
+        for (total, workers, free, subcompactions) in [
             (0, 2, plenty, 1),
             (79, 2, plenty, 1),
             (80, 2, plenty, 2),
@@ -185,21 +192,21 @@ mod tests {
             (1_600, 1, 0, 40),
         ] {
             let of = format!("{total} bytes, {workers} workers, {free} free");
-            assert_eq!(count(total, 10, workers, free), slices, "{of}");
+            assert_eq!(count(total, 10, workers, free), subcompactions, "{of}");
         }
     }
 
     #[test]
-    fn slices_are_about_equal_and_hold_everything() {
+    fn subcompactions_are_about_equal_and_hold_everything() {
         let runs = [("a", "c", 40), ("c", "e", 40), ("e", "g", 40), ("b", "d", 40), ("d", "z", 80)];
-        let slices = sweep(&halves(&runs), 3, |_| false);
-        assert_eq!(ends(&slices), ["c", "e"]);
-        assert_eq!(slices[1].start, slices[0].end);
-        assert!(slices[0].start.is_none() && slices[2].end.is_none());
+        let subcompactions = sweep(&halves(&runs), 3, |_| false);
+        assert_eq!(ends(&subcompactions), ["c", "e"]);
+        assert_eq!(subcompactions[1].start, subcompactions[0].end);
+        assert!(subcompactions[0].start.is_none() && subcompactions[2].end.is_none());
     }
 
     #[test]
-    fn a_first_slice_is_no_larger_than_the_others_however_many_runs_there_are() {
+    fn a_first_subcompaction_is_no_larger_than_the_others_however_many_runs_there_are() {
         // Runs of ten stretches of ten keys each, each run a key behind the one before.
         let runs = 10;
         let key = |at: u64| format!("{at:04}");
@@ -209,23 +216,24 @@ mod tests {
             .collect();
         let stretches: Vec<(&str, &str, u64)> =
             texts.iter().map(|(start, end)| (&start[..], &end[..], 100)).collect();
-        let slices = sweep(&halves(&stretches), 5, |_| false);
+        let subcompactions = sweep(&halves(&stretches), 5, |_| false);
         // Ten bytes of each run to a key, as long as all runs are there.
-        let bytes = |slice: &Slice| -> u64 {
+        let bytes = |subcompaction: &Subcompaction| -> u64 {
             let number = |key: &Key| std::str::from_utf8(key).unwrap().parse::<u64>().unwrap();
-            let (start, end) = (slice.start.as_ref().map_or(0, number), slice.end.as_ref());
+            let (start, end) =
+                (subcompaction.start.as_ref().map_or(0, number), subcompaction.end.as_ref());
             let end = end.map_or(200, number);
             let of_run = |run: u64| end.min(run + 100).saturating_sub(start.max(run)) * 10;
             (0..runs).map(of_run).sum()
         };
-        let sizes: Vec<u64> = slices.iter().map(bytes).collect();
+        let sizes: Vec<u64> = subcompactions.iter().map(bytes).collect();
         assert_eq!(sizes.iter().sum::<u64>(), 10_000);
         let (least, most) = (sizes.iter().min().unwrap(), sizes.iter().max().unwrap());
         assert!(*least >= 1_700 && *most <= 2_300, "{sizes:?}");
     }
 
     #[test]
-    fn no_slice_ends_within_what_moves_or_at_either_end_of_all() {
+    fn no_subcompaction_ends_within_what_moves_or_at_either_end_of_all() {
         let all = halves(&[
             ("a", "b", 10),
             ("b", "c", 30),
