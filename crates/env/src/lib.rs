@@ -3,8 +3,8 @@
 //! Time, chance, threads and waiting come in through this crate and nowhere else, so that the
 //! same code runs on real threads and, unchanged, as simulated actors on a virtual clock. It also
 //! holds the vocabulary the layers share: units and ids, buffers, checksums, the byte codec, the
-//! causes of I/O and of waits, what breaks rules on purpose, and the [`Store`] trait with its
-//! in-memory fake.
+//! causes of I/O and of waits, what breaks rules on purpose, sequences that share their chunks, and
+//! the [`Store`] trait with its in-memory fake.
 //!
 //! env does not know devices, zones or keys.
 
@@ -12,6 +12,7 @@ mod buffer;
 mod canary;
 mod cause;
 pub mod checksum;
+mod chunked;
 pub mod codec;
 mod fast_map;
 mod gauge;
@@ -29,6 +30,7 @@ pub mod wait;
 
 pub use buffer::IoBuf;
 pub use cause::Cause;
+pub use chunked::{Chunked, ChunkedSlice, Iter as ChunkedIter};
 pub use fast_map::{FastMap, FastSet};
 pub use gauge::{MemoryGauge, MemoryLease};
 pub use limit::{Limit, OutOfRange};

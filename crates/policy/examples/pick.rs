@@ -8,10 +8,10 @@
 use std::error::Error;
 use std::sync::Arc;
 
-use terrace_env::{ByteCount, FileId, ZoneId, runner};
+use terrace_env::{ByteCount, Chunked, FileId, ZoneId, runner};
 use terrace_policy::{
-    Choice, Chunked, ExtentView, LevelView, Plan, RunId, RunView, SegmentView, Span, StoreShape,
-    System, TreeView, Urgency, ZoneView, ZonesSource, ZonesView,
+    Choice, ExtentView, LevelView, Plan, RunId, RunView, SegmentView, Span, StoreShape, System,
+    TreeView, Urgency, ZoneView, ZonesSource, ZonesView,
 };
 
 const TABLE: ByteCount = ByteCount::mib(4);

@@ -15,7 +15,6 @@
 //! policy does not know I/O, bytes on a medium, threads or the clock.
 
 mod by_lifetime;
-mod chunked;
 mod claims;
 mod compaction;
 mod cost_benefit;
@@ -37,7 +36,6 @@ mod whole_zones;
 mod zones;
 
 pub use by_lifetime::ByLifetime;
-pub use chunked::{Chunked, ChunkedSlice, Iter as ChunkedIter};
 pub use claims::{Claim, Claims};
 pub use compaction::{Choice, Compaction, Pressure, Urgency};
 pub use cost_benefit::CostBenefit;

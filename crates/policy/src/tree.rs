@@ -7,9 +7,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use terrace_env::{ByteCount, FileId};
-
-use crate::chunked::{Chunked, ChunkedSlice};
+use terrace_env::{ByteCount, Chunked, ChunkedSlice, FileId};
 
 /// How many levels a tree can have.
 pub const LEVELS_MAX: usize = 64;

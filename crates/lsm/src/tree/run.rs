@@ -3,15 +3,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use terrace_env::{ByteCount, Cause, SeqNo};
-use terrace_policy::{Chunked, ChunkedSlice, RunId, RunView, SegmentView, Span};
+use terrace_env::{ByteCount, Cause, Chunked, ChunkedSlice, SeqNo};
+use terrace_policy::{RunId, RunView, SegmentView, Span};
 
 use super::handle::TableHandle;
 use crate::Error;
 use crate::key;
 use crate::memtable::Found;
 use crate::ranges::{Fragment, Stretch};
-use crate::table::{self, Lookup, PointReads, Table, stamp};
+use crate::table::{self, Lookup, PointReads, Table, global_sequence};
 
 /// A range of a table that counts.
 #[derive(Clone, Debug)]
@@ -197,10 +197,10 @@ impl Run {
         let (full_key, trailer) = key::split(sought.seek_key);
         let Some(segment) = self.segment_of(full_key) else { return Ok(None) };
         let hash = *sought.hash.get_or_insert_with(|| table::hash(full_key));
-        let stamp = segment.table.record().stamp;
+        let global = segment.table.record().global_sequence;
         let mut search = |table: &Table| {
             let cover = table.ranges().cover(full_key, trailer.sequence());
-            let lookup = stamp::get(table, stamp, sought.seek_key, hash, cover, reads)?;
+            let lookup = global_sequence::get(table, global, sought.seek_key, hash, cover, reads)?;
             Ok::<_, Error>((lookup, cover))
         };
         let (lookup, cover) = match segment.table.glance() {

@@ -194,7 +194,7 @@ impl Batch {
     }
 
     /// The bytes for the log, once the batch has its sequence.
-    pub(crate) fn stamped(&self) -> &[u8] {
+    pub(crate) fn log_bytes(&self) -> &[u8] {
         &self.bytes
     }
 

@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use terrace_env::random::{Random, Rng};
+use crate::random::{Random, Rng};
 
 use super::chunk::{Chunk, LEN_MAX, LEN_MIN};
 use super::sequence::Chunked;
