@@ -44,7 +44,7 @@ enum Chore {
     Ci,
     /// Go on trying new seeds of one recipe, and keep count over the days
     Soak(soak::Arguments),
-    /// Run one of the benchmarks and print its figures
+    /// Run one of the benchmarks and print its numbers
     #[command(subcommand)]
     Bench(bench::Bench),
     /// Redraw the papers' figures at 1/16 into docs/reproduction.md; goes on where it stopped

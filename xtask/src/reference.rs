@@ -2,9 +2,9 @@
 //! over and laid out as the tables of `docs/benchmarks.md`.
 //!
 //! Two setups are measured in turn: a drive in memory with a log that is gathered, and a directory
-//! in memory with a log that is written, which is how the other engines were measured. A figure is
+//! in memory with a log that is written, which is how the other engines were measured. A metric is
 //! the median of the runs; its spread is the range from the least to the most. The other engines'
-//! figures are those that `terrace bench --reference` prints.
+//! metrics are those that `terrace bench --reference` prints.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -45,7 +45,7 @@ pub(crate) fn run(workspace: &Workspace, arguments: &Arguments) -> anyhow::Resul
     let page = workspace.root().join(PAGE);
     let before = std::fs::read_to_string(&page).with_context(|| format!("reading {PAGE}"))?;
     replace(&before, "")?;
-    let mut figures = Figures::default();
+    let mut metrics = Metrics::default();
     for run in 0..arguments.runs {
         for (setup, options) in SETUPS {
             eprintln!("== run {} of {}: {setup}", run + 1, arguments.runs);
@@ -57,10 +57,10 @@ pub(crate) fn run(workspace: &Workspace, arguments: &Arguments) -> anyhow::Resul
             }
             let said = step::output(&mut command)?;
             let line = said.lines().last().unwrap_or_default();
-            figures.add(setup, serde_json::from_str(line).context("expected a report")?)?;
+            metrics.add(setup, serde_json::from_str(line).context("expected a report")?)?;
         }
     }
-    let tables = format!("{}\n{}", origin(workspace, arguments.runs)?, figures.tables());
+    let tables = format!("{}\n{}", origin(workspace, arguments.runs)?, metrics.tables());
     println!("{tables}");
     if arguments.write {
         std::fs::write(&page, replace(&before, &tables)?)
@@ -131,7 +131,7 @@ struct WhenIdle {
     write_amplification_reference: Option<Others>,
 }
 
-/// The figures of other engines.
+/// The metrics of other engines.
 #[derive(Clone, Copy, Deserialize)]
 struct Others {
     rocksdb: f64,
@@ -183,7 +183,7 @@ impl Table {
                 || "| | |".to_owned(),
                 |Others { rocksdb, fjall, leveldb }| {
                     let ratio = own / rocksdb;
-                    let [rocksdb, fjall, leveldb] = [rocksdb, fjall, leveldb].map(figure);
+                    let [rocksdb, fjall, leveldb] = [rocksdb, fjall, leveldb].map(digits);
                     format!("{rocksdb} | {ratio:.2} | {fjall} | {leveldb}")
                 },
             );
@@ -196,9 +196,9 @@ impl Table {
 
 /// All that was measured.
 #[derive(Default)]
-struct Figures(BTreeMap<std::cmp::Reverse<Size>, [Table; 2]>);
+struct Metrics(BTreeMap<std::cmp::Reverse<Size>, [Table; 2]>);
 
-impl Figures {
+impl Metrics {
     fn add(&mut self, setup: &'static str, report: Report) -> anyhow::Result<()> {
         ensure!(!report.runs.is_empty(), "expected a run for each size, found none");
         for Run { conditions, measurements } in report.runs {
@@ -245,14 +245,14 @@ fn median(runs: &[f64]) -> f64 {
 
 /// The median, and the range if there is one.
 fn spread(runs: &[f64]) -> String {
-    let least = figure(runs.iter().copied().fold(f64::INFINITY, f64::min));
-    let most = figure(runs.iter().copied().fold(0.0, f64::max));
-    let median = figure(median(runs));
+    let least = digits(runs.iter().copied().fold(f64::INFINITY, f64::min));
+    let most = digits(runs.iter().copied().fold(0.0, f64::max));
+    let median = digits(median(runs));
     if least == most { median } else { format!("{median} ({least}-{most})") }
 }
 
 /// Three digits.
-fn figure(value: f64) -> String {
+fn digits(value: f64) -> String {
     let decimals = match value {
         _ if value >= 100.0 => 0,
         _ if value >= 10.0 => 1,
@@ -276,15 +276,15 @@ mod tests {
 
     #[test]
     fn a_table_has_the_median_the_spread_and_the_ratio() {
-        let mut figures = Figures::default();
+        let mut metrics = Metrics::default();
         for (setup, micros) in
             [("drive", "5.0"), ("directory", "4.0"), ("directory", "6.0"), ("directory", "16.0")]
         {
             let report = REPORT
                 .replace("\"processor_micros\": 4.0", &format!("\"processor_micros\": {micros}"));
-            figures.add(setup, serde_json::from_str(&report).unwrap()).unwrap();
+            metrics.add(setup, serde_json::from_str(&report).unwrap()).unwrap();
         }
-        let text = figures.tables();
+        let text = metrics.tables();
         for line in [
             "5 million entries of 128 bytes:",
             "| readrandom | 5.00 | 6.00 (4.00-16.0) | 8.00 | 0.75 | 7.00 | 7.00 |",

@@ -56,7 +56,7 @@ pub(crate) fn smoke(workspace: &Workspace) -> anyhow::Result<()> {
 /// seconds. Sweeps have many systems, which the tests of each try: here it is the first.
 const SMOKE: [&str; 5] = ["--scale", "1/64", "--share", "1/8", "--first"];
 
-/// Checks a result for conditions that hold whatever the figures are.
+/// Checks a result for conditions that hold whatever the metrics are.
 fn check(line: &str) -> anyhow::Result<()> {
     let said: Value = serde_json::from_str(line).context("expected a JSON object")?;
     let outcomes = said["outcomes"].as_array().context("expected outcomes")?;
@@ -101,7 +101,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn figures_that_cannot_be_fail_the_smoke_test() {
+    fn metrics_that_cannot_be_fail_the_smoke_test() {
         let good = r#"{"outcomes": [{"experiment": "e", "system": "s", "phase": "fillseq",
             "seconds": 3.0,
             "seconds_by_cause": {"log": 1.0, "idle": 2.0},

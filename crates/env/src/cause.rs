@@ -1,4 +1,4 @@
-//! Why a byte moves. Every request to a device carries its cause, and the figures are split by it.
+//! Why a byte moves. Every request to a device carries its cause, and the metrics are split by it.
 
 use std::fmt;
 

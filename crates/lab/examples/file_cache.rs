@@ -1,5 +1,5 @@
 //! Benefit of the file cache for compactions on a disk, by policy and size: random writes onto the
-//! modelled drive of BlueFS's publication, in virtual time, so that the figures are the same on
+//! modelled drive of BlueFS's publication, in virtual time, so that the metrics are the same on
 //! every machine.
 //!
 //! `cargo run --release -p terrace-lab --example file_cache -- [SYSTEM] [SCALE] [MIB OF ENTRIES]`

@@ -259,7 +259,7 @@ impl Engine {
         self.shared.while_open(|| verify::verify(&self.shared))
     }
 
-    /// The engine's figures.
+    /// the engine's metrics.
     #[must_use]
     pub fn stats(&self) -> Stats {
         self.shared.stats()

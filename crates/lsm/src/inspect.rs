@@ -22,8 +22,8 @@ use crate::{Error, KeySpaceId};
 
 pub use crate::key::{kind_name, prefix_end};
 pub use crate::table::{
-    BlockEntries, DataBlock, FilterFigures, IndexEntry, IndexWalk, Part, Properties, RangeRecord,
-    TableFile,
+    BlockEntries, DataBlock, FilterParameters, IndexEntry, IndexWalk, Part, Properties,
+    RangeRecord, TableFile,
 };
 
 /// A key space and a key in it.

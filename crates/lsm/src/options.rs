@@ -58,7 +58,7 @@ impl ReadOptions {
     }
 }
 
-/// The engine's figures, each within its range of [`limits`]. The layer that opens the engine
+/// The engine's parameters, each within its range of [`limits`]. The layer that opens the engine
 /// documents their trade-offs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EngineOptions {

@@ -70,7 +70,7 @@ pub struct LevelStats {
     pub bytes_moved: u64,
 }
 
-/// The engine's figures. Counts are since it was opened, those of `io` since the store was mounted.
+/// the engine's metrics. Counts are since it was opened, those of `io` since the store was mounted.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Stats {
     /// Bytes of keys and values that clients wrote.

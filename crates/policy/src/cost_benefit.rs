@@ -33,7 +33,7 @@ pub struct CostBenefit {
 }
 
 impl CostBenefit {
-    /// With the system's figures.
+    /// With the system's parameters.
     #[must_use]
     pub fn of(system: &System) -> Self {
         Self { limits: Greedy::of(system) }

@@ -84,7 +84,7 @@ const GATHERED_QUARTERS: u64 = 3;
 /// store, and level 0 would wait until it is written.
 const OVERFULL_ACTIVE: u64 = 4;
 
-/// The figures of gear compaction.
+/// The parameters of gear compaction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GearOptions {
     /// Levels, limits and tables.
@@ -106,10 +106,10 @@ pub struct Gear {
 }
 
 impl Gear {
-    /// A decider with these figures, for a store whose files lie where `zones` says.
+    /// A decider with these parameters, for a store whose files lie where `zones` says.
     ///
     /// # Panics
-    /// When a figure is zero.
+    /// When a parameter is zero.
     #[must_use]
     pub fn new(options: GearOptions, zones: Arc<dyn ZonesSource>) -> Self {
         assert!(options.windows > 0, "no windows: {options:?}");

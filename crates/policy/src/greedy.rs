@@ -33,7 +33,7 @@ impl Default for Greedy {
 }
 
 impl Greedy {
-    /// With the system's figures.
+    /// With the system's parameters.
     #[must_use]
     pub fn of(system: &System) -> Self {
         let System { free_min, gain_min, .. } = *system;

@@ -43,7 +43,7 @@ pub const LEVEL_STREAM_FIRST: u16 = 16;
 
 const STATE_VERSION: u8 = 1;
 
-/// The figures of leveled compaction.
+/// The parameters of leveled compaction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LeveledOptions {
     /// How many runs in level 0 start a compaction.
@@ -71,7 +71,7 @@ pub struct LeveledOptions {
 }
 
 impl Default for LeveledOptions {
-    /// LevelDB's figures, at 16 MiB a table.
+    /// LevelDB's parameters, at 16 MiB a table.
     fn default() -> Self {
         Self {
             level0_runs: 4,
@@ -105,10 +105,10 @@ struct Source<'a> {
 }
 
 impl Leveled {
-    /// A decider with these figures.
+    /// A decider with these parameters.
     ///
     /// # Panics
-    /// When there are fewer than two levels or a figure is zero.
+    /// When there are fewer than two levels or a parameter is zero.
     #[must_use]
     pub fn new(options: LeveledOptions) -> Self {
         assert!((2..=64).contains(&options.levels), "2 to 64 levels, not {}", options.levels);

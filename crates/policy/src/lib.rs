@@ -10,7 +10,7 @@
 //! | which tables are merged, and where to | [`Compaction`] | [`Leveled`], [`Tiered`] |
 //! | | | [`Sweep`], [`Gear`] |
 //!
-//! A [`System`] is a row of such deciders and of their figures.
+//! A [`System`] is a row of such deciders and of their parameters.
 //!
 //! policy does not know I/O, bytes on a medium, threads or the clock.
 

@@ -50,7 +50,7 @@ use crate::tree::{Key, LEVELS_MAX, RunId, SegmentView, Segments, Span, TreeView}
 /// The stream of tails: the T-zone's. All levels share it, because there is one tail to a level.
 pub const TAIL_STREAM: u16 = LEVEL_STREAM_FIRST + LEVELS_MAX as u16;
 
-/// The figures of lifetime-leveling compaction.
+/// The parameters of lifetime-leveling compaction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SweepOptions {
     /// Those of leveled compaction.
@@ -139,7 +139,7 @@ impl Front<'_> {
 }
 
 impl Sweep {
-    /// A decider with these figures.
+    /// A decider with these parameters.
     ///
     /// # Panics
     /// When [`Leveled::new`] would.

@@ -23,7 +23,7 @@ use crate::leveled::LEVEL_STREAM_FIRST;
 use crate::plan::{Cut, Input, Merge, Move, Part, Place, Plan, Route};
 use crate::tree::{RunId, RunView, SegmentView, Segments, Span, TreeView};
 
-/// The figures of tiered compaction.
+/// The parameters of tiered compaction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TieredOptions {
     /// How many runs of a level go down together.
@@ -55,7 +55,7 @@ pub struct Tiered {
 }
 
 impl Tiered {
-    /// A decider with these figures.
+    /// A decider with these parameters.
     ///
     /// # Panics
     /// When there are fewer than two levels, or less than two runs would go down.

@@ -1,6 +1,6 @@
 //! Bulk load: sorted input goes into tables directly, and becomes visible as a whole.
 //!
-//! An ingest writes each byte once, without log, memtable and compaction; the figures below compare
+//! An ingest writes each byte once, without log, memtable and compaction; the numbers below compare
 //! it with the same load by batches.
 //!
 //! `cargo run --release -p terrace --example bulk_load`

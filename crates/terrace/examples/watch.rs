@@ -1,5 +1,5 @@
 //! Watching a store: a listener is told what happens in the background, and `Stats` has the
-//! figures.
+//! metrics.
 //!
 //! `cargo run -p terrace --example watch`
 

@@ -474,7 +474,7 @@ impl Db {
         Ok(self.inner.engine.verify()?)
     }
 
-    /// The figures.
+    /// The metrics.
     #[must_use]
     pub fn stats(&self) -> Stats {
         self.inner.engine.stats()

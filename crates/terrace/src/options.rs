@@ -10,7 +10,7 @@ use terrace_zone::Device;
 use crate::{Error, limits};
 
 /// How a store is opened. Each option has a range, and the reason of its ends is with it in
-/// [`limits`]; the figures of a system have theirs as well. A store is not opened,
+/// [`limits`]; the parameters of a system have theirs as well. A store is not opened,
 /// and no device formatted, with an option that is out of its range. All of it can be changed from
 /// one opening to the next; what is already written keeps the form it has until it is compacted.
 ///
@@ -44,8 +44,8 @@ pub struct Options {
     /// handle is dropped. Shorter: less is lost with the process, and more blocks of the log are
     /// padded. Default: 100 ms. Range: 0 to an hour.
     pub gather_time: Duration,
-    /// The system: where tables go, which are merged, how space comes back, and the figures of it
-    /// all - the size of tables and levels among them. `None`: the one under which the store was
+    /// The system: where tables go, which are merged, how space comes back, and the parameters of
+    /// it all - the size of tables and levels among them. `None`: the one under which the store was
     /// opened last, and [`System::default`] for a new one. Default: `None`.
     pub system: Option<System>,
 

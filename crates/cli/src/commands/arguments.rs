@@ -59,8 +59,8 @@ pub(crate) enum Command {
     Fs(files::Files),
     /// Draw a drive's zones: state, levels, live and dead bytes
     Zones(zones::Zones),
-    /// Print the figures of a store: levels, space
-    Stats(stats::Figures),
+    /// Print the metrics of a store: levels, space
+    Stats(stats::Metrics),
     /// Merge the tables of a range into one run
     Compact(compact::Compact),
     /// Copy a store into an empty drive or directory

@@ -38,7 +38,7 @@ pub(crate) struct Compact {
 
 /// Contents of the tables.
 #[derive(Clone, Copy, Serialize)]
-struct Figures {
+struct Metrics {
     levels: u64,
     runs: u64,
     tables: u64,
@@ -51,8 +51,8 @@ struct Figures {
 
 #[derive(Serialize)]
 struct Answer {
-    before: Figures,
-    after: Figures,
+    before: Metrics,
+    after: Metrics,
     /// Bytes of tables written.
     written: u64,
     /// Bytes of tables that were then verified by their checksums: all of them.
@@ -77,12 +77,12 @@ impl Compact {
         let start = runner::now();
         // Entries that are only in memory and log count as they will be in tables.
         db.flush()?;
-        let before = Figures::of(&db.stats());
+        let before = Metrics::of(&db.stats());
         db.listen(Arc::new(Watch(Progress::written("compacting"))));
         self.compact(&db)?;
         let stats = db.stats();
         let written = stats.levels.iter().map(|level| level.bytes_written).sum();
-        let after = Figures::of(&stats);
+        let after = Metrics::of(&stats);
         // The compaction has not read tables that were in one run already, or only moved.
         let verified = db.verify().map_err(|error| {
             Failure::from(error).while_doing("compacted; then, as the tables were verified")
@@ -104,7 +104,7 @@ impl Compact {
     }
 }
 
-impl Figures {
+impl Metrics {
     fn of(stats: &Stats) -> Self {
         let sum = |of: fn(&terrace::LevelStats) -> u64| stats.levels.iter().map(of).sum();
         Self {

@@ -320,7 +320,7 @@ impl Report {
     }
 }
 
-/// A drive in a few figures.
+/// A drive in a few numbers.
 #[derive(Serialize)]
 struct Summary {
     image: String,

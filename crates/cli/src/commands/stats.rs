@@ -15,11 +15,11 @@ use super::zones;
 use crate::failure::Failure;
 use crate::output::Output;
 
-/// Print the figures of a store: levels, space, what was written in its life and by this process.
+/// Print the metrics of a store: levels, space, what was written in its life and by this process.
 /// All other counters start anew with each opening.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  terrace stats drive.img")]
-pub(crate) struct Figures {
+pub(crate) struct Metrics {
     #[command(flatten)]
     target: Target,
 }
@@ -43,7 +43,7 @@ struct Answer {
     devices: Vec<DeviceUsage>,
 }
 
-impl Figures {
+impl Metrics {
     pub(crate) fn run(&self, output: &Output) -> Result<(), Failure> {
         let db = self.target.db(Access::ReadOnly)?;
         let zones = db.fs().map(|fs| fs.zones()).transpose()?;

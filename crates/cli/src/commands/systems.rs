@@ -17,8 +17,8 @@ pub(crate) struct Systems {}
 #[derive(Serialize)]
 struct Answer {
     systems: Vec<Entry>,
-    /// The figures that can be other than a system's own.
-    figures: Vec<&'static str>,
+    /// The parameters that can be other than a system's own.
+    parameters: Vec<&'static str>,
 }
 
 #[derive(Serialize)]
@@ -37,7 +37,7 @@ impl Systems {
             live_max_percent: system.row.live_max(),
         };
         let systems: Vec<Entry> = System::all().into_iter().map(entry).collect();
-        let answer = Answer { systems, figures: System::figures() };
+        let answer = Answer { systems, parameters: System::parameters() };
         output.result(&answer, |out| {
             for Entry { name, summary, live_max_percent } in &answer.systems {
                 writeln!(out, "{name:20} {live_max_percent:>3} %  {summary}")?;
@@ -47,9 +47,9 @@ impl Systems {
                 "\nA new store has the first of them. The percentage is the share of the store,\n\
                  without {ZONES_KEPT} zones and {MEMTABLES_KEPT} memtables, up to which keys and \
                  values can be\noverwritten in random order without end.\n\n\
-                 Figures that can be other than a system's own, as in \
+                 Parameters that can be other than a system's own, as in \
                  `--system bluefs:factor=4`:\n{}",
-                answer.figures.join(", ")
+                answer.parameters.join(", ")
             )
         })
     }

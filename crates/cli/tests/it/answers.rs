@@ -58,7 +58,7 @@ fn keys_that_differ_look_different() {
 }
 
 #[test]
-fn no_array_of_figures_is_without_names() {
+fn no_array_of_numbers_is_without_names() {
     let place = Place::formatted("64MiB", "1MiB");
     place.ok(&["put", "d.img", "key", "value"]);
     for words in [
@@ -81,7 +81,7 @@ fn no_array_of_figures_is_without_names() {
     assert!(io["read_bytes"]["recovery"].as_u64() > Some(0), "{io}");
 }
 
-/// An array may hold objects or texts, but no bare figures, nor arrays of them.
+/// An array may hold objects or texts, but no bare numbers, nor arrays of them.
 fn assert_named(value: &Value, place: &str) {
     match value {
         Value::Object(fields) => {
@@ -101,7 +101,7 @@ fn systems_are_listed_in_one_place() {
     let list = place.json(&["systems"]);
     let systems = list["systems"].as_array().unwrap();
     assert!(systems.len() >= 7 && systems[0]["name"] == "bluefs", "{list}");
-    assert!(list["figures"].as_array().unwrap().contains(&"factor".into()));
+    assert!(list["parameters"].as_array().unwrap().contains(&"factor".into()));
     let text = place.ok(&["systems"]);
     for command in ["put", "format", "load", "import", "delete", "compact", "bench", "demo"] {
         let help = place.ok(&[command, "--help"]);

@@ -83,7 +83,7 @@ fn a_mix_that_reads_gets_a_filled_store_and_the_table_has_its_line() {
     {
         assert!(table.contains(line), "{line}: {table}");
     }
-    // The figures of other engines are not shown beside different work.
+    // The numbers of other engines are not shown beside different work.
     assert!(!table.contains("fjall"), "{table}");
 }
 

@@ -52,7 +52,7 @@ fn a_put_on_an_image_syncs_it_after_its_last_write() {
 }
 
 #[test]
-fn the_figures_say_whether_an_image_is_synced() {
+fn the_metrics_say_whether_an_image_is_synced() {
     let place = Place::new();
     image(&place);
     let text = place.ok(&["stats", "image"]);
@@ -74,7 +74,7 @@ fn both_ways_of_writing_the_log_are_measured_and_named() {
         let log = |run: usize| {
             runs[run]["measurements"][0]["when_idle"]["write_amplification"]["log"]
                 .as_f64()
-                .expect("a figure")
+                .expect("a number")
         };
         assert_eq!(
             (&runs[0]["conditions"]["log"], &runs[1]["conditions"]["log"]),

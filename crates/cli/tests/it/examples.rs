@@ -40,7 +40,7 @@ const NOT_RUN: [(&str, &str); 5] = [
     ("terrace bench --reference", "takes minutes; `bench` has its sizes refused and its mixes run"),
     ("terrace lab run geardb/all --system bluefs", "CI runs each experiment in part"),
     (
-        "terrace lab run mine.toml --scale 1/16 --csv figures.csv --samples samples.csv",
+        "terrace lab run mine.toml --scale 1/16 --csv metrics.csv --samples samples.csv",
         "there is no such file; `experiments` runs one, with both",
     ),
     ("terrace lab report geardb/all", "needs all of the runs; `experiments` has a small one"),

@@ -28,12 +28,12 @@ value_size = "4096"
 [[plot]]
 kind = "bars"
 title = "Where the time goes"
-figures = ["seconds_by_cause.flush", "seconds_by_cause.compaction"]
+metrics = ["seconds_by_cause.flush", "seconds_by_cause.compaction"]
 
 [[claim]]
 text = "one is as fast as the other"
 published = 1.0
-quantity = { system = "bluefs", figure = "kv_per_second", over = "leveldb-greedy" }
+quantity = { system = "bluefs", metric = "kv_per_second", over = "leveldb-greedy" }
 "#;
 
 const RUN: [&str; 5] = ["lab", "run", "tiny.toml", "--scale", "1/512"];
@@ -57,7 +57,7 @@ fn near(value: &Value, expected: f64) -> bool {
 }
 
 #[test]
-fn a_run_gives_its_figures_once_and_then_from_what_was_kept() {
+fn a_run_gives_its_metrics_once_and_then_from_what_was_kept() {
     let place = place();
     let first = place.json(&RUN);
     let outcomes = first["outcomes"].as_array().unwrap();
@@ -93,7 +93,7 @@ fn a_run_gives_its_figures_once_and_then_from_what_was_kept() {
 }
 
 #[test]
-fn runs_at_once_give_the_same_figures_and_other_inputs_are_run_anew() {
+fn runs_at_once_give_the_same_metrics_and_other_inputs_are_run_anew() {
     let place = place();
     let one = without_cost(place.json(&[&RUN[..], &["--jobs", "1"]].concat()));
     let fresh = place.json(&[&RUN[..], &["--jobs", "2", "--fresh"]].concat());
@@ -125,7 +125,7 @@ fn a_damaged_result_is_reported_and_run_again() {
 }
 
 #[test]
-fn figures_and_samples_are_written_as_tables_and_a_part_answers_no_claim() {
+fn metrics_and_samples_are_written_as_tables_and_a_part_answers_no_claim() {
     let place = place();
     let part = place.json(&[&RUN[..], &["--share", "1/4", "--system", "bluefs"]].concat());
     assert_eq!(part["claims"].as_array().unwrap().len(), 0);
@@ -136,11 +136,11 @@ fn figures_and_samples_are_written_as_tables_and_a_part_answers_no_claim() {
         first["outcomes"].as_array().unwrap().iter().map(|outcome| &outcome["system"]).collect();
     assert_eq!(systems, ["bluefs"]);
     assert_eq!(first["claims"].as_array().unwrap().len(), 0);
-    let files = ["--csv", "figures.csv", "--samples", "samples.csv", "--markdown", "page.md"];
+    let files = ["--csv", "metrics.csv", "--samples", "samples.csv", "--markdown", "page.md"];
     let result = place.json(&[&RUN[..], &files].concat());
     let read = |name: &str| std::fs::read_to_string(place.path().join(name)).unwrap();
-    let figures = read("figures.csv");
-    let rows: Vec<Vec<&str>> = figures.lines().map(|line| line.split(',').collect()).collect();
+    let metrics = read("metrics.csv");
+    let rows: Vec<Vec<&str>> = metrics.lines().map(|line| line.split(',').collect()).collect();
     assert_eq!(rows.len(), 3);
     let column = rows[0].iter().position(|name| *name == "write_amplification.total").unwrap();
     let expected = &result["outcomes"][1]["write_amplification"]["total"];

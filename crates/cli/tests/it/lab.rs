@@ -55,7 +55,7 @@ fn a_model_that_is_off_fails_the_validation() {
     let drives = concat!(env!("CARGO_MANIFEST_DIR"), "/../zone/src/timing/drives");
     let file = format!("{drives}/hitachi-hua72303.toml");
     let text = std::fs::read_to_string(file).unwrap();
-    let slow = text.replace("figure = \"160 MiB/s\"", "figure = \"200 MiB/s\"");
+    let slow = text.replace("metric = \"160 MiB/s\"", "metric = \"200 MiB/s\"");
     std::fs::write(place.path().join("slow.toml"), slow).unwrap();
     let output = place.run(&[&words[..], &["slow.toml"]].concat());
     assert_eq!(output.status.code(), Some(1));

@@ -142,7 +142,7 @@ fn commands_that_only_read_leave_the_image_as_it_is() {
 }
 
 #[test]
-fn zones_and_files_and_figures_agree() {
+fn zones_and_files_and_metrics_agree() {
     let place = Place::formatted("64MiB", "1MiB");
     place.ok(&["put", "d.img", "key", "value"]);
     let zones = place.json(&["zones", "d.img"]);

@@ -1,4 +1,4 @@
-//! Figures by cause, as serde writes and reads them: an object with a name for each cause, where
+//! Counts by cause, as serde writes and reads them: an object with a name for each cause, where
 //! the program has an array. For fields, as `#[serde(with = "by_cause")]`.
 //!
 //! A cause that is missing when they are read counts as 0; a name that is no cause's is an error.
@@ -10,22 +10,22 @@ use serde::{Deserialize, Deserializer, Serializer};
 
 use crate::Cause;
 
-type Figures = [u64; Cause::ALL.len()];
+type Counts = [u64; Cause::ALL.len()];
 
-pub(super) fn serialize<S: Serializer>(figures: &Figures, to: S) -> Result<S::Ok, S::Error> {
-    to.collect_map(Cause::ALL.iter().map(|cause| (cause.name(), figures[*cause as usize])))
+pub(super) fn serialize<S: Serializer>(counts: &Counts, to: S) -> Result<S::Ok, S::Error> {
+    to.collect_map(Cause::ALL.iter().map(|cause| (cause.name(), counts[*cause as usize])))
 }
 
-pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Figures, D::Error> {
-    let mut figures = Figures::default();
-    for (name, figure) in BTreeMap::<String, u64>::deserialize(from)? {
+pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Counts, D::Error> {
+    let mut counts = Counts::default();
+    for (name, count) in BTreeMap::<String, u64>::deserialize(from)? {
         let cause = Cause::ALL.into_iter().find(|cause| cause.name() == name);
         let cause = cause.ok_or_else(|| {
-            D::Error::custom(format!("expected figures by cause, found one of `{name}`"))
+            D::Error::custom(format!("expected counts by cause, found one of `{name}`"))
         })?;
-        figures[cause as usize] = figure;
+        counts[cause as usize] = count;
     }
-    Ok(figures)
+    Ok(counts)
 }
 
 #[cfg(test)]
@@ -34,7 +34,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn figures_by_cause_have_names_and_read_back() {
+    fn counts_by_cause_have_names_and_read_back() {
         let mut counts = IoCounts::default();
         counts.written_bytes[Cause::Log as usize] = 7;
         let text = serde_json::to_string(&counts).unwrap();

@@ -46,7 +46,7 @@ pub struct WhenIdle {
     /// Bytes of the medium that hold anything, live or dead, over the bytes of the entries that are
     /// in the store.
     pub space_amplification: f64,
-    /// Figures of other engines for the same work, where they were measured.
+    /// Measurements of other engines for the same work, where they were measured.
     pub reference: Option<Reference>,
     /// Bytes that other engines write for one byte, where that was measured.
     pub write_amplification_reference: Option<Reference>,
@@ -109,7 +109,7 @@ pub struct Measurement {
     pub operations_per_second: f64,
     /// Processor microseconds per operation, of all threads, user and system.
     pub processor_micros: f64,
-    /// Figures of other engines for the same work, where they were measured.
+    /// Measurements of other engines for the same work, where they were measured.
     pub reference: Option<Reference>,
     /// Latencies, where operations are timed one by one.
     pub latency: Option<Latency>,
@@ -147,7 +147,7 @@ impl Measurement {
     }
 
     /// Waits for the background work, and adds what it came to with that done. `before` are the
-    /// store's figures when `meter` was started.
+    /// store's metrics when `meter` was started.
     pub(super) fn wait_idle(
         &mut self,
         world: &World,

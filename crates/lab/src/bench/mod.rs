@@ -13,7 +13,7 @@
 //! | [`Bench`] | carries work out, `run` one mix; [`Measurement`] is what comes of it |
 //! | [`Reference`] | what other engines take for the same work |
 //!
-//! Figures are of the machine it runs on; those that can be compared are the processor time per
+//! Metrics are of the machine it runs on; those that can be compared are the processor time per
 //! operation, over all threads of the process, with the work of making and verifying the values in
 //! it (a copy and a comparison of each value). It does not simulate: on the simulated runner there
 //! is no processor time to measure.

@@ -1,22 +1,22 @@
-//! Figures of other engines for the same work, to stand beside ours.
+//! Measurements of other engines for the same work, to stand beside ours.
 //!
 //! Measured once and kept as it was found: RocksDB 11.8, fjall 3.1 and LevelDB (main branch of late
 //! 2026, release build) on a shared machine of two virtual cores and 24 GiB, files in a directory
 //! in memory; keys of 16 bytes, no compression, memtables of 64 MiB, a cache of 256 MiB, filters of
-//! 10 bits, blocks of 4 KiB, a log that is not synced, two background threads. Each figure is the
+//! 10 bits, blocks of 4 KiB, a log that is not synced, two background threads. Each metric is the
 //! median of interleaved runs: processor microseconds per operation, user and system, over all
 //! threads. Differences below a tenth count as equal. LevelDB reads through mapped memory and
 //! skips checksums; nobody who verifies what he reads can match its scans.
 //!
-//! Another machine has other figures: the ratios are what carries over, and only roughly.
+//! Another machine has other metrics: the ratios are what carries over, and only roughly.
 
 use serde::Serialize;
 
 use super::mix::Mix;
 use super::plan::Size;
 
-/// Figures of other engines for the same work: processor microseconds for an operation, or bytes
-/// written for one.
+/// Measurements of other engines for the same work: processor microseconds for an operation, or
+/// bytes written for one.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Reference {
     /// RocksDB 11.8.
@@ -38,12 +38,12 @@ impl Reference {
     /// The sizes at which others were measured.
     pub const SIZES: [Size; 2] = [Size::SMALL, Size::LARGE];
 
-    /// Figures of other engines for a mix at this size, with the work done that is left in the
+    /// Measurements of other engines for a mix at this size, with the work done that is left in the
     /// background or without; `None` where nobody measured.
     #[must_use]
     pub fn of(size: Size, mix: Mix, idle: bool) -> Option<Self> {
         let at = Self::SIZES.iter().position(|measured| *measured == size)?;
-        let [rocksdb, fjall, leveldb] = figures(mix, idle)?[at];
+        let [rocksdb, fjall, leveldb] = metrics(mix, idle)?[at];
         Some(Self { rocksdb, fjall, leveldb })
     }
 }
@@ -63,7 +63,7 @@ impl Reference {
 type Engines = [f64; 3];
 
 /// By size, in the order of [`Reference::SIZES`].
-fn figures(mix: Mix, idle: bool) -> Option<[Engines; 2]> {
+fn metrics(mix: Mix, idle: bool) -> Option<[Engines; 2]> {
     Some(match (mix, idle) {
         (Mix::FillSeq, false) => [[3.3, 2.6, 2.1], [5.5, 4.3, 4.0]],
         (Mix::FillUniqueRandom, false) => [[7.6, 7.5, 7.9], [12.2, 11.9, 11.9]],

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use terrace_env::runner::{self, SimulationOptions};
 use terrace_env::{Cause, IoBuf, Lba, ZoneId};
-use terrace_zone::timing::{Drive, Figure, Job, Pattern, Rate, Region, Scale, Span as Nanos};
+use terrace_zone::timing::{Drive, Job, Metric, Pattern, Rate, Region, Scale, Span as Nanos};
 use terrace_zone::{Device, DeviceError, Emulator, Geometry, GeometryError, Op, ZoneType};
 
 use super::load::{Load, Span};
@@ -62,13 +62,13 @@ impl Measured {
         Duration::from_nanos(self.latency.as_nanos() as u64 / self.requests.max(1))
     }
 
-    /// The figure that compares with `published`.
+    /// The metric that compares with `published`.
     #[must_use]
-    pub fn like(&self, published: &Figure) -> Figure {
+    pub fn like(&self, published: &Metric) -> Metric {
         match published {
-            Figure::Rate(_) => Figure::Rate(self.rate()),
-            Figure::PerSecond(_) => Figure::PerSecond(self.per_second()),
-            Figure::Latency(_) => Figure::Latency(Nanos(self.mean_latency().as_nanos() as u64)),
+            Metric::Rate(_) => Metric::Rate(self.rate()),
+            Metric::PerSecond(_) => Metric::PerSecond(self.per_second()),
+            Metric::Latency(_) => Metric::Latency(Nanos(self.mean_latency().as_nanos() as u64)),
         }
     }
 

@@ -2,7 +2,7 @@
 //!
 //! [`fn@measure`] does to a modelled drive, in virtual time, what fio does to a real one.
 //! [`fn@validate`] repeats the measurements whose results were published and compares; [`fn@sweep`]
-//! covers a grid of patterns, sizes, depths and places, for the eye. Figures are the same on every
+//! covers a grid of patterns, sizes, depths and places, for the eye. Metrics are the same on every
 //! machine.
 
 mod load;

@@ -3,14 +3,14 @@
 
 use std::fmt;
 
-use terrace_zone::timing::{Figure, Span};
+use terrace_zone::timing::{Metric, Span};
 
 use super::{Cell, Comparison};
 
 /// All that was measured.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Report {
-    /// Published figures and the models'.
+    /// Published measurements and the models'.
     pub comparisons: Vec<Comparison>,
     /// Measurements that nobody has published.
     pub cells: Vec<Cell>,
@@ -50,7 +50,7 @@ impl fmt::Display for Report {
                 one.drive.clone(),
                 one.published.job.to_string(),
                 one.model.to_string(),
-                one.published.figure.to_string(),
+                one.published.metric.to_string(),
                 format!("{:.2}{verdict}", one.ratio()),
                 one.published.source.clone(),
             ]
@@ -71,7 +71,7 @@ impl fmt::Display for Report {
                 cell.drive.clone(),
                 cell.job.to_string(),
                 cell.measured.rate().to_string(),
-                Figure::PerSecond(cell.measured.per_second()).to_string(),
+                Metric::PerSecond(cell.measured.per_second()).to_string(),
                 latency.to_string(),
             ]
         });

@@ -1,31 +1,31 @@
-//! Published figures, measured again on the models.
+//! Published measurements, measured again on the models.
 
-use terrace_zone::timing::{Drive, Figure, Published};
+use terrace_zone::timing::{Drive, Metric, Published};
 
 use super::{MeasureError, measure};
 
-/// How far a model may be off a published figure: a tenth of it.
+/// How far a model may be off a published metric: a tenth of it.
 pub const DEVIATION_MAX: f64 = 0.1;
 
-/// A published figure and the model's.
+/// A published metric and the model's.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Comparison {
     /// The drive.
     pub drive: String,
-    /// The published figure.
+    /// The published metric.
     pub published: Published,
-    /// Figure of the model.
-    pub model: Figure,
+    /// Metric of the model.
+    pub model: Metric,
 }
 
 impl Comparison {
-    /// The model's figure over the published one.
+    /// The model's metric over the published one.
     #[must_use]
     pub fn ratio(&self) -> f64 {
-        match (self.model, self.published.figure) {
-            (Figure::Rate(model), Figure::Rate(real)) => model.0 as f64 / real.0 as f64,
-            (Figure::PerSecond(model), Figure::PerSecond(real)) => model / real,
-            (Figure::Latency(model), Figure::Latency(real)) => model.0 as f64 / real.0 as f64,
+        match (self.model, self.published.metric) {
+            (Metric::Rate(model), Metric::Rate(real)) => model.0 as f64 / real.0 as f64,
+            (Metric::PerSecond(model), Metric::PerSecond(real)) => model / real,
+            (Metric::Latency(model), Metric::Latency(real)) => model.0 as f64 / real.0 as f64,
             (model, real) => unreachable!("{model} is not like {real}"),
         }
     }
@@ -40,7 +40,7 @@ impl Comparison {
 /// Measures again what has been published of a drive.
 pub fn validate(drive: &Drive) -> Result<Vec<Comparison>, MeasureError> {
     let compare = |published: &Published| {
-        let model = measure(drive, &published.job)?.like(&published.figure);
+        let model = measure(drive, &published.job)?.like(&published.metric);
         Ok(Comparison { drive: drive.name().to_owned(), published: published.clone(), model })
     };
     drive.published().iter().map(compare).collect()

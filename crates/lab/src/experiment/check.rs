@@ -8,8 +8,8 @@ use terrace::{ByteCount, System};
 use terrace_zone::timing::{Drive, Scale};
 
 use super::claim::{Claim, Measure, Quantity};
-use super::{Experiment, PhaseDescription, Plot, SETTING, figure_of, leading_number};
-use crate::run::{Figures, Sample};
+use super::{Experiment, PhaseDescription, Plot, SETTING, leading_number, parameter_of};
+use crate::run::{Metrics, Sample};
 use crate::workload::{Chooser, KEY_SIZE_MIN, Sizes};
 
 /// Something wrong, and where.
@@ -111,18 +111,18 @@ fn plot(field: &str, plot: &Plot, experiment: &Experiment) -> Check {
             let mut series = series.iter().enumerate();
             series.try_for_each(|(at, name)| one_of(&format!("{field}.series[{at}]"), name, &known))
         }
-        Plot::Bars { figures, .. } => {
-            some(&format!("{field}.figures"), "a figure", figures.len())?;
-            let mut figures = figures.iter().enumerate();
-            figures.try_for_each(|(at, name)| figure(&format!("{field}.figures[{at}]"), name))
+        Plot::Bars { metrics, .. } => {
+            some(&format!("{field}.metrics"), "a metric", metrics.len())?;
+            let mut metrics = metrics.iter().enumerate();
+            metrics.try_for_each(|(at, name)| metric(&format!("{field}.metrics[{at}]"), name))
         }
         Plot::Points { x, y, .. } => {
-            figure(&format!("{field}.x"), x)?;
-            figure(&format!("{field}.y"), y)
+            metric(&format!("{field}.x"), x)?;
+            metric(&format!("{field}.y"), y)
         }
-        Plot::Ratio { system, figure: name, by, published, published_at, .. } => {
+        Plot::Ratio { system, metric: name, by, published, published_at, .. } => {
             one_of(&format!("{field}.system"), system, &experiment.systems)?;
-            figure(&format!("{field}.figure"), name)?;
+            metric(&format!("{field}.metric"), name)?;
             let field_of = |name: &str| format!("{field}.{name}");
             let marked = published.is_finite() && *published > 0.0;
             ensure(marked, &field_of("published"), "more than 0", published)?;
@@ -140,13 +140,13 @@ fn constant(field: &str, by: &str, experiment: &Experiment) -> Check {
         let variants = experiment.variants.iter();
         let wrong = variants.map(|it| &it.name).find(|name| leading_number(name).is_none());
         let count = experiment.variants.len();
-        let expected = "a figure of several of the systems, or several variants";
+        let expected = "a parameter of several of the systems, or several variants";
         ensure(count > 1, field, expected, format!("`{SETTING}` with variants: {count}"))?;
         let wrong = wrong.map_or("", |name| name);
         return ensure(wrong.is_empty(), field, "variants whose names begin with numbers", wrong);
     }
-    let known = experiment.systems.iter().filter(|system| figure_of(system, by).is_some());
-    let expected = format!("`{SETTING}`, or a figure of several of the systems, in numbers");
+    let known = experiment.systems.iter().filter(|system| parameter_of(system, by).is_some());
+    let expected = format!("`{SETTING}`, or a parameter of several of the systems, in numbers");
     ensure(known.count() > 1, field, expected, format!("{by:?}"))
 }
 
@@ -171,8 +171,8 @@ fn claim(field: &str, claim: &Claim, experiment: &Experiment) -> Check {
     let meant = experiment.variants.iter().find(|it| Some(&it.name) == variant.as_ref());
     one_of(&field_of("system"), system, experiment.systems_of(meant))?;
     match measure {
-        Measure::Figure { figure: name, over } => {
-            figure(&field_of("figure"), name)?;
+        Measure::Metric { metric: name, over } => {
+            metric(&field_of("metric"), name)?;
             over.as_ref().map_or(Ok(()), |over| {
                 let variants = experiment.variants.iter().map(|variant| variant.name.clone());
                 let both = experiment
@@ -197,8 +197,8 @@ fn claim(field: &str, claim: &Claim, experiment: &Experiment) -> Check {
     }
 }
 
-fn figure(field: &str, name: &str) -> Check {
-    one_of(field, name, &Figures::names())
+fn metric(field: &str, name: &str) -> Check {
+    one_of(field, name, &Metrics::names())
 }
 
 impl Flaw {
@@ -295,13 +295,13 @@ mod tests {
             ("kind = \"timeline\"", "kind = \"time\"", "plot[0]", "zones-sorted"),
             ("x = \"seconds\"", "x = \"secs\"", "plot[1].x: ", "kv_per_second"),
             ("over = \"progress\"", "over = \"keys\"", "plot[0]", "`time` or `progress`"),
-            ("system = \"bluefs\"\nfigure", "system = \"b\"\nfigure", "plot[2].system", "bluefs,"),
-            ("by = \"free_min\"", "by = \"tzone\"", "plot[2].by: ", "a figure of several"),
+            ("system = \"bluefs\"\nmetric", "system = \"b\"\nmetric", "plot[2].system", "bluefs,"),
+            ("by = \"free_min\"", "by = \"tzone\"", "plot[2].by: ", "a parameter of several"),
             ("by = \"free_min\"", "by = \"setting\"", "plot[2].by: ", "several variants"),
             ("published = 1.7", "published = 0.0", "plot[2].published: ", "more than 0"),
             ("systems = [\"bluefs\"]", "systems = [\"b\"]", "variant[0].systems[0]: ", "bluefs, "),
             ("reaches = 0.7", "reached = 0.7", "claim[0].quantity", "`reaches`"),
-            (", reaches = 0.7", "", "claim[0].quantity", "expected one of `figure`"),
+            (", reaches = 0.7", "", "claim[0].quantity", "expected one of `metric`"),
             ("when = \"valid_share\"", "when = \"valid\"", "quantity.when: ", "valid_share"),
             ("phase = \"load\"", "phase = \"fill\"", "quantity.phase: ", "one of load, again"),
             (

@@ -1,4 +1,4 @@
-//! [`Claim`]: a value that a paper states, and the figure of our runs that is compared with it.
+//! [`Claim`]: a value that a paper states, and the metric of our runs that is compared with it.
 
 use serde::Deserialize;
 
@@ -8,7 +8,7 @@ use serde::Deserialize;
 pub struct Claim {
     /// In words.
     pub text: String,
-    /// In figures.
+    /// In metrics.
     pub published: f64,
     /// Ours.
     pub quantity: Quantity,
@@ -16,7 +16,7 @@ pub struct Claim {
     pub explanation: Option<String>,
 }
 
-/// A figure of ours: of which run, and how it is taken from there.
+/// A metric of ours: of which run, and how it is taken from there.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(try_from = "Fields")]
 pub struct Quantity {
@@ -30,15 +30,15 @@ pub struct Quantity {
     pub measure: Measure,
 }
 
-/// How a figure is taken from a run.
+/// How a metric is taken from a run.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Measure {
-    /// `figure`, and `over`: a figure of the run, or its ratio to the same figure of another
+    /// `metric`, and `over`: a metric of the run, or its ratio to the same metric of another
     /// system, or of the same system under another variant, or of another under another.
-    Figure {
+    Metric {
         /// Its name in the JSON.
-        figure: String,
-        /// The system, or the variant, whose figure it is divided by; or both, as
+        metric: String,
+        /// The system, or the variant, whose metric it is divided by; or both, as
         /// `SYSTEM, VARIANT`.
         over: Option<String>,
     },
@@ -72,7 +72,7 @@ struct Fields {
     system: String,
     phase: Option<String>,
     variant: Option<String>,
-    figure: Option<String>,
+    metric: Option<String>,
     over: Option<String>,
     series: Option<String>,
     when: Option<String>,
@@ -83,7 +83,7 @@ struct Fields {
 /// Fields that do not make a quantity.
 #[derive(Debug, thiserror::Error)]
 #[error(
-    "expected one of `figure` (and `over`), `series` (and `when` with `reaches`), or \
+    "expected one of `metric` (and `over`), `series` (and `when` with `reaches`), or \
      `zones_between`, found {}",
     if found.is_empty() { "none of them".to_owned() } else { found.join(", ") }
 )]
@@ -97,9 +97,9 @@ impl TryFrom<Fields> for Quantity {
     fn try_from(fields: Fields) -> Result<Self, NoQuantity> {
         let found = fields.found();
         let Fields { system, phase, variant, .. } = fields;
-        let Fields { figure, over, series, when, reaches, zones_between, .. } = fields;
-        let measure = match (figure, over, series, when, reaches, zones_between) {
-            (Some(figure), over, None, None, None, None) => Measure::Figure { figure, over },
+        let Fields { metric, over, series, when, reaches, zones_between, .. } = fields;
+        let measure = match (metric, over, series, when, reaches, zones_between) {
+            (Some(metric), over, None, None, None, None) => Measure::Metric { metric, over },
             (None, None, Some(series), Some(when), Some(reaches), None) => {
                 Measure::Series { series, when, reaches }
             }
@@ -115,7 +115,7 @@ impl Fields {
     /// The names of the fields that tell what is measured, as far as they are there.
     fn found(&self) -> Vec<&'static str> {
         let fields = [
-            ("figure", self.figure.is_some()),
+            ("metric", self.metric.is_some()),
             ("over", self.over.is_some()),
             ("series", self.series.is_some()),
             ("when", self.when.is_some()),

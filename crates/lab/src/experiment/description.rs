@@ -116,7 +116,7 @@ pub struct PhaseDescription {
     pub chooser: Option<String>,
     /// How many clients there are at once; `None`: one.
     pub clients: Option<u32>,
-    /// Whether figures are taken of it; `false` for what only fills the store.
+    /// Whether metrics are taken of it; `false` for what only fills the store.
     #[serde(default = "yes")]
     pub measured: bool,
     /// Whether it ends when no flush and no compaction is due any more, and not with the last

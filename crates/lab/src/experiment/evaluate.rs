@@ -4,7 +4,7 @@ use super::claim::{Claim, Measure, Quantity};
 use crate::run::{Outcome, Sample};
 
 impl Claim {
-    /// Our figure; `None` where the runs that it is taken from are not among `outcomes`, or do not
+    /// Our metric; `None` where the runs that it is taken from are not among `outcomes`, or do not
     /// have it.
     #[must_use]
     pub fn evaluate(&self, outcomes: &[Outcome]) -> Option<f64> {
@@ -16,8 +16,8 @@ impl Quantity {
     fn evaluate(&self, outcomes: &[Outcome]) -> Option<f64> {
         let outcome = self.outcome(outcomes, &self.system)?;
         match &self.measure {
-            Measure::Figure { figure, over } => {
-                let own = outcome.figures.value(figure)?;
+            Measure::Metric { metric, over } => {
+                let own = outcome.metrics.value(metric)?;
                 let Some(over) = over else { return Some(own) };
                 let same = |outcome: &&Outcome| {
                     let variant = outcome.variant.as_ref();
@@ -27,8 +27,8 @@ impl Quantity {
                 let other = self
                     .outcome(outcomes, over)
                     .or_else(|| outcomes.iter().filter(same).find(|it| self.is_of_phase(it)))?
-                    .figures
-                    .value(figure)?;
+                    .metrics
+                    .value(metric)?;
                 (other != 0.0).then(|| own / other)
             }
             Measure::Series { series, when, reaches } => {
@@ -70,21 +70,21 @@ mod tests {
     #[test]
     fn each_kind_of_quantity_is_taken_from_its_run() {
         let (a, mut b) = (Outcome::made_up("a"), Outcome::made_up("b"));
-        b.figures.kv_per_second = 200.0;
+        b.metrics.kv_per_second = 200.0;
         let mut lesser = Outcome { variant: Some("lesser".into()), ..Outcome::made_up("a") };
-        lesser.figures.kv_per_second = 100.0;
+        lesser.metrics.kv_per_second = 100.0;
         let outcomes = [a, b, lesser];
         for (quantity, expected) in [
-            ("system = \"a\", figure = \"kv_per_second\"", Some(300.0)),
-            ("system = \"a\", figure = \"kv_per_second\", over = \"b\"", Some(1.5)),
-            ("system = \"a\", figure = \"kv_per_second\", over = \"lesser\"", Some(3.0)),
-            ("system = \"b\", figure = \"kv_per_second\", over = \"lesser\"", None),
-            ("system = \"b\", figure = \"kv_per_second\", over = \"a, lesser\"", Some(2.0)),
-            ("system = \"a\", figure = \"kv_per_second\", over = \"c\"", None),
-            ("system = \"b\", figure = \"kv_per_second\", phase = \"other\"", None),
-            ("system = \"b\", figure = \"kv_per_second\", variant = \"other\"", None),
-            ("system = \"b\", figure = \"read_amplification\"", None),
-            ("system = \"b\", figure = \"seconds_by_cause.reclaim\"", Some(0.0)),
+            ("system = \"a\", metric = \"kv_per_second\"", Some(300.0)),
+            ("system = \"a\", metric = \"kv_per_second\", over = \"b\"", Some(1.5)),
+            ("system = \"a\", metric = \"kv_per_second\", over = \"lesser\"", Some(3.0)),
+            ("system = \"b\", metric = \"kv_per_second\", over = \"lesser\"", None),
+            ("system = \"b\", metric = \"kv_per_second\", over = \"a, lesser\"", Some(2.0)),
+            ("system = \"a\", metric = \"kv_per_second\", over = \"c\"", None),
+            ("system = \"b\", metric = \"kv_per_second\", phase = \"other\"", None),
+            ("system = \"b\", metric = \"kv_per_second\", variant = \"other\"", None),
+            ("system = \"b\", metric = \"read_amplification\"", None),
+            ("system = \"b\", metric = \"seconds_by_cause.reclaim\"", Some(0.0)),
             (
                 "system = \"a\", series = \"reclaim_share\", when = \"valid_share\", reaches = 0.7",
                 Some(0.4),

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | [`Experiment`] | the whole file: drive, store, phases, systems, variants |
 //! | [`Plot`] | what is drawn |
-//! | [`Claim`] | what the paper says of it, and which of our figures answers |
+//! | [`Claim`] | what the paper says of it, and which of our metrics answers |
 //! | [`names`] | the experiments that come with the project, `experiments/PAPER/FIGURE.toml` |
 //!
 //! All sizes, counts and times are those of the full scale; a run at `1/n` scales them. The form of
@@ -24,5 +24,5 @@ pub use description::{Experiment, LogPlace, PhaseDescription, StoreDescription, 
 pub use library::names;
 pub use parse::ExperimentError;
 pub use plot::{Over, Plot, SETTING};
-pub(crate) use plot::{figure_of, leading_number};
+pub(crate) use plot::{leading_number, parameter_of};
 pub use position::Position;

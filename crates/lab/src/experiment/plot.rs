@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-/// A picture. Series and figures are called by the names that they have in the JSON of
+/// A picture. Series and metrics are called by the names that they have in the JSON of
 /// [`Outcome`](crate::run::Outcome): `write_amplification.total`, `reclaim_share`.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
@@ -28,33 +28,33 @@ pub enum Plot {
         /// Title of the plot.
         title: String,
     },
-    /// One figure over another, a point for each run, joined by row of the system.
+    /// One metric over another, a point for each run, joined by row of the system.
     Points {
         /// Title of the plot.
         title: String,
-        /// The figure to the right.
+        /// The metric to the right.
         x: String,
-        /// The figure upwards.
+        /// The metric upwards.
         y: String,
     },
-    /// Figures as bars, one beside the other by system and setting, stacked where there are
+    /// Metrics as bars, one beside the other by system and setting, stacked where there are
     /// several.
     Bars {
         /// Title of the plot.
         title: String,
-        /// The figures.
-        figures: Vec<String>,
+        /// The metrics.
+        metrics: Vec<String>,
     },
-    /// A figure of one system, divided by the same of others, over a constant in which these
+    /// A metric of one system, divided by the same of others, over a constant in which these
     /// others differ and which a publication leaves open: what was published is marked.
     Ratio {
         /// Title of the plot.
         title: String,
-        /// The system whose figure is divided.
+        /// The system whose metric is divided.
         system: String,
-        /// The figure.
-        figure: String,
-        /// The constant to the right: a figure of the systems that it is divided by, which they
+        /// The metric.
+        metric: String,
+        /// The constant to the right: a parameter of the systems that it is divided by, which they
         /// have in their texts, `free_min` of `leveldb-greedy:free_min=20`; or [`SETTING`], which
         /// is the number that a variant's name begins with.
         by: String,
@@ -95,12 +95,12 @@ impl Plot {
     }
 }
 
-/// A figure of a system, where its text has it and it is a number: 20 is `free_min` of
+/// A parameter of a system, where its text has it and it is a number: 20 is `free_min` of
 /// `leveldb-greedy:free_min=20`.
-pub(crate) fn figure_of(system: &str, name: &str) -> Option<f64> {
-    let (_, figures) = system.split_once(':')?;
-    let mut figures = figures.split(',').filter_map(|figure| figure.split_once('='));
-    let (_, value) = figures.find(|(known, _)| known.trim() == name)?;
+pub(crate) fn parameter_of(system: &str, name: &str) -> Option<f64> {
+    let (_, parameters) = system.split_once(':')?;
+    let mut parameters = parameters.split(',').filter_map(|parameter| parameter.split_once('='));
+    let (_, value) = parameters.find(|(known, _)| known.trim() == name)?;
     value.trim().parse().ok()
 }
 

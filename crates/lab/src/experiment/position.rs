@@ -125,7 +125,7 @@ memory = \"1GiB\"
 [[plot]]
 series = [\"a\", \"b\"]
 [[plot]]
-figures = [\"c\"]
+metrics = [\"c\"]
 quantity = { system = \"s\" }
 ";
 
@@ -135,7 +135,7 @@ quantity = { system = \"s\" }
             ("title", 1, 9),
             ("store.memory", 3, 10),
             ("plot[0].series[1]", 5, 16),
-            ("plot[1].figures[0]", 7, 12),
+            ("plot[1].metrics[0]", 7, 12),
             ("plot[1].quantity.system", 8, 23),
         ] {
             let position = Position::of_field(TEXT, field);

@@ -155,7 +155,7 @@ fn any_options(random: &mut Random) -> Options {
         })
 }
 
-/// A system with figures of its own, with those that fit the drive, or the one that the store
+/// A system with metrics of its own, with those that fit the drive, or the one that the store
 /// remembers.
 fn any_system(random: &mut Random) -> Option<System> {
     let bytes = |random: &mut Random, from: u64, to: u64| {

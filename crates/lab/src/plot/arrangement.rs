@@ -88,7 +88,7 @@ fn remember<T: PartialEq>(known: &mut Vec<T>, new: T) {
     }
 }
 
-/// The row of a system, and the figures in which it differs from the row.
+/// The row of a system, and the parameters in which it differs from the row.
 pub(crate) fn row(system: &str) -> (&str, &str) {
     system.split_once(':').unwrap_or((system, ""))
 }

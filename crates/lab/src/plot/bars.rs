@@ -1,4 +1,4 @@
-//! Plot of figures as bars: a bar for each run, one below the other with its name above it, so that
+//! Plot of metrics as bars: a bar for each run, one below the other with its name above it, so that
 //! long names have room on a narrow screen.
 
 use plotters::chart::{ChartBuilder, LabelAreaPosition};
@@ -18,7 +18,7 @@ use super::svg::{Area, Failed, Svg, WIDTH, fine};
 struct Bar {
     /// Above it.
     name: String,
-    /// From left to right; a figure that the run does not have takes no room.
+    /// From left to right; a metric that the run does not have takes no room.
     parts: Vec<f64>,
 }
 
@@ -44,22 +44,22 @@ impl Row {
     }
 }
 
-/// Draws the figures of all outcomes; several are stacked.
+/// Draws the metrics of all outcomes; several are stacked.
 pub(super) fn paint(
     title: &str,
     arrangement: &Arrangement<'_>,
-    figures: &[String],
+    metrics: &[String],
 ) -> Result<Svg, Failed> {
-    let (label, names) = names(figures);
+    let (label, names) = names(metrics);
     let mut rows = Vec::new();
     for setting in &arrangement.settings {
         if !setting.name.is_empty() {
             rows.push(Row::Heading(setting.name.clone()));
         }
         for (_, outcome) in &setting.outcomes {
-            let value = |name: &String| outcome.figures.value(name).unwrap_or(0.0);
+            let value = |name: &String| outcome.metrics.value(name).unwrap_or(0.0);
             let clean = |value: f64| if value.is_finite() { value.max(0.0) } else { 0.0 };
-            let parts = figures.iter().map(|name| clean(value(name))).collect();
+            let parts = metrics.iter().map(|name| clean(value(name))).collect();
             rows.push(Row::Bar(Bar { name: outcome.system.clone(), parts }));
         }
     }
@@ -100,18 +100,18 @@ pub(super) fn paint(
     })
 }
 
-/// Common label of all figures, and the name of each: `write_amplification.log` is `log` among its
+/// Common label of all metrics, and the name of each: `write_amplification.log` is `log` among its
 /// like.
-fn names(figures: &[String]) -> (Label, Vec<(usize, String)>) {
+fn names(metrics: &[String]) -> (Label, Vec<(usize, String)>) {
     let family = |name: &String| name.split_once('.').map(|(family, _)| family.to_owned());
-    let first = figures.first().and_then(family);
-    let alike = figures.len() > 1 && figures.iter().all(|name| family(name) == first);
+    let first = metrics.first().and_then(family);
+    let alike = metrics.len() > 1 && metrics.iter().all(|name| family(name) == first);
     let named = |name: &String| match (&first, alike) {
         (Some(family), true) => name[family.len() + 1..].replace('_', " "),
         _ => Label::of(name).text,
     };
-    let names: Vec<_> = figures.iter().map(named).enumerate().collect();
-    let label = match (first, alike, figures) {
+    let names: Vec<_> = metrics.iter().map(named).enumerate().collect();
+    let label = match (first, alike, metrics) {
         (Some(family), true, [one, ..]) => {
             let unit = Label::of(one).unit;
             Label { text: Label::of(&family).text, unit }

@@ -13,7 +13,7 @@ pub enum PlotError {
         experiment: String,
         /// The title of the picture.
         title: String,
-        /// Kind of name asked for: `series` or `figure`.
+        /// Kind of name asked for: `series` or `metric`.
         kind: &'static str,
         /// Names that exist.
         choices: Vec<String>,

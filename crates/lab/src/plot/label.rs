@@ -1,6 +1,6 @@
-//! [`Label`] and [`Unit`]: figures and series in words, and their values as people read them.
+//! [`Label`] and [`Unit`]: metrics and series in words, and their values as people read them.
 
-/// Name of a figure or a series, and its unit.
+/// Name of a metric or a series, and its unit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Label {
     /// In words.
@@ -83,7 +83,7 @@ const FAMILIES: [(&str, &str, &str, Unit); 14] = [
 ];
 
 impl Label {
-    /// Label of a figure or a series, by its name in the JSON.
+    /// Label of a metric or a series, by its name in the JSON.
     #[must_use]
     pub fn of(name: &str) -> Self {
         if let Some((_, text, unit)) = NAMED.iter().find(|(known, ..)| *known == name) {
@@ -191,11 +191,11 @@ fn duration(seconds: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::run::{Figures, Sample};
+    use crate::run::{Metrics, Sample};
 
     #[test]
-    fn every_figure_and_series_has_words() {
-        for name in Figures::names().into_iter().chain(Sample::names()) {
+    fn every_metric_and_series_has_words() {
+        for name in Metrics::names().into_iter().chain(Sample::names()) {
             let label = Label::of(&name);
             assert!(!label.text.contains(['_', '.', '…']) || name.contains("p99.9"), "{label:?}");
         }

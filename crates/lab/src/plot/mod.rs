@@ -9,7 +9,7 @@
 //! | [`findings`] | the results of a plot in words, where there are some |
 //! | [`Svg`] | a drawing, for a page or as a file |
 //! | [`style_sheet`], [`hatches`] | definitions that a page with drawings needs once |
-//! | [`Label`], [`Unit`] | names of figures in words, and values as people read them |
+//! | [`Label`], [`Unit`] | names of metrics in words, and values as people read them |
 //!
 //! The `plotters` library draws shapes, axes and texts.
 

@@ -23,9 +23,9 @@ struct Scheme {
     link: &'static str,
     /// Rules and grids.
     grid: &'static str,
-    /// A figure as it was published.
+    /// A metric as it was published.
     good: &'static str,
-    /// A figure that differs.
+    /// A metric that differs.
     poor: &'static str,
     /// Lines, points and areas.
     series: [&'static str; SERIES],

@@ -5,7 +5,7 @@ use super::ratio::Ratio;
 use super::zones::Order;
 use super::{PlotError, Svg, bars, points, timeline, zones};
 use crate::experiment::{Experiment, Plot};
-use crate::run::{Figures, Outcome, Sample};
+use crate::run::{Metrics, Outcome, Sample};
 
 /// Draws a picture of an experiment, of those outcomes that are its own. Where there are none it is
 /// a picture that says so.
@@ -18,7 +18,7 @@ pub fn draw(plot: &Plot, experiment: &Experiment, outcomes: &[Outcome]) -> Resul
         Plot::ZonesSorted { .. } => zones::paint(title, &arrangement, Order::Sorted),
         Plot::ZonesCumulative { .. } => zones::paint(title, &arrangement, Order::Cumulative),
         Plot::Points { x, y, .. } => points::paint(title, &arrangement, x, y),
-        Plot::Bars { figures, .. } => bars::paint(title, &arrangement, figures),
+        Plot::Bars { metrics, .. } => bars::paint(title, &arrangement, metrics),
         Plot::Ratio { .. } => Ratio::of(plot, &arrangement).paint(title),
     };
     let problem = |error: super::svg::Failed| error.to_string();
@@ -38,9 +38,9 @@ pub fn findings(plot: &Plot, experiment: &Experiment, outcomes: &[Outcome]) -> V
 fn check(plot: &Plot, experiment: &Experiment) -> Result<(), PlotError> {
     let (kind, choices, asked) = match plot {
         Plot::Timeline { series, .. } => ("series", Sample::names(), series.clone()),
-        Plot::Points { x, y, .. } => ("figure", Figures::names(), vec![x.clone(), y.clone()]),
-        Plot::Bars { figures, .. } => ("figure", Figures::names(), figures.clone()),
-        Plot::Ratio { figure, .. } => ("figure", Figures::names(), vec![figure.clone()]),
+        Plot::Points { x, y, .. } => ("metric", Metrics::names(), vec![x.clone(), y.clone()]),
+        Plot::Bars { metrics, .. } => ("metric", Metrics::names(), metrics.clone()),
+        Plot::Ratio { metric, .. } => ("metric", Metrics::names(), vec![metric.clone()]),
         Plot::ZonesSorted { .. } | Plot::ZonesCumulative { .. } => return Ok(()),
     };
     match asked.into_iter().find(|name| !choices.contains(name)) {

@@ -1,4 +1,4 @@
-//! Plot of one figure over another: a point for each run. Runs of the same row of systems are
+//! Plot of one metric over another: a point for each run. Runs of the same row of systems are
 //! joined by lines.
 
 use super::arrangement::{Arrangement, row};
@@ -21,7 +21,7 @@ struct Joined<'a> {
 /// A run, with what it differs in from those that it is joined with.
 struct Run<'a> {
     outcome: &'a Outcome,
-    figures: &'a str,
+    parameters: &'a str,
     setting: &'a str,
 }
 
@@ -38,7 +38,7 @@ pub(super) fn paint(
     let (mut lines, mut names) = (Vec::new(), Vec::new());
     for (series, Joined { name, runs }) in joined.iter().enumerate() {
         let value = |run: &Run<'_>, name: &str| {
-            run.outcome.figures.value(name).filter(|value| value.is_finite())
+            run.outcome.metrics.value(name).filter(|value| value.is_finite())
         };
         let there = runs.iter().filter_map(|run| Some((run, value(run, x)?, value(run, y)?)));
         let there: Vec<_> = there.collect();
@@ -50,7 +50,7 @@ pub(super) fn paint(
         }
         let points = there.iter().map(|(_, x, y)| (*x, *y)).collect();
         lines.push(Line { series, points, marks: Some(marks) });
-        let by = common.map_or(String::new(), |figure| format!(", by {figure}"));
+        let by = common.map_or(String::new(), |parameter| format!(", by {parameter}"));
         names.push((series, format!("{name}{by}")));
     }
     let all = |of: fn(&(f64, f64)) -> f64| -> Vec<f64> {
@@ -68,14 +68,14 @@ fn join<'a>(arrangement: &'a Arrangement<'a>) -> Vec<Joined<'a>> {
     let mut joined: Vec<Joined<'a>> = Vec::new();
     for setting in &arrangement.settings {
         for (_, outcome) in &setting.outcomes {
-            let (name, figures) = row(&outcome.system);
+            let (name, parameters) = row(&outcome.system);
             let mut here = setting.outcomes.iter().map(|(_, other)| row(&other.system).0);
             let several = here.by_ref().filter(|other| *other == name).nth(1).is_some();
             let (name, rest) = match several && !setting.name.is_empty() {
                 true => (format!("{name}, {}", setting.name), ""),
                 false => (name.to_owned(), setting.name.as_str()),
             };
-            let run = Run { outcome, figures, setting: rest };
+            let run = Run { outcome, parameters, setting: rest };
             match joined.iter_mut().find(|other| other.name == name) {
                 Some(joined) => joined.runs.push(run),
                 None => joined.push(Joined { name, runs: vec![run] }),
@@ -85,20 +85,20 @@ fn join<'a>(arrangement: &'a Arrangement<'a>) -> Vec<Joined<'a>> {
     joined
 }
 
-/// Marks of runs that are joined: the figures in which the systems differ, or only their values and
-/// the figure they are of, if all differ in one.
+/// Marks of runs that are joined: the parameters in which the systems differ, or only their values
+/// and the parameter they are of, if all differ in one.
 fn marks<'a>(runs: impl Iterator<Item = &'a Run<'a>>) -> (Option<&'a str>, Vec<String>) {
     let runs: Vec<&Run<'_>> = runs.collect();
     let one = |run: &Run<'a>| {
-        let (figure, value) = run.figures.split_once('=')?;
-        (!value.contains(',')).then_some((figure, value))
+        let (parameter, value) = run.parameters.split_once('=')?;
+        (!value.contains(',')).then_some((parameter, value))
     };
-    let mut figures = runs.iter().map(|run| one(run).map(|(figure, _)| figure));
-    let first = figures.next().flatten();
-    let common = first.filter(|first| figures.all(|figure| figure == Some(first)));
+    let mut parameters = runs.iter().map(|run| one(run).map(|(parameter, _)| parameter));
+    let first = parameters.next().flatten();
+    let common = first.filter(|first| parameters.all(|parameter| parameter == Some(first)));
     let common = common.filter(|_| runs.len() > 1);
     let mark = |run: &&Run<'a>| {
-        let value = common.and_then(|_| one(run)).map_or(run.figures, |(_, value)| value);
+        let value = common.and_then(|_| one(run)).map_or(run.parameters, |(_, value)| value);
         let parts = [value, run.setting];
         parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", ")
     };
@@ -109,7 +109,7 @@ fn marks<'a>(runs: impl Iterator<Item = &'a Run<'a>>) -> (Option<&'a str>, Vec<S
 mod tests {
     use super::*;
     use crate::experiment::Experiment;
-    use crate::run::{Cost, Figures};
+    use crate::run::{Cost, Metrics};
 
     fn joined(runs: &[(&str, Option<&str>)]) -> Vec<(String, Option<String>, Vec<String>)> {
         let text = "title = ''\nsource = ''\nabout = ''\ndrive = ''\nphase = []\nsystems = []\n\
@@ -124,7 +124,7 @@ mod tests {
                 phase: "fillrandom".into(),
                 scale: "1/64".into(),
                 seed: 1,
-                figures: Figures::default(),
+                metrics: Metrics::default(),
                 samples: Vec::new(),
                 zones: Vec::new(),
                 cost: Cost::default(),

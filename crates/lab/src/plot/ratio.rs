@@ -1,4 +1,4 @@
-//! The ratio of two systems' figures over a constant that a publication leaves open, with what was
+//! The ratio of two systems' metrics over a constant that a publication leaves open, with what was
 //! published marked: where the ratio of a paper falls, and how much of it is the constant's.
 //!
 //! Between two runs the ratio is taken to be on a straight line.
@@ -9,7 +9,7 @@ use super::label::{Label, Unit, number};
 use super::legend::{Legend, Mark};
 use super::panels::{Along, Line, Panel, Panels, Rule};
 use super::svg::{Failed, Svg};
-use crate::experiment::{Plot, SETTING, figure_of, leading_number};
+use crate::experiment::{Plot, SETTING, leading_number, parameter_of};
 use crate::run::Outcome;
 
 /// The height of the chart.
@@ -17,9 +17,9 @@ const HEIGHT: f64 = 210.0;
 
 /// A plot of ratios.
 pub(super) struct Ratio<'a> {
-    /// Whose figure is divided.
+    /// Whose metric is divided.
     system: &'a str,
-    figure: &'a str,
+    metric: &'a str,
     by: &'a str,
     published: f64,
     published_at: Option<f64>,
@@ -35,11 +35,11 @@ struct Curve {
 impl<'a> Ratio<'a> {
     /// Curves of the outcomes. `plot` is one of a ratio.
     pub(super) fn of(plot: &'a Plot, arrangement: &Arrangement<'_>) -> Self {
-        let Plot::Ratio { system, figure, by, published, published_at, .. } = plot else {
+        let Plot::Ratio { system, metric, by, published, published_at, .. } = plot else {
             unreachable!("expected the plot of a ratio, found {plot:?}");
         };
         let (published, published_at) = (*published, *published_at);
-        let mut ratio = Self { system, figure, by, published, published_at, curves: Vec::new() };
+        let mut ratio = Self { system, metric, by, published, published_at, curves: Vec::new() };
         for setting in &arrangement.settings {
             ratio.add(setting, arrangement);
         }
@@ -51,7 +51,7 @@ impl<'a> Ratio<'a> {
 
     fn add(&mut self, setting: &Setting<'_>, arrangement: &Arrangement<'_>) {
         let value = |outcome: &Outcome| {
-            outcome.figures.value(self.figure).filter(|value| value.is_finite())
+            outcome.metrics.value(self.metric).filter(|value| value.is_finite())
         };
         let own = setting.outcomes.iter().find(|(_, outcome)| outcome.system == self.system);
         let Some(own) = own.and_then(|(_, outcome)| value(outcome)) else { return };
@@ -63,7 +63,7 @@ impl<'a> Ratio<'a> {
                 (number, outcome.system.clone(), phase)
             } else {
                 let without = without(&outcome.system, self.by);
-                (figure_of(&outcome.system, self.by), without, setting.name.as_str())
+                (parameter_of(&outcome.system, self.by), without, setting.name.as_str())
             };
             let other = value(outcome).filter(|other| *other != 0.0);
             let (Some(x), Some(other)) = (x, other) else { continue };
@@ -105,7 +105,7 @@ impl<'a> Ratio<'a> {
 
     /// Draws it.
     pub(super) fn paint(&self, title: &str) -> Result<Svg, Failed> {
-        let label = Label::of(self.figure);
+        let label = Label::of(self.metric);
         let text = format!("{}: {}, ratio to the others'", self.system, label.text);
         let upwards = Label { text, unit: Unit::Factor };
         let across = Label { text: self.by.to_owned(), unit: Unit::Count };
@@ -157,12 +157,12 @@ fn between(one: (f64, f64), other: (f64, f64), x: f64) -> f64 {
     one.1 + (other.1 - one.1) * (x - one.0) / (other.0 - one.0)
 }
 
-/// A system's text without one of its figures.
+/// A system's text without one of its parameters.
 fn without(system: &str, name: &str) -> String {
-    let (row, figures) = row(system);
-    let others = figures
-        .split(',')
-        .filter(|figure| figure.split_once('=').is_some_and(|(known, _)| known.trim() != name));
+    let (row, parameters) = row(system);
+    let others = parameters.split(',').filter(|parameter| {
+        parameter.split_once('=').is_some_and(|(known, _)| known.trim() != name)
+    });
     let others: Vec<&str> = others.collect();
     if others.is_empty() { row.to_owned() } else { format!("{row}:{}", others.join(",")) }
 }
@@ -184,7 +184,7 @@ sample_every = '1 s'
 kind = "ratio"
 title = "t"
 system = "a"
-figure = "kv_per_second"
+metric = "kv_per_second"
 by = "free_min"
 published = 1.5
 published_at = 10
@@ -197,7 +197,7 @@ published_at = 10
             let mut outcome = Outcome::made_up(system);
             outcome.experiment = String::new();
             outcome.variant = variant.map(str::to_owned);
-            outcome.figures.kv_per_second = *kv_per_second;
+            outcome.metrics.kv_per_second = *kv_per_second;
             outcome
         });
         let outcomes: Vec<Outcome> = outcomes.collect();

@@ -7,10 +7,10 @@ use crate::experiment::{Claim, Experiment, Measure};
 use crate::plot::{Label, Unit};
 use crate::run::Outcome;
 
-/// How far a figure may be off and still count as the published one.
+/// How far a metric may be off and still count as the published one.
 pub const BAND: f64 = 0.15;
 
-/// Claim of a paper, in figures, with the answer of our runs.
+/// Claim of a paper, in numbers, with the answer of our runs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Answer {
     /// The experiment.
@@ -38,7 +38,7 @@ pub struct Answer {
     pub unit: Unit,
 }
 
-/// How a figure of ours stands to a published one.
+/// How a metric of ours stands to a published one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
@@ -58,8 +58,8 @@ impl Answer {
     pub fn of(experiment: &Experiment, claim: &Claim, outcomes: &[Outcome]) -> Self {
         let quantity = &claim.quantity;
         let (unit, over) = match &quantity.measure {
-            Measure::Figure { over: Some(over), .. } => (Unit::Factor, Some(over)),
-            Measure::Figure { figure, over: None } => (Label::of(figure).unit, None),
+            Measure::Metric { over: Some(over), .. } => (Unit::Factor, Some(over)),
+            Measure::Metric { metric, over: None } => (Label::of(metric).unit, None),
             Measure::Series { series, .. } | Measure::End { series } => {
                 (Label::of(series).unit, None)
             }

@@ -36,7 +36,7 @@ pub struct RunStanding {
 pub enum Standing {
     /// One of this very engine.
     Known,
-    /// One of another engine: its figures are shown, and may not be this one's.
+    /// One of another engine: its metrics are shown, and may not be this one's.
     OtherBuild,
     /// There is none.
     Missing,
@@ -96,7 +96,7 @@ impl Chapter {
         let mut remarks = Vec::new();
         remarks.extend(of(&Standing::Missing).map(|runs| format!("No result of: {runs}.")));
         remarks.extend(of(&Standing::OtherBuild).map(|runs| {
-            format!("By another engine than this program's, so perhaps not its figures: {runs}.")
+            format!("By another engine than this program's, so perhaps not its metrics: {runs}.")
         }));
         for run in &self.runs {
             if let Standing::Damaged(why) = &run.standing {

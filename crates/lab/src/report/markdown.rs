@@ -60,15 +60,15 @@ fn section(page: &mut String, chapter: &Chapter, plots: Option<&str>) {
 }
 
 fn claims(answers: &[Answer], with_place: bool) -> String {
-    let words = |title| table::Column { title, figures: false };
-    let figures = |title| table::Column { title, figures: true };
+    let words = |title| table::Column { title, numeric: false };
+    let numbers = |title| table::Column { title, numeric: true };
     let place = with_place.then(|| words("figure"));
     let columns = place.into_iter().chain([
         words("claim"),
         words("system"),
-        figures("published"),
-        figures("ours"),
-        figures("ratio"),
+        numbers("published"),
+        numbers("ours"),
+        numbers("ratio"),
         words("verdict"),
     ]);
     let row = |answer: &Answer| {
@@ -94,22 +94,22 @@ impl Table {
         let widths: Vec<usize> = (0..self.columns.len()).map(width).collect();
         let mut out = String::new();
         let mut line = |cells: &mut dyn Iterator<Item = (String, bool)>| {
-            for ((cell, figures), width) in cells.zip(&widths) {
-                let _ = match figures {
+            for ((cell, numeric), width) in cells.zip(&widths) {
+                let _ = match numeric {
                     true => write!(out, "| {cell:>width$} "),
                     false => write!(out, "| {cell:width$} "),
                 };
             }
             out.push_str("|\n");
         };
-        line(&mut self.columns.iter().map(|it| (it.title.to_owned(), it.figures)));
-        let rule = |(column, width): (&table::Column, &usize)| match column.figures {
+        line(&mut self.columns.iter().map(|it| (it.title.to_owned(), it.numeric)));
+        let rule = |(column, width): (&table::Column, &usize)| match column.numeric {
             true => (format!("{}:", "-".repeat(width - 1)), true),
             false => ("-".repeat(*width), false),
         };
         line(&mut self.columns.iter().zip(&widths).map(rule));
         for row in rows {
-            line(&mut row.into_iter().zip(&self.columns).map(|(cell, it)| (cell, it.figures)));
+            line(&mut row.into_iter().zip(&self.columns).map(|(cell, it)| (cell, it.numeric)));
         }
         out
     }

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | [`Report`] | experiments with their outcomes, as a page: HTML or Markdown |
 //! | [`Chapter`] | an experiment, its outcomes, and the runs that have none |
-//! | [`Answer`], [`Verdict`] | a claim, our figure, their ratio |
+//! | [`Answer`], [`Verdict`] | a claim, our metric, their ratio |
 //!
 //! A report depends only on experiments, outcomes and the program's version: it has neither a date
 //! nor the name of a machine.

@@ -126,9 +126,9 @@ fn claims(answers: &[Answer], with_place: bool) -> Markup {
                     @if with_place { th scope="col" { "figure" } }
                     th scope="col" { "claim" }
                     th scope="col" { "system" }
-                    th .figures scope="col" { "published" }
-                    th .figures scope="col" { "ours" }
-                    th .figures scope="col" { "ratio" }
+                    th .numbers scope="col" { "published" }
+                    th .numbers scope="col" { "ours" }
+                    th .numbers scope="col" { "ratio" }
                     th scope="col" { "verdict" }
                 }
             }
@@ -168,9 +168,9 @@ fn claim(answer: &Answer, with_place: bool) -> Markup {
                 code { (answer.system) }
                 @if let Some(setting) = &answer.setting { " " span .setting { (setting) } }
             }
-            td .figures data-label="published" { (published) }
-            td .figures data-label="ours" { (ours) }
-            td .figures data-label="ratio" { (ratio) }
+            td .numbers data-label="published" { (published) }
+            td .numbers data-label="ours" { (ours) }
+            td .numbers data-label="ratio" { (ratio) }
             td .verdict .(class) { span aria-hidden="true" { (sign) } " " (answer.verdict.words()) }
         }
     }
@@ -233,14 +233,14 @@ fn figure(plot: &Svg, findings: &[String]) -> Markup {
 }
 
 fn runs(table: &Table, name: &str) -> Markup {
-    let class = |figures: bool| figures.then_some("figures");
+    let class = |numeric: bool| numeric.then_some("numbers");
     html! {
         div .scroll tabindex="0" role="region" aria-label={ "Runs of " (name) } {
             table .runs {
                 thead {
                     tr {
                         @for column in &table.columns {
-                            th class=[class(column.figures)] scope="col" { (column.title) }
+                            th class=[class(column.numeric)] scope="col" { (column.title) }
                         }
                     }
                 }
@@ -250,7 +250,7 @@ fn runs(table: &Table, name: &str) -> Markup {
                             @let cells = row.iter().zip(&table.columns);
                             @for (at, (cell, column)) in cells.enumerate() {
                                 @if at == 0 { th scope="row" { (cell) } }
-                                @else { td class=[class(column.figures)] { (cell) } }
+                                @else { td class=[class(column.numeric)] { (cell) } }
                             }
                         }
                     }

@@ -2,7 +2,7 @@
 
 use super::Chapter;
 use crate::plot::{Arrangement, Unit, number};
-use crate::run::{Figures, Outcome};
+use crate::run::{Metrics, Outcome};
 
 /// A table. Every row has as many cells as there are columns.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,15 +15,15 @@ pub(super) struct Table {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Column {
     pub(super) title: &'static str,
-    /// Whether it holds figures, whose last digits stand one below the other.
-    pub(super) figures: bool,
+    /// Whether it holds numbers, whose last digits stand one below the other.
+    pub(super) numeric: bool,
 }
 
 /// Text for a missing value.
 pub(super) const NONE: &str = "–";
 
 /// Text of a column for a run.
-type Show = fn(&Figures) -> String;
+type Show = fn(&Metrics) -> String;
 
 /// The columns of the table of runs, besides system and setting.
 const RUNS: [(&str, Show); 17] = [
@@ -60,17 +60,17 @@ impl Table {
     pub(super) fn runs(chapter: &Chapter) -> Option<Self> {
         let arrangement = Arrangement::of(&chapter.experiment, &chapter.outcomes);
         let several = arrangement.settings.len() > 1;
-        let mut columns = vec![Column { title: "system", figures: false }];
+        let mut columns = vec![Column { title: "system", numeric: false }];
         if several {
-            columns.push(Column { title: "setting", figures: false });
+            columns.push(Column { title: "setting", numeric: false });
         }
-        columns.extend(RUNS.map(|(title, _)| Column { title, figures: true }));
+        columns.extend(RUNS.map(|(title, _)| Column { title, numeric: true }));
         let mut rows = Vec::new();
         for setting in &arrangement.settings {
             for (_, outcome) in &setting.outcomes {
                 let mut row = vec![outcome.system.clone()];
                 row.extend(several.then(|| setting.name.clone()));
-                row.extend(RUNS.map(|(_, show)| show(&outcome.figures)));
+                row.extend(RUNS.map(|(_, show)| show(&outcome.metrics)));
                 rows.push(row);
             }
         }

@@ -24,7 +24,7 @@ pub struct Progress<'a> {
 /// thread: any number of runs may go on at once on different threads, and each comes to the same as
 /// alone.
 ///
-/// Everything that is in the store at the end is held against what was written to it: a figure of a
+/// Everything that is in the store at the end is held against what was written to it: a metric of a
 /// store that has lost data would be worth nothing.
 pub fn carry_out(
     plan: &RunPlan,

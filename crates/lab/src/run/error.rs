@@ -14,7 +14,7 @@ pub enum PlanError {
     /// There is no such drive.
     #[error(transparent)]
     Drive(#[from] DriveError),
-    /// There is no such system, or no system with such figures.
+    /// There is no such system, or no system with such parameters.
     #[error(transparent)]
     System(#[from] ParseSystemError),
     /// The drive has no such shape.

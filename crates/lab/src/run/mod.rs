@@ -1,4 +1,4 @@
-//! Runs in virtual time: a system, a modelled drive and a workload, from which figures come that
+//! Runs in virtual time: a system, a modelled drive and a workload, from which metrics come that
 //! are the same on every machine.
 //!
 //! A [`RunPlan`] is everything that a run depends on; [`carry_out()`] does it, on the very engine
@@ -8,9 +8,9 @@
 
 mod carry_out;
 mod error;
-mod figures;
 mod jobs;
 mod log_writes;
+mod metrics;
 mod names;
 mod occupancy;
 mod outcome;
@@ -25,8 +25,8 @@ mod stage;
 
 pub use carry_out::{Progress, carry_out, carry_out_traced};
 pub use error::{PlanError, RunError};
-pub use figures::{Amplification, Figures, SpaceEfficiency};
 pub use log_writes::LogWrites;
+pub use metrics::{Amplification, Metrics, SpaceEfficiency};
 pub use outcome::{Cost, Outcome};
 pub use phase::PhasePlan;
 pub use plan::{RunChoice, RunPlan, StorePlan};

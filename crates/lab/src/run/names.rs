@@ -1,13 +1,13 @@
-//! The names by which figures and series are called: those that they have in the JSON.
+//! The names by which metrics and series are called: those that they have in the JSON.
 
 use std::collections::BTreeMap;
 
 use serde_json::Value;
 use terrace_env::Cause;
 
-use super::{Figures, Sample};
+use super::{Metrics, Sample};
 
-/// Name of the idle time among figures that go by cause.
+/// Name of the idle time among metrics that go by cause.
 const IDLE: &str = "idle";
 /// The percentiles of latencies.
 const PERCENTILES: [&str; 5] = ["p50", "p90", "p99", "p99.9", "max"];
@@ -27,8 +27,8 @@ const SERIES: [&str; 12] = [
     "write_amplification",
 ];
 
-impl Figures {
-    /// The names of all figures, sorted: `kv_per_second`, `write_amplification.total` and so on.
+impl Metrics {
+    /// The names of all metrics, sorted: `kv_per_second`, `write_amplification.total` and so on.
     #[must_use]
     pub fn names() -> Vec<String> {
         let causes = || Cause::ALL.map(|cause| (cause.name().to_owned(), 0.0));
@@ -50,7 +50,7 @@ impl Figures {
         all.values().into_iter().map(|(name, _)| name).collect()
     }
 
-    /// All figures that the run has, sorted by name.
+    /// All metrics that the run has, sorted by name.
     #[must_use]
     pub fn values(&self) -> Vec<(String, f64)> {
         let mut values = Vec::new();
@@ -67,7 +67,7 @@ impl Figures {
         values
     }
 
-    /// A figure by its name; `None` where the run does not have it. Nothing was done for a cause
+    /// A metric by its name; `None` where the run does not have it. Nothing was done for a cause
     /// that does not appear.
     #[must_use]
     pub fn value(&self, name: &str) -> Option<f64> {
@@ -90,7 +90,7 @@ impl Figures {
     fn json(&self) -> serde_json::Map<String, Value> {
         match serde_json::to_value(self) {
             Ok(Value::Object(fields)) => fields,
-            other => unreachable!("figures are an object: {other:?}"),
+            other => unreachable!("metrics are an object: {other:?}"),
         }
     }
 }
@@ -109,8 +109,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn figures_are_found_by_their_names_in_the_json() {
-        let names = Figures::names();
+    fn metrics_are_found_by_their_names_in_the_json() {
+        let names = Metrics::names();
         for name in [
             "kv_per_second",
             "write_amplification.total",
@@ -121,14 +121,14 @@ mod tests {
             assert!(names.iter().any(|known| known == name), "{name} of {names:?}");
         }
         assert!(!names.iter().any(|name| name == "trace_hash"));
-        let mut figures = Figures::default();
-        figures.write_amplification.total = 4.0;
-        figures.latency_seconds.insert("p99.9".into(), 7.0);
-        assert_eq!(figures.value("write_amplification.total"), Some(4.0));
-        assert_eq!(figures.value("latency_seconds.p99.9"), Some(7.0));
-        assert_eq!(figures.value("latency_seconds.p50"), None);
-        assert_eq!(figures.value("seconds_by_cause.reclaim"), Some(0.0));
-        assert_eq!(figures.value("read_amplification"), None);
+        let mut metrics = Metrics::default();
+        metrics.write_amplification.total = 4.0;
+        metrics.latency_seconds.insert("p99.9".into(), 7.0);
+        assert_eq!(metrics.value("write_amplification.total"), Some(4.0));
+        assert_eq!(metrics.value("latency_seconds.p99.9"), Some(7.0));
+        assert_eq!(metrics.value("latency_seconds.p50"), None);
+        assert_eq!(metrics.value("seconds_by_cause.reclaim"), Some(0.0));
+        assert_eq!(metrics.value("read_amplification"), None);
         assert!(Sample::names().iter().any(|name| name == "reclaim_share"));
     }
 }

@@ -1,8 +1,8 @@
-//! [`Outcome`]: the result of a phase of a run: figures, samples and costs.
+//! [`Outcome`]: the result of a phase of a run: metrics, samples and costs.
 
 use serde::{Deserialize, Serialize};
 
-use super::{Figures, Sample, ZoneShare};
+use super::{Metrics, Sample, ZoneShare};
 
 /// Outcome of a phase of a run. All but `cost` is the same for the same inputs on every machine.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -19,9 +19,9 @@ pub struct Outcome {
     pub scale: String,
     /// The seed.
     pub seed: u64,
-    /// Figures by which the phase is judged.
+    /// Metrics by which the phase is judged.
     #[serde(flatten)]
-    pub figures: Figures,
+    pub metrics: Metrics,
     /// Taken at even times.
     pub samples: Vec<Sample>,
     /// Zones of tables that held anything at the end, by number.
@@ -66,7 +66,7 @@ impl Outcome {
             phase: "fillrandom".into(),
             scale: "1/64".into(),
             seed: 1,
-            figures: Figures { kv_per_second: 300.0, ..Figures::default() },
+            metrics: Metrics { kv_per_second: 300.0, ..Metrics::default() },
             samples: vec![sample(1.0, 0.5, 0.1), sample(2.0, 0.71, 0.4), sample(3.0, 0.72, 0.6)],
             zones: vec![zone(1, 0.1), zone(2, 0.45), zone(3, 0.8), zone(4, 1.0)],
             cost: Cost::default(),

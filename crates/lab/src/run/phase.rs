@@ -38,7 +38,7 @@ pub struct PhasePlan {
     pub chooser: Option<String>,
     /// Clients at once.
     pub clients: u32,
-    /// Whether figures are taken of it.
+    /// Whether metrics are taken of it.
     pub measured: bool,
     /// Whether it ends when nothing is due any more.
     pub wait_idle: bool,

@@ -54,7 +54,7 @@ pub struct RunPlan {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StorePlan {
-    /// The system with its scaled figures, as text.
+    /// The system with its scaled parameters, as text.
     pub system: String,
     /// [`Options::memtable_size`].
     pub memtable_size: u64,
@@ -173,7 +173,7 @@ impl RunPlan {
         plan
     }
 
-    /// The plan with figures of all phases. It is the same run: to look changes nothing.
+    /// The plan with metrics of all phases. It is the same run: to look changes nothing.
     #[must_use]
     pub fn all_measured(&self) -> Self {
         let mut plan = self.clone();

@@ -13,8 +13,8 @@ use terrace_fs::MountOptions;
 use terrace_zone::timing::ScaleMode;
 use terrace_zone::{Device, Emulator};
 
-use super::figures::figures;
 use super::jobs::Jobs;
+use super::metrics::metrics;
 use super::occupancy::zone_shares;
 use super::phase::PhasePlan;
 use super::plan::RunPlan;
@@ -117,7 +117,7 @@ impl<'a> Stage<'a> {
         let held = self.scene.occupancy().map_err(of_store)?;
         let interval = to.since(&from);
         let trace_hash = self.trace.lock().hash();
-        let figures = figures(&self.scene, &interval, &samples, &held, &tally, trace_hash);
+        let metrics = metrics(&self.scene, &interval, &samples, &held, &tally, trace_hash);
         let (read, written) = interval.moved();
         Ok(Some(Outcome {
             experiment: self.plan.experiment.clone(),
@@ -126,7 +126,7 @@ impl<'a> Stage<'a> {
             phase: phase.name.clone(),
             scale: self.plan.scale().to_string(),
             seed: self.plan.seed,
-            figures,
+            metrics,
             samples: samples.samples,
             zones: zone_shares(&self.scene.fs).map_err(of_store)?,
             cost: Cost {

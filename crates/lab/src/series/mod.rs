@@ -6,7 +6,7 @@
 //! | [`Results`] | a directory of outcomes, by a hash of all that they depend on |
 //! | [`carry_out_all`] | carries out runs, as many at once as processors and memory allow |
 //!
-//! Each run is in virtual time and on one thread: the number of runs at once changes no figure.
+//! Each run is in virtual time and on one thread: the number of runs at once changes no metric.
 
 mod memory;
 mod others;

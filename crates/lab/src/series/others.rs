@@ -10,7 +10,7 @@ use crate::run::{Outcome, RunPlan};
 
 impl Results {
     /// Outcome of a run with another engine, by the same plan: of each phase that is measured the
-    /// newest that can be trusted. Its figures may not be this engine's.
+    /// newest that can be trusted. Its metrics may not be this engine's.
     #[must_use]
     pub fn find_of_another_engine(&self, plan: &RunPlan) -> Option<Vec<Outcome>> {
         let measured = (0..plan.phases.len()).filter(|phase| plan.phases[*phase].measured);

@@ -75,7 +75,7 @@ pub(super) struct Kept {
 impl Results {
     /// Those of this program's engine in a directory, which need not be there yet. The engine is
     /// all that is at work in a run, down to the drive's model: its sources, and the versions of
-    /// libraries. The same sources give the same figures on every machine.
+    /// libraries. The same sources give the same numbers on every machine.
     #[must_use]
     pub fn of_this_engine(directory: &Path) -> Self {
         Self::of_engine(directory, env!("TERRACE_ENGINE"))
@@ -221,7 +221,7 @@ mod tests {
         let outcome = |phase: usize| {
             let mut outcome = called(Outcome::made_up("bluefs"), &plan.as_far_as(phase));
             // Has no short decimal form.
-            outcome.figures.seconds = 2.0_f64.sqrt() / 3e9 + phase as f64;
+            outcome.metrics.seconds = 2.0_f64.sqrt() / 3e9 + phase as f64;
             outcome
         };
         vec![outcome(0), outcome(1)]
@@ -268,7 +268,7 @@ mod tests {
         other.phases[0].measured = true;
         let found = results.find(&other).unwrap().unwrap();
         assert_eq!((found.len(), found[0].phase.as_str()), (1, "fill"));
-        assert_eq!(found[0].figures, outcomes()[0].figures);
+        assert_eq!(found[0].metrics, outcomes()[0].metrics);
         // The phases before count.
         let mut without = plan(1);
         without.phases.remove(0);

@@ -182,7 +182,7 @@ fn one(index: usize, plan: &RunPlan, results: &Results, watch: &Arc<Watch>) -> C
         // This is inside of the run, on its clock.
         watch(index, Event::Did(progress, Time(runner::now().0.saturating_mul(stretch))));
     };
-    // Another run that shares a phase with this one may ask for its figures.
+    // Another run that shares a phase with this one may ask for its metrics.
     let carried_out = run::carry_out(&plan.all_measured(), &mut progress);
     let outcome = carried_out.map_err(SeriesError::from).and_then(|outcomes| {
         results.keep(plan, &outcomes)?;

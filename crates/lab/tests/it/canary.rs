@@ -122,7 +122,7 @@ fn the_canaries_of_checkpoints_that_verify_nothing_are_noticed() {
 }
 
 #[test]
-fn the_canaries_of_figures_that_leave_something_out_are_noticed() {
+fn the_canaries_of_metrics_that_leave_something_out_are_noticed() {
     assert!(suite_notices(engine::Rule::TablesCounted, |seed| _ = recount(seed)));
     let noticed = (0..SEEDS_MAX).any(|seed| {
         canary::set(Some(Rule::RequestsCounted));

@@ -1,4 +1,4 @@
-//! The models of drives against published figures, and a whole store on one of them.
+//! The models of drives against published measurements, and a whole store on one of them.
 //!
 //! `TERRACE_REGENERATE=1 cargo test -p terrace-lab --test it drives` writes the golden and the
 //! table of `docs/drives.md` anew.
@@ -9,7 +9,7 @@ use terrace::{ByteCount, Db, FormatOptions, Options};
 use terrace_env::{Cause, Time, runner};
 use terrace_lab::drives::{self, Comparison, Grid, Report};
 use terrace_zone::Emulator;
-use terrace_zone::timing::{DeviceTime, Drive, Figure, Rate, Scale};
+use terrace_zone::timing::{DeviceTime, Drive, Metric, Rate, Scale};
 
 use crate::golden::{check, file, regenerates};
 
@@ -41,7 +41,7 @@ fn every_model_is_within_a_tenth_of_what_was_published() {
 }
 
 #[test]
-fn a_sweep_gives_the_same_figures_on_every_machine() {
+fn a_sweep_gives_the_same_metrics_on_every_machine() {
     let grid = Grid { sizes: vec![ByteCount::kib(256)], depths: vec![1, 16] };
     let mut report = Report::default();
     for drive in Drive::all() {
@@ -54,10 +54,10 @@ fn a_sweep_gives_the_same_figures_on_every_machine() {
 fn a_model_that_is_off_is_found() {
     let drive = Drive::find("hitachi-hua72303").unwrap();
     let mut published = drive.published()[0].clone();
-    published.figure = Figure::Rate(Rate(1000));
+    published.metric = Metric::Rate(Rate(1000));
     for (model, holds) in [(890, false), (910, true), (1000, true), (1090, true), (1110, false)] {
         let (drive, published) = (drive.name().to_owned(), published.clone());
-        let comparison = Comparison { drive, published, model: Figure::Rate(Rate(model)) };
+        let comparison = Comparison { drive, published, model: Metric::Rate(Rate(model)) };
         assert_eq!(comparison.holds(), holds, "{model}");
         let report = Report { comparisons: vec![comparison], cells: Vec::new() };
         assert_eq!(report.failures().count(), usize::from(!holds));

@@ -92,7 +92,7 @@ fn where_nothing_was_run_the_drawing_says_so() {
 }
 
 #[test]
-fn figures_and_series_that_do_not_exist_are_refused_with_the_choices() {
+fn metrics_and_series_that_do_not_exist_are_refused_with_the_choices() {
     let experiment = specimen::experiment();
     let title = || "t".to_owned();
     let plots = [
@@ -105,22 +105,22 @@ fn figures_and_series_that_do_not_exist_are_refused_with_the_choices() {
             Plot::Ratio {
                 title: title(),
                 system: "bluefs".into(),
-                figure: "kv".into(),
+                metric: "kv".into(),
                 by: "free_min".into(),
                 published: 1.7,
                 published_at: None,
             },
-            "figure",
+            "metric",
             "kv_per_second",
         ),
         (
-            Plot::Bars { title: title(), figures: vec!["kv".into()] },
-            "figure",
+            Plot::Bars { title: title(), metrics: vec!["kv".into()] },
+            "metric",
             "seconds_by_cause.idle",
         ),
         (
             Plot::Points { title: title(), x: "zones_peak".into(), y: "kv".into() },
-            "figure",
+            "metric",
             "write_amplification.total",
         ),
     ];
@@ -143,9 +143,9 @@ fn names_and_values_from_anywhere_do_no_harm() {
     let mut outcomes = specimen::outcomes();
     for outcome in &mut outcomes {
         outcome.system = format!("{evil}{}", outcome.system);
-        outcome.figures.kv_per_second = f64::NAN;
-        outcome.figures.write_amplification.log = f64::INFINITY;
-        outcome.figures.write_amplification.flush = -1.0;
+        outcome.metrics.kv_per_second = f64::NAN;
+        outcome.metrics.write_amplification.log = f64::INFINITY;
+        outcome.metrics.write_amplification.flush = -1.0;
         outcome.samples[0].values.insert("kv_per_second".into(), f64::NEG_INFINITY);
         outcome.samples[1].seconds = 0.0;
         outcome.zones[0].valid = f64::NAN;

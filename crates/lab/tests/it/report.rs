@@ -74,7 +74,7 @@ fn claims_are_answered_with_their_ratio_and_whether_it_is_near() {
         (f64::NAN, Verdict::Missing, Verdict::Missing),
     ] {
         let mut outcome = specimen::outcome("bluefs", 0);
-        outcome.figures.kv_per_second = kv_per_second;
+        outcome.metrics.kv_per_second = kv_per_second;
         let mut report = report(vec![outcome]);
         assert_eq!(report.answers()[0].verdict, verdict, "{kv_per_second}");
         report.chapters[0].experiment.claims[0].explanation = Some("Because.".into());
@@ -140,7 +140,7 @@ fn names_from_anywhere_stand_in_the_page_as_they_are() {
     let evil = "</style><script>alert(1)</script>\"' onload=x & `|` *b* _i_ [l](http://x) <!--";
     let mut outcome = specimen::outcome("bluefs", 0);
     outcome.system = evil.into();
-    outcome.figures.trace_hash = "<b>bold".into();
+    outcome.metrics.trace_hash = "<b>bold".into();
     let mut report = report(vec![outcome]);
     let chapter = &mut report.chapters[0];
     chapter.experiment.title = evil.into();

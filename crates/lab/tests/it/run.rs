@@ -4,7 +4,7 @@
 use terrace_env::{ByteCount, runner};
 use terrace_lab::experiment::Experiment;
 use terrace_lab::run::{
-    Cost, Figures, Outcome, RunChoice, RunPlan, Sample, carry_out, carry_out_traced,
+    Cost, Metrics, Outcome, RunChoice, RunPlan, Sample, carry_out, carry_out_traced,
 };
 use terrace_policy::{StoreShape, System};
 
@@ -72,8 +72,8 @@ fn run(plan: &RunPlan) -> Vec<Outcome> {
     outcomes.into_iter().map(costless).collect()
 }
 
-fn figures(text: &str, scale: &str) -> Figures {
-    run(&plan(text, scale)).remove(0).figures
+fn metrics(text: &str, scale: &str) -> Metrics {
+    run(&plan(text, scale)).remove(0).metrics
 }
 
 #[test]
@@ -90,7 +90,7 @@ fn the_same_plan_gives_the_same_outcome_however_many_run_at_once() {
     assert_eq!(others.next(), Some(first.clone()));
     assert_eq!(others.next(), Some(first.clone()));
     let other = others.next().unwrap();
-    assert_ne!(other[0].figures.trace_hash, first[0].figures.trace_hash, "another seed");
+    assert_ne!(other[0].metrics.trace_hash, first[0].metrics.trace_hash, "another seed");
     assert_ne!(first[0].samples, []);
 }
 
@@ -103,8 +103,8 @@ fn samples_change_nothing_and_a_trace_has_a_line_for_each_request() {
     let often = RunPlan { sample_every: plan.sample_every / 7, ..plan };
     let sampled = run(&often).remove(0);
     assert!(sampled.samples.len() > 5 * traced.samples.len());
-    assert_eq!(sampled.figures.trace_hash, traced.figures.trace_hash);
-    assert_eq!(sampled.figures.seconds_by_cause, traced.figures.seconds_by_cause);
+    assert_eq!(sampled.metrics.trace_hash, traced.metrics.trace_hash);
+    assert_eq!(sampled.metrics.seconds_by_cause, traced.metrics.seconds_by_cause);
     let trace = std::fs::read_to_string(path.path()).unwrap();
     let writes = trace.lines().filter(|line| line.contains(" flush write ")).count();
     assert!(writes > 100, "{writes} writes of flushes");
@@ -113,10 +113,10 @@ fn samples_change_nothing_and_a_trace_has_a_line_for_each_request() {
 #[test]
 fn the_seconds_of_a_disk_add_up_to_those_of_the_phase() {
     let outcome = &run(&plan(LOAD, "1/64"))[0];
-    let figures = &outcome.figures;
-    let sum: f64 = figures.seconds_by_cause.values().sum();
-    assert!((sum / figures.seconds - 1.0).abs() < 1e-9, "{sum} of {}", figures.seconds);
-    assert!(figures.seconds_by_cause["compaction"] > figures.seconds_by_cause["flush"]);
+    let metrics = &outcome.metrics;
+    let sum: f64 = metrics.seconds_by_cause.values().sum();
+    assert!((sum / metrics.seconds - 1.0).abs() < 1e-9, "{sum} of {}", metrics.seconds);
+    assert!(metrics.seconds_by_cause["compaction"] > metrics.seconds_by_cause["flush"]);
     for sample in &outcome.samples {
         let shares = sample.values.iter().filter(|(name, _)| {
             name.ends_with("_share") && !["valid_share", "used_share"].contains(&&***name)
@@ -128,12 +128,12 @@ fn the_seconds_of_a_disk_add_up_to_those_of_the_phase() {
 
 #[test]
 fn requests_and_their_sizes_come_to_what_was_written() {
-    let figures = figures(LOAD, "1/64");
-    let value = |name: &str| figures.value(name).unwrap();
+    let metrics = metrics(LOAD, "1/64");
+    let value = |name: &str| metrics.value(name).unwrap();
     let bytes = |cause: &str| {
         value(&format!("writes_by_cause.{cause}")) * value(&format!("write_size_by_cause.{cause}"))
     };
-    let written = figures.write_amplification;
+    let written = metrics.write_amplification;
     let (requests, amplification) =
         (bytes("compaction") / bytes("flush"), written.compaction / written.flush);
     assert!((requests / amplification - 1.0).abs() < 1e-9, "{requests} and {amplification}");
@@ -141,9 +141,9 @@ fn requests_and_their_sizes_come_to_what_was_written() {
     for name in ["read_size_by_cause.compaction", "write_size_by_cause.compaction"] {
         assert!((65_536.0..=2_200_000.0).contains(&value(name)), "{name}: {}", value(name));
     }
-    assert_eq!(figures.value("read_size_by_cause.flush"), None, "flushes read nothing");
-    for (cause, seconds) in &figures.positioning_by_cause {
-        assert!(*seconds <= figures.seconds_by_cause[cause], "{cause}: {seconds}");
+    assert_eq!(metrics.value("read_size_by_cause.flush"), None, "flushes read nothing");
+    for (cause, seconds) in &metrics.positioning_by_cause {
+        assert!(*seconds <= metrics.seconds_by_cause[cause], "{cause}: {seconds}");
     }
 }
 
@@ -152,9 +152,9 @@ fn a_log_elsewhere_takes_no_time_of_the_drive_and_is_written_all_the_same() {
     // With space enough that nothing is collected: the start of the collector depends on which
     // actor is faster.
     let text = LOAD.replace("6GiB", "24GiB");
-    let here = figures(&text, "1/64");
+    let here = metrics(&text, "1/64");
     let text = text.replace("[store]", "[store]\nlog = \"elsewhere\"");
-    let elsewhere = figures(&text, "1/64");
+    let elsewhere = metrics(&text, "1/64");
     assert_eq!((here.write_amplification.reclaim, elsewhere.write_amplification.reclaim), (0., 0.));
     assert!(here.seconds_by_cause["log"] > 0.0);
     assert_eq!(elsewhere.seconds_by_cause.get("log"), None);
@@ -167,9 +167,9 @@ fn a_log_elsewhere_takes_no_time_of_the_drive_and_is_written_all_the_same() {
 
 /// Whether two scales agree in what they say of the full drive.
 fn agree(text: &str, scales: [&str; 2], tolerance: f64, of: &[&str]) {
-    let [small, large] = scales.map(|scale| figures(text, scale));
+    let [small, large] = scales.map(|scale| metrics(text, scale));
     for name in of {
-        let [small, large] = [&small, &large].map(|figures| figures.value(name).unwrap());
+        let [small, large] = [&small, &large].map(|metrics| metrics.value(name).unwrap());
         println!("{name}: {small:.4} at {}, {large:.4} at {}", scales[0], scales[1]);
         let off = (small / large - 1.0).abs();
         assert!(off <= tolerance, "{name}: {small} and {large}, {:.0} % off", off * 100.0);
@@ -217,12 +217,12 @@ fn what_cannot_be_run_is_told_with_the_choices() {
 #[test]
 fn the_waits_of_the_longest_put_add_up_to_what_it_took() {
     for outcome in run(&plan(LOAD, "1/64")) {
-        let figures = outcome.figures;
-        let waited: f64 = figures.longest_waits.values().sum();
-        let longest = figures.stall_worst_seconds;
+        let metrics = outcome.metrics;
+        let waited: f64 = metrics.longest_waits.values().sum();
+        let longest = metrics.stall_worst_seconds;
         assert!((0.97..=1.0).contains(&(waited / longest)), "{waited} of {longest} s");
-        let cause = figures.longest_cause().unwrap();
-        assert!(figures.waits_by_cause[cause] >= figures.longest_waits[cause], "{cause}");
+        let cause = metrics.longest_cause().unwrap();
+        assert!(metrics.waits_by_cause[cause] >= metrics.longest_waits[cause], "{cause}");
         let sampled = |sample: &Sample| sample.values[&format!("waits.{cause}")] > 0.0;
         let on_device = cause.starts_with("device_");
         assert!(on_device || outcome.samples.iter().any(sampled), "{cause}");
@@ -270,9 +270,9 @@ fn no_put_waits_for_five_seconds_in_a_store_filled_as_far_as_its_system_says() {
         let text = FULL.replace("SYSTEM", name).replace("RECORDS", &records.to_string());
         let text = text.replace("HALF", &(records / 2).to_string());
         for (outcome, phase) in run(&plan(&text, "1/256")).iter().zip(["fill", "overwrite"]) {
-            let Figures { stall_worst_seconds, .. } = outcome.figures;
+            let Metrics { stall_worst_seconds, .. } = outcome.metrics;
             println!("{name}, {phase}: {stall_worst_seconds} s of the full drive");
-            assert!(stall_worst_seconds <= 5.0, "{name}, {phase}: {:?}", outcome.figures);
+            assert!(stall_worst_seconds <= 5.0, "{name}, {phase}: {:?}", outcome.metrics);
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use terrace_lab::experiment::Experiment;
-use terrace_lab::run::{Amplification, Cost, Figures, Outcome, Sample, SpaceEfficiency, ZoneShare};
+use terrace_lab::run::{Amplification, Cost, Metrics, Outcome, Sample, SpaceEfficiency, ZoneShare};
 
 const EXPERIMENT: &str = r#"
 title = "What a specimen shows"
@@ -42,13 +42,13 @@ y = "kv_per_second"
 [[plot]]
 kind = "bars"
 title = "What is written for a byte"
-figures = ["write_amplification.log", "write_amplification.flush", "write_amplification.compaction"]
+metrics = ["write_amplification.log", "write_amplification.flush", "write_amplification.compaction"]
 
 [[plot]]
 kind = "ratio"
 title = "How much faster without a collector, by its threshold"
 system = "bluefs"
-figure = "kv_per_second"
+metric = "kv_per_second"
 by = "free_min"
 published = 2.75
 published_at = 20
@@ -56,12 +56,12 @@ published_at = 20
 [[claim]]
 text = "Operations come at a rate"
 published = 1000
-quantity = { system = "bluefs", figure = "kv_per_second" }
+quantity = { system = "bluefs", metric = "kv_per_second" }
 
 [[claim]]
 text = "It is three times as fast as with a collector"
 published = 3.0
-quantity = { system = "bluefs", figure = "kv_per_second", over = "leveldb-greedy:free_min=20" }
+quantity = { system = "bluefs", metric = "kv_per_second", over = "leveldb-greedy:free_min=20" }
 explanation = "The specimen has no collector."
 
 [[claim]]
@@ -72,7 +72,7 @@ quantity = { system = "bluefs", zones_between = [0.25, 0.75] }
 [[claim]]
 text = "Reads touch two tables"
 published = 2.0
-quantity = { system = "bluefs", figure = "tables_per_get" }
+quantity = { system = "bluefs", metric = "tables_per_get" }
 "#;
 
 /// The experiment.
@@ -121,17 +121,17 @@ pub(crate) fn outcome(system: &str, place: u32) -> Outcome {
         phase: "fillrandom".into(),
         scale: "1/64".into(),
         seed: 1,
-        figures: figures(behind),
+        metrics: metrics(behind),
         samples: (0..30).map(sample).collect(),
         zones: (0..48).map(zone).collect(),
         cost: Cost::default(),
     }
 }
 
-fn figures(behind: f64) -> Figures {
+fn metrics(behind: f64) -> Metrics {
     let compaction = 3.0 * behind;
     let (valid, live) = (0.9 - 0.1 * behind, 0.8 - 0.1 * behind);
-    Figures {
+    Metrics {
         kv_per_second: 1100.0 / behind,
         seconds: 1800.0,
         seconds_by_cause: BTreeMap::from([("log".to_owned(), 100.0), ("idle".to_owned(), 9.5)]),
@@ -154,6 +154,6 @@ fn figures(behind: f64) -> Figures {
         runs_average: 5.5,
         stall_worst_seconds: 0.25 * behind,
         trace_hash: format!("{:016x}", (behind * 1e9) as u64),
-        ..Figures::default()
+        ..Metrics::default()
     }
 }

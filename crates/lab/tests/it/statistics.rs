@@ -1,4 +1,4 @@
-//! Every figure of `Stats` recomputed: what moved on the medium from the drive's own counts, what
+//! Every metric of `Stats` recomputed: what moved on the medium from the drive's own counts, what
 //! the engine did from what the test did and was told.
 
 use std::sync::Arc;
@@ -76,7 +76,7 @@ fn work(db: &Db, ears: &Ears, random: &mut Random) {
     db.wait_idle().expect("room");
 }
 
-/// Holds the engine's figures against what was told.
+/// Holds the engine's metrics against what was told.
 fn engine_agrees(stats: &Stats, told: &Told) {
     assert_eq!(stats.user_bytes, told.user_bytes);
     assert_eq!(stats.entries_written, told.entries);
@@ -118,7 +118,7 @@ fn of_the_drive(io: &IoCounts) -> IoCounts {
     IoCounts { journal_rolls: 0, cache: Default::default(), ..io.clone() }
 }
 
-/// Works on a drive, and holds all figures against the drive's. Returns them.
+/// Works on a drive, and holds all metrics against the drive's. Returns them.
 pub(crate) fn recount(seed: u64) -> IoCounts {
     runner::simulate(seed, || {
         let (setup, mut random) = (Setup::small(seed), Random::seeded(seed));
@@ -152,13 +152,13 @@ pub(crate) fn recount(seed: u64) -> IoCounts {
 }
 
 #[test]
-fn every_figure_is_what_the_drive_has_counted() {
+fn every_metric_is_what_the_drive_has_counted() {
     let resets: u64 = test_seeds(12).map(|seed| recount(seed).zones_reset).sum();
     assert!(resets > 50, "only {resets} resets");
 }
 
 #[test]
-fn figures_of_a_store_in_memory_are_what_its_files_took() {
+fn metrics_of_a_store_in_memory_are_what_its_files_took() {
     runner::simulate(1, || {
         let store = Arc::new(MemoryStore::new());
         let options = Setup::small(1).options;

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use terrace_env::codec::Writer;
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::inspect::FilterFigures;
+use super::inspect::FilterParameters;
 
 const KIND_BLOCKED_BLOOM: u8 = 1;
 const LINE_BYTES: usize = 64;
@@ -92,8 +92,8 @@ impl Filter {
     }
 
     /// How it is made, for people.
-    pub(super) fn figures(&self) -> FilterFigures {
-        FilterFigures { lines: self.lines, probes: self.probes }
+    pub(super) fn parameters(&self) -> FilterParameters {
+        FilterParameters { lines: self.lines, probes: self.probes }
     }
 }
 

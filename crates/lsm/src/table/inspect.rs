@@ -111,15 +111,15 @@ impl TableFile {
 
     /// How the filter is made, that of all partitions together; `None` without one, or with one of
     /// an unknown kind.
-    pub fn read_filter(&self) -> Result<Option<FilterFigures>, Error> {
-        let mut figures: Option<FilterFigures> = None;
+    pub fn read_filter(&self) -> Result<Option<FilterParameters>, Error> {
+        let mut parameters: Option<FilterParameters> = None;
         for at in self.partitions()?.iter().filter_map(|partition| partition.filter) {
             let Some(filter) = Filter::new(self.contents("filter", at)?.0) else { continue };
-            let more = filter.figures();
-            let lines = figures.map_or(0, |figures| figures.lines);
-            figures = Some(FilterFigures { lines: lines.saturating_add(more.lines), ..more });
+            let more = filter.parameters();
+            let lines = parameters.map_or(0, |parameters| parameters.lines);
+            parameters = Some(FilterParameters { lines: lines.saturating_add(more.lines), ..more });
         }
-        Ok(figures)
+        Ok(parameters)
     }
 
     /// Number of levels of the index.
@@ -196,7 +196,7 @@ impl TableFile {
 
 /// How a filter is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FilterFigures {
+pub struct FilterParameters {
     /// Lines of 64 bytes.
     pub lines: u32,
     /// Bits set per key.

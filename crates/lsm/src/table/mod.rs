@@ -34,7 +34,7 @@ mod walk;
 pub use compression::{Compression, LevelCompression};
 pub use footer::Properties;
 pub use inspect::{
-    BlockEntries, DataBlock, FilterFigures, IndexEntry, IndexWalk, Part, RangeRecord, TableFile,
+    BlockEntries, DataBlock, FilterParameters, IndexEntry, IndexWalk, Part, RangeRecord, TableFile,
 };
 
 pub(crate) use builder::{BuiltTable, TableBuilder, TableLayout};

@@ -1,7 +1,7 @@
 //! Places of entries in a table, as its indexes tell: jobs ask for them to cut a merge, to estimate
 //! it, and to give back the bytes they are done with.
 //!
-//! Only data blocks count, and each is counted whole, so that all figures are rough by one.
+//! Only data blocks count, and each is counted whole, so that all sizes are rough by one.
 
 use terrace_env::{ByteCount, Cause};
 use terrace_policy::{Key, Span};

@@ -225,8 +225,8 @@ impl Run {
         let Some(segment) = self.segment_of(full_key) else { return false };
         let Some(table) = segment.table.glance() else { return true };
         let hash = *sought.hash.get_or_insert_with(|| table::hash(full_key));
-        let stamp = segment.table.record().stamp;
-        stamp::submit(&table, stamp, sought.seek_key, hash, reads)
+        let global = segment.table.record().global_sequence;
+        global_sequence::submit(&table, global, sought.seek_key, hash, reads)
             || table.ranges().cover(full_key, trailer.sequence()).is_some()
     }
 

@@ -5,7 +5,7 @@ use terrace_env::runner;
 use crate::model;
 use crate::operations::Run;
 
-/// A digest of all that happened, and the figures at the end.
+/// A digest of all that happened, and the metrics at the end.
 fn history(seed: u64, jobs: usize) -> (Option<u64>, String) {
     runner::simulate(seed, || {
         let mut run = Run::under(seed, vec![model::decider_of(jobs)]);

@@ -33,7 +33,7 @@ fn write(engine: &Engine, number: u64) -> Result<(), terrace_lsm::Error> {
 }
 
 #[test]
-fn every_job_is_told_when_it_begins_and_when_it_ends_and_the_figures_agree() {
+fn every_job_is_told_when_it_begins_and_when_it_ends_and_the_metrics_agree() {
     runner::simulate(3, || {
         let engine = model::open(&model::slow_store(3));
         let heard = listen(&engine);

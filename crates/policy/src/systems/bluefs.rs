@@ -60,7 +60,7 @@ use std::sync::Arc;
 
 use terrace_env::ByteCount;
 
-use super::{Row, RowParts, StoreShape, System, figure};
+use super::{Row, RowParts, StoreShape, System, parameter};
 use crate::{Compaction, Greedy, Leveled, WholeZones, ZonesSource};
 
 pub(super) const PARTS: RowParts = RowParts {
@@ -69,7 +69,7 @@ pub(super) const PARTS: RowParts = RowParts {
     live_max: 70,
     // The collector works when it must.
     own: System::row(Row::Bluefs, (0, 25)),
-    figures: figure::LEVELED,
+    parameters: parameter::LEVELED,
     placement: |_| Arc::new(WholeZones),
     compaction,
     reclaim: |system| Arc::new(Greedy::of(system)),

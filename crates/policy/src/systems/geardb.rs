@@ -29,7 +29,7 @@ use std::sync::Arc;
 
 use terrace_env::ByteCount;
 
-use super::figure::{self, Figure};
+use super::parameter::{self, Parameter};
 use super::{Row, RowParts, StoreShape, System, leveldb};
 use crate::{Compaction, Gear, GearOptions, LastResort, LevelSeparated, ZonesSource};
 
@@ -38,20 +38,20 @@ pub(super) const PARTS: RowParts = RowParts {
     summary: "gear compaction; a zone holds tables of one level and empties with its window",
     live_max: 55,
     own: System::row(Row::Geardb, (0, 25)),
-    figures: FIGURES,
+    parameters: PARAMETERS,
     placement: |_| Arc::new(LevelSeparated),
     compaction,
     reclaim: |_| Arc::new(LastResort),
     table_size: leveldb::table_size,
 };
 
-const FIGURES: &[Figure] = &[
-    figure::FACTOR,
-    figure::LEVEL0_RUNS,
-    figure::LEVEL1_SIZE,
-    figure::PUBLISHED,
-    figure::TABLE_SIZE,
-    figure::WINDOWS,
+const PARAMETERS: &[Parameter] = &[
+    parameter::FACTOR,
+    parameter::LEVEL0_RUNS,
+    parameter::LEVEL1_SIZE,
+    parameter::PUBLISHED,
+    parameter::TABLE_SIZE,
+    parameter::WINDOWS,
 ];
 
 fn compaction(

@@ -8,7 +8,7 @@
 //!    [`Greedy`].
 //!
 //! # Where the slides are silent
-//! - When their collector starts: their figures depend on it. It is `leveldb-greedy`'s here.
+//! - When their collector starts: their parameters depend on it. It is `leveldb-greedy`'s here.
 //! - A large merge goes by subcompactions, on as many cores as there are: so many zones of its
 //!   level are open then. Two flushes never run at once.
 //! - Data that the collector moves goes to zones of its own, of whatever level it is: it has
@@ -17,7 +17,7 @@
 
 use std::sync::Arc;
 
-use super::{Row, RowParts, System, figure, leveldb};
+use super::{Row, RowParts, System, leveldb, parameter};
 use crate::{Greedy, LevelSeparated};
 
 pub(super) const PARTS: RowParts = RowParts {
@@ -25,7 +25,7 @@ pub(super) const PARTS: RowParts = RowParts {
     summary: "leveled; a zone holds tables of one level, emptied by a greedy collector",
     live_max: 55,
     own: System::row(Row::LevelSeparated, leveldb::COLLECTOR),
-    figures: figure::LEVELED,
+    parameters: parameter::LEVELED,
     placement: |_| Arc::new(LevelSeparated),
     compaction: leveldb::compaction,
     reclaim: |system| Arc::new(Greedy::of(system)),

@@ -17,7 +17,7 @@
 
 use std::sync::Arc;
 
-use super::{Row, RowParts, System, figure, leveldb};
+use super::{Row, RowParts, System, leveldb, parameter};
 use crate::{CostBenefit, LogStructured};
 
 pub(super) const PARTS: RowParts = RowParts {
@@ -25,7 +25,7 @@ pub(super) const PARTS: RowParts = RowParts {
     summary: "leveled; tables of all levels in one log of zones, emptied where it pays most",
     live_max: 55,
     own: System::row(Row::LeveldbCostBenefit, leveldb::COLLECTOR),
-    figures: figure::LEVELED,
+    parameters: parameter::LEVELED,
     placement: |_| Arc::new(LogStructured),
     compaction: leveldb::compaction,
     reclaim: |system| Arc::new(CostBenefit::of(system)),

@@ -4,7 +4,7 @@
 //! 1. Compaction is LevelDB's, see [`Leveled`](crate::Leveled): a pointer per level that goes
 //!    round, trivial moves, outputs cut at ten overlapping tables of the next level but one. Tables
 //!    are as large as memtables, level 1 two and a half times as large, each further one ten times:
-//!    at memtables of 4 MiB, the figures that the papers use.
+//!    at memtables of 4 MiB, the parameters that the papers use.
 //! 2. Tables of all levels are written to the open zone, one behind the other (figure 2). See
 //!    [`LogStructured`].
 //! 3. When less than 20 % of the zones is free, the zone with the most invalid data is emptied, its
@@ -24,7 +24,7 @@
 
 use std::sync::Arc;
 
-use super::{Row, RowParts, System, figure, leveldb};
+use super::{Row, RowParts, System, leveldb, parameter};
 use crate::{Greedy, LogStructured};
 
 pub(super) const PARTS: RowParts = RowParts {
@@ -32,7 +32,7 @@ pub(super) const PARTS: RowParts = RowParts {
     summary: "leveled; tables of all levels in one log of zones, emptied by a greedy collector",
     live_max: 55,
     own: System::row(Row::LeveldbGreedy, leveldb::COLLECTOR),
-    figures: figure::LEVELED,
+    parameters: parameter::LEVELED,
     placement: |_| Arc::new(LogStructured),
     compaction: leveldb::compaction,
     reclaim: |system| Arc::new(Greedy::of(system)),

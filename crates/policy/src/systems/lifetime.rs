@@ -30,7 +30,7 @@ use std::sync::Arc;
 
 use terrace_env::ByteCount;
 
-use super::{Row, RowParts, StoreShape, System, figure, leveldb};
+use super::{Row, RowParts, StoreShape, System, leveldb, parameter};
 use crate::{ByLifetime, Compaction, LastResort, Sweep, SweepOptions, ZonesSource};
 
 pub(super) const PARTS: RowParts = RowParts {
@@ -39,14 +39,14 @@ pub(super) const PARTS: RowParts = RowParts {
     // At 65, zones that die whole are too few, and each put pays for the collector of last resort.
     live_max: 60,
     own: System::row(Row::Lifetime, (0, 25)),
-    figures: &[
-        figure::EXTRA_TABLES,
-        figure::FACTOR,
-        figure::IN_ORDER,
-        figure::LEVEL0_RUNS,
-        figure::LEVEL1_SIZE,
-        figure::TABLE_SIZE,
-        figure::TZONE,
+    parameters: &[
+        parameter::EXTRA_TABLES,
+        parameter::FACTOR,
+        parameter::IN_ORDER,
+        parameter::LEVEL0_RUNS,
+        parameter::LEVEL1_SIZE,
+        parameter::TABLE_SIZE,
+        parameter::TZONE,
     ],
     placement: |_| Arc::new(ByLifetime),
     compaction,

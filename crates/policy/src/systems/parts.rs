@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use terrace_env::ByteCount;
 
-use super::figure::Figure;
+use super::parameter::Parameter;
 use super::{StoreShape, System};
 use crate::{Compaction, Placement, Reclaim, ZonesSource};
 
@@ -22,16 +22,16 @@ pub(super) struct RowParts {
     /// Largest share, in percent of the space [for data](StoreShape::for_data), up to which keys
     /// and values can be overwritten in random order without end.
     pub(super) live_max: u64,
-    /// The system with the figures that are the row's own.
+    /// The system with the parameters that are the row's own.
     pub(super) own: System,
-    /// The figures that it has, by name in alphabetical order. It ignores all others.
-    pub(super) figures: &'static [Figure],
+    /// The parameters that it has, by name in alphabetical order. It ignores all others.
+    pub(super) parameters: &'static [Parameter],
     /// Where files go.
     pub(super) placement: fn(&System) -> Arc<dyn Placement>,
     /// Which tables are merged.
     pub(super) compaction: Compacts,
     /// Which zones are emptied.
     pub(super) reclaim: fn(&System) -> Arc<dyn Reclaim>,
-    /// The size of a table, where no figure gives it.
+    /// The size of a table, where no parameter gives it.
     pub(super) table_size: fn(&StoreShape) -> ByteCount,
 }

@@ -1,8 +1,8 @@
-//! Shape of a store, to which a system's figures are fitted.
+//! Shape of a store, to which a system's parameters are fitted.
 
 use terrace_env::ByteCount;
 
-/// The store that a system runs on, as far as its figures depend on it.
+/// The store that a system runs on, as far as its parameters depend on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StoreShape {
     /// All bytes that files could ever occupy.

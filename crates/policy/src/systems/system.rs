@@ -1,4 +1,4 @@
-//! [`System`]: a row of the table of systems, with the figures that were chosen for it.
+//! [`System`]: a row of the table of systems, with the parameters that were chosen for it.
 
 use std::sync::Arc;
 
@@ -33,15 +33,15 @@ pub enum Row {
     Geardb,
 }
 
-/// A system: a row of choices, and their figures.
+/// A system: a row of choices, and their parameters.
 ///
-/// A figure has a range; [`check`](System::check) says why its ends are where they are.
+/// A parameter has a range; [`check`](System::check) says why its ends are where they are.
 ///
 /// Any store can be opened under any system, whatever system wrote it: what breaks the layout of
 /// the new one is drained as it is compacted. Over a plain directory, which has no zones, a system
 /// is only its compaction.
 ///
-/// As text it is its name, and after a colon the figures that are not the row's own:
+/// As text it is its name, and after a colon the parameters that are not the row's own:
 ///
 /// ```
 /// use terrace_policy::{ByteCount, System};
@@ -177,22 +177,22 @@ impl System {
         }
     }
 
-    /// The row with its own figures.
+    /// The row with its own parameters.
     #[must_use]
     pub const fn of(row: Row) -> Self {
         row.parts().own
     }
 
-    /// Every system, with its own figures.
+    /// Every system, with its own parameters.
     #[must_use]
     pub fn all() -> Vec<Self> {
         Row::ALL.into_iter().map(Self::of).collect()
     }
 
-    /// The names of the figures that any system has, as they are read.
+    /// The names of the parameters that any system has, as they are read.
     #[must_use]
-    pub fn figures() -> Vec<&'static str> {
-        text::all_figures()
+    pub fn parameters() -> Vec<&'static str> {
+        text::all_parameters()
     }
 
     /// Name of the row.
@@ -238,11 +238,11 @@ impl System {
         ByteCount(store.for_data().0 / 100 * self.row.live_max())
     }
 
-    /// Checks that all figures that the row has are within their ranges, and fit the store: that
-    /// compactions of its tables have room. A figure that is not refused here could make writes
+    /// Checks that all parameters that the row has are within their ranges, and fit the store: that
+    /// compactions of its tables have room. A parameter that is not refused here could make writes
     /// fail later.
     pub fn check(&self, store: &StoreShape) -> Result<(), OutOfRange> {
-        self.row.parts().figures.iter().try_for_each(|figure| figure.check(self))?;
+        self.row.parts().parameters.iter().try_for_each(|parameter| parameter.check(self))?;
         let most = ByteCount(store.capacity.0 / TABLES_IN_STORE_MIN);
         match self.table_size.filter(|size| *size > most) {
             Some(size) => Err(OutOfRange::relation(
@@ -262,8 +262,8 @@ impl System {
         self.table_size.unwrap_or(fitted).max(ByteCount(1))
     }
 
-    /// The figures of leveled compaction in this store, where level 1 is `level1_size` large unless
-    /// the system says otherwise.
+    /// The parameters of leveled compaction in this store, where level 1 is `level1_size` large
+    /// unless the system says otherwise.
     pub(super) fn leveled(&self, store: &StoreShape, level1_size: ByteCount) -> LeveledOptions {
         let runs = usize::from(self.level0_runs.max(1));
         LeveledOptions {

@@ -1,10 +1,10 @@
-//! Systems as text: `NAME` or `NAME:figure=value,figure=value`.
+//! Systems as text: `NAME` or `NAME:parameter=value,parameter=value`.
 
 use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
 
-use super::figure::Figure;
+use super::parameter::Parameter;
 use super::{Row, System};
 
 /// A system that could not be read.
@@ -16,24 +16,24 @@ pub enum ParseSystemError {
         /// Text that was found.
         got: String,
     },
-    /// The row has no such figure.
-    #[error("expected a figure of {system}, one of {}, found {got:?}", figures.join(", "))]
-    UnknownFigure {
+    /// The row has no such parameter.
+    #[error("expected a parameter of {system}, one of {}, found {got:?}", parameters.join(", "))]
+    UnknownParameter {
         /// The system.
         system: &'static str,
-        /// Names of the row's figures.
-        figures: Vec<&'static str>,
+        /// Names of the row's parameters.
+        parameters: Vec<&'static str>,
         /// Text that was found.
         got: String,
     },
-    /// The figure cannot have this value.
-    #[error("{figure} of {system}: expected {expected}, found {got:?}")]
+    /// The parameter cannot have this value.
+    #[error("{parameter} of {system}: expected {expected}, found {got:?}")]
     Value {
         /// The system.
         system: &'static str,
-        /// The figure.
-        figure: &'static str,
-        /// Values that the figure may have, and why.
+        /// The parameter.
+        parameter: &'static str,
+        /// Values that the parameter may have, and why.
         expected: Box<str>,
         /// Text that was found.
         got: String,
@@ -44,22 +44,22 @@ fn names() -> String {
     Row::ALL.map(Row::name).join(", ")
 }
 
-/// The names of the figures of all rows.
-pub(super) fn all_figures() -> Vec<&'static str> {
-    let figures = Row::ALL.iter().flat_map(|row| row.parts().figures);
-    let names: BTreeSet<&str> = figures.map(Figure::name).collect();
+/// The names of the parameters of all rows.
+pub(super) fn all_parameters() -> Vec<&'static str> {
+    let parameters = Row::ALL.iter().flat_map(|row| row.parts().parameters);
+    let names: BTreeSet<&str> = parameters.map(Parameter::name).collect();
     names.into_iter().collect()
 }
 
 impl fmt::Display for System {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let figures = self.row.parts().figures.iter().filter_map(|figure| {
-            let value = figure.text(self)?;
-            Some(format!("{}={value}", figure.name()))
+        let parameters = self.row.parts().parameters.iter().filter_map(|parameter| {
+            let value = parameter.text(self)?;
+            Some(format!("{}={value}", parameter.name()))
         });
-        let figures: Vec<String> = figures.collect();
-        let (name, colon) = (self.name(), if figures.is_empty() { "" } else { ":" });
-        f.pad(&format!("{name}{colon}{}", figures.join(",")))
+        let parameters: Vec<String> = parameters.collect();
+        let (name, colon) = (self.name(), if parameters.is_empty() { "" } else { ":" });
+        f.pad(&format!("{name}{colon}{}", parameters.join(",")))
     }
 }
 
@@ -73,16 +73,16 @@ impl FromStr for System {
         let mut system = Self::of(row);
         for assignment in assignments.split(',').filter(|part| !part.is_empty()) {
             let (name, value) = assignment.split_once('=').unwrap_or((assignment, ""));
-            let own = row.parts().figures;
-            let Some(figure) = own.iter().find(|figure| figure.name() == name) else {
+            let own = row.parts().parameters;
+            let Some(parameter) = own.iter().find(|parameter| parameter.name() == name) else {
                 let (system, got) = (row.name(), name.to_owned());
-                let figures = own.iter().map(Figure::name).collect();
-                return Err(ParseSystemError::UnknownFigure { system, figures, got });
+                let parameters = own.iter().map(Parameter::name).collect();
+                return Err(ParseSystemError::UnknownParameter { system, parameters, got });
             };
-            figure.read(&mut system, value).ok_or_else(|| ParseSystemError::Value {
+            parameter.read(&mut system, value).ok_or_else(|| ParseSystemError::Value {
                 system: row.name(),
-                figure: figure.name(),
-                expected: figure.expected().into(),
+                parameter: parameter.name(),
+                expected: parameter.expected().into(),
                 got: value.to_owned(),
             })?;
         }
@@ -108,17 +108,17 @@ mod tests {
     }
 
     #[test]
-    fn figures_are_in_alphabetical_order_and_each_system_prints_all_that_it_has() {
+    fn parameters_are_in_alphabetical_order_and_each_system_prints_all_that_it_has() {
         for system in System::all() {
-            let figures = system.row.parts().figures;
-            assert!(figures.windows(2).all(|pair| pair[0].name() < pair[1].name()), "{system}");
-            for figure in figures {
+            let parameters = system.row.parts().parameters;
+            assert!(parameters.windows(2).all(|pair| pair[0].name() < pair[1].name()), "{system}");
+            for parameter in parameters {
                 let mut other = system;
                 let values = ["3", "30", "7MiB", "off", "on"];
-                let set = values.iter().filter(|text| figure.read(&mut other, text).is_some());
-                assert!(set.count() > 0, "{}: none of {values:?}", figure.name());
+                let set = values.iter().filter(|text| parameter.read(&mut other, text).is_some());
+                assert!(set.count() > 0, "{}: none of {values:?}", parameter.name());
                 let differs = other != system;
-                assert_eq!(other.to_string().contains(figure.name()), differs, "{other}");
+                assert_eq!(other.to_string().contains(parameter.name()), differs, "{other}");
                 assert_eq!(other.to_string().parse(), Ok(other));
             }
         }
@@ -138,8 +138,8 @@ mod tests {
             );
         }
         assert!(error("bluefs:level1_size=1PB1").contains("a size such as"));
-        // A figure that only another system has.
-        let figures = "one of free_min, gain_min, jobs, table_size, tier_runs, found";
-        assert!(error("tiered:factor=4").contains(figures), "{}", error("tiered:factor=4"));
+        // A parameter that only another system has.
+        let parameters = "one of free_min, gain_min, jobs, table_size, tier_runs, found";
+        assert!(error("tiered:factor=4").contains(parameters), "{}", error("tiered:factor=4"));
     }
 }

@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use terrace_env::ByteCount;
 
-use super::{Row, RowParts, StoreShape, System, figure, leveldb};
+use super::{Row, RowParts, StoreShape, System, leveldb, parameter};
 use crate::{Compaction, Greedy, LEVELS_MAX, LevelSeparated, Tiered, TieredOptions, ZonesSource};
 
 pub(super) const PARTS: RowParts = RowParts {
@@ -24,12 +24,12 @@ pub(super) const PARTS: RowParts = RowParts {
     summary: "tiers of runs over one last run; a zone holds tables of one level",
     live_max: 70,
     own: System::row(Row::Tiered, (0, 25)),
-    figures: &[
-        figure::FREE_MIN,
-        figure::GAIN_MIN,
-        figure::JOBS,
-        figure::TABLE_SIZE,
-        figure::TIER_RUNS,
+    parameters: &[
+        parameter::FREE_MIN,
+        parameter::GAIN_MIN,
+        parameter::JOBS,
+        parameter::TABLE_SIZE,
+        parameter::TIER_RUNS,
     ],
     placement: |_| Arc::new(LevelSeparated),
     compaction,

@@ -61,8 +61,8 @@ fn cycles(zones: u32, cycles: u32, options: &Options) -> Vec<u32> {
 #[test]
 fn a_full_device_is_emptied_and_filled_again() {
     for system in System::all() {
-        let figures = options().system.expect("a system with figures");
-        let system = System { row: system.row, ..figures };
+        let parameters = options().system.expect("a system with parameters");
+        let system = System { row: system.row, ..parameters };
         let options = options().system(system);
         runner::simulate(1, || {
             let filled = cycles(64, 3, &options);

@@ -28,21 +28,21 @@ fn load(system: System, puts: u32, key: impl Fn(u32, &mut Random) -> u32) -> (f6
     }
     db.wait_idle().unwrap();
     let (written, moved) = amplification(&db);
-    let figures = (written, moved, valid(&db));
+    let metrics = (written, moved, valid(&db));
     db.verify().unwrap();
     db.close().unwrap();
-    figures
+    metrics
 }
 
 #[test]
 fn a_random_load_is_written_less_often_than_by_levels_and_never_moved() {
     let random_load = |system: System| {
-        let figures = runner::simulate(1, || {
+        let metrics = runner::simulate(1, || {
             load(system, 60_000, |_, random| random.random_range(0..50_000))
         });
-        let (written, moved, valid) = figures;
+        let (written, moved, valid) = metrics;
         println!("{system}: written {written:.2}, moved {moved:.2}, {valid:.1} % valid");
-        figures
+        metrics
     };
     let sweeps = System::of(Row::Lifetime);
     let (written, moved, valid) = random_load(sweeps);

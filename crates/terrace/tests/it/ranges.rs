@@ -1,4 +1,4 @@
-//! Every option and every figure of every system, at its ends and beyond them: a store opens and
+//! Every option and every parameter of every system, at its ends and beyond them: a store opens and
 //! does its work within its budget and in time, or refuses the option and remembers nothing.
 
 use std::sync::Arc;
@@ -193,7 +193,7 @@ fn every_option_at_its_ends_works_or_is_refused_with_its_range() {
 }
 
 #[test]
-fn every_figure_of_every_system_works_or_is_refused_with_its_range() {
+fn every_parameter_of_every_system_works_or_is_refused_with_its_range() {
     let values =
         ["0", "1", "2", "90", "91", "100", "101", "1000", "1001", "65535", "65536", "1024"]
             .into_iter()
@@ -201,10 +201,10 @@ fn every_figure_of_every_system_works_or_is_refused_with_its_range() {
             .chain(["18446744073709551615", "-1", ""]);
     for row in Row::ALL {
         let (mut works, mut refused) = (0, 0);
-        for (figure, value) in
-            System::figures().iter().flat_map(|f| values.clone().map(move |v| (f, v)))
+        for (parameter, value) in
+            System::parameters().iter().flat_map(|f| values.clone().map(move |v| (f, v)))
         {
-            match format!("{}:{figure}={value}", row.name()).parse::<System>() {
+            match format!("{}:{parameter}={value}", row.name()).parse::<System>() {
                 Err(error) => {
                     let text = error.to_string();
                     assert!(text.contains("expected a") || text.contains("expected on"), "{text}");
@@ -224,9 +224,9 @@ fn every_figure_of_every_system_works_or_is_refused_with_its_range() {
 }
 
 #[test]
-fn a_figure_that_text_could_not_give_is_refused_as_well() {
+fn a_parameter_that_text_could_not_give_is_refused_as_well() {
     let of = System::of(Row::Geardb);
-    for (figure, system) in [
+    for (parameter, system) in [
         ("table_size", System { table_size: Some(ByteCount(0)), ..of }),
         ("table_size", System { table_size: Some(ByteCount(1)), ..of }),
         ("table_size", System { table_size: Some(ByteCount(u64::MAX)), ..of }),
@@ -237,9 +237,9 @@ fn a_figure_that_text_could_not_give_is_refused_as_well() {
         ("windows", System { windows: 0, ..of }),
     ] {
         let Outcome::Refused(text) = attempt(&usual(system), 3) else {
-            panic!("{figure} is out of its range, and is taken")
+            panic!("{parameter} is out of its range, and is taken")
         };
-        assert!(text.starts_with(&format!("{figure} of geardb is ")), "{text}");
+        assert!(text.starts_with(&format!("{parameter} of geardb is ")), "{text}");
     }
 }
 

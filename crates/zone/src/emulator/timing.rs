@@ -89,7 +89,7 @@ pub trait Timing: Send {
 }
 
 /// Each request takes a random time of its own, whatever else is under way: for simulations that
-/// want actors to interleave in many ways, not for figures.
+/// want actors to interleave in many ways, not for metrics.
 #[derive(Clone, Debug)]
 pub struct RandomLatency {
     min: Duration,

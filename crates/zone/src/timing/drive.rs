@@ -1,4 +1,4 @@
-//! Drives as data: geometry, parameters and published figures, read from a small file.
+//! Drives as data: geometry, parameters and published measurements, read from a small file.
 
 use std::path::Path;
 
@@ -242,7 +242,7 @@ impl Drive {
         self.file.geometry.zoned.value
     }
 
-    /// The figures that others have published of it.
+    /// The measurements that others have published of it.
     #[must_use]
     pub fn published(&self) -> &[Published] {
         &self.file.published
@@ -326,8 +326,8 @@ mod tests {
             for (what, source) in drive.sources() {
                 assert!(source.len() > 5, "{name}: {what}: {source:?}");
             }
-            for figure in drive.published() {
-                assert!(figure.source.len() > 5, "{name}: {:?}", figure.job);
+            for one in drive.published() {
+                assert!(one.source.len() > 5, "{name}: {:?}", one.job);
             }
             let scale = "1/64".parse().unwrap();
             assert!(drive.timing(scale).is_ok());

@@ -2,7 +2,7 @@
 //!
 //! | part | what it holds |
 //! |---|---|
-//! | [`Drive`] | a drive of a published experiment: geometry, parameters, published figures |
+//! | [`Drive`] | a drive of a published experiment: geometry, parameters, published measurements |
 //! | `drives/*.toml` | the drives that come with the project, each value with its source |
 //! | [`quantity`](Rate), [`Scale`] | units as they are written in those files; smaller drives |
 //! | [`Disk`] | the model of a hard disk |
@@ -10,11 +10,11 @@
 //! | [`Work`], [`DeviceTime`] | where the time went, by cause |
 //!
 //! The formulas, and what is not modelled, are in `docs/drives.md`; `terrace lab validate-drives`
-//! holds the models against the published figures. A model is attached to an emulated drive by
+//! holds the models against the published measurements. A model is attached to an emulated drive by
 //! [`Emulator::set_timing`](crate::Emulator::set_timing); what a request does never depends on it.
 //!
 //! All times are whole nanoseconds. Floating point is used for the seek curve alone, and only
-//! operations that IEEE 754 rounds exactly, so that figures are the same on every machine.
+//! operations that IEEE 754 rounds exactly, so that results are the same on every machine.
 
 mod accounts;
 mod disk;
@@ -28,6 +28,6 @@ pub use accounts::{CauseTime, DeviceTime, Work};
 pub use disk::Disk;
 pub use drive::{Drive, DriveError, Media};
 pub use flash::Flash;
-pub use published::{Figure, Job, Pattern, Published, Region};
+pub use published::{Job, Metric, Pattern, Published, Region};
 pub use quantity::{ParseQuantityError, Rate, Size, Sourced, Span};
 pub use scale::{Scale, ScaleMode};

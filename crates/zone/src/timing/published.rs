@@ -1,4 +1,4 @@
-//! Figures that others have measured on the real drive, and how to measure them on a model.
+//! Measurements that others have measured on the real drive, and how to measure them on a model.
 
 use std::fmt;
 use std::str::FromStr;
@@ -104,10 +104,10 @@ impl fmt::Display for Job {
     }
 }
 
-/// A measured figure.
+/// A measured metric.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(try_from = "String")]
-pub enum Figure {
+pub enum Metric {
     /// Bytes per second.
     Rate(Rate),
     /// Requests per second.
@@ -116,7 +116,7 @@ pub enum Figure {
     Latency(Span),
 }
 
-impl FromStr for Figure {
+impl FromStr for Metric {
     type Err = ParseQuantityError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
@@ -130,7 +130,7 @@ impl FromStr for Figure {
     }
 }
 
-impl TryFrom<String> for Figure {
+impl TryFrom<String> for Metric {
     type Error = ParseQuantityError;
 
     fn try_from(text: String) -> Result<Self, Self::Error> {
@@ -138,7 +138,7 @@ impl TryFrom<String> for Figure {
     }
 }
 
-impl fmt::Display for Figure {
+impl fmt::Display for Metric {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Rate(rate) => rate.fmt(f),
@@ -151,19 +151,19 @@ impl fmt::Display for Figure {
     }
 }
 
-/// A figure that somebody has published of a drive.
+/// A measurement that somebody has published of a drive.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(try_from = "Line")]
 pub struct Published {
     /// How it was measured, or how we read that it was.
     pub job: Job,
     /// The measured value.
-    pub figure: Figure,
+    pub metric: Metric,
     /// The publication and place.
     pub source: String,
 }
 
-/// A published figure as it stands in a drive file.
+/// A published measurement as it stands in a drive file.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Line {
@@ -176,7 +176,7 @@ struct Line {
     region: Region,
     #[serde(default)]
     written: u64,
-    figure: Figure,
+    metric: Metric,
     source: String,
 }
 
@@ -189,7 +189,7 @@ impl TryFrom<Line> for Published {
             .parse()
             .map_err(|_| ParseQuantityError::new("a size such as 4KiB or 1MiB", text))?;
         let depth = line.depth.unwrap_or(1).max(1);
-        let Line { pattern, region, written, figure, source, .. } = line;
-        Ok(Self { job: Job { pattern, size, depth, region, written }, figure, source })
+        let Line { pattern, region, written, metric, source, .. } = line;
+        Ok(Self { job: Job { pattern, size, depth, region, written }, metric, source })
     }
 }

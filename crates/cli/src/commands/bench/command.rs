@@ -18,7 +18,7 @@ use crate::output::Output;
 use crate::progress::Progress;
 use crate::scratch::Scratch;
 
-/// Reads of a mix that suffice for its figures, however many entries there are.
+/// Reads of a mix that suffice for its metrics, however many entries there are.
 const READS: u64 = 1_000_000;
 /// More clients than this are a slip of the hand.
 const CLIENTS_MAX: u64 = 1_000;

@@ -1,4 +1,4 @@
-//! The figures as tables that can be pasted into a Markdown page, or as one JSON object.
+//! The metrics as tables that can be pasted into a Markdown page, or as one JSON object.
 
 use std::fmt::{self, Display, Formatter};
 
@@ -120,13 +120,13 @@ impl Run {
         )
     }
 
-    /// Writes the figures of other engines for the same work, where they are known.
+    /// Writes the metrics of other engines for the same work, where they are known.
     fn write_reference(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let mut table = begin(&REFERENCE_HEADER);
         let mut add = |work: String, own: f64, reference: Option<Reference>| {
             let Some(Reference { rocksdb, fjall, leveldb }) = reference else { return };
             let ratio = format!("{:.2}", own / rocksdb);
-            let [own, rocksdb, fjall, leveldb] = [own, rocksdb, fjall, leveldb].map(figure);
+            let [own, rocksdb, fjall, leveldb] = [own, rocksdb, fjall, leveldb].map(digits);
             table.add_row([work, own, rocksdb, ratio, fjall, leveldb]);
         };
         for measurement in &self.measurements {
@@ -157,7 +157,7 @@ impl Run {
             if let Some(writes) = measurement.writes_beside {
                 let operations = measurement.operations as f64;
                 let each = measurement.processor_micros * operations / (operations + writes as f64);
-                let (writes, each) = (HumanCount(writes), figure(each));
+                let (writes, each) = (HumanCount(writes), digits(each));
                 writeln!(f, "{mix}: {writes} writes beside; {each} us for each read or write")?;
             }
             let Some(idle) = &measurement.when_idle else { continue };
@@ -186,7 +186,7 @@ impl Run {
     }
 }
 
-/// A table whose first column is words and the rest figures.
+/// A table whose first column is words and the rest numbers.
 fn begin(header: &[&str]) -> Table {
     let mut table = Table::new();
     table.load_preset(presets::ASCII_MARKDOWN).set_header(header);
@@ -203,26 +203,26 @@ fn with_wait_idle(meaning: &str) -> String {
 fn rows(table: &mut Table, measurement: &Measurement) {
     let meaning = measurement.mix.meaning();
     let rate = HumanCount(measurement.operations_per_second as u64).to_string();
-    let mut row = vec![meaning.to_owned(), figure(measurement.processor_micros), rate];
+    let mut row = vec![meaning.to_owned(), digits(measurement.processor_micros), rate];
     row.extend(latencies(measurement.latency));
-    row.push(figure(measurement.seconds));
+    row.push(digits(measurement.seconds));
     table.add_row(row);
     if let Some(idle) = &measurement.when_idle {
-        let mut row = vec![with_wait_idle(meaning), figure(idle.processor_micros)];
+        let mut row = vec![with_wait_idle(meaning), digits(idle.processor_micros)];
         row.resize(HEADER.len() - 1, String::new());
-        row.push(figure(idle.seconds));
+        row.push(digits(idle.seconds));
         table.add_row(row);
     }
 }
 
 fn latencies(latency: Option<Latency>) -> [String; 4] {
     latency.map_or_else(Default::default, |latency| {
-        [latency.p50, latency.p99, latency.p999, latency.max].map(figure)
+        [latency.p50, latency.p99, latency.p999, latency.max].map(digits)
     })
 }
 
 /// Three digits, or all before the point.
-fn figure(value: f64) -> String {
+fn digits(value: f64) -> String {
     let decimals = match value {
         _ if value >= 100.0 => 0,
         _ if value >= 10.0 => 1,
@@ -285,8 +285,8 @@ mod tests {
     }
 
     #[test]
-    fn figures_have_three_digits() {
-        let figures = [0.0, 0.456, 7.6, 12.34, 310.4, 22_000.0].map(figure);
-        assert_eq!(figures, ["0.00", "0.46", "7.60", "12.3", "310", "22000"]);
+    fn numbers_have_three_digits() {
+        let numbers = [0.0, 0.456, 7.6, 12.34, 310.4, 22_000.0].map(digits);
+        assert_eq!(numbers, ["0.00", "0.46", "7.60", "12.3", "310", "22000"]);
     }
 }

@@ -1,5 +1,5 @@
 //! Outcome of the demonstration: a line for each step as it ends, then the map of zones, the levels
-//! and the figures; or one JSON object.
+//! and the metrics; or one JSON object.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -48,7 +48,7 @@ impl<'a> Steps<'a> {
     }
 }
 
-/// The result. Figures are those of the store's whole life up to the power cut.
+/// The result. Metrics are those of the store's whole life up to the power cut.
 #[derive(Serialize)]
 pub(super) struct Outcome {
     /// Regular files loaded.
@@ -121,7 +121,7 @@ impl Outcome {
         }
     }
 
-    /// Prints levels and figures.
+    /// Prints levels and metrics.
     pub(super) fn print(&self, out: &mut dyn Write) -> io::Result<()> {
         writeln!(out, "\nthe tree when the power went:")?;
         stats::levels(out, &self.levels)?;

@@ -23,7 +23,8 @@ const CONVENTIONAL: u32 = 1;
 /// Zones that may be open at once: few, to show that few are enough. Real drives allow 128.
 const OPEN_MAX: u32 = 12;
 
-/// How much larger each level is than the one above it, unless a system is given with its figures.
+/// How much larger each level is than the one above it, unless a system is given with its
+/// parameters.
 const FACTOR: u16 = 4;
 
 /// Makes the drive: large enough for half as much again as the data, small enough that zones must

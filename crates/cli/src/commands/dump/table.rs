@@ -143,11 +143,11 @@ fn filter(report: &mut Report<'_>, table: &TableFile) -> Result<(), Failure> {
             |out| writeln!(out, "  filter      none"),
         );
     };
-    let figures = match table.read_filter() {
-        Ok(figures) => figures,
+    let parameters = match table.read_filter() {
+        Ok(parameters) => parameters,
         Err(error) => return report.damage("filter", &error),
     };
-    let (lines, probes) = (figures.map(|it| it.lines), figures.map(|it| it.probes));
+    let (lines, probes) = (parameters.map(|it| it.lines), parameters.map(|it| it.probes));
     report.part(
         || {
             json!({

@@ -78,7 +78,7 @@ fn show(bar: &ProgressBar, progress: &Progress<'_>, time: Time) {
 
 fn took(outcomes: &[Outcome]) -> String {
     let (device, processor) = outcomes.iter().fold((0.0, 0.0), |(device, processor), outcome| {
-        (device + outcome.figures.seconds, processor + outcome.cost.processor_seconds)
+        (device + outcome.metrics.seconds, processor + outcome.cost.processor_seconds)
     });
     format!("{device:.0} s of the full drive in {processor:.0} s of a processor")
 }

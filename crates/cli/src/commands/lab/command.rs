@@ -8,7 +8,7 @@ use super::validate_drives::ValidateDrives;
 use crate::failure::Failure;
 use crate::output::Output;
 
-/// Experiments in virtual time: the figures are the same on every machine.
+/// Experiments in virtual time: the numbers are the same on every machine.
 #[derive(clap::Subcommand)]
 pub(crate) enum Lab {
     /// List the experiments that come with the program, or describe some
@@ -19,7 +19,7 @@ pub(crate) enum Lab {
     Report(Report),
     /// List the modelled drives, or say where the values of one are from
     Drives(Drives),
-    /// Hold the timing models of drives against published figures
+    /// Hold the timing models of drives against published measurements
     ValidateDrives(ValidateDrives),
 }
 

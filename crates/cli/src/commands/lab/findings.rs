@@ -1,4 +1,4 @@
-//! Findings of a series: figures and claims, as tables that can be pasted into a Markdown page, or
+//! Findings of a series: metrics and claims, as tables that can be pasted into a Markdown page, or
 //! as one JSON object.
 
 use std::fmt::{self, Display, Formatter};
@@ -33,20 +33,20 @@ pub(super) struct Flop {
     error: String,
 }
 
-/// A claim of a paper, and our figure for it.
+/// A claim of a paper, and our metric for it.
 #[derive(Serialize)]
 pub(super) struct Answer {
     experiment: String,
     text: String,
     system: String,
     published: f64,
-    /// `None` where the run is not among those carried out, or does not have the figure.
+    /// `None` where the run is not among those carried out, or does not have the metric.
     ours: Option<f64>,
     ratio: Option<f64>,
     explanation: Option<String>,
 }
 
-const FIGURES: [&str; 15] = [
+const METRICS: [&str; 15] = [
     "system",
     "setting",
     "KV/s",
@@ -104,18 +104,18 @@ impl<'a> Findings<'a> {
         Self { experiments, outcomes, claims, flops, cost, processor_seconds_per_gigabyte }
     }
 
-    /// The figures of an experiment.
-    pub(super) fn figures(&self, experiment: &Experiment) -> Table {
-        let mut table = begin(&FIGURES, 2);
+    /// The metrics of an experiment.
+    pub(super) fn metrics(&self, experiment: &Experiment) -> Table {
+        let mut table = begin(&METRICS, 2);
         for outcome in of(&self.outcomes, experiment) {
-            let (figures, setting) = (&outcome.figures, setting(experiment, outcome));
-            let (wa, space) = (&figures.write_amplification, &figures.space_efficiency);
+            let (metrics, setting) = (&outcome.metrics, setting(experiment, outcome));
+            let (wa, space) = (&metrics.write_amplification, &metrics.space_efficiency);
             let two = |value: f64| format!("{value:.2}");
             table.add_row([
                 outcome.system.clone(),
                 setting,
-                format!("{:.0}", figures.kv_per_second),
-                format!("{:.0}", figures.seconds),
+                format!("{:.0}", metrics.kv_per_second),
+                format!("{:.0}", metrics.seconds),
                 two(wa.total),
                 two(wa.log),
                 two(wa.flush),
@@ -124,21 +124,21 @@ impl<'a> Findings<'a> {
                 two(space.valid_end),
                 two(space.live_end),
                 two(space.live_worst),
-                figures.zones_peak.to_string(),
-                two(figures.stall_worst_seconds),
-                figures.longest_cause().unwrap_or("-").to_owned(),
+                metrics.zones_peak.to_string(),
+                two(metrics.stall_worst_seconds),
+                metrics.longest_cause().unwrap_or("-").to_owned(),
             ]);
         }
         table
     }
 
-    /// Table of the paper's claims and our figures; `None` if the experiment has no claims.
+    /// Table of the paper's claims and our metrics; `None` if the experiment has no claims.
     pub(super) fn answers(&self, experiment: &Experiment) -> Option<Table> {
         let mut table = begin(&["what the paper says", "system", "paper", "ours", "ratio"], 2);
         let answers = self.claims.iter().filter(|claim| claim.experiment == experiment.name);
         for claim in answers {
-            let shown = |value: Option<f64>| value.map_or("-".to_owned(), figure);
-            let (paper, ours) = (figure(claim.published), shown(claim.ours));
+            let shown = |value: Option<f64>| value.map_or("-".to_owned(), digits);
+            let (paper, ours) = (digits(claim.published), shown(claim.ours));
             let ratio = claim.ratio.map_or("-".to_owned(), |ratio| format!("{ratio:.2}"));
             let text = match &claim.explanation {
                 Some(why) => format!("{} ({why})", claim.text),
@@ -154,7 +154,7 @@ impl Display for Findings<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         for experiment in self.experiments {
             writeln!(f, "{}: {}\n", experiment.name, experiment.title)?;
-            writeln!(f, "{}\n", self.figures(experiment))?;
+            writeln!(f, "{}\n", self.metrics(experiment))?;
             if let Some(answers) = self.answers(experiment) {
                 writeln!(f, "{answers}\n")?;
             }
@@ -191,7 +191,7 @@ fn setting(experiment: &Experiment, outcome: &Outcome) -> String {
 }
 
 /// Three digits that count, and no more.
-fn figure(value: f64) -> String {
+fn digits(value: f64) -> String {
     match value.abs() {
         large if large >= 100.0 => format!("{value:.0}"),
         middle if middle >= 10.0 => format!("{value:.1}"),
@@ -199,7 +199,7 @@ fn figure(value: f64) -> String {
     }
 }
 
-/// A table whose first columns are words and the rest figures.
+/// A table whose first columns are words and the rest metrics.
 fn begin(header: &[&str], words: usize) -> Table {
     let mut table = Table::new();
     table.load_preset(presets::ASCII_MARKDOWN).set_header(header);

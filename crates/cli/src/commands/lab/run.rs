@@ -1,5 +1,5 @@
 //! `terrace lab run`: carries out experiments in virtual time, keeps the outcomes, and prints
-//! figures and claims.
+//! metrics and claims.
 
 use std::num::NonZeroU64;
 use std::path::PathBuf;
@@ -56,7 +56,7 @@ pub(crate) struct Run {
     /// Carry out runs again whose outcomes are known
     #[arg(long)]
     fresh: bool,
-    /// Also write the figures to this file, a row to each phase of a run
+    /// Also write the metrics to this file, a row to each phase of a run
     #[arg(long, value_name = "FILE")]
     csv: Option<PathBuf>,
     /// Also write the samples to this file, a row to each
@@ -103,7 +103,7 @@ impl Run {
         let results = Results::of_this_engine(&self.results);
         let limits = self.limits(&plans, output)?;
         if cfg!(debug_assertions) {
-            output.note("note: built with debug assertions: slower, with the same figures");
+            output.note("note: built with debug assertions: slower, with the same numbers");
         }
         let bars = Arc::new(Bars::new(&plans));
         let watch = Arc::clone(&bars);
@@ -143,7 +143,7 @@ impl Run {
     fn write_files(&self, findings: &Findings<'_>) -> Result<(), Failure> {
         let outcomes = &findings.outcomes;
         if let Some(path) = &self.csv {
-            spreadsheet::figures(path, outcomes)?;
+            spreadsheet::metrics(path, outcomes)?;
         }
         if let Some(path) = &self.samples {
             spreadsheet::samples(path, outcomes)?;

@@ -1,26 +1,26 @@
-//! Figures and samples as files of comma-separated values (RFC 4180), for spreadsheets and plotting
+//! Metrics and samples as files of comma-separated values (RFC 4180), for spreadsheets and plotting
 //! tools: a row for each measured phase, or for each sample.
 
 use std::fs::File;
 use std::path::Path;
 
 use csv::Writer;
-use terrace_lab::run::{Figures, Outcome, Sample};
+use terrace_lab::run::{Metrics, Outcome, Sample};
 
 use crate::failure::{Failure, Kind};
 
 /// Columns that say which phase of which run a row is of.
 const OF: [&str; 6] = ["experiment", "system", "variant", "phase", "scale", "seed"];
 
-/// Writes a row for each outcome, with all figures; those that a run does not have are empty.
-pub(super) fn figures(path: &Path, outcomes: &[Outcome]) -> Result<(), Failure> {
-    let names = Figures::names();
+/// Writes a row for each outcome, with all metrics; those that a run does not have are empty.
+pub(super) fn metrics(path: &Path, outcomes: &[Outcome]) -> Result<(), Failure> {
+    let names = Metrics::names();
     let costs = ["trace_hash", "processor_seconds", "gigabytes_moved"];
     let mut file = Rows::create(path)?;
     file.add(words(&OF).chain(names.iter().cloned()).chain(words(&costs)))?;
     for outcome in outcomes {
-        let values = names.iter().map(|name| shown(outcome.figures.value(name)));
-        let hash = outcome.figures.trace_hash.clone();
+        let values = names.iter().map(|name| shown(outcome.metrics.value(name)));
+        let hash = outcome.metrics.trace_hash.clone();
         let cost = [outcome.cost.processor_seconds, outcome.cost.gigabytes_moved];
         let cost = [hash].into_iter().chain(cost.map(|value| value.to_string()));
         file.add(run(outcome).into_iter().chain(values).chain(cost))?;

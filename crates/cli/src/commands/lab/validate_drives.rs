@@ -1,23 +1,23 @@
-//! `terrace lab validate-drives`: compares the timing models of drives with published figures.
+//! `terrace lab validate-drives`: compares the timing models of drives with published metrics.
 
 use serde::Serialize;
 use terrace_lab::drives::{self, Comparison, Grid, Report};
-use terrace_zone::timing::{Drive, Figure, Job};
+use terrace_zone::timing::{Drive, Job, Metric};
 
 use crate::failure::{Failure, Kind};
 use crate::output::Output;
 use crate::progress::Progress;
 
-/// Hold the timing models of drives against published figures.
+/// Hold the timing models of drives against published metrics.
 ///
-/// Each published figure is measured again on the model, in virtual time; more than 10 % off is a
-/// failure. Figures that were not published are measured over a grid of patterns, sizes, depths and
-/// places.
+/// Each published measurement is measured again on the model, in virtual time; more than 10 % off
+/// is a failure. Measurements that were not published are measured over a grid of patterns, sizes,
+/// depths and places.
 #[derive(clap::Args)]
 pub(crate) struct ValidateDrives {
     /// The drives, by name or by the path of a drive file [default: all that come with the program]
     drives: Vec<String>,
-    /// Grid to measure besides published figures
+    /// Grid to measure besides published measurements
     #[arg(long, value_enum, default_value_t = Sweep::Coarse)]
     sweep: Sweep,
 }
@@ -84,8 +84,9 @@ impl ValidateDrives {
         if failures == 0 {
             return Ok(());
         }
-        let message =
-            format!("expected every figure within 10 % of the published one, {failures} are not");
+        let message = format!(
+            "expected every measurement within 10 % of the published one, {failures} are not"
+        );
         Err(Failure::new(Kind::Failed, message))
     }
 }
@@ -120,13 +121,13 @@ fn line(drive: &str, job: &Job, result: Outcome) -> Line {
 }
 
 fn compared(comparison: &Comparison) -> Line {
-    let value = |figure: &Figure| match figure {
-        Figure::Rate(rate) => ("bytes_per_second", rate.0 as f64),
-        Figure::PerSecond(requests) => ("requests_per_second", *requests),
-        Figure::Latency(span) => ("latency_seconds", span.0 as f64 / 1e9),
+    let value = |metric: &Metric| match metric {
+        Metric::Rate(rate) => ("bytes_per_second", rate.0 as f64),
+        Metric::PerSecond(requests) => ("requests_per_second", *requests),
+        Metric::Latency(span) => ("latency_seconds", span.0 as f64 / 1e9),
     };
     let (unit, model) = value(&comparison.model);
-    let (_, published) = value(&comparison.published.figure);
+    let (_, published) = value(&comparison.published.metric);
     let source = comparison.published.source.clone();
     let result = Outcome::Compared { unit, model, published, ratio: comparison.ratio(), source };
     line(&comparison.drive, &comparison.published.job, result)

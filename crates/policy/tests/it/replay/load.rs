@@ -43,7 +43,7 @@ impl Valid {
         self.sum += share;
     }
 
-    fn figures(&self, store: &Replay) -> String {
+    fn metrics(&self, store: &Replay) -> String {
         let count = |what| store.counts.get(what).copied().unwrap_or(0);
         let (flushed, merged) = (count("flushed"), count("merged"));
         let moved = count("moved by reclaim");
@@ -61,16 +61,16 @@ impl Valid {
 
 /// A system as text, but sizes are numbers of entries, smaller than those of any real store.
 fn system_of_few(text: &str) -> System {
-    let (name, figures) = text.split_once(':').unwrap_or((text, ""));
-    let figures: Vec<(&str, &str)> =
-        figures.split(',').filter_map(|figure| figure.split_once('=')).collect();
+    let (name, parameters) = text.split_once(':').unwrap_or((text, ""));
+    let parameters: Vec<(&str, &str)> =
+        parameters.split(',').filter_map(|parameter| parameter.split_once('=')).collect();
     let is_size = |name: &str| matches!(name, "table_size" | "level1_size");
-    let rest = figures.iter().filter(|(name, _)| !is_size(name));
+    let rest = parameters.iter().filter(|(name, _)| !is_size(name));
     let rest: Vec<String> = rest.map(|(name, value)| format!("{name}={value}")).collect();
     let system: System = format!("{name}:{}", rest.join(",")).parse().expect("a system");
     let size = |wanted: &str| {
-        let figure = figures.iter().find(|(name, _)| *name == wanted);
-        figure.map(|(_, value)| ByteCount(value.parse().expect("a number of entries")))
+        let parameter = parameters.iter().find(|(name, _)| *name == wanted);
+        parameter.map(|(_, value)| ByteCount(value.parse().expect("a number of entries")))
     };
     System { table_size: size("table_size"), level1_size: size("level1_size"), ..system }
 }
@@ -110,7 +110,7 @@ pub(crate) fn replay(input: &str) -> String {
             }
         }
     }
-    if first.starts_with("figures") { valid.figures(&store) } else { picture(&store) }
+    if first.starts_with("metrics") { valid.metrics(&store) } else { picture(&store) }
 }
 
 #[test]
@@ -119,6 +119,6 @@ fn a_replayed_load_leaves_the_zones_that_the_systems_are_known_for() {
 }
 
 #[test]
-fn a_uniform_random_load_has_the_figures_that_the_systems_are_known_for() {
-    check("figures", replay);
+fn a_uniform_random_load_has_the_metrics_that_the_systems_are_known_for() {
+    check("metrics", replay);
 }

@@ -9,10 +9,10 @@
 //! t(d) = c + e d            for d >= k, with the same value and slope at k
 //! ```
 //!
-//! Distances are shares of the full stroke. Three published figures fix the four constants and the
-//! knee: `a` is the track-to-track time, `t(1)` the full stroke, and `k` is chosen such that the
-//! mean over all pairs of cylinders is the published average. The larger `k`, the larger the mean,
-//! so `k` is found by bisection.
+//! Distances are shares of the full stroke. Three published measurements fix the four constants and
+//! the knee: `a` is the track-to-track time, `t(1)` the full stroke, and `k` is chosen such that
+//! the mean over all pairs of cylinders is the published average. The larger `k`, the larger the
+//! mean, so `k` is found by bisection.
 
 /// Steps of the bisection: more than a double can tell apart.
 const STEPS: usize = 60;
@@ -28,7 +28,7 @@ pub(super) struct SeekCurve {
 }
 
 impl SeekCurve {
-    /// The curve through three figures in nanoseconds.
+    /// The curve through three values in nanoseconds.
     pub(super) fn new(track_to_track: u64, average: u64, full: u64) -> Self {
         let (mut low, mut high) = (0.0, 1.0);
         for _ in 0..STEPS {
@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_curve_meets_the_three_figures_it_is_made_from() {
+    fn the_curve_meets_the_three_values_it_is_made_from() {
         for (track, average, full) in
             [(500_000, 8_200_000, 17_000_000), (1_000_000, 11_000_000, 22_000_000)]
         {

@@ -4,7 +4,7 @@
 //! Tracks are numbered from the outside inwards, all heads of a cylinder before the next cylinder.
 //! The radius is cut into recording zones of equally many tracks; within one, all tracks hold the
 //! same number of bytes, in proportion to the bandwidth there, which falls in equal steps from the
-//! outer to the inner figure. Each track's first byte is skewed against the one before by as long
+//! outer to the inner value. Each track's first byte is skewed against the one before by as long
 //! as it takes the head to get there, so that a sequential stream loses that time and no more.
 //!
 //! Conventional zones have the lowest addresses; where the drive puts them further in, the

@@ -1,10 +1,11 @@
-//! Figures of systems: name, kind, range with its reason, and how a figure is read and written.
+//! Parameters of systems: name, kind, range with its reason, and how a parameter is read and
+//! written.
 
 use terrace_env::{ByteCount, Limit, OutOfRange};
 
 use super::System;
 
-/// Kind of a figure's value.
+/// Kind of a parameter's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Number,
@@ -16,8 +17,8 @@ pub(super) enum Kind {
 
 /// A column of the table of systems.
 #[derive(Clone, Copy)]
-pub(super) struct Figure {
-    /// Name of the figure, its bounds, and the reason for them.
+pub(super) struct Parameter {
+    /// Name of the parameter, its bounds, and the reason for them.
     pub(super) limit: Limit<u64>,
     pub(super) kind: Kind,
     /// Sets it to a value within the limit.
@@ -26,12 +27,12 @@ pub(super) struct Figure {
     get: fn(&System) -> Option<u64>,
 }
 
-/// The figures of a system of leveled compaction with a collector, and no other.
-pub(super) const LEVELED: &[Figure] =
+/// The parameters of a system of leveled compaction with a collector, and no other.
+pub(super) const LEVELED: &[Parameter] =
     &[ALIGNED_FROM, FACTOR, FREE_MIN, GAIN_MIN, JOBS, LEVEL0_RUNS, LEVEL1_SIZE, TABLE_SIZE];
 
 /// See [`System::aligned_from`].
-pub(super) const ALIGNED_FROM: Figure = Figure {
+pub(super) const ALIGNED_FROM: Parameter = Parameter {
     limit: Limit {
         option: "aligned_from",
         least: 10,
@@ -44,7 +45,7 @@ pub(super) const ALIGNED_FROM: Figure = Figure {
 };
 
 /// See [`System::extra_tables`].
-pub(super) const EXTRA_TABLES: Figure = Figure {
+pub(super) const EXTRA_TABLES: Parameter = Parameter {
     limit: Limit {
         option: "extra_tables",
         least: 0,
@@ -57,7 +58,7 @@ pub(super) const EXTRA_TABLES: Figure = Figure {
 };
 
 /// See [`System::factor`].
-pub(super) const FACTOR: Figure = Figure {
+pub(super) const FACTOR: Parameter = Parameter {
     limit: Limit {
         option: "factor",
         least: 2,
@@ -70,7 +71,7 @@ pub(super) const FACTOR: Figure = Figure {
 };
 
 /// See [`System::free_min`].
-pub(super) const FREE_MIN: Figure = Figure {
+pub(super) const FREE_MIN: Parameter = Parameter {
     limit: Limit {
         option: "free_min",
         least: 0,
@@ -83,7 +84,7 @@ pub(super) const FREE_MIN: Figure = Figure {
 };
 
 /// See [`System::gain_min`].
-pub(super) const GAIN_MIN: Figure = Figure {
+pub(super) const GAIN_MIN: Parameter = Parameter {
     limit: Limit {
         option: "gain_min",
         least: 1,
@@ -96,7 +97,7 @@ pub(super) const GAIN_MIN: Figure = Figure {
 };
 
 /// See [`System::in_order`].
-pub(super) const IN_ORDER: Figure = Figure {
+pub(super) const IN_ORDER: Parameter = Parameter {
     limit: switch("in_order"),
     kind: Kind::Switch,
     set: |system, value| system.in_order = value > 0,
@@ -104,7 +105,7 @@ pub(super) const IN_ORDER: Figure = Figure {
 };
 
 /// See [`System::jobs`].
-pub(super) const JOBS: Figure = Figure {
+pub(super) const JOBS: Parameter = Parameter {
     limit: Limit {
         option: "jobs",
         least: 1,
@@ -117,7 +118,7 @@ pub(super) const JOBS: Figure = Figure {
 };
 
 /// See [`System::level0_runs`].
-pub(super) const LEVEL0_RUNS: Figure = Figure {
+pub(super) const LEVEL0_RUNS: Parameter = Parameter {
     limit: Limit {
         option: "level0_runs",
         least: 1,
@@ -130,7 +131,7 @@ pub(super) const LEVEL0_RUNS: Figure = Figure {
 };
 
 /// See [`System::level1_size`].
-pub(super) const LEVEL1_SIZE: Figure = Figure {
+pub(super) const LEVEL1_SIZE: Parameter = Parameter {
     limit: Limit {
         option: "level1_size",
         least: 1 << 10,
@@ -143,7 +144,7 @@ pub(super) const LEVEL1_SIZE: Figure = Figure {
 };
 
 /// See [`System::published`].
-pub(super) const PUBLISHED: Figure = Figure {
+pub(super) const PUBLISHED: Parameter = Parameter {
     limit: switch("published"),
     kind: Kind::Switch,
     set: |system, value| system.published = value > 0,
@@ -151,7 +152,7 @@ pub(super) const PUBLISHED: Figure = Figure {
 };
 
 /// See [`System::table_size`].
-pub(super) const TABLE_SIZE: Figure = Figure {
+pub(super) const TABLE_SIZE: Parameter = Parameter {
     limit: Limit {
         option: "table_size",
         least: 2 << 10,
@@ -165,7 +166,7 @@ pub(super) const TABLE_SIZE: Figure = Figure {
 };
 
 /// See [`System::tier_runs`].
-pub(super) const TIER_RUNS: Figure = Figure {
+pub(super) const TIER_RUNS: Parameter = Parameter {
     limit: Limit {
         option: "tier_runs",
         least: 2,
@@ -178,7 +179,7 @@ pub(super) const TIER_RUNS: Figure = Figure {
 };
 
 /// See [`System::tzone`].
-pub(super) const TZONE: Figure = Figure {
+pub(super) const TZONE: Parameter = Parameter {
     limit: switch("tzone"),
     kind: Kind::Switch,
     set: |system, value| system.tzone = value > 0,
@@ -186,7 +187,7 @@ pub(super) const TZONE: Figure = Figure {
 };
 
 /// See [`System::windows`].
-pub(super) const WINDOWS: Figure = Figure {
+pub(super) const WINDOWS: Parameter = Parameter {
     limit: Limit {
         option: "windows",
         least: 1,
@@ -203,13 +204,13 @@ const fn switch(option: &'static str) -> Limit<u64> {
     Limit { option, least: 0, most: 1, reason: "it is a switch" }
 }
 
-impl Figure {
-    /// Name of the figure.
+impl Parameter {
+    /// Name of the parameter.
     pub(super) fn name(&self) -> &'static str {
         self.limit.option
     }
 
-    /// Values that the figure may have, and the reason for the bounds, in words.
+    /// Values that the parameter may have, and the reason for the bounds, in words.
     pub(super) fn expected(&self) -> String {
         let Limit { least, most, reason, .. } = self.limit;
         let [from, to] = [least, most].map(|value| compact(ByteCount(value)));

@@ -1,4 +1,4 @@
-//! [`Figures`]: the metrics of a phase, by which runs are compared.
+//! [`Metrics`]: the metrics of a phase, by which runs are compared.
 
 use std::collections::BTreeMap;
 
@@ -11,11 +11,11 @@ use super::reading::{Interval, Moved};
 use super::sampler::{Samples, Scene};
 use crate::workload::{Tally, stretch_of};
 
-/// The figures of a phase of a run. Times are device time, and those of the full drive: where the
+/// The metrics of a phase of a run. Times are device time, and those of the full drive: where the
 /// scale shrinks delays and data together, what a run took is multiplied by it. Of one operation,
 /// what the throttle held it back for is not: see [`Tally`].
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Figures {
+pub struct Metrics {
     /// Operations of clients per second.
     pub kv_per_second: f64,
     /// Seconds that the phase took.
@@ -73,7 +73,7 @@ pub struct Figures {
     pub trace_hash: String,
 }
 
-impl Figures {
+impl Metrics {
     /// Cause that the longest operation waited for most; `None` where none waited.
     #[must_use]
     pub fn longest_cause(&self) -> Option<&str> {
@@ -119,15 +119,15 @@ pub struct SpaceEfficiency {
 /// Percentiles of latencies that are told.
 const PERCENTILES: [(&str, f64); 4] = [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p99.9", 0.999)];
 
-/// Figures of a phase.
-pub(super) fn figures(
+/// Metrics of a phase.
+pub(super) fn metrics(
     scene: &Scene,
     interval: &Interval<'_>,
     samples: &Samples,
     end: &Occupancy,
     tally: &Tally,
     trace_hash: String,
-) -> Figures {
+) -> Metrics {
     let (run_seconds, stretch) = (interval.seconds(), scene.stretch as f64);
     let latencies = tally.all_latencies();
     let seconds_of = |nanos: u64| nanos as f64 / 1e9;
@@ -144,7 +144,7 @@ pub(super) fn figures(
     let (reads, writes) = interval.reads_and_writes();
     let shrunk = (scene.stretch * scene.rate) as f64;
     let got = tally.read.0;
-    Figures {
+    Metrics {
         kv_per_second: if run_seconds > 0.0 {
             tally.operations() as f64 / run_seconds
         } else {
