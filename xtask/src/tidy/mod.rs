@@ -9,6 +9,8 @@ mod index;
 mod layers;
 mod links;
 mod names;
+mod openings;
+mod retired;
 mod run;
 mod source;
 mod text;

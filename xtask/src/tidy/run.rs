@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, bail};
 
 use super::finding::Finding;
-use super::{index, layers, links, names, source, text};
+use super::{index, layers, links, names, openings, retired, source, text};
 use crate::step::{self, Steps};
 use crate::workspace::Workspace;
 
@@ -21,12 +21,20 @@ pub(crate) fn shape(workspace: &Workspace, steps: &mut Steps) -> anyhow::Result<
         for (path, text) in rust() {
             findings.extend(names::check(path));
             findings.extend(text::check_rust(path, text));
+            findings.extend(openings::check(path, text));
             findings.extend(syntax(path, text));
         }
         none(findings)
     });
     steps.run("tidy: words", || {
-        none(files.iter().flat_map(|(path, text)| text::check_any(path, text)).collect())
+        let glossary = files.iter().find(|(path, _)| path == Path::new(retired::GLOSSARY));
+        let retired = glossary.map_or(Vec::new(), |(_, text)| retired::read(text));
+        let mut findings: Vec<Finding> = retired::check_table(&retired).into_iter().collect();
+        for (path, text) in &files {
+            findings.extend(text::check_any(path, text));
+            findings.extend(retired::check(path, text, &retired));
+        }
+        none(findings)
     });
     steps.run("tidy: links", || {
         none(pages().flat_map(|(path, text)| links::check(root, path, text)).collect())

@@ -71,7 +71,7 @@ fn numbered(text: &str) -> impl Iterator<Item = (usize, &str)> {
 }
 
 /// Whether `word` stands in `line` by itself, not as part of a longer one.
-fn has_word(line: &str, word: &str) -> bool {
+pub(super) fn has_word(line: &str, word: &str) -> bool {
     let part = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || c == '_');
     line.match_indices(word).any(|(at, _)| {
         !part(line[..at].chars().next_back()) && !part(line[at + word.len()..].chars().next())

@@ -19,7 +19,7 @@ pub struct Answer {
     pub source: String,
     /// The claim, in words.
     pub claim: String,
-    /// The system whose figure it is; `a / b` where it is a ratio.
+    /// The system whose metric it is; `a / b` where it is a ratio.
     pub system: String,
     /// The variant and the phase, where the claim names them.
     pub setting: Option<String>,
