@@ -24,20 +24,20 @@ use terrace_env::ByteCount;
 use crate::plan::{Part, Place, Plan};
 use crate::tree::{Span, TreeView};
 
-/// What one plan may change.
+/// Part of the tree that one plan may change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Claim {
     span: Span,
     newest: Place,
     oldest: Place,
-    /// What it takes out of the tree, or to another level.
+    /// Parts of segments that the plan takes out of the tree, or to another level.
     leaving: Vec<(Place, Part)>,
     /// Whether it may hold anything of a run: the runs that it takes from.
     sources: Vec<Place>,
 }
 
 impl Claim {
-    /// What a plan claims; `None` if it takes nothing.
+    /// Claim of a plan; `None` if the plan takes nothing.
     #[must_use]
     pub fn of(plan: &Plan) -> Option<Self> {
         let (mut parts, mut to): (Vec<(Place, &Part)>, Vec<Place>) = (Vec::new(), Vec::new());

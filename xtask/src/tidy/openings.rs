@@ -2,8 +2,7 @@
 //! stands for it.
 //!
 //! "What a compaction reads." leaves open what kind of thing that is; "Inputs of a compaction."
-//! says it. Checked in [`CRATES`]; the others have comments that are still to be reworded. It looks
-//! at the first line of each comment only.
+//! says it. The check looks at the first line of each comment only.
 
 use std::path::Path;
 
@@ -12,16 +11,8 @@ use super::finding::Finding;
 /// Words that a doc comment does not begin with.
 const OPENINGS: [&str; 3] = ["What", "Who", "That"];
 
-/// Directories of the crates that are held to the rule.
-const CRATES: [&str; 6] =
-    ["crates/env", "crates/zone", "crates/terrace", "crates/lab", "crates/cli", "xtask"];
-
-/// Checks a Rust source, if it is in a crate that is held to the rule.
+/// Checks a Rust source.
 pub(crate) fn check(path: &Path, text: &str) -> Vec<Finding> {
-    if CRATES.iter().any(|at| path.starts_with(at)) { openings(path, text) } else { Vec::new() }
-}
-
-fn openings(path: &Path, text: &str) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mut in_comment = false;
     for (index, line) in text.lines().enumerate() {
@@ -45,7 +36,7 @@ mod tests {
     use super::*;
 
     fn lines(text: &str) -> Vec<usize> {
-        openings(Path::new("a.rs"), text).iter().map(|finding| finding.line).collect()
+        check(Path::new("a.rs"), text).iter().map(|finding| finding.line).collect()
     }
 
     #[test]
@@ -64,6 +55,5 @@ mod tests {
     fn other_comments_and_later_lines_are_not_found() {
         assert!(lines("/// Inputs of a job.\n/// What it writes is not among them.\n").is_empty());
         assert!(lines("// What follows is slow.\n/// Whatever is left.\n").is_empty());
-        assert!(check(Path::new("elsewhere/a.rs"), "/// What it is.\n").is_empty());
     }
 }

@@ -100,7 +100,7 @@ struct State {
     claims: BTreeMap<u64, Claim>,
     /// How many choices there have been.
     choices: u64,
-    /// What the last choice leaves as the decider's state.
+    /// State of the decider that the last choice leaves.
     chosen_state: Vec<u8>,
     /// At which change of the tree, choice and number of claims nothing was due beside the others.
     nothing_beside_at: Option<(u64, u64, usize)>,
@@ -208,13 +208,13 @@ impl Board {
         self.state.lock().ingesting > 0
     }
 
-    /// What the plans that are under way claim. To be asked before the version that a plan is
+    /// Claims of the plans that are under way. To be asked before the version that a plan is
     /// chosen from: a plan that ends in between counts as under way, which is on the safe side.
     pub(crate) fn claims(&self) -> Claims {
         Claims::new(self.state.lock().claims.values().cloned().collect())
     }
 
-    /// What the last choice leaves as the decider's state, while plans are under way.
+    /// State of the decider that the last choice leaves, while plans are under way.
     pub(crate) fn chosen_state(&self) -> Vec<u8> {
         self.state.lock().chosen_state.clone()
     }

@@ -21,7 +21,7 @@ use crate::canary::{self, Rule};
 use crate::memtable::ImmutableMemtable;
 use crate::shared::Shared;
 
-/// What a choice leaves as the decider's state.
+/// State of the decider that a choice leaves.
 #[derive(Clone, Debug)]
 pub(crate) struct DeciderState {
     /// The number of the choice.
