@@ -5,9 +5,9 @@ use terrace::System;
 /// A system, as one types it.
 #[derive(clap::Args)]
 pub(crate) struct Under {
-    /// Open the store under this system: NAME, or NAME:PARAMETER=VALUE,...; see `terrace systems`.
-    /// The store remembers it; without this option it is opened under the one it was opened under
-    /// last
+    /// Open the store under this system, of those that `terrace systems` lists: NAME, or
+    /// NAME:PARAMETER=VALUE,... The store remembers it; without this option it is opened under the
+    /// one it was opened under last
     #[arg(long, value_name = "NAME")]
     pub(crate) system: Option<System>,
 }

@@ -105,9 +105,9 @@ fn systems_are_listed_in_one_place() {
     let text = place.ok(&["systems"]);
     for command in ["put", "format", "load", "import", "delete", "compact", "bench", "demo"] {
         let help = place.ok(&[command, "--help"]);
-        let about: Vec<&str> =
-            help.lines().skip_while(|line| !line.contains("--system <NAME>")).take(5).collect();
-        assert!(about.concat().contains("terrace systems"), "{command}: {about:?}");
+        let lines = help.lines().skip_while(|line| !line.contains("--system <NAME>")).take(5);
+        let about: Vec<&str> = lines.flat_map(str::split_whitespace).collect();
+        assert!(about.join(" ").contains("`terrace systems`"), "{command}: {about:?}");
         for system in systems {
             let summary = system["summary"].as_str().unwrap();
             assert!(text.contains(summary) && !help.contains(summary), "{command}: {summary}");
