@@ -6,9 +6,9 @@
 //! Where the decider wants what is written to lie in key order, one subcompaction follows the
 //! other.
 //!
-//! A subcompaction writes no more than its reservation holds. Where the subcompaction comes to more
-//! - its entries are larger than those of its tables on average - it ends early, between two keys,
-//! and its rest becomes a subcompaction of its own, which is carried out next. If there is no space
+//! A subcompaction writes no more than its reservation holds. If it comes to more, because its
+//! entries are larger than those of its tables on average, it ends early, between two keys, and
+//! its rest becomes a subcompaction of its own, which is carried out next. If there is no space
 //! for the rest, the subcompactions that are under way are finished and committed first. So nothing
 //! that a merge has written is thrown away, unless the engine closes or the merge fails.
 //!
