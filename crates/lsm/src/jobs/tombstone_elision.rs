@@ -1,9 +1,9 @@
 //! Tombstone elision: a job may drop a tombstone only if no older entry of its key stays in the
-//! tree. [`Below`] tells which keys below the job's inputs may have such entries.
+//! tree. [`TombstoneElision`] tells which keys below the job's inputs may have such entries.
 //!
-//! A job asks only when it could drop a tombstone. [`Below`] keeps views of the older runs and
-//! looks keys up in them when asked. It copies no ranges: below a merge of level 0 lies the whole
-//! tree.
+//! A job asks only when it could drop a tombstone. [`TombstoneElision`] keeps views of the older
+//! runs and looks keys up in them when asked. It copies no ranges: below a merge of level 0 lies
+//! the whole tree.
 
 use std::sync::Arc;
 
