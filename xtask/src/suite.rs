@@ -4,6 +4,8 @@
 //! tests with `canary` in their names, which break a rule at run time and expect the suite to
 //! notice.
 
+use std::process::Command;
+
 use anyhow::{Context, ensure};
 use serde_json::Value;
 
@@ -32,7 +34,23 @@ pub(crate) fn test(workspace: &Workspace, steps: &mut Steps) {
             });
         }
     }
+    block_devices(workspace, steps);
     steps.run("test: examples", || examples(workspace));
+}
+
+/// Runs the tests that need a block device, where this host lets the user make one out of a file.
+fn block_devices(workspace: &Workspace, steps: &mut Steps) {
+    const NAME: &str = "test: block devices of the host";
+    let found = Command::new("losetup").arg("-f").output();
+    if !found.is_ok_and(|found| found.status.success()) {
+        eprintln!("== {NAME}: left out, `losetup -f` finds no loop device that this user may use");
+        return;
+    }
+    steps.run(NAME, || {
+        let test = ["test", "--quiet", "--package", "terrace-zone", "--test", "it"];
+        let only = ["block_devices", "--", "--ignored"];
+        step::command(&mut workspace.cargo(test.into_iter().chain(only)))
+    });
 }
 
 /// Runs every example, so that none rots.

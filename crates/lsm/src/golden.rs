@@ -3,6 +3,8 @@
 
 use std::path::PathBuf;
 
+use crate::Error;
+
 /// The kept specimen, after checking that `written` is the same.
 pub(crate) fn specimen(name: &str, written: &[u8]) -> Vec<u8> {
     let kept = readable_specimen(name, written);
@@ -29,4 +31,20 @@ pub(crate) fn damaged(specimen: &[u8]) -> impl Iterator<Item = (String, Vec<u8>)
     });
     let cut = (0..specimen.len()).map(|len| (format!("length {len}"), specimen[..len].to_vec()));
     flipped.chain(cut)
+}
+
+/// Every damaged specimen is refused or decodes to something that encodes to itself.
+pub(crate) fn survives<T>(
+    bytes: &[u8],
+    decode: impl Fn(&[u8]) -> Result<T, Error>,
+    encode: fn(&T) -> Vec<u8>,
+) {
+    assert_eq!(encode(&decode(bytes).unwrap()), bytes);
+    for (what, specimen) in damaged(bytes) {
+        if let Ok(record) = decode(&specimen) {
+            assert_eq!(encode(&record), specimen, "{what}");
+            assert!(what.starts_with("bit"), "{what}");
+        }
+    }
+    assert!(decode(&[bytes, &[0]].concat()).is_err());
 }

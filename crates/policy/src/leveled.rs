@@ -27,21 +27,18 @@
 //! Other layouts are drained: while a level behind level 0 has several runs, the oldest but one is
 //! merged into the oldest, segment by segment, deepest level first.
 //!
-//! The state is the pointers: version (1), number of levels (1), then per level its pointer, a full
-//! key with its length (4); empty for none.
+//! The state is the [pointers](crate::pointers).
 
 use terrace_env::ByteCount;
-use terrace_env::codec::{DecodeError, Reader, Writer};
 
 use crate::claims::Claims;
 use crate::compaction::{Choice, Compaction, Pressure, Urgency};
 use crate::plan::{Cut, Grandparent, Input, Merge, Move, Part, Place, Plan, Route};
+use crate::pointers::Pointers;
 use crate::tree::{RunId, RunView, SegmentView, Segments, Span, TreeView};
 
 /// The stream of the first level; each level has its own.
 pub const LEVEL_STREAM_FIRST: u16 = 16;
-
-const STATE_VERSION: u8 = 1;
 
 /// The parameters of leveled compaction.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -460,67 +457,4 @@ impl Compaction for Leveled {
 
 pub(crate) fn part(segment: &SegmentView) -> Part {
     Part { file: segment.file, span: segment.span.clone() }
-}
-
-/// Where each level's turn is.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Pointers(Vec<Vec<u8>>);
-
-impl Pointers {
-    /// Where a level's turn is; empty: at its beginning.
-    pub(crate) fn of(&self, level: usize) -> &[u8] {
-        self.0.get(level).map_or(&[], Vec::as_slice)
-    }
-
-    /// The same, with a level's turn elsewhere.
-    pub(crate) fn moved(&self, level: usize, to: &[u8]) -> Self {
-        let mut moved = self.clone();
-        moved.0[level] = to.to_vec();
-        moved
-    }
-
-    /// State that is not understood is no state: the turn begins anew.
-    fn decode(bytes: &[u8], levels: usize) -> Self {
-        let mut pointers = Self::try_decode(bytes).unwrap_or_default();
-        pointers.resize(levels, Vec::new());
-        Self(pointers)
-    }
-
-    fn try_decode(bytes: &[u8]) -> Result<Vec<Vec<u8>>, DecodeError> {
-        let mut reader = Reader::new(bytes);
-        let version = reader.u8("state version")?;
-        if version != STATE_VERSION {
-            return Err(reader.wrong("state version", 1, "1", u64::from(version)));
-        }
-        let count = reader.u8("levels")?;
-        let pointer = |_| reader.prefixed("pointer").map(<[u8]>::to_vec);
-        (0..count).map(pointer).collect()
-    }
-
-    pub(crate) fn encode(&self) -> Vec<u8> {
-        let mut bytes = Vec::new();
-        bytes.put_u8(STATE_VERSION);
-        bytes.put_u8(self.0.len() as u8);
-        for pointer in &self.0 {
-            bytes.put_prefixed(pointer);
-        }
-        bytes
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn pointers_read_back_and_garbage_is_no_state() {
-        let pointers = Pointers(vec![Vec::new(), b"m".to_vec(), b"\0\xff".to_vec()]);
-        let bytes = pointers.encode();
-        assert_eq!(Pointers::decode(&bytes, 3), pointers);
-        assert_eq!(Pointers::decode(&bytes, 2).0, pointers.0[..2]);
-        for len in 0..bytes.len() {
-            assert_eq!(Pointers::decode(&bytes[..len], 2).0, [b"", b""]);
-        }
-        assert_eq!(Pointers::decode(b"another decider's state", 1).0, [b""]);
-    }
 }

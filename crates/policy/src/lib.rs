@@ -27,6 +27,7 @@ mod leveled;
 mod log_structured;
 mod placement;
 mod plan;
+mod pointers;
 mod reclaim;
 mod sweep;
 mod systems;

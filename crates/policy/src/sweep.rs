@@ -43,8 +43,9 @@ use std::sync::Arc;
 use terrace_env::ByteCount;
 
 use crate::compaction::{Choice, Compaction, Pressure, Urgency};
-use crate::leveled::{LEVEL_STREAM_FIRST, Leveled, LeveledOptions, Pointers, part};
+use crate::leveled::{LEVEL_STREAM_FIRST, Leveled, LeveledOptions, part};
 use crate::plan::{Input, Merge, Move, Place, Plan, Route};
+use crate::pointers::Pointers;
 use crate::tree::{Key, LEVELS_MAX, RunId, SegmentView, Segments, Span, TreeView};
 
 /// The stream of tails: the T-zone's. All levels share it, because there is one tail to a level.

@@ -116,6 +116,7 @@ mod identity;
 mod ingest;
 mod key_space;
 pub mod limits;
+mod opening;
 mod options;
 mod salvage;
 mod scan;

@@ -235,7 +235,22 @@ impl Create {
         geometry.map_err(|error| Failure::new(Kind::Usage, format!("{name}: {error}")))
     }
 
+    /// Refuses to make a file where the host keeps its devices: the name of a device was mistyped,
+    /// or the device is gone.
+    fn check_path(&self) -> Result<(), Failure> {
+        let folder = self.image.parent().and_then(|folder| folder.canonicalize().ok());
+        let is_devices =
+            |folder: &Path| folder.starts_with("/dev") && !folder.starts_with("/dev/shm");
+        if self.image.exists() || !folder.as_deref().is_some_and(is_devices) {
+            return Ok(());
+        }
+        let image = self.image.display();
+        let message = format!("{image}: expected a device that is there, found none of this name");
+        Err(Failure::new(Kind::Usage, message))
+    }
+
     fn run(&self, output: &Output) -> Result<(), Failure> {
+        self.check_path()?;
         let uuid = runner::fork_random().uuid();
         let drive = Emulator::create_image(&self.image, self.geometry()?, uuid)?;
         let summary = Summary::of(&self.image, drive.geometry());

@@ -91,3 +91,13 @@ fn a_plain_drive_has_no_zones() {
     let error = place.fails(1, &["format", "fast.img"]);
     assert!(error.contains("zoned"), "{error}");
 }
+
+#[test]
+fn a_device_that_is_not_there_is_not_made_a_file() {
+    let place = Place::new();
+    for kind in ["plain", "zoned"] {
+        let error = place.fails(2, &["device", "create", "/dev/nvme9n9x", "--kind", kind]);
+        assert!(error.contains("expected a device that is there"), "{error}");
+        assert!(!std::path::Path::new("/dev/nvme9n9x").exists());
+    }
+}

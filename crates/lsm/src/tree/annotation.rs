@@ -1,7 +1,7 @@
 //! Codec of the annotations that the engine gives to its files. A table's annotation lists its
-//! segments with their places, a log's its first sequence, the store's key spaces and the decider's
-//! state. There is no manifest: at open, the tree is rebuilt from them. The layout is
-//! `docs/format/annotation.md`.
+//! segments with their places, a log's its first sequence, and the [store's](super::store_record)
+//! key spaces and the decider's state. There is no manifest: at open, the tree is rebuilt from
+//! them. The layout is `docs/format/annotation.md`.
 //!
 //! Pure; every decoder checks what it reads.
 
@@ -13,35 +13,24 @@ use terrace_env::{ByteCount, FileId, SeqNo};
 use terrace_policy::{LEVELS_MAX, Place, RunId, Span, TAIL_STREAM};
 
 use crate::Error;
-use crate::key::{BOUND_BYTES_MAX, KeySpaceId, SPACE_BYTES, successor};
-use crate::lifetime::Written;
+use crate::key::{BOUND_BYTES_MAX, SPACE_BYTES, successor};
 use crate::ranges::RangeSummary;
 use crate::table::Properties;
 
-/// The version of every kind but the store's, of tables with range tombstones, of tables with a
-/// global sequence, and of the store.
+/// The version of logs and of plain tables, of tables with range tombstones, and of tables with a
+/// global sequence.
 const VERSION: u8 = 1;
 const VERSION_RANGES: u8 = 2;
 const VERSION_GLOBAL_SEQUENCE: u8 = 3;
-const VERSION_STORE: u8 = 3;
 const KIND_TABLE: u8 = 1;
 const KIND_LOG: u8 = 2;
-const KIND_STORE: u8 = 3;
-
-/// Feature bit of a store: its logs may hold range deletes.
-pub(crate) const FEATURE_RANGE_DELETES: u32 = 1;
-const FEATURES: u32 = FEATURE_RANGE_DELETES;
-/// Feature bits of kinds of entries that are reserved, and what a store that sets one has.
-const FEATURES_RESERVED: [(u32, &str); 2] =
-    [(1 << 1, "entries with expiry"), (1 << 2, "indirect values")];
+pub(super) const KIND_STORE: u8 = 3;
 
 /// The stream of write-ahead logs, and of tables that a flush writes.
 pub(crate) const LOG_STREAM: u16 = 1;
 pub(crate) const FLUSH_STREAM: u16 = 2;
 /// The stream of tables that an ingest writes.
 pub(crate) const INGEST_STREAM: u16 = 3;
-/// The longest name of a key space.
-pub(crate) const SPACE_NAME_BYTES_MAX: usize = 255;
 
 /// A range of a table that counts, and where.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -244,96 +233,8 @@ impl LogRecord {
     }
 }
 
-/// The store's own annotation.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct StoreRecord {
-    /// Incompatible ones, as bits.
-    pub(crate) features: u32,
-    pub(crate) next_space: u32,
-    /// In the order of their ids.
-    pub(crate) spaces: Vec<(KeySpaceId, String)>,
-    pub(crate) decider: String,
-    pub(crate) state: Vec<u8>,
-    /// Key spaces that do not exist any more, and whose entries may not be hidden yet.
-    pub(crate) dropped: Vec<KeySpaceId>,
-    /// Bytes and entries written in its life, as of when this was recorded.
-    pub(crate) lifetime: Written,
-}
-
-impl StoreRecord {
-    pub(crate) fn new() -> Self {
-        let spaces = vec![(KeySpaceId::DEFAULT, "default".to_owned())];
-        let (decider, state) = (String::new(), Vec::new());
-        let lifetime = Written::default();
-        Self { features: 0, next_space: 1, spaces, decider, state, dropped: Vec::new(), lifetime }
-    }
-
-    pub(crate) fn annotation(&self) -> Annotation {
-        let mut opaque = vec![VERSION_STORE, KIND_STORE];
-        opaque.put_u32(self.features);
-        opaque.put_u32(self.next_space);
-        opaque.put_u32(u32::try_from(self.spaces.len()).expect("key spaces have 32-bit ids"));
-        for (id, name) in &self.spaces {
-            opaque.put_u32(id.0);
-            opaque.put_prefixed(name.as_bytes());
-        }
-        opaque.put_prefixed(self.decider.as_bytes());
-        opaque.put_prefixed(&self.state);
-        opaque.put_u32(u32::try_from(self.dropped.len()).expect("ids have 32 bits"));
-        self.dropped.iter().for_each(|id| opaque.put_u32(id.0));
-        self.lifetime.encode(&mut opaque);
-        Annotation { opaque, ..Annotation::default() }
-    }
-
-    pub(crate) fn decode(opaque: &[u8]) -> Result<Self, Error> {
-        if let &[VERSION_STORE, KIND_STORE, a, b, c, d, ..] = opaque
-            && u32::from_le_bytes([a, b, c, d]) & !FEATURES != 0
-        {
-            let (got, field) = (u32::from_le_bytes([a, b, c, d]), "features");
-            let named = FEATURES_RESERVED.iter().filter(|(bit, _)| got & bit != 0);
-            let names: String = named.map(|(_, name)| format!(", which has {name}")).collect();
-            let (region, got) = (format!("annotation of the store{names}"), u64::from(got));
-            return Err(Error::Unsupported { region, field, supported: u64::from(FEATURES), got });
-        }
-        let versions = VERSION_STORE..=VERSION_STORE;
-        decode(FileId::STORE, "store", KIND_STORE, versions, opaque, Self::read)
-    }
-
-    fn read(reader: &mut Reader<'_>, _: u8) -> Result<Self, DecodeError> {
-        let features = reader.u32("features")?;
-        let next_space = reader.u32("next key space")?;
-        let count = reader.u32("key spaces")?;
-        let mut spaces: Vec<(KeySpaceId, String)> = Vec::new();
-        for _ in 0..count {
-            let id = reader.u32("key space")?;
-            let first = spaces.last().is_none_or(|(last, _)| last.0 < id);
-            if id >= next_space || !first || (spaces.is_empty() && id != 0) {
-                return Err(reader.wrong("key space", 4, "growing ids from 0", u64::from(id)));
-            }
-            spaces.push((KeySpaceId(id), read_text(reader, "key space name")?));
-        }
-        if spaces.is_empty() {
-            return Err(reader.wrong("key spaces", 4, "at least 1", 0));
-        }
-        let decider = read_text(reader, "decider")?;
-        let state = reader.prefixed("decider state")?.to_vec();
-        let count = reader.u32("dropped key spaces")?;
-        let mut dropped: Vec<KeySpaceId> = Vec::new();
-        for _ in 0..count {
-            let id = KeySpaceId(reader.u32("dropped key space")?);
-            let exists = spaces.iter().any(|(space, _)| *space == id);
-            if id.0 >= next_space || exists || dropped.last().is_some_and(|last| *last >= id) {
-                let expected = "growing ids of no key space";
-                return Err(reader.wrong("dropped key space", 4, expected, u64::from(id.0)));
-            }
-            dropped.push(id);
-        }
-        let lifetime = Written::read(reader)?;
-        Ok(Self { features, next_space, spaces, decider, state, dropped, lifetime })
-    }
-}
-
-fn decode<T>(
+/// Checks version and kind, and reads the rest of an annotation to its end.
+pub(super) fn decode<T>(
     file: FileId,
     what: &str,
     kind: u8,
@@ -379,21 +280,10 @@ fn read_sequence(reader: &mut Reader<'_>) -> Result<SeqNo, DecodeError> {
     Ok(SeqNo(sequence))
 }
 
-fn read_text(reader: &mut Reader<'_>, field: &'static str) -> Result<String, DecodeError> {
-    let bytes = reader.prefixed(field)?;
-    match std::str::from_utf8(bytes) {
-        Ok(text) if text.len() <= SPACE_NAME_BYTES_MAX => Ok(text.to_owned()),
-        _ => {
-            let got = bytes.len() as u64;
-            Err(reader.wrong(field, bytes.len(), "at most 255 bytes of UTF-8", got))
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::golden::{damaged, specimen};
+    use crate::golden::{specimen, survives};
 
     fn table() -> TableRecord {
         let segment = |level, run, start: &str, end: &str| SegmentRecord {
@@ -418,40 +308,11 @@ mod tests {
         }
     }
 
-    fn store() -> StoreRecord {
-        let mut record = StoreRecord::new();
-        record.spaces.push((KeySpaceId(3), "users".into()));
-        record.next_space = 4;
-        record.decider = "leveled".into();
-        record.state = vec![1, 2, 3];
-        record.lifetime = Written { user_bytes: 1000, entries: 10, ..Written::default() };
-        record
-    }
-
-    /// Every damaged specimen is refused or decodes to something that encodes to itself.
-    fn survives<T>(
-        bytes: &[u8],
-        decode: impl Fn(&[u8]) -> Result<T, Error>,
-        encode: fn(&T) -> Vec<u8>,
-    ) {
-        assert_eq!(encode(&decode(bytes).unwrap()), bytes);
-        for (what, specimen) in damaged(bytes) {
-            if let Ok(record) = decode(&specimen) {
-                assert_eq!(encode(&record), specimen, "{what}");
-                assert!(what.starts_with("bit"), "{what}");
-            }
-        }
-        assert!(decode(&[bytes, &[0]].concat()).is_err());
-    }
-
     #[test]
     fn annotations_read_back_and_no_damage_makes_them_panic() {
         let bytes = specimen("annotation-table.bin", &table().encode());
         assert_eq!(TableRecord::decode(FileId(7), &bytes).unwrap(), table());
         survives(&bytes, |b| TableRecord::decode(FileId(7), b), TableRecord::encode);
-        let bytes = specimen("annotation-store.bin", &store().annotation().opaque);
-        assert_eq!(StoreRecord::decode(&bytes).unwrap(), store());
-        survives(&bytes, StoreRecord::decode, |record| record.annotation().opaque);
         let span = Span::new(*b"\0\0\0\0a", *b"\0\0\0\0m");
         let ranged = TableRecord { ranges: Some(RangeSummary { count: 3, span }), ..table() };
         let bytes = specimen("annotation-table-ranges.bin", &ranged.encode());
@@ -462,11 +323,6 @@ mod tests {
         let bytes = specimen("annotation-table-global-sequence.bin", &global.encode());
         assert_eq!(TableRecord::decode(FileId(7), &bytes).unwrap(), global);
         survives(&bytes, |b| TableRecord::decode(FileId(7), b), TableRecord::encode);
-        let dropped = vec![KeySpaceId(1), KeySpaceId(2)];
-        let used = StoreRecord { features: FEATURE_RANGE_DELETES, dropped, ..store() };
-        let bytes = specimen("annotation-store-features.bin", &used.annotation().opaque);
-        assert_eq!(StoreRecord::decode(&bytes).unwrap(), used);
-        survives(&bytes, StoreRecord::decode, |record| record.annotation().opaque);
         let log = LogRecord { first: SeqNo(77) };
         let bytes = specimen("annotation-log.bin", &log.annotation().opaque);
         survives(&bytes, |b| LogRecord::decode(FileId(1), b), |log| log.annotation().opaque);
@@ -477,25 +333,6 @@ mod tests {
         let annotation = table().annotation(17, ByteCount(1500));
         assert_eq!(annotation.dead, ByteCount(500));
         assert_eq!((annotation.hint.level, annotation.hint.stream), (Some(1), 17));
-    }
-
-    #[test]
-    fn an_unknown_feature_is_told_apart_from_damage() {
-        let used = StoreRecord { features: FEATURES, ..store() };
-        let mut bytes = used.annotation().opaque;
-        bytes[3] = 1;
-        let error = StoreRecord::decode(&bytes).unwrap_err();
-        assert!(matches!(error, Error::Unsupported { field: "features", .. }), "{error}");
-    }
-
-    #[test]
-    fn a_reserved_feature_is_refused_by_its_name() {
-        for (bit, name) in FEATURES_RESERVED {
-            let used = StoreRecord { features: FEATURES | bit, ..store() };
-            let error = StoreRecord::decode(&used.annotation().opaque).unwrap_err();
-            assert!(matches!(error, Error::Unsupported { field: "features", .. }), "{error}");
-            assert!(error.to_string().contains(name), "{error}");
-        }
     }
 
     #[test]

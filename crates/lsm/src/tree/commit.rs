@@ -13,8 +13,9 @@ use std::sync::Arc;
 use terrace_env::FileId;
 use terrace_env::store::Transaction;
 
-use super::annotation::{LogRecord, StoreRecord};
+use super::annotation::LogRecord;
 use super::edit::Edit;
+use super::store_record::StoreRecord;
 use super::tree::Turn;
 use crate::Error;
 use crate::canary::{self, Rule};

@@ -8,7 +8,7 @@
 //! | how is a table opened when it is first needed | `handle` |
 //! | which version is current, and who may replace it | `tree`, `view` |
 //! | how does the tree change | `edit`, `commit` |
-//! | what is kept of it on the medium | `annotation` |
+//! | what is kept of it on the medium | `annotation`, `store_record` |
 //! | how is it rebuilt when a store is opened | `recovery` |
 //! | which key spaces are there | `spaces` |
 //!
@@ -50,6 +50,7 @@ mod recovery;
 mod run;
 mod spaces;
 mod split_tables;
+mod store_record;
 #[expect(clippy::module_inception, reason = "a file is named after its principal type")]
 mod tree;
 mod version;
@@ -58,13 +59,13 @@ mod view;
 pub use recovery::remembered_system;
 
 pub(crate) use annotation::{
-    FEATURE_RANGE_DELETES, FLUSH_STREAM, INGEST_STREAM, LogRecord, SegmentRecord, StoreRecord,
-    TableRecord, table_hint,
+    FLUSH_STREAM, INGEST_STREAM, LogRecord, SegmentRecord, TableRecord, table_hint,
 };
 pub(crate) use commit::DeciderState;
 pub(crate) use edit::{Edit, NewTable};
 pub(crate) use handle::TableHandle;
 pub(crate) use run::{Run, Segment, Sought};
+pub(crate) use store_record::{FEATURE_RANGE_DELETES, StoreRecord};
 pub(crate) use tree::Tree;
 pub(crate) use version::Version;
 pub(crate) use view::View;

@@ -30,10 +30,11 @@ use terrace_env::sync::Mutex;
 use terrace_env::{FileId, SeqNo};
 use terrace_policy::{Compaction, Place};
 
-use super::annotation::{LogRecord, StoreRecord, TableRecord};
+use super::annotation::{LogRecord, TableRecord};
 use super::handle::TableHandle;
 use super::run::Segment;
 use super::spaces::Spaces;
+use super::store_record::StoreRecord;
 use super::tree::Tree;
 use super::version::Version;
 use super::view::View;

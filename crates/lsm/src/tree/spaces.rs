@@ -13,7 +13,7 @@
 
 use std::sync::Arc;
 
-use super::annotation::{FEATURE_RANGE_DELETES, SPACE_NAME_BYTES_MAX, StoreRecord};
+use super::store_record::{FEATURE_RANGE_DELETES, SPACE_NAME_BYTES_MAX, StoreRecord};
 use crate::shared::Shared;
 use crate::writing::Batch;
 use crate::{Bounds, Durability, Error, KeySpaceId};

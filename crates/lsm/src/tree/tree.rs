@@ -33,8 +33,8 @@ use terrace_env::SeqNo;
 use terrace_env::sync::{Condvar, Mutex, MutexGuard, switch_point};
 use terrace_env::wait::{WaitCause, WaitCounts};
 
-use super::annotation::StoreRecord;
 use super::spaces::Spaces;
+use super::store_record::StoreRecord;
 use super::version::Version;
 use super::view::View;
 use crate::canary::{self, Rule};

@@ -1,5 +1,5 @@
-//! Plain drives on block devices of the host. The tests need root and a loop device, and are run by
-//! `cargo test -p terrace-zone --test it block_devices -- --ignored`.
+//! Plain drives on block devices of the host. The tests need root and a loop device. `cargo xtask
+//! test` runs them where `losetup -f` finds a device, and says that it leaves them out elsewhere.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};

@@ -1,0 +1,172 @@
+//! Codec of the store's own annotation: its features, its key spaces, the decider with its state,
+//! and what was written in its life. The layout is `docs/format/annotation.md`.
+//!
+//! Pure; the decoder checks what it reads.
+
+use terrace_env::FileId;
+use terrace_env::codec::{DecodeError, Reader, Writer};
+use terrace_env::store::Annotation;
+
+use super::annotation::{KIND_STORE, decode};
+use crate::Error;
+use crate::key::KeySpaceId;
+use crate::lifetime::Written;
+
+const VERSION: u8 = 3;
+
+/// Feature bit of a store: its logs may hold range deletes.
+pub(crate) const FEATURE_RANGE_DELETES: u32 = 1;
+const FEATURES: u32 = FEATURE_RANGE_DELETES;
+/// Feature bits of kinds of entries that are reserved, and what a store that sets one has.
+const FEATURES_RESERVED: [(u32, &str); 2] =
+    [(1 << 1, "entries with expiry"), (1 << 2, "indirect values")];
+
+/// The longest name of a key space.
+pub(crate) const SPACE_NAME_BYTES_MAX: usize = 255;
+
+/// The store's own annotation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct StoreRecord {
+    /// Incompatible ones, as bits.
+    pub(crate) features: u32,
+    pub(crate) next_space: u32,
+    /// In the order of their ids.
+    pub(crate) spaces: Vec<(KeySpaceId, String)>,
+    pub(crate) decider: String,
+    pub(crate) state: Vec<u8>,
+    /// Key spaces that do not exist any more, and whose entries may not be hidden yet.
+    pub(crate) dropped: Vec<KeySpaceId>,
+    /// Bytes and entries written in its life, as of when this was recorded.
+    pub(crate) lifetime: Written,
+}
+
+impl StoreRecord {
+    pub(crate) fn new() -> Self {
+        let spaces = vec![(KeySpaceId::DEFAULT, "default".to_owned())];
+        let (decider, state) = (String::new(), Vec::new());
+        let lifetime = Written::default();
+        Self { features: 0, next_space: 1, spaces, decider, state, dropped: Vec::new(), lifetime }
+    }
+
+    pub(crate) fn annotation(&self) -> Annotation {
+        let mut opaque = vec![VERSION, KIND_STORE];
+        opaque.put_u32(self.features);
+        opaque.put_u32(self.next_space);
+        opaque.put_u32(u32::try_from(self.spaces.len()).expect("key spaces have 32-bit ids"));
+        for (id, name) in &self.spaces {
+            opaque.put_u32(id.0);
+            opaque.put_prefixed(name.as_bytes());
+        }
+        opaque.put_prefixed(self.decider.as_bytes());
+        opaque.put_prefixed(&self.state);
+        opaque.put_u32(u32::try_from(self.dropped.len()).expect("ids have 32 bits"));
+        self.dropped.iter().for_each(|id| opaque.put_u32(id.0));
+        self.lifetime.encode(&mut opaque);
+        Annotation { opaque, ..Annotation::default() }
+    }
+
+    pub(crate) fn decode(opaque: &[u8]) -> Result<Self, Error> {
+        if let &[VERSION, KIND_STORE, a, b, c, d, ..] = opaque
+            && u32::from_le_bytes([a, b, c, d]) & !FEATURES != 0
+        {
+            let (got, field) = (u32::from_le_bytes([a, b, c, d]), "features");
+            let named = FEATURES_RESERVED.iter().filter(|(bit, _)| got & bit != 0);
+            let names: String = named.map(|(_, name)| format!(", which has {name}")).collect();
+            let (region, got) = (format!("annotation of the store{names}"), u64::from(got));
+            return Err(Error::Unsupported { region, field, supported: u64::from(FEATURES), got });
+        }
+        let versions = VERSION..=VERSION;
+        decode(FileId::STORE, "store", KIND_STORE, versions, opaque, Self::read)
+    }
+
+    fn read(reader: &mut Reader<'_>, _: u8) -> Result<Self, DecodeError> {
+        let features = reader.u32("features")?;
+        let next_space = reader.u32("next key space")?;
+        let count = reader.u32("key spaces")?;
+        let mut spaces: Vec<(KeySpaceId, String)> = Vec::new();
+        for _ in 0..count {
+            let id = reader.u32("key space")?;
+            let first = spaces.last().is_none_or(|(last, _)| last.0 < id);
+            if id >= next_space || !first || (spaces.is_empty() && id != 0) {
+                return Err(reader.wrong("key space", 4, "growing ids from 0", u64::from(id)));
+            }
+            spaces.push((KeySpaceId(id), read_text(reader, "key space name")?));
+        }
+        if spaces.is_empty() {
+            return Err(reader.wrong("key spaces", 4, "at least 1", 0));
+        }
+        let decider = read_text(reader, "decider")?;
+        let state = reader.prefixed("decider state")?.to_vec();
+        let count = reader.u32("dropped key spaces")?;
+        let mut dropped: Vec<KeySpaceId> = Vec::new();
+        for _ in 0..count {
+            let id = KeySpaceId(reader.u32("dropped key space")?);
+            let exists = spaces.iter().any(|(space, _)| *space == id);
+            if id.0 >= next_space || exists || dropped.last().is_some_and(|last| *last >= id) {
+                let expected = "growing ids of no key space";
+                return Err(reader.wrong("dropped key space", 4, expected, u64::from(id.0)));
+            }
+            dropped.push(id);
+        }
+        let lifetime = Written::read(reader)?;
+        Ok(Self { features, next_space, spaces, decider, state, dropped, lifetime })
+    }
+}
+
+fn read_text(reader: &mut Reader<'_>, field: &'static str) -> Result<String, DecodeError> {
+    let bytes = reader.prefixed(field)?;
+    match std::str::from_utf8(bytes) {
+        Ok(text) if text.len() <= SPACE_NAME_BYTES_MAX => Ok(text.to_owned()),
+        _ => {
+            let got = bytes.len() as u64;
+            Err(reader.wrong(field, bytes.len(), "at most 255 bytes of UTF-8", got))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::golden::{specimen, survives};
+
+    fn store() -> StoreRecord {
+        let mut record = StoreRecord::new();
+        record.spaces.push((KeySpaceId(3), "users".into()));
+        record.next_space = 4;
+        record.decider = "leveled".into();
+        record.state = vec![1, 2, 3];
+        record.lifetime = Written { user_bytes: 1000, entries: 10, ..Written::default() };
+        record
+    }
+
+    #[test]
+    fn annotations_of_stores_read_back_and_no_damage_makes_them_panic() {
+        let bytes = specimen("annotation-store.bin", &store().annotation().opaque);
+        assert_eq!(StoreRecord::decode(&bytes).unwrap(), store());
+        survives(&bytes, StoreRecord::decode, |record| record.annotation().opaque);
+        let dropped = vec![KeySpaceId(1), KeySpaceId(2)];
+        let used = StoreRecord { features: FEATURE_RANGE_DELETES, dropped, ..store() };
+        let bytes = specimen("annotation-store-features.bin", &used.annotation().opaque);
+        assert_eq!(StoreRecord::decode(&bytes).unwrap(), used);
+        survives(&bytes, StoreRecord::decode, |record| record.annotation().opaque);
+    }
+
+    #[test]
+    fn an_unknown_feature_is_told_apart_from_damage() {
+        let used = StoreRecord { features: FEATURES, ..store() };
+        let mut bytes = used.annotation().opaque;
+        bytes[3] = 1;
+        let error = StoreRecord::decode(&bytes).unwrap_err();
+        assert!(matches!(error, Error::Unsupported { field: "features", .. }), "{error}");
+    }
+
+    #[test]
+    fn a_reserved_feature_is_refused_by_its_name() {
+        for (bit, name) in FEATURES_RESERVED {
+            let used = StoreRecord { features: FEATURES | bit, ..store() };
+            let error = StoreRecord::decode(&used.annotation().opaque).unwrap_err();
+            assert!(matches!(error, Error::Unsupported { field: "features", .. }), "{error}");
+            assert!(error.to_string().contains(name), "{error}");
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! Opening a [`Db`]: from a device, a directory, a mounted file system or a store of files, under
+//! the system that is asked for or else under the one that the store remembers.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use terrace_env::{ByteCount, Store};
+use terrace_fs::dir::{DirOptions, DirStore};
+use terrace_fs::{Access, CachePolicy, Devices, FormatOptions, Fs, MountOptions};
+use terrace_lsm::{Durability, Engine, KeySpaceId, ReadOptions, remembered_system};
+use terrace_policy::{NoZones, StoreShape, System, ZonesSource};
+
+use crate::below::Below;
+use crate::db::Inner;
+use crate::identity::Identity;
+use crate::key_space::Handling;
+use crate::{Db, Error, KeySpace, Options};
+
+impl Db {
+    /// Opens what is in a store of files; an empty one becomes an empty `Db`.
+    pub fn open(store: Arc<dyn Store>, options: Options) -> Result<Self, Error> {
+        Self::start(store, Below::Store, &options)
+    }
+
+    /// Opens what is in a plain directory, which is made if it is not there.
+    pub fn open_directory(path: impl AsRef<Path>, options: Options) -> Result<Self, Error> {
+        let access = access(&options);
+        let store = DirStore::open(path, DirOptions { access })?;
+        Self::start(Arc::clone(&store) as _, Below::Directory(store), &options)
+    }
+
+    /// Makes a zoned device an empty store, and opens it; or a zoned device and a plain one, which
+    /// gets the journal and the logs. All data on them is lost.
+    pub fn create_device(
+        devices: impl Into<Devices>,
+        format: &FormatOptions,
+        options: Options,
+    ) -> Result<Self, Error> {
+        let devices = devices.into();
+        options.check_device(&**devices.zoned())?;
+        Fs::format(devices.clone(), format)?;
+        Self::open_device(devices, options)
+    }
+
+    /// Mounts the device, or devices, that were made a store, and opens what is in it.
+    pub fn open_device(devices: impl Into<Devices>, options: Options) -> Result<Self, Error> {
+        let access = access(&options);
+        let fs = Fs::mount(devices, &MountOptions { access, ..MountOptions::default() })?;
+        Self::start(Arc::clone(&fs) as _, Below::Device(fs), &options)
+    }
+
+    /// Opens what is in a mounted file system, and unmounts it when it is closed.
+    pub fn open_fs(fs: Arc<Fs>, options: Options) -> Result<Self, Error> {
+        let store: Arc<dyn Store> = Arc::clone(&fs) as _;
+        Self::open_fs_through(fs, store, options)
+    }
+
+    /// The same, with `store` between it and the engine, which passes on to the file system what it
+    /// is asked: for measurements, and for faults on purpose.
+    pub fn open_fs_through(
+        fs: Arc<Fs>,
+        store: Arc<dyn Store>,
+        options: Options,
+    ) -> Result<Self, Error> {
+        let opened = Self::start(store, Below::Mounted(Arc::clone(&fs)), &options);
+        if opened.is_err() {
+            fs.unmount();
+        }
+        opened
+    }
+
+    fn start(store: Arc<dyn Store>, below: Below, options: &Options) -> Result<Self, Error> {
+        let fs = below.fs();
+        let system = match options.system {
+            Some(system) => system,
+            None => remembered(&*store)?,
+        };
+        let capacity = store.space().capacity;
+        // A value that is accepted once must be accepted again, so its limit follows from a
+        // capacity that never changes; the same holds for memtables.
+        let whole = fs.map_or(capacity, |fs| fs.device_capacity());
+        let whole = options.shape(whole, fs.map(|fs| fs.zone_capacity()));
+        options.check(&system, &whole)?;
+        let shape = StoreShape { capacity, ..whole };
+        let engine = options.engine(&system, &shape).fitted();
+        if let Some(fs) = fs {
+            fs.decide_by(system.placement(), system.reclaim());
+            fs.set_io_size(engine.io_size);
+            fs.set_log_frame(engine.log_frame());
+            fs.set_cache(options.file_cache, CachePolicy::default());
+        }
+        let zones: Arc<dyn ZonesSource> = match fs {
+            Some(fs) => Arc::clone(fs) as _,
+            None => Arc::new(NoZones),
+        };
+        let decider = system.compaction(&shape, zones);
+        let memtable_size = engine.memtable_size;
+        let engine = Engine::open(store, decider, engine)?;
+        let durability = options.durability.unwrap_or_else(|| match engine.store().log_unit() {
+            ByteCount(0) => Durability::Written,
+            _ => Durability::Gathered,
+        });
+        let live_max = system.live_max(&shape);
+        let identity = Identity::new();
+        let inner = Inner { engine, below, identity, system, live_max, memtable_size };
+        let inner = Arc::new(inner);
+        let (id, name) = (KeySpaceId::DEFAULT, "default".into());
+        let handling = Handling { reads: ReadOptions::default(), durability };
+        let default = KeySpace { inner: Arc::clone(&inner), id, name, handling };
+        Ok(Self { inner, default })
+    }
+}
+
+/// System of stores from versions that knew one system only, as they remembered it.
+const FORMER_SYSTEM: &str = "leveled";
+
+/// The system under which the store was opened last.
+fn remembered(store: &dyn Store) -> Result<System, Error> {
+    match remembered_system(store)?.as_deref() {
+        None | Some("" | FORMER_SYSTEM) => Ok(System::default()),
+        Some(text) => text.parse().map_err(Error::unknown_system),
+    }
+}
+
+fn access(options: &Options) -> Access {
+    if options.read_only { Access::ReadOnly } else { Access::ReadWrite }
+}
