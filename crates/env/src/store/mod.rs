@@ -23,7 +23,7 @@ pub mod memory;
 mod pending_read;
 mod transaction;
 
-pub use annotation::{Annotation, KeyRange, Lifetime, PlacementHint};
+pub use annotation::{Annotation, PlacementHint};
 pub use contract::{
     CacheCounts, CreateOptions, FileInfo, FileKind, FileReader, FileWriter, IoCounts, Rank,
     Reservation, ReservedSpace, SpaceInfo, Store,

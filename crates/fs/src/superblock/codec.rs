@@ -10,7 +10,7 @@ use super::SuperblockArea;
 use crate::{BLOCK, BlockAddr};
 
 pub(super) const MAGIC: [u8; 8] = *b"TerraceF";
-pub(super) const VERSION: u32 = 3;
+pub(super) const VERSION: u32 = 4;
 
 /// How many splices a superblock has room for.
 pub const SPLICES_MAX: usize = 8;

@@ -6,8 +6,8 @@
 use std::sync::Arc;
 
 use terrace_env::random::{Random, Rng};
-use terrace_env::store::{Annotation, FileKind, KeyRange, Lifetime, PlacementHint};
-use terrace_env::{ByteCount, DeviceId, FileId, ZoneId};
+use terrace_env::store::{Annotation, FileKind, PlacementHint};
+use terrace_env::{DeviceId, FileId, ZoneId};
 use terrace_fs::BlockAddr;
 use terrace_fs::catalog::{Catalog, Extent, Record};
 
@@ -53,18 +53,12 @@ impl Changes {
 
     pub(crate) fn annotation(&mut self) -> Arc<Annotation> {
         let random = &mut self.random;
-        let keys = random.random_bool(0.3).then(|| KeyRange {
-            first: vec![random.random(); random.random_range(0..8)],
-            last: vec![0xff; random.random_range(0..8)],
-        });
         let hint = PlacementHint {
             level: random.random_bool(0.5).then(|| random.random_range(0..7)),
             stream: random.random_range(0..5),
-            lifetime: Lifetime::Medium,
-            keys,
         };
         let opaque = vec![random.random(); random.random_range(0..=self.opaque_max)];
-        Arc::new(Annotation { hint, dead: ByteCount(random.random_range(0..9)), opaque })
+        Arc::new(Annotation { hint, opaque })
     }
 
     /// A transaction of one to six records that a catalog in this state accepts.

@@ -60,7 +60,7 @@ fn a_store_of_an_earlier_version_is_refused_by_name_and_version_until_a_format()
     for write in [false, true] {
         let error = replay(&device, write).err().expect("a store of version 2").to_string();
         let uuid = Random::seeded(1).uuid();
-        let text = format!("store {uuid}: expected format version 3, found version 2");
+        let text = format!("store {uuid}: expected format version 4, found version 2");
         assert!(error.contains(&text), "{error}");
     }
     let seen = Inspector::device(Arc::clone(&device)).expect("a device that can be read");

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use terrace_env::codec::{Reader, Writer};
-use terrace_env::store::{Annotation, FileKind, KeyRange, Lifetime, PlacementHint};
+use terrace_env::store::{Annotation, FileKind, PlacementHint};
 use terrace_env::{ByteCount, DeviceId, FileId, IoBuf, Uuid, ZoneId};
 use terrace_fs::catalog::{Catalog, Extent, Record};
 use terrace_fs::frame::{Binding, FrameHead, encode_frame};
@@ -90,13 +90,7 @@ fn extent(start: u32, crc: Option<u32>) -> Extent {
 
 fn annotation() -> Arc<Annotation> {
     Arc::new(Annotation {
-        hint: PlacementHint {
-            level: Some(2),
-            stream: 513,
-            lifetime: Lifetime::Long,
-            keys: Some(KeyRange { first: b"apple".to_vec(), last: b"pear".to_vec() }),
-        },
-        dead: ByteCount(4096),
+        hint: PlacementHint { level: Some(2), stream: 513 },
         opaque: vec![9; 20],
     })
 }

@@ -205,7 +205,7 @@ fn a_newer_superblock_of_another_version_is_not_passed_over() {
         let lba = ZonePlace { zone, block: place }.lba(device.geometry());
         device.write(lba, block, true, Cause::Superblock).expect("a write");
         let error = replay(&device, false).err().expect("a store of version 9").to_string();
-        assert!(error.contains("expected format version 3, found version 9"), "{error}");
+        assert!(error.contains("expected format version 4, found version 9"), "{error}");
     }
 }
 

@@ -190,7 +190,7 @@ impl Copy<'_> {
         let level = segments.first().map_or(0, |segment| segment.place.level);
         let stream = handle.stream();
         let mut writer =
-            self.create(FileKind::Table, table_hint(level, stream, None), handle.size().0)?;
+            self.create(FileKind::Table, table_hint(level, stream), handle.size().0)?;
         let first = segments.first().map_or(&[][..], |segment| &segment.span.start[..]);
         let record = handle.record();
         // Only what lies before the first segment may have been given back.
@@ -209,9 +209,8 @@ impl Copy<'_> {
         })?;
         writer.finish()?;
         let record = TableRecord { segments: segments.to_vec(), ..record.clone() };
-        let (id, size) = (writer.id(), handle.size());
-        let annotation = record.annotation(stream, ByteCount(size.0 - from));
-        self.transaction.seal(id, annotation);
+        let id = writer.id();
+        self.transaction.seal(id, record.annotation(stream));
         if from > 0 {
             self.transaction.trim(id, 0, from);
         }

@@ -65,7 +65,7 @@ impl TableSource {
         let left = self.worst.0.min(self.budget.0).saturating_sub(written);
         let writer = self.store.create(&CreateOptions {
             kind: FileKind::Table,
-            hint: table_hint(route.to.level, route.stream, None),
+            hint: table_hint(route.to.level, route.stream),
             size: Some(ByteCount(whole.min(left))),
             rank: self.rank,
             reservation: self.reservation.as_deref(),

@@ -272,7 +272,7 @@ mod tests {
         block_size: ByteCount,
     ) -> (Arc<TableHandle>, bytes::Bytes) {
         let cause = Cause::Flush;
-        let (kind, rank, hint) = (FileKind::Table, Rank::Flush, table_hint(0, 0, None));
+        let (kind, rank, hint) = (FileKind::Table, Rank::Flush, table_hint(0, 0));
         let options = CreateOptions { kind, hint, size: None, rank, reservation: None, cause };
         let layout = TableLayout::new(block_size, Compression::None, 0);
         let memory = Memory::new(&EngineOptions::default());
@@ -287,7 +287,7 @@ mod tests {
         let built = builder.finish().unwrap();
         let (id, record) = (built.writer.id(), TableRecord::new(built.tag, &built.properties));
         let mut transaction = Transaction::new();
-        transaction.seal(id, record.annotation(0, built.size));
+        transaction.seal(id, record.annotation(0));
         store.commit(transaction).unwrap();
         (TableHandle::new(store, id, record, 0, &memory).unwrap(), built.tail.unwrap())
     }

@@ -194,7 +194,7 @@ mod tests {
     fn table() -> Arc<Table> {
         let store = MemoryStore::new();
         let cause = Cause::Flush;
-        let (kind, rank, hint) = (FileKind::Table, Rank::Log, table_hint(0, 0, None));
+        let (kind, rank, hint) = (FileKind::Table, Rank::Log, table_hint(0, 0));
         let options = CreateOptions { kind, hint, size: None, rank, reservation: None, cause };
         let layout = TableLayout::new(ByteCount(64), Compression::None, 10);
         let memory = Arc::new(Memory::new(&EngineOptions::default()));

@@ -8,9 +8,9 @@
 use std::ops::RangeInclusive;
 
 use terrace_env::codec::{DecodeError, Reader, Writer};
-use terrace_env::store::{Annotation, KeyRange, Lifetime, PlacementHint};
+use terrace_env::store::{Annotation, PlacementHint};
 use terrace_env::{ByteCount, FileId, SeqNo};
-use terrace_policy::{LEVELS_MAX, Place, RunId, Span, TAIL_STREAM};
+use terrace_policy::{LEVELS_MAX, Place, RunId, Span};
 
 use crate::Error;
 use crate::key::{BOUND_BYTES_MAX, SPACE_BYTES, successor};
@@ -85,18 +85,9 @@ impl TableRecord {
     }
 
     /// The whole annotation of the table's file.
-    pub(crate) fn annotation(&self, stream: u16, size: ByteCount) -> Annotation {
+    pub(crate) fn annotation(&self, stream: u16) -> Annotation {
         let level = self.segments.first().map_or(0, |segment| segment.place.level);
-        let kept: u64 = self.segments.iter().map(|segment| segment.size.0).sum();
-        let span = self.span();
-        let ranges = self.ranges.as_ref().map(|ranges| ranges.span.end.to_vec());
-        let last = ranges.map_or_else(|| self.largest.clone(), |end| end.max(self.largest.clone()));
-        let keys = KeyRange { first: span.start.to_vec(), last };
-        Annotation {
-            hint: table_hint(level, stream, Some(keys)),
-            dead: ByteCount(size.0.saturating_sub(kept)),
-            opaque: self.encode(),
-        }
+        Annotation { hint: table_hint(level, stream), opaque: self.encode() }
     }
 
     fn encode(&self) -> Vec<u8> {
@@ -198,14 +189,8 @@ impl TableRecord {
 }
 
 /// Facts about a table that placement may use.
-pub(crate) fn table_hint(level: u8, stream: u16, keys: Option<KeyRange>) -> PlacementHint {
-    let lifetime = match level {
-        0 => Lifetime::Short,
-        _ if stream == TAIL_STREAM => Lifetime::Short,
-        1 => Lifetime::Medium,
-        _ => Lifetime::Long,
-    };
-    PlacementHint { level: Some(level), stream, lifetime, keys }
+pub(crate) fn table_hint(level: u8, stream: u16) -> PlacementHint {
+    PlacementHint { level: Some(level), stream }
 }
 
 /// A log's annotation.
@@ -217,14 +202,13 @@ pub(crate) struct LogRecord {
 
 impl LogRecord {
     pub(crate) fn hint() -> PlacementHint {
-        let lifetime = Lifetime::Short;
-        PlacementHint { level: None, stream: LOG_STREAM, lifetime, keys: None }
+        PlacementHint { level: None, stream: LOG_STREAM }
     }
 
     pub(crate) fn annotation(self) -> Annotation {
         let mut opaque = vec![VERSION, KIND_LOG];
         opaque.put_u64(self.first.0);
-        Annotation { hint: Self::hint(), dead: ByteCount(0), opaque }
+        Annotation { hint: Self::hint(), opaque }
     }
 
     pub(crate) fn decode(file: FileId, opaque: &[u8]) -> Result<Self, Error> {
@@ -329,9 +313,8 @@ mod tests {
     }
 
     #[test]
-    fn the_file_system_learns_what_is_dead_and_where_it_belongs() {
-        let annotation = table().annotation(17, ByteCount(1500));
-        assert_eq!(annotation.dead, ByteCount(500));
+    fn the_file_system_learns_where_a_table_belongs() {
+        let annotation = table().annotation(17);
         assert_eq!((annotation.hint.level, annotation.hint.stream), (Some(1), 17));
     }
 

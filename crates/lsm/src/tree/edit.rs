@@ -104,7 +104,7 @@ impl Edit {
         for table in &self.new {
             let mut record = table.record.clone();
             record.segments = vec![table.segment()];
-            into.seal(table.id, record.annotation(table.stream, table.size));
+            into.seal(table.id, record.annotation(table.stream));
         }
         for (&file, Rest { table, left, trim, .. }) in &kept.tables {
             if left.is_empty() {
@@ -118,12 +118,10 @@ impl Edit {
             let mut segments: Vec<SegmentRecord> = left.iter().map(record).collect();
             segments.sort_by(|a, b| a.span.start.cmp(&b.span.start));
             let record = TableRecord { segments, ..table.record().clone() };
-            let mut size = table.size();
             if let Some((from, to)) = trim {
                 into.trim(file, *from, *to);
-                size.0 -= to;
             }
-            into.annotate(file, record.annotation(table.stream(), size));
+            into.annotate(file, record.annotation(table.stream()));
         }
     }
 

@@ -183,7 +183,7 @@ fn begin_table(shared: &Shared) -> Result<TableBuilder, Error> {
     let (last, size) = (shared.tree.view().version.last_level(), shared.options.table_size.0);
     let writer = shared.store.create(&CreateOptions {
         kind: FileKind::Table,
-        hint: table_hint(last, INGEST_STREAM, None),
+        hint: table_hint(last, INGEST_STREAM),
         // A table may become larger than its cut by its last entry and the rest of a block.
         size: Some(ByteCount(size.saturating_add(size / 32))),
         rank: Rank::Log,

@@ -91,9 +91,7 @@ pub(crate) fn annotation_text(annotation: &Annotation) -> String {
     let hint = &annotation.hint;
     let level = hint.level.map_or("no level".to_owned(), |level| format!("level {level}"));
     let (stream, opaque) = (hint.stream, annotation.opaque.len());
-    let lifetime = format!("{:?}", hint.lifetime).to_lowercase();
-    let dead = annotation.dead;
-    format!("{level}, stream {stream}, lifetime {lifetime}, {dead} dead, {opaque} bytes opaque")
+    format!("{level}, stream {stream}, {opaque} bytes opaque")
 }
 
 /// The same as an object.
@@ -102,8 +100,6 @@ pub(crate) fn annotation_object(annotation: &Annotation) -> Value {
     json!({
         "level": hint.level,
         "stream": hint.stream,
-        "lifetime": hint.lifetime,
-        "dead": annotation.dead,
         "opaque_hex": escape::hex(&annotation.opaque),
     })
 }

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use crate::random::{Random, RngCore};
 use crate::store::{
-    Annotation, CreateOptions, FileKind, FileReader, FileWriter, KeyRange, Lifetime, PlacementHint,
-    Rank, StoreError, Transaction,
+    Annotation, CreateOptions, FileKind, FileReader, FileWriter, PlacementHint, Rank, StoreError,
+    Transaction,
 };
-use crate::{ByteCount, Cause, FileId, Store};
+use crate::{Cause, FileId, Store};
 
 /// Panics unless the result is an error of the given pattern.
 macro_rules! refused {
@@ -29,14 +29,8 @@ pub(super) fn pattern(seed: u64, len: usize) -> Vec<u8> {
 
 /// An annotation in which every field says something.
 pub(super) fn note(text: &str) -> Annotation {
-    let keys = KeyRange { first: b"a".to_vec(), last: text.as_bytes().to_vec() };
-    let hint = PlacementHint {
-        level: Some(text.len() as u8 % 8),
-        stream: 3,
-        lifetime: Lifetime::Long,
-        keys: Some(keys),
-    };
-    Annotation { hint, dead: ByteCount(text.len() as u64), opaque: text.as_bytes().to_vec() }
+    let hint = PlacementHint { level: Some(text.len() as u8 % 8), stream: 3 };
+    Annotation { hint, opaque: text.as_bytes().to_vec() }
 }
 
 /// Starts a file.

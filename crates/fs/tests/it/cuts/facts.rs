@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use terrace_env::store::{Annotation, FileInfo, FileKind, FileReader, PlacementHint, Store};
-use terrace_env::{ByteCount, Cause, FileId};
+use terrace_env::{Cause, FileId};
 use terrace_fs::Fs;
 
 /// Expected state of a committed file.
@@ -59,7 +59,7 @@ pub(crate) fn pattern(seed: u64, offset: u64, len: usize) -> Vec<u8> {
 pub(crate) fn note(text: &str) -> Annotation {
     // Files change their level as they are annotated.
     let hint = PlacementHint { level: Some(text.len() as u8 % 4), ..PlacementHint::default() };
-    Annotation { opaque: text.as_bytes().to_vec(), dead: ByteCount(7), hint }
+    Annotation { opaque: text.as_bytes().to_vec(), hint }
 }
 
 impl Known {

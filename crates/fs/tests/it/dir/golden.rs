@@ -49,7 +49,7 @@ fn a_directory_of_an_earlier_version_is_refused_by_name_and_version() {
     kept.overwrite("CURRENT", earlier("directory-2/CURRENT"));
     for access in [Access::ReadOnly, Access::ReadWrite] {
         let error = open_for(&kept, access).err().expect("a store of version 2").to_string();
-        assert!(error.contains("expected format version 3, found version 2"), "{error}");
+        assert!(error.contains("expected format version 4, found version 2"), "{error}");
     }
     let seen = Inspector::files(Arc::new(kept)).expect("files that can be read");
     assert!(seen.damage()[0].to_string().contains("found version 2"), "{:?}", seen.damage());
