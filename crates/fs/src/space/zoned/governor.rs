@@ -24,7 +24,8 @@ use terrace_policy::RECLAIM_STREAM;
 
 use super::Limits;
 use super::reserves::Reserves;
-use super::zone_table::{Zone, ZoneTable};
+use super::zone::Zone;
+use super::zone_table::ZoneTable;
 use crate::space::ReservationId;
 
 /// Zones of the smallest reservation: one, and one for a second writer.
@@ -168,7 +169,7 @@ impl Governor {
         let id = self.next;
         self.next += 1;
         for zone in &partly {
-            table.change(*zone, |z| z.holder = id);
+            table.hold(*zone, id);
         }
         self.granted += zones;
         self.quotas.insert(id, Quota { zones, partly });
@@ -222,7 +223,7 @@ impl Governor {
             self.granted -= 1;
         }
         quota.partly.push(zone);
-        table.change(zone, |z| z.holder = id);
+        table.hold(zone, id);
     }
 
     /// Records that a zone is full, failed or free again, and so nobody's.
@@ -231,7 +232,7 @@ impl Governor {
         if holder == 0 {
             return;
         }
-        table.change(zone, |z| z.holder = 0);
+        table.let_go(zone);
         if let Some(quota) = self.quotas.get_mut(&holder) {
             quota.partly.retain(|held| *held != zone);
         }
@@ -243,7 +244,7 @@ impl Governor {
         self.granted -= quota.zones;
         for zone in quota.partly {
             if table.get(zone).holder == id {
-                table.change(zone, |z| z.holder = 0);
+                table.let_go(zone);
             }
         }
     }
@@ -289,7 +290,7 @@ fn common(table: &ZoneTable) -> impl Iterator<Item = (ZoneId, &Zone)> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::zone_table::Condition;
+    use super::super::zone::Condition;
     use super::*;
     use crate::space::Share;
 

@@ -4,7 +4,7 @@
 use terrace_env::store::{Rank, StoreError};
 use terrace_env::{Cause, ZoneId};
 
-use super::{Condition, ZonedPool};
+use super::ZonedPool;
 use crate::journal::JournalSpace;
 
 impl JournalSpace for ZonedPool {
@@ -14,7 +14,7 @@ impl JournalSpace for ZonedPool {
             let Some(zone) = state.table.next_free(true, 1) else {
                 return Err(state.no_space(Rank::Journal, u64::from(self.zone_blocks())));
             };
-            state.table.change(zone, |z| z.condition = Condition::Journal);
+            state.table.give_to_journal(zone);
             drop(state);
             if self.prepare(zone, Cause::Journal) {
                 return Ok(zone);
@@ -27,12 +27,7 @@ impl JournalSpace for ZonedPool {
         // The slot was the journal's, which goes on with another zone.
         let active = !self.end_slot(zone, Cause::Journal);
         let mut state = self.state.lock();
-        state.table.change(zone, |z| {
-            z.condition = Condition::Free;
-            z.stale = true;
-            z.written = 0;
-            z.active = active;
-        });
+        state.table.take_from_journal(zone, active);
         state.deaths += 1;
         self.changed.notify_all();
     }

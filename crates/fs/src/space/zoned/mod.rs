@@ -3,7 +3,7 @@
 //! | part | what it does |
 //! |---|---|
 //! | [`ZonedPool`] | joins the others under one lock, and carries out what they choose |
-//! | [`ZoneTable`] | what every zone is and how full of what |
+//! | [`ZoneTable`] | what every [`Zone`] is and how full of what; `transitions`: how that changes |
 //! | [`Governor`] | reservations: who has set space aside |
 //! | `reserves` | how many zones each rank leaves to others when zones run short |
 //! | `state` | what the lock guards; which zone a writer gets |
@@ -18,9 +18,11 @@ mod reserves;
 mod slots;
 mod space_wait;
 mod state;
+mod transitions;
 mod victims;
 #[cfg(test)]
 mod world;
+mod zone;
 mod zone_table;
 mod zoned_pool;
 
@@ -30,5 +32,6 @@ pub(crate) use reserves::{
 };
 pub(crate) use state::Limits;
 pub(crate) use victims::Outcome;
-pub(crate) use zone_table::{Condition, Zone, ZoneTable};
+pub(crate) use zone::{Condition, Zone};
+pub(crate) use zone_table::ZoneTable;
 pub(crate) use zoned_pool::ZonedPool;

@@ -50,7 +50,7 @@ impl Pool for ZonedPool {
                     state = self.state.lock();
                 }
                 Choice::Finish(zone) => {
-                    state.table.change(zone, |z| z.condition = Condition::Leased);
+                    state.table.take(zone);
                     drop(state);
                     self.finish(zone, ask.cause);
                     state = self.state.lock();
@@ -97,10 +97,7 @@ impl Pool for ZonedPool {
             return None;
         }
         held.in_flight += 1;
-        table.change(zone, |z| {
-            z.written += blocks;
-            z.unsealed += blocks;
-        });
+        table.claim(zone, blocks);
         Some((self.grid.addr(zone, entry.written), blocks))
     }
 

@@ -42,9 +42,7 @@ impl ZonedPool {
             Err(_) => (false, Condition::ReadOnly),
         };
         let active = !finished && self.is_active(zone);
-        self.state.lock().table.change(zone, |z| {
-            (z.written, z.condition, z.active) = (z.capacity, condition, active);
-        });
+        self.state.lock().table.end_writing(zone, condition, active);
     }
 
     /// Ends all writing to a zone for as long as the store is mounted: a zone that has failed once
@@ -65,9 +63,7 @@ impl ZonedPool {
         state.leases.remove(&zone);
         let State { table, governor, .. } = &mut *state;
         governor.let_go(zone, table);
-        table.change(zone, |z| {
-            (z.written, z.condition, z.active) = (z.capacity, condition, active);
-        });
+        table.end_writing(zone, condition, active);
         self.changed.notify_all();
     }
 
@@ -90,7 +86,7 @@ impl ZonedPool {
             held.in_flight -= 1;
         }
         if ended {
-            table.change(zone, |z| z.active = false);
+            table.mark_active(zone, false);
         }
         self.changed.notify_all();
     }
@@ -116,7 +112,7 @@ impl ZonedPool {
     pub(crate) fn free_slots(&self, ended: &[ZoneId]) {
         for zone in ended {
             let active = !self.end_slot(*zone, Cause::Recovery);
-            self.state.lock().table.change(*zone, |z| z.active = active);
+            self.state.lock().table.mark_active(*zone, active);
         }
         let candidates: Vec<ZoneId> = {
             let table = &self.state.lock().table;
@@ -130,7 +126,7 @@ impl ZonedPool {
             if state.table.totals().active <= self.limits.active {
                 return;
             }
-            state.table.change(zone, |z| z.condition = Condition::Leased);
+            state.table.take(zone);
             drop(state);
             self.finish(zone, Cause::Recovery);
         }
@@ -216,10 +212,8 @@ mod tests {
     fn halves(space: &ZonedPool, zones: u32, holder: u64) {
         let mut state = space.state.lock();
         for zone in 32 - zones..32 {
-            state.table.change(ZoneId(zone), |z| {
-                let half = Zone { written: 8, live: 8, ..Zone::empty(Condition::Written, ZONE) };
-                *z = Zone { active: true, holder, ..half };
-            });
+            let half = Zone { written: 8, live: 8, ..Zone::empty(Condition::Written, ZONE) };
+            state.table.set(ZoneId(zone), Zone { active: true, holder, ..half });
         }
     }
 
@@ -278,7 +272,7 @@ mod tests {
             // Twelve free zones are left, all of which a compaction leaves to others, and room.
             for zone in 14..32 {
                 let unused = Zone::empty(Condition::Unused, ZONE);
-                space.state.lock().table.change(ZoneId(zone), |z| *z = unused);
+                space.state.lock().table.set(ZoneId(zone), unused);
             }
             halves(&space, 3, 0);
             let flush = runner::spawn("flush", move || {

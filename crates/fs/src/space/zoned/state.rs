@@ -10,7 +10,7 @@ use terrace_policy::{
     PartZone, Placement, PlacementChoice, PlacementRequest, RECLAIM_STREAM, Reclaim, SpaceView,
 };
 
-use super::{Condition, Governor, Zone, ZoneTable};
+use super::{Governor, Zone, ZoneTable};
 use crate::block::BLOCK;
 use crate::space::Ask;
 
@@ -168,12 +168,7 @@ impl State {
         self.next_lease += 1;
         let revocable = ask.kind != FileKind::Log;
         self.leases.insert(zone, Lease { id, in_flight: 0, revocable, cause: ask.cause });
-        self.table.change(zone, |z| {
-            z.condition = Condition::Leased;
-            z.active = true;
-            z.level = ask.hint.level;
-            z.stream = ask.hint.stream;
-        });
+        self.table.lease(zone, &ask.hint);
         id
     }
 
@@ -187,13 +182,7 @@ impl State {
         if self.table.get(zone).room() == 0 {
             self.governor.let_go(zone, &mut self.table);
         }
-        self.table.change(zone, |z| {
-            if z.condition == Condition::Leased {
-                z.condition = Condition::Written;
-            }
-            // It was emptied for this lease, and nothing came of it.
-            z.active &= z.written > 0;
-        });
+        self.table.end_lease(zone);
         self.deaths += 1;
     }
 

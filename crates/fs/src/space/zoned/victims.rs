@@ -16,7 +16,7 @@ use terrace_env::{ByteCount, ZoneId};
 use terrace_policy::{CandidateZone, ReclaimChoice, ReclaimView, Room};
 
 use super::state::{ReclaimState, Refusal, State};
-use super::{Condition, Zone, ZonedPool};
+use super::{Zone, ZonedPool};
 use crate::block::BLOCK;
 
 /// How the work on a victim ended.
@@ -91,7 +91,7 @@ impl ZonedPool {
         let choice = choice.filter(|choice| candidates.iter().any(|z| z.zone == choice.victim));
         match choice {
             Some(choice) => {
-                state.table.change(choice.victim, |z| z.condition = Condition::Leased);
+                state.table.take(choice.victim);
                 state.reclaiming = true;
             }
             None => state.refuse(room.wanted),
@@ -112,12 +112,7 @@ impl ZonedPool {
     pub(crate) fn end_victim(&self, victim: ZoneId, outcome: Outcome) {
         let mut state = self.state.lock();
         state.reclaiming = false;
-        state.table.change(victim, |z| {
-            if z.condition == Condition::Leased {
-                z.condition = Condition::Written;
-            }
-            z.quarantined |= outcome == Outcome::Failed;
-        });
+        state.table.end_emptying(victim, outcome == Outcome::Failed);
         state.deaths += 1;
         if outcome == Outcome::NoRoom {
             state.refuse(true);

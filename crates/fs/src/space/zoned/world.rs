@@ -223,7 +223,7 @@ impl World {
             let found = found.or_else(|| {
                 let mut table = self.table();
                 // It is free only once the copies are committed.
-                table.change(ZoneId(victim as u32), |zone| zone.condition = Condition::Leased);
+                table.take(ZoneId(victim as u32));
                 let may = governor(rules).available(Rank::Reclaim, &table) > 0;
                 table.next_free(true, 1).filter(|_| may).map(|zone| zone.0 as usize)
             });

@@ -1,5 +1,4 @@
-//! Table of all zones, with the use and the contents of each: the counts behind every decision
-//! about space.
+//! Table of all [zones](super::zone) of a device: the counts behind every decision about space.
 //!
 //! # Invariants
 //! - `live + unsealed + pinned <= written <= capacity` in every zone.
@@ -15,133 +14,9 @@
 use std::collections::BTreeSet;
 
 use terrace_env::ZoneId;
-use terrace_policy::{RECLAIM_STREAM, ReclaimView, Sight};
+use terrace_policy::{ReclaimView, Sight};
 
-use crate::space::Share;
-
-/// Use of a zone.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Condition {
-    /// Holds nothing. It may show old bytes until it is reset, which is done when it is taken.
-    Free,
-    /// Holds data and nobody writes to it.
-    Written,
-    /// A writer holds it, or it is on its way from one condition to another.
-    Leased,
-    /// Holds the journal.
-    Journal,
-    /// Holds the superblock.
-    Superblock,
-    /// Not used: conventional, or too small.
-    Unused,
-    /// Can be read and never written again; counted like a written zone.
-    ReadOnly,
-    /// Gone. Its blocks are still counted, so that files can be deleted.
-    Offline,
-}
-
-impl Condition {
-    /// Whether files may have bytes in it.
-    pub(crate) fn holds_data(self) -> bool {
-        matches!(self, Self::Free | Self::Written | Self::Leased | Self::ReadOnly | Self::Offline)
-    }
-}
-
-/// A zone; sizes in blocks.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Zone {
-    pub(crate) condition: Condition,
-    pub(crate) capacity: u32,
-    /// The next block to write; the capacity once it is finished.
-    pub(crate) written: u32,
-    pub(crate) live: u32,
-    pub(crate) unsealed: u32,
-    pub(crate) pinned: u32,
-    /// Must be reset before it is written.
-    pub(crate) stale: bool,
-    /// Takes one of the device's active slots, or may: from the moment at which it is leased until
-    /// the device has said that it is full, finished or empty.
-    pub(crate) active: bool,
-    /// Reclaim has failed on it and leaves it alone until the next mount.
-    pub(crate) quarantined: bool,
-    /// The level and stream of the file that was written to it last.
-    pub(crate) level: Option<u8>,
-    pub(crate) stream: u16,
-    /// The reservation whose writers alone may go on in it; 0 for none.
-    pub(crate) holder: u64,
-}
-
-impl Zone {
-    /// A zone that is not written.
-    pub(crate) fn empty(condition: Condition, capacity: u32) -> Self {
-        Self {
-            condition,
-            capacity,
-            written: 0,
-            live: 0,
-            unsealed: 0,
-            pinned: 0,
-            stale: false,
-            active: false,
-            quarantined: false,
-            level: None,
-            stream: 0,
-            holder: 0,
-        }
-    }
-
-    /// Blocks that can still be written without a reset.
-    pub(crate) fn room(&self) -> u32 {
-        self.capacity - self.written
-    }
-
-    /// Blocks that somebody refers to.
-    fn used(&self) -> u32 {
-        self.live + self.unsealed + self.pinned
-    }
-
-    /// Written blocks that nobody refers to.
-    pub(crate) fn dead(&self) -> u32 {
-        if self.condition.holds_data() { self.written - self.used() } else { 0 }
-    }
-
-    fn is_partly(&self) -> bool {
-        self.condition == Condition::Written && self.room() > 0
-    }
-
-    /// Whether it can be emptied: pinned blocks would keep it, unsealed files are not moved, and
-    /// what a reservation holds is its job's.
-    fn is_movable(&self) -> bool {
-        self.condition == Condition::Written
-            && !self.quarantined
-            && self.unsealed == 0
-            && self.pinned == 0
-            && self.holder == 0
-    }
-
-    /// Whether emptying it would give something back.
-    fn is_candidate(&self) -> bool {
-        self.is_movable() && self.dead() > 0
-    }
-
-    /// Whether it has room that reclaim can gather elsewhere.
-    fn is_scattered(&self) -> bool {
-        self.is_movable() && self.room() > 0 && self.stream != RECLAIM_STREAM
-    }
-
-    /// Whether it has room in which reclaim gathers what it moves.
-    fn is_gathering(&self) -> bool {
-        self.is_partly() && self.holder == 0 && self.stream == RECLAIM_STREAM
-    }
-
-    fn share(&mut self, share: Share) -> &mut u32 {
-        match share {
-            Share::Live => &mut self.live,
-            Share::Unsealed => &mut self.unsealed,
-            Share::Pinned => &mut self.pinned,
-        }
-    }
-}
+use super::zone::{Condition, Zone};
 
 /// Sums over all zones; blocks unless said otherwise.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -201,7 +76,7 @@ impl ZoneTable {
         };
         table.zones = zones;
         for index in 0..table.zones.len() {
-            settle(&mut table.zones[index]);
+            table.zones[index].settle();
             table.count(ZoneId(index as u32), true);
         }
         table
@@ -262,31 +137,19 @@ impl ZoneTable {
         scattered > 0 && scattered + gathering >= u64::from(zone_blocks)
     }
 
-    /// Changes a zone. Afterwards, if it is written and nothing of it is used, it is free.
-    pub(crate) fn change(&mut self, zone: ZoneId, change: impl FnOnce(&mut Zone)) {
+    /// Changes a zone. Afterwards, if the zone is written and nothing of it is used, it is free.
+    /// Each [transition](super::transitions) is such a change.
+    pub(super) fn change(&mut self, zone: ZoneId, change: impl FnOnce(&mut Zone)) {
         self.count(zone, false);
         let entry = &mut self.zones[zone.0 as usize];
         change(entry);
-        settle(entry);
+        entry.settle();
         assert!(
             entry.written <= entry.capacity
                 && (!entry.condition.holds_data() || entry.used() <= entry.written),
             "zone {zone}: more blocks than it has: {entry:?}"
         );
         self.count(zone, true);
-    }
-
-    /// Counts blocks of a zone as dead that were `share`.
-    pub(crate) fn remove(&mut self, zone: ZoneId, share: Share, blocks: u32) {
-        self.change(zone, |z| *z.share(share) -= blocks);
-    }
-
-    /// Counts blocks of a zone as `to` that were `from`.
-    pub(crate) fn turn(&mut self, zone: ZoneId, from: Share, to: Share, blocks: u32) {
-        self.change(zone, |z| {
-            *z.share(from) -= blocks;
-            *z.share(to) += blocks;
-        });
     }
 
     /// Counts everything anew and compares; what differs, in words.
@@ -351,20 +214,12 @@ fn index<K: Ord>(set: &mut BTreeSet<K>, belongs: bool, key: K, put: bool) {
     }
 }
 
-/// Makes a written zone of which nothing is used free. It keeps its active slot until it is reset.
-fn settle(zone: &mut Zone) {
-    if zone.condition == Condition::Written && zone.used() == 0 {
-        let empty = Zone::empty(Condition::Free, zone.capacity);
-        let stale = zone.stale || zone.written > 0;
-        *zone = Zone { stale, active: zone.active, ..empty };
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use terrace_env::random::{Random, Rng};
 
     use super::*;
+    use crate::space::Share;
 
     fn table(zones: u32) -> ZoneTable {
         ZoneTable::new(vec![Zone::empty(Condition::Free, 16); zones as usize])

@@ -218,7 +218,7 @@ impl ZonedPool {
         if stale && self.medium.reset(zone, cause).is_err() {
             return false;
         }
-        self.state.lock().table.change(zone, |z| z.stale = false);
+        self.state.lock().table.mark_reset(zone);
         true
     }
 }

@@ -1,0 +1,127 @@
+//! The transitions of zones, by name: every change of a zone's use, contents, slot and holder.
+//!
+//! | transition | from | to |
+//! |---|---|---|
+//! | `take` | free or written | leased, by a job that finishes, fills or empties the zone |
+//! | `lease` | free or written | leased, by a writer, with an active slot |
+//! | `end_lease` | leased | written, or free if nothing came of it |
+//! | `end_emptying` | leased | written, or free if all was moved |
+//! | `end_writing` | leased or written | full and written, read-only or offline |
+//! | `give_to_journal` | free | journal |
+//! | `take_from_journal` | journal | free, with old bytes |
+//!
+//! A zone that is written, and of which nothing is used any more, becomes free within the same
+//! transition. The others count blocks, mark an active slot, or name a holder.
+//!
+//! The owner of the table locks it and has asked the device before: a transition cannot fail.
+
+use terrace_env::ZoneId;
+use terrace_env::store::PlacementHint;
+
+use super::zone::Condition;
+#[cfg(test)]
+use super::zone::Zone;
+use super::zone_table::ZoneTable;
+use crate::space::{ReservationId, Share};
+
+impl ZoneTable {
+    /// A job takes a zone from everybody else.
+    pub(crate) fn take(&mut self, zone: ZoneId) {
+        self.change(zone, |z| z.condition = Condition::Leased);
+    }
+
+    /// A writer takes a zone for files of this level and stream.
+    pub(crate) fn lease(&mut self, zone: ZoneId, hint: &PlacementHint) {
+        self.change(zone, |z| {
+            z.condition = Condition::Leased;
+            z.active = true;
+            (z.level, z.stream) = (hint.level, hint.stream);
+        });
+    }
+
+    /// A writer gives a zone back. A zone that was emptied for this lease, and not written, has no
+    /// active slot.
+    pub(crate) fn end_lease(&mut self, zone: ZoneId) {
+        self.change(zone, |z| {
+            if z.condition == Condition::Leased {
+                z.condition = Condition::Written;
+            }
+            z.active &= z.written > 0;
+        });
+    }
+
+    /// A writer is about to write the zone's next blocks.
+    pub(crate) fn claim(&mut self, zone: ZoneId, blocks: u32) {
+        self.change(zone, |z| {
+            z.written += blocks;
+            z.unsealed += blocks;
+        });
+    }
+
+    /// Nothing more is written to a zone until it has been reset, or for good if the condition says
+    /// so. `active`: the zone still takes a slot.
+    pub(crate) fn end_writing(&mut self, zone: ZoneId, condition: Condition, active: bool) {
+        self.change(zone, |z| (z.written, z.condition, z.active) = (z.capacity, condition, active));
+    }
+
+    /// Reclaim gives a zone back. A zone on which it `failed` is left alone until the next mount.
+    pub(crate) fn end_emptying(&mut self, zone: ZoneId, failed: bool) {
+        self.change(zone, |z| {
+            if z.condition == Condition::Leased {
+                z.condition = Condition::Written;
+            }
+            z.quarantined |= failed;
+        });
+    }
+
+    /// The journal takes a zone.
+    pub(crate) fn give_to_journal(&mut self, zone: ZoneId) {
+        self.change(zone, |z| z.condition = Condition::Journal);
+    }
+
+    /// The journal gives a zone back. `active`: the zone still takes a slot.
+    pub(crate) fn take_from_journal(&mut self, zone: ZoneId, active: bool) {
+        self.change(zone, |z| {
+            (z.condition, z.written, z.stale, z.active) = (Condition::Free, 0, true, active);
+        });
+    }
+
+    /// The device has said whether a zone takes an active slot.
+    pub(crate) fn mark_active(&mut self, zone: ZoneId, active: bool) {
+        self.change(zone, |z| z.active = active);
+    }
+
+    /// A zone has been reset, or needed no reset, and can be written from its start.
+    pub(crate) fn mark_reset(&mut self, zone: ZoneId) {
+        self.change(zone, |z| z.stale = false);
+    }
+
+    /// From now on only writers with this reservation go on in a zone.
+    pub(crate) fn hold(&mut self, zone: ZoneId, holder: ReservationId) {
+        self.change(zone, |z| z.holder = holder);
+    }
+
+    /// Any writer may go on in a zone.
+    pub(crate) fn let_go(&mut self, zone: ZoneId) {
+        self.change(zone, |z| z.holder = 0);
+    }
+
+    /// Blocks of a zone that counted as `share` are dead.
+    pub(crate) fn remove(&mut self, zone: ZoneId, share: Share, blocks: u32) {
+        self.change(zone, |z| *z.share(share) -= blocks);
+    }
+
+    /// Blocks of a zone that counted as `from` count as `to`.
+    pub(crate) fn turn(&mut self, zone: ZoneId, from: Share, to: Share, blocks: u32) {
+        self.change(zone, |z| {
+            *z.share(from) -= blocks;
+            *z.share(to) += blocks;
+        });
+    }
+
+    /// Makes a zone what a test wants it to be.
+    #[cfg(test)]
+    pub(crate) fn set(&mut self, zone: ZoneId, to: Zone) {
+        self.change(zone, |z| *z = to);
+    }
+}
