@@ -6,12 +6,11 @@ use std::sync::Arc;
 use bytes::Bytes;
 use terrace_env::{ByteCount, Store};
 use terrace_fs::dir::{DirOptions, DirStore};
-use terrace_fs::{Access, FormatOptions, Fs, MountOptions};
+use terrace_fs::{Access, Devices, FormatOptions, Fs, MountOptions};
 use terrace_lsm::{
     Bounds, Checkpointed, Durability, Engine, Listener, ReadOptions, Stats, Verified,
 };
 use terrace_policy::System;
-use terrace_zone::Device;
 
 use crate::below::Below;
 use crate::identity::Identity;
@@ -335,14 +334,16 @@ impl Db {
         self.checkpoint(DirStore::open(path, DirOptions { access: Access::ReadWrite })?)
     }
 
-    /// The same, onto a zoned device, which is formatted first. All data on it is lost.
+    /// The same, onto a zoned device, or a zoned and a plain one, which are formatted first. All
+    /// data on them is lost.
     pub fn checkpoint_device(
         &self,
-        device: Arc<dyn Device>,
+        devices: impl Into<Devices>,
         format: &FormatOptions,
     ) -> Result<Checkpointed, Error> {
-        Fs::format(Arc::clone(&device), format)?;
-        let fs = Fs::mount(device, &MountOptions::default())?;
+        let devices = devices.into();
+        Fs::format(devices.clone(), format)?;
+        let fs = Fs::mount(devices, &MountOptions::default())?;
         let copied = self.checkpoint(Arc::clone(&fs) as Arc<dyn Store>);
         fs.unmount();
         copied

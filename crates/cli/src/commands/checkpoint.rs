@@ -10,9 +10,10 @@ use serde_json::json;
 use terrace::device::{Device as _, Emulator, ZoneState};
 use terrace::fs::{Access, FormatOptions, Fs, MountOptions};
 use terrace::fs::{DirOptions, DirStore};
-use terrace::{Checkpointed, Db, Store};
+use terrace::{Checkpointed, Db, Devices, Store};
 use terrace_env::{ZoneId, runner};
 
+use super::log_drive;
 use super::target::Target;
 use crate::failure::{Failure, Kind};
 use crate::output::Output;
@@ -23,7 +24,8 @@ use crate::progress::Progress;
 #[command(after_help = "\
 Examples:
   terrace checkpoint drive.img backup.img
-  terrace checkpoint drive.img backup/")]
+  terrace checkpoint drive.img backup/
+  terrace checkpoint drive.img backup.img --to-log fast2.img")]
 pub(crate) struct Checkpoint {
     #[command(flatten)]
     target: Target,
@@ -32,6 +34,9 @@ pub(crate) struct Checkpoint {
     /// the name ends with `/`
     #[arg(value_name = "TARGET")]
     to: PathBuf,
+    /// An empty plain drive for the copy's journal and logs
+    #[arg(long, value_name = "IMAGE")]
+    to_log: Option<PathBuf>,
 }
 
 /// Target of a copy.
@@ -47,6 +52,11 @@ enum Medium {
 impl Checkpoint {
     pub(crate) fn run(&self, output: &Output) -> Result<(), Failure> {
         let medium = self.medium()?;
+        if medium == Medium::Directory && self.to_log.is_some() {
+            let to = self.to.display();
+            let message = format!("--to-log: expected a copy on a drive, found directory {to}");
+            return Err(Failure::new(Kind::Usage, message));
+        }
         let db = self.target.db(Access::ReadOnly)?;
         let copied = match medium {
             Medium::Image => self.copy_to_drive(&db, self.open_drive()?),
@@ -116,14 +126,30 @@ impl Checkpoint {
         copied
     }
 
-    /// Mounts the target's drive, made a store if it is not one yet.
+    /// The target's drives. A plain one that holds a store is left alone.
+    fn devices(&self, drive: Arc<Emulator>) -> Result<Devices, Failure> {
+        let Some(path) = &self.to_log else { return Ok(drive.into()) };
+        let log = Emulator::open_image(path, terrace::device::Access::ReadWrite)?;
+        if log_drive::holds_store(&log)? {
+            let path = path.display();
+            let message = format!("{path}: expected an empty drive, found a store");
+            return Err(Failure::new(Kind::Failed, message));
+        }
+        Ok(Devices::with_log(drive, Arc::new(log)))
+    }
+
+    /// Mounts the target's drives, made a store if they are not one yet.
     fn mount(&self, drive: Arc<Emulator>) -> Result<Arc<Fs>, Failure> {
         let zones = drive.report(ZoneId(0), drive.geometry().zones)?;
         let untouched = |state| matches!(state, ZoneState::Empty | ZoneState::NotWritePointer);
+        let devices = self.devices(drive)?;
         if zones.iter().all(|zone| untouched(zone.state)) {
-            Fs::format(drive.clone(), &FormatOptions::default())?;
+            let log_path = self.to_log.as_deref();
+            let log_path = log_path.map(|log| log_drive::path_to_remember(&self.to, log));
+            let log_path = log_path.transpose()?.unwrap_or_default();
+            Fs::format(devices.clone(), &FormatOptions { log_path, ..FormatOptions::default() })?;
         }
-        let fs = Fs::mount(drive, &MountOptions::default()).map_err(Failure::from);
+        let fs = Fs::mount(devices, &MountOptions::default()).map_err(Failure::from);
         fs.map_err(|failure| {
             let to = self.to.display();
             let message = format!("{to}: expected an empty drive: {}", failure.message);

@@ -1,15 +1,14 @@
 //! `terrace format IMAGE`: makes a new store on a drive, or in an empty directory.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use serde_json::json;
 use terrace::device::{Device as _, Emulator, ZoneState};
 use terrace::{MEMTABLES_KEPT, Options, ZONES_KEPT};
-use terrace_env::{ByteCount, Cause, Lba, ZoneId};
-use terrace_fs::superblock::Superblock;
-use terrace_fs::{Access, BLOCK, Devices, FormatOptions, Fs};
+use terrace_env::{ByteCount, ZoneId};
+use terrace_fs::{Access, Devices, FormatOptions, Fs};
 
+use super::log_drive;
 use super::target::Target;
 use super::under::Under;
 use crate::failure::{Failure, Kind};
@@ -55,7 +54,11 @@ impl Format {
         let capacity = drive.geometry().capacity();
         let options = Options::fitting(capacity).system(self.under.system);
         options.check_device(&*drive)?;
-        let log_path = self.target.log().map(|log| self.remembered_path(log)).transpose()?;
+        let log_path = self
+            .target
+            .log()
+            .map(|log| log_drive::path_to_remember(self.target.path(), log))
+            .transpose()?;
         let format =
             FormatOptions { log_path: log_path.unwrap_or_default(), ..FormatOptions::default() };
         Fs::format(self.devices(drive)?, &format)?;
@@ -75,9 +78,7 @@ impl Format {
     fn devices(&self, drive: Arc<Emulator>) -> Result<Devices, Failure> {
         let Some(path) = self.target.log() else { return Ok(drive.into()) };
         let log = self.target.open_image(path, Access::ReadWrite)?;
-        let per_block = BLOCK as u32 / log.geometry().logical_block;
-        let start = log.read(Lba(0), 2 * per_block, Cause::Superblock)?;
-        if start.chunks(BLOCK).any(Superblock::is_marked) && !self.force {
+        if log_drive::holds_store(&log)? && !self.force {
             return Err(Failure::new(
                 Kind::Failed,
                 format!(
@@ -88,18 +89,6 @@ impl Format {
             ));
         }
         Ok(Devices::with_log(drive, log))
-    }
-
-    /// Where the log drive is, seen from the directory of the other one.
-    fn remembered_path(&self, log: &Path) -> Result<String, Failure> {
-        let real = |path: &Path| path.canonicalize().map_err(|error| Failure::path(path, &error));
-        let (image, log) = (real(self.target.path())?, real(log)?);
-        let beside = image.parent().and_then(|parent| log.strip_prefix(parent).ok());
-        let path = beside.unwrap_or(&log).to_str();
-        path.map(str::to_owned).ok_or_else(|| {
-            let message = format!("{}: expected a path in UTF-8", log.display());
-            Failure::new(Kind::Failed, message)
-        })
     }
 
     /// An empty directory becomes a store. A directory that holds something is left alone in any

@@ -18,6 +18,7 @@ mod get;
 mod import;
 mod lab;
 mod load;
+mod log_drive;
 mod man;
 mod put;
 mod range;

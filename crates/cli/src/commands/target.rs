@@ -8,9 +8,10 @@ use terrace::StoreError;
 use terrace::fs::{DirOptions, DirStore};
 use terrace::{Db, Options, Store, System};
 use terrace_fs::inspect::Inspector;
-use terrace_fs::{Access, Devices, Fs, MountOptions, log_device};
+use terrace_fs::{Access, Devices, Fs, MountOptions};
 use terrace_zone::{Device, Emulator, Layout};
 
+use super::log_drive;
 use super::under::Under;
 use crate::failure::{Failure, Kind};
 
@@ -44,17 +45,7 @@ impl Target {
     /// one, which was typed or is found where it was when the store was made.
     pub(crate) fn devices(&self, access: Access) -> Result<Devices, Failure> {
         let drive = self.drive(access)?;
-        let remembered = || -> Result<Option<PathBuf>, Failure> {
-            // Other faults of the drive are found when the store is opened.
-            let member = log_device(&(Arc::clone(&drive) as Arc<dyn Device>)).ok().flatten();
-            let path = member.map(|member| member.path).filter(|path| !path.is_empty());
-            let beside = self.image.parent().unwrap_or(Path::new(""));
-            Ok(path.map(|path| beside.join(path)))
-        };
-        let path = match &self.log {
-            Some(path) => Some(path.clone()),
-            None => remembered()?,
-        };
+        let path = self.log.clone().or_else(|| log_drive::remembered(&drive, &self.image));
         let Some(path) = path else { return Ok(drive.into()) };
         let log = self.open_image(&path, access).map_err(|mut failure| {
             if self.log.is_none() {

@@ -159,3 +159,21 @@ fn a_second_drive_that_was_moved_or_is_another_ones_is_named() {
     let error = place.fails(1, &["format", "other.img", "--log", "f2.img"]);
     assert!(error.contains("--force"), "{error}");
 }
+
+#[test]
+fn a_checkpoint_goes_to_two_drives() {
+    let place = on_two_drives();
+    place.ok(&["put", "drive.img", "key", "value"]);
+    place.ok(&["device", "create", "near.img", "--kind", "plain", "--size", "32MiB"]);
+    place.ok(&["checkpoint", "drive.img", "e.img", "--to-log", "near.img"]);
+    assert_eq!(place.ok(&["get", "e.img", "key"]), "value");
+    let zones = place.ok(&["zones", "e.img"]);
+    assert!(zones.contains("device 1: "), "{zones}");
+    let error = place.fails(1, &["checkpoint", "drive.img", "f.img", "--to-log", "near.img"]);
+    assert!(error.contains("expected an empty drive, found a store"), "{error}");
+    assert!(!place.path().join("f.img").exists());
+    place.ok(&["device", "create", "g.img", "--size", "64MiB", "--zone-size", "1MiB"]);
+    place.ok(&["format", "g.img"]);
+    place.ok(&["checkpoint", "drive.img", "g.img"]);
+    assert_eq!(place.ok(&["get", "g.img", "key"]), "value", "a freshly formatted target");
+}

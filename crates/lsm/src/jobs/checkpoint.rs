@@ -80,11 +80,7 @@ impl Shared {
     ) -> Result<Checkpointed, Error> {
         let claim = target.users().claim_to_write();
         let _claim = claim.ok_or(StoreError::InUse("the target of a checkpoint".into()))?;
-        let own = target.info(FileId::STORE);
-        let is_new = own.is_none_or(|info| info.annotation.opaque.is_empty());
-        if !is_new || !target.list().is_empty() {
-            return Err(Error::TargetNotEmpty { files: target.list().len() });
-        }
+        let empty_logs = logs_of_empty(target)?;
         let moment = if self.options.read_only { self.as_opened()? } else { self.as_of_now()? };
         let _reading = self.readers.begin(ReaderKind::Checkpoint, moment.sequence);
         let mut copy = Copy { target, writers: Vec::new(), transaction: Transaction::new() };
@@ -108,6 +104,9 @@ impl Shared {
         // The copy begins a life of its own.
         let record = StoreRecord { lifetime: Written::default(), ..moment.record };
         transaction.annotate(FileId::STORE, record.annotation());
+        for log in empty_logs {
+            transaction.delete(log);
+        }
         target.commit(transaction)?;
         drop(writers);
         let (tables, logs) = (tables.len() as u64, moment.logs.len() as u64);
@@ -145,6 +144,22 @@ impl Shared {
         let (version, sequence) = (self.tree.view().version.clone(), self.tree.visible());
         Ok(Moment { version, record, logs, sequence })
     }
+}
+
+/// The logs of a target that holds nothing: none if nobody has opened it yet, and an empty one, or
+/// several, if it was opened and nothing was written. A target with entries, or with key spaces of
+/// its own, is refused.
+fn logs_of_empty(target: &dyn Store) -> Result<Vec<FileId>, Error> {
+    let files = target.list();
+    let own = target.info(FileId::STORE);
+    let has_spaces = match own.filter(|info| !info.annotation.opaque.is_empty()) {
+        Some(info) => StoreRecord::decode(&info.annotation.opaque)?.spaces.len() > 1,
+        None => false,
+    };
+    if has_spaces || files.iter().any(|file| file.kind != FileKind::Log || file.size > 0) {
+        return Err(Error::TargetNotEmpty { files: files.len() });
+    }
+    Ok(files.iter().map(|file| file.id).collect())
 }
 
 /// The tables of a version, by id, each with what counts of it.

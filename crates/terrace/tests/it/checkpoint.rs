@@ -3,7 +3,10 @@
 
 use std::sync::Arc;
 
-use terrace::{Batch, Bounds, ByteCount, Db, Durability, FormatOptions, MemoryStore, Store};
+use terrace::{
+    Batch, Bounds, ByteCount, Db, Devices, Durability, Emulator, FormatOptions, Geometry,
+    MemoryStore, Store,
+};
 use terrace_env::random::{Random, Rng, RngCore};
 use terrace_env::sync::Mutex;
 use terrace_env::{runner, test_seeds};
@@ -201,5 +204,38 @@ fn a_target_that_is_too_small_is_left_empty() {
         assert!(fs.audit().is_empty(), "{:?}", fs.audit());
         db.write_with(Batch::new(), Durability::Synced).unwrap();
         db.close().unwrap();
+    });
+}
+
+#[test]
+fn a_copy_may_lie_on_two_devices() {
+    runner::simulate(1, || {
+        let (db, held) = filled(1);
+        let zoned = drive(ByteCount::kib(512), 96, 2);
+        let plain = Emulator::in_memory(Geometry::plain(ByteCount::mib(32)), 3).unwrap();
+        let devices = Devices::with_log(zoned, Arc::new(plain));
+        db.checkpoint_device(devices.clone(), &FormatOptions::default()).unwrap();
+        let copy = Db::open_device(devices, options()).unwrap();
+        check(&copy, &held);
+        copy.close().unwrap();
+    });
+}
+
+#[test]
+fn a_store_that_was_opened_and_holds_nothing_is_an_empty_target() {
+    runner::simulate(1, || {
+        let (db, held) = filled(1);
+        let (target, used) = (Arc::new(MemoryStore::new()), Arc::new(MemoryStore::new()));
+        Db::open(target.clone(), options()).unwrap().close().unwrap();
+        assert!(!target.list().is_empty(), "an opening leaves a log");
+        db.checkpoint(target.clone()).unwrap();
+        let copy = Db::open(target, options()).unwrap();
+        check(&copy, &held);
+        copy.close().unwrap();
+        let other = Db::open(used.clone(), options()).unwrap();
+        other.create_key_space("mine").unwrap();
+        other.close().unwrap();
+        let error = db.checkpoint(used).unwrap_err().to_string();
+        assert!(error.contains("empty"), "{error}");
     });
 }

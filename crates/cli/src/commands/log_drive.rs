@@ -1,0 +1,40 @@
+//! The plain drive beside a zoned one: it has the store's journal and logs. The store remembers its
+//! path, as seen from the directory of the zoned drive, so that both images can be moved together.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use terrace_env::{Cause, Lba};
+use terrace_fs::superblock::Superblock;
+use terrace_fs::{BLOCK, log_device};
+use terrace_zone::{Device, Emulator};
+
+use crate::failure::{Failure, Kind};
+
+/// Path of the plain drive, as the store on `drive` remembers it; `None` if the store has none, and
+/// if there is no store. `image` is the path of the drive.
+pub(super) fn remembered(drive: &Arc<Emulator>, image: &Path) -> Option<PathBuf> {
+    // Other faults of the drive are found when the store is opened.
+    let member = log_device(&(Arc::clone(drive) as Arc<dyn Device>)).ok().flatten()?;
+    let beside = image.parent().unwrap_or(Path::new(""));
+    (!member.path.is_empty()).then(|| beside.join(member.path))
+}
+
+/// The path that a store on the zoned drive `image` is to remember of the plain drive `log`.
+pub(super) fn path_to_remember(image: &Path, log: &Path) -> Result<String, Failure> {
+    let real = |path: &Path| path.canonicalize().map_err(|error| Failure::path(path, &error));
+    let (image, log) = (real(image)?, real(log)?);
+    let beside = image.parent().and_then(|parent| log.strip_prefix(parent).ok());
+    let path = beside.unwrap_or(&log).to_str();
+    path.map(str::to_owned).ok_or_else(|| {
+        let message = format!("{}: expected a path in UTF-8", log.display());
+        Failure::new(Kind::Failed, message)
+    })
+}
+
+/// Whether a plain drive holds a store.
+pub(super) fn holds_store(log: &Emulator) -> Result<bool, Failure> {
+    let per_block = BLOCK as u32 / log.geometry().logical_block;
+    let start = log.read(Lba(0), 2 * per_block, Cause::Superblock)?;
+    Ok(start.chunks(BLOCK).any(Superblock::is_marked))
+}
