@@ -1,7 +1,8 @@
-//! The buffer all device I/O goes through: its memory starts on a page, so that direct I/O accepts
+//! [`IoBuf`]: the buffer of all device I/O. Its memory starts at a page, so that direct I/O accepts
 //! it.
 //!
-//! A large one is made of [`Pages`], so that its memory goes back to the system with it.
+//! A large buffer is made of [`Pages`]: its memory goes back to the operating system when it is
+//! dropped.
 
 use std::fmt;
 use std::ops::{Deref, DerefMut};

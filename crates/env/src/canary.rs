@@ -2,8 +2,8 @@
 //! notice.
 //!
 //! A crate names its rules in an enum. With its feature `canary`, one of them can be broken at a
-//! time, on one thread: a simulation runs all its actors on one. Without the feature nothing can be
-//! broken, and the question whether it is costs nothing.
+//! time, on one thread: a simulation runs all its actors on one. Without the feature no rule can be
+//! broken, and asking costs nothing.
 
 /// Makes the rules of an enum breakable: `set`, with the feature `canary` of the calling crate, and
 /// `is_broken`. To be called in the module of the enum.

@@ -1,4 +1,5 @@
-//! Why a byte moves. Every request to a device carries its cause, and the metrics are split by it.
+//! [`Cause`]: the job on whose behalf bytes move. Every request to a device carries its cause, and
+//! metrics are split by it.
 
 use std::fmt;
 

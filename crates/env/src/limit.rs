@@ -1,9 +1,8 @@
-//! The range of an option: what it may be, and why its ends are where they are.
+//! [`Limit`]: the range of an option, with the reasons for its ends.
 //!
-//! Options are checked where they come in, before anything is written or remembered. One that is
-//! out of its range is refused by an error that names the option, its value, its range and the
-//! reason; it is never bent into the range without a word, and never refused later by what breaks
-//! on it.
+//! Options are checked where they come in, before anything is written. A value out of range is
+//! refused by an error that names the option, the value, the range and the reason. A value is never
+//! changed silently to fit.
 
 use std::fmt;
 

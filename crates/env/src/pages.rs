@@ -2,9 +2,9 @@
 //!
 //! An allocator keeps freed memory for the next request. The C library's, once a large buffer was
 //! freed, keeps up to twice its size for each of a dozen threads. A store with a memory budget
-//! cannot afford that. So a buffer of [`MAPPED_MIN`] bytes or more comes from here, and its memory
-//! is the system's again when it is dropped. A fresh page costs about 0.2 us when it is first
-//! written: a job that needs a buffer again and again keeps it.
+//! cannot afford that. So buffers of [`MAPPED_MIN`] bytes or more are allocated here. When such a
+//! buffer is dropped, its memory goes back to the operating system at once. A fresh page costs
+//! about 0.2 us when it is first written: a job that needs a buffer again and again keeps it.
 //!
 //! Threads: any.
 

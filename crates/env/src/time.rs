@@ -1,4 +1,4 @@
-//! Points in time on the runner's clock.
+//! [`Time`]: a moment on the runner's clock, in nanoseconds.
 
 use std::fmt;
 use std::ops::{Add, Sub};

@@ -1,11 +1,11 @@
-//! Putting a store together: which device is which, and what the journal says.
+//! Assembly of a store from its devices: tells which device is which, and replays the journal.
 //!
 //! Each device has superblocks of its own. They name the store, the number of the device in it and
 //! all devices with their identities. Device 0 has zones and holds the tables. Where there is a
 //! device 1, it is plain, and holds the journal and all logs. The journal begins where the
 //! superblock of its device says; on the other device the superblock never changes.
 //!
-//! Devices that do not belong together are refused before anything else is read.
+//! Devices that do not belong to one store are refused before the journal is read.
 
 use std::sync::Arc;
 

@@ -1,8 +1,8 @@
 //! The file system's block, and how many of them a zone has.
 //!
 //! A block is 4096 bytes on every device, whatever the device's own blocks are; a zone's capacity
-//! is rounded down to whole blocks. Everything is written in whole blocks, so a write pointer that
-//! is not on a block is the trace of a torn write.
+//! is rounded down to whole blocks. All writes are of whole blocks. So a write pointer that is not
+//! at the start of a block means that a write was torn.
 
 use terrace_env::{Cause, ZoneId};
 use terrace_zone::{Device, Geometry, Op, ZoneReport};

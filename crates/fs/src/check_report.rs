@@ -1,4 +1,4 @@
-//! Result of a check.
+//! [`CheckReport`]: the result of a check, with everything that was found wrong.
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -1,4 +1,4 @@
-//! [`Flushes`]: the flushes under way, and which of them can be believed.
+//! [`Flushes`]: the device flushes under way; tells which of them made their writes durable.
 //!
 //! A flush that fails may have lost any write that was reported complete. From then on every flush
 //! fails: those writes must never be taken for durable.
@@ -9,8 +9,8 @@
 //! that the device may have carried out before it.
 //!
 //! # Threads
-//! Any number of flushes at once. A flush waits only for earlier ones that the device still works
-//! on, after it has said how it ended itself, so no two wait for each other.
+//! Any number of flushes at once. A flush first records its own outcome and then waits for earlier
+//! ones that are still under way. So no two flushes wait for each other.
 
 use std::collections::BTreeSet;
 

@@ -61,8 +61,8 @@ impl Db {
         self.inner.live_max
     }
 
-    /// The size of its memtables: that of the [`Options`], or what fits the store, and no more than
-    /// its memory budget has room for.
+    /// The size of its memtables: that of the [`Options`](crate::Options), or what fits the store,
+    /// and no more than its memory budget has room for.
     #[must_use]
     pub fn memtable_size(&self) -> ByteCount {
         self.inner.memtable_size
@@ -197,8 +197,8 @@ impl Db {
         Ok(self.inner.engine.write(batch.of(self.inner.identity)?, durability)?)
     }
 
-    /// Durability of writes by this handle: that of the [`Options`], unless the handle was made by
-    /// [`with_durability`](Self::with_durability).
+    /// Durability of writes by this handle: that of the [`Options`](crate::Options), unless the
+    /// handle was made by [`with_durability`](Self::with_durability).
     #[must_use]
     pub fn durability(&self) -> Durability {
         self.default.handling.durability

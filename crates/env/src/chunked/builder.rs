@@ -1,8 +1,10 @@
-//! [`Builder`]: makes a sequence from its beginning to its end, of new items and of others' chunks.
+//! [`Builder`]: makes a sequence from front to back, out of new items and of chunks of other
+//! sequences.
 //!
-//! Items wait until there are enough of them for a chunk, so that none is too small: where a chunk
-//! of another sequence comes behind a few of them, its items are copied. A few at the end take
-//! those of the chunk before with them.
+//! New items are collected. When a chunk of another sequence follows, the collected items become
+//! chunks, and the other one is shared. If fewer than 16 items are collected by then, the items of
+//! the other chunk are copied behind them instead. If fewer than 16 are left at the end, the last
+//! chunk is divided anew with them. So no chunk is too small.
 
 use std::ops::Range;
 use std::sync::Arc;

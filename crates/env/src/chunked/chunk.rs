@@ -1,4 +1,4 @@
-//! [`Chunk`]: items of a sequence that lie side by side, and where they lie.
+//! [`Chunk`]: consecutive items of a sequence, and the index of the first one.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! [`Iter`]: goes through items of a sequence, from either end.
+//! [`Iter`]: iterates over the items of a sequence, from either end.
 
 use std::fmt;
 use std::iter::FusedIterator;

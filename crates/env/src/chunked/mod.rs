@@ -1,12 +1,12 @@
-//! A sequence in chunks, which shares those that a change does not touch with the sequence it was
-//! made from.
+//! [`Chunked`]: an immutable sequence in chunks. A changed copy shares all chunks but those that
+//! the change touches.
 //!
-//! The last run of a large tree has tens of thousands of tables, and every commit changes a few
-//! that lie side by side. A new version of it costs as much as the chunks that they are in; all
-//! else is shared, with readers and deciders of older versions too.
+//! Example: the last run of a large tree has tens of thousands of tables, and a commit replaces a
+//! few neighbours. The new run copies the chunks in which these lie. All other chunks are shared
+//! with the old run, which readers and deciders may still hold.
 //!
-//! Chunks hold between `LEN_MIN` and `LEN_MAX` items, but for a sequence of fewer. Immutable; any
-//! number of readers.
+//! A chunk has 16 to 64 items; a sequence of fewer than 16 is one smaller chunk. Any number of
+//! threads may read.
 
 mod builder;
 mod chunk;

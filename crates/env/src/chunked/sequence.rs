@@ -1,4 +1,5 @@
-//! [`Chunked`]: the sequence, and how another is made of it.
+//! [`Chunked`]: an immutable sequence, cheap to clone. A change in a few places makes a new
+//! sequence that shares the other chunks.
 
 use std::fmt;
 use std::ops::{Index, Range};

@@ -1,4 +1,4 @@
-//! Sequences against lists, and what a change of one shares with it.
+//! Tests of sequences against plain lists, and of the chunks that a changed sequence shares.
 
 use std::ops::Range;
 use std::sync::Arc;

@@ -1,7 +1,7 @@
-//! Counts by cause, as serde writes and reads them: an object with a name for each cause, where
-//! the program has an array. For fields, as `#[serde(with = "by_cause")]`.
+//! Counts by cause for serde: an array in the program, and in JSON an object with a field for each
+//! cause. Used for fields, as `#[serde(with = "by_cause")]`.
 //!
-//! A cause that is missing when they are read counts as 0; a name that is no cause's is an error.
+//! A cause that is missing in the JSON counts as 0. A name that no cause has is an error.
 
 use std::collections::BTreeMap;
 

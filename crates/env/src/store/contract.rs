@@ -1,4 +1,4 @@
-//! The [`Store`] trait and the handles it gives out.
+//! The [`Store`] trait, and the traits of its handles: readers and writers of files, reservations.
 
 use std::fmt;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Errors of a store.
+//! [`StoreError`]: errors of a store, the same for all implementations.
 
 use std::borrow::Cow;
 use std::error::Error;

@@ -1,8 +1,7 @@
 //! [`Layer`]: a store on top of another one, from which it differs in some calls.
 //!
-//! Such a store says what lies below it, and has methods of its own only for those calls. All
-//! others are passed on. So a method that is added to [`Store`] is passed on by every layer, where
-//! it is not more than that.
+//! A layer names the store below it, and implements only the calls in which the two differ. All
+//! other calls are passed on to the store below, also those that are added to [`Store`] later.
 //!
 //! Threads: those of the store below.
 

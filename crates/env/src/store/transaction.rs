@@ -1,4 +1,5 @@
-//! Changes to a store's metadata that are applied together.
+//! [`Transaction`]: changes to a store's metadata that take effect together or not at all, and are
+//! durable when [`Store::commit`](super::Store::commit) returns. [`Change`] lists the kinds.
 
 use super::Annotation;
 use crate::FileId;

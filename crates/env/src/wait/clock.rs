@@ -1,4 +1,5 @@
-//! [`WaitClock`]: takes the time of one actor's waits.
+//! [`WaitClock`]: measures the waits of one actor, cause by cause, and adds them to the counts when
+//! they end.
 
 use super::{WaitCause, WaitCounts, ledger};
 use crate::{Time, runner};

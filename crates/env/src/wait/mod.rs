@@ -8,10 +8,10 @@
 //!   counts they went to: so a put knows what its own latency is made of.
 //!
 //! # Rules
-//! - A wait is counted once, by the innermost code that waits. The waits of one actor therefore do
-//!   not overlap, and they add up to its latency, but for what it computed.
-//! - An actor that has nothing to do does not wait in this sense: a flush that no memtable is there
-//!   for, for example.
+//! - A wait is counted once, by the innermost code that waits. So the waits of one actor do not
+//!   overlap. Their sum and the time of its computing are its latency.
+//! - An idle actor does not wait in this sense. Example: the flush's actor while no memtable is
+//!   full.
 //! - Waits of no length are not counted.
 
 mod cause;

@@ -1,4 +1,5 @@
-//! [`Waits`]: waits by cause, as a value.
+//! [`Waits`]: how often and how long something waited, by cause: a plain value that can be added
+//! and subtracted.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! [`ZonePlace`]: a place in a zone: the zone, and a number of blocks from its start.
+//! [`ZonePlace`]: a position in a zone: the zone, and a number of blocks from the zone's start.
 
 use std::fmt;
 

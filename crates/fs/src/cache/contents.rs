@@ -1,9 +1,9 @@
 //! Contents of the cache, and the choice of blocks that leave it: pure, under the cache's lock.
 //!
 //! # Invariants
-//! - The cache counts at most its size as used: a block is let in when there is room, or room has
-//!   been made, and not otherwise.
-//! - A file with blocks is in the order once, under its rank.
+//! - The blocks in the cache are never more than its size: before a block comes in, others leave,
+//!   if need be.
+//! - A file with blocks in the cache is listed once in the order of eviction.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

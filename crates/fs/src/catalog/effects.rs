@@ -1,4 +1,4 @@
-//! Space that becomes free when a transaction is durable.
+//! [`Effects`]: deleted files, and blocks that become free once a transaction is durable.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Record of one file.
+//! [`FileRecord`]: everything that the catalog knows of one file.
 
 use std::sync::Arc;
 

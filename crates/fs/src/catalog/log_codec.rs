@@ -1,5 +1,5 @@
-//! The codec of a log's additional record in the catalog: its runs, and the end of its durable
-//! part.
+//! Codec of the part of a file's record that only logs have: the log's runs, and how far it is
+//! durable.
 
 use std::sync::Arc;
 

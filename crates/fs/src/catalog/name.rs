@@ -1,4 +1,4 @@
-//! The codec of file names: 1 to 4096 bytes of UTF-8.
+//! Codec of file names: 1 to 4096 bytes of UTF-8.
 
 use std::sync::Arc;
 

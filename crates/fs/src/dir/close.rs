@@ -1,8 +1,9 @@
-//! Closing: the journal is told where every log ends, and `CURRENT` where the journal does.
+//! Closing of a directory's store: records the end of every log in the journal, and the end of the
+//! journal in `CURRENT`.
 //!
-//! A log, and the journal itself, ends where its frames stop being valid, and a reader cannot know
-//! by that alone whether this is a torn tail. Commits that are made anyway say how far each log was
-//! durable, and closing says it of all.
+//! A reader finds the end of a log, or of the journal, where frames stop being valid. It cannot
+//! tell by that alone whether the tail was torn or acknowledged frames are damaged. So each commit
+//! records how far every log was durable, and closing records the ends of all.
 
 use terrace_env::FileId;
 use terrace_env::store::{FileKind, StoreError};

@@ -1,18 +1,18 @@
-//! Commits: many at a time, one of whose actors leads.
+//! Group commit in a directory: one actor, the *leader*, writes the transactions of all that wait.
 //!
 //! # Steps
-//! 1. Whoever commits syncs the files that it seals, and queues its changes.
-//! 2. Whoever finds nobody leading takes the journal, and with it the lead: it stages what is
-//!    queued on the catalog, in order; a transaction that does not fit fails by itself. It syncs
-//!    the directory if files were created, and appends the group to the journal in one synced
-//!    write.
-//! 3. The members of the group are told. Then deleted files are removed and trimmed bytes punched
-//!    out, and if the journal has grown enough, it is rolled.
+//! 1. A committer syncs the files that its transaction seals, and queues the changes.
+//! 2. If nobody leads, the committer takes the journal and with it the lead. The leader applies the
+//!    queued transactions to the catalog, in order; a transaction that cannot be applied fails
+//!    alone. The leader syncs the directory if files were created, and appends the group to the
+//!    journal by one synced write.
+//! 3. The members of the group get their results. Then the leader removes deleted files, punches
+//!    out trimmed bytes, and rolls the journal if it has grown enough.
 //!
 //! # Failure
-//! A write to the journal that fails leaves unknown what is on the medium. The store then takes no
-//! more commits, those that wait included; files can still be read, and the catalog may include
-//! what was staged and not acknowledged.
+//! After a failed write to the journal, nobody knows what is on the medium. The store then takes no
+//! more commits, and those that wait fail. Files can still be read. The catalog may include changes
+//! that were never acknowledged.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;

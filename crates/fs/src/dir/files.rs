@@ -1,5 +1,5 @@
-//! Seam between the store and a file system of the host: narrow enough that a power cut can be
-//! played through behind it.
+//! [`Files`]: the seam between the store and a file system of the host. It has few calls, so that a
+//! fake can simulate power cuts behind it.
 //!
 //! | implementation | what it is |
 //! |---|---|

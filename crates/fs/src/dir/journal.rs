@@ -1,8 +1,8 @@
 //! The journal: a file of frames that starts with a snapshot, and the superblock that names it.
 //!
-//! Frames of the snapshot are durable before the superblock names them; how far the journal was
-//! durable is kept in the superblock, so that none of that can be taken for a torn tail: as of the
-//! snapshot, and once the store is closed, to its end.
+//! The snapshot is durable before the superblock names the journal. The superblock also records up
+//! to where the journal is known to be durable: the end of the snapshot and, once the store is
+//! closed, the end of the journal. A frame before that is never taken for a torn tail.
 
 use std::io::ErrorKind;
 use std::sync::Arc;

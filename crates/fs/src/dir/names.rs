@@ -1,4 +1,5 @@
-//! Names of the store's files.
+//! Names of the store's files in the directory: `CURRENT`, `JOURNAL-n`, and one for each file by id
+//! and kind.
 
 use terrace_env::FileId;
 use terrace_env::store::FileKind;

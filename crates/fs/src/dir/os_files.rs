@@ -1,4 +1,4 @@
-//! A directory of the operating system.
+//! [`OsFiles`]: a directory of the operating system, with a lock that keeps other processes out.
 
 use std::fs::{self, File};
 use std::io;

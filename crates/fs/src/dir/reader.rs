@@ -1,8 +1,8 @@
-//! A handle for reading.
+//! Handle for reading a file of the directory.
 //!
-//! A sealed file is read as it was mapped when the handle was made: what is trimmed later stays
-//! readable through it. A log is read by whole frames, each verified, and the last one kept,
-//! because logs are read from front to back in small pieces.
+//! A sealed file stays readable through the handle as it was when the handle was made, also what is
+//! trimmed later. A log is read frame by frame. Each frame is verified. The last one is kept in
+//! memory, because logs are read from front to back in small pieces.
 
 use std::sync::Arc;
 

@@ -1,7 +1,9 @@
-//! Space set aside among the store's own users.
+//! Reservations of space on the host's disk, and how much of it each rank leaves to the more urgent
+//! ones.
 //!
-//! The directory shares its disk with others, so a reservation holds only against other
-//! reservations; when the disk fills up all the same, an append fails and can be tried again.
+//! A reservation is only a count. Other programs write to the same disk, so it holds against other
+//! reservations of this store alone. If the disk fills up nevertheless, an append fails with
+//! `NoSpace`, reserved or not, and can be tried again.
 
 use std::any::Any;
 use std::io;

@@ -1,4 +1,5 @@
-//! [`DirStore`]: the calls of the contract.
+//! [`DirStore`]: the [`Store`](terrace_env::Store) over a plain directory: open, close, and the
+//! calls of the trait.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! An open store: what its handles share.
+//! [`Volume`]: the state that all handles of an open directory's store share.
 //!
 //! # Threads
 //! One lock around the state, never held over a file operation. A thread that opens a file that is

@@ -1,4 +1,4 @@
-//! Parts of a read that the file cache has, and the parts to read from the medium.
+//! Splits a read into the parts that the file cache has and the parts to read from the medium.
 
 use std::time::Duration;
 

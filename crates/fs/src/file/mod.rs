@@ -1,7 +1,7 @@
 //! Writing and reading files.
 //!
 //! An [`OpenFile`] is what all handles of one file share. A [`DataWriter`] writes tables and
-//! clients' files in large writes. A [`LogWriter`] writes frames, to where its lease has room. A
+//! clients' files in large writes. A [`LogWriter`] writes frames to the zone of its lease. A
 //! [`Reader`] reads any file, the bytes that a writer still holds in memory included. A [`Pin`]
 //! keeps zones from being reset under readers.
 

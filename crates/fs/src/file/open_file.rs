@@ -1,4 +1,4 @@
-//! State shared by all handles of one file: the places of its bytes.
+//! [`OpenFile`]: the state that all handles of one file share, with the map of its bytes.
 //!
 //! # Invariants
 //! - Bytes below `size` can be read: from the map's blocks, from writes under way, or from the

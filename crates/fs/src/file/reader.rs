@@ -1,4 +1,6 @@
-//! A handle for reading.
+//! [`Reader`]: a handle for reading a file on zones. It keeps the blocks of a file that is deleted
+//! meanwhile; they come free after the last reader is dropped. Reads of one handle may come from
+//! several threads at once.
 
 use std::sync::Arc;
 

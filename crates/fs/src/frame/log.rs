@@ -1,4 +1,4 @@
-//! Reading a write-ahead file: all its runs, one after the other.
+//! Reads a write-ahead log: all its runs of frames, one after the other.
 
 use std::sync::Arc;
 

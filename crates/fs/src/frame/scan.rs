@@ -1,14 +1,14 @@
-//! Reading frames one after the other, and telling a torn tail from damage.
+//! [`Scanner`]: reads the frames of a log in order, and tells a torn tail from damage.
 //!
 //! At the first frame that does not verify, where sequence `s` was expected:
 //!
-//! 1. Below the known end (a sealed log, a run that a recovery has closed) it is corruption.
-//! 2. If the header is the expected one and the frame lies within what the device writes whole, it
-//!    cannot be torn: corruption. Likewise if its checksum holds once one bit of its length is
-//!    changed; or if what is lost reads as zeros there, no part of the frame does, and the frame
-//!    takes several blocks. (One of a single block may have been written several times, each time
-//!    with more in it: parts of it may be older.)
-//! 3. If a later frame of the same binding verifies and says `synced > s`, what stood here was
+//! 1. Before the end that is recorded, as it is for a sealed log: corruption.
+//! 2. If the header is that of frame `s`, the frame is corrupt rather than torn in three cases: it
+//!    is no longer than what the device writes as a whole; its checksum holds once one bit of its
+//!    length is changed; or lost blocks read as zeros on this medium, the frame takes several
+//!    blocks, and none of its units reads as zeros. (A frame of a single block may have been
+//!    written several times, each time longer, so old and new parts of it may be mixed.)
+//! 3. If a later frame of the same log and epoch verifies and says `synced > s`, then frame `s` was
 //!    acknowledged: corruption.
 //! 4. Otherwise nothing from here on was acknowledged: a torn tail, and the scan ends.
 

@@ -1,4 +1,4 @@
-//! Source of a scan: the blocks of a log, wherever they lie.
+//! [`BlockSource`]: the blocks that a scan of frames reads, wherever they lie.
 
 use std::sync::Arc;
 

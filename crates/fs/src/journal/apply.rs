@@ -1,8 +1,8 @@
-//! Turning the journal's payloads into a catalog.
+//! Applies the journal's payloads to a catalog, one after the other.
 //!
-//! Replay starts at a `Head`. Until its snapshot is complete, a transaction counts only for files
-//! below the snapshot's cursor: the chunk that is still to come holds the rest. A further `Head`
-//! belongs to a later snapshot, whose chunks are passed over.
+//! Replay starts at a `Head`. Until its snapshot is complete, a transaction is applied only to
+//! files before the snapshot's cursor; the chunks that follow hold the other files with the change
+//! in them. A later `Head` begins another snapshot, whose chunks are passed over.
 
 use terrace_env::FileId;
 use terrace_env::codec::Reader;

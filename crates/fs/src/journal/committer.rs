@@ -1,11 +1,12 @@
-//! Committing: staging under a lock, writing as a role.
+//! Group commit of the journal: transactions are staged under a lock; one committer, the *leader*,
+//! writes those of all without a lock.
 //!
 //! # Steps
 //! 1. A commit stages its records on the catalog and adds them to the group that is gathering.
-//! 2. Whoever finds nobody leading takes the lead: it takes the group, and with it the next step of
-//!    a roll if one is due, and lets go of the lock. It flushes the device if any transaction of
-//!    the group needs data to be durable, writes the group in one forced write, and wakes the
-//!    members, whose effects may now be carried out.
+//! 2. If nobody leads, the committer takes the lead. The leader takes the group, and the next step
+//!    of a roll if one is due, and releases the lock. It flushes the devices if a transaction of
+//!    the group needs its data durable, writes the group by one forced write, and wakes the
+//!    members.
 //! 3. Still leading, it writes the step of the roll. Meanwhile the next group gathers.
 //!
 //! # Threads
@@ -13,9 +14,10 @@
 //! see includes transactions that are staged and not yet durable.
 //!
 //! # Failure
-//! A write that fails leaves unknown what is on the medium. The journal then takes no more commits;
-//! the catalog can still be read, and may include what was staged and not acknowledged. Only where
-//! the disk of the host is full when the journal changes zones do commits wait for a while: see
+//! After a failed write, nobody knows what is on the medium. The journal then takes no more
+//! commits. The catalog can still be read, and may include changes that were never acknowledged.
+//! Only where the disk of the host is full when the journal changes zones do commits wait for a
+//! while: see
 //! [`Tail`](super::tail::Tail).
 
 use std::sync::Arc;

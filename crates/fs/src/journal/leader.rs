@@ -1,5 +1,5 @@
-//! The leader of a group commit: appends a group of transactions to the journal, and a step of a
-//! snapshot if one is under way; flushes the devices first where a transaction asks for it.
+//! Work of the leader of a group commit: flushes the devices if a transaction asks for it, then
+//! appends the group to the journal, and the next step of a snapshot if one is under way.
 
 use std::sync::Arc;
 

@@ -8,9 +8,9 @@
 //! | [`format()`] | starts an empty one |
 //! | [`JournalSpace`] | where its zones come from |
 //!
-//! The bytes are described in `docs/format/journal.md`, the reasons in decision 0003. Writing is
-//! always one forced write at a time; a commit is acknowledged, and its effects may be carried out,
-//! only after it.
+//! The bytes are described in `docs/format/journal.md`, the reasons in decision 0003. The journal
+//! has one forced write under way at a time. A commit is acknowledged, and the blocks that it frees
+//! come free, only after its write.
 
 mod apply;
 mod committer;

@@ -1,8 +1,8 @@
 //! Reading the journal: from the superblock's head to the end, across zones and splices.
 //!
-//! The end is where the last whole append ends. It is *clean* if the zone there can be written at
-//! just that block: then nothing is behind it. Otherwise something torn is, and a mount for writing
-//! goes on elsewhere.
+//! The end is where the last whole append ends. The end is *clean* if the zone's write pointer
+//! stands there. Otherwise something torn lies behind it, and a mount for writing goes on in
+//! another zone.
 
 use std::sync::Arc;
 

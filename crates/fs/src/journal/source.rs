@@ -1,4 +1,4 @@
-//! One zone of the journal, as a scan reads it.
+//! One zone of the journal as the [`BlockSource`] of a scan.
 
 use terrace_env::store::StoreError;
 use terrace_env::{Cause, IoBuf, ZoneId};

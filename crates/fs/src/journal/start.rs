@@ -1,15 +1,17 @@
-//! Starting a journal: an empty one at format, the recovered one at mount.
+//! Start of a journal: an empty one at format; the recovered one at mount, which has to go on
+//! somewhere.
 //!
 //! # At mount
-//! - The end is clean: the journal goes on right there.
-//! - Something torn is behind the end: it goes on in a fresh zone with a new epoch, and a *splice*
-//!   in the superblock says so. Whatever stands behind the old end is never read again.
-//! - There is a splice already and the journal is small, or the superblock has no room for another:
-//!   a snapshot is written to fresh zones, and the superblock names that. So a small store that
-//!   crashes again and again never holds more than a few zones.
+//! - If the end is clean, the journal goes on right there.
+//! - If something torn lies behind the end, the journal goes on in a fresh zone with a new epoch,
+//!   and the superblock records a *splice* from the old end to this zone. What stands behind the
+//!   old end is never read again.
+//! - If there is a splice already and the journal is small, or the superblock cannot hold another
+//!   splice, a snapshot is written to fresh zones, and the superblock names the snapshot. So a
+//!   small store that crashes again and again never holds more than a few journal zones.
 //!
 //! In the last two cases an older superblock would lead to the old end, which looks like a torn
-//! tail. They are therefore written twice: losing one copy loses nothing.
+//! tail. The new superblock is therefore written twice, so that the loss of one copy does no harm.
 //!
 //! The first records of every mount say that its epoch is used, and where recovered logs end.
 

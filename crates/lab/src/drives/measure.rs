@@ -1,11 +1,13 @@
-//! One measurement: a job on a modelled drive, in a simulation of its own.
+//! One measurement: a job, such as random reads of 4 KiB at depth 8, on a modelled drive, in a
+//! simulation of its own.
 //!
-//! A job keeps as many requests under way as it has depth. The first completions are not counted:
-//! writes until the caches are full, reads until there is something to read ahead of. Sequential
-//! jobs over the whole drive work at places spread evenly over it, as many bytes at each, so that
-//! bytes over time is what a pass from end to end would give.
-//!
-//! Reads need nothing to have been written: the models take the time of a real read all the same.
+//! - A job keeps as many requests under way as its depth says.
+//! - The first completions are not counted: writes until the caches are full, reads until the drive
+//!   could begin to read ahead.
+//! - A sequential job over the whole drive runs at 16 places, spread evenly, and moves the same
+//!   bytes at each. Bytes over time then come out as for one pass from end to end.
+//! - Nothing has to be written before it is read: a model takes the time of a real read all the
+//!   same.
 
 use std::sync::Arc;
 use std::time::Duration;

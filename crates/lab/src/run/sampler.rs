@@ -1,7 +1,9 @@
-//! The sampler: an actor beside the clients that sleeps, looks, and sleeps again.
+//! The sampler: an actor beside the clients. At even times it reads the counters of engine and
+//! drive, and how full the zones are, and adds a [`Sample`]; a last one is taken when the phase
+//! ends.
 //!
-//! It takes no time and asks nothing of the drive, so that a run with other samples, or without
-//! any, is the same run to the last request.
+//! A sample takes no virtual time and sends no request to the drive. So a run with other samples,
+//! or without any, is the same to the last request.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

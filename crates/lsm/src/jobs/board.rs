@@ -1,12 +1,12 @@
 //! [`Board`]: the next tasks of compactions, and the clients that wait for them.
 //!
 //! The compaction's actor takes its tasks from here, in this order:
-//! 1. A request of a client: a manual compaction. Clients wait here for the answer.
-//! 2. Whatever frees space, if somebody found none.
-//! 3. What the shape of the tree needs, until the decider says that nothing does. The board keeps
-//!    this as a mark: the number of the tree's change at which the decider had nothing to do. Any
-//!    later change of the tree makes the mark void.
-//! 4. What pays at rest, once writers rest ([`Rest`]) or a client waits for all jobs.
+//! 1. A manual compaction that a client has asked for. The client waits here for the answer.
+//! 2. A compaction that frees space, if a job or a writer found none.
+//! 3. A compaction that the shape of the tree needs. If the decider finds none, the board notes the
+//!    number of the tree's last change, and does not ask again before the tree has changed.
+//! 4. A compaction that is worth while only at rest, once writers rest ([`Rest`]) or a client waits
+//!    for all jobs.
 //!
 //! No task is given out while an ingest puts its tables into the tree, or after a failure.
 //!
@@ -16,8 +16,8 @@
 //! 2. The chosen plan claims its rectangle of the tree ([`Claim`]); the turn to choose ends with
 //!    that. The board refuses a claim that meets another one, whatever the decider thought.
 //! 3. While plans are under way, other actors are given the task to choose another plan beside
-//!    them, as many as the decider and the options allow. The decider sees the claims. Requests and
-//!    what frees space wait until nothing is under way: their plans depend on the whole tree.
+//!    them, as many as the decider and the options allow. The decider sees the claims. Tasks 1 and
+//!    2 wait until no plan is under way, because their plans depend on the whole tree.
 //! 4. The decider chooses on with the state that the last choice leaves, and choices are numbered.
 //!    A state is committed only if no later one has been: see [`Tree`](crate::tree::Tree). So the
 //!    state on the medium may be ahead of a plan that is still under way. If that plan fails, what

@@ -1,9 +1,11 @@
-//! Which entries a job keeps: all that some reader may still see.
+//! [`Retention`]: decides which entries a job keeps, namely all that some reader may still see. The
+//! job asks in the order of internal keys.
 //!
 //! Snapshots cut the sequences into stripes; the readers of one stripe see the same entries. Of the
-//! entries of one key in one stripe, only the newest is seen. A delete in the oldest stripe hides
-//! nothing any more when nothing older of its key is left: neither among the job's inputs, where
-//! it is dropped, nor below them.
+//! entries of one key in one stripe, only the newest is kept. If it is a delete in the oldest
+//! stripe, and no older entry of its key lies below the job's inputs, the delete is dropped, too:
+//! older entries among the inputs are dropped with it. Example: with a snapshot at 6, of puts 9, 7,
+//! 5 and 3 of one key 9 and 5 are kept.
 //!
 //! Two reserved kinds will be judged here: an entry whose expiry is over is dropped like one that a
 //! delete hides, and an indirect value that is dropped gives back what it names. Until then a job

@@ -1,10 +1,12 @@
-//! Trivial moves: parts of tables change their places in the tree, and only the journal is
-//! written.
+//! Trivial moves: tables, or parts of tables, go to another level. No data is read or written; one
+//! transaction changes their annotations.
 //!
-//! A table that overlaps nothing goes down level by level, by one choice for each level; if data
-//! arrives in the order of keys, every table does. So up to 64 successive choices are made ahead
-//! and committed as one. Each is made for the tree that the choices before it would leave. A commit
-//! costs a disk a turn or more, whatever it holds.
+//! A table that overlaps nothing goes down one level per choice of the decider. Data that arrives
+//! in key order goes down wholly in this way. A commit costs a disk a revolution or more, so up to
+//! 64 successive choices are committed together. The decider makes each choice on the tree that the
+//! choices before it would leave. The series ends at a choice that is no trivial move, or that
+//! cannot be committed with the others. The decider's state of the last choice is committed with
+//! the moves.
 
 use terrace_env::ByteCount;
 use terrace_policy::{Choice, Move, Place, Plan, TreeView};

@@ -1,11 +1,12 @@
-//! The newest writes, in memory and in order.
+//! [`Memtable`]: the newest writes, in memory and in the order of internal keys.
 //!
-//! An ordered set of entries ([`EntryTree`]), which are copies: the batches that they came in are
-//! done with. One writer at a time inserts (the write leader); any number of readers go through it
-//! meanwhile, without locks. Nothing is ever removed: a memtable is filled, frozen, flushed and
-//! dropped as a whole.
+//! Entries lie in an [`EntryTree`], range tombstones in [`MemoryRanges`]. Both copy what a batch
+//! brings. One thread at a time inserts (the write leader). Any number of readers walk through the
+//! memtable meanwhile; only a reader of range tombstones takes a lock. Nothing is ever removed: a
+//! memtable is filled, flushed and dropped as a whole.
 //!
-//! Readers see entries that are not yet published and must look only at sequences that are.
+//! A memtable may hold entries that are not published yet. Readers pass over entries with sequences
+//! beyond their own.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};

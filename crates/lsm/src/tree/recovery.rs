@@ -1,26 +1,25 @@
-//! Opening: the tree is rebuilt from the annotations of the store's files, and the logs are
-//! replayed into memtables, each into its own, oldest first.
+//! Opening of an engine: rebuilds the tree from the annotations of the store's files, and replays
+//! each log into a memtable of its own, oldest log first.
 //!
-//! A tree that another system wrote is opened as it is. The store remembers the new system, and
-//! forgets the state that the other one's decider left.
+//! 1. The store is claimed: by one engine to write, or by any number to read.
+//! 2. If the store was last open under another system, the tree is taken as it is. The new system
+//!    is recorded, and the state of the old decider is dropped.
+//! 3. The logs are replayed. The store has cut the torn end of each. A preallocated log records how
+//!    long the log before it was; an earlier log that is shorter is reported as corruption.
+//! 4. If the last log that holds anything is not sealed, writing goes on in this log and its
+//!    memtable. All other memtables wait for their flush.
 //!
-//! - If the last log that holds anything is not sealed, writing goes on in it and in its memtable.
-//!   All other memtables wait for their flush.
-//! - The store below has cut what is torn at a log's end. If it cut a log of which a later one says
-//!   that it was durable to its end, that is corruption, and is found here.
-//! - Read-only, nothing is written.
+//! A read-only opening writes nothing.
 //!
 //! # Memory
-//! Logs may be larger than memtables may be together: the store was open with a larger budget, or a
-//! log was read in parts before. As soon as the replayed memtables are more than their share, all
-//! of them are flushed, oldest first, and the replay goes on. A log is then read in parts: the
-//! transaction that adds a part's tables notes in the log's annotation how far it is in tables, and
-//! an opening that follows a crash goes on there.
+//! The logs may hold more than the memtables' share of memory, for example because the store was
+//! open with a larger budget. When the replayed memtables exceed the share, all of them are
+//! flushed, oldest first, and the replay goes on. A log can thus be replayed in parts: the
+//! transaction that adds the tables of a part notes in the log's annotation where the next part
+//! begins. After a crash the next opening begins there.
 //!
-//! If there is no space for a flush, the rest is replayed into memory all the same, because a full
-//! store must open. So it is if nothing may be written.
-//!
-//! The store is claimed first, so that no two engines open it at once unless both only read.
+//! If no space is left for a flush, or the opening is read-only, the rest is replayed into memory
+//! in spite of the share: a full store must open.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

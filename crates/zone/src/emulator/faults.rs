@@ -2,17 +2,19 @@
 //!
 //! - A read fails: a medium error; the next read may succeed.
 //! - A write fails: a medium error. Some of its first blocks may be written and the pointer be
-//!   advanced by them. Whatever is submitted to the zone before somebody has waited for the failed
-//!   write fails too.
+//!   advanced by them. Until somebody has waited for the failed write, further requests to the zone
+//!   fail, too.
 //! - An open, close, finish or reset fails: a medium error; nothing changes.
 //! - A flush fails: volatile writes are lost, kept or torn as by a power cut, though they were
 //!   reported complete; requests in flight fail; open zones are closed.
 //! - A bad block: reads of it fail until it is written again.
-//! - The host's disk is full: after so many writes, further ones fail for as long as the plan is in
-//!   force, and nothing of them is done. Writes of journal and superblock go on.
+//! - The host's disk is full: after a given number of writes, all further writes fail and change
+//!   nothing, but for those of journal and superblock. Or the host has no room for another zone:
+//!   the first write to an empty zone fails, whatever its cause.
 //! - Zones fail: a group of zones becomes read-only or offline at once, for ever.
 //!
-//! Requests that are against the rules get their own error, and count for no fault.
+//! A [`FaultPlan`] says which faults happen, and when. A request that breaks the rules of the
+//! device gets the error for that, and is not counted.
 
 use std::collections::BTreeSet;
 use std::ops::Range;

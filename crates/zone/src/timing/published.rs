@@ -1,4 +1,6 @@
-//! Measurements that others have measured on the real drive, and how to measure them on a model.
+//! Published measurements of real drives, as drive files state them: the [`Job`] that was measured,
+//! and the [`Metric`] that came of it. The same job can be run on a model, and the two metrics
+//! compared.
 
 use std::fmt;
 use std::str::FromStr;

@@ -1,4 +1,4 @@
-//! Steps that the checks share: making, reading and comparing files.
+//! Common steps of the checks: make a file, read it, compare its bytes.
 
 use std::sync::Arc;
 

@@ -1,4 +1,5 @@
-//! [`MemoryStore`] itself: configuration, faults, power cuts, and the calls of the contract.
+//! [`MemoryStore`]: the store in memory, with the ways to configure it, to make operations fail,
+//! and to cut the power. The fault model is in the [module](super).
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,5 +1,6 @@
-//! Gives the journal zones, and takes them back. It never waits for reclaim, because reclaim needs
-//! the journal.
+//! Gives the journal free zones of the pool, prepared for writing, and takes them back. A zone that
+//! cannot be prepared is retired, and the next one is tried. If no zone is free, the journal gets
+//! `NoSpace` at once: waiting for reclaim would be in vain, because reclaim needs the journal.
 
 use terrace_env::store::{Rank, StoreError};
 use terrace_env::{Cause, ZoneId};

@@ -1,9 +1,14 @@
-//! The write cache: stretches of the platters that are to be written.
+//! [`WriteBuffer`]: the disk's write cache. It holds extents of the platters that the head has
+//! still to write.
 //!
-//! A write that goes on where a stretch of the same cause ends makes it longer, so that a
-//! sequential stream is one stretch however small its writes are. One that overlaps others becomes
-//! one with them. Stretches keep the number of their first write, by which a flush tells what it
-//! covers: once a flush waits for a stretch, newer writes start another one beside it.
+//! - A write that begins where an extent of the same cause ends is joined to that extent. So a
+//!   sequential stream is one extent, however small its writes are.
+//! - A write that overlaps extents is merged with all of them.
+//! - An extent keeps the number of its oldest write. A flush waits for the extents with numbers
+//!   below its own. Once a flush waits, a write that merely touches an older extent begins a new
+//!   one.
+//!
+//! Pure: the model gives the times.
 
 use std::collections::{BTreeMap, BTreeSet};
 

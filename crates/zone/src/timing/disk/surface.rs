@@ -2,10 +2,11 @@
 //!
 //! # Layout
 //! Tracks are numbered from the outside inwards, all heads of a cylinder before the next cylinder.
-//! The radius is cut into recording zones of equally many tracks; within one, all tracks hold the
-//! same number of bytes, in proportion to the bandwidth there, which falls in equal steps from the
-//! outer to the inner value. Each track's first byte is skewed against the one before by as long
-//! as it takes the head to get there, so that a sequential stream loses that time and no more.
+//! The radius is cut into recording zones of equally many tracks. The bandwidth falls in equal
+//! steps from the outermost recording zone to the innermost; the bytes of a track are in proportion
+//! to the bandwidth. The first byte of a track is skewed against that of the track before by the
+//! time the head takes to get there. So a sequential stream loses that time at each change of
+//! tracks, and no more.
 //!
 //! Conventional zones have the lowest addresses; where the drive puts them further in, the
 //! sequential zones flow around them.
