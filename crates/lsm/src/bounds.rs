@@ -1,4 +1,4 @@
-//! Ranges of keys, as clients give them. Pure; no state.
+//! [`Bounds`]: a range of keys, as clients give it. Pure; no state.
 
 use std::ops::Bound;
 

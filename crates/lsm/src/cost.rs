@@ -1,8 +1,8 @@
-//! Processor time of operations on the simulated runner, where nothing else would make time pass in
-//! work that touches no device.
+//! Processor time that operations are charged on the simulated runner. Without it, work that
+//! touches no device would take no virtual time.
 //!
-//! Rounded from the engines measured on two common server cores; only their order of magnitude
-//! matters. On real threads charging does nothing.
+//! The values are rounded from measurements on two common server cores; only their order of
+//! magnitude matters. On real threads charging does nothing.
 
 use std::time::Duration;
 

@@ -1,4 +1,5 @@
-//! The engine: an ordered map of byte strings over a [`Store`], in key spaces.
+//! [`Engine`]: an ordered map of byte strings over a [`Store`], in key spaces. It starts the actors
+//! of the background jobs, and ends them when it is closed or dropped.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Errors of the engine.
+//! [`Error`]: errors of the engine.
 
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
-//! Events in the background, for listeners: the notices of jobs, stalls and failures.
+//! [`Event`]s for [`Listener`]s: jobs that begin and end, stalls of writers, failures.
 //!
-//! Listeners are told by the actor that does the thing, between its steps and with no lock held:
-//! what they take is taken from it. Nothing is built or told while nobody listens.
+//! The actor that does the work calls the listeners, between its steps and with no lock held. So
+//! the time that a listener takes delays that actor. Without listeners no event is built.
 
 use std::fmt;
 use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! Golden specimens: bytes as an older version wrote them, kept in `tests/golden`, which must be
-//! written the same and read back for ever. `TERRACE_REGENERATE=1` writes them anew.
+//! Golden specimens: bytes that an older version wrote, kept in `tests/golden`. Today's code must
+//! write the same bytes, and read them back. `TERRACE_REGENERATE=1` writes them anew.
 
 use std::path::PathBuf;
 

@@ -1,16 +1,16 @@
 //! [`Lifecycle`]: whether the engine works, has failed, or is closing.
 //!
-//! - A *failure* is the first error of a job or of the log that is not a lack of space. Nothing is
-//!   written any more until somebody calls [`resume`](crate::Engine::resume).
+//! - *Failed*: a job or the log had an error other than a lack of space. Nothing is written until a
+//!   client calls [`resume`](crate::Engine::resume).
 //! - *Closing* is for ever.
 //!
-//! Nobody waits here. Jobs and writers wait at the owners of what they wait for; a change of the
-//! lifecycle is followed by a call that wakes all of them
+//! Nobody waits here. Jobs and writers wait at other owners, for example at the flush queue. So a
+//! change of the lifecycle is followed by a call that wakes all of them
 //! ([`Shared::wake_all`](crate::shared::Shared)).
 //!
 //! # Threads
 //! Any. The lock is the innermost of the engine: it is held for one look or change, and no other
-//! lock is taken meanwhile. To ask whether a job must stop takes no lock.
+//! lock is taken meanwhile. Asking whether a job must stop takes no lock.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,8 +1,8 @@
-//! The ranges of the engine's options, each with its reason.
+//! The ranges of the engine's options, each with its reason. They are checked when an engine is
+//! opened, before anything is read or written.
 //!
-//! They are checked when an engine is opened, before anything is read or written. Within them the
-//! engine takes puts and keeps its promises; a size that is large beside the memory budget is made
-//! smaller ([`EngineOptions::fitted`](crate::EngineOptions::fitted)).
+//! A size within its range can still be too large for the memory budget. It is then made smaller
+//! ([`EngineOptions::fitted`](crate::EngineOptions::fitted)).
 
 use terrace_env::{ByteCount, Limit};
 

@@ -1,15 +1,14 @@
-//! Going on after a failure.
+//! Resuming after a failure. A failure stops all writes and jobs until a client calls `resume`. The
+//! call
 //!
-//! A failure stops all writing and every job, and stays until somebody asks to go on: the failed
-//! operation may fail again, and its effects are known only in part. To go on, whoever is asked
-//! 1. takes the lead of the writes, so that none comes between,
-//! 2. takes the failure back, so that the jobs begin anew what they had not committed,
-//! 3. gives up the log, of whose end nothing is known any more: everything in memory goes to
-//!    tables, and with it what was written and never synced, and
-//! 4. begins a log, with sequences behind all that the old one may hold.
+//! 1. takes the lead of the writes, so that no write comes between,
+//! 2. clears the failure, so that the jobs start again with what they had not committed,
+//! 3. gives up the log, because nobody knows how it ends: all memtables are flushed, including
+//!    writes that were never synced, and
+//! 4. begins a new log, with sequences above all that the old one may hold.
 //!
-//! If any of it fails, the engine has stopped again. After a panic it stays stopped: what is in
-//! memory cannot be trusted then.
+//! If a step fails, the engine has failed again. After a panic it cannot be resumed, because its
+//! memory cannot be trusted.
 
 use crate::Error;
 use crate::event::Event;

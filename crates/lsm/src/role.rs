@@ -1,7 +1,8 @@
-//! A role: something that one actor at a time does, and that may wait while it is done.
+//! [`Role`]: a task that one actor at a time may do, and during which the actor may wait.
 //!
-//! Where a lock would have to be held over a call to the store, there is a role instead: an actor
-//! that wants the role waits for its holder to let go, and nobody holds a lock meanwhile.
+//! A lock must not be held over a call to the store. An actor takes a role instead: others that
+//! want the role wait until its [`RoleHolder`] is dropped, and no lock is held meanwhile. Example:
+//! opening a table.
 
 use terrace_env::sync::{Condvar, Mutex};
 

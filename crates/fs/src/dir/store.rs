@@ -1,5 +1,4 @@
-//! [`DirStore`]: the [`Store`](terrace_env::Store) over a plain directory: open, close, and the
-//! calls of the trait.
+//! [`DirStore`]: the [`Store`] over a plain directory: open, close, and the calls of the trait.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -1,17 +1,17 @@
-//! Compaction: the decider is asked, and what it chose is carried out without thinking, as
-//! [`merging`](super::merging) describes. There is one actor for each plan that may be under way at
-//! once, and workers for large merges.
+//! The actors of compaction. Each asks the decider for a plan and carries it out as
+//! [`merging`](super::merging) describes, or as [trivial moves](super::trivial_move). There is one
+//! actor for each plan that may be under way at once; by default that is one.
 //!
-//! Moves that follow one another are committed together ([`super::trivial_move`]). How several
-//! plans are under way at once is described in [`board`](super::board): by default there is one at
-//! a time, and the decider sees a tree at rest. Then what has to wait - level 0, while a large
-//! merge goes on - is told to writers as pressure.
-//!
-//! When nothing is due and writers [rest](super::rest), or a client waits for the jobs,
-//! the decider is asked for what pays at rest, if the options allow it. Such a merge ends between
-//! two subcompactions when writers are back.
-//!
-//! When the engine closes, a plan's work is dropped, but for the instalments that were committed.
+//! - The [`board`](super::board) says what to ask the decider for, and keeps plans that run side by
+//!   side from meeting.
+//! - Before each choice, tables that range tombstones cover are dropped ([`super::delete_only`]).
+//! - When the tree needs nothing and writers [rest](super::rest), or a client waits for the jobs,
+//!   the decider is asked for a compaction that is worth while only at rest, if the options allow
+//!   it. Such a merge ends between two subcompactions when writers are back.
+//! - A compaction that finds no space is tried again later. A client's request fails after five
+//!   tries. Any other error stops the engine.
+//! - When the engine closes, a plan that is under way is dropped, but for the instalments that are
+//!   committed.
 
 use std::sync::Arc;
 

@@ -1,14 +1,17 @@
-//! Delete-only compaction: tables that range tombstones cover as a whole are dropped unread: what a
-//! large range delete leaves behind is freed by one transaction, whatever its size.
+//! Delete-only compaction: drops tables that range tombstones cover, without reading their data.
+//! One transaction drops up to 4096 segments, so a large range delete frees its space quickly.
 //!
-//! A segment goes when every key of it is covered by a range tombstone in a newer run that all
-//! snapshots see. Newer runs have the newer entries, so everything in it is older than what covers
-//! it. A segment that holds nothing newer than the tombstones that cover all of it goes as well,
-//! once nothing older lies below. Readers that began before hold the version they began with; those
-//! that come later see the tombstone. Segments that only snapshots still see are looked at again
-//! when the oldest snapshot ends.
+//! A segment is dropped in two cases. All snapshots must see the tombstones in question:
+//! 1. Range tombstones of newer runs cover all keys of the segment. Every entry of the segment is
+//!    older than they are.
+//! 2. The segment's own range tombstones cover all its keys, nothing in it is newer than they are,
+//!    and nothing older lies below it.
 //!
-//! A step of the compaction actor, between two plans: no job has any of these tables as its input.
+//! Readers that began earlier keep the version they began with. If a snapshot keeps a segment from
+//! being dropped, the segment is looked at again when the oldest snapshot ends.
+//!
+//! A compaction's actor calls this before it asks for a plan, while no plan is under way: so no job
+//! reads these tables.
 
 use terrace_env::{Cause, SeqNo};
 use terrace_policy::{Part, Place, Span};

@@ -1,5 +1,6 @@
-//! Parts of a plan in a version: the reason why they may not be taken, the segments they name, and
-//! the keys where outputs must end for the segments that stay around them.
+//! Finds the inputs of a plan in a version: the segments that the plan names, the reason if they
+//! may not be taken, and the keys at which outputs must end so as not to overlap segments that
+//! stay.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

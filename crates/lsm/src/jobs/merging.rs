@@ -1,27 +1,27 @@
-//! Carrying out a merge: its [subcompactions](super::subcompaction) are begun in key order, by as
-//! many workers at once as there are and as space allows, and committed in key order by the
-//! compaction's actor, each as an instalment: outputs in, inputs trimmed. The tree is legal after
-//! each of them, and the decider's state moves with the last.
+//! Carries out a merge. Workers carry out its [subcompactions](super::subcompaction), as many at
+//! once as there are workers and space. The compaction's actor begins and commits them in key
+//! order. Each commit is an instalment: it adds the outputs to the tree, takes the merged keys from
+//! the inputs, and leaves a legal tree. The decider's state is committed with the last.
 //!
-//! Where the decider wants what is written to lie in key order, one subcompaction follows the
-//! other.
+//! If the decider wants the outputs to lie in key order on the device, one subcompaction follows
+//! the other.
 //!
-//! A subcompaction writes no more than its reservation holds. If it comes to more, because its
-//! entries are larger than those of its tables on average, it ends early, between two keys, and
-//! its rest becomes a subcompaction of its own, which is carried out next. If there is no space
-//! for the rest, the subcompactions that are under way are finished and committed first. So nothing
-//! that a merge has written is thrown away, unless the engine closes or the merge fails.
+//! A subcompaction writes no more than its reservation holds. If its entries are larger than was
+//! estimated, it ends early, between two keys, and the rest becomes the next subcompaction. If
+//! there is no space for the rest, the subcompactions under way are finished and committed first.
+//! So no output of a merge is thrown away, unless the engine closes or the merge fails.
 //!
-//! Where space is short for a subcompaction, those before it are finished first. Where it is still
-//! short, the subcompaction gets what can be set aside, alone, and ends the merge where that is
-//! used up: the decider then chooses anew, out of a tree with more space. If not even the smallest
-//! instalment can be written, the merge fails for lack of space.
+//! If space is short for a subcompaction, those before it are finished first. If it is still short,
+//! the subcompaction runs alone within the space that can be set aside, and the merge ends where
+//! that is used up. The decider then chooses anew, and the store has more space. If not even the
+//! smallest instalment can be written, the merge fails with `NoSpace`.
 //!
-//! A merge for which writers were to rest ends between two subcompactions once they write again.
+//! A merge that was begun because writers rested ends between two subcompactions once they write
+//! again.
 //!
-//! Memory: per subcompaction that is under way a read-ahead buffer for each input run and the table
-//! that is written; all of them share what [jobs may hold](crate::memory). No version is held for
-//! longer than a subcompaction takes, so that what was trimmed comes free.
+//! Memory: each subcompaction under way has a read-ahead buffer for each input run, and the table
+//! being written; all of them share what [jobs may hold](crate::memory). A merge holds a version
+//! for no longer than a subcompaction takes, so that trimmed blocks come free.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

@@ -1,7 +1,5 @@
-//! Tables that a job has written and that no transaction has made part of the tree yet.
-//!
-//! The bytes of tables that are dropped instead of committed are counted: a job that throws its
-//! work away costs as much as one that does not.
+//! [`Outputs`]: tables that a job has written and not committed yet. If they are dropped, their
+//! bytes are counted as discarded, so that metrics show the cost of work that was thrown away.
 
 use std::sync::Arc;
 

@@ -1,8 +1,8 @@
 //! The block cache: contents of data blocks that were read for clients, checked and decompressed.
 //!
-//! Shared by all tables of an engine. It hashes with a fixed function and has a fixed number of
-//! shards, so that its evictions, and with them the reads, are the same in every run of a
-//! simulation. Scans and jobs look in it and leave it as it is.
+//! All tables of an engine share it. Its hash function and the number of its shards are fixed, so
+//! every run of a simulation evicts and reads the same blocks. Scans and jobs look blocks up and
+//! put none in.
 
 use std::hash::{BuildHasher, Hasher};
 

@@ -1,4 +1,4 @@
-//! One memory budget: what the engine may hold in all, and how it is shared out.
+//! [`Memory`]: the memory budget of an engine, and how it is shared out.
 //!
 //! | share | of | what happens when it is used up |
 //! |---|---|---|
@@ -9,8 +9,8 @@
 //! | open tables: indexes, filters | up to three quarters of what is left | dropped |
 //! | block cache | what open tables leave | blocks are dropped |
 //!
-//! Where jobs or scans have used up their share, cursors also give large blocks back until it is
-//! their turn.
+//! When jobs or scans have used up their share, a cursor of a merge gives its large block back
+//! while other cursors of the merge come first.
 //!
 //! Each share is counted by a gauge, and all of them together by one more. Large batches that are
 //! being written are counted, too, and have no share: clients bring them. These are not counted,

@@ -1,12 +1,12 @@
-//! Parts of open tables in memory: top levels of indexes, partitions of indexes and filters.
-//! Decides which stay, and which are dropped when they become too many.
+//! Parts of open tables in memory: top levels of indexes, partitions of indexes and filters. A
+//! clock decides which of them are dropped when they become too many.
 //!
 //! Each part lies in a [`Slot`] of its owner, where a reader finds it without a lock and without a
-//! search. All parts that are in their slots stand on one [`Clock`] (second chance, as in Corbató's
-//! "A Paging Experiment with the Multics System", 1968): when a part is put in and there is more
-//! than may be, the clock goes round; a part that has been used since the last round stays, any
-//! other is dropped and will be read again when it is needed. A reader keeps the part that it uses
-//! until it is done; the part counts until then.
+//! search. All parts in slots are listed on one [`Clock`] (second chance, as in Corbató's "A Paging
+//! Experiment with the Multics System", 1968). When a new part exceeds the share, the hand of the
+//! clock goes round. It passes over a part that was used since its last round, and drops any other
+//! part, which is read again when it is needed. A reader keeps the part that it uses, and the part
+//! counts until the reader is done.
 //!
 //! Threads: any number. The clock's lock is not held while a table is dropped, which closes its
 //! file.

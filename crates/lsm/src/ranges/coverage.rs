@@ -1,8 +1,8 @@
-//! Coverage: tells a reader that goes from key to key which entries range tombstones hide.
+//! [`Coverage`]: tells a reader that walks from key to key whether range tombstones hide an entry.
 //!
-//! The keys around the last one asked for, as far as the same is true of all of them in all places,
-//! are kept: as long as the reader stays among them, asking costs a comparison. A place without
-//! range tombstones is not among the places asked.
+//! It looks a key up in the memtables and runs that have range tombstones, and remembers the range
+//! of keys around it for which the answer is the same. As long as the reader stays within that
+//! range, a question costs two comparisons.
 
 use std::sync::Arc;
 

@@ -1,5 +1,6 @@
-//! Range tombstones cut into fragments: key ranges in order, without overlap, each with the
-//! sequences of the tombstones over it. Immutable; the form that tables have.
+//! Fragments: range tombstones cut into key ranges that are in order and do not overlap. Each
+//! fragment lists the sequences of the tombstones over it. Immutable; tables hold range tombstones
+//! in this form.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -2,11 +2,11 @@
 //! its tables.
 //!
 //! Snapshots cut the sequences into stripes; the readers of one stripe see the same. A tombstone
-//! drops the older entries of its own stripe. In the oldest stripe it is itself dropped where
-//! nothing older is left below the job's inputs: it is cut to what lies there.
+//! drops the older entries of its own stripe. A tombstone of the oldest stripe is cut to the keys
+//! below which the tree has something older; the rest of it is dropped.
 //!
-//! Both are asked for in key order. A tombstone that lies across the place where a table ends goes
-//! into both tables, cut at that place.
+//! The job asks in key order. A tombstone over the key at which a table ends is cut there, and a
+//! part goes into either table.
 
 use std::sync::Arc;
 

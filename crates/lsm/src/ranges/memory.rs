@@ -1,10 +1,11 @@
-//! The range tombstones of a memtable, and what each moment sees of them.
+//! [`MemoryRanges`]: the range tombstones of a memtable, as a reader of any sequence sees them.
 //!
 //! One writer at a time adds (the write leader); any number of readers look meanwhile, without
-//! locks. Nothing is ever removed. Each tombstone is kept with the [`Skyline`] from its sequence
-//! on, so a reader finds what it may see by its sequence, whatever is added meanwhile.
+//! locks. Nothing is ever removed. Each tombstone is stored with the [`Skyline`] of all tombstones
+//! up to it. A reader finds the skyline of its sequence, whatever is added meanwhile.
 //!
-//! Kept in buckets, each twice as large as the one before, so that nothing moves once it is there.
+//! They lie in buckets, each twice as large as the one before, so that nothing moves once it is
+//! stored.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};

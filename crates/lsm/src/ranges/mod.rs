@@ -1,4 +1,4 @@
-//! Range deletes: what hides a whole range of keys at once.
+//! Range deletes: one tombstone hides a whole range of keys.
 //!
 //! | question | answered in |
 //! |---|---|
@@ -8,10 +8,10 @@
 //! | what do they hide from a reader who walks | `coverage` |
 //! | what do flushes and compactions do with them | `job` |
 //!
-//! An entry is hidden from a reader by a range tombstone over its key that is newer than it and not
-//! newer than the reader's sequence. A range tombstone is an entry of every key that it covers: of
-//! two places in the tree, the newer one has the newer entries *and tombstones* of every key. So a
-//! point read can end at the first place that knows anything of its key.
+//! A range tombstone hides an entry from a reader if it covers the entry's key, is newer than the
+//! entry, and is not newer than the reader's sequence. It counts as an entry of every key that it
+//! covers: of two places in the tree, the newer one has the newer entries *and tombstones* of a
+//! key. So a point read ends at the first place that has an entry or a tombstone of its key.
 //!
 //! A store without range tombstones pays nothing for them: memtables, runs and tables say that they
 //! have none without a look inside.

@@ -1,13 +1,13 @@
-//! The newest range tombstone over every key, as an immutable value.
+//! [`Skyline`]: the newest range tombstone over every key, as an immutable value.
 //!
-//! Tombstones come in the order of their sequences, so a new one hides all others where it lies: it
-//! is *painted* over them, and what is seen is a row of stretches with one sequence each. However
-//! many tombstones lie one above the other, as when a queue is cut off at its front again and
-//! again, the row stays short.
+//! Tombstones come in the order of their sequences, so a new one hides all others in its range: it
+//! is *painted* over them. A skyline is therefore a row of key ranges with one sequence each. The
+//! row stays short even if many tombstones lie over each other, as in a queue whose front is
+//! deleted again and again.
 //!
-//! The row is a treap whose nodes are shared with the rows before: painting copies the path to the
-//! two ends of the range, so that every moment can be kept for the readers that see it. Weights are
-//! derived from sequences: the same writes give the same tree.
+//! The row is a treap that shares nodes with the rows before it. Painting copies only the paths to
+//! the two ends of the range, so the skyline of every sequence can be kept. Weights are derived
+//! from sequences: the same writes give the same treap.
 
 use std::sync::Arc;
 

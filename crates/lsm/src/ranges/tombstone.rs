@@ -1,4 +1,5 @@
-//! [`RangeTombstone`], and [`Stretch`]: the cover of a key and of the keys around it.
+//! [`RangeTombstone`], and [`Stretch`]: a range of keys around one key over which the newest range
+//! tombstone is the same.
 
 use terrace_env::SeqNo;
 use terrace_policy::{Key, Span};

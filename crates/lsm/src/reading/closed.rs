@@ -1,12 +1,11 @@
-//! Whether an engine has been closed, for all that reads from it.
+//! [`Closed`]: whether an engine has been closed. Snapshots, scans, cursors and ingests ask it.
 //!
-//! Once an engine is closed, others may own the store below: what its snapshots, scans, cursors and
-//! ingests still read may have been replaced. So each of them looks here before it reads, and again
-//! when a read has failed, because the engine may have been closed during the read: then the error
-//! says nothing about what is on the medium.
+//! Once an engine is closed, another one may open the store and replace the files. So a reader asks
+//! before each read and returns [`Error::Closed`]. It asks again when a read has failed: if the
+//! engine was closed meanwhile, the error of the read says nothing about the medium.
 //!
 //! # Threads
-//! Any number; it changes once.
+//! Any number; the value changes once.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

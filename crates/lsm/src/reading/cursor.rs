@@ -1,15 +1,16 @@
-//! Walks the keys of a consistent view, in both directions.
+//! [`Cursor`]: walks the keys of a consistent view, in both directions.
 //!
-//! A cursor sees what was visible when it was made, whatever is written meanwhile. It pins the
-//! memtables and files it may read, so a cursor that is kept for long keeps space from being freed.
+//! A cursor sees the entries that were visible when it was made. It holds their memtables and
+//! files, so a cursor that is kept for long keeps space from being freed.
 //!
-//! Of each key the newest visible version decides, and nothing is seen of a deleted key:
-//! - Forward, versions come newest first. The first visible one decides, the rest is passed over;
-//!   the cursor's entry is the merge's.
-//! - Backward, versions come oldest first. The last visible one decides, which is known when the
-//!   next smaller key comes up; so the merge stands there already, and the cursor keeps the value.
+//! Of each key the newest visible version decides; a deleted key is not shown:
+//! - Forward, versions of a key come newest first. The first visible one decides, and the rest is
+//!   passed over. The cursor's entry is that of the merge.
+//! - Backward, versions of a key come oldest first. The last visible one decides. It is known to be
+//!   the last when the next smaller key comes up; by then the merge stands on that key, so the
+//!   cursor keeps a copy of its own entry.
 //!
-//! To turn, the merge seeks to the cursor's key from the other side.
+//! To change direction, the cursor makes the merge seek to its key from the other side.
 
 use bytes::Bytes;
 use std::sync::Arc;

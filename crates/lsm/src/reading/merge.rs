@@ -4,8 +4,7 @@
 //! store; should two be equal all the same, the earlier source goes first, so that the order is
 //! always the same.
 //!
-//! A merge goes into the direction of its last seek. To turn, seek again: sources that are not at
-//! the root stand on the wrong side of it.
+//! A merge moves in the direction of its last seek. To change direction, seek again.
 
 use std::cmp::Ordering;
 

@@ -1,8 +1,8 @@
-//! Scans: a range's entries in order, as an iterator from both ends.
+//! [`Scan`]: the entries of a range in key order, as an iterator from both ends.
 //!
-//! A scan sees what was visible when it began. Each end has a cursor of its own, which is opened
-//! when it is first asked; what one has returned narrows the range of the other, so that they meet
-//! without an entry lost or returned twice.
+//! A scan sees the entries that were visible when it began. Each end has a cursor of its own,
+//! opened at its first use. An entry that one end has returned narrows the range of the other, so
+//! each entry is returned once.
 
 use std::sync::Arc;
 

@@ -1,9 +1,8 @@
-//! Reading: of what is visible now, or was at one moment.
+//! [`Snapshot`], and point reads: of the newest visible writes, or of those that a snapshot sees.
 //!
-//! Once the engine is closed, every read returns [`Error::Closed`].
-//!
-//! A snapshot is a sequence that jobs know of: they keep the entries that it sees. A read takes the
-//! view first and the sequence afterwards: what the view lacks is then newer than the sequence.
+//! A snapshot is a sequence number that jobs know of: they keep the entries that it sees. A read
+//! takes the view first and the sequence afterwards. So everything that the view lacks is newer
+//! than the sequence. Once the engine is closed, every read returns [`Error::Closed`].
 
 use std::sync::Arc;
 

@@ -1,9 +1,8 @@
-//! Reading everything and checking it, while the engine goes on working.
+//! Verification of a version: reads every block of every table, while the engine goes on working.
 //!
-//! One version is verified: later writes are not in it. Every read checks checksums. In addition,
-//! every block *is* read here, the order of entries is checked, and each table must have as many of
-//! them as its annotation says. Entries in memtables are only counted: their logs were verified
-//! when they were replayed.
+//! Checksums must hold, entries must be in order, and each table must have as many entries as its
+//! annotation says. Later writes are not looked at. Entries in memtables are only counted: their
+//! logs were verified when they were replayed.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;

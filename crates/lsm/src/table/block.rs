@@ -1,8 +1,8 @@
-//! Sorted blocks as read: the outline of entries and restart points. The layout is
+//! A sorted block as it is read: its entries and restart points. The layout is
 //! `docs/format/table.md`.
 //!
-//! Every length and offset is checked before it is followed; a block whose checksum holds may still
-//! have been written by a broken program.
+//! Every length and offset is checked before it is used: a block whose checksum holds may still
+//! have been written by a faulty program.
 
 use bytes::Bytes;
 use std::ops::Range;

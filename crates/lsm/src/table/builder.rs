@@ -1,8 +1,8 @@
-//! Writes a table, entry by entry, in order.
+//! [`TableBuilder`]: writes a table, entry by entry, in key order.
 //!
 //! Memory: the block being filled, without its value if that is large, and index and filter (see
-//! [`IndexBuilder`]): one to three hundredths of the file. Dropped before it is finished, the file
-//! is gone.
+//! [`IndexBuilder`]), which are one to three hundredths of the file. If a builder is dropped before
+//! it is finished, its file is gone.
 
 use bytes::Bytes;
 use terrace_env::store::FileWriter;

@@ -1,8 +1,8 @@
 //! The codecs of blocks. The layout is `docs/format/table.md`.
 //!
-//! A block is decompressed into memory of the length that it declares, never more, and a length
-//! that so few bytes cannot hold is refused before there is any memory. The codecs' working memory
-//! is kept per thread: some 100 KiB that would otherwise be fetched anew for each block.
+//! A block is decompressed into memory of the length that it declares. A length that is impossible
+//! for so few compressed bytes is refused before memory is allocated. The working memory of the
+//! codecs, some 100 KiB, is kept per thread, so that it is not allocated for each block.
 
 use std::cell::RefCell;
 

@@ -1,11 +1,12 @@
-//! Tables whose entries all have one sequence, which is known only when they are put into the tree.
+//! Reads tables whose entries all have one sequence, as those of an ingest have: [`get`],
+//! [`submit`] and [`GlobalSequenceCursor`].
 //!
 //! An ingest writes its tables before its place in the order of writes is known. In such a table
-//! every entry is a put, there is one of each key, and the sequences in it mean nothing: the
-//! *global sequence number* of its annotation is the sequence of all of them. It is applied here,
-//! between the table and everything that reads it, so that nobody else has to know.
+//! every entry is a put, each key has one entry, and the stored sequences mean nothing. The table's
+//! annotation has the *global sequence number*, which is the sequence of all entries. This module
+//! puts it in the place of the stored ones when entries are read.
 //!
-//! Because there is one entry of each key, every search within the table is one for a full key.
+//! Because each key has one entry, every search within the table is a search for a full key.
 
 use std::borrow::Cow;
 use std::sync::Arc;

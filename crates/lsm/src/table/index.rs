@@ -2,8 +2,8 @@
 //! of a sorted block in which every entry is a restart point; all of them are checked when it is
 //! made.
 //!
-//! A search looks at eight bytes per entry, which lie close together: those behind what all full
-//! keys have in common. Only entries that agree in these with the key sought are looked at whole.
+//! A search compares eight bytes per entry, which lie close together in memory: those behind the
+//! common prefix of all full keys. Whole keys are compared only where the eight bytes are equal.
 
 use bytes::Bytes;
 

@@ -1,10 +1,9 @@
 //! Collects a table's index and filter while its data blocks are written.
 //!
-//! Both are cut into partitions as they grow. A table whose index stays small gets them in one
-//! piece each, put together at its end; once the index is too large for that, each partition of the
-//! index has a filter of its own, which is made as soon as the partition ends. Until the table's
-//! end, the builder therefore keeps a copy of index and filters as they will be stored, and, only
-//! as long as the index is small, eight bytes per key.
+//! The index is cut into partitions as it grows. A table with a small index gets one index and one
+//! filter, made at its end. In a larger table each partition of the index has a filter of its own,
+//! made when the partition ends. Memory until the table's end: index and filters as they will be
+//! stored, and, as long as the index is small, eight bytes per key.
 
 use super::block_builder::{BlockBuilder, join};
 use super::filter;

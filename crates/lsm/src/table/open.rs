@@ -1,9 +1,9 @@
-//! Opens a table: reads its end at once, or gets it from the job that has just written it, and
-//! checks the parts that are always in memory before anything is asked of the table.
+//! Opens a table: reads its end by one request, or gets it from the job that has just written the
+//! table, and checks the parts that are always in memory.
 //!
-//! The structures that a footer leads to are as a rule in the bytes that were read with it; one
-//! that is not is read by itself. Of a table whose front has been given back less may be left than
-//! is read at once.
+//! The structures that the footer names mostly lie in the bytes that were read with it. One that
+//! does not is read by itself. If the front of the table has been given back, the request may be
+//! shorter.
 
 use std::sync::Arc;
 

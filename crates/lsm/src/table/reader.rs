@@ -1,8 +1,9 @@
-//! An open table: what is always in memory of it, its [`Outline`], and everything else on demand.
+//! [`Table`]: an open table. Its [`Outline`] is always in memory; everything else is read on
+//! demand.
 //!
-//! The index and the filter, or the partitions of them, are kept in slots of the table as long as
-//! there is room (see `memory`), data blocks in the block cache. A table with
-//! an index of one level is one with a single partition and nothing above it.
+//! Index and filter, or their partitions, stay in slots of the table as long as the memory budget
+//! allows (see `memory`); data blocks go to the block cache. An index of one level counts as a
+//! single partition.
 //!
 //! Immutable but for its slots; any number of readers. The file stays readable as long as the table
 //! lives. How a table is opened is in `open`, what jobs ask of its sizes in `sizes`.

@@ -1,7 +1,8 @@
-//! Places of entries in a table, as its indexes tell: jobs ask for them to cut a merge, to estimate
-//! it, and to give back the bytes they are done with.
+//! Sizes and offsets of key ranges in a table, by its index alone. Jobs ask for them to cut a
+//! merge, to estimate it, and to give back bytes that are merged.
 //!
-//! Only data blocks count, and each is counted whole, so that all sizes are rough by one.
+//! Only data blocks count, each as a whole, so a size can be too large by the blocks at both ends
+//! of a range.
 
 use terrace_env::{ByteCount, Cause};
 use terrace_policy::{Key, Span};

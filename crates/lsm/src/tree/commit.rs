@@ -1,8 +1,8 @@
-//! The one way by which the tree changes: an [`Edit`] is committed to the store in a turn, and then
-//! readers see it.
+//! Commit of an [`Edit`]: the only way in which the tree changes. First the store has the change,
+//! then readers see it.
 //!
-//! 1. The committer takes the turn of the [tree](super::tree). The edit is completed by the current
-//!    version, in which nothing that it takes may be missing.
+//! 1. The committer takes the turn of the [tree](super::tree). All parts that the edit takes out
+//!    must be in the current version.
 //! 2. One transaction holds all of it: tables, the log of a memtable that was flushed, and the
 //!    store's annotation with the state of the decider.
 //! 3. The next version is made: its tables can be opened only now.

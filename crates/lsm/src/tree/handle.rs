@@ -1,10 +1,11 @@
-//! A table as the tree knows it: its record, a pin on its file, and the open table once somebody
-//! has needed it.
+//! [`TableHandle`]: a table as the tree knows it: its record, a reader that pins its file, and the
+//! open table from its first use on.
 //!
-//! Opening reads the footer, the properties and the top of the index, and is a role: others wait,
-//! no lock is held. A table that was just written is opened by its last bytes, and one of which
-//! something was given back takes over what is in memory of it: neither is read for that. An open
-//! table that nobody has used for a while may be closed again, where memory is short.
+//! Opening reads the footer, the properties and the top of the index. One actor at a time opens a
+//! table; the others wait, and no lock is held. Two kinds of tables are opened without a read: one
+//! that was just written, by its last bytes; and one whose front was given back, which takes over
+//! the parts in memory. When memory is short, an open table that was not used for a while is
+//! closed.
 //!
 //! A handle pins the file, so that a version that is still in use can be read though the tables
 //! were deleted since.

@@ -1,8 +1,9 @@
-//! Which tables have segments in several runs: a change that takes from a table has to know all of
-//! them, and finds the others here instead of looking into every run.
+//! [`SplitTables`]: the tables that have segments in several runs. A change that takes a segment of
+//! a table has to know the table's other segments, and finds their runs here instead of looking
+//! into every run.
 //!
-//! Most tables have all their segments in one run, and are not listed. A version shares the list
-//! with the one before it where the change between them split nothing and was of nothing split.
+//! Most tables have all their segments in one run and are not listed. If a change concerns no such
+//! table, the new version shares the list with the old one.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -1,12 +1,13 @@
-//! Writing out what has gathered in the log, when its time is over.
+//! Writes out the bytes gathered in the log, when they have stayed in memory for as long as the
+//! options allow.
 //!
-//! 1. A leader that leaves something in the log's memory says until when it may stay there, unless
-//!    something older is there already: a put costs one look at the log.
-//! 2. The actor waits until then, and queues an empty batch: it takes its turn among the writers,
-//!    and whoever leads then hands all of the log to the medium, without waiting for that. So no
-//!    put waits for the medium on its account.
-//! 3. While nothing has gathered, the actor waits without a limit and nothing wakes it. Where a
-//!    sync or another write came first, it wakes at most once more for nothing.
+//! 1. A leader that leaves bytes in the log's memory sets the time until which they may stay there,
+//!    unless older bytes have set one already.
+//! 2. The actor sleeps until then and queues an empty batch like a writer. The leader of its group
+//!    begins to write out the log and does not wait for the medium. So no put waits for the medium
+//!    because of this.
+//! 3. While nothing is gathered, the actor waits without a limit. If a sync has written the bytes
+//!    first, the actor wakes once in vain.
 //!
 //! When the engine closes, the actor writes out once more and ends.
 //!

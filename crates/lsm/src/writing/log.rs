@@ -2,9 +2,9 @@
 //! `docs/format/batch.md`.
 //!
 //! The store below frames what is appended and cuts torn tails, whole appends at a time; to the
-//! engine a log is a string of batches. Each log belongs to one memtable and is deleted by the
-//! transaction that adds the memtable's tables; one that an opening had to read in parts, by that
-//! of the last part.
+//! engine a log is a string of batches. Each log belongs to one memtable, and is deleted by the
+//! transaction that adds the memtable's tables. If an opening reads a log in parts, the transaction
+//! of the last part deletes it.
 
 use bytes::Bytes;
 use terrace_env::checksum::{crc32c, crc32c_append};

@@ -1,16 +1,16 @@
-//! Holding writers back, early and gently, so that they never have to be stopped because a
-//! compaction is behind.
+//! The throttle: delays writers early and a little, so that they need not be stopped later because
+//! a compaction is behind.
 //!
 //! Every byte that is written costs its writer time, once the tree or the memtables that wait for
 //! their flush are under [`Pressure`]:
 //!
 //! > time per byte = work per byte x (pressure - start) / (match - start)
 //!
-//! *Work per byte* is the time that the jobs have lately been busy for each byte written. While
-//! they keep up, it is the cost of a byte. While they are busy all the time, it follows the rate of
-//! the writers; so the rate goes on sinking, or rising, as long as the pressure is beyond its
-//! middle. It is taken over about a dozen flushes: a tree takes about as many to get from no
-//! pressure to all of it, and a controller that forgets faster than what it controls swings.
+//! *Work per byte* is the time that the jobs have lately been busy for each byte written. While the
+//! jobs keep up, it is the cost of a byte. While they are busy all the time, it is the inverse of
+//! the writers' rate; so the rate goes on sinking above the pressure `match`, and rising below it.
+//! It is averaged over about a dozen flushes, because the tree takes about as many to go from no
+//! pressure to full pressure. A controller that forgets faster than that swings.
 //!
 //! Pure: its owner gives it the time and sleeps.
 
