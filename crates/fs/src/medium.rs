@@ -4,18 +4,18 @@
 //! journal and the superblock take whole stretches, as they take zones elsewhere. A request may
 //! cross from one stretch to the next. Where stretches begin follows from the device's size alone.
 //!
-//! It is itself a [`Device`], so that whatever writes - journal, superblock, files - goes through
-//! one count. Requests are counted when they are handed over, whether or not they succeed: a failed
-//! write may have moved its bytes all the same.
+//! The medium is itself a [`Device`]: journal, superblock and files all write through it, and it
+//! counts them. A request is counted when it is submitted, whether or not it succeeds, because a
+//! failed write may have moved its bytes.
 //!
-//! How long requests are waited for is counted by their cause, too.
+//! The time that actors wait for requests is counted by cause, too.
 //!
 //! After a flush that has failed, every flush fails: see [`Flushes`].
 //!
-//! Once the store is unmounted the medium is *shut*: no request passes any more, because another
-//! mount may own the device by then. Writes through handles of the old one would destroy its data,
-//! and reads would return data that is not theirs. Shutting waits for requests that are just being
-//! handed over; those that were handed over before are carried out before any of a later mount.
+//! Once the store is unmounted the medium is *shut*: it refuses all requests. Another mount may own
+//! the device by then, and a write by a handle of the old mount would destroy its data. Shutting
+//! waits for requests that are just being submitted. Requests submitted before are carried out
+//! before any of a later mount.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

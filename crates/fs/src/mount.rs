@@ -1,4 +1,4 @@
-//! Mounting: from the bytes on its devices to a store that can be used.
+//! Mounting: finds the store on its devices and makes it ready for use.
 //!
 //! # Steps
 //! 0. The devices are claimed: to write by one mount alone, to read by any number.
@@ -7,8 +7,9 @@
 //! 2. Every unsealed log is read to its end.
 //! 3. The zones' counts are made from the catalog and the device's report; what is free on a plain
 //!    device, from the catalog and the journal's stretches.
-//! 4. For writing, zones that are not written any more are finished, and further ones as far as
-//!    more zones are active than may be. So the journal finds the active slots that are its own.
+//! 4. For writing, zones that will not be written any more are finished. If more zones are active
+//!    than files and free zones may have, further zones are finished, so that the journal has its
+//!    active slots.
 //! 5. For writing, the journal goes on; its first transaction says that this mount's epoch is used
 //!    and where each recovered log ends. Nothing else is written before it.
 //!

@@ -1,5 +1,5 @@
-//! Placement for lifetime-leveling: a zone for each level, and the T-zone for what is consumed next
-//! (LL-compaction, "Solution for Short-Lived SST").
+//! Placement for lifetime-leveling: a zone for each level, and the T-zone for tables that the next
+//! compaction consumes (LL-compaction, "Solution for Short-Lived SST").
 //!
 //! 1. Tails of all levels go to the partly written zone of the [`TAIL_STREAM`], or to a free one:
 //!    each level has one tail at a time, so that few of these zones hold anything live.

@@ -1,15 +1,15 @@
 //! Greedy reclaim: the zone with the fewest live bytes (GearDB, section 2.3: "the zone with the
 //! most invalid data").
 //!
-//! 1. It is time when somebody waits for space, when fewer zones are free than the threshold says,
-//!    or when new data can take hardly any: so few that a writer might come to wait before a zone
-//!    is empty.
+//! 1. Reclaim is due if a writer waits for space, if fewer zones are free than `free_min` says, or
+//!    if fewer spare zones are left than [`Room::spare_min`]: then a writer might have to wait
+//!    before a zone is empty.
 //! 2. The victim is the candidate with the fewest live bytes, among equals the one that gives most.
-//! 3. While nobody waits, it must give at least a certain share of a zone. Where live data leaves
-//!    less free than the threshold asks for, no amount of copying reaches it: every zone is then
-//!    copied again and again for the little that is dead in it.
-//! 4. Live extents go to zones of reclaim's own: what has survived its neighbours tends to survive
-//!    longer, and one open zone is enough.
+//! 3. While nobody waits, a victim must give at least `gain_min` percent of a zone. Otherwise, in a
+//!    store whose live data leaves less than `free_min` free, every zone would be copied again and
+//!    again for the few dead bytes in it.
+//! 4. Live extents go to zones of reclaim's own: data that has survived its neighbours tends to
+//!    live longer, and one open zone is enough.
 
 use std::cmp::Reverse;
 

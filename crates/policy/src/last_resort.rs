@@ -1,8 +1,9 @@
-//! Reclaim for systems whose zones empty themselves: only while somebody waits for space.
+//! [`LastResort`]: reclaim for systems whose zones become empty by compaction. It works only while
+//! a writer waits for space.
 //!
-//! Then it is [`Greedy`]: the zone with the fewest live bytes, whatever it gives. Without it a
-//! store of which much is dead, but no whole zone, would be full; and what another system has mixed
-//! would have to wait for its compaction.
+//! It then takes the zone with the fewest live bytes, as [`Greedy`] does, however little that
+//! gives. Without it, a store would be full although much of it is dead, if no zone is wholly dead.
+//! Example: zones in which another system has mixed tables of several levels.
 
 use crate::{Greedy, Reclaim, ReclaimChoice, ReclaimView, Room};
 

@@ -1,10 +1,12 @@
-//! Which plans may be carried out on a tree, whatever their decider thought.
+//! The check whether a plan may be carried out on a tree. The engine checks every plan, whichever
+//! decider made it.
 //!
 //! 1. Every part is in the tree, within one segment, and taken once.
-//! 2. Nothing that a plan puts into a run overlaps what stays there, or what it puts there by
-//!    another way.
-//! 3. Nobody overtakes anybody: of a part and whatever stays in the tree within its keys, the one
-//!    that was newer is newer afterwards; and so of two parts, unless they are merged.
+//! 2. Segments that a plan puts into a run overlap neither segments that stay there nor each other.
+//! 3. The order of age is kept: if a part is newer than a segment that stays in the tree within its
+//!    keys, it is newer afterwards, and the other way round. The same holds for two parts, unless
+//!    they are merged. Example: a part of level 1 may not go below a segment of level 2 that holds
+//!    the same keys and stays.
 //! 4. Level 0 gets no run that is newer than its newest: those come from flushes.
 //!
 //! Ranges of keys stand for the keys in them. This is on the safe side: two ranges that overlap may

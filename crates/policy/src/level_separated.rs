@@ -6,7 +6,7 @@
 //! 3. Any partly written zone: first one of the same level, then the one with the most room, so
 //!    that the next switch is late.
 //!
-//! It never refuses while there is room.
+//! It refuses only if the view has neither a partly written nor a free zone.
 
 use std::cmp::Reverse;
 

@@ -8,7 +8,7 @@
 //!
 //! As many zones of a family are open as files are written at once: with one job, one.
 //!
-//! It never refuses while there is room.
+//! It refuses only if the view has neither a partly written nor a free zone.
 
 use std::cmp::Reverse;
 

@@ -1,8 +1,9 @@
-//! Which zone the next stretch of a file goes to.
+//! [`Placement`]: the choice of the zone that a writer appends to next.
 //!
 //! The file system asks whenever a writer needs a region: when its first bytes leave the buffer and
-//! when its zone is full. The view holds only what this writer may legally take, so that every
-//! choice out of it can be carried out; a placement cannot break a limit of the device.
+//! when its zone is full. The view shows only zones that this writer may take. So every choice can
+//! be carried out, and no placement can break a limit of the device. If a placement chooses none,
+//! the writer waits for space or fails.
 
 use std::fmt::Debug;
 

@@ -1,4 +1,4 @@
-//! Plan of a compaction, decided before the first byte is read.
+//! [`Plan`]: a compaction as it is decided, before the first byte is read.
 //!
 //! A merge takes *parts* (tables, or ranges of tables) out of the tree and routes the merged keys:
 //! consecutive ranges, each with its destination. A move takes a part to another place in the tree,

@@ -1,4 +1,5 @@
-//! State of leveled compaction: each level's pointer, behind which its next turn begins.
+//! [`Pointers`]: the state of leveled compaction. For each level it holds the key at which the
+//! level's next compaction begins.
 //!
 //! In bytes: version (1), number of levels (1), then per level its pointer, a full key with its
 //! length (4); empty for none.

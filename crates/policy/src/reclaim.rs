@@ -1,15 +1,17 @@
 //! [`Reclaim`]: the choice of the zone that is emptied next, and of where its live extents go.
 //!
-//! Whenever something has died or a writer waits for space, the file system asks whether it is time
-//! to reclaim; while it is, it asks for a victim. It keeps zones ordered by live bytes and shows
+//! When blocks have died or a writer waits for space, the file system asks the policy whether
+//! reclaim is due. As long as it is, the file system asks for victims. It keeps zones ordered by
+//! live bytes and shows
 //! [`ReclaimView::CANDIDATES_MAX`] of those that can be emptied: the first ones, or a sample, as
 //! the policy has it ([`Sight`]). So a choice costs the same on ten zones and on fifty thousand.
 //!
 //! New data should find some *spare* zones ([`Room::spare_min`]). Compactions leave these to logs
 //! and flushes while reclaim works.
 //!
-//! A policy that gives no victim is not asked again until something more has died. Each victim
-//! reduces the dead bytes by its gain, so that reclaim comes to an end whatever the policy.
+//! A policy that chooses no victim is asked again only when more blocks have died or a writer
+//! begins to wait. Each victim reduces the dead bytes by its gain, so reclaim comes to an end under
+//! any policy.
 
 use std::fmt::Debug;
 

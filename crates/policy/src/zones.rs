@@ -4,9 +4,8 @@
 //! it is made, asks it for each table at most once per choice, and decides by a pure function of
 //! tree, zones and state.
 //!
-//! Zones change beside the tree: an extent may be moved by reclaim while a choice is made. A view
-//! is therefore a hint about cost, never about what is right: every plan that a decider makes is
-//! legal wherever tables lie.
+//! Reclaim may move an extent while a choice is made. So a view may be out of date. Deciders use it
+//! to estimate cost only; their plans are legal wherever tables lie.
 
 use std::fmt::Debug;
 

@@ -1,9 +1,7 @@
 //! [`DeviceLayer`]: a device on top of another one, from which it differs in some calls.
 //!
-//! Such a device names the device below it, and has methods of its own only for the calls in which
-//! the two differ. All other calls are passed on.
-//!
-//! Threads: those of the device below.
+//! A layer names the device below it, and implements only the calls in which the two differ. All
+//! other calls are passed on to the device below. Threads: as for the device below.
 
 use terrace_env::{Users, ZoneId};
 

@@ -1,4 +1,4 @@
-//! Errors that a device answers.
+//! [`DeviceError`]: errors that a device returns.
 
 use std::sync::Arc;
 

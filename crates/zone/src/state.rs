@@ -2,9 +2,9 @@
 //! effects, on other zones as well.
 //!
 //! Pure: [`ZoneTable`] holds states and write pointers and no bytes. A `plan_*` function checks a
-//! request against geometry, state and limits and gives the [`Transition`] it causes, or the
-//! typed error; [`ZoneTable::apply`] carries a transition out. The same machine stands behind
-//! every emulated medium, and real drives are compared with it.
+//! request against geometry, state and limits and gives the [`Transition`] it causes, or the typed
+//! error; [`ZoneTable::apply`] carries a transition out. Every emulated drive uses this machine,
+//! and real drives are compared with it.
 //!
 //! Rules that ZBC and NVMe leave to the device, and what is chosen here:
 //! - When all open slots are taken, the *least recently opened* of the implicitly open zones is

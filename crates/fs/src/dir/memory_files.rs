@@ -1,4 +1,5 @@
-//! The fake: a directory in memory that knows which bytes and names have been synced.
+//! [`MemoryFiles`]: the fake of a directory, in memory. It knows which bytes and names have been
+//! synced.
 //!
 //! # Fault model
 //! - After a **power cut** each sector of 512 bytes of a file is, by chance, as it was last synced

@@ -8,8 +8,8 @@
 //! 4. Remove what no record names: files whose commit never came, journals that are not in force.
 //! 5. Write a new journal whose snapshot has the new epoch and the ends of the logs.
 //!
-//! A journal is thus never appended to by two processes, and what may stand behind a torn end is
-//! left behind with the file. For reading, steps 1 to 3 without the syncs.
+//! So no two processes append to the same journal, and bytes behind a torn end are left behind with
+//! the old file. Opening for reading takes steps 1 to 3 without the syncs.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

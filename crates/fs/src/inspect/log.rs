@@ -1,4 +1,5 @@
-//! Walks a write-ahead log for people: gives every append that verifies, also behind damaged ones.
+//! [`LogWalk`]: walks a write-ahead log and gives every append that verifies, also those behind
+//! damaged ones.
 
 use std::sync::Arc;
 

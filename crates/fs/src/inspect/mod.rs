@@ -6,10 +6,9 @@
 //! | [`JournalWalk`] | the journal's frames and records |
 //! | [`LogWalk`] | a write-ahead file's frames and payloads |
 //!
-//! Reads with the decoders and scanners that a mount uses, so it shows what a mount would see; but
-//! where a mount ends with an error, an inspection reports it and goes on with the next structure
-//! that verifies. Nothing is written, no log is recovered, and nothing panics whatever the bytes
-//! are.
+//! An inspection uses the decoders and scanners of a mount, so it shows what a mount would see.
+//! Where a mount ends with an error, an inspection reports the error and goes on with the next
+//! structure that verifies. It writes nothing, recovers no log, and does not panic on any bytes.
 
 mod extents;
 mod inspector;

@@ -1,4 +1,5 @@
-//! Going through a journal for people: every frame that verifies, also behind what does not.
+//! [`JournalWalk`]: walks a journal and gives every frame that verifies, also those behind damaged
+//! ones.
 //!
 //! Follows links and splices as a replay does, and reads with the same scanner. Where a replay ends
 //! with an error, a walk gives the error and goes on at the next frame of the same epoch in the

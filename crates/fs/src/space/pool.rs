@@ -1,16 +1,16 @@
 //! [`Pool`]: the space of one device, as writers of files see it.
 //!
-//! A pool hands out *regions*: stretches of blocks that one writer appends to. A writer leases a
-//! region, claims blocks of it before each write, and settles every claim when its write has
-//! completed. Blocks count as unsealed from their claim on; transactions turn them into live ones,
-//! and readers into pinned ones, until they are freed.
+//! A pool hands out *regions*: runs of blocks that one writer appends to. A writer leases a region,
+//! claims blocks of it before each write, and settles every claim when its write has completed.
+//! Blocks count as unsealed from their claim on; transactions turn them into live ones, and readers
+//! into pinned ones, until they are freed.
 //!
 //! A store has a pool for each of its devices, and [`Pools`](super::Pools) says which.
 //!
-//! Each kind of pool knows its device: which stretches there are, and what has to be done before a
-//! stretch is written again. Writers, pins and reservations know neither, and no zones. The trait
-//! leaves out the work that only a pool of zones has: reclaim, the zones of the journal and the map
-//! of zones call the [`ZonedPool`](super::zoned::ZonedPool).
+//! Each kind of pool knows its device: which regions there are, and what has to be done before a
+//! region is written again. Writers, pins and reservations know neither. The trait leaves out the
+//! work that only a pool of zones has: reclaim, the zones of the journal and the map of zones call
+//! the [`ZonedPool`](super::zoned::ZonedPool).
 //!
 //! # Threads
 //! Any thread may call any method. Only `lease` and `reserve` wait.

@@ -1,9 +1,10 @@
-//! [`Region`]: a lease of the rest of a stretch of blocks.
+//! [`Region`]: a writer's lease of a run of blocks: the rest of a zone, or free blocks of a plain
+//! device.
 //!
-//! Its holder is the only writer there. It claims blocks before it submits their write and settles
-//! them when the write has completed; in between the lease cannot be taken away. A lease whose
-//! holder rests can be taken away, where the device allows no more leases: the holder's next claim
-//! then gives nothing, and it asks for another region.
+//! The holder is the only writer there. It claims blocks before it submits a write, and settles the
+//! claim when the write has completed; in between it cannot lose the lease. If the device allows no
+//! more leases, another writer can be given the lease of a holder that has no claim. The next claim
+//! of the old holder then gives nothing, and it asks for another region.
 
 use std::sync::Arc;
 

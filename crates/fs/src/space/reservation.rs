@@ -1,4 +1,4 @@
-//! Space set aside for a job, given back when the last handle is dropped.
+//! [`Reserved`]: space set aside for a job. It is given back when the last handle is dropped.
 
 use std::any::Any;
 use std::sync::Arc;

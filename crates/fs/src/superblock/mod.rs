@@ -1,8 +1,8 @@
 //! The superblock: where everything starts.
 //!
-//! It says whose store this is, on what shape of device, what a program must understand to use it,
-//! and where the journal begins. The byte table and the rules of its placement are in
-//! `docs/format/superblock.md`.
+//! It has the identity of the store, the shape of the device, the features that a program must know
+//! to use the store, and the place where the journal begins. The byte table and the rules of its
+//! placement are in `docs/format/superblock.md`.
 
 mod area;
 mod codec;

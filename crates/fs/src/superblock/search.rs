@@ -1,9 +1,9 @@
-//! Looking for superblocks: which blocks of a device may hold one, and which of them do.
+//! Search for the superblocks of a device.
 //!
-//! Superblocks stand in one of the first zones of a type. In each of these the newest is found, and
-//! how many blocks behind it are broken; what follows from that is decided by the
-//! [`SuperblockArea`](super::SuperblockArea). A zone that cannot be read holds nothing. Nothing is
-//! written.
+//! Superblocks lie in one of the first eight zones of a type, conventional or sequential. The
+//! search finds the newest superblock in each of these zones, and the number of broken blocks
+//! behind it. The [`SuperblockArea`](super::SuperblockArea) decides what follows. A zone that
+//! cannot be read counts as empty. Nothing is written.
 
 use terrace_env::store::StoreError;
 use terrace_env::{Cause, DeviceId, IoBuf, ZoneId};

@@ -1,8 +1,8 @@
 //! Closing of logs: tells the journal where every log ends.
 //!
-//! A log ends where its frames stop being valid, and only the journal can say that this is not a
-//! torn tail. Commits that are made anyway record the ends of all logs that were synced since the
-//! last one; the last commit of a mount records those of all logs.
+//! A log ends where its frames stop being valid. Only the journal can tell that this is not a torn
+//! tail. So each commit also records the ends of the logs that were synced since the last commit.
+//! The last commit of a mount records the ends of all logs.
 
 use std::sync::Arc;
 

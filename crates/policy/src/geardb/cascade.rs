@@ -9,9 +9,9 @@
 //! go on, and the tables of the window that they overlap, are the pieces there; ranges that stay or
 //! are dumped get routes.
 //!
-//! Within a piece no table of its level is left, and of the next level's tables a range that goes
-//! on or is dumped meets none but those that are taken: so no route reaches over anything, and
-//! nobody overtakes anybody.
+//! A piece takes all tables of its level within its keys. A range that goes on or is dumped
+//! overlaps no table of the next level but those that are taken, too. So no output overlaps a table
+//! that stays, and the order of age is kept.
 //!
 //! A plan sends each key to one place. Where a table of the window reaches over a range whose data
 //! ends above, that range is left out of it, and stays in the tree as the rest of the table.

@@ -6,10 +6,10 @@
 //! - *out of its window*: over the other tables, and between two of them. It stays.
 //! - *out of its range*: where neither is. It is dumped into the next level as it is.
 //!
-//! A dump of less than a table stays as well, so that no small tables come about. Here the paper's
-//! rule is taken further: where the window lies beside such a gap, it goes on with it, because no
-//! table is in its way; and between two tables out of the window, a gap that holds a table or more
-//! is dumped.
+//! A dump of less than a table stays as well, so that no small tables come about. The paper's rule
+//! is extended in two ways. A gap beside a table of the window goes on with the window, because no
+//! other table is in its way. A gap between two tables out of the window is dumped if it holds a
+//! table's size or more. With `published`, neither is done.
 
 use terrace_env::ByteCount;
 

@@ -1,4 +1,4 @@
-//! Layout of a level: its tables, grouped by the zones they lie in (section 3.1), oldest zone
+//! [`Layout`]: the tables of a level, grouped by the zones they lie in (section 3.1), oldest zone
 //! first.
 //!
 //! A table belongs to the zone where it begins, even if it reaches into the next one. A zone is as

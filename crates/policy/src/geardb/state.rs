@@ -1,8 +1,8 @@
 //! State of gear compaction between two choices: the windows, and which zones take their turn next.
 //!
-//! A window is remembered as stretches: of the tables in a zone, those whose ids lie between two
-//! bounds. Ids are never given twice and grow, so that a zone that was emptied and written anew
-//! holds nothing of the window it belonged to before: a stretch that is stale is empty.
+//! A window is stored as *stretches*. A stretch is the tables of one zone whose ids lie between two
+//! bounds. Ids only grow and are never used twice. So a stretch of a zone that was emptied and
+//! written anew holds no table.
 //!
 //! Encoded: version (1), the largest id of a table when the last gear compaction was chosen (8),
 //! number of levels (1); then per level the turn (8), the end of the round (8), misses (1), number

@@ -10,7 +10,7 @@
 //! looked at only where it means something, reads beyond it give zeros or 0xff, and a zone that
 //! was opened and closed with nothing written is empty or closed.
 //!
-//! A rule that is broken panics, and names itself and the shape.
+//! A device that breaks a rule makes the suite panic with the name of the rule and the shape.
 
 mod limits;
 mod plain;

@@ -1,18 +1,17 @@
 //! The drive's volatile write cache: what has been done and is not durable yet.
 //!
-//! It holds no data of sequential zones: bytes go to the medium at once, and the cache remembers
-//! which stretches of which zones a power cut may still take away. The bytes may go to the medium
-//! at once because a zone is not overwritten in place; a reset leaves the old bytes on the medium
-//! until it is durable, and it becomes durable at the latest with the next write to the zone, as
-//! shingled tracks force it to. Of conventional zones, which are overwritten in place, it keeps
-//! what stood there before.
+//! Of sequential zones it holds no data: bytes go to the medium at once, and the cache remembers
+//! which ranges of which zones a power cut may still take away. This is safe because a sequential
+//! zone is not overwritten in place: a reset leaves the old bytes on the medium until the reset is
+//! durable, at the latest with the next write to the zone. Of conventional zones, which are
+//! overwritten in place, the cache keeps the old bytes.
 //!
-//! A change is *in flight* from its submission until somebody has waited for it, and *complete*
+//! A change is *in flight* from its submission until an actor has waited for it, and *complete*
 //! from then on. A flush makes durable what was complete when the flush was submitted, and nothing
 //! else: this is the least that a real drive promises, so tests find code that relies on more.
 //!
-//! Between flushes the cache grows by a few words for each request in flight; stretches that are
-//! complete and adjacent are one. The old bytes of conventional zones are bounded by
+//! Between flushes the cache grows by a few words for each request in flight; complete ranges that
+//! touch are joined. The old bytes of conventional zones are bounded by
 //! [`UNDO_BYTES_MAX`]: beyond it the oldest complete overwrites become durable, as on a drive whose
 //! cache is full.
 

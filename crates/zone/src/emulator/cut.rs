@@ -7,8 +7,8 @@
 //! pointer that are not on the medium are *holes*: they read as zeros, as the bytes from the zone's
 //! earlier life, or as garbage.
 //!
-//! The active limit holds after a cut as well: where undoing a finish, a reset or the last blocks
-//! of a full zone would make one zone too many active, the zone stays as it was, with holes.
+//! The active limit holds after a cut as well. If undoing a finish, a reset or the last blocks of a
+//! full zone would make too many zones active, this zone stays as it was, with holes.
 
 use std::ops::Range;
 

@@ -1,7 +1,7 @@
 //! The drive itself: zone states, volatile cache and medium, and how a request changes them.
 //!
-//! A request's effect is decided when it is carried out, here, in the order of submission; that it
-//! completed is told later, by its ticket. The drive knows no time, no faults and no observers.
+//! Requests take effect here, in the order of submission. Their completion is reported later, by
+//! their tickets. The drive knows no time, no faults and no observers.
 
 use std::sync::Arc;
 

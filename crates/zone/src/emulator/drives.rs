@@ -1,5 +1,5 @@
-//! Emulated drives that one store is on: watched together, and cut off from power together or one
-//! by one.
+//! [`Drives`]: emulated drives of one store. They are watched together; power can be cut for all of
+//! them or for one.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

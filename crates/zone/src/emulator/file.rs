@@ -8,16 +8,17 @@
 //! Bytes that the host has not synced may or may not be on its disk, in any order. Whatever is
 //! found then must be what a power cut of the drive could have left. Three rules ensure it, beside
 //! syncing when the drive flushes:
-//! - A zone is not punched out or written again before its reset is on the host's disk: it would be
-//!   found full, without what was durable in it.
-//! - Before a zone becomes active, so many zones that were active are known on the host's disk not
-//!   to be, that the limit would hold if all others were found active again.
+//! - A zone is not punched out or written again before its reset is on the host's disk. Otherwise
+//!   the zone could be found full, without the bytes that were durable in it.
+//! - A zone becomes active only if the active limit would hold even though all zone states that
+//!   have not reached the host's disk were lost.
 //! - The open limit is not checked: power-on closes all zones.
 //!
 //! [`FileMedium::barrier`] says what has to be synced for the first two before a request.
 //!
 //! # A full disk of the host
-//! Behind forced writes some room is allocated ahead, so that journal and logs go on for a while.
+//! Some blocks behind each forced write are allocated ahead, so that journal and logs go on for a
+//! while.
 
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};

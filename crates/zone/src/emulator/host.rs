@@ -2,10 +2,10 @@
 //!
 //! 1. Every change of the file has a number. A flush or a forced write of the drive has to *reach*
 //!    the number that was the last when the request was carried out.
-//! 2. Whoever has to reach a number that is not reached becomes the one that syncs, unless somebody
-//!    syncs already: then it waits, and looks again. One `fdatasync` reaches all changes that were
-//!    made before it began. So a flush that finds nothing changed is free, and flushes that come
-//!    together share a sync.
+//! 2. An actor that has to reach a number syncs the file, unless the number is reached. If another
+//!    actor is syncing already, it waits for that sync and looks again. One `fdatasync` reaches all
+//!    changes that were made before it began. So a flush that finds nothing changed is free, and
+//!    flushes that come together share a sync.
 //! 3. A sync that fails is never tried again: the host may have dropped what it could not write,
 //!    and would then report success. From then on every request that changes or syncs the drive
 //!    fails with [`DeviceError::HostSync`].

@@ -1,5 +1,5 @@
-//! Seam between an image and the host's file that holds it: narrow enough that tests can cut the
-//! host's own power behind it.
+//! [`HostFile`]: the seam between an image and the file of the host that holds it. It has few
+//! calls, so that tests can simulate power cuts of the host behind it.
 
 use std::fmt;
 use std::fs::File;

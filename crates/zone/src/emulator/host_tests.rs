@@ -1,4 +1,4 @@
-//! Images on a file of a host that counts its syncs, and whose power fails.
+//! Tests of images on a host's file that counts its syncs and can lose its power.
 
 use std::io;
 use std::ops::Range;

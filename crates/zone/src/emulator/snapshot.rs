@@ -1,9 +1,9 @@
 //! Copies of an emulated drive in the midst of its work, for crash tests.
 //!
-//! Run once, with an observer that takes a [`Snapshot`] before each request that changes the
-//! drive; then, for each snapshot, [`Snapshot::cut`] gives the drive as a power cut at that moment
-//! leaves it, and recovery is tried on that. A snapshot of a drive in memory shares its bytes
-//! with the drive: it costs a few words for each zone that holds something.
+//! A test runs once, with an observer that takes a [`Snapshot`] before each request that changes
+//! the drive. For each snapshot, [`Snapshot::cut`] then gives the drive as a power cut at that
+//! moment leaves it, and the test tries to recover from it. A snapshot of a drive in memory shares
+//! its bytes with the drive: it costs a few words for each zone that holds something.
 
 use terrace_env::IoBuf;
 use terrace_env::random::Random;

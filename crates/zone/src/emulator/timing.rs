@@ -1,17 +1,17 @@
-//! The seam where an emulated drive gets its times from.
+//! [`Timing`]: the seam through which an emulated drive asks a model when its requests complete.
 //!
-//! The effect of a request is decided when it is submitted, and a timing model has no say in it. It
-//! is told of each request as the drive carries it out - a [`Command`] - and answers when it
-//! completes. A model may answer at once ([`Progress::Decided`]), or put the answer off: a disk
-//! that chooses among its queued commands knows only when the head is free whose turn it is, and
-//! may be handed better ones until then. It then says when to ask again ([`Progress::Undecided`]),
-//! and the actor that waits for the request sleeps until that time and asks.
+//! The effect of a request is decided when it is submitted; a model changes only its time. The
+//! drive tells the model of each request as a [`Command`], and the model answers when it completes.
+//! The answer may come at once ([`Progress::Decided`]) or later ([`Progress::Undecided`]). Example:
+//! a disk chooses among queued commands when its head is free, and may be given better ones until
+//! then. An undecided answer names the time to ask again; the actor that waits for the request
+//! sleeps until then.
 //!
 //! # Same seed, same history
-//! A model hears of commands in the order of their submission with times that never go back, and
-//! must answer from that alone. A decision that falls due at some time takes all commands into
-//! account that were submitted before, and none after; it is never taken back. An undecided answer
-//! names a time in the future, so an actor that asks again gets somewhere.
+//! A model gets the commands in the order of submission, with times that never go back, and must
+//! answer from these alone. A decision due at a time takes into account all commands submitted
+//! before that time and none after; it is never taken back. An undecided answer names a time in the
+//! future, so asking again ends at some time.
 
 use std::time::Duration;
 

@@ -1,10 +1,11 @@
-//! Where the time goes, by cause.
+//! [`DeviceTime`]: the time of requests and of the mechanism, by cause. The two do not add up to
+//! each other:
 //!
-//! Two views that do not add up to each other, on purpose. [`CauseTime::queued`] and
-//! [`CauseTime::service`] are what requests see: they overlap where several are under way, and a
-//! write that the cache takes sees next to nothing. [`Work`] is what the mechanism does: the head
-//! of a disk does one thing at a time, so its work adds up to at most the time that has passed, and
-//! a cached write shows up there under its cause when it reaches the medium.
+//! - [`CauseTime::queued`] and [`CauseTime::service`] are times of requests. They overlap when
+//!   several requests are under way. A write that the cache takes has almost none.
+//! - [`Work`] is time of the mechanism. A disk's head does one thing at a time, so its work is at
+//!   most the time that has passed. A cached write is counted here, under its cause, when it
+//!   reaches the medium.
 
 use std::time::Duration;
 

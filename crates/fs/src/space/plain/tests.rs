@@ -1,4 +1,4 @@
-//! The pool against a plain list that says of each block whose it is.
+//! Tests of the pool against a plain list with the owner of each block.
 
 use std::sync::Arc;
 

@@ -1,19 +1,18 @@
 //! Model of the disk's head: chooses its next action, and computes when commands complete.
 //!
 //! 1. Each command takes the controller for its overhead, one after the other.
-//! 2. A read that the caches hold completes when it has gone over the cable. Any other waits for
-//!    the head.
-//! 3. A write is acknowledged when it is in the write cache, waiting for room first if need be. A
-//!    forced write completes when the head has written it, and what lies before it in the same
-//!    stretch.
-//! 4. Whenever the head is free it takes, of the commands and cached stretches it may choose among,
-//!    the one it reaches first (seek, settling and rotation together), unless one has been passed
-//!    over too often. Cached stretches take part when they are in a hurry - somebody waits for
-//!    them, a flush waits, or the cache is half full and not yet down to a quarter - or when
-//!    there has been nothing to read for a while.
-//! 5. After a read it reads on until it has something else to do.
-//! 6. A flush completes when everything is written that the cache held when it came; reads
-//!    that come after it wait for it.
+//! 2. A read whose bytes are in a cache completes when they have gone over the cable. Any other
+//!    read waits for the head.
+//! 3. A write is acknowledged when it is in the write cache; if the cache is full, it waits first.
+//!    A forced write completes when the head has written it and the bytes before it in the same
+//!    extent of the cache.
+//! 4. When the head is free, it takes the command or cached extent that it reaches first (seek,
+//!    settling and rotation together), unless another has been passed over too often. Cached
+//!    extents take part if a forced write or a flush waits for them, from the time the cache is
+//!    half full until it is down to a quarter, or if there has been nothing to read for a while.
+//! 5. After a read the head reads on until it has something else to do.
+//! 6. A flush completes when everything is written that the cache held when the flush came. Later
+//!    reads wait for the flush.
 //! 7. Operations on zones take the controller, not the head.
 //!
 //! The model chooses the head's next action when the head is free, in the light of all that has

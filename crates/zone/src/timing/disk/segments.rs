@@ -1,9 +1,9 @@
-//! The read cache: stretches that were read, and the one that the head is reading ahead.
+//! The disk's read cache: ranges that were read, and the range that the head is reading ahead.
 //!
 //! After a read the head stays on the track and reads on, up to a segment's size, until it has
-//! something else to do. A request that lies in what has been read already is answered from the
-//! cache; one that goes on where the head is reading waits for the platters and for nothing else.
-//! Writes do not go through it; what they overwrite is forgotten.
+//! something else to do. A request within a range that has been read is answered from the cache. A
+//! request that goes on where the head is reading waits for the platters only. Writes do not go
+//! through this cache; the ranges that they overwrite are dropped.
 
 use super::surface::Surface;
 

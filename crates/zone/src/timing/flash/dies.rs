@@ -7,8 +7,8 @@
 //! A die keeps the page it read last in its register until it programs or erases: reads of the same
 //! page need no second read operation.
 //!
-//! The model has told the end of a write before a later read pushes its program back, and does not
-//! correct it: the delay only changes how soon the buffer has room again.
+//! A write's end has been reported before a later read delays its program, and is not corrected:
+//! the delay only changes when space in the buffer comes free.
 
 /// One die.
 #[derive(Clone, Copy, Debug, Default)]

@@ -4,19 +4,19 @@
 //!   `(u + z) mod dies_per_zone` of the group of dies that `z` is given to in turn. So the
 //!   bandwidth of a zone is limited by its dies, and that of the drive by all of them.
 //! - A write takes the controller and the link, then waits for room in the write buffer, and is
-//!   acknowledged. Whenever a zone has a unit together, it goes to its die. An append also takes
-//!   its zone for a while: a zone takes them one by one.
+//!   acknowledged. As soon as a zone has all bytes of a program unit, the unit goes to its die. A
+//!   zone takes appends one by one, each for a while.
 //! - A read takes the controller, then each page its die, the channel and the link. Pages that have
 //!   not been programmed yet come from the buffer.
-//! - A reset takes time in proportion to what was written, one reset after the other, and hinders
-//!   nobody; the blocks are erased before the next life's first program, each die by itself.
-//! - A finish takes as long as programming the rest of the zone, one finish after the other; the
-//!   dies do it in the time that others leave them.
-//! - A flush is nothing where the buffer is safe from power cuts; elsewhere units that are not
-//!   full are programmed as they are, and all programs are waited for.
+//! - A reset takes time in proportion to the bytes that were written. Resets go one after the other
+//!   and delay no other command. Each die erases its blocks before the zone's first program
+//!   afterwards.
+//! - A finish takes as long as programming the rest of the zone. Finishes go one after the other;
+//!   the dies do them while they are otherwise idle.
+//! - If the buffer survives power cuts, a flush takes no time. Otherwise units that are not full
+//!   are programmed as they are, and the flush waits for all programs.
 //!
-//! Nothing is reordered but reads before programs, so that each command is decided when it is
-//! submitted.
+//! Only reads overtake programs. So the completion of each command is decided when it is submitted.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
