@@ -1,8 +1,8 @@
 //! Packages of the operating system that the full suite needs, beyond the Rust toolchain.
 //!
-//! Each entry says what shows that the package is there and which tests want it. A missing package
-//! is installed with apt where there is an apt and the right to use it; otherwise the error names
-//! the package. Nothing outside the list is ever installed.
+//! Each entry has a sign that the package is there, and the tests that need it. A missing package
+//! is installed with apt, if the machine has apt and the caller may use it; otherwise an error
+//! names the package. Nothing outside the list is ever installed.
 
 use std::path::Path;
 use std::process::Command;

@@ -1,9 +1,9 @@
 //! `cargo xtask series`: every experiment at 1/16, as the page `docs/reproduction.md`.
 //!
-//! It takes hours, and may be interrupted at any time: what came of each run is kept in
-//! `target/lab`, and the next call goes on from there - as long as the engine is the same, whose
-//! sources' hash is part of what results are kept by. The experiments' smoke test in CI runs the
-//! same commands with less to do.
+//! It takes hours, and may be interrupted at any time. The outcome of each run is kept in
+//! `target/lab`, under a name that includes a hash of the engine's sources. So the next call goes
+//! on from there, as long as the engine is the same. A smoke test in CI runs the same commands with
+//! less work.
 
 use anyhow::{Context, ensure};
 use serde_json::Value;

@@ -1,4 +1,4 @@
-//! `cargo xtask soak NAME --minutes N`: new seeds of one recipe, for as long as one likes.
+//! `cargo xtask soak NAME --minutes N`: runs the tests of a recipe with new seeds for N minutes.
 //!
 //! A recipe names tests that take their seeds from `terrace_env::test_seeds`. A soak runs them in
 //! rounds and keeps count in `target/soak/NAME.json`, so that the next soak goes on where this one

@@ -1,5 +1,5 @@
 //! A chore is a list of steps. Every step runs, even after one has failed, so that one run shows
-//! all there is to mend; each says how long it took, and the closing line says which ones failed.
+//! all failures. Each step prints its time, and the last line names the steps that failed.
 
 use std::process::Command;
 use std::time::{Duration, Instant};

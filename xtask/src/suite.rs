@@ -1,8 +1,7 @@
 //! `cargo xtask test`: every test there is, and the demonstration that CI adds.
 //!
-//! The canary runs are found rather than listed: a crate that declares the feature `canary` has
-//! tests with `canary` in their names, which break a rule at run time and expect the suite to
-//! notice.
+//! Canary runs are found by the feature: a crate that declares the feature `canary` has tests with
+//! `canary` in their names. Each breaks a rule on purpose and expects the suite to notice.
 
 use std::process::Command;
 

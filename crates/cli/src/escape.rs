@@ -1,10 +1,9 @@
-//! Keys and values are bytes; people and JSON want text.
+//! Keys and values as text: for people escaped, for JSON without loss.
 //!
-//! As text, invisible characters are escaped: control characters, characters that turn the
+//! In text, invisible characters are escaped: control characters, characters that turn the
 //! direction of text, joiners and fillers without width, spaces other than the plain one, marks
-//! that have no letter before them; and so are stray bytes. So different keys look different. In
-//! JSON, bytes that are not UTF-8 stand as hex under a name that says so, so that nothing is ever
-//! replaced or guessed.
+//! without a letter before them. Bytes that are not UTF-8 are escaped, too. So different keys look
+//! different. In JSON, bytes that are not UTF-8 are written as hex, in a field whose name says so.
 
 use std::fmt::{self, Write};
 

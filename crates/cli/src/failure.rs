@@ -1,4 +1,4 @@
-//! Why a command failed, and the exit code that says so.
+//! [`Failure`]: the reason why a command failed, and its exit code.
 //!
 //! The codes are part of the program's interface; they are listed in `docs/cli.md` and in
 //! `terrace --help`.

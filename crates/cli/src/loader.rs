@@ -1,4 +1,4 @@
-//! Reads a tree's files and puts them into a store, small ones together.
+//! Reads the files of a directory tree and puts them into a store; small files share a batch.
 //!
 //! The files of a tree go to a key space, its symbolic links to another one that belongs to it
 //! ([`links_of`]). So trees that are imported into different key spaces share nothing. A path is in

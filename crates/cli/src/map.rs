@@ -4,9 +4,9 @@
 //!      0 >SS····· |JJJJ░░░ |0000111 |2222░░░ >2222···  ······· |333333░
 //! ```
 //!
-//! A cell is a mark for the state and seven letters, which divide the zone's capacity among what
-//! lies in it: whatever has a byte there has a letter, as long as there are enough. Everything that
-//! colour says is said by a letter too.
+//! A cell is a mark for the zone's state and seven letters. The letters divide the zone's capacity
+//! among its contents: each kind of contents that has a byte there gets at least one letter, as
+//! long as there are enough. Colours say nothing that the letters do not say.
 
 use std::io::{self, Write};
 

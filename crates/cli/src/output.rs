@@ -1,4 +1,5 @@
-//! Where results go: text or JSON on standard output, everything else on standard error.
+//! Output of the program: results go to standard output as text or JSON, everything else to
+//! standard error.
 //!
 //! With `--json` every line of standard output is one JSON object, and the last one is the
 //! command's result or its error.

@@ -1,4 +1,4 @@
-//! Progress of long work, drawn on standard error and only on a terminal.
+//! Progress bar of long work, drawn on standard error, and only if that is a terminal.
 
 use indicatif::{ProgressBar, ProgressStyle};
 

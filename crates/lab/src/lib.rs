@@ -1,11 +1,13 @@
-//! Layer 4: what tells whether the store is any good.
+//! Layer 4: tests and measurements of the whole store.
 //!
-//! [`crash`] is the crash simulator; [`model`] plays scripts of all operations against ordered
-//! maps; [`linearizability`] judges the answers that threads got; [mod@bench] measures the cost of
-//! operations in real time, [`workload`] generates the operations of clients. [`drives`] holds the
-//! timing models of drives against published measurements. [`experiment`] are the papers' figures
-//! as data, [`run`] what comes of carrying them out in virtual time, and [`series`] carries out
-//! many. [`plot`] draws what came of them, and a [`report`] holds it against the papers.
+//! - Correctness: [`crash`] cuts the power at every write; [`model`] plays scripts of all
+//!   operations against ordered maps; [`linearizability`] judges the answers that threads got.
+//! - Load: [`workload`] generates the operations of clients and verifies every answer.
+//! - Cost: [mod@bench] measures operations in real time. [`drives`] compares the timing models of
+//!   drives with published measurements.
+//! - Reproduction: [`experiment`] describes the figures of papers as data, [`run`] carries one run
+//!   out in virtual time, [`series`] many. [`plot`] draws the outcomes, and a [`report`] compares
+//!   them with the papers.
 
 pub mod bench;
 pub mod crash;

@@ -1,12 +1,13 @@
-//! Whether what threads saw of one key can be explained by operations that took effect one after
-//! the other, each at some moment between its call and its return (Herlihy and Wing,
-//! "Linearizability", 1990).
+//! Linearizability check of one key: decides whether the answers that threads got can be explained
+//! by operations that took effect one after the other, each at some moment between its call and its
+//! return (Herlihy and Wing, "Linearizability", 1990).
 //!
-//! The calls' starts and ends are gone through in the order of time, with every *explanation* that
-//! is still possible: what the key holds, and which of the operations under way have taken effect.
-//! When an operation returns, the explanations in which it has not are extended by operations under
-//! way, in any order, until it has, or given up (Lowe, "Testing for linearizability", 2017). With
-//! few threads there are few explanations at a time, however long the history.
+//! The check goes through starts and ends of calls in the order of time. It keeps a set of possible
+//! *explanations*: the value of the key, and the operations under way that have taken effect. When
+//! an operation returns, an explanation in which it has not taken effect is extended by operations
+//! under way, in every order, until it has; if that is impossible, the explanation is dropped
+//! (Lowe, "Testing for linearizability", 2017). If none is left, the history is not linearizable.
+//! With few threads there are few explanations at a time, however long the history.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! Batches: writes that are applied together.
+//! [`Batch`]: writes that are applied together or not at all.
 
 use std::sync::Arc;
 

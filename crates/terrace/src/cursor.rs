@@ -1,4 +1,4 @@
-//! Cursors: walks over the keys of a range, in both directions.
+//! [`Cursor`]: walks the keys of a range, in both directions.
 
 use bytes::Bytes;
 

@@ -1,4 +1,4 @@
-//! Errors of a store: one type, whatever the layer that an error comes from.
+//! [`Error`]: errors of a store: one type, whichever layer an error comes from.
 
 use std::error::Error as StdError;
 use std::fmt;

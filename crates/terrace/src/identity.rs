@@ -1,9 +1,9 @@
-//! Which store a handle is of.
+//! [`Identity`]: tells which opening of a store a handle belongs to.
 //!
-//! A key space is a number within its store, and so are the writes of a batch. The same number
-//! means something else in every other store, so a handle remembers whose it is, and is compared
-//! before it is used. Each opening has an identity of its own: what became of a key space while the
-//! store was closed, an old handle cannot know.
+//! A key space is known by a number, which means something else in another store. So a handle of a
+//! key space, and a batch that was made with one, carry the identity of their opening, and it is
+//! compared before they are used. Each opening has an identity of its own, because another opening
+//! may have dropped the key space meanwhile.
 //!
 //! Identities are numbers that a process gives out one after the other. They are compared and never
 //! shown, so nothing depends on their order.

@@ -1,4 +1,4 @@
-//! A key space: an ordered map of its own within a store.
+//! [`KeySpace`]: an ordered map of its own within a store.
 
 use std::sync::Arc;
 

@@ -1,4 +1,5 @@
-//! [`Salvage`]: reads the entries of a range that are certain though tables are damaged.
+//! [`Salvage`]: reads a range of a store with damaged tables. It gives the entries that are
+//! certainly the newest, and lists the ranges of keys that it left out.
 
 use bytes::Bytes;
 use terrace_lsm::LeftOut;

@@ -1,4 +1,4 @@
-//! Scans: the entries of a range in order, as an iterator from both ends.
+//! [`Scan`]: the entries of a range in key order, as an iterator from both ends.
 
 use bytes::Bytes;
 

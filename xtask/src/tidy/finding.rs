@@ -1,4 +1,4 @@
-//! One thing that is not as it should be.
+//! [`Finding`]: one violation of a rule: file and line, what the rule asks for, and what was found.
 
 use std::fmt;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! `cargo xtask tidy`: what the compiler does not check.
+//! `cargo xtask tidy`: checks that the compiler does not make.
 //!
 //! The shape - layers, file sizes, heads, names, links - is checked by pure functions over the text
 //! of the files, each in its own file with a test that shows it can fail. Formatting, lints and

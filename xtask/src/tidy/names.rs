@@ -1,6 +1,7 @@
 //! Files and directories are named after their subject.
 //!
-//! A drawer that is named after nothing in particular fills up with everything in particular.
+//! Names such as `util` and `common` are refused: such a file collects parts that have no subject
+//! in common.
 
 use std::ffi::OsStr;
 use std::path::Path;

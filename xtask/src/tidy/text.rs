@@ -1,4 +1,5 @@
-//! Rules that need no syntax: heads, lengths, marks left behind, words that do not belong here.
+//! Text rules, checked without a look at the syntax: each source has a head, files and lines are
+//! not too long, no marks of unfinished work, no paths of a developer's machine.
 
 use std::path::Path;
 

@@ -1,9 +1,9 @@
-//! `terrace check IMAGE`
+//! `terrace check IMAGE`: verifies a store and changes nothing.
 //!
-//! First the file system below, on an image or in a directory: every structure, every checksum,
-//! every invariant between them. Then the store: every block of every table, the order of its
-//! entries, and that it holds what is recorded of it. Entries that are only in logs were verified
-//! as they were replayed, and are counted.
+//! 1. The file system, on an image or in a directory: every structure, every checksum, every
+//!    invariant between them.
+//! 2. The store: every block of every table, the order of its entries, and their number. Entries
+//!    that are only in logs are verified by the replay when the store is opened, and are counted.
 
 use serde::Serialize;
 use terrace::StoreError;

@@ -1,7 +1,8 @@
-//! `terrace export IMAGE DIR`
+//! `terrace export IMAGE DIR`: writes the files and symbolic links of a stored tree into a
+//! directory.
 //!
-//! Nothing is ever written outside the directory: files come before links, so that no link of the
-//! store can redirect a file of it, and a link that was there before is not followed.
+//! Nothing is ever written outside the directory. Files are written before links, so no link of the
+//! store can redirect a file, and a link that was there before is not followed.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};

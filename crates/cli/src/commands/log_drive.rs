@@ -1,5 +1,6 @@
-//! The plain drive beside a zoned one: it has the store's journal and logs. The store remembers its
-//! path, as seen from the directory of the zoned drive, so that both images can be moved together.
+//! The log device of a store: a plain drive beside the zoned one, for the journal and the logs. The
+//! store remembers its path, as seen from the directory of the zoned drive, so that both images can
+//! be moved together.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! The subcommands, each in a file of its own: its arguments, what it does, and how it answers.
+//! The subcommands, one file each: its arguments, its work, and its output.
 
 mod arguments;
 mod bench;

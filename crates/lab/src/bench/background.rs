@@ -1,4 +1,5 @@
-//! How long the jobs in the background take, as the engine tells its listeners.
+//! [`Jobs`]: how many flushes and compactions ran in the background, and how long they took. A
+//! [`Listener`] of the engine collects it.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Latencies as text: the percentile distribution that HdrHistogram's tools read and draw.
+//! Latencies as text: the percentile distribution that HdrHistogram's tools read and plot.
 
 use std::io::{self, Write};
 

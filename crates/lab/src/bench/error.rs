@@ -1,4 +1,4 @@
-//! Errors of a measurement.
+//! [`BenchError`]: errors of a measurement.
 
 use std::path::PathBuf;
 

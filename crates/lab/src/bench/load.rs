@@ -1,7 +1,8 @@
-//! A random load that nearly fills a drive: does it end, cleanly, within its memory, and how long
-//! does a writer ever wait?
+//! [`Load`]: a random load that nearly fills a drive. It shows whether the load ends without an
+//! error and within the memory budget, and the longest wait of a writer.
 //!
-//! 1. *load*: one writer puts all entries, each once, in random order, as fast as it is let;
+//! 1. *load*: one writer puts all entries, each once, in random order, as fast as the store takes
+//!    them;
 //! 2. *wait_idle*: until no flush and no compaction is due; then the store is closed;
 //! 3. *check*: every structure and checksum of the files;
 //! 4. *read*: the store is opened again, and every entry is read in order and verified.

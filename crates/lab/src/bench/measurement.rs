@@ -1,4 +1,4 @@
-//! Outcome of a piece of work.
+//! [`Measurement`]: the result of a piece of work: time, latencies, bytes, memory.
 
 use std::time::Duration;
 

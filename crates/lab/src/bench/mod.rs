@@ -13,10 +13,10 @@
 //! | [`Bench`] | carries work out, `run` one mix; [`Measurement`] is what comes of it |
 //! | [`Reference`] | what other engines take for the same work |
 //!
-//! Metrics are of the machine it runs on; those that can be compared are the processor time per
-//! operation, over all threads of the process, with the work of making and verifying the values in
-//! it (a copy and a comparison of each value). It does not simulate: on the simulated runner there
-//! is no processor time to measure.
+//! Metrics are those of the machine. The one to compare is the processor time per operation, over
+//! all threads of the process; it includes making and verifying the values (a copy and a comparison
+//! of each). Measurements run on threads: on the simulated runner there is no processor time to
+//! measure.
 
 mod background;
 mod distribution;

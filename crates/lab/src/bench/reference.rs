@@ -5,10 +5,10 @@
 //! in memory; keys of 16 bytes, no compression, memtables of 64 MiB, a cache of 256 MiB, filters of
 //! 10 bits, blocks of 4 KiB, a log that is not synced, two background threads. Each metric is the
 //! median of interleaved runs: processor microseconds per operation, user and system, over all
-//! threads. Differences below a tenth count as equal. LevelDB reads through mapped memory and
-//! skips checksums; nobody who verifies what he reads can match its scans.
+//! threads. Differences below a tenth count as equal. LevelDB reads through mapped memory and skips
+//! checksums; an engine that verifies its reads cannot match its scans.
 //!
-//! Another machine has other metrics: the ratios are what carries over, and only roughly.
+//! On another machine only the ratios of the metrics carry over, and roughly.
 
 use serde::Serialize;
 

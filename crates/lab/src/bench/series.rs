@@ -1,4 +1,5 @@
-//! Carries work out, one piece after the other.
+//! [`Bench`]: carries out pieces of work one after the other, on one store or on several. Work that
+//! fills a store begins with an empty one; other work goes on with the store before it.
 
 use std::io::{BufRead, Write};
 use std::sync::Arc;

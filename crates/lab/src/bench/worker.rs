@@ -1,7 +1,7 @@
 //! One thread of a mix: operations one after the other, each timed from where the one before ended.
 //!
-//! The clock is read once an operation: an operation's time has the making and verifying of its
-//! value in it.
+//! The clock is read once per operation. So an operation's time includes making and verifying its
+//! value.
 
 use hdrhistogram::Histogram;
 use terrace::Durability;

@@ -1,8 +1,9 @@
-//! Damage on the medium: a closed store, some of its bytes changed behind its back, opened again.
+//! Damage on the medium: closes a store, changes some of its bytes on the drive, and opens it
+//! again.
 //!
-//! Allowed are: everything reads back; or the damage is reported as corruption, with region and
-//! offset. Wrong data, data that is missing without a word, and panics are not: a store that was
-//! closed knows where its logs and its journal end.
+//! Two results are allowed: everything reads back, or the damage is reported as corruption, with
+//! region and offset. Wrong data, data that is missing without an error, and panics fail the test:
+//! a store that was closed knows where its logs and its journal end.
 
 use terrace_env::random::{Random, Rng, RngCore};
 use terrace_env::{Cause, Lba, ZoneId};

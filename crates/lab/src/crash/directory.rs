@@ -1,7 +1,7 @@
-//! Damage to a directory: a closed store, one of its files changed behind its back, opened again.
+//! Damage to a directory: closes a store, changes one of its files, and opens it again.
 //!
-//! Allowed are: everything reads back, or opening or reading ends with an error. Wrong data, data
-//! that is missing without a word, and panics are not.
+//! Two results are allowed: everything reads back, or opening or reading ends with an error. Wrong
+//! data, data that is missing without an error, and panics fail the test.
 
 use std::sync::Arc;
 

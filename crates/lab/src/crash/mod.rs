@@ -8,7 +8,7 @@
 //!    prefix of what was written, and the file system's check is clean.
 //! 3. A trial may live on: it records its own recovery, writes more, and is cut again.
 //!
-//! [`crowd`] is the same for many writers at once, over stores whose operations fail.
+//! [`crowd`] does the same with many writers at once, on stores whose operations fail.
 //!
 //! Each batch of the workload also stores its own number, so that a state tells which prefix it
 //! claims to be; values carry the number of the life that wrote them, so that nothing old can pass

@@ -1,4 +1,5 @@
-//! A stream of requests of one pattern, shared by as many clients as the job has depth.
+//! [`Load`]: a stream of requests of one pattern. As many clients as the job's depth take requests
+//! from it.
 
 use terrace_env::random::{Random, Rng};
 use terrace_env::sync::Mutex;

@@ -1,4 +1,4 @@
-//! The timing models held against what others have measured on the real drives.
+//! Measurements of the timing models, compared with published measurements of the real drives.
 //!
 //! [`fn@measure`] does to a modelled drive, in virtual time, what fio does to a real one.
 //! [`fn@validate`] repeats the measurements whose results were published and compares; [`fn@sweep`]

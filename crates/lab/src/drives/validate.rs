@@ -1,4 +1,4 @@
-//! Published measurements, measured again on the models.
+//! Repeats published measurements on the models, and compares: a model may be off by a tenth.
 
 use terrace_zone::timing::{Drive, Metric, Published};
 

@@ -1,4 +1,5 @@
-//! Checks of an experiment file of the right form: unknown names, and impossible values.
+//! Checks of an experiment's contents, once its file has the right form: unknown names, impossible
+//! values.
 
 use std::collections::BTreeSet;
 use std::fmt::Display;

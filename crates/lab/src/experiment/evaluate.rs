@@ -1,4 +1,5 @@
-//! Evaluation of a [`Claim`] by our runs.
+//! Evaluation of a [`Claim`]: finds the value of the claim's metric in the outcomes of our runs. If
+//! a run or a metric is missing, there is no value.
 
 use super::claim::{Claim, Measure, Quantity};
 use crate::run::{Outcome, Sample};

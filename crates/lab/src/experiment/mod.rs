@@ -4,7 +4,7 @@
 //! |---|---|
 //! | [`Experiment`] | the whole file: drive, store, phases, systems, variants |
 //! | [`Plot`] | what is drawn |
-//! | [`Claim`] | what the paper says of it, and which of our metrics answers |
+//! | [`Claim`] | the value that a paper states, and our metric to compare with it |
 //! | [`names`] | the experiments that come with the project, `experiments/PAPER/FIGURE.toml` |
 //!
 //! All sizes, counts and times are those of the full scale; a run at `1/n` scales them. The form of

@@ -1,7 +1,7 @@
 //! Reading an [`Experiment`] from its file.
 //!
-//! A file is refused as a whole, when it is read and not when it is run, with the place, what was
-//! expected there - the choices, where there are some - and what was found.
+//! A file with an error is refused as a whole when it is read. The error names line and column, the
+//! expected value or the choices, and the value found.
 
 use super::check::{self, Flaw};
 use super::position::{self, Position};

@@ -1,4 +1,5 @@
-//! Where in a file a field is: `plot[0].series[1]` as line and column, and back.
+//! Position of a field in a file: from a path such as `plot[0].series[1]` to line and column, and
+//! back.
 
 use std::fmt;
 use std::ops::Range;

@@ -1,10 +1,9 @@
-//! Playing a script: each operation is done on the store and on the model, and what comes back is
-//! compared at once.
+//! Plays a script: does each operation on the store and on the model, and compares the answers at
+//! once.
 //!
-//! A write or a job that is refused for want of space is allowed and changes nothing; anything else
-//! that goes wrong is a failure. After every opening, and at the end, all key spaces are compared
-//! whole; when it is closed, what the file
-//! system has counted must be right, and its check must be clean.
+//! A write or a job may fail for lack of space, and must then change nothing; any other error is a
+//! failure. After every opening, and at the end, all entries of all key spaces are compared. When
+//! the store is closed, the counts of the file system must be right, and its check must be clean.
 
 use std::fmt;
 use std::ops::Bound::{Excluded, Included, Unbounded};

@@ -1,5 +1,5 @@
-//! Making a failing script small: operations, then changes within batches, are left out as long as
-//! it still fails (delta debugging: Zeller and Hildebrandt, "Simplifying and isolating
+//! Shrinks a failing script: leaves out operations, then changes within batches, as long as the
+//! script still fails (delta debugging: Zeller and Hildebrandt, "Simplifying and isolating
 //! failure-inducing input", 2002).
 
 use super::operation::Operation;

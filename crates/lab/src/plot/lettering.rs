@@ -1,7 +1,7 @@
 //! Text in drawings: sizes, styles, and an estimate of its width.
 //!
-//! The typeface is known only where a drawing is looked at. The widths are those of common
-//! typefaces without serifs, rather too wide than too narrow.
+//! The reader's browser chooses the typeface, so the width of a text is estimated: from common
+//! typefaces without serifs, and rather too large than too small.
 
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 use plotters::style::{Color, FontDesc, FontFamily, FontStyle, TextStyle};

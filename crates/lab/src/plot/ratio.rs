@@ -1,5 +1,5 @@
-//! The ratio of two systems' metrics over a constant that a publication leaves open, with what was
-//! published marked: where the ratio of a paper falls, and how much of it is the constant's.
+//! Plot of the ratio of two systems' metrics over a constant that a publication leaves open. The
+//! published ratio is marked, so the plot shows for which constant our runs reach it.
 //!
 //! Between two runs the ratio is taken to be on a straight line.
 

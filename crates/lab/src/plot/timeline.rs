@@ -4,8 +4,8 @@
 //! lines. With one system the lines are series, as in BlueFS's figure 12: those that are counted in
 //! the same unit share a panel.
 //!
-//! Over the progress of a phase instead of time, systems stand beside each other where they have
-//! done the same.
+//! The horizontal axis can be the progress of a phase instead of time. Systems are then compared at
+//! the same number of operations.
 
 use super::arrangement::{Arrangement, Setting};
 use super::axis::Axis;

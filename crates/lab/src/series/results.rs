@@ -1,4 +1,4 @@
-//! [`Results`]: a directory of what came of runs.
+//! [`Results`]: a directory with the outcomes of runs.
 //!
 //! Each phase of a run has a file: `DRIVE/SYSTEM-WORKLOAD-1.64-seed1-HASH.json`. The hash is over
 //! all that the phase depends on: the run's plan as far as this phase, with the drive's parameters

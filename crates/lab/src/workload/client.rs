@@ -1,8 +1,8 @@
-//! One client: carries out operations one after the other, times each, verifies every answer.
+//! [`Client`]: carries out operations one after the other, times each, verifies every answer.
 //!
 //! Runs on threads and, as it asks `env` alone for the time, on simulated actors without a change;
 //! several clients may work in one [`World`] at once. It never waits by itself: think time and
-//! arrivals are its caller's.
+//! arrival times are the business of its caller.
 
 use std::ops::Range;
 

@@ -1,4 +1,5 @@
-//! Several clients that carry out one sequence of operations.
+//! [`Crowd`]: several clients that carry out one sequence of operations. Each takes the next
+//! operation as soon as it has carried out its last.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,13 +1,13 @@
 //! Keys and values by number.
 //!
-//! A key is eight bytes that tell its record, most significant first, filled up with `0` - as
-//! RocksDB's `db_bench` has it; an *absent* key, which is never written, lies right behind a
-//! present one. The eight bytes are the number itself, or the number scattered: see [`KeyOrder`].
+//! A key is eight bytes that tell its record, most significant first, padded with `0` as in
+//! RocksDB's `db_bench`. An *absent* key, which is never written, lies right behind a present one.
+//! The eight bytes are the number itself, or the number scattered: see [`KeyOrder`].
 //!
-//! A value is told by seed, record, generation and size: a head that says the generation and a
-//! check of all four, and behind it a stretch of a pool of random bytes. Making and verifying one
-//! therefore costs a copy and a comparison, so that the store is measured and not the generator.
-//! Values do not compress, and do not depend on how large others are.
+//! Seed, record, generation and size determine a value. It has a head with the generation and a
+//! check of all four, and then bytes from a pool of random bytes. So making or verifying a value
+//! costs one copy or comparison, and a measurement is of the store, not of the generator. Values do
+//! not compress, and do not depend on the sizes of others.
 
 use terrace_env::random::{Random, RngCore};
 

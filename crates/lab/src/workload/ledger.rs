@@ -1,9 +1,9 @@
 //! Expected contents of the store: for each record its newest generation, and how large it is.
 //!
 //! Every write of a record, deletes among them, is a *generation* of it, counted from 1. A write is
-//! noted when it [begins](Ledger::begin) and when it [has ended](Ledger::end); a read is held
-//! against what was known [before it](Ledger::before) and after it. Any number of clients may do
-//! all of this at once, also on the same record. A read may find a generation
+//! noted when it [begins](Ledger::begin) and when it [has ended](Ledger::end). A read is compared
+//! with the state of the ledger [before it](Ledger::before) and after it. Any number of clients may
+//! do all of this at once, also on the same record. A read may find a generation
 //! - whose write had begun before the read ended,
 //! - unless another write began after that one had ended, and ended before the read began.
 //!

@@ -1,8 +1,9 @@
-//! Every number once, in an order that looks random, without a table.
+//! [`Order`]: the numbers below a count, each once, in an order that looks random, without a table.
 //!
-//! A bijection on the next power of two - an odd factor, a shift, an odd factor, a shift - and
-//! whatever lies outside of the range goes through it again until it is inside (*cycle walking*:
-//! Black and Rogaway, "Ciphers with Arbitrary Finite Domains", 2002, section 4).
+//! It is a bijection on the numbers below the next power of two: an odd factor, a shift, an odd
+//! factor, a shift. A result that is not below the count goes through the bijection again, until it
+//! is (*cycle walking*: Black and Rogaway, "Ciphers with Arbitrary Finite Domains", 2002, section
+//! 4).
 
 use terrace_env::random::{Random, RngCore};
 

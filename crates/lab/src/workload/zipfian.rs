@@ -2,7 +2,7 @@
 //!
 //! The method is that of Gray and others ("Quickly generating billion-record synthetic databases",
 //! SIGMOD 1994, section 3.2), as in YCSB's `ZipfianGenerator`: after a sum over all ranks a draw
-//! takes constant time. When the number of items grows, the sum is only carried on.
+//! takes constant time. When the number of items grows, only the new terms are added to the sum.
 
 use terrace_env::random::{Random, Rng};
 

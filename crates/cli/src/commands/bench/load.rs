@@ -1,4 +1,5 @@
-//! `terrace bench load`: a random load that nearly fills an emulated drive, and what became of it.
+//! `terrace bench load`: a random load that nearly fills an emulated drive; reports times, waits,
+//! memory, and whether every entry was read back.
 
 use std::fmt::{self, Display, Formatter};
 use std::path::PathBuf;

@@ -1,7 +1,6 @@
-//! A crowd of writers over a store that fails and then loses its power: where faults meet
-//! concurrency.
+//! A crowd: several writers at once, on a store whose operations fail and whose power is then cut.
 //!
-//! 1. Writers put batches at once, so that the engine writes them in groups; meanwhile an operation
+//! 1. Writers put batches at the same time, so that the engine writes them in groups. An operation
 //!    of the device, of the directory or of the store fails, once or from then on ([`Harm`]).
 //!    Writers go on for some batches, and some of them ask the store to resume.
 //! 2. Everything that was acknowledged can be read before the cut, failure or not.

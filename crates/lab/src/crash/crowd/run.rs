@@ -1,7 +1,7 @@
 //! One run of a crowd.
 //!
-//! Each batch of a writer puts the writer's next number under all its keys, so that what is found
-//! says by itself which batch it is, and whether it is whole.
+//! Each batch of a writer puts the writer's next number under all keys of the writer. So the values
+//! that are found tell which batch they are from, and whether it is there as a whole.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
