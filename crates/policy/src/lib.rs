@@ -3,7 +3,7 @@
 //!
 //! | question | trait | deciders |
 //! |---|---|---|
-//! | where does a file's next stretch go | [`Placement`] | [`LogStructured`], [`LevelSeparated`] |
+//! | where does a file go on | [`Placement`] | [`LogStructured`], [`LevelSeparated`] |
 //! | | | [`WholeZones`], [`ByLifetime`] |
 //! | which zone is emptied next, and where to | [`Reclaim`] | [`Greedy`], [`CostBenefit`] |
 //! | | | [`LastResort`] |

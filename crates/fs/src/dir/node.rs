@@ -162,15 +162,15 @@ impl Node {
 /// empty file.
 pub(super) fn extents(size: u64, crc: Option<u32>) -> Vec<Extent> {
     let blocks = u32::try_from(size.div_ceil(BLOCK as u64)).unwrap_or(u32::MAX);
-    if blocks == 0 { Vec::new() } else { vec![stretch(0, blocks, crc)] }
+    if blocks == 0 { Vec::new() } else { vec![host_extent(0, blocks, crc)] }
 }
 
 /// The lease of a log from this block on: a file has no end.
 pub(super) fn lease(start: u32) -> Extent {
-    stretch(start, u32::MAX - start, None)
+    host_extent(start, u32::MAX - start, None)
 }
 
-fn stretch(start: u32, blocks: u32, crc: Option<u32>) -> Extent {
+fn host_extent(start: u32, blocks: u32, crc: Option<u32>) -> Extent {
     Extent { first: BlockAddr::new(DeviceId::FIRST, start.into()), blocks, crc }
 }
 

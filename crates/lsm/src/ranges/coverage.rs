@@ -9,7 +9,7 @@ use std::sync::Arc;
 use terrace_env::SeqNo;
 use terrace_policy::Key;
 
-use super::{Skyline, Stretch};
+use super::{CoverRange, Skyline};
 use crate::Error;
 use crate::memtable::Memtable;
 use crate::tree::Run;
@@ -26,8 +26,8 @@ enum Place {
 pub(crate) struct Coverage {
     places: Vec<Place>,
     sequence: SeqNo,
-    /// The stretch found last; of no keys at first.
-    around: Option<Stretch>,
+    /// The range found last; of no keys at first.
+    around: Option<CoverRange>,
 }
 
 impl Coverage {
@@ -49,7 +49,7 @@ impl Coverage {
     pub(crate) fn hides(&mut self, full_key: &[u8], sequence: SeqNo) -> Result<bool, Error> {
         if !self.around.as_ref().is_some_and(|around| around.contains(full_key)) {
             self.around = None;
-            let mut around = Stretch::default();
+            let mut around = CoverRange::default();
             for place in &self.places {
                 around = around.and(match place {
                     Place::Memory(skyline) => skyline.at(full_key),

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use terrace_env::SeqNo;
 use terrace_policy::{Key, Span};
 
-use super::{RangeSummary, RangeTombstone, Stretch};
+use super::{CoverRange, RangeSummary, RangeTombstone};
 
 /// A range of keys with the same tombstones over all of them.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -112,19 +112,19 @@ impl Fragments {
         if fragment.span.contains(full_key) { fragment.cover(at) } else { None }
     }
 
-    /// Cover of a key for a reader of a sequence, with the stretch of keys around it that has the
+    /// Cover of a key for a reader of a sequence, with the range of keys around it that has the
     /// same cover.
-    pub(crate) fn at(&self, full_key: &[u8], at: SeqNo) -> Stretch {
+    pub(crate) fn at(&self, full_key: &[u8], at: SeqNo) -> CoverRange {
         let index = self.behind(full_key);
         if let Some(fragment) = self.0.get(index)
             && fragment.span.contains(full_key)
         {
             let Span { start, end } = fragment.span.clone();
-            return Stretch { cover: fragment.cover(at), from: Some(start), until: Some(end) };
+            return CoverRange { cover: fragment.cover(at), from: Some(start), until: Some(end) };
         }
         let before = index.checked_sub(1).map(|before| self.0[before].span.end.clone());
         let behind = self.0.get(index).map(|behind| behind.span.start.clone());
-        Stretch { cover: None, from: before, until: behind }
+        CoverRange { cover: None, from: before, until: behind }
     }
 
     /// Fragments within a range, cut to it.
@@ -210,11 +210,11 @@ mod tests {
                 for &at in snapshots.iter().chain([&SeqNo::MAX]) {
                     let expected = cover_of(&tombstones, key, at);
                     assert_eq!(fragments.cover(&[key], at), expected, "seed {seed}: {key} at {at}");
-                    let stretch = fragments.at(&[key], at);
-                    assert_eq!(stretch.cover, expected);
-                    let around = (0..=KEYS).filter(|around| stretch.contains(&[*around]));
+                    let range = fragments.at(&[key], at);
+                    assert_eq!(range.cover, expected);
+                    let around = (0..=KEYS).filter(|around| range.contains(&[*around]));
                     let same = |around| fragments.cover(&[around], at) == expected;
-                    assert!(stretch.contains(&[key]) && around.into_iter().all(same));
+                    assert!(range.contains(&[key]) && around.into_iter().all(same));
                 }
                 // No more are kept than there are groups of readers.
                 let over: Vec<_> = fragments.iter().filter(|f| f.span.contains(&[key])).collect();

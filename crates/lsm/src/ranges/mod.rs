@@ -28,4 +28,4 @@ pub(crate) use fragments::{Fragment, Fragments, unite};
 pub(crate) use job::JobRanges;
 pub(crate) use memory::MemoryRanges;
 pub(crate) use skyline::Skyline;
-pub(crate) use tombstone::{RangeSummary, RangeTombstone, Stretch};
+pub(crate) use tombstone::{CoverRange, RangeSummary, RangeTombstone};

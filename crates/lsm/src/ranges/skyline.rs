@@ -14,7 +14,7 @@ use std::sync::Arc;
 use terrace_env::SeqNo;
 use terrace_policy::{Key, Span};
 
-use super::{RangeTombstone, Stretch};
+use super::{CoverRange, RangeTombstone};
 
 type Link = Option<Arc<Node>>;
 
@@ -60,8 +60,8 @@ impl Skyline {
         Self { root: merge(&merge(&left, &new), &right) }
     }
 
-    /// Cover of a key, with the stretch of keys around it that has the same cover.
-    pub(crate) fn at(&self, full_key: &[u8]) -> Stretch {
+    /// Cover of a key, with the range of keys around it that has the same cover.
+    pub(crate) fn at(&self, full_key: &[u8]) -> CoverRange {
         let (mut from, mut until) = (None, None);
         let mut link = &self.root;
         while let Some(node) = link {
@@ -73,10 +73,14 @@ impl Skyline {
                 link = &node.right;
             } else {
                 let Span { start, end } = node.span.clone();
-                return Stretch { cover: Some(node.sequence), from: Some(start), until: Some(end) };
+                return CoverRange {
+                    cover: Some(node.sequence),
+                    from: Some(start),
+                    until: Some(end),
+                };
             }
         }
-        Stretch { cover: None, from: from.cloned(), until: until.cloned() }
+        CoverRange { cover: None, from: from.cloned(), until: until.cloned() }
     }
 
     /// The sequence of the newest tombstone over a key.
@@ -95,7 +99,7 @@ impl Skyline {
     }
 }
 
-/// Splits a tree at a key: the stretches before it, and the others. The stretch that the key lies
+/// Splits a tree at a key: the ranges before it, and the others. The range that the key lies
 /// in is cut in two; the part behind gets a weight of its own, for pieces of equal weight would
 /// make a list of the tree.
 fn split(link: &Link, key: &Key, weight: u64) -> (Link, Link) {
@@ -162,11 +166,11 @@ mod tests {
             }
             for (skyline, covers) in &moments {
                 for key in 0..40u16 {
-                    let stretch = skyline.at(&key.to_be_bytes());
+                    let range = skyline.at(&key.to_be_bytes());
                     let cover = covers[usize::from(key)];
-                    assert_eq!((stretch.cover, skyline.cover(&key.to_be_bytes())), (cover, cover));
-                    assert!(stretch.contains(&key.to_be_bytes()));
-                    let same = (0..40u16).filter(|k| stretch.contains(&k.to_be_bytes()));
+                    assert_eq!((range.cover, skyline.cover(&key.to_be_bytes())), (cover, cover));
+                    assert!(range.contains(&key.to_be_bytes()));
+                    let same = (0..40u16).filter(|k| range.contains(&k.to_be_bytes()));
                     assert!(same.into_iter().all(|k| covers[usize::from(k)] == cover), "{seed}");
                 }
             }

@@ -1,5 +1,5 @@
-//! [`RangeTombstone`], and [`Stretch`]: a range of keys around one key over which the newest range
-//! tombstone is the same.
+//! [`RangeTombstone`], and [`CoverRange`]: a range of keys around one key over which the newest
+//! range tombstone is the same.
 
 use terrace_env::SeqNo;
 use terrace_policy::{Key, Span};
@@ -43,7 +43,7 @@ pub(crate) struct RangeSummary {
 
 /// The keys around one, as far as the same is true of all of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Stretch {
+pub(crate) struct CoverRange {
     /// The newest range tombstone over them.
     pub(crate) cover: Option<SeqNo>,
     /// The first of them; `None`: all that come before belong to them.
@@ -52,7 +52,7 @@ pub(crate) struct Stretch {
     pub(crate) until: Option<Key>,
 }
 
-impl Stretch {
+impl CoverRange {
     pub(crate) fn contains(&self, full_key: &[u8]) -> bool {
         self.from.as_ref().is_none_or(|from| &from[..] <= full_key)
             && self.until.as_ref().is_none_or(|until| full_key < &until[..])

@@ -10,7 +10,7 @@ use super::handle::TableHandle;
 use crate::Error;
 use crate::key;
 use crate::memtable::Found;
-use crate::ranges::{Fragment, Stretch};
+use crate::ranges::{CoverRange, Fragment};
 use crate::table::{self, Lookup, PointReads, Table, global_sequence};
 
 /// A range of a table that counts.
@@ -173,15 +173,15 @@ impl Run {
 
     /// Cover of a key by the run's range tombstones, with the keys around it that have the same
     /// cover, as far as its segment or the gap between two goes.
-    pub(crate) fn ranges_at(&self, full_key: &[u8], at: SeqNo) -> Result<Stretch, Error> {
+    pub(crate) fn ranges_at(&self, full_key: &[u8], at: SeqNo) -> Result<CoverRange, Error> {
         let next = self.segments.partition_point(|segment| &segment.span.end[..] <= full_key);
         let Some(segment) = self.segment_of(full_key) else {
             let from = next.checked_sub(1).map(|before| self.segments[before].span.end.clone());
             let until = self.segments.get(next).map(|behind| behind.span.start.clone());
-            return Ok(Stretch { cover: None, from, until });
+            return Ok(CoverRange { cover: None, from, until });
         };
         let Span { start, end } = segment.span.clone();
-        let within = Stretch { cover: None, from: Some(start), until: Some(end) };
+        let within = CoverRange { cover: None, from: Some(start), until: Some(end) };
         if !segment.has_ranges() {
             return Ok(within);
         }

@@ -1,12 +1,12 @@
 //! State of gear compaction between two choices: the windows, and which zones take their turn next.
 //!
-//! A window is stored as *stretches*. A stretch is the tables of one zone whose ids lie between two
-//! bounds. Ids only grow and are never used twice. So a stretch of a zone that was emptied and
-//! written anew holds no table.
+//! A window is stored as *id ranges*. An id range is the tables of one zone whose ids lie between
+//! two bounds. Ids only grow and are never used twice. So an id range of a zone that was emptied
+//! and written anew holds no table.
 //!
 //! Encoded: version (1), the largest id of a table when the last gear compaction was chosen (8),
 //! number of levels (1); then per level the turn (8), the end of the round (8), misses (1), number
-//! of stretches (4), and per stretch its zone (4), first id (8) and last id (8); then the pointers
+//! of id ranges (4), and per id range its zone (4), first id (8) and last id (8); then the pointers
 //! of leveled compaction with their length (4), empty but in the published form. Zone 2^32 - 1
 //! stands for none. State that is not understood is no state: windows are chosen anew.
 
@@ -20,13 +20,13 @@ pub(super) const NOWHERE: ZoneId = ZoneId(u32::MAX);
 
 /// The tables of a level in one zone whose ids lie between two ids, both included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Stretch {
+pub(super) struct IdRange {
     pub(super) zone: ZoneId,
     pub(super) first: FileId,
     pub(super) last: FileId,
 }
 
-impl Stretch {
+impl IdRange {
     pub(super) fn holds(&self, zone: ZoneId, file: FileId) -> bool {
         self.zone == zone && self.first <= file && file <= self.last
     }
@@ -41,7 +41,7 @@ pub(super) struct Turn {
     pub(super) round: FileId,
     /// How many gear compactions in a row came to the window and met nothing of it.
     pub(super) misses: u8,
-    pub(super) window: Vec<Stretch>,
+    pub(super) window: Vec<IdRange>,
 }
 
 /// See the [module](self).
@@ -86,10 +86,10 @@ impl GearState {
             bytes.put_u64(turn.round.0);
             bytes.put_u8(turn.misses);
             bytes.put_u32(turn.window.len() as u32);
-            for stretch in &turn.window {
-                bytes.put_u32(stretch.zone.0);
-                bytes.put_u64(stretch.first.0);
-                bytes.put_u64(stretch.last.0);
+            for range in &turn.window {
+                bytes.put_u32(range.zone.0);
+                bytes.put_u64(range.first.0);
+                bytes.put_u64(range.last.0);
             }
         }
         bytes.put_prefixed(&self.pointers);
@@ -102,10 +102,10 @@ fn turn(reader: &mut Reader<'_>) -> Result<Turn, DecodeError> {
     let round = FileId(reader.u64("round")?);
     let misses = reader.u8("misses")?;
     let mut window = Vec::new();
-    for _ in 0..reader.u32("stretches")? {
+    for _ in 0..reader.u32("id ranges")? {
         let zone = ZoneId(reader.u32("zone")?);
         let (first, last) = (FileId(reader.u64("first table")?), FileId(reader.u64("last table")?));
-        window.push(Stretch { zone, first, last });
+        window.push(IdRange { zone, first, last });
     }
     Ok(Turn { passed, round, misses, window })
 }
@@ -116,13 +116,9 @@ mod tests {
 
     #[test]
     fn windows_read_back_and_garbage_is_no_state() {
-        let stretch = Stretch { zone: ZoneId(7), first: FileId(3), last: FileId(1 << 40) };
-        let turn = Turn {
-            passed: FileId(12),
-            round: FileId(40),
-            misses: 2,
-            window: vec![stretch, stretch],
-        };
+        let range = IdRange { zone: ZoneId(7), first: FileId(3), last: FileId(1 << 40) };
+        let turn =
+            Turn { passed: FileId(12), round: FileId(40), misses: 2, window: vec![range, range] };
         let state = GearState {
             settled: FileId(99),
             turns: vec![Turn::default(), turn],
@@ -143,9 +139,9 @@ mod tests {
 
     #[test]
     fn a_zone_that_was_written_anew_holds_nothing_of_the_window_before() {
-        let stretch = Stretch { zone: ZoneId(7), first: FileId(3), last: FileId(9) };
-        assert!(stretch.holds(ZoneId(7), FileId(3)) && stretch.holds(ZoneId(7), FileId(9)));
-        assert!(!stretch.holds(ZoneId(7), FileId(10)), "a table that was written later");
-        assert!(!stretch.holds(ZoneId(8), FileId(3)), "a table that was moved elsewhere");
+        let range = IdRange { zone: ZoneId(7), first: FileId(3), last: FileId(9) };
+        assert!(range.holds(ZoneId(7), FileId(3)) && range.holds(ZoneId(7), FileId(9)));
+        assert!(!range.holds(ZoneId(7), FileId(10)), "a table that was written later");
+        assert!(!range.holds(ZoneId(8), FileId(3)), "a table that was moved elsewhere");
     }
 }

@@ -18,7 +18,7 @@
 use terrace_env::{ByteCount, FileId};
 
 use super::layout::{Layout, LevelZone, home};
-use super::state::{NOWHERE, Stretch, Turn};
+use super::state::{IdRange, NOWHERE, Turn};
 use crate::tree::{RunView, SegmentView, Span};
 use crate::zones::ZonesView;
 
@@ -37,13 +37,13 @@ impl<'a> Window<'a> {
         Self { tables: run.iter().flat_map(|run| &run.segments).collect() }
     }
 
-    /// The remembered window. Stretches without a table are dropped from `turn`.
+    /// The remembered window. Id ranges without a table are dropped from `turn`.
     pub(super) fn remembered(run: Option<&'a RunView>, view: &ZonesView, turn: &mut Turn) -> Self {
         let mut tables = Vec::new();
         let mut alive = vec![false; turn.window.len()];
         for table in run.iter().flat_map(|run| &run.segments) {
             let zone = home(view, table.file);
-            let of = turn.window.iter().position(|stretch| stretch.holds(zone, table.file));
+            let of = turn.window.iter().position(|range| range.holds(zone, table.file));
             if let Some(of) = of {
                 alive[of] = true;
                 tables.push(table);
@@ -127,10 +127,10 @@ impl<'a> Window<'a> {
 fn remember(turn: &mut Turn, zone: &LevelZone<'_>, tables: &[&SegmentView], joined: bool) {
     let (Some(first), Some(last)) = (tables.first(), tables.last()) else { return };
     match turn.window.last_mut() {
-        Some(stretch) if joined && stretch.zone == zone.zone && stretch.last < first.file => {
-            stretch.last = last.file;
+        Some(range) if joined && range.zone == zone.zone && range.last < first.file => {
+            range.last = last.file;
         }
-        _ => turn.window.push(Stretch { zone: zone.zone, first: first.file, last: last.file }),
+        _ => turn.window.push(IdRange { zone: zone.zone, first: first.file, last: last.file }),
     }
 }
 

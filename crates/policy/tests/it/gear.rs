@@ -102,12 +102,12 @@ fn windows(state: &[u8]) -> String {
     };
     let mut text = String::new();
     for level in 0..state[9] {
-        let (passed, round, misses, stretches) = (next(8), next(8), next(1), next(4));
+        let (passed, round, misses, ranges) = (next(8), next(8), next(1), next(4));
         if round > 0 {
             text += &format!("window level={level} passed={passed} round={round}");
             text += &if misses > 0 { format!(" misses={misses}\n") } else { "\n".into() };
         }
-        for _ in 0..stretches {
+        for _ in 0..ranges {
             let (zone, first, last) = (next(4), next(8), next(8));
             text += &format!("window level={level} zone={zone} files={first}-{last}\n");
         }

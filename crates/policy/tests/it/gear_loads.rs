@@ -162,7 +162,7 @@ fn a_sequential_load_goes_down_unread_even_if_a_zone_is_larger_than_its_level() 
 }
 
 #[test]
-fn without_zones_windows_are_stretches_of_tables() {
+fn without_zones_windows_are_ranges_of_tables() {
     let (mut load, mut random) = (Load::new("geardb"), Random::seeded(1));
     load.store.blind = true;
     load.random(50_000, &mut random);

@@ -52,7 +52,7 @@ impl Progress {
 
 /// Blocks of a sequential zone that a power cut may take away.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Stretch {
+pub(super) struct VolatileRange {
     pub(super) start: u64,
     pub(super) end: u64,
     progress: Progress,
@@ -71,7 +71,7 @@ pub(super) struct Pending {
     /// The pointer, were everything durable but the reset.
     pub(super) written: u64,
     /// Volatile blocks below `written`, ascending.
-    pub(super) stretches: Vec<Stretch>,
+    pub(super) ranges: Vec<VolatileRange>,
     finish: Option<Progress>,
     reset: Option<Progress>,
     /// A finish after the reset.
@@ -84,7 +84,7 @@ impl Pending {
             full: status.state == ZoneState::Full,
             floor: status.written,
             written: status.written,
-            stretches: Vec::new(),
+            ranges: Vec::new(),
             finish: None,
             reset: None,
             refinish: None,
@@ -103,7 +103,7 @@ impl Pending {
     }
 
     fn is_durable(&self) -> bool {
-        self.stretches.is_empty() && self.finish.is_none() && self.reset.is_none()
+        self.ranges.is_empty() && self.finish.is_none() && self.reset.is_none()
     }
 
     fn commit_reset(&mut self) -> bool {
@@ -121,26 +121,27 @@ impl Pending {
         {
             change.complete(ticket, flushes);
         }
-        let mut stretches = self.stretches.iter_mut();
-        let Some(index) = stretches.position(|s| s.progress.complete(ticket, flushes)) else {
+        let mut ranges = self.ranges.iter_mut();
+        let Some(index) = ranges.position(|s| s.progress.complete(ticket, flushes)) else {
             return;
         };
-        let stretch = self.stretches[index];
-        if stretch.forced {
-            self.floor = self.floor.max(stretch.end);
-            self.stretches.remove(index);
+        let range = self.ranges[index];
+        if range.forced {
+            self.floor = self.floor.max(range.end);
+            self.ranges.remove(index);
             return;
         }
-        let joins = |a: &Stretch, b: &Stretch| a.end == b.start && a.progress == b.progress;
-        if let Some(next) = self.stretches.get(index + 1)
-            && joins(&stretch, next)
+        let joins =
+            |a: &VolatileRange, b: &VolatileRange| a.end == b.start && a.progress == b.progress;
+        if let Some(next) = self.ranges.get(index + 1)
+            && joins(&range, next)
         {
-            self.stretches[index].end = next.end;
-            self.stretches.remove(index + 1);
+            self.ranges[index].end = next.end;
+            self.ranges.remove(index + 1);
         }
-        if index > 0 && joins(&self.stretches[index - 1], &stretch) {
-            self.stretches[index - 1].end = self.stretches[index].end;
-            self.stretches.remove(index);
+        if index > 0 && joins(&self.ranges[index - 1], &range) {
+            self.ranges[index - 1].end = self.ranges[index].end;
+            self.ranges.remove(index);
         }
     }
 
@@ -149,10 +150,10 @@ impl Pending {
         let covered = |change: Option<Progress>| change.is_some_and(|p| p.covered(flush));
         let reset = covered(self.reset) && self.commit_reset();
         let floor = &mut self.floor;
-        self.stretches.retain(|stretch| {
-            let durable = stretch.progress.covered(flush);
+        self.ranges.retain(|range| {
+            let durable = range.progress.covered(flush);
             if durable {
-                *floor = stretch.end.max(*floor);
+                *floor = range.end.max(*floor);
             }
             !durable
         });
@@ -226,7 +227,7 @@ impl Cache {
         let pending = self.sequential.entry(zone).or_insert_with(|| Pending::new(before));
         assert!(pending.reset.is_none(), "zone {zone} is written under a volatile reset");
         let progress = Progress::InFlight { ticket };
-        pending.stretches.push(Stretch { start: before.written, end, progress, forced });
+        pending.ranges.push(VolatileRange { start: before.written, end, progress, forced });
         pending.written = end;
     }
 
@@ -354,7 +355,7 @@ mod tests {
     const ZONE: ZoneId = ZoneId(3);
 
     #[test]
-    fn complete_stretches_that_touch_become_one() {
+    fn complete_ranges_that_touch_become_one() {
         let mut cache = Cache::default();
         let order = [5, 0, 3, 1, 9, 2, 4, 8, 6, 7];
         for block in 0..10 {
@@ -363,8 +364,8 @@ mod tests {
         }
         order.iter().for_each(|ticket| cache.complete(ZONE, *ticket));
         let pending = &cache.sequential[&ZONE];
-        assert_eq!(pending.stretches.len(), 1);
-        assert_eq!((pending.stretches[0].start, pending.stretches[0].end), (0, 10));
+        assert_eq!(pending.ranges.len(), 1);
+        assert_eq!((pending.ranges[0].start, pending.ranges[0].end), (0, 10));
         let flush = cache.submit_flush();
         assert!(cache.flush(flush).is_empty());
         assert!(cache.sequential.is_empty());

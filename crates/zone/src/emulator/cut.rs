@@ -120,12 +120,12 @@ fn outcome(
         let status = settled(refinished && cut.keeps_change(random), 0, capacity);
         return Outcome { reset: true, status, lost: Vec::new() };
     }
-    let volatile = pending.stretches.iter().map(|stretch| stretch.end - stretch.start).sum::<u64>();
+    let volatile = pending.ranges.iter().map(|range| range.end - range.start).sum::<u64>();
     let mut survivors = Survivors::draw(cut, volatile / step, random);
     let mut written = pending.floor;
     let mut lost: Vec<Range<u64>> = Vec::new();
-    for stretch in &pending.stretches {
-        for block in (stretch.start..stretch.end).step_by(step as usize) {
+    for range in &pending.ranges {
+        for block in (range.start..range.end).step_by(step as usize) {
             if survivors.keeps(random) {
                 written = written.max(block + step);
                 continue;

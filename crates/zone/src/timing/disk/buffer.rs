@@ -1,11 +1,11 @@
-//! [`WriteBuffer`]: the disk's write cache. It holds extents of the platters that the head has
-//! still to write.
+//! [`WriteBuffer`]: the disk's write cache. It holds the *dirty ranges*: parts of the platters that
+//! the head has still to write.
 //!
-//! - A write that begins where an extent of the same cause ends is joined to that extent. So a
-//!   sequential stream is one extent, however small its writes are.
-//! - A write that overlaps extents is merged with all of them.
-//! - An extent keeps the number of its oldest write. A flush waits for the extents with numbers
-//!   below its own. Once a flush waits, a write that merely touches an older extent begins a new
+//! - A write that begins where a range of the same cause ends is joined to that range. So a
+//!   sequential stream is one range, however small its writes are.
+//! - A write that overlaps ranges is merged with all of them.
+//! - A range keeps the number of its oldest write. A flush waits for the ranges with numbers
+//!   below its own. Once a flush waits, a write that merely touches an older range begins a new
 //!   one.
 //!
 //! Pure: the model gives the times.
@@ -22,9 +22,9 @@ pub(super) struct Waiter {
     pub(super) end: u64,
 }
 
-/// A stretch to be written.
+/// A range to be written.
 #[derive(Clone, Debug)]
-pub(super) struct Stretch {
+pub(super) struct DirtyRange {
     pub(super) end: u64,
     /// The number of its first write.
     pub(super) number: u64,
@@ -48,8 +48,8 @@ pub(super) struct Taken {
 /// The write cache of a disk.
 #[derive(Clone, Debug, Default)]
 pub(super) struct WriteBuffer {
-    stretches: BTreeMap<u64, Stretch>,
-    /// The starts of stretches by number.
+    ranges: BTreeMap<u64, DirtyRange>,
+    /// The starts of ranges by number.
     by_age: BTreeMap<u64, u64>,
     /// The starts of those that forced writes wait for.
     forced: BTreeSet<u64>,
@@ -63,7 +63,7 @@ impl WriteBuffer {
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.stretches.is_empty()
+        self.ranges.is_empty()
     }
 
     /// The number of the next write.
@@ -71,15 +71,15 @@ impl WriteBuffer {
         self.next
     }
 
-    /// The oldest stretch.
-    pub(super) fn oldest(&self) -> Option<&Stretch> {
+    /// The oldest range.
+    pub(super) fn oldest(&self) -> Option<&DirtyRange> {
         let (_, start) = self.by_age.first_key_value()?;
-        self.stretches.get(start)
+        self.ranges.get(start)
     }
 
-    /// When the first of the stretches that forced writes wait for arrived.
+    /// When the first of the ranges that forced writes wait for arrived.
     pub(super) fn forced_since(&self) -> Option<u64> {
-        self.forced.iter().map(|start| self.stretches[start].born).min()
+        self.forced.iter().map(|start| self.ranges[start].born).min()
     }
 
     /// Takes a write in. Stretches older than `barrier` are not made longer.
@@ -92,7 +92,7 @@ impl WriteBuffer {
         forced: Option<u64>,
     ) {
         let mut start = start;
-        let mut stretch = Stretch {
+        let mut range = DirtyRange {
             end,
             number: self.next,
             cause,
@@ -101,86 +101,86 @@ impl WriteBuffer {
             waiters: forced.map(|ticket| Waiter { ticket, end }).into_iter().collect(),
         };
         self.next += 1;
-        while let Some((at, other)) = self.stretches.range(..stretch.end).next_back() {
+        while let Some((at, other)) = self.ranges.range(..range.end).next_back() {
             let (at, touches) = (*at, other.end == start);
             let joins = touches && other.cause == cause && other.number >= barrier;
             if other.end <= start && !joins {
                 break;
             }
             let other = self.remove(at);
-            stretch.end = stretch.end.max(other.end);
-            stretch.number = stretch.number.min(other.number);
-            stretch.born = stretch.born.min(other.born);
-            stretch.passed = stretch.passed.max(other.passed);
-            stretch.waiters.splice(0..0, other.waiters);
+            range.end = range.end.max(other.end);
+            range.number = range.number.min(other.number);
+            range.born = range.born.min(other.born);
+            range.passed = range.passed.max(other.passed);
+            range.waiters.splice(0..0, other.waiters);
             start = start.min(at);
         }
-        self.put(start, stretch);
+        self.put(start, range);
     }
 
-    fn put(&mut self, start: u64, stretch: Stretch) {
-        self.bytes += stretch.end - start;
-        self.by_age.insert(stretch.number, start);
-        if !stretch.waiters.is_empty() {
+    fn put(&mut self, start: u64, range: DirtyRange) {
+        self.bytes += range.end - start;
+        self.by_age.insert(range.number, start);
+        if !range.waiters.is_empty() {
             self.forced.insert(start);
         }
-        self.stretches.insert(start, stretch);
+        self.ranges.insert(start, range);
     }
 
-    fn remove(&mut self, start: u64) -> Stretch {
-        let stretch = self.stretches.remove(&start).expect("a stretch that is in the cache");
-        self.bytes -= stretch.end - start;
-        self.by_age.remove(&stretch.number);
+    fn remove(&mut self, start: u64) -> DirtyRange {
+        let range = self.ranges.remove(&start).expect("a range that is in the cache");
+        self.bytes -= range.end - start;
+        self.by_age.remove(&range.number);
         self.forced.remove(&start);
-        stretch
+        range
     }
 
-    /// Whether all of `start..end` is in one stretch.
+    /// Whether all of `start..end` is in one range.
     pub(super) fn holds(&self, start: u64, end: u64) -> bool {
-        let before = self.stretches.range(..=start).next_back();
-        before.is_some_and(|(_, stretch)| end <= stretch.end)
+        let before = self.ranges.range(..=start).next_back();
+        before.is_some_and(|(_, range)| end <= range.end)
     }
 
-    /// The starts of the `count` oldest stretches with numbers below `limit`.
+    /// The starts of the `count` oldest ranges with numbers below `limit`.
     pub(super) fn by_age(&self, limit: u64, count: usize) -> impl Iterator<Item = u64> + '_ {
         self.by_age.range(..limit).take(count).map(|(_, start)| *start)
     }
 
-    /// The start of the next stretch in the head's direction.
+    /// The start of the next range in the head's direction.
     pub(super) fn from(&self, byte: u64) -> Option<u64> {
-        self.stretches.range(byte..).next().map(|(start, _)| *start)
+        self.ranges.range(byte..).next().map(|(start, _)| *start)
     }
 
-    /// The starts of the stretches that forced writes wait for.
+    /// The starts of the ranges that forced writes wait for.
     pub(super) fn forced(&self) -> impl Iterator<Item = u64> + '_ {
         self.forced.iter().copied()
     }
 
-    pub(super) fn stretch(&self, start: u64) -> &Stretch {
-        &self.stretches[&start]
+    pub(super) fn range(&self, start: u64) -> &DirtyRange {
+        &self.ranges[&start]
     }
 
-    /// Takes out at most `most` bytes of the stretch at `start`. Older ones are passed over.
+    /// Takes out at most `most` bytes of the range at `start`. Older ones are passed over.
     pub(super) fn take(&mut self, start: u64, most: u64) -> Taken {
-        let mut stretch = self.remove(start);
-        let end = stretch.end.min(start + most);
-        let (done, left) = stretch.waiters.into_iter().partition(|waiter| waiter.end <= end);
-        let taken = Taken { end, cause: stretch.cause, waiters: done };
-        let number = stretch.number;
-        if end < stretch.end {
-            stretch.waiters = left;
-            self.put(end, stretch);
+        let mut range = self.remove(start);
+        let end = range.end.min(start + most);
+        let (done, left) = range.waiters.into_iter().partition(|waiter| waiter.end <= end);
+        let taken = Taken { end, cause: range.cause, waiters: done };
+        let number = range.number;
+        if end < range.end {
+            range.waiters = left;
+            self.put(end, range);
         }
         if let Some((_, oldest)) = self.by_age.range(..number).next() {
-            self.stretches.get_mut(oldest).expect("the oldest stretch").passed += 1;
+            self.ranges.get_mut(oldest).expect("the oldest range").passed += 1;
         }
         taken
     }
 
     /// Drops what lies in `start..end` and nobody waits for: the zone there was reset.
     pub(super) fn discard(&mut self, start: u64, end: u64) {
-        let inside = self.stretches.range(start..end);
-        let idle = inside.filter(|(_, stretch)| stretch.waiters.is_empty() && stretch.end <= end);
+        let inside = self.ranges.range(start..end);
+        let idle = inside.filter(|(_, range)| range.waiters.is_empty() && range.end <= end);
         for start in idle.map(|(start, _)| *start).collect::<Vec<_>>() {
             self.remove(start);
         }
@@ -199,7 +199,7 @@ mod tests {
     const CAUSE: Cause = Cause::Client;
 
     #[test]
-    fn a_stream_is_one_stretch_until_a_flush_waits_for_it() {
+    fn a_stream_is_one_range_until_a_flush_waits_for_it() {
         let mut buffer = WriteBuffer::default();
         for at in 0..10 {
             buffer.insert((at * 10, at * 10 + 10), CAUSE, at, 0, None);

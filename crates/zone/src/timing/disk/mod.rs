@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `parameters` | the parameters in a drive file |
 //! | `seek` | the time of the head over a distance |
-//! | `surface` | the place of a byte (track and angle), and the platter's time over a stretch |
+//! | `surface` | the place of a byte (track and angle), and the platter's time over a range |
 //! | `segments` | blocks that were read, and the head's read-ahead |
 //! | `buffer` | blocks that were written and are not on the medium yet |
 //! | `queue` | the commands that wait for the head |

@@ -5,10 +5,10 @@
 //!    read waits for the head.
 //! 3. A write is acknowledged when it is in the write cache; if the cache is full, it waits first.
 //!    A forced write completes when the head has written it and the bytes before it in the same
-//!    extent of the cache.
-//! 4. When the head is free, it takes the command or cached extent that it reaches first (seek,
-//!    settling and rotation together), unless another has been passed over too often. Cached
-//!    extents take part if a forced write or a flush waits for them, from the time the cache is
+//!    dirty range.
+//! 4. When the head is free, it takes the command or dirty range that it reaches first (seek,
+//!    settling and rotation together), unless another has been passed over too often. Dirty
+//!    ranges take part if a forced write or a flush waits for them, from the time the cache is
 //!    half full until it is down to a quarter, or if there has been nothing to read for a while.
 //! 5. After a read the head reads on until it has something else to do.
 //! 6. A flush completes when everything is written that the cache held when the flush came. Later
@@ -63,7 +63,7 @@ pub struct Disk {
 enum Choice {
     /// Serves the read at this index.
     Read(usize),
-    /// Writes the cached stretch that starts here.
+    /// Writes the dirty range that starts here.
     Drain(u64),
 }
 
@@ -217,22 +217,22 @@ impl Disk {
             }
         }
         for start in self.drainable(now, head) {
-            let stretch = self.buffer.stretch(start);
-            if stretch.born <= now {
+            let range = self.buffer.range(start);
+            if range.born <= now {
                 let cost = self.surface.reach(from, &self.surface.place(start), now, true);
-                offer(cost, stretch.passed, Choice::Drain(start));
+                offer(cost, range.passed, Choice::Drain(start));
             }
         }
         best.map(|(_, choice)| choice)
     }
 
-    /// The cached stretches that the head may turn to.
+    /// The dirty ranges that the head may turn to.
     fn drainable(&self, now: u64, head: u64) -> Vec<u64> {
         let window = self.settings.write_window;
         if self.drain_due().is_none_or(|due| now < due) {
             return Vec::new();
         }
-        let there = |start: &u64| self.buffer.stretch(*start).born <= now;
+        let there = |start: &u64| self.buffer.range(*start).born <= now;
         let mut starts: Vec<u64> = self.buffer.forced().filter(there).collect();
         // A flush wants what it covers, and nothing else before.
         let flush = self.queue.flushes.front().map_or(0, |flush| flush.limit);

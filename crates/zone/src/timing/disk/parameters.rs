@@ -43,7 +43,7 @@ pub(in crate::timing) struct DiskParameters {
     overtaking_max: Sourced<u32>,
     /// Bytes of writes that are acknowledged before they are on the medium; 0 for none.
     write_cache: Sourced<Size>,
-    /// Number of the oldest stretches in the write cache that the head chooses among.
+    /// Number of the oldest ranges in the write cache that the head chooses among.
     write_window: Sourced<u32>,
     /// Bytes written from the cache before the head may turn to something else.
     drain_size: Sourced<Size>,
@@ -51,7 +51,7 @@ pub(in crate::timing) struct DiskParameters {
     drain_delay: Sourced<Span>,
     /// Stretches that the read cache remembers.
     read_segments: Sourced<u32>,
-    /// Bytes that the head reads ahead at most; also the most that a stretch keeps.
+    /// Bytes that the head reads ahead at most; also the most that a range keeps.
     read_segment: Sourced<Size>,
     /// A reset of a zone.
     zone_reset: Sourced<Span>,

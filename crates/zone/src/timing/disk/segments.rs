@@ -17,7 +17,7 @@ struct Segment {
 /// Read-ahead of the head beyond the last read.
 #[derive(Clone, Copy, Debug)]
 struct LookAhead {
-    /// The first byte of the stretch.
+    /// The first byte of the range.
     start: u64,
     /// Where the head was at time `since`.
     from: u64,

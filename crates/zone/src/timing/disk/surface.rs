@@ -220,20 +220,18 @@ mod tests {
     }
 
     #[test]
-    fn every_zone_has_a_stretch_of_its_own_on_the_platters() {
+    fn every_zone_has_a_range_of_its_own_on_the_platters() {
         let (surface, capacity, conventional, zone) = surface();
-        let mut stretches = Vec::new();
+        let mut ranges = Vec::new();
         for index in 0..capacity / zone {
             let start = surface.physical(index * zone);
             assert_eq!(surface.physical((index + 1) * zone - 1), start + zone - 1, "zone {index}");
-            stretches.push(start);
+            ranges.push(start);
         }
-        assert!(
-            stretches[0] > capacity / 2 && stretches[conventional as usize / zone as usize] == 0
-        );
-        stretches.sort_unstable();
+        assert!(ranges[0] > capacity / 2 && ranges[conventional as usize / zone as usize] == 0);
+        ranges.sort_unstable();
         let every: Vec<u64> = (0..capacity / zone).map(|index| index * zone).collect();
-        assert_eq!(stretches, every);
+        assert_eq!(ranges, every);
     }
 
     #[test]
