@@ -73,7 +73,7 @@ pub struct StoreDescription {
     pub workers: Option<usize>,
     /// Whether every write waits for the medium.
     pub synced: Option<bool>,
-    /// Where the log is.
+    /// Where the log and the journal are.
     pub log: Option<LogPlace>,
     /// How it is written.
     pub log_writes: Option<LogWrites>,
@@ -83,15 +83,14 @@ pub struct StoreDescription {
     pub cache_policy: Option<CachePolicy>,
 }
 
-/// Where the write-ahead log is.
+/// Where the write-ahead log and the journal are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LogPlace {
-    /// On the drive, where it costs what it costs.
+    /// On the drive, where they cost what they cost.
     #[default]
     Drive,
-    /// As if on a device of its own, which takes no time: its requests are not timed, and its zones
-    /// are not counted.
+    /// On a log device: a plain device in memory beside the drive, which takes no time.
     Elsewhere,
 }
 

@@ -65,11 +65,12 @@ const NAMED: [(&str, &str, Unit); 30] = [
 
 /// Families of names: their common prefix and suffix, their label and unit; in the label, `…`
 /// stands for the rest.
-const FAMILIES: [(&str, &str, &str, Unit); 14] = [
+const FAMILIES: [(&str, &str, &str, Unit); 15] = [
     ("waits.", "", "waiting at once, …", Unit::Jobs),
     ("waits_by_cause.", "", "waits, …", Unit::Seconds),
     ("longest_waits.", "", "longest operation, …", Unit::Seconds),
     ("write_amplification.", "", "write amplification, …", Unit::Factor),
+    ("log_device_amplification.", "", "written to the log device, …", Unit::Factor),
     ("seconds_by_cause.", "", "drive at work for …", Unit::Seconds),
     ("queued_by_cause.", "", "requests queued for …", Unit::Seconds),
     ("service_by_cause.", "", "requests served for …", Unit::Seconds),

@@ -26,7 +26,7 @@ pub(super) const NONE: &str = "–";
 type Show = fn(&Metrics) -> String;
 
 /// The columns of the table of runs, besides system and setting.
-const RUNS: [(&str, Show); 17] = [
+const RUNS: [(&str, Show); 18] = [
     ("KV/s", |it| number(it.kv_per_second)),
     ("time", |it| Unit::Seconds.show(it.seconds)),
     ("WA", |it| number(it.write_amplification.total)),
@@ -36,6 +36,7 @@ const RUNS: [(&str, Show); 17] = [
     ("reclaim", |it| number(it.write_amplification.reclaim)),
     ("metadata", |it| number(it.write_amplification.metadata)),
     ("device", |it| number(it.write_amplification.device)),
+    ("log device", |it| number(it.log_device_amplification.total)),
     ("RA", |it| it.read_amplification.map_or(NONE.to_owned(), number)),
     ("valid", |it| Unit::Share.show(it.space_efficiency.valid_average)),
     ("live", |it| Unit::Share.show(it.space_efficiency.live_average)),
@@ -47,13 +48,14 @@ const RUNS: [(&str, Show); 17] = [
 ];
 
 /// Meaning of the columns of the table of runs.
-pub(super) const LEGEND: &str = "KV/s: operations of clients per second of device time. WA: bytes \
-    written per byte of keys and values, and its parts; device: bytes that the device wrote per \
-    byte that it was given. RA: bytes read for clients per byte that they got. valid, live: \
-    referenced table bytes, and bytes of newest versions, per byte of zones that hold anything, on \
-    average over time. zones: the most that held anything. runs: sorted runs, on average. worst \
-    stall: the longest operation. waited for: what it waited for most. trace: the first digits of \
-    a hash over every request to the drive with its times.";
+pub(super) const LEGEND: &str = "KV/s: operations of clients per second of device time. WA: \
+    bytes written to the drive per byte of keys and values, and its parts; device: bytes that \
+    the drive wrote per byte that it was given. log device: bytes of logs and metadata written \
+    to a log device, which are not part of WA. RA: bytes read for clients per byte that they \
+    got. valid, live: referenced table bytes, and bytes of newest versions, per byte of zones \
+    that hold anything, on average over time. zones: the most that held anything. runs: sorted \
+    runs, on average. worst stall: the longest operation. waited for: what it waited for most. \
+    trace: the first digits of a hash over every request to the drive with its times.";
 
 impl Table {
     /// The runs of a chapter; `None` where there is no outcome.
@@ -97,9 +99,9 @@ pub(super) fn settings(chapter: &Chapter, outcomes: &[Outcome]) -> Vec<(&'static
     said.extend(store.log.map(|log| {
         let place = match log {
             crate::experiment::LogPlace::Drive => "on the drive",
-            crate::experiment::LogPlace::Elsewhere => "elsewhere, at no cost",
+            crate::experiment::LogPlace::Elsewhere => "on a log device, at no cost",
         };
-        ("log", place.to_owned())
+        ("log and metadata", place.to_owned())
     }));
     for phase in &experiment.phases {
         let mut words = format!("{} operations", Unit::Count.show(phase.operations as f64));

@@ -34,7 +34,7 @@ pub enum LogWrites {
 }
 
 impl LogWrites {
-    /// The device, as a log is to be written to it.
+    /// The device of the log, as a log is to be written to it.
     pub(super) fn device(self, device: Arc<dyn Device>) -> Arc<dyn Device> {
         match self {
             Self::Waiting => Arc::new(UnforcedLog(device)),

@@ -43,8 +43,11 @@ pub struct Metrics {
     /// The bytes that each of them wrote, on average.
     #[serde(default)]
     pub write_size_by_cause: BTreeMap<String, f64>,
-    /// Bytes written per byte of keys and values.
+    /// Bytes written to the drive per byte of keys and values.
     pub write_amplification: Amplification,
+    /// Bytes written to the log device per byte of keys and values; none without one.
+    #[serde(default)]
+    pub log_device_amplification: LogDeviceAmplification,
     /// Bytes that were read for clients per byte of keys and values that they got; `None` where
     /// they read nothing.
     pub read_amplification: Option<f64>,
@@ -85,7 +88,7 @@ impl Metrics {
 /// Bytes written to the drive per byte of keys and values that clients wrote, by cause.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Amplification {
-    /// The write-ahead log.
+    /// The write-ahead log, if it is on the drive.
     pub log: f64,
     /// Memtables into tables.
     pub flush: f64,
@@ -93,10 +96,22 @@ pub struct Amplification {
     pub compaction: f64,
     /// Bytes moved out of zones that are to be reset.
     pub reclaim: f64,
-    /// Journal and superblock.
+    /// Superblock, and the journal, if it is on the drive.
     pub metadata: f64,
     /// Bytes that the device wrote per byte that it was given: 1 for zoned devices.
     pub device: f64,
+    /// All of it.
+    pub total: f64,
+}
+
+/// Bytes written to the log device per byte of keys and values that clients wrote, by cause. They
+/// are not part of the [`Amplification`] of the drive.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct LogDeviceAmplification {
+    /// The write-ahead log.
+    pub log: f64,
+    /// Journal and superblock.
+    pub metadata: f64,
     /// All of it.
     pub total: f64,
 }
@@ -160,6 +175,7 @@ pub(super) fn metrics(
         writes_by_cause: counts(&writes),
         write_size_by_cause: sizes(&writes, shrunk),
         write_amplification: interval.amplification(),
+        log_device_amplification: interval.log_device_amplification(),
         read_amplification: (got > 0).then(|| interval.read_for_clients() as f64 / got as f64),
         cache_hit_share: interval.cache_hit_share(),
         space_efficiency: SpaceEfficiency {

@@ -9,6 +9,7 @@
 mod carry_out;
 mod error;
 mod jobs;
+mod log_device;
 mod log_writes;
 mod metrics;
 mod names;
@@ -26,7 +27,7 @@ mod stage;
 pub use carry_out::{Progress, carry_out, carry_out_traced};
 pub use error::{PlanError, RunError};
 pub use log_writes::LogWrites;
-pub use metrics::{Amplification, Metrics, SpaceEfficiency};
+pub use metrics::{Amplification, LogDeviceAmplification, Metrics, SpaceEfficiency};
 pub use outcome::{Cost, Outcome};
 pub use phase::PhasePlan;
 pub use plan::{RunChoice, RunPlan, StorePlan};

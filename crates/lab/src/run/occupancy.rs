@@ -3,14 +3,13 @@
 //! *Valid* are bytes of tables that the tree refers to, *live* those of the newest versions of
 //! records; both are held against the zones that hold bytes of tables or logs. Journal and
 //! superblock are not counted: their zones are as many at each scale, and of the full drive one in
-//! thousands. Nor are those of the log where it is elsewhere.
+//! thousands.
 
 use terrace::{Db, Fs};
 use terrace_env::store::StoreError;
 use terrace_fs::{ZoneUsage, ZoneUse};
 
 use super::ZoneShare;
-use crate::experiment::LogPlace;
 use crate::workload::Ledger;
 
 /// See the [module](self). Sizes in bytes.
@@ -30,12 +29,7 @@ pub(super) struct Occupancy {
 
 impl Occupancy {
     /// Now. Walks all zones and all files; costs no time of the run.
-    pub(super) fn take(
-        db: &Db,
-        fs: &Fs,
-        ledger: &Ledger,
-        log: LogPlace,
-    ) -> Result<Self, StoreError> {
+    pub(super) fn take(db: &Db, fs: &Fs, ledger: &Ledger) -> Result<Self, StoreError> {
         let stats = db.stats();
         let mut found = Self {
             capacity: stats.space.capacity.0,
@@ -44,7 +38,7 @@ impl Occupancy {
             runs: stats.levels.iter().map(|level| level.runs).sum(),
             ..Self::default()
         };
-        for zone in fs.zones()?.iter().filter(|zone| holds_anything(zone, log)) {
+        for zone in fs.zones()?.iter().filter(|zone| holds_anything(zone)) {
             found.zones += 1;
             found.used += zone.capacity.0;
         }
@@ -63,7 +57,8 @@ impl Occupancy {
 /// The zones of tables that hold anything.
 pub(super) fn zone_shares(fs: &Fs) -> Result<Vec<ZoneShare>, StoreError> {
     let zones = fs.zones()?;
-    let shares = zones.iter().filter(|zone| holds_anything(zone, LogPlace::Elsewhere));
+    let of_logs = |zone: &ZoneUsage| zone.used_for == ZoneUse::Log && of_tables(zone) == 0;
+    let shares = zones.iter().filter(|zone| holds_anything(zone) && !of_logs(zone));
     let shares = shares.map(|zone| ZoneShare {
         zone: zone.zone.0,
         valid: share(of_tables(zone), zone.capacity.0),
@@ -72,11 +67,10 @@ pub(super) fn zone_shares(fs: &Fs) -> Result<Vec<ZoneShare>, StoreError> {
     Ok(shares.collect())
 }
 
-fn holds_anything(zone: &ZoneUsage, log: LogPlace) -> bool {
+fn holds_anything(zone: &ZoneUsage) -> bool {
     let held = zone.live.0 + zone.pinned.0 > 0;
     match zone.used_for {
-        ZoneUse::Data | ZoneUse::Retired => held,
-        ZoneUse::Log => held && (log == LogPlace::Drive || of_tables(zone) > 0),
+        ZoneUse::Data | ZoneUse::Retired | ZoneUse::Log => held,
         ZoneUse::Superblock | ZoneUse::Journal | ZoneUse::Free | ZoneUse::Unused => false,
     }
 }

@@ -13,7 +13,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::phase::PhasePlan;
 use super::scaling::Scaling;
-use super::{LogWrites, PlanError};
+use super::{LogWrites, PlanError, log_device};
 use crate::experiment::{Experiment, LogPlace, StoreDescription, Variant};
 
 /// Two blocks of the file system: below, nothing is left of it.
@@ -72,7 +72,7 @@ pub struct StorePlan {
     pub workers: usize,
     /// Whether every write waits for the medium.
     pub synced: bool,
-    /// Where the log is.
+    /// Where the log and the journal are.
     pub log: LogPlace,
     /// How it is written.
     pub log_writes: LogWrites,
@@ -214,6 +214,20 @@ impl RunPlan {
         let zones = u64::from(conventional(&whole)) + u64::from(self.zones);
         let size = ByteCount(zones * zone_bytes(&whole, whole.zone_size));
         drive.geometry_of(self.scale(), size)
+    }
+
+    /// The log device, if the log is elsewhere.
+    pub(super) fn log_geometry(&self, drive: &Geometry) -> Option<Geometry> {
+        let space = ByteCount(u64::from(self.zones) * zone_bytes(drive, drive.zone_capacity));
+        let size = || log_device::size(&self.store, &self.phases, space);
+        (self.store.log == LogPlace::Elsewhere).then(|| Geometry::plain(size()))
+    }
+
+    /// Memory that the log device takes, about, beside that of the drive.
+    #[must_use]
+    pub fn log_memory(&self) -> ByteCount {
+        let logs = log_device::logs(&self.store);
+        ByteCount(if self.store.log == LogPlace::Elsewhere { logs } else { 0 })
     }
 
     /// How the store is opened.

@@ -3,21 +3,24 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use terrace::{Db, WriteAmplification};
+use terrace::{Db, Fs, WriteAmplification};
 use terrace_env::store::{CacheCounts, IoCounts};
 use terrace_env::wait::Waits;
 use terrace_env::{Cause, Time, runner};
 use terrace_zone::Emulator;
 use terrace_zone::timing::DeviceTime;
 
-use super::Amplification;
+use super::{Amplification, LogDeviceAmplification};
 
 /// The counters at a moment.
 #[derive(Clone, Debug)]
 pub(super) struct Reading {
     pub(super) at: Time,
     device: DeviceTime,
+    /// Requests to the drive; and what the file cache has.
     io: IoCounts,
+    /// Requests to the log device; all zero without one.
+    log_io: IoCounts,
     user_bytes: u64,
     gets: u64,
     tables_searched: u64,
@@ -26,12 +29,17 @@ pub(super) struct Reading {
 
 impl Reading {
     /// The counters now. Costs no time of the run.
-    pub(super) fn take(db: &Db, drive: &Emulator) -> Self {
+    pub(super) fn take(db: &Db, fs: &Fs, drive: &Emulator) -> Self {
         let stats = db.stats();
+        let (mut io, mut log_io) = (IoCounts::default(), IoCounts::default());
+        for device in fs.devices() {
+            *(if device.holds_tables { &mut io } else { &mut log_io }) = device.io;
+        }
         Self {
             at: runner::now(),
             device: drive.device_time(),
-            io: stats.io,
+            io: IoCounts { cache: stats.io.cache, ..io },
+            log_io,
             user_bytes: stats.user_bytes,
             gets: stats.gets,
             tables_searched: stats.tables_searched,
@@ -101,16 +109,9 @@ impl Interval<'_> {
         Cause::ALL.into_iter().filter_map(of).collect()
     }
 
-    /// Bytes and requests moved in the interval.
+    /// Bytes and requests that the drive moved in the interval.
     fn io(&self) -> IoCounts {
-        let (mut io, from) = (self.to.io.clone(), &self.from.io);
-        for at in 0..Cause::ALL.len() {
-            io.read_bytes[at] -= from.read_bytes[at];
-            io.reads[at] -= from.reads[at];
-            io.written_bytes[at] -= from.written_bytes[at];
-            io.writes[at] -= from.writes[at];
-        }
-        io
+        difference(&self.to.io, &self.from.io)
     }
 
     /// Requests that read and requests that wrote, by cause; causes without any left out.
@@ -150,11 +151,21 @@ impl Interval<'_> {
         self.io().read(Cause::Read).0
     }
 
+    fn user_bytes(&self) -> u64 {
+        self.to.user_bytes - self.from.user_bytes
+    }
+
     pub(super) fn amplification(&self) -> Amplification {
-        let user_bytes = self.to.user_bytes - self.from.user_bytes;
         let WriteAmplification { log, flush, compaction, reclaim, metadata, total } =
-            WriteAmplification::of(user_bytes, &self.io());
+            WriteAmplification::of(self.user_bytes(), &self.io());
         Amplification { log, flush, compaction, reclaim, metadata, device: 1.0, total }
+    }
+
+    pub(super) fn log_device_amplification(&self) -> LogDeviceAmplification {
+        let io = difference(&self.to.log_io, &self.from.log_io);
+        let written = WriteAmplification::of(self.user_bytes(), &io);
+        let WriteAmplification { log, metadata, total, .. } = written;
+        LogDeviceAmplification { log, metadata, total }
     }
 
     /// Tables that a point read searched, if there was one.
@@ -163,4 +174,16 @@ impl Interval<'_> {
         let searched = self.to.tables_searched - self.from.tables_searched;
         (gets > 0).then(|| searched as f64 / gets as f64)
     }
+}
+
+/// Bytes and requests between two readings of the same counters.
+fn difference(to: &IoCounts, from: &IoCounts) -> IoCounts {
+    let mut io = to.clone();
+    for at in 0..Cause::ALL.len() {
+        io.read_bytes[at] -= from.read_bytes[at];
+        io.reads[at] -= from.reads[at];
+        io.written_bytes[at] -= from.written_bytes[at];
+        io.writes[at] -= from.writes[at];
+    }
+    io
 }

@@ -9,17 +9,14 @@
 //!
 //! in nanoseconds of the run and logical blocks; the flags are `f` for a forced write, `a` for an
 //! append and `!` for what was refused.
-//!
-//! It also is where the log is *elsewhere*: its requests are not handed to the model and take no
-//! time, as if they went to a device of their own. They are recorded like the others.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::sync::Arc;
 
+use terrace_env::Time;
 use terrace_env::sync::Mutex;
-use terrace_env::{Cause, Time};
-use terrace_zone::emulator::{Command, Progress, RequestKind, Timing};
+use terrace_zone::emulator::{Command, Progress, Timing};
 use terrace_zone::timing::Work;
 use xxhash_rust::xxh3::Xxh3Default;
 
@@ -83,19 +80,14 @@ impl Trace {
 /// See the [module](self).
 pub(super) struct Recorder {
     inner: Box<dyn Timing>,
-    log_elsewhere: bool,
     trace: Arc<Mutex<Trace>>,
     /// Commands that the model has not decided.
     undecided: BTreeMap<u64, (Time, Command)>,
 }
 
 impl Recorder {
-    pub(super) fn new(
-        inner: Box<dyn Timing>,
-        log_elsewhere: bool,
-        trace: Arc<Mutex<Trace>>,
-    ) -> Self {
-        Self { inner, log_elsewhere, trace, undecided: BTreeMap::new() }
+    pub(super) fn new(inner: Box<dyn Timing>, trace: Arc<Mutex<Trace>>) -> Self {
+        Self { inner, trace, undecided: BTreeMap::new() }
     }
 
     fn note(&mut self, submitted: Time, command: &Command, progress: Progress) -> bool {
@@ -107,17 +99,7 @@ impl Recorder {
 
 impl Timing for Recorder {
     fn submit(&mut self, now: Time, ticket: u64, command: &Command) -> Progress {
-        let aside = self.log_elsewhere && command.cause == Cause::Log;
-        let at_once = Progress::Decided { start: now, end: now };
-        let progress = match command.kind {
-            // The drive must still forget the earlier use of its zones.
-            RequestKind::Reset if aside => {
-                let _ = self.inner.submit(now, ticket, command);
-                at_once
-            }
-            _ if aside => at_once,
-            _ => self.inner.submit(now, ticket, command),
-        };
+        let progress = self.inner.submit(now, ticket, command);
         if !self.note(now, command, progress) {
             self.undecided.insert(ticket, (now, *command));
         }
@@ -148,7 +130,8 @@ impl Timing for Recorder {
 mod tests {
     use std::time::Duration;
 
-    use terrace_env::Lba;
+    use terrace_env::{Cause, Lba};
+    use terrace_zone::emulator::RequestKind;
 
     use super::*;
 
@@ -176,38 +159,24 @@ mod tests {
         }
     }
 
-    fn recorded(tampered: Option<u64>, log_elsewhere: bool, lba: u64) -> (String, Vec<Progress>) {
+    fn recorded(tampered: Option<u64>, lba: u64) -> String {
         let trace = Trace::written_to(None);
         let inner = Box::new(Tampered(tampered));
-        let mut recorder = Recorder::new(inner, log_elsewhere, Arc::clone(&trace));
-        let progress = (0..100)
-            .map(|ticket| {
-                let cause = if ticket % 2 == 0 { Cause::Log } else { Cause::Flush };
-                recorder.submit(Time(ticket * 7), ticket, &command(cause, lba + ticket))
-            })
-            .collect();
-        let hash = trace.lock().hash();
-        (hash, progress)
+        let mut recorder = Recorder::new(inner, Arc::clone(&trace));
+        for ticket in 0..100 {
+            let cause = if ticket % 2 == 0 { Cause::Log } else { Cause::Flush };
+            let _ = recorder.submit(Time(ticket * 7), ticket, &command(cause, lba + ticket));
+        }
+        trace.lock().hash()
     }
 
     #[test]
     fn a_nanosecond_or_a_block_of_one_request_changes_the_hash() {
-        let (hash, _) = recorded(None, false, 0);
+        let hash = recorded(None, 0);
         assert_eq!(hash.len(), 16);
-        assert_eq!(recorded(None, false, 0).0, hash);
-        assert_ne!(recorded(Some(57), false, 0).0, hash, "a canary that does not trip");
-        assert_ne!(recorded(None, false, 1).0, hash);
-        assert_ne!(recorded(None, true, 0).0, hash);
-    }
-
-    #[test]
-    fn a_log_elsewhere_takes_no_time_and_all_else_does() {
-        let (_, progress) = recorded(None, true, 0);
-        for (at, progress) in progress.into_iter().enumerate() {
-            let Progress::Decided { start, end } = progress else { panic!("undecided") };
-            let took = if at % 2 == 0 { 0 } else { 1_000_000 };
-            assert_eq!(end.0 - start.0, took, "{at}");
-        }
+        assert_eq!(recorded(None, 0), hash);
+        assert_ne!(recorded(Some(57), 0), hash, "a canary that does not trip");
+        assert_ne!(recorded(None, 1), hash);
     }
 
     #[test]
@@ -215,7 +184,7 @@ mod tests {
         let path = tempfile::NamedTempFile::new().unwrap();
         let into = Box::new(path.reopen().unwrap());
         let trace = Trace::written_to(Some(into));
-        let mut recorder = Recorder::new(Box::new(Tampered(None)), false, Arc::clone(&trace));
+        let mut recorder = Recorder::new(Box::new(Tampered(None)), Arc::clone(&trace));
         let _ = recorder.submit(Time(5), 0, &command(Cause::Log, 64));
         trace.lock().finish().unwrap();
         let text = std::fs::read_to_string(path.path()).unwrap();

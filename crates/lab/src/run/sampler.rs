@@ -22,7 +22,6 @@ use super::Sample;
 use super::jobs::Jobs;
 use super::occupancy::{Occupancy, share};
 use super::reading::Reading;
-use crate::experiment::LogPlace;
 use crate::workload::World;
 
 /// Parts of the run that the sampler looks at.
@@ -33,7 +32,6 @@ pub(super) struct Scene {
     pub(super) drive: Arc<Emulator>,
     pub(super) world: World,
     pub(super) jobs: Arc<Jobs>,
-    pub(super) log: LogPlace,
     /// Parts of the drive's mechanism that work at once.
     pub(super) mechanisms: u64,
     /// Seconds of the full drive in a second of the run.
@@ -44,11 +42,11 @@ pub(super) struct Scene {
 
 impl Scene {
     pub(super) fn reading(&self) -> Reading {
-        Reading::take(&self.db, &self.drive)
+        Reading::take(&self.db, &self.fs, &self.drive)
     }
 
     pub(super) fn occupancy(&self) -> Result<Occupancy, StoreError> {
-        Occupancy::take(&self.db, &self.fs, self.world.ledger(), self.log)
+        Occupancy::take(&self.db, &self.fs, self.world.ledger())
     }
 }
 

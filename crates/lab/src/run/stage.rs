@@ -6,12 +6,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
-use terrace::{ByteCount, Db, Durability, FormatOptions, Fs, Options};
+use terrace::{ByteCount, Db, Devices, Durability, FormatOptions, Fs, Options};
 use terrace_env::store::StoreError;
 use terrace_env::sync::Mutex;
 use terrace_fs::MountOptions;
 use terrace_zone::timing::ScaleMode;
-use terrace_zone::{Device, Emulator};
+use terrace_zone::{Emulator, GeometryError};
 
 use super::jobs::Jobs;
 use super::metrics::metrics;
@@ -21,7 +21,6 @@ use super::plan::RunPlan;
 use super::recorder::{Recorder, Trace};
 use super::sampler::{Sampler, Scene};
 use super::{Cost, Outcome, PlanError, Progress, RunError};
-use crate::experiment::LogPlace;
 use crate::workload::{Crowd, Entries, First, Sizes, World};
 
 /// Operations between two calls of the watch.
@@ -41,22 +40,24 @@ impl<'a> Stage<'a> {
         into: Option<Box<dyn Write + Send>>,
     ) -> Result<Self, RunError> {
         let model = plan.find_drive()?;
-        let of_drive = |problem| PlanError::Geometry {
-            drive: model.name().to_owned(),
+        let refused = |drive: &str, problem: GeometryError| PlanError::Geometry {
+            drive: drive.to_owned(),
             scale: plan.scale().to_string(),
             problem,
         };
+        let of_drive = |problem| refused(model.name(), problem);
         let geometry = plan.geometry(&model).map_err(of_drive)?;
         let timing = model.timing(plan.scale()).map_err(of_drive)?;
+        let log_geometry = plan.log_geometry(&geometry);
         let drive = Arc::new(Emulator::in_memory(geometry, plan.seed).map_err(of_drive)?);
+        let log_device = log_geometry.map(|geometry| Emulator::in_memory(geometry, plan.seed));
+        let log_device = log_device.transpose().map_err(|it| refused("the log device", it))?;
         let trace = Trace::written_to(into);
-        let log = plan.store.log;
-        let elsewhere = log == LogPlace::Elsewhere;
-        let recorder = Recorder::new(timing, elsewhere, Arc::clone(&trace));
+        let recorder = Recorder::new(timing, Arc::clone(&trace));
         drive.set_timing(Some(Box::new(recorder)));
         let entries = entries(plan)?;
         let place = |error: terrace::Error| RunError::Store { place: "opening".into(), error };
-        let opened = store(plan, plan.options()?, Arc::clone(&drive) as _);
+        let opened = store(plan, plan.options()?, &drive, log_device.map(Arc::new));
         let (db, fs) = opened.map_err(place)?;
         let jobs = Arc::new(Jobs::default());
         db.listen(Arc::clone(&jobs) as _);
@@ -71,7 +72,6 @@ impl<'a> Stage<'a> {
             drive,
             world,
             jobs,
-            log,
             mechanisms: model.mechanisms(),
             stretch: plan.stretch(),
             rate,
@@ -172,11 +172,16 @@ impl<'a> Stage<'a> {
 fn store(
     plan: &RunPlan,
     options: Options,
-    drive: Arc<dyn Device>,
+    drive: &Arc<Emulator>,
+    log_device: Option<Arc<Emulator>>,
 ) -> Result<(Db, Arc<Fs>), terrace::Error> {
     let log = plan.store.log_writes;
-    Fs::format(Arc::clone(&drive), &FormatOptions::default())?;
-    let fs = Fs::mount(log.device(drive), &MountOptions::default())?;
+    let devices = match log_device {
+        None => Devices::from(log.device(Arc::clone(drive) as _)),
+        Some(device) => Devices::with_log(Arc::clone(drive) as _, log.device(device)),
+    };
+    Fs::format(devices.clone(), &FormatOptions::default())?;
+    let fs = Fs::mount(devices, &MountOptions::default())?;
     let store = log.store(Arc::clone(&fs) as _);
     let db = Db::open_fs_through(Arc::clone(&fs), store, options)?;
     fs.set_cache(ByteCount(plan.store.file_cache), plan.store.cache_policy);
@@ -255,6 +260,29 @@ mod tests {
         assert_eq!(workers("seagate-st13125nm007", ""), 1);
         assert!(workers("wd-zn540", "") > 1);
         assert_eq!(workers("seagate-st13125nm007", "workers = 3, "), 3);
+    }
+
+    #[test]
+    fn a_log_device_is_not_half_full_even_if_every_small_entry_takes_a_block() {
+        let text = LOAD.replace("20_000", "1_000_000");
+        let text =
+            text.replace("memtable_size", "log = \"elsewhere\", synced = true, memtable_size");
+        let plan = plan(&text);
+        let (used, size) = runner::simulate(plan.seed, || {
+            let stage = Stage::open(&plan, None).unwrap();
+            let (mut used, mut size) = (0, 0);
+            stage
+                .phase(0, &mut |_| {
+                    let device = stage.scene.fs.devices().remove(1);
+                    size = device.capacity.0;
+                    used = used.max(size - device.space.free.0);
+                })
+                .unwrap();
+            stage.finish().unwrap();
+            (used, size)
+        });
+        assert!(used > 2 * plan.log_memory().0, "no padding: {used} of {}", plan.log_memory());
+        assert!(used < size / 2, "{used} of {size}");
     }
 
     #[test]

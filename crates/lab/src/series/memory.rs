@@ -11,10 +11,12 @@ const BESIDE: u64 = 96 << 20;
 /// Bytes that are remembered of a record to verify it.
 const PER_RECORD: u64 = 8;
 
-/// The memory that a run takes at the most: its drive is in memory, and may be written full.
+/// The memory that a run takes at the most: its drive is in memory, and may be written full; so is
+/// its log device, if it has one.
 pub fn estimate(plan: &RunPlan) -> Result<ByteCount, PlanError> {
     let records: u64 = plan.phases.iter().map(|phase| phase.operations * PER_RECORD).sum();
-    Ok(ByteCount(space(plan)? + plan.store.memory + records + BESIDE))
+    let devices = space(plan)? + plan.log_memory().0;
+    Ok(ByteCount(devices + plan.store.memory + records + BESIDE))
 }
 
 /// Bytes of the zones that the store has.

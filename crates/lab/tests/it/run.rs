@@ -4,7 +4,8 @@
 use terrace_env::{ByteCount, runner};
 use terrace_lab::experiment::Experiment;
 use terrace_lab::run::{
-    Cost, Metrics, Outcome, RunChoice, RunPlan, Sample, carry_out, carry_out_traced,
+    Cost, LogDeviceAmplification, Metrics, Outcome, RunChoice, RunPlan, Sample, carry_out,
+    carry_out_traced,
 };
 use terrace_policy::{StoreShape, System};
 
@@ -148,21 +149,32 @@ fn requests_and_their_sizes_come_to_what_was_written() {
 }
 
 #[test]
-fn a_log_elsewhere_takes_no_time_of_the_drive_and_is_written_all_the_same() {
+fn a_log_elsewhere_is_written_to_a_log_device_and_not_to_the_drive() {
     // With space enough that nothing is collected: the start of the collector depends on which
     // actor is faster.
     let text = LOAD.replace("6GiB", "24GiB");
     let here = metrics(&text, "1/64");
     let text = text.replace("[store]", "[store]\nlog = \"elsewhere\"");
     let elsewhere = metrics(&text, "1/64");
+    assert_eq!(metrics(&text, "1/64"), elsewhere, "the same seed");
     assert_eq!((here.write_amplification.reclaim, elsewhere.write_amplification.reclaim), (0., 0.));
-    assert!(here.seconds_by_cause["log"] > 0.0);
-    assert_eq!(elsewhere.seconds_by_cause.get("log"), None);
+    for cause in ["log", "journal"] {
+        assert!(here.seconds_by_cause[cause] > 0.0 && here.writes_by_cause[cause] > 0.0, "{cause}");
+        let of_drive = [&elsewhere.seconds_by_cause, &elsewhere.writes_by_cause];
+        assert_eq!(of_drive.map(|it| it.get(cause)), [None, None], "{cause}");
+    }
     // Other times of flushes make other merges: that alone is worth some percent either way.
     let faster = elsewhere.kv_per_second / here.kv_per_second;
     assert!(faster > 0.95, "{faster} times as fast");
-    let (here, elsewhere) = (here.write_amplification.log, elsewhere.write_amplification.log);
-    assert!((elsewhere / here - 1.0).abs() < 0.01, "{here} and {elsewhere}");
+    // The same bytes are written, to the other device.
+    let (wa, beside) = (elsewhere.write_amplification, elsewhere.log_device_amplification);
+    assert_eq!((wa.log, wa.metadata), (0., 0.));
+    assert_eq!(wa.total, wa.flush + wa.compaction + wa.reclaim);
+    let (log, metadata) = (here.write_amplification.log, here.write_amplification.metadata);
+    assert!((beside.log / log - 1.0).abs() < 0.01, "{} and {log}", beside.log);
+    assert!((beside.metadata / metadata - 1.0).abs() < 0.1, "{} and {metadata}", beside.metadata);
+    assert!((beside.total - beside.log - beside.metadata).abs() < 1e-9, "{beside:?}");
+    assert_eq!(here.log_device_amplification, LogDeviceAmplification::default());
 }
 
 /// Whether two scales agree in what they say of the full drive.
