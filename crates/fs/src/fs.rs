@@ -266,7 +266,7 @@ impl Store for Fs {
         let file = Arc::new(OpenFile::new(id, options.kind, state));
         self.volume.register(&file);
         let reservation = reserved.map_or(0, Reserved::id);
-        let hint = options.hint.clone();
+        let hint = options.hint;
         let ask = self.ask(hint, options.kind, options.rank, reservation, options.cause);
         Ok(self.writer(&file, Ask { left: options.size, ..ask }, reserved))
     }
@@ -281,7 +281,7 @@ impl Store for Fs {
             return Err(error);
         }
         let hint = self.volume.journal.read(|catalog| {
-            catalog.get(id).map(|record| record.annotation.hint.clone()).unwrap_or_default()
+            catalog.get(id).map(|record| record.annotation.hint).unwrap_or_default()
         });
         let cause = if file.kind == FileKind::Log { Cause::Log } else { Cause::Client };
         let ask = self.ask(hint, file.kind, Rank::Log, 0, cause);

@@ -56,7 +56,7 @@ fn table(store: &dyn Store, level: u8, blocks: u32) -> FileId {
     let hint = PlacementHint { level: Some(level), ..PlacementHint::default() };
     let options = CreateOptions {
         kind: FileKind::Table,
-        hint: hint.clone(),
+        hint,
         size: None,
         rank: Rank::Flush,
         reservation: None,

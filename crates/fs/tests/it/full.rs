@@ -21,7 +21,7 @@ pub(crate) fn options(
     stream: u16,
     reservation: Option<&Reservation>,
 ) -> CreateOptions<'_> {
-    let hint = PlacementHint { stream, level: Some(stream as u8), ..PlacementHint::default() };
+    let hint = PlacementHint { stream, level: Some(stream as u8) };
     CreateOptions {
         kind: FileKind::Table,
         hint,

@@ -21,7 +21,7 @@ fn zone_of(fs: &Fs, level: u8) -> (ZoneId, Vec<FileId>) {
             table(fs, &options(terrace_env::store::Rank::Log, u16::from(level), None), 64 << 10)
                 .expect("room");
         let mut transaction = Transaction::new();
-        transaction.annotate(id, Annotation { hint: hint.clone(), ..Annotation::default() });
+        transaction.annotate(id, Annotation { hint, ..Annotation::default() });
         fs.commit(transaction).expect("an annotation");
         id
     };

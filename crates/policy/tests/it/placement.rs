@@ -23,7 +23,6 @@ fn decide(policy: &dyn Placement, input: &str) -> String {
     let hint = PlacementHint {
         level: number(request, "level"),
         stream: number(request, "stream").unwrap_or(0),
-        ..PlacementHint::default()
     };
     let slot = field(request, "slot") != Some("none");
     let view = SpaceView { partly: &partly, free: number(request, "free").unwrap_or(0), slot };

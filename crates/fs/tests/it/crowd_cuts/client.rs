@@ -44,7 +44,7 @@ impl Client {
             FileKind::Log => (Rank::Log, Cause::Log),
             _ => (Rank::Flush, Cause::Flush),
         };
-        let hint = PlacementHint { level, stream, ..PlacementHint::default() };
+        let hint = PlacementHint { level, stream };
         CreateOptions { kind, hint, size: None, rank, reservation: None, cause }
     }
 

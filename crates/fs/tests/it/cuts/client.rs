@@ -80,7 +80,7 @@ impl Client {
         let level = (kind == FileKind::Table).then_some(stream as u8);
         let options = CreateOptions {
             kind,
-            hint: PlacementHint { level, stream, ..PlacementHint::default() },
+            hint: PlacementHint { level, stream },
             size: None,
             rank: Rank::Flush,
             reservation: None,

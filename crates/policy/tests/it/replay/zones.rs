@@ -165,7 +165,7 @@ impl Zones {
             .collect();
         let free = self.free().saturating_sub(if of_reclaim { 0 } else { RESERVE });
         let view = SpaceView { partly: &partly, free, slot: true };
-        let hint = PlacementHint { level, stream, ..PlacementHint::default() };
+        let hint = PlacementHint { level, stream };
         let (kind, rank, left) = (FileKind::Table, Rank::Compaction, left.map(ByteCount));
         match self.placement.place(&view, &PlacementRequest { hint: &hint, kind, rank, left }) {
             Some(PlacementChoice::Append(zone)) => zone.0 as usize,
