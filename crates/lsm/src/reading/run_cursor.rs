@@ -11,7 +11,7 @@ use crate::Error;
 use crate::key::{self, Trailer};
 use crate::table::GlobalSequenceCursor;
 use crate::table::Walk;
-use crate::tree::{Run, Segment};
+use crate::tree::{Run, Segment, TableKind};
 
 /// Walks a run.
 #[derive(Debug)]
@@ -220,8 +220,12 @@ impl RunCursor {
         if let Some(segment) = segments_at(&self.run, at) {
             self.within = segment.span.clone();
             let table = segment.table.table(self.walk.cause())?;
-            let global_sequence = segment.table.record().global_sequence;
-            let mut cursor = GlobalSequenceCursor::new(table, self.walk, global_sequence);
+            let record = segment.table.record();
+            let mut cursor = match record.kind {
+                TableKind::Sorted => {
+                    GlobalSequenceCursor::new(table, self.walk, record.global_sequence)
+                }
+            };
             cursor.stay_within(&segment.span);
             self.cursor = Some(cursor);
         }

@@ -12,6 +12,7 @@ use terrace_env::store::{Annotation, PlacementHint};
 use terrace_env::{ByteCount, FileId, SeqNo};
 use terrace_policy::{LEVELS_MAX, Place, RunId, Span};
 
+use super::table_kind::TableKind;
 use crate::Error;
 use crate::key::{BOUND_BYTES_MAX, SPACE_BYTES, successor};
 use crate::ranges::RangeSummary;
@@ -22,9 +23,10 @@ use crate::table::Properties;
 const VERSION: u8 = 1;
 const VERSION_RANGES: u8 = 2;
 const VERSION_GLOBAL_SEQUENCE: u8 = 3;
-const KIND_TABLE: u8 = 1;
 const KIND_LOG: u8 = 2;
 pub(super) const KIND_STORE: u8 = 3;
+/// The largest kind that this version knows; [`TableKind`] has those of tables.
+const KIND_MAX: u8 = KIND_STORE;
 
 /// The stream of write-ahead logs, and of tables that a flush writes.
 pub(crate) const LOG_STREAM: u16 = 1;
@@ -43,6 +45,7 @@ pub(crate) struct SegmentRecord {
 /// A table's annotation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct TableRecord {
+    pub(crate) kind: TableKind,
     pub(crate) tag: u64,
     pub(crate) entries: u64,
     pub(crate) tombstones: u64,
@@ -60,6 +63,7 @@ pub(crate) struct TableRecord {
 impl TableRecord {
     pub(crate) fn new(tag: u64, properties: &Properties) -> Self {
         Self {
+            kind: TableKind::Sorted,
             tag,
             entries: properties.entries,
             tombstones: properties.tombstones,
@@ -99,7 +103,7 @@ impl TableRecord {
                 unreachable!("a table with a global sequence has no range tombstones")
             }
         };
-        let mut bytes = vec![version, KIND_TABLE];
+        let mut bytes = vec![version, self.kind.byte()];
         bytes.put_u64(self.tag);
         bytes.put_u64(self.entries);
         bytes.put_u64(self.tombstones);
@@ -127,11 +131,13 @@ impl TableRecord {
     }
 
     pub(crate) fn decode(file: FileId, opaque: &[u8]) -> Result<Self, Error> {
-        decode(file, "table", KIND_TABLE, VERSION..=VERSION_GLOBAL_SEQUENCE, opaque, Self::read)
+        let versions = VERSION..=VERSION_GLOBAL_SEQUENCE;
+        decode(file, "table", TableKind::of, versions, opaque, Self::read)
     }
 
-    fn read(reader: &mut Reader<'_>, version: u8) -> Result<Self, DecodeError> {
+    fn read(reader: &mut Reader<'_>, version: u8, kind: TableKind) -> Result<Self, DecodeError> {
         let mut record = Self {
+            kind,
             tag: reader.u64("tag")?,
             entries: reader.u64("entries")?,
             tombstones: reader.u64("tombstones")?,
@@ -212,38 +218,43 @@ impl LogRecord {
     }
 
     pub(crate) fn decode(file: FileId, opaque: &[u8]) -> Result<Self, Error> {
-        let read = |reader: &mut Reader<'_>, _| Ok(Self { first: read_sequence(reader)? });
-        decode(file, "log", KIND_LOG, VERSION..=VERSION, opaque, read)
+        let read = |reader: &mut Reader<'_>, _, ()| Ok(Self { first: read_sequence(reader)? });
+        let log = |kind| (kind == KIND_LOG).then_some(());
+        decode(file, "log", log, VERSION..=VERSION, opaque, read)
     }
 }
 
-/// Checks version and kind, and reads the rest of an annotation to its end.
-pub(super) fn decode<T>(
+/// Checks version and kind, and reads the rest of an annotation to its end. `kind_of`: the kind
+/// that a byte stands for, if a file of this sort may have it.
+pub(super) fn decode<T, K>(
     file: FileId,
     what: &str,
-    kind: u8,
+    kind_of: impl Fn(u8) -> Option<K>,
     versions: RangeInclusive<u8>,
     opaque: &[u8],
-    read: impl FnOnce(&mut Reader<'_>, u8) -> Result<T, DecodeError>,
+    read: impl FnOnce(&mut Reader<'_>, u8, K) -> Result<T, DecodeError>,
 ) -> Result<T, Error> {
     let region = || format!("annotation of {what} {file}");
-    let mut reader = Reader::new(opaque);
-    let mut checked = || {
-        let version = reader.u8("version")?;
-        let got = reader.u8("kind")?;
-        if got != kind && versions.contains(&version) {
-            return Err(reader.wrong("kind", 1, "the kind of its file", u64::from(got)));
-        }
-        Ok(version)
+    let unsupported = |field, supported: u8, got: u8| {
+        let (supported, got) = (u64::from(supported), u64::from(got));
+        Error::Unsupported { region: region(), field, supported, got }
     };
-    let version = checked().map_err(|error| Error::decode(region(), 0, &error))?;
+    let damaged = |error: DecodeError| Error::decode(region(), 0, &error);
+    let mut reader = Reader::new(opaque);
+    let version = reader.u8("version").map_err(damaged)?;
+    let byte = reader.u8("kind").map_err(damaged)?;
     if !versions.contains(&version) {
-        let (supported, got) = (u64::from(*versions.end()), u64::from(version));
-        return Err(Error::Unsupported { region: region(), field: "version", supported, got });
+        return Err(unsupported("version", *versions.end(), version));
     }
-    let record = read(&mut reader, version);
+    if byte > KIND_MAX {
+        return Err(unsupported("kind", KIND_MAX, byte));
+    }
+    let Some(kind) = kind_of(byte) else {
+        return Err(damaged(reader.wrong("kind", 1, "the kind of its file", u64::from(byte))));
+    };
+    let record = read(&mut reader, version, kind);
     let record = record.and_then(|record| reader.finish("annotation").map(|()| record));
-    record.map_err(|error| Error::decode(region(), 0, &error))
+    record.map_err(damaged)
 }
 
 fn read_key<'a>(reader: &mut Reader<'a>) -> Result<&'a [u8], DecodeError> {
@@ -276,6 +287,7 @@ mod tests {
             span: Span::new(start.as_bytes(), end.as_bytes()),
         };
         TableRecord {
+            kind: TableKind::Sorted,
             tag: 7,
             entries: 100,
             tombstones: 3,
@@ -324,5 +336,21 @@ mod tests {
         bytes[0] = 4;
         let error = TableRecord::decode(FileId(7), &bytes).unwrap_err();
         assert!(matches!(error, Error::Unsupported { got: 4, .. }), "{error}");
+    }
+    #[test]
+    fn a_kind_of_a_newer_version_is_refused_by_name_and_that_of_another_file_is_damage() {
+        let with_kind = |kind| {
+            let mut bytes = table().encode();
+            bytes[1] = kind;
+            TableRecord::decode(FileId(7), &bytes).unwrap_err()
+        };
+        let error = with_kind(4);
+        assert!(matches!(error, Error::Unsupported { field: "kind", supported: 3, got: 4, .. }));
+        let text = error.to_string();
+        assert!(text.contains("table 7") && text.contains("a newer Terrace"), "{text}");
+        for kind in [0, KIND_LOG, KIND_STORE] {
+            let error = with_kind(kind);
+            assert!(matches!(error, Error::Corruption { .. }), "kind {kind}: {error}");
+        }
     }
 }

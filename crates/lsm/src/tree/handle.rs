@@ -17,6 +17,7 @@ use terrace_env::store::{FileReader, Store};
 use terrace_env::{ByteCount, Cause, FileId};
 
 use super::annotation::TableRecord;
+use super::table_kind::TableKind;
 use crate::Error;
 use crate::memory::Memory;
 use crate::memory::{Glance, Owner, Slot};
@@ -65,7 +66,9 @@ impl TableHandle {
 
     /// Opens the table by its last bytes, which its writer still has.
     pub(crate) fn open_by(self: &Arc<Self>, tail: Bytes) -> Result<(), Error> {
-        let table = Table::open_by(Arc::clone(&self.file), tail, &self.memory)?;
+        let table = match self.record.kind {
+            TableKind::Sorted => Table::open_by(Arc::clone(&self.file), tail, &self.memory)?,
+        };
         self.check(&table)?;
         self.keep(table);
         Ok(())
@@ -110,7 +113,9 @@ impl TableHandle {
         if let Some(table) = self.table.get() {
             return Ok(table);
         }
-        let table = Table::open(Arc::clone(&self.file), &self.memory, cause)?;
+        let table = match self.record.kind {
+            TableKind::Sorted => Table::open(Arc::clone(&self.file), &self.memory, cause)?,
+        };
         self.check(&table)?;
         self.keep(Arc::clone(&table));
         Ok(table)

@@ -6,6 +6,7 @@
 //! | what is a run, and a segment of a table | `run` |
 //! | which tables have segments in several runs | `split_tables` |
 //! | how is a table opened when it is first needed | `handle` |
+//! | how are the entries of a table's file laid out | `table_kind` |
 //! | which version is current, and who may replace it | `tree`, `view` |
 //! | how does the tree change | `edit`, `commit` |
 //! | what is kept of it on the medium | `annotation`, `store_record` |
@@ -51,6 +52,7 @@ mod run;
 mod spaces;
 mod split_tables;
 mod store_record;
+mod table_kind;
 #[expect(clippy::module_inception, reason = "a file is named after its principal type")]
 mod tree;
 mod version;
@@ -66,6 +68,7 @@ pub(crate) use edit::{Edit, NewTable};
 pub(crate) use handle::TableHandle;
 pub(crate) use run::{Run, Segment, Sought};
 pub(crate) use store_record::{FEATURE_RANGE_DELETES, StoreRecord};
+pub(crate) use table_kind::TableKind;
 pub(crate) use tree::Tree;
 pub(crate) use version::Version;
 pub(crate) use view::View;

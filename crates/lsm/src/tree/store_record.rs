@@ -75,11 +75,11 @@ impl StoreRecord {
             let (region, got) = (format!("annotation of the store{names}"), u64::from(got));
             return Err(Error::Unsupported { region, field, supported: u64::from(FEATURES), got });
         }
-        let versions = VERSION..=VERSION;
-        decode(FileId::STORE, "store", KIND_STORE, versions, opaque, Self::read)
+        let (store, versions) = (|kind| (kind == KIND_STORE).then_some(()), VERSION..=VERSION);
+        decode(FileId::STORE, "store", store, versions, opaque, Self::read)
     }
 
-    fn read(reader: &mut Reader<'_>, _: u8) -> Result<Self, DecodeError> {
+    fn read(reader: &mut Reader<'_>, _: u8, (): ()) -> Result<Self, DecodeError> {
         let features = reader.u32("features")?;
         let next_space = reader.u32("next key space")?;
         let count = reader.u32("key spaces")?;

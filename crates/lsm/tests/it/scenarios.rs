@@ -266,3 +266,23 @@ fn a_table_that_is_not_what_its_annotation_says_is_corruption() {
         assert!(error.to_string().contains(&format!("table {}", table.id)), "{error}");
     });
 }
+
+#[test]
+fn a_store_with_a_table_of_an_unknown_kind_is_not_opened() {
+    runner::simulate(1, || {
+        let store = MemoryStore::new();
+        let engine = open(&store);
+        put(&engine, b"k", b"v");
+        engine.flush().unwrap();
+        drop(engine);
+        let table = store.list().into_iter().find(|file| file.sealed).unwrap();
+        let mut annotation = (*table.annotation).clone();
+        annotation.opaque[1] = 9;
+        let mut transaction = Transaction::new();
+        transaction.annotate(table.id, annotation);
+        store.commit(transaction).unwrap();
+        let error = Engine::open(Arc::new(store), decider(), options()).unwrap_err();
+        assert!(matches!(error, Error::Unsupported { field: "kind", got: 9, .. }), "{error}");
+        assert!(error.to_string().contains(&format!("table {}", table.id)), "{error}");
+    });
+}
