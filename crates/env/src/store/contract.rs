@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Annotation, PendingRead, PlacementHint, StoreError, Transaction};
+use super::{Annotation, PendingRead, PlacementHint, ReadBuf, StoreError, Transaction};
 use crate::wait::Waits;
 use crate::{ByteCount, Cause, FileId, Users};
 
@@ -313,7 +313,7 @@ pub trait FileReader: Send + Sync {
     /// Begins to fill `into` with the bytes from `offset` on, as [`read_at`](Self::read_at) does,
     /// and returns before they are there if the store can. The bytes are those of a moment between
     /// this call and the end of the wait.
-    fn submit(&self, offset: u64, mut into: Vec<u8>, cause: Cause) -> PendingRead {
+    fn submit(&self, offset: u64, mut into: ReadBuf, cause: Cause) -> PendingRead {
         PendingRead::done(self.read_at(offset, &mut into, cause).map(|()| into))
     }
 }

@@ -21,6 +21,7 @@ mod error;
 mod layer;
 pub mod memory;
 mod pending_read;
+mod read_buf;
 mod transaction;
 
 pub use annotation::{Annotation, PlacementHint};
@@ -32,4 +33,5 @@ pub use error::StoreError;
 pub use layer::Layer;
 pub use memory::{CrashMode, Failure, Latency, MemoryStore};
 pub use pending_read::{PendingRead, ReadUnderWay};
+pub use read_buf::ReadBuf;
 pub use transaction::{Change, Transaction};

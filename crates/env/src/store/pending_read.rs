@@ -10,16 +10,16 @@
 
 use std::fmt;
 
-use super::StoreError;
+use super::{ReadBuf, StoreError};
 
 /// A read that a store has begun. Dropped, it must leave nothing behind at the device.
 pub trait ReadUnderWay: Send {
     /// Waits for all its bytes and returns the buffer that was handed in, filled.
-    fn wait(self: Box<Self>) -> Result<Vec<u8>, StoreError>;
+    fn wait(self: Box<Self>) -> Result<ReadBuf, StoreError>;
 }
 
 enum State {
-    Done(Result<Vec<u8>, StoreError>),
+    Done(Result<ReadBuf, StoreError>),
     UnderWay(Box<dyn ReadUnderWay>),
 }
 
@@ -29,7 +29,7 @@ pub struct PendingRead(State);
 
 impl PendingRead {
     /// A read that has ended: with the filled buffer, or an error.
-    pub fn done(result: Result<Vec<u8>, StoreError>) -> Self {
+    pub fn done(result: Result<ReadBuf, StoreError>) -> Self {
         Self(State::Done(result))
     }
 
@@ -39,7 +39,7 @@ impl PendingRead {
     }
 
     /// Waits for the bytes; all of them, or an error.
-    pub fn wait(self) -> Result<Vec<u8>, StoreError> {
+    pub fn wait(self) -> Result<ReadBuf, StoreError> {
         match self.0 {
             State::Done(result) => result,
             State::UnderWay(read) => read.wait(),

@@ -11,7 +11,7 @@
 
 use std::sync::Arc;
 
-use terrace_env::store::{FileKind, PendingRead, StoreError};
+use terrace_env::store::{FileKind, PendingRead, ReadBuf, StoreError};
 use terrace_env::sync::{Mutex, MutexGuard};
 use terrace_env::{Cause, FileId};
 
@@ -181,7 +181,7 @@ impl OpenFile {
         &self,
         (media, cache): (&Arc<Media>, &FileCache),
         offset: u64,
-        mut into: Vec<u8>,
+        mut into: ReadBuf,
         cause: Cause,
     ) -> PendingRead {
         match self.prepare(cache, offset, &mut into, cause) {

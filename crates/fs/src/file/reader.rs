@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use terrace_env::store::{FileReader, PendingRead, StoreError};
+use terrace_env::store::{FileReader, PendingRead, ReadBuf, StoreError};
 use terrace_env::{Cause, FileId};
 
 use super::OpenFile;
@@ -39,7 +39,7 @@ impl FileReader for Reader {
         self.file().read_at((&self.volume.media, &self.volume.cache), offset, into, cause)
     }
 
-    fn submit(&self, offset: u64, into: Vec<u8>, cause: Cause) -> PendingRead {
+    fn submit(&self, offset: u64, into: ReadBuf, cause: Cause) -> PendingRead {
         self.file().submit((&self.volume.media, &self.volume.cache), offset, into, cause)
     }
 }

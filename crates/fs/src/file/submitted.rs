@@ -8,7 +8,7 @@
 use std::sync::Arc;
 use std::vec;
 
-use terrace_env::store::{ReadUnderWay, StoreError};
+use terrace_env::store::{ReadBuf, ReadUnderWay, StoreError};
 use terrace_env::{Cause, FileId};
 use terrace_zone::{Completion, DeviceError};
 
@@ -21,7 +21,7 @@ pub(super) struct Submitted {
     media: Arc<Media>,
     id: FileId,
     pieces: vec::IntoIter<(Piece, BlockTicket)>,
-    into: Vec<u8>,
+    into: ReadBuf,
     /// Dropped after the tickets have been waited for.
     _pin: Option<Arc<Pin>>,
 }
@@ -32,7 +32,7 @@ impl Submitted {
         (media, cause): (&Arc<Media>, Cause),
         id: FileId,
         pieces: Vec<Piece>,
-        into: Vec<u8>,
+        into: ReadBuf,
         pin: Option<Arc<Pin>>,
     ) -> Self {
         let submitted = |piece: Piece| {
@@ -46,7 +46,7 @@ impl Submitted {
 }
 
 impl ReadUnderWay for Submitted {
-    fn wait(mut self: Box<Self>) -> Result<Vec<u8>, StoreError> {
+    fn wait(mut self: Box<Self>) -> Result<ReadBuf, StoreError> {
         // With an error, the drop waits for what is left.
         while let Some((piece, ticket)) = self.pieces.next() {
             let ended = piece.finish(&self.media, ticket, &mut self.into);

@@ -241,6 +241,18 @@ impl Memory {
         share(used, self.shares.jobs, self.part(JOB_PART), self.part(1))
     }
 
+    /// Whether a walk may read another stretch while it has one of the size `present`: if that is
+    /// the largest size, and no other read becomes smaller for it. The walk has the bytes `own` for
+    /// it.
+    pub(crate) fn has_room_for_next(&self, walk: Walk, present: usize, own: u64) -> bool {
+        let (used, limit, most) = match walk {
+            Walk::Scan => (self.scans.used(), self.shares.scans, self.part(SCAN_PART)),
+            Walk::Job(_) => (self.jobs.used(), self.shares.jobs, self.part(1)),
+        };
+        let with_next = used.0.saturating_sub(own).saturating_add(present as u64);
+        present >= most && share(with_next, limit, 0, most) == most
+    }
+
     /// How much a job reads of an index at once.
     pub(crate) fn job_index_ahead(&self) -> usize {
         self.part(JOB_PART)

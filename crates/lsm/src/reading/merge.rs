@@ -4,6 +4,9 @@
 //! store; should two be equal all the same, the earlier source goes first, so that the order is
 //! always the same.
 //!
+//! A seek forward submits the first read of every run before it waits for one. So a drive works on
+//! all of them at a time. Behind that, each run reads ahead for itself; see `table/read_ahead.rs`.
+//!
 //! A merge moves in the direction of its last seek. To change direction, seek again.
 
 use std::cmp::Ordering;
@@ -131,11 +134,13 @@ impl Merge {
 
     /// Moves to the first entry at or behind `target`, an internal key, to go forward.
     pub(crate) fn seek(&mut self, target: &[u8]) -> Result<(), Error> {
+        self.submit_seek(Some(target));
         self.start(Direction::Forward, |source| source.seek(target))
     }
 
     /// Moves to the first entry, to go forward.
     pub(crate) fn seek_to_first(&mut self) -> Result<(), Error> {
+        self.submit_seek(None);
         self.start(Direction::Forward, Source::seek_to_first)
     }
 
@@ -253,6 +258,29 @@ impl Merge {
         match &self.sources[self.heap[0]] {
             Source::Memory(cursor) => cursor.value_slice(),
             Source::Run(cursor) => cursor.value_slice(),
+        }
+    }
+
+    /// Submits the first read of each run, if there are several, before the first is waited for.
+    ///
+    /// Not of the last run on a disk. That run is the oldest and has most of the entries. A disk
+    /// reads on behind the block that it read last, for nothing. The block of the last run is that
+    /// one if its read comes last; the disk itself orders the reads that it has.
+    fn submit_seek(&mut self, target: Option<&[u8]>) {
+        let is_run = |source: &&Source| matches!(source, Source::Run(_));
+        if self.sources.iter().filter(is_run).nth(1).is_none() {
+            return;
+        }
+        let mut submitted = self.sources.len();
+        if let Some(Source::Run(last)) = self.sources.last()
+            && last.is_on_disk()
+        {
+            submitted -= 1;
+        }
+        for source in &mut self.sources[..submitted] {
+            if let Source::Run(cursor) = source {
+                cursor.submit_seek(target);
+            }
         }
     }
 

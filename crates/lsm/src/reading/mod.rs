@@ -48,6 +48,8 @@ mod cursor;
 pub(crate) mod merge;
 mod multi_get;
 mod readers;
+#[cfg(test)]
+mod reads_under_way;
 mod run_cursor;
 mod salvage;
 mod scan;

@@ -22,20 +22,65 @@ pub(crate) struct RunCursor {
     at: usize,
     within: Span,
     cursor: Option<GlobalSequenceCursor>,
+    /// The segment behind, once its first read has been submitted, or could not be.
+    next: Option<(usize, Option<GlobalSequenceCursor>)>,
 }
 
 impl RunCursor {
     /// A cursor that stands nowhere until it seeks.
     pub(crate) fn new(run: Arc<Run>, walk: Walk) -> Self {
         let within = run.segments[0].span.clone();
-        Self { run, walk, at: 0, within, cursor: None }
+        Self { run, walk, at: 0, within, cursor: None, next: None }
+    }
+
+    /// Whether the run lies on a drive with a head.
+    pub(crate) fn is_on_disk(&self) -> bool {
+        self.run.segments[0].table.is_on_disk()
+    }
+
+    /// The first segment that reaches behind the key.
+    fn place_of(&self, full_key: &[u8]) -> usize {
+        self.run.segments.partition_point(|segment| &segment.span.end[..] <= full_key)
+    }
+
+    /// Submits the first read of a seek to `target`, an internal key, or of one to the first entry.
+    /// The seek has to follow, and meets the same errors.
+    pub(crate) fn submit_seek(&mut self, target: Option<&[u8]>) {
+        let full_key = target.map(|target| key::split(target).0);
+        let at = full_key.map_or(0, |full_key| self.place_of(full_key));
+        if self.open(at).is_err() {
+            return;
+        }
+        if let (Some(cursor), Some(segment)) = (&mut self.cursor, segments_at(&self.run, at)) {
+            let _ = match target.filter(|target| &segment.span.start[..] <= key::split(target).0) {
+                Some(target) => cursor.submit_seek(Some(target)),
+                None => cursor.submit_seek(start_of(segment).as_deref()),
+            };
+        }
+    }
+
+    /// Submits the first read of the segment behind, once this one is read to its end.
+    fn submit_next(&mut self) {
+        if self.walk == Walk::Scan || self.next.is_some() {
+            return;
+        }
+        if !self.cursor.as_ref().is_some_and(GlobalSequenceCursor::has_room_for_another) {
+            return;
+        }
+        let at = self.at + 1;
+        // An error is met again when the walk comes there.
+        let cursor = segments_at(&self.run, at).and_then(|segment| {
+            let mut cursor = self.cursor_of(segment).ok()?;
+            cursor.submit_seek(start_of(segment).as_deref()).ok()?;
+            Some(cursor)
+        });
+        self.next = Some((at, cursor));
     }
 
     /// Moves to the first entry at or behind `target`, an internal key.
     pub(crate) fn seek(&mut self, target: &[u8]) -> Result<(), Error> {
         let (full_key, _) = key::split(target);
-        let segments = &self.run.segments;
-        let at = segments.partition_point(|segment| &segment.span.end[..] <= full_key);
+        let at = self.place_of(full_key);
         self.open(at)?;
         if let (Some(cursor), Some(segment)) = (&mut self.cursor, segments_at(&self.run, at)) {
             if &segment.span.start[..] <= full_key {
@@ -81,6 +126,7 @@ impl RunCursor {
         if let Some(cursor) = &mut self.cursor {
             cursor.next()?;
         }
+        self.submit_next();
         self.settle()
     }
 
@@ -201,11 +247,9 @@ impl RunCursor {
     fn start(&mut self, at: usize) -> Result<(), Error> {
         self.open(at)?;
         if let (Some(cursor), Some(segment)) = (&mut self.cursor, segments_at(&self.run, at)) {
-            let smallest = &segment.table.record().smallest;
-            if segment.span.start[..] <= smallest[..] {
-                cursor.seek_to_first()?;
-            } else {
-                cursor.seek(&key::internal_key(&segment.span.start, Trailer::NEWEST))?;
+            match start_of(segment) {
+                None => cursor.seek_to_first()?,
+                Some(start) => cursor.seek(&start)?,
             }
         }
         Ok(())
@@ -217,20 +261,35 @@ impl RunCursor {
         }
         self.at = at;
         self.cursor = None;
+        let next = self.next.take().filter(|(place, _)| *place == at);
         if let Some(segment) = segments_at(&self.run, at) {
             self.within = segment.span.clone();
-            let table = segment.table.table(self.walk.cause())?;
-            let record = segment.table.record();
-            let mut cursor = match record.kind {
-                TableKind::Sorted => {
-                    GlobalSequenceCursor::new(table, self.walk, record.global_sequence)
-                }
+            self.cursor = match next {
+                Some((_, Some(cursor))) => Some(cursor),
+                _ => Some(self.cursor_of(segment)?),
             };
-            cursor.stay_within(&segment.span);
-            self.cursor = Some(cursor);
         }
         Ok(())
     }
+
+    /// A cursor that stays within a segment.
+    fn cursor_of(&self, segment: &Segment) -> Result<GlobalSequenceCursor, Error> {
+        let table = segment.table.table(self.walk.cause())?;
+        let record = segment.table.record();
+        let mut cursor = match record.kind {
+            TableKind::Sorted => {
+                GlobalSequenceCursor::new(table, self.walk, record.global_sequence)
+            }
+        };
+        cursor.stay_within(&segment.span);
+        Ok(cursor)
+    }
+}
+
+/// The internal key to seek for a segment's first entry; `None`: the first entry of its table.
+fn start_of(segment: &Segment) -> Option<Vec<u8>> {
+    let is_whole = segment.span.start[..] <= segment.table.record().smallest[..];
+    (!is_whole).then(|| key::internal_key(&segment.span.start, Trailer::NEWEST))
 }
 
 fn segments_at(run: &Run, at: usize) -> Option<&Segment> {

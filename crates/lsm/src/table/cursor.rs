@@ -88,6 +88,27 @@ impl TableCursor {
         self.end.as_ref().is_some_and(|end| self.index.reaches(end))
     }
 
+    /// Submits the first read of a seek to `target`, an internal key, or of one to the first entry.
+    /// The seek has to follow: until then the cursor stands nowhere.
+    pub(crate) fn submit_seek(&mut self, target: Option<&[u8]>) -> Result<(), Error> {
+        self.valid = false;
+        match target {
+            Some(target) => self.index.seek(target)?,
+            None => self.index.seek_to_first()?,
+        }
+        let Some(handle) = self.index.handle()? else { return Ok(()) };
+        if self.walk != Walk::Scan || self.index.table().peek(handle).is_none() {
+            let most = self.ceiling()?;
+            self.ahead.submit_first(self.index.table(), handle, most);
+        }
+        Ok(())
+    }
+
+    /// Whether nothing of the table is left to read, and memory is there for a stretch of another.
+    pub(crate) fn has_room_for_another(&self) -> bool {
+        self.ahead.is_last() && self.ahead.has_room(self.index.table())
+    }
+
     /// Moves to the first entry at or behind `target`, an internal key.
     pub(crate) fn seek(&mut self, target: &[u8]) -> Result<(), Error> {
         self.valid = false;
@@ -263,6 +284,14 @@ impl TableCursor {
             None => self.data = Some(BlockCursor::new(block)),
         }
         self.count_plain();
+        if self.ahead.is_next_due(self.index.table(), handle) {
+            let most = self.ceiling()?;
+            let certain = match &self.end {
+                Some(end) => self.index.certain_end_of(end)?,
+                None => most,
+            };
+            self.ahead.submit_next(self.index.table(), most, certain);
+        }
         Ok(true)
     }
 

@@ -81,6 +81,20 @@ impl GlobalSequenceCursor {
         self.table.stay_within(span);
     }
 
+    /// As [`TableCursor::submit_seek`].
+    pub(crate) fn submit_seek(&mut self, target: Option<&[u8]>) -> Result<(), Error> {
+        let boundary = match (self.global_sequence, target) {
+            (Some(global_sequence), Some(target)) => Some(boundary(target, global_sequence)),
+            _ => None,
+        };
+        self.table.submit_seek(boundary.as_deref().or(target))
+    }
+
+    /// As [`TableCursor::has_room_for_another`].
+    pub(crate) fn has_room_for_another(&self) -> bool {
+        self.table.has_room_for_another()
+    }
+
     /// Moves to the first entry at or behind `target`, an internal key.
     pub(crate) fn seek(&mut self, target: &[u8]) -> Result<(), Error> {
         match self.global_sequence {

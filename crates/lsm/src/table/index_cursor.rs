@@ -99,6 +99,15 @@ impl IndexCursor {
         Ok(handle.offset + u64::from(handle.size))
     }
 
+    /// As [`end_of`](Self::end_of), but no further than the partition reaches on whose entry it
+    /// stands: whether a walk up to `end` needs anything behind that is not known.
+    pub(super) fn certain_end_of(&self, end: &[u8]) -> Result<u64, Error> {
+        let Some(index) = &self.index else { return Ok(0) };
+        let at = index.seek(&key::internal_key(end, Trailer::NEWEST)).min(index.len() - 1);
+        let handle = self.table.handle(index, at)?;
+        Ok(handle.offset + u64::from(handle.size))
+    }
+
     /// Whether what lies behind the block whose entry it stands on is not before `end`, a full key.
     pub(super) fn reaches(&self, end: &[u8]) -> bool {
         self.index.as_ref().is_some_and(|index| key::split(index.key(self.at)).0 >= end)

@@ -4,14 +4,24 @@
 //! direction; a job reads large stretches at once. Both take less where memory is short. Blocks
 //! read ahead are not put into the block cache: a long scan would push everything else out of it.
 //!
+//! Two buffers: while the walk consumes one stretch, the read of the next one is under way. A job
+//! submits it as soon as it has the present stretch. A scan submits it in the middle of the present
+//! stretch, and only once its reads have grown to their largest size: a short scan reads no more
+//! than it would without. There is one buffer where memory is short, or a block is larger than a
+//! stretch should be; the next stretch is then read when the walk comes to it. Walks backward have
+//! one buffer, too.
+//!
+//! A block that begins in one stretch and ends in the next is put together in memory of its own.
+//!
 //! The memory of what is read ahead is a `Stretch`, which also says when it is used again.
 
-use bytes::Bytes;
-use terrace_env::store::StoreError;
+use bytes::{Bytes, BytesMut};
+use terrace_env::store::{PendingRead, ReadBuf, StoreError};
+use terrace_env::{Cause, IoBuf, MAPPED_MIN, MemoryLease};
 
 use super::frame::Handle;
 use super::reader::Table;
-use super::stretch::Stretch;
+use super::stretch::{self, Spare, Stretch};
 use super::walk::Walk;
 use crate::Error;
 
@@ -28,6 +38,61 @@ fn even_part(left: u64, size: u64) -> u64 {
 /// About `end`, and at or behind `least`.
 fn aligned(end: u64, least: u64) -> u64 {
     (end / ALIGNMENT * ALIGNMENT).max(least.next_multiple_of(ALIGNMENT))
+}
+
+/// Where a stretch ends that begins at `from` and should have about `size` bytes: at or behind
+/// `least`, and not behind `most` unless `least` is.
+fn stretch_end(from: u64, size: u64, most: u64, least: u64) -> u64 {
+    let end = match from + even_part(most.saturating_sub(from), size) {
+        end if end >= most => most,
+        end => aligned(end, least),
+    };
+    end.min(most).max(least)
+}
+
+/// Two parts of a block, one behind the other.
+fn joined(front: &[u8], back: &[u8]) -> Bytes {
+    let len = front.len() + back.len();
+    if len < MAPPED_MIN {
+        let mut bytes = BytesMut::with_capacity(len);
+        bytes.extend_from_slice(front);
+        bytes.extend_from_slice(back);
+        return bytes.freeze();
+    }
+    let mut bytes = IoBuf::with_capacity(len);
+    bytes.extend(front);
+    bytes.extend(back);
+    Bytes::from_owner(bytes)
+}
+
+/// Fills `into` with the bytes from `from` on, of which `brought` has some.
+fn read_around(
+    table: &Table,
+    from: u64,
+    into: &mut [u8],
+    brought: &Brought,
+    cause: Cause,
+) -> Result<(), Error> {
+    let within = |at: u64| usize::try_from(at.saturating_sub(from)).unwrap_or(usize::MAX);
+    let (start, end) = (within(brought.offset), within(brought.end()).min(into.len()));
+    if start > 0 {
+        table.read_into(from, &mut into[..start], cause)?;
+    }
+    let skip = usize::try_from(from.saturating_sub(brought.offset)).unwrap_or(usize::MAX);
+    into[start..end].copy_from_slice(&brought.bytes[skip..skip + end - start]);
+    if end < into.len() {
+        table.read_into(from + end as u64, &mut into[end..], cause)?;
+    }
+    Ok(())
+}
+
+/// Use of the stretch under way for a block.
+enum Taken {
+    /// The block lies in it, and it is the present stretch now.
+    Block(Bytes),
+    /// The block begins before it or ends behind it.
+    Part(Brought),
+    Nothing,
 }
 
 /// Kind of blocks to read.
@@ -49,6 +114,38 @@ pub(super) struct ReadAhead {
     end: u64,
     /// How much a scan's next read takes, at least.
     size: usize,
+    /// The stretch whose read has been submitted.
+    next: Option<Next>,
+    /// Whether a next stretch has been thought of since the present one was read.
+    is_decided: bool,
+    /// Whether the present stretch is the last one of the range.
+    is_last: bool,
+    /// The block that lies in the present stretch and in the one before, and its offset.
+    divided: Option<(u64, Bytes)>,
+    /// The memory for the next stretch.
+    spare: Option<Spare>,
+}
+
+/// A stretch that is being read.
+#[derive(Debug)]
+struct Next {
+    offset: u64,
+    end: u64,
+    read: PendingRead,
+    lease: MemoryLease,
+    size: usize,
+}
+
+/// Bytes that a read which had been submitted has brought, and their place.
+struct Brought {
+    offset: u64,
+    bytes: ReadBuf,
+}
+
+impl Brought {
+    fn end(&self) -> u64 {
+        self.offset + self.bytes.len() as u64
+    }
 }
 
 impl ReadAhead {
@@ -56,11 +153,27 @@ impl ReadAhead {
     pub(super) fn new(table: &Table, walk: Walk, area: Area) -> Self {
         let memory = table.memory();
         let stretch = Stretch::new(memory.gauge(walk));
-        Self { walk, area, stretch, offset: 0, end: 0, size: 0 }
+        Self {
+            walk,
+            area,
+            stretch,
+            offset: 0,
+            end: 0,
+            size: 0,
+            next: None,
+            is_decided: false,
+            is_last: false,
+            divided: None,
+            spare: None,
+        }
     }
 
     /// The block, if it is in the stretch.
-    pub(super) fn get(&self, handle: Handle) -> Option<Bytes> {
+    pub(super) fn get(&mut self, handle: Handle) -> Option<Bytes> {
+        self.divided.take_if(|(offset, _)| *offset != handle.offset);
+        if let Some((_, block)) = &self.divided {
+            return Some(block.clone());
+        }
         let start = usize::try_from(handle.offset.checked_sub(self.offset)?).ok()?;
         let end = start.checked_add(handle.size as usize)?;
         let bytes = self.stretch.bytes();
@@ -71,6 +184,7 @@ impl ReadAhead {
     pub(super) fn passed(&mut self, handle: Handle) {
         (self.offset, self.end) = (handle.offset, handle.offset + u64::from(handle.size));
         self.stretch.clear();
+        self.divided = None;
     }
 
     /// Whether the bytes lie in the stretch.
@@ -78,9 +192,80 @@ impl ReadAhead {
         self.stretch.bytes().as_ptr_range().contains(&bytes.as_ptr())
     }
 
-    /// Gives back the memory of what was read.
+    /// Gives back the memory of what was read. A read under way goes on: its bytes come next.
     pub(super) fn release(&mut self) {
         self.stretch.release();
+        (self.divided, self.spare) = (None, None);
+    }
+
+    /// Whether nothing of the range is left to read behind the present stretch.
+    pub(super) fn is_last(&self) -> bool {
+        self.is_last
+    }
+
+    /// Whether memory is there for another stretch beside the present one.
+    pub(super) fn has_room(&self, table: &Table) -> bool {
+        let own = self.spare.as_ref().map_or(0, Spare::counted);
+        table.memory().has_room_for_next(self.walk, self.size, own)
+    }
+
+    /// Whether it is time to submit the read of the next stretch, when the walk has come to this
+    /// block.
+    pub(super) fn is_next_due(&self, table: &Table, handle: Handle) -> bool {
+        if self.is_decided || self.stretch.bytes().is_empty() {
+            return false;
+        }
+        match (self.walk, self.area) {
+            (Walk::Job(_), Area::Data) => true,
+            (Walk::Job(_), Area::Index) => false,
+            (Walk::Scan, _) => {
+                let middle = self.offset + (self.end - self.offset) / 2;
+                handle.offset >= middle && self.has_room(table)
+            }
+        }
+    }
+
+    /// Submits the read of the stretch behind the present one, unless memory is short. `most`: as
+    /// for [`fill`](Self::fill). `certain`: the walk needs everything up to there, or may need it.
+    pub(super) fn submit_next(&mut self, table: &Table, most: u64, certain: u64) {
+        self.is_decided = true;
+        self.is_last = self.end >= most;
+        let end = stretch_end(self.end, self.size as u64, most, self.end + 1);
+        // Even parts are at most half as large again. What is larger was read for one block.
+        let is_block = self.end - self.offset > self.size as u64 * 3 / 2 + ALIGNMENT;
+        let is_needed = !self.is_last && self.next.is_none() && !is_block && end <= certain;
+        if is_needed && self.has_room(table) {
+            self.submit(table, self.end, end, self.size);
+        }
+        self.spare = None;
+    }
+
+    /// Submits what [`fill`](Self::fill) would read for this block, the first of a walk.
+    pub(super) fn submit_first(&mut self, table: &Table, handle: Handle, most: u64) {
+        let handle_end = handle.offset + u64::from(handle.size);
+        let is_near = (self.offset..=self.end).contains(&handle.offset) && self.end > 0;
+        let is_under_way = |next: &Next| (next.offset..next.end).contains(&handle.offset);
+        if is_near || self.next.as_ref().is_some_and(is_under_way) {
+            return;
+        }
+        self.next = None;
+        self.choose_size(table, false);
+        let end = match self.size as u64 {
+            0 => handle_end,
+            size => stretch_end(handle.offset, size, most, handle_end),
+        };
+        self.submit(table, handle.offset, end, self.size);
+    }
+
+    fn submit(&mut self, table: &Table, offset: u64, end: u64, size: usize) {
+        let len = usize::try_from(end - offset).expect("a stretch within its bounds");
+        let gauge = table.memory().gauge(self.walk);
+        let (into, mut lease) = stretch::buffer(gauge, self.spare.take(), len);
+        if let (0, ReadBuf::Small(_)) = (size, &into) {
+            lease.resize(0);
+        }
+        let read = table.submit_read(offset, into, self.walk.cause());
+        self.next = Some(Next { offset, end, read, lease, size });
     }
 
     /// Whether the last read was of one block, and not because the walk came from the one before.
@@ -97,6 +282,14 @@ impl ReadAhead {
         most: u64,
     ) -> Result<Bytes, Error> {
         let handle_end = handle.offset + u64::from(handle.size);
+        let brought = match self.take_next(handle)? {
+            Taken::Block(block) => return Ok(block),
+            Taken::Part(brought) => Some(brought),
+            Taken::Nothing => None,
+        };
+        // Nothing is read twice that is under way.
+        let most = self.next.as_ref().map_or(most, |next| most.min(next.offset).max(handle_end));
+        self.divided = None;
         // A stretch may end within a block: what there is of it is kept. Backward it is read again.
         let last = self.offset..=self.end;
         let goes_on = 0 < handle.offset && last.contains(&handle.offset) && self.end < handle_end;
@@ -115,26 +308,26 @@ impl ReadAhead {
             } else if size == 0 {
                 (handle.offset, handle_end)
             } else {
-                let part = even_part(most.saturating_sub(handle.offset), size);
-                let end = match handle.offset + part {
-                    end if end >= most => most,
-                    end => aligned(end, handle_end),
-                };
-                (handle.offset, handle_end.max(end))
+                (handle.offset, stretch_end(handle.offset, size, most, handle_end))
             };
+            let end = brought.as_ref().map_or(end, |brought| end.max(brought.end()));
             let stretch = usize::try_from(end - offset).expect("a stretch within its bounds");
             let front = known.len();
             let from = offset + front as u64;
-            let read = |into: &mut [u8]| table.read_into(from, into, cause);
+            let read = |into: &mut [u8]| match &brought {
+                None => table.read_into(from, into, cause),
+                Some(brought) => read_around(table, from, into, brought, cause),
+            };
             match self.stretch.refill(known, stretch, counts, read) {
                 // Bytes further on have been given back: nearer by half each time.
                 Err(Error::Store(StoreError::OutOfRange { .. }))
-                    if (offset, end) != (handle.offset, handle_end) =>
+                    if size > 0 && (offset, end) != (handle.offset, handle_end) =>
                 {
                     size = if size > u64::from(handle.size) { size / 2 } else { 0 };
                 }
                 Ok(()) => {
                     (self.offset, self.end) = (offset, end);
+                    (self.is_decided, self.is_last) = (goes_back, false);
                     break;
                 }
                 Err(error) => {
@@ -146,6 +339,44 @@ impl ReadAhead {
         }
         let start = (handle.offset - self.offset) as usize;
         Ok(self.stretch.bytes().slice(start..start + handle.size as usize))
+    }
+
+    /// Takes the stretch under way, if the block lies in it or ends in it. A stretch that the walk
+    /// has turned away from is dropped.
+    fn take_next(&mut self, handle: Handle) -> Result<Taken, Error> {
+        let Some(next) = self.next.take() else { return Ok(Taken::Nothing) };
+        let handle_end = handle.offset + u64::from(handle.size);
+        if handle_end <= next.offset && self.offset <= handle.offset {
+            self.next = Some(next);
+            return Ok(Taken::Nothing);
+        }
+        if handle_end <= next.offset || next.end <= handle.offset {
+            return Ok(Taken::Nothing);
+        }
+        let bytes = match next.read.wait() {
+            Ok(bytes) => bytes,
+            // Bytes further on have been given back: the block is read, and less behind it.
+            Err(StoreError::OutOfRange { .. }) => return Ok(Taken::Nothing),
+            Err(error) => {
+                self.stretch.clear();
+                return Err(error.into());
+            }
+        };
+        let before = self.stretch.bytes();
+        let front = match usize::try_from(handle.offset.saturating_sub(self.offset)) {
+            _ if handle.offset >= next.offset => Some(&[][..]),
+            Ok(from) if self.offset + before.len() as u64 == next.offset => before.get(from..),
+            _ => None,
+        };
+        let Some(front) = front.filter(|_| handle_end <= next.end) else {
+            return Ok(Taken::Part(Brought { offset: next.offset, bytes }));
+        };
+        let (divided, back) = (!front.is_empty(), (handle_end - next.offset) as usize);
+        self.divided = divided.then(|| (handle.offset, joined(front, &bytes[..back])));
+        self.spare = self.stretch.replace(bytes, next.lease);
+        (self.offset, self.end, self.size) = (next.offset, next.end, next.size);
+        (self.is_decided, self.is_last) = (false, false);
+        Ok(Taken::Block(self.get(handle).expect("a block of the stretch")))
     }
 
     fn choose_size(&mut self, table: &Table, sequential: bool) {

@@ -12,7 +12,7 @@ use std::fmt;
 use std::sync::{Arc, Weak};
 
 use bytes::Bytes;
-use terrace_env::store::FileReader;
+use terrace_env::store::{FileReader, PendingRead, ReadBuf};
 use terrace_env::{Cause, MemoryLease, SeqNo};
 
 use super::block::Block;
@@ -186,7 +186,8 @@ impl Table {
         // A damaged handle is reported by `get`.
         let (file, Ok(handle)) = (self.name().file, self.handle(&index, at)) else { return true };
         if !reads.expects(file, handle.offset) && self.peek(handle).is_none() {
-            let read = self.file.submit(handle.offset, vec![0; handle.size as usize], Cause::Read);
+            let read =
+                self.submit_read(handle.offset, ReadBuf::zeroed(handle.size as usize), Cause::Read);
             reads.submit(file, handle.offset, read);
         }
         true
@@ -316,7 +317,7 @@ impl Table {
             Some(block) => block,
             None => {
                 let stored = match submitted {
-                    Some(read) => read.wait()?.into(),
+                    Some(read) => stored(read.wait()?),
                     None => self.read(handle.offset, handle.size as usize, Cause::Read)?,
                 };
                 let block = self.block(handle, &stored)?;
@@ -362,6 +363,11 @@ impl Table {
         Ok(self.file.read_at(offset, into, cause)?)
     }
 
+    /// Begins to fill `into` with stored bytes, as they are.
+    pub(super) fn submit_read(&self, offset: u64, into: ReadBuf, cause: Cause) -> PendingRead {
+        self.file.submit(offset, into, cause)
+    }
+
     /// Where the data blocks end, with which the file begins: how many bytes they are, too.
     pub(crate) fn data_end(&self) -> u64 {
         self.outline.data_end
@@ -383,6 +389,14 @@ impl Owner for Table {
 impl fmt::Debug for Table {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Table({}, {} entries)", self.name().file, self.properties().entries)
+    }
+}
+
+/// The bytes of a buffer, without a copy.
+fn stored(buffer: ReadBuf) -> Bytes {
+    match buffer {
+        ReadBuf::Small(bytes) => bytes.into(),
+        ReadBuf::Large(bytes) => Bytes::from_owner(bytes),
     }
 }
 

@@ -132,7 +132,8 @@ fn tables_of_any_shape_hold_what_was_put_in() {
         let sought: Vec<Entry> = any_entries(random).into_iter().take(50).collect();
         // From hardly any memory to plenty.
         let memory = ByteCount(1 << random.random_range(0..26));
-        let memory = Memory::new(&EngineOptions { memory, ..EngineOptions::default() });
+        let io_size = ByteCount(1 << random.random_range(0..22));
+        let memory = Memory::new(&EngineOptions { memory, io_size, ..EngineOptions::default() });
         let bytes = build(&entries, layout);
         let table = open_with(&bytes, &memory).unwrap();
         levels[usize::from(table.partitions() > 1)] += 1;

@@ -2,6 +2,8 @@
 //!
 //! - The memory is used again for the next stretch if it fits. While a client has a value out of
 //!   it, the next stretch gets memory of its own.
+//! - A stretch that was read into a buffer elsewhere takes the place of the present one. The memory
+//!   of the present one can then be filled again.
 //! - A large stretch, of [`MAPPED_MIN`] bytes or more, counts until the last value out of it is
 //!   dropped, and is then the system's again. A small one counts while its owner has it.
 //!
@@ -11,6 +13,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
+use terrace_env::store::ReadBuf;
 use terrace_env::{IoBuf, MAPPED_MIN, MemoryGauge, MemoryLease};
 
 use crate::Error;
@@ -30,6 +33,39 @@ pub(super) struct Stretch {
 struct Large {
     bytes: IoBuf,
     lease: MemoryLease,
+}
+
+/// Large memory that can be filled again, and counts meanwhile.
+#[derive(Debug)]
+pub(super) struct Spare {
+    bytes: IoBuf,
+    lease: MemoryLease,
+}
+
+impl Spare {
+    /// Bytes that it counts.
+    pub(super) fn counted(&self) -> u64 {
+        self.lease.bytes()
+    }
+}
+
+/// A buffer of `len` bytes to read into, and the lease that counts it: `spare`, if it fits.
+pub(super) fn buffer(
+    gauge: &MemoryGauge,
+    spare: Option<Spare>,
+    len: usize,
+) -> (ReadBuf, MemoryLease) {
+    match spare {
+        Some(Spare { mut bytes, lease }) if len >= MAPPED_MIN && is_fit(bytes.capacity(), len) => {
+            bytes.resize(len);
+            (ReadBuf::Large(bytes), lease)
+        }
+        _ => {
+            let bytes = ReadBuf::zeroed(len);
+            let lease = gauge.lease(bytes.capacity());
+            (bytes, lease)
+        }
+    }
 }
 
 /// Owner shared by the values out of a large stretch.
@@ -67,6 +103,27 @@ impl Stretch {
         *self = Self::new(&self.gauge);
     }
 
+    /// Has the bytes of a buffer that `lease` counts from now on. Returns the memory of the bytes
+    /// before, if it is large and nobody has anything of it.
+    pub(super) fn replace(&mut self, bytes: ReadBuf, lease: MemoryLease) -> Option<Spare> {
+        self.bytes = Bytes::new();
+        let before = self.large.take().and_then(|large| Arc::try_unwrap(large).ok());
+        match bytes {
+            ReadBuf::Small(bytes) => (self.bytes, self.lease) = (bytes.into(), lease),
+            ReadBuf::Large(bytes) => {
+                self.lease.resize(0);
+                self.set_large(Large { bytes, lease });
+            }
+        }
+        before.map(|large| Spare { bytes: large.bytes, lease: large.lease })
+    }
+
+    fn set_large(&mut self, large: Large) {
+        let large = Arc::new(large);
+        self.bytes = Bytes::from_owner(Owner(Arc::clone(&large)));
+        self.large = Some(large);
+    }
+
     /// Has `len` bytes from now on: those of `kept` in front, and behind them what `read` fills in.
     /// When that fails, those of `kept`. `counts`: whether a small stretch counts, too.
     pub(super) fn refill(
@@ -91,9 +148,7 @@ impl Stretch {
         let mut large = self.large(bytes, large, kept, len);
         let result = read(&mut large.bytes[front..]);
         large.bytes.truncate(if result.is_ok() { len } else { front });
-        let large = Arc::new(large);
-        self.bytes = Bytes::from_owner(Owner(Arc::clone(&large)));
-        self.large = Some(large);
+        self.set_large(large);
         result
     }
 

@@ -30,6 +30,7 @@ pub(crate) struct TableHandle {
     /// Those of the file, at hand: deciders look at every table of the tree.
     id: FileId,
     size: ByteCount,
+    on_disk: bool,
     /// As committed first; where its segments are *now* is the version's to say.
     record: TableRecord,
     stream: u16,
@@ -50,8 +51,9 @@ impl TableHandle {
         let (file, memory) = (store.open(id)?, Arc::clone(memory));
         // A table is sealed: it does not grow.
         let size = ByteCount(file.len());
+        let on_disk = store.rotational();
         let (table, opening) = (Slot::default(), Role::default());
-        Ok(Arc::new(Self { file, id, size, record, stream, memory, table, opening }))
+        Ok(Arc::new(Self { file, id, size, on_disk, record, stream, memory, table, opening }))
     }
 
     /// The handle of what is left of the table after something at its front was given back. The
@@ -76,6 +78,11 @@ impl TableHandle {
 
     pub(crate) fn id(&self) -> FileId {
         self.id
+    }
+
+    /// Whether it lies on a drive with a head.
+    pub(crate) fn is_on_disk(&self) -> bool {
+        self.on_disk
     }
 
     pub(crate) fn size(&self) -> ByteCount {

@@ -97,10 +97,10 @@ pub(super) fn try_commit(
 /// The bytes `start..end` of an open file. Panics unless a submitted read answers the same.
 pub(super) fn read(reader: &dyn FileReader, start: u64, end: u64) -> Result<Vec<u8>, StoreError> {
     let mut bytes = vec![0; (end - start) as usize];
-    let submitted = reader.submit(start, bytes.clone(), Cause::Read);
+    let submitted = reader.submit(start, bytes.clone().into(), Cause::Read);
     let found = reader.read_at(start, &mut bytes, Cause::Read).map(|()| bytes);
     match (&found, submitted.wait()) {
-        (Ok(bytes), Ok(others)) => assert!(*bytes == others, "{start}..{end} by both ways"),
+        (Ok(bytes), Ok(others)) => assert!(bytes[..] == others[..], "{start}..{end} by both ways"),
         (Err(_), Err(_)) => {}
         (found, other) => {
             panic!("{start}..{end}: read_at: {:?}, submit: {:?}", found.is_ok(), other.is_ok())

@@ -7,7 +7,7 @@ use super::actions::{
     sealed, try_commit,
 };
 use super::suite::Check;
-use crate::store::{FileKind, StoreError};
+use crate::store::{FileKind, ReadBuf, StoreError};
 use crate::{Cause, FileId, Store};
 
 pub(super) const CHECKS: &[Check] = &[
@@ -90,20 +90,24 @@ fn submitted_reads(store: &Arc<dyn Store>) {
     let id = sealed(store, &bytes);
     let reader = store.open(id).expect("the file opens");
     let starts = (0..bytes.len() - 9000).step_by(7001);
-    let mut reads: Vec<_> = starts
-        .map(|at| (at, reader.submit(at as u64, vec![0xee; 1 + at % 9000], Cause::Read)))
-        .collect();
+    let submit = |at: usize| {
+        let into = vec![0xee; 1 + at % 9000].into();
+        (at, reader.submit(at as u64, into, Cause::Read))
+    };
+    let mut reads: Vec<_> = starts.map(submit).collect();
+    let all = reader.submit(0, ReadBuf::zeroed(bytes.len()), Cause::Read);
     commit(store, |t| t.delete(id));
     drop(reader);
     // These writes must not land where reads are under way.
     let other = pattern(4, 300_001);
     let new = sealed(store, &other);
     assert_contents(store, new, &other);
+    assert!(all.wait().expect("a large read")[..] == bytes[..], "all bytes at once");
     // Some are not waited for.
     reads.retain(|(at, _)| at % 3 != 0);
     for (at, read) in reads.into_iter().rev() {
         let found = read.wait().expect("a submitted read");
-        assert!(found == bytes[at..=at + at % 9000], "{} bytes from {at} on", found.len());
+        assert!(found[..] == bytes[at..=at + at % 9000], "{} bytes from {at} on", found.len());
     }
 }
 

@@ -1,0 +1,73 @@
+//! [`ReadBuf`]: the memory that a submitted read fills.
+//!
+//! A large one is made of pages of its own, so that its memory goes back to the system with it; see
+//! [`MAPPED_MIN`]. A small one comes from the allocator, and can be handed on without a copy.
+
+use std::fmt;
+use std::ops::{Deref, DerefMut};
+
+use crate::{IoBuf, MAPPED_MIN};
+
+/// See the [module](self).
+#[derive(Clone)]
+pub enum ReadBuf {
+    /// Less than [`MAPPED_MIN`] bytes.
+    Small(Vec<u8>),
+    /// Pages of its own.
+    Large(IoBuf),
+}
+
+impl ReadBuf {
+    /// A buffer of `len` zero bytes.
+    #[must_use]
+    pub fn zeroed(len: usize) -> Self {
+        if len < MAPPED_MIN { Self::Small(vec![0; len]) } else { Self::Large(IoBuf::zeroed(len)) }
+    }
+
+    /// The memory that it takes, in bytes.
+    #[must_use]
+    pub fn capacity(&self) -> usize {
+        match self {
+            Self::Small(bytes) => bytes.capacity(),
+            Self::Large(bytes) => bytes.capacity(),
+        }
+    }
+}
+
+impl Default for ReadBuf {
+    fn default() -> Self {
+        Self::Small(Vec::new())
+    }
+}
+
+impl From<Vec<u8>> for ReadBuf {
+    fn from(bytes: Vec<u8>) -> Self {
+        Self::Small(bytes)
+    }
+}
+
+impl Deref for ReadBuf {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        match self {
+            Self::Small(bytes) => bytes,
+            Self::Large(bytes) => bytes,
+        }
+    }
+}
+
+impl DerefMut for ReadBuf {
+    fn deref_mut(&mut self) -> &mut [u8] {
+        match self {
+            Self::Small(bytes) => bytes,
+            Self::Large(bytes) => bytes,
+        }
+    }
+}
+
+impl fmt::Debug for ReadBuf {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ReadBuf({} bytes)", self.len())
+    }
+}
