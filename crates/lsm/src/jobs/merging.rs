@@ -19,7 +19,7 @@
 //! A merge that was begun because writers rested ends between two subcompactions once they write
 //! again.
 //!
-//! Memory: each subcompaction under way has a read-ahead buffer for each input run, and the table
+//! Memory: each subcompaction under way has one or two read-ahead buffers for each input run, and the table
 //! being written; all of them share what [jobs may hold](crate::memory). A merge holds a version
 //! for no longer than a subcompaction takes, so that trimmed blocks come free.
 

@@ -33,7 +33,7 @@
 //! # Invariants
 //! - A job is dropped between two steps without a trace on the medium: its tables are not sealed
 //!   before its commit, and unsealed files of a former life are removed.
-//! - Memory is bounded: a read-ahead buffer per input run and a table being written for each part
+//! - Memory is bounded: two read-ahead buffers per input run and a table being written for each part
 //!   that is under way, whatever the size of the plan.
 //! - A job that finds no space waits and tries again; any other error stops all writing until
 //!   somebody calls `resume`.

@@ -2,7 +2,7 @@
 //! into new tables.
 //!
 //! It goes by steps of a bounded size and may be dropped between any two: its tables are not
-//! sealed, so nothing of it is left. Memory: a read-ahead buffer per input run, the table being
+//! sealed, so nothing of it is left. Memory: one or two read-ahead buffers per input run, the table being
 //! written (see [`TableBuilder`]), and what is known of the tables that are done.
 //!
 //! Tables end as the route's [`Cut`](terrace_policy::Cut) says, and always between two full keys.
