@@ -1,8 +1,12 @@
 //! Processor time that operations are charged on the simulated runner. Without it, work that
 //! touches no device would take no virtual time.
 //!
-//! The values are rounded from measurements on two common server cores; only their order of
-//! magnitude matters. On real threads charging does nothing.
+//! To charge a time is to sleep that long on the virtual clock, so that other actors run meanwhile.
+//! On threads a charge does nothing. No lock may be held over it; debug builds panic where one is,
+//! on threads as well.
+//!
+//! The values are rounded from measurements on a server with two cores; only their order of
+//! magnitude matters.
 
 use std::time::Duration;
 

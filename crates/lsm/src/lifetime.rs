@@ -3,9 +3,12 @@
 //!
 //! The sums go to the medium with commits that are made anyway: flushes, changes of the annotation,
 //! and compactions that keep a state of their decider. When the engine is closed they get a commit
-//! of their own, if clients or jobs have written anything since. A power cut, or a process that
-//! ends without a close, loses the counts since the last of these commits. Nothing in the store is
-//! derived from them. Bytes that a mount writes before the engine is opened are not counted.
+//! of their own, if clients or jobs have written anything since. A power cut, a process that ends
+//! without a close, or a failure of this commit loses the counts since the last commit that had
+//! them; a close succeeds all the same. Nothing in the store is derived from them.
+//!
+//! Not counted: what a mount writes before the engine is opened, and what is written from the
+//! closing commit on.
 
 use serde::{Deserialize, Serialize};
 use terrace_env::Cause;

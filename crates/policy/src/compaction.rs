@@ -1,5 +1,8 @@
-//! [`Compaction`]: the decider that chooses which tables are merged next, and where the result
-//! goes.
+//! [`Compaction`]: the decider that chooses which tables are merged or moved next, and where the
+//! result goes; also on request, for a range of keys. Its [`Pressure`] says how far writers are
+//! held back.
+//!
+//! Pure: a choice follows from the tree, the decider's state and what it sees of zones.
 
 use std::fmt::Debug;
 

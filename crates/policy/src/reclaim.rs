@@ -9,9 +9,9 @@
 //! New data should find some *spare* zones ([`Room::spare_min`]). Compactions leave these to logs
 //! and flushes while reclaim works.
 //!
-//! A policy that chooses no victim is asked again only when more blocks have died or a writer
-//! begins to wait. Each victim reduces the dead bytes by its gain, so reclaim comes to an end under
-//! any policy.
+//! A policy that chooses no victim is asked again only when more blocks have died, a writer has
+//! begun to wait, or a client asks for reclaim. Each victim reduces the dead bytes by its gain, so
+//! reclaim comes to an end under any policy.
 
 use std::fmt::Debug;
 

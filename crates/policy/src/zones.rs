@@ -1,11 +1,11 @@
 //! The view of zones: where the tables of a tree lie, and how full their zones are.
 //!
 //! The engine knows nothing of zones. A decider that looks at them is handed a [`ZonesSource`] when
-//! it is made, asks it for each table at most once per choice, and decides by a pure function of
-//! tree, zones and state.
+//! it is made, asks it for the tables of a level at most once per choice, and decides by a pure
+//! function of tree, zones and state.
 //!
-//! Reclaim may move an extent while a choice is made. So a view may be out of date. Deciders use it
-//! to estimate cost only; their plans are legal wherever tables lie.
+//! Reclaim may move an extent while a choice is made. So a view may be out of date. It may decide
+//! which tables go, and never whether a plan is legal: plans are legal wherever tables lie.
 
 use std::fmt::Debug;
 

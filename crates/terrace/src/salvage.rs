@@ -1,5 +1,8 @@
-//! [`Salvage`]: reads a range of a store with damaged tables. It gives the entries that are
-//! certainly the newest, and lists the ranges of keys that it left out.
+//! [`Salvage`]: reads a range of a store with damaged tables. It gives, in key order, the entries
+//! that are certainly the newest, and lists the ranges of keys in which entries are left out.
+//!
+//! The list is complete before the first entry is given. Within a listed range, entries of newer
+//! runs and of memtables are still given. A read that fails later ends the iteration with an error.
 
 use bytes::Bytes;
 use terrace_lsm::LeftOut;

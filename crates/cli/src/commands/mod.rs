@@ -1,4 +1,5 @@
-//! The subcommands, one file each: its arguments, its work, and its output.
+//! The subcommands, a file or a folder each: arguments, work and output. Several share the other
+//! files: `arguments`, `entry`, `log_drive`, `range`, `skip`, `target`, `under`.
 
 mod arguments;
 mod bench;

@@ -1,4 +1,7 @@
 //! [`BlockSource`] over a file of the host, for the scan of frames.
+//!
+//! The size of the file is taken once, when the source is made. Units of 512 bytes are taken to be
+//! written whole or not at all, and bytes that a power cut lost to read as zeros.
 
 use std::sync::Arc;
 

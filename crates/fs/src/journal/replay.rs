@@ -1,8 +1,12 @@
-//! Reading the journal: from the superblock's head to the end, across zones and splices.
+//! Reading the journal: from the superblock's head to the end, across zones and splices. A splice
+//! is the record that names the zone in which the journal goes on.
 //!
 //! The end is where the last whole append ends. The end is *clean* if the zone's write pointer
-//! stands there. Otherwise something torn lies behind it, and a mount for writing goes on in
-//! another zone.
+//! stands there. Otherwise something torn lies behind it, or the device has no write pointers, as a
+//! plain one; a mount for writing then goes on in another zone.
+//!
+//! A frame that is missing before the last splice, or before the end that the superblock vouches
+//! for, is corruption and not the end. A mount for writing flushes the device first.
 
 use std::sync::Arc;
 

@@ -1,9 +1,13 @@
 //! Search for the superblocks of a device.
 //!
-//! Superblocks lie in one of the first eight zones of a type, conventional or sequential. The
-//! search finds the newest superblock in each of these zones, and the number of broken blocks
-//! behind it. The [`SuperblockArea`](super::SuperblockArea) decides what follows. A zone that
-//! cannot be read counts as empty. Nothing is written.
+//! Superblocks lie among the first eight zones of a type: in one conventional zone, or by turns in
+//! two sequential ones. The search finds the newest superblock in each of these zones, and the
+//! number of broken blocks behind it; superblocks of other format versions are found as such. A
+//! zone without a write pointer is searched by halving. The
+//! [`SuperblockArea`](super::SuperblockArea) decides what follows.
+//!
+//! An offline zone is passed over. A block with a medium error counts as a broken superblock. Any
+//! other error ends the search. Nothing is written.
 
 use terrace_env::store::StoreError;
 use terrace_env::{Cause, DeviceId, IoBuf, ZoneId};

@@ -1,5 +1,9 @@
-//! Commits a client's transaction: turns its changes into records, and has the journal make them
-//! durable.
+//! Commits transactions, of clients and of the file system itself: turns their changes into
+//! records, and has the journal make them durable.
+//!
+//! The effects of transactions are carried out in the order in which the journal staged them. A
+//! transaction that fails leaves its files as uncommitted as they were. Data are flushed before a
+//! commit only if it creates or seals a file.
 
 use std::sync::Arc;
 

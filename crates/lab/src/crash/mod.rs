@@ -1,14 +1,16 @@
-//! The crash simulator: a store on an emulated drive, its power cut at every write.
+//! The crash simulator: a store on one or two emulated drives, whose power is cut before every
+//! request that changes them.
 //!
-//! 1. [`live`] runs a seeded workload once, in a simulation, and takes a snapshot of
-//!    the drive before every request that changes it, together with what had been acknowledged by
-//!    then ([`CutPoint`]).
+//! 1. [`live`] runs a seeded workload once, in a simulation, and takes a snapshot of the drives
+//!    before every such request, together with what had been acknowledged by then ([`CutPoint`]).
 //! 2. [`recover`] cuts the power at such a point, opens the store again and holds what it finds
 //!    against the [`History`]: everything acknowledged as synced is there, what is there is a
 //!    prefix of what was written, and the file system's check is clean.
 //! 3. A trial may live on: it records its own recovery, writes more, and is cut again.
 //!
-//! [`crowd`] does the same with many writers at once, on stores whose operations fail.
+//! [`crowd`] has many writers at once, on stores whose operations fail, and cuts at one moment and
+//! at the end. [`damage`] and [`Directory`] cut nothing: they damage a closed store, on a drive or
+//! in a directory, and demand that it reads back or reports an error.
 //!
 //! Each batch of the workload also stores its own number, so that a state tells which prefix it
 //! claims to be; values carry the number of the life that wrote them, so that nothing old can pass

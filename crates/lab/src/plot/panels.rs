@@ -1,4 +1,7 @@
 //! [`Panels`]: charts one below the other, with lines and points in them.
+//!
+//! A long line is thinned to the least and the greatest point of each of 360 parts of the axis. The
+//! text of a mark is left out where there is no space for it.
 
 use plotters::chart::{ChartBuilder, ChartContext};
 use plotters::coord::cartesian::Cartesian2d;

@@ -1,5 +1,5 @@
-//! Finds results that another engine has left: an older version, or one with a change that was
-//! tried.
+//! Finds results that another build of Terrace has left for the same plan: of each measured phase
+//! the newest one whose checksum holds. Damaged results are passed over, not reported.
 
 use std::fs;
 use std::path::PathBuf;

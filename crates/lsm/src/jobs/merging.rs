@@ -19,9 +19,9 @@
 //! A merge that was begun because writers rested ends between two subcompactions once they write
 //! again.
 //!
-//! Memory: each subcompaction under way has one or two read-ahead buffers for each input run, and the table
-//! being written; all of them share what [jobs may hold](crate::memory). A merge holds a version
-//! for no longer than a subcompaction takes, so that trimmed blocks come free.
+//! Memory: each subcompaction under way has one or two read-ahead buffers for each input run, and
+//! the table being written; all of them share what [jobs may hold](crate::memory). A merge holds a
+//! version for no longer than a subcompaction takes, so that trimmed blocks come free.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

@@ -24,8 +24,9 @@
 //!
 //! # How a merge goes
 //! 1. The compaction's actor asks the decider and finds the plan's segments in the version.
-//! 2. The merge is cut into parts at ends of tables. Each part reserves the worst case of its
-//!    output; then a worker reads the inputs, drops what no reader can see, and writes tables.
+//! 2. The merge is cut into parts with about equal bytes of input. Each part reserves the worst
+//!    case of its output; then a worker reads the inputs, drops what no reader can see, and writes
+//!    tables.
 //! 3. The actor commits the parts in key order. Each commit puts the new tables in, takes what
 //!    was merged from the inputs, and leaves a legal tree. The state of the decider commits with
 //!    the last part.
@@ -33,8 +34,8 @@
 //! # Invariants
 //! - A job is dropped between two steps without a trace on the medium: its tables are not sealed
 //!   before its commit, and unsealed files of a former life are removed.
-//! - Memory is bounded: two read-ahead buffers per input run and a table being written for each part
-//!   that is under way, whatever the size of the plan.
+//! - Memory is bounded: two read-ahead buffers per input run and a table being written for each
+//!   part that is under way, whatever the size of the plan.
 //! - A job that finds no space waits and tries again; any other error stops all writing until
 //!   somebody calls `resume`.
 //! - An entry is dropped only if no snapshot and no later reader can see it, and a delete only if

@@ -2,8 +2,8 @@
 //! into new tables.
 //!
 //! It goes by steps of a bounded size and may be dropped between any two: its tables are not
-//! sealed, so nothing of it is left. Memory: one or two read-ahead buffers per input run, the table being
-//! written (see [`TableBuilder`]), and what is known of the tables that are done.
+//! sealed, so nothing of it is left. Memory: one or two read-ahead buffers per input run, the table
+//! being written (see [`TableBuilder`]), and what is known of the tables that are done.
 //!
 //! Tables end as the route's [`Cut`](terrace_policy::Cut) says, and always between two full keys.
 //! When a job has written as much as it may, it ends there, at its *boundary*: entries before it

@@ -1,16 +1,19 @@
-//! Subcompactions: cuts a merge into ranges of keys with about equal bytes of input.
-//! Each range can be merged by a worker of its own, and commits by itself.
+//! Subcompactions: cuts a merge into ranges of keys with about equal bytes of input. Each range can
+//! be merged by a worker of its own, and commits by itself.
 //!
 //! Each subcompaction ends with a table that is cut short, on average half a table, and tables
-//! above it later overlap one table more. So subcompactions should be large: a subcompaction covers
-//! at most 16 tables. In `geardb/fig3` at 1/16 (`leveldb-greedy`, commit 8119541), compaction wrote
-//! 19.8 bytes per byte with at most 4 tables in a subcompaction, and 18.1 with 16, where a whole
-//! merge of one table with ten fits. When space is short, a subcompaction takes at most a sixteenth
-//! of the free space, but at least 4 tables.
+//! above it later overlap one table more. So subcompactions are as large as allowed: about 16
+//! tables. When space is short, a subcompaction takes at most a sixteenth of the free space, but
+//! about 4 tables at least. With several workers, the number of subcompactions is rounded up to a
+//! multiple of theirs, where that leaves each 4 tables.
 //!
-//! The cuts follow from the indexes of the tables, the number of workers and the free space. A
-//! merge of a few tables is one subcompaction, and no index is read for it. [`Load`] estimates how
-//! much a subcompaction reads.
+//! In `geardb/fig3` at 1/16 (`leveldb-greedy`, commit 8119541), compaction wrote 19.8 bytes per
+//! byte with at most 4 tables in a subcompaction, and 18.1 with 16, where a whole merge of one
+//! table with ten fits.
+//!
+//! The cuts follow from the indexes of the tables, the number of workers, the free space, and the
+//! ranges that are moved unread, in which there is no cut. A merge of a few tables is one
+//! subcompaction, and no index is read for it. [`Load`] estimates how much a subcompaction reads.
 
 use terrace_env::{ByteCount, Cause};
 use terrace_policy::{Key, Merge, Span};

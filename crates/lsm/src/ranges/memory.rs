@@ -1,11 +1,14 @@
 //! [`MemoryRanges`]: the range tombstones of a memtable, as a reader of any sequence sees them.
 //!
-//! One writer at a time adds (the write leader); any number of readers look meanwhile, without
-//! locks. Nothing is ever removed. Each tombstone is stored with the [`Skyline`] of all tombstones
-//! up to it. A reader finds the skyline of its sequence, whatever is added meanwhile.
+//! One writer at a time adds: the leader of the write lane. Each tombstone must be newer than all
+//! before. Any number of readers look meanwhile, without locks. Nothing is ever removed.
 //!
-//! They lie in buckets, each twice as large as the one before, so that nothing moves once it is
-//! stored.
+//! Each tombstone is stored with the [`Skyline`] of all tombstones up to it: for each range of
+//! keys, the sequences of the tombstones over it. A reader finds the skyline of its sequence,
+//! whatever is added meanwhile.
+//!
+//! Tombstones lie in buckets, each twice as large as the one before, so that nothing moves once it
+//! is stored.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};

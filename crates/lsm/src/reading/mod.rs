@@ -24,8 +24,9 @@
 //! visible version decides; deletes and range tombstones hide what is older.
 //!
 //! # Invariants
-//! - A reader takes the view first and the newest visible sequence afterwards. All that the view
-//!   lacks is then newer than the sequence, so the reader misses nothing that it should see.
+//! - A reader takes the view first and the newest visible sequence afterwards. All that was visible
+//!   when the view was taken is then within the sequence, so the reader misses no write that had
+//!   returned before the read began.
 //! - The view is an immutable value. A reader keeps it, and with it memtables, versions and files,
 //!   until it ends: later writes and compactions change nothing for it.
 //! - A snapshot is a sequence number that jobs know of. It keeps entries, not files.

@@ -1,8 +1,14 @@
 //! [`Snapshot`], and point reads: of the newest visible writes, or of those that a snapshot sees.
 //!
-//! A snapshot is a sequence number that jobs know of: they keep the entries that it sees. A read
-//! takes the view first and the sequence afterwards. So everything that the view lacks is newer
-//! than the sequence. Once the engine is closed, every read returns [`Error::Closed`].
+//! A snapshot is a sequence number that jobs know of: they keep the entries that it sees.
+//!
+//! A read of the newest writes takes the view first and the sequence afterwards. So the view's
+//! writes are all within the sequence. A write that the view lacks was made after the view was
+//! taken: it is newer than everything in the view, and concurrent with the read, which may miss it.
+//! Example: between the two, the memtable is replaced, a put goes into the new one and becomes
+//! visible; the read does not find that put.
+//!
+//! Once the engine is closed, every read returns [`Error::Closed`].
 
 use std::sync::Arc;
 

@@ -1,8 +1,12 @@
 //! The frame every block of a table lies in: contents, compression, checksum. The layout is
 //! `docs/format/table.md`.
 //!
-//! The checksum also covers the table's tag and the block's offset, so that a block from elsewhere
-//! never verifies.
+//! The checksum is over the bytes as they are stored, the compression, the table's tag and the
+//! block's offset. The tag is the file's id when the table was written. So a block of another
+//! table, or of another place, does not verify.
+//!
+//! Damage is [`Error::Corruption`]. An unknown compression under a good checksum is
+//! [`Error::Unsupported`].
 
 use bytes::Bytes;
 use terrace_env::FileId;

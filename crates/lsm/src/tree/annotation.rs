@@ -1,9 +1,11 @@
-//! Codec of the annotations that the engine gives to its files. A table's annotation lists its
-//! segments with their places, a log's its first sequence, and the [store's](super::store_record)
-//! key spaces and the decider's state. There is no manifest: at open, the tree is rebuilt from
-//! them. The layout is `docs/format/annotation.md`.
+//! Codec of the annotations of tables and logs; that of the store is in
+//! [`store_record`](super::store_record). A table's annotation has its counts, its first and last
+//! key and sequence, and its segments with their places; a log's, its first sequence. There is no
+//! manifest: at open, the tree is rebuilt from annotations. The layout is
+//! `docs/format/annotation.md`.
 //!
-//! Pure; every decoder checks what it reads.
+//! Pure; every decoder checks what it reads. A newer version or kind is [`Error::Unsupported`],
+//! anything else that is wrong is [`Error::Corruption`].
 
 use std::ops::RangeInclusive;
 

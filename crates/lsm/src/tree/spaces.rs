@@ -1,15 +1,17 @@
 //! Key spaces: made, found and dropped.
 //!
-//! Which there are is a part of the store's annotation; readers find the same in their view. Ids
-//! are never used twice.
+//! The list of key spaces is a part of the store's annotation; readers find the same in their view.
+//! Ids are never used twice.
 //!
 //! A key space is dropped in three steps (`docs/format/annotation.md`):
-//! 1. A transaction takes it out of the list: from here on it does not exist.
+//! 1. A transaction moves its id from the list to the *dropped* ones: from here on it does not
+//!    exist.
 //! 2. A range delete over all of its keys hides what it held, so that compactions free it.
-//! 3. Once that is durable, a transaction forgets that it has to be done.
+//! 3. Once that is durable, a transaction removes the id from the dropped ones.
 //!
-//! An interrupted drop goes on when the store is opened, or when the next key space is dropped. No
-//! write gets in behind the range delete: writes are checked and queued under one lock.
+//! If step 2 or 3 fails, the call fails, though the key space is gone. The drop goes on when the
+//! store is opened, or when the next key space is dropped. No write gets in behind the range
+//! delete: writes are checked and queued under one lock.
 
 use std::sync::Arc;
 

@@ -15,8 +15,9 @@
 //! into the view, and only the commit of a flush takes one out.
 //!
 //! # Invariants
-//! - A reader takes the view first and the newest visible sequence second. So all entries that the
-//!   view lacks are newer than that sequence.
+//! - A reader takes the view first and the newest visible sequence second. So everything that was
+//!   visible when the view was taken is within the sequence, and entries that the view lacks are
+//!   newer than all that it has.
 //! - The decider's state in the record is that of the latest choice that any commit has brought.
 //! - A snapshot reads its sequence under the lock under which jobs read the list of snapshots. So a
 //!   job either knows of a snapshot, or the snapshot sees everything that the job found.

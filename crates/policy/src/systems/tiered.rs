@@ -2,12 +2,13 @@
 //!
 //! Not a system of the papers: it is what few rewrites look like at their simplest, for comparison.
 //!
-//! 1. Levels collect runs; as many as `tier_runs` go down together, merged into one. The last level
-//!    is one run. See [`Tiered`].
+//! 1. Levels collect runs. A level with `tier_runs` runs or more goes down whole, merged into one
+//!    run. The last level is one run. See [`Tiered`].
 //! 2. Each level has its own open zones, see [`LevelSeparated`]. The runs of a tier come one after
 //!    the other and go at once, so that the zones of a tier die whole but for the last one.
-//! 3. There are as many levels as leave an eighth of the store to the tiers when these are full: a
-//!    merge into the last run rewrites all of it, and has to bring something for that.
+//! 3. There are as many levels as keep the deepest tier, when it is full, within an eighth of the
+//!    store; two at least. With a smaller deepest tier, the last run would be rewritten more often.
+//!    With a larger one, more of the space would hold entries that tiers hide.
 //! 4. A collector works when it must: where zones are few, or after another system's layout.
 //!
 //! Cost: as many runs to consult as there are, and the space of the entries that the tiers hide.

@@ -1,4 +1,5 @@
-//! Stage of the demonstration: an emulated drive, and options of a store that fit its size.
+//! Stage of the demonstration: an emulated drive, half as large again as the data and 20 zones
+//! more, and options of a store that fit the amount of data.
 
 use std::path::Path;
 use std::sync::Arc;

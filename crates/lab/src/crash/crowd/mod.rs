@@ -1,9 +1,10 @@
 //! A crowd: several writers at once, on a store whose operations fail and whose power is then cut.
 //!
 //! 1. Writers put batches at the same time, so that the engine writes them in groups. An operation
-//!    of the device, of the directory or of the store fails, once or from then on ([`Harm`]).
-//!    Writers go on for some batches, and some of them ask the store to resume.
-//! 2. Everything that was acknowledged can be read before the cut, failure or not.
+//!    of the device, of the directory or of the store fails, once or lastingly, or none does
+//!    ([`Harm`]). Writers go on for some batches, and the first one asks the store to resume.
+//! 2. Once the failure is mended, everything that was acknowledged can be read. Where failures
+//!    last, a read may fail instead.
 //! 3. The power is cut at some moment and at the end, and the store opened again. Of each writer,
 //!    all that was acknowledged as synced is there; what was refused, or never synced, may be there
 //!    or not; and no batch is there in part.
