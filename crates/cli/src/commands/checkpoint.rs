@@ -25,7 +25,8 @@ use crate::progress::Progress;
 Examples:
   terrace checkpoint drive.img backup.img
   terrace checkpoint drive.img backup/
-  terrace checkpoint drive.img backup.img --to-log fast2.img")]
+  terrace device create fast2.img --kind plain --size 1GiB
+  terrace checkpoint drive.img backup2.img --to-log fast2.img")]
 pub(crate) struct Checkpoint {
     #[command(flatten)]
     target: Target,
