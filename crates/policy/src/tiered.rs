@@ -173,6 +173,11 @@ impl Compaction for Tiered {
     }
 
     fn pick_beside(&self, tree: &TreeView, claims: &Claims, _: &[u8]) -> Option<Choice> {
+        // Another layout is drained by one plan at a time: a plan into the oldest run of the last
+        // level would pass the newer ones.
+        if tree.runs(self.last(tree)).len() > 1 {
+            return None;
+        }
         let is_due = |level: &usize| self.score(tree, *level) >= 1.0;
         let mut due = (0..self.last(tree)).filter(is_due).filter_map(|l| self.down(tree, l));
         due.find(|choice| claims.allow(&choice.plan))

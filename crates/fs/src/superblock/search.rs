@@ -1,17 +1,17 @@
 //! Search for the superblocks of a device.
 //!
 //! Superblocks lie among the first eight zones of a type: in one conventional zone, or by turns in
-//! two sequential ones. The search finds the newest superblock in each of these zones, and the
-//! number of broken blocks behind it; superblocks of other format versions are found as such. A
-//! zone without a write pointer is searched by halving. The
-//! [`SuperblockArea`](super::SuperblockArea) decides what follows.
+//! two sequential ones; on a plain device in its first stretch. The search finds the newest
+//! superblock in each of these zones, and the number of broken blocks behind it; superblocks of
+//! other format versions are found as such. A zone without a write pointer is searched by halving.
+//! The [`SuperblockArea`](super::SuperblockArea) decides what follows.
 //!
 //! An offline zone is passed over. A block with a medium error counts as a broken superblock. Any
 //! other error ends the search. Nothing is written.
 
 use terrace_env::store::StoreError;
 use terrace_env::{Cause, DeviceId, IoBuf, ZoneId};
-use terrace_zone::{Device, DeviceError, ZoneReport, ZoneState, ZoneType};
+use terrace_zone::{Device, DeviceError, Layout, ZoneReport, ZoneState, ZoneType};
 
 use super::Superblock;
 use super::foreign::Foreign;
@@ -49,7 +49,9 @@ pub(super) fn candidates(
     let geometry = device.geometry();
     let zones = geometry.zone_ids().filter(|zone| geometry.zone_type(*zone) == wanted);
     let mut reports = Vec::new();
-    for zone in zones.take(CANDIDATES) {
+    // Elsewhere on a plain device are users' bytes, which can look like a superblock.
+    let most = if geometry.layout == Layout::Plain { 1 } else { CANDIDATES };
+    for zone in zones.take(most) {
         let report = device.report(zone, 1);
         reports.extend(report.map_err(|error| io("looking for the", zone, error))?);
     }

@@ -3,13 +3,14 @@
 
 use std::sync::Arc;
 
+use terrace_env::checksum::crc32c;
 use terrace_env::random::Random;
 use terrace_env::store::{
     CreateOptions, FileKind, FileWriter, PlacementHint, Rank, Store, StoreError, Transaction,
 };
-use terrace_env::{ByteCount, Cause, DeviceId, FileId, ZoneId};
+use terrace_env::{ByteCount, Cause, DeviceId, FileId, IoBuf, Lba, ZoneId};
 use terrace_fs::inspect::Inspector;
-use terrace_fs::{Access, Devices, FormatOptions, Fs, MountOptions, log_device};
+use terrace_fs::{Access, BLOCK, Devices, FormatOptions, Fs, MountOptions, log_device};
 use terrace_zone::emulator::{Drives, FaultPlan, RequestKind};
 use terrace_zone::{Device, Emulator, Geometry, PowerCut, ZoneState};
 
@@ -146,6 +147,23 @@ fn a_log_device_that_is_too_small_is_refused() {
     let small = Drives::from(vec![zoned, plain]);
     let error = Fs::format(&small, &FormatOptions::default()).expect_err("too small").to_string();
     assert!(error.contains("device 1: expected a plain device of 8"), "{error}");
+}
+
+#[test]
+fn bytes_of_a_log_that_look_like_a_newer_superblock_are_passed_over() {
+    let drives = drives(6);
+    let plain = &drives.all()[1];
+    let superblock = plain.read(Lba(0), 1, Cause::Superblock).expect("a superblock");
+    let mut forged = IoBuf::copy_of(&superblock);
+    // Another version, a later generation.
+    forged[8] = 9;
+    forged[28..36].fill(0x7f);
+    let crc = crc32c(&forged[..BLOCK - 4]);
+    forged[BLOCK - 4..].copy_from_slice(&crc.to_le_bytes());
+    // The last stretch of the device, where a full one has logs.
+    let stretch = Lba(7 * (1 << 20) / BLOCK as u64);
+    plain.write(stretch, forged, true, Cause::Log).expect("a write");
+    mount(&drives);
 }
 
 #[test]

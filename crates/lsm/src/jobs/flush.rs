@@ -39,12 +39,14 @@ pub(crate) fn run(shared: &Arc<Shared>) {
 }
 
 impl Shared {
-    /// Flushes everything that is in memory now, and waits for it.
+    /// Flushes everything that is in memory now, and waits for it: not for what others write
+    /// meanwhile.
     pub(crate) fn flush_all(&self) -> Result<(), Error> {
         let errors = self.space.flush_errors();
         self.rotate_memtable()?;
         let mut immutable = self.memtables.lock();
-        while !immutable.is_empty() {
+        let Some(newest) = immutable.newest() else { return Ok(()) };
+        while immutable.has(&newest) {
             self.check_progress(self.space.flush_errors() > errors + 1)?;
             immutable.wait();
         }

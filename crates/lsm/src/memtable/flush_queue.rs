@@ -100,6 +100,16 @@ impl FlushQueueGuard<'_> {
         self.memtables.is_empty()
     }
 
+    /// The newest memtable.
+    pub(crate) fn newest(&self) -> Option<Arc<Memtable>> {
+        self.memtables.back().map(|newest| Arc::clone(&newest.memtable))
+    }
+
+    /// Whether the flush of this memtable is not committed yet.
+    pub(crate) fn has(&self, memtable: &Arc<Memtable>) -> bool {
+        self.memtables.iter().any(|one| Arc::ptr_eq(&one.memtable, memtable))
+    }
+
     /// Whether space is set aside for the flush of the oldest.
     pub(crate) fn next_has_space(&self) -> bool {
         self.memtables.front().is_some_and(|next| next.hold.is_some())

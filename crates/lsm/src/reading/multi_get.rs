@@ -80,7 +80,7 @@ fn search_runs(
     let mut rest = &mut left[..];
     while !rest.is_empty() {
         let mut count = 0;
-        while count < rest.len() && reads.left() < READS_MAX {
+        while count < rest.len() && (count == 0 || reads.left() < READS_MAX) {
             submit(view, &mut rest[count].sought, &mut reads);
             count += 1;
         }

@@ -70,9 +70,11 @@ impl PointReads {
         }
     }
 
-    /// Whether the read of this block was submitted, and its block not needed so far.
+    /// Whether this block is the last one, or its read was submitted and not needed so far.
     pub(super) fn expects(&self, file: FileId, offset: u64) -> bool {
-        self.submitted.iter().any(|one| one.is(file, offset))
+        let is_last =
+            self.last.as_ref().is_some_and(|last| last.table.file == file && last.offset == offset);
+        is_last || self.submitted.iter().any(|one| one.is(file, offset))
     }
 
     /// Takes a read of the block at `offset` of `file`, for when the block is needed.

@@ -316,6 +316,25 @@ const OVERFULL: &str = "
 ";
 
 #[test]
+fn tiered_compaction_passes_no_run_that_is_drained_by_another_plan() {
+    // Five levels once, four now: the last one has three runs.
+    let tree = tree(
+        "
+        level=2 run=4 x-z:10
+        level=2 run=3 x-z:10
+        level=3 run=3 x-z:10
+        level=3 run=2 a-m:10
+        level=3 run=1 a-z:100
+        ",
+    );
+    let options = TieredOptions { levels: 4, runs: 2, jobs: 2, ..TieredOptions::default() };
+    let decider = Tiered::new(options);
+    let drain = decider.pick(&tree, &[], Urgency::Shape).expect("a drain");
+    let claims = Claims::new(Claim::of(&drain.plan).into_iter().collect());
+    assert_eq!(decider.pick_beside(&tree, &claims, &[]), None);
+}
+
+#[test]
 fn leveled_compaction_chooses_beside_others_what_is_free_until_nothing_is() {
     let (tree, mut state) = (tree(OVERFULL), Vec::new());
     let decider = Leveled::new(LeveledOptions { jobs: 4, ..options() });

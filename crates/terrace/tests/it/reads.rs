@@ -102,6 +102,28 @@ fn get_contains_and_multi_get_agree_with_a_map_now_and_in_snapshots() {
     }
 }
 
+/// Many keys at once are read batch by batch, and a block may hold the last keys of one batch and
+/// the first of the next.
+#[test]
+fn a_block_that_two_batches_of_keys_need_is_read_once() {
+    let db = Db::open(Arc::new(MemoryStore::new()), Options::default()).unwrap();
+    let keys: Vec<_> = (0..3000_u32).map(u32::to_be_bytes).collect();
+    for key in &keys {
+        db.put(key, &[key[3]; 1000]).unwrap();
+    }
+    db.compact_all().unwrap();
+    // The index and the filters are in memory then.
+    assert!(db.get(&keys[0]).unwrap().is_some());
+    let cold = db.with_read_options(ReadOptions::default().fill_cache(false));
+    for several in [&keys[..], &keys[1..], &keys[5..200]] {
+        let found = cold.multi_get(several).unwrap();
+        let is_right = |(key, value): (&[u8; 4], &Option<terrace::Bytes>)| {
+            value.as_deref() == Some(&[key[3]; 1000][..])
+        };
+        assert!(several.iter().zip(&found).all(is_right));
+    }
+}
+
 #[test]
 fn the_default_key_space_has_the_same_reads() {
     let db = Db::open(Arc::new(MemoryStore::new()), Options::default()).unwrap();
