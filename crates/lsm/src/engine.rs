@@ -161,7 +161,7 @@ impl Engine {
 
     /// Makes everything written so far durable.
     pub fn sync(&self) -> Result<(), Error> {
-        if self.has_unlogged() && !canary::is_broken(Rule::SyncFlushesUnlogged) {
+        if self.shared.has_unlogged() && !canary::is_broken(Rule::SyncFlushesUnlogged) {
             // Tables are durable once they are in the tree, and the log goes with them.
             return self.flush();
         }
@@ -260,7 +260,7 @@ impl Engine {
         self.shared.while_open(|| verify::verify(&self.shared))
     }
 
-    /// the engine's metrics.
+    /// Metrics of the engine.
     #[must_use]
     pub fn stats(&self) -> Stats {
         self.shared.stats()
@@ -275,7 +275,7 @@ impl Engine {
     /// Makes everything durable and ends the jobs. Entries that are only in memory stay in the log,
     /// which has no writer any more: when the store below is closed, it records where the log ends.
     pub fn close(&self) -> Result<(), Error> {
-        let synced = if self.shared.options.read_only { Ok(()) } else { self.sync() };
+        let synced = if self.shared.options.read_only { Ok(()) } else { self.sync_last() };
         if synced.is_ok() && !self.shared.options.read_only {
             self.shared.record_lifetime();
         }
@@ -289,9 +289,10 @@ impl Engine {
         }
     }
 
-    /// Whether anything is in memory alone, and in no log.
-    fn has_unlogged(&self) -> bool {
-        self.shared.tree.view().memtables().any(|memtable| memtable.has_unlogged())
+    /// Makes everything durable that any client has written, and refuses further writes.
+    fn sync_last(&self) -> Result<(), Error> {
+        self.shared.check_open()?;
+        self.shared.sync_last()
     }
 
     fn check_writable(&self, what: &'static str) -> Result<(), Error> {
@@ -326,7 +327,7 @@ impl Engine {
 
 impl Drop for Engine {
     fn drop(&mut self) {
-        if !std::thread::panicking() && self.has_unlogged() {
+        if !std::thread::panicking() && self.shared.has_unlogged() {
             // After an error it is lost, as it is with the process: nobody is left to be told.
             let _ = self.flush();
         }

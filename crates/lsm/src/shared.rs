@@ -75,6 +75,11 @@ impl Shared {
         self.tree.glance().closed.check()
     }
 
+    /// Whether anything is in memory alone, and in no log.
+    pub(crate) fn has_unlogged(&self) -> bool {
+        self.tree.view().memtables().any(|memtable| memtable.has_unlogged())
+    }
+
     /// Carries out an operation that reads from the store; returns an error if the engine is
     /// closed, or was closed meanwhile, whatever the operation found.
     pub(crate) fn while_open<T>(

@@ -40,7 +40,21 @@ impl Shared {
         if batch.is_empty() && durability <= Durability::Gathered {
             return Ok(());
         }
-        self.submit(batch, durability, Errand::None)
+        let queue = self.writes.queue();
+        queue.check_clients()?;
+        // Checked in the queue: what is queued before a key space is dropped is written before.
+        self.check_spaces(&batch)?;
+        self.wait_in_queue(queue, batch, durability, Errand::None)
+    }
+
+    /// Makes everything that is queued durable, with or without a log, for an engine that queues
+    /// no more for clients.
+    pub(crate) fn sync_last(&self) -> Result<(), Error> {
+        self.writes.refuse_clients();
+        let queue = self.writes.queue();
+        // Behind this, all entries are in the memtables.
+        self.wait_in_queue(queue, Batch::new(), Durability::Synced, Errand::None)?;
+        if self.has_unlogged() { self.flush_all() } else { Ok(()) }
     }
 
     /// Writes to key spaces that need not exist.
@@ -71,14 +85,8 @@ impl Shared {
 
     /// Hands the active memtable over to the flush, if there is anything in it.
     pub(crate) fn rotate_memtable(&self) -> Result<(), Error> {
-        self.submit(Batch::new(), Durability::Gathered, Errand::Rotate)
-    }
-
-    fn submit(&self, batch: Batch, durability: Durability, errand: Errand) -> Result<(), Error> {
         let queue = self.writes.queue();
-        // Checked in the queue: what is queued before a key space is dropped is written before.
-        self.check_spaces(&batch)?;
-        self.wait_in_queue(queue, batch, durability, errand)
+        self.wait_in_queue(queue, Batch::new(), Durability::Gathered, Errand::Rotate)
     }
 
     fn wait_in_queue<'a>(

@@ -76,6 +76,8 @@ pub(crate) struct Queue {
     pub(crate) answered: u64,
     pub(crate) failed: BTreeMap<u64, Error>,
     log: Log,
+    /// Whether the engine closes: only its own last errands are queued.
+    closing: bool,
 }
 
 /// The batches that wait to be written, and the log that they go to.
@@ -89,6 +91,11 @@ impl WriteLane {
     /// Opens the lane: writes go to this log from now on.
     pub(crate) fn open(&self, log: ActiveLog) {
         self.queue.lock().log = Log::Free(log);
+    }
+
+    /// Refuses all further batches of clients. Those that are queued are written.
+    pub(crate) fn refuse_clients(&self) {
+        self.queue.lock().closing = true;
     }
 
     /// The queue, to add to it or to look for an answer.
@@ -111,6 +118,11 @@ impl WriteLane {
 }
 
 impl Queue {
+    /// Whether batches of clients are queued still.
+    pub(crate) fn check_clients(&self) -> Result<(), Error> {
+        if self.closing { Err(Error::Closed) } else { Ok(()) }
+    }
+
     /// Whether somebody leads.
     pub(crate) fn is_led(&self) -> bool {
         matches!(self.log, Log::Led)

@@ -2,6 +2,7 @@
 //! the newest of them, and writes with a log do not depend on them.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use terrace::device::{Emulator, PowerCut};
 use terrace::{ByteCount, Db, Durability, Error, FormatOptions, Fs, MemoryStore, Options};
@@ -61,6 +62,34 @@ fn a_clean_end_keeps_writes_without_a_log_on_every_medium() {
     Fs::format(device.clone(), &FormatOptions::default()).unwrap();
     check_clean_ends(|| Db::open_device(device.clone(), small()).unwrap());
     assert!(Fs::check(device).unwrap().is_clean());
+}
+
+#[test]
+fn a_close_keeps_every_write_that_another_handle_was_told_of() {
+    for seed in test_seeds(12) {
+        runner::simulate(seed, || {
+            let store = Arc::new(MemoryStore::new());
+            let db = Db::open(store.clone(), small()).unwrap();
+            let write_until_closed = |thread: u32| {
+                let unlogged = db.with_durability(Durability::Unlogged);
+                runner::spawn("writer", move || {
+                    let mut next = 0;
+                    while put(&unlogged, thread << 24 | next).is_ok() {
+                        next += 1;
+                    }
+                    next
+                })
+            };
+            let writers: Vec<_> = (0..3).map(write_until_closed).collect();
+            runner::sleep(Duration::from_micros(seed % 7 * 100));
+            db.close().unwrap();
+            let told: Vec<u32> = writers.into_iter().map(runner::JoinHandle::join).collect();
+            let db = Db::open(store.clone(), small()).unwrap();
+            let count = db.scan(..).unwrap().count() as u32;
+            assert_eq!(count, told.iter().sum::<u32>(), "{told:?}");
+            db.close().unwrap();
+        });
+    }
 }
 
 /// One life on a drive, until its power is cut: how many writes there were, how many had been
