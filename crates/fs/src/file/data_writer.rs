@@ -188,7 +188,6 @@ impl DataWriter {
         }
         let places = match result {
             result if self.failed.is_some() => {
-                self.give_back(&[(chunk.addr, chunk.blocks())]);
                 match result {
                     Ok(_) => {}
                     // Behind a hole: the write that failed first has decided about the zone.
@@ -196,6 +195,7 @@ impl DataWriter {
                     // The zone is given up; there is nothing to write elsewhere.
                     Err(error) => drop(self.give_up(&region, error)),
                 }
+                self.give_back(&[(chunk.addr, chunk.blocks())]);
                 None
             }
             Ok(completion) => {
@@ -247,8 +247,9 @@ impl DataWriter {
         error: DeviceError,
     ) -> Result<Vec<Place>, StoreError> {
         let mut places = Vec::new();
+        let given_up = self.give_up(region, error);
         self.give_back(&[(chunk.addr, chunk.blocks())]);
-        let written = self.rewrite(region, error, &chunk.bytes, &mut places);
+        let written = given_up.and_then(|error| self.rewrite(error, &chunk.bytes, &mut places));
         if let Err(error) = written {
             self.give_back(&places);
             self.file.lock().tail().in_flight.pop_front();
@@ -260,12 +261,10 @@ impl DataWriter {
 
     fn rewrite(
         &mut self,
-        region: &Region,
-        error: DeviceError,
+        mut error: DeviceError,
         bytes: &IoBuf,
         places: &mut Vec<Place>,
     ) -> Result<(), StoreError> {
-        let mut error = self.give_up(region, error)?;
         let (mut done, mut failures) = (0, 1);
         while done < bytes.len() {
             if failures == FAILURES_MAX {
@@ -276,8 +275,9 @@ impl DataWriter {
             let data = IoBuf::copy_of(&bytes[done..end]);
             let ticket = self.volume.media.submit_blocks(addr, data, false, self.ask.cause);
             if let Err(again) = self.volume.media.wait(ticket) {
+                let given_up = self.give_up(&region, again);
                 self.give_back(&[(addr, blocks)]);
-                error = self.give_up(&region, again)?;
+                error = given_up?;
                 failures += 1;
                 continue;
             }

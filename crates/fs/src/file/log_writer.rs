@@ -257,6 +257,12 @@ impl LogWriter {
             }
             Err(error) => error,
         };
+        // Before its blocks are free: on a plain device, others lease them again.
+        if is_zone_failure(&error) {
+            region.retire();
+        } else if is_left_undone(&error) {
+            region.abandon();
+        }
         self.lease.give_back(addr, len);
         while let Some(flight) = self.in_flight.pop_front() {
             // Behind a hole, so it counts for nothing even if it was written.
@@ -266,11 +272,6 @@ impl LogWriter {
             self.lease.give_back(flight.addr, flight.len);
         }
         self.lease.end();
-        if is_zone_failure(&error) {
-            region.retire();
-        } else if is_left_undone(&error) {
-            region.abandon();
-        }
         if !is_zone_failure(&error) || self.failures == FAILURES_MAX {
             return Err(self.fail("writing", error));
         }
