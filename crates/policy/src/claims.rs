@@ -110,6 +110,15 @@ impl Claims {
         Claim::of(plan).is_some_and(|claim| self.met_by(&claim).is_none())
     }
 
+    /// Whether keys of this span at this place may be taken out, beside all plans.
+    #[must_use]
+    pub fn allow_taking(&self, place: Place, span: &Span) -> bool {
+        let age = place.age();
+        !self.0.iter().any(|claim| {
+            claim.newest.age() <= age && age <= claim.oldest.age() && claim.span.overlaps(span)
+        })
+    }
+
     /// Whether some plan takes from this run.
     #[must_use]
     pub fn take_from(&self, run: Place) -> bool {

@@ -16,8 +16,9 @@
 //! 2. The chosen plan claims its rectangle of the tree ([`Claim`]); the turn to choose ends with
 //!    that. The board refuses a claim that meets another one, whatever the decider thought.
 //! 3. While plans are under way, other actors are given the task to choose another plan beside
-//!    them, as many as the decider and the options allow. The decider sees the claims. Tasks 1 and
-//!    2 wait until no plan is under way, because their plans depend on the whole tree.
+//!    them, as many as the decider and the options allow. The decider sees the claims. Tasks 1, 2
+//!    and 4 wait until no plan is under way, because their plans depend on the whole tree. Nothing
+//!    is begun beside others while a client waits for task 1, or while space is short.
 //! 4. The decider chooses on with the state that the last choice leaves, and choices are numbered.
 //!    A state is committed only if no later one has been: see [`Tree`](crate::tree::Tree). So the
 //!    state on the medium may be ahead of a plan that is still under way. If that plan fails, what

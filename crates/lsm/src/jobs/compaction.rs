@@ -81,7 +81,7 @@ impl Shared {
 
     fn keep_shape(&self, urgency: Urgency, tree: u64, choosing: Choosing<'_>) -> Result<(), Error> {
         let version = self.tree.view().version.clone();
-        if self.delete_only_compaction(&version)? {
+        if self.delete_only_compaction(&version, &Claims::default())? {
             return Ok(());
         }
         let choose = |tree: &TreeView, state: &[u8]| self.decider.pick(tree, state, urgency);
@@ -104,6 +104,9 @@ impl Shared {
         let hidden = canary::is_broken(Rule::ClaimsDoNotMeet);
         let claims = if hidden { Claims::default() } else { self.board.claims() };
         let version = self.tree.view().version.clone();
+        if self.delete_only_compaction(&version, &claims)? {
+            return Ok(());
+        }
         let state = self.board.chosen_state();
         match self.decider.pick_beside(version.view(), &claims, &state) {
             // Only one: the choice that follows it would have to be free as well.
@@ -123,7 +126,7 @@ impl Shared {
         choosing: Choosing<'_>,
     ) -> Result<(), Error> {
         let version = self.tree.view().version.clone();
-        if self.delete_only_compaction(&version)? {
+        if self.delete_only_compaction(&version, &Claims::default())? {
             return Ok(());
         }
         let choose = |tree: &TreeView, state: &[u8]| {

@@ -10,11 +10,13 @@
 //! Readers that began earlier keep the version they began with. If a snapshot keeps a segment from
 //! being dropped, the segment is looked at again when the oldest snapshot ends.
 //!
-//! A compaction's actor calls this before it asks for a plan, while no plan is under way: so no job
-//! reads these tables.
+//! A compaction's actor calls this before it asks for a plan, with the turn to choose: so no plan
+//! begins meanwhile. A segment within the claim of a plan that is under way stays. Beside a claim,
+//! a segment may go for the reasons for which two plans may run side by side: see
+//! [`Claims`](terrace_policy::Claims).
 
 use terrace_env::{Cause, SeqNo};
-use terrace_policy::{Part, Place, Span};
+use terrace_policy::{Claims, Part, Place, Span};
 
 use crate::Error;
 use crate::ranges::{Fragment, unite};
@@ -27,13 +29,19 @@ use crate::tree::Version;
 const SEGMENTS_MAX: usize = 4096;
 
 impl Shared {
-    /// Drops what is covered. Whether there was anything.
-    pub(crate) fn delete_only_compaction(&self, version: &Version) -> Result<bool, Error> {
+    /// Drops what is covered and not claimed. Whether there was anything. The claims are those of
+    /// before the version.
+    pub(crate) fn delete_only_compaction(
+        &self,
+        version: &Version,
+        claims: &Claims,
+    ) -> Result<bool, Error> {
         if !version.places().any(|(_, run)| run.has_ranges()) {
             return Ok(false);
         }
         let oldest = self.tree.oldest_snapshot();
-        let covered = covered(version, oldest.unwrap_or(SeqNo::MAX))?;
+        let mut covered = covered(version, oldest.unwrap_or(SeqNo::MAX))?;
+        covered.retain(|(place, segment)| claims.allow_taking(*place, &segment.span));
         let Some(oldest) = oldest.filter(|_| covered.is_empty()) else {
             return self.drop_segments(&covered);
         };

@@ -2,6 +2,7 @@
 
 mod checkpoint;
 mod cuts;
+mod delete_only;
 mod devices;
 mod errors;
 mod fills;
