@@ -15,14 +15,16 @@
 //!   move older entries only among places that are older than all places of the merge, so it never
 //!   brings any there that the merge has not seen.
 //!
-//! Nothing is claimed against flushes and ingests: they put what is newest on top of the tree.
+//! Nothing is claimed against flushes and ingests that put what is newest on top of the tree. Data
+//! that goes below level 0 has a claim from the top to its place
+//! ([`of_intake`](Claim::of_intake)).
 
 use std::fmt;
 
 use terrace_env::ByteCount;
 
 use crate::plan::{Part, Place, Plan};
-use crate::tree::{Span, TreeView};
+use crate::tree::{RunId, Span, TreeView};
 
 /// Part of the tree that one plan may change.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -64,6 +66,13 @@ impl Claim {
         let leaving = parts.into_iter().filter(|(place, _)| !stays(*place));
         let leaving = leaving.map(|(place, part)| (place, part.clone())).collect();
         Some(Self { span, newest, oldest, leaving, sources })
+    }
+
+    /// Claim of data that is newer than the whole tree and goes to `to`: on its way there.
+    #[must_use]
+    pub fn of_intake(span: Span, to: Place) -> Self {
+        let newest = Place { level: 0, run: RunId(u64::MAX) };
+        Self { span, newest, oldest: to, leaving: Vec::new(), sources: Vec::new() }
     }
 
     /// Whether plans of both may not be under way at once.

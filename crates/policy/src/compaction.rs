@@ -1,13 +1,14 @@
 //! [`Compaction`]: the decider that chooses which tables are merged or moved next, and where the
-//! result goes; also on request, for a range of keys. Its [`Pressure`] says how far writers are
-//! held back.
+//! result goes; also on request, for a range of keys. It says where new data goes, too. Its
+//! [`Pressure`] says how far writers are held back.
 //!
 //! Pure: a choice follows from the tree, the decider's state and what it sees of zones.
 
 use std::fmt::Debug;
 
 use crate::claims::Claims;
-use crate::plan::Plan;
+use crate::intake::{FlushRoute, deepest_free};
+use crate::plan::{Place, Plan};
 use crate::tree::{Span, TreeView};
 
 /// How much a compaction is wanted.
@@ -82,6 +83,27 @@ pub trait Compaction: Send + Sync + Debug {
 
     /// The next plan on the way to where all keys of `span` are in one run; `None` when they are.
     fn manual_compaction(&self, tree: &TreeView, state: &[u8], span: &Span) -> Option<Choice>;
+
+    /// Where a memtable goes whose keys all lie in `span`, as [`FlushRoute::check`] allows it: by
+    /// default as a whole on top. No table of it goes to two places. At most
+    /// [`flush_routes_max`](Self::flush_routes_max) routes.
+    fn flush_routes(&self, _tree: &TreeView, _span: &Span) -> Vec<FlushRoute> {
+        FlushRoute::all_to(None)
+    }
+
+    /// The most routes that a flush may have: space for the ends of their tables is set aside
+    /// before the memtable is filled.
+    fn flush_routes_max(&self) -> usize {
+        1
+    }
+
+    /// Where a table of an ingest goes whose keys all lie in `span`, as [`check_place`] allows it;
+    /// `None`: on top.
+    ///
+    /// [`check_place`]: crate::check_place
+    fn ingest_place(&self, tree: &TreeView, span: &Span) -> Option<Place> {
+        deepest_free(tree, span)
+    }
 
     /// Whether what a merge writes has to lie in key order, also across tables. A merge is then
     /// written by one worker, and its tables follow each other in a zone; otherwise several write

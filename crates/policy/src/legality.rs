@@ -68,6 +68,16 @@ pub enum Illegal {
         /// The run.
         to: Place,
     },
+    /// New data may not go below what is older.
+    #[error("new data of {span:?} to {to} would meet {other}, or go below it")]
+    Intake {
+        /// The keys of the data.
+        span: Span,
+        /// Where it was to go.
+        to: Place,
+        /// Where something of these keys is.
+        other: Place,
+    },
     /// Something older would be found before something newer.
     #[error("{part} from {from} to {to} would overtake, or be overtaken by, {other}")]
     Age {

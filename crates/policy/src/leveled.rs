@@ -17,7 +17,9 @@
 //!    little way into it.
 //! 5. When no level is too large: segments that are mostly tombstones go down as well, so that the
 //!    space of deleted data comes back though nothing new is written.
-//! 6. When nobody writes, level 0 is merged into level 1 before it has its full number of runs:
+//! 6. Where it is asked for (LevelDB does, down to level 2): a flush whose keys are in no level on
+//!    the way goes below level 0, unless it would overlap more than ten tables there.
+//! 7. When nobody writes, level 0 is merged into level 1 before it has its full number of runs:
 //!    each of its runs costs every read a look. Not LevelDB's; an option of the engine.
 //!
 //! Where several compactions may be under way, another one is chosen by the same steps: a level's
@@ -33,6 +35,7 @@ use terrace_env::ByteCount;
 
 use crate::claims::Claims;
 use crate::compaction::{Choice, Compaction, Pressure, Urgency};
+use crate::intake::{FlushRoute, leveldb_flush};
 use crate::plan::{Cut, Grandparent, Input, Merge, Move, Part, Place, Plan, Route};
 use crate::pointers::Pointers;
 use crate::tree::{RunId, RunView, SegmentView, Segments, Span, TreeView};
@@ -63,6 +66,9 @@ pub struct LeveledOptions {
     /// From which part of its size on, in percent, an output ends where a table of the level behind
     /// its own ends; 100: it does not.
     pub aligned_from: u8,
+    /// The deepest level that a flush may go to, where nothing of its keys is on the way; 0: on
+    /// top.
+    pub flush_level: usize,
     /// How many compactions may be under way at once.
     pub jobs: usize,
 }
@@ -80,6 +86,7 @@ impl Default for LeveledOptions {
             levels: 7,
             overlap_tables: 10,
             aligned_from: 100,
+            flush_level: 0,
             jobs: 1,
         }
     }
@@ -375,7 +382,7 @@ impl Leveled {
         due.or_else(|| self.beyond(tree, state, urgency))
     }
 
-    /// Step 6: the tables of level 0, if they are not small beside those that they overlap in level
+    /// Step 7: the tables of level 0, if they are not small beside those that they overlap in level
     /// 1.
     fn level0_at_rest(&self, tree: &TreeView, state: &Pointers) -> Option<Choice> {
         let (runs, hull) = self.level0_due(tree, tree.runs(0).len().checked_sub(1)?)?;
@@ -426,6 +433,12 @@ impl Compaction for Leveled {
         let mut due: Vec<_> = scores.filter(|(_, score)| *score >= 1.0).collect();
         due.sort_by(|a, b| b.1.total_cmp(&a.1));
         due.into_iter().find_map(|(level, _)| self.turn_beside(tree, claims, &state, level))
+    }
+
+    fn flush_routes(&self, tree: &TreeView, span: &Span) -> Vec<FlushRoute> {
+        let options = &self.options;
+        let overlap_max = ByteCount(options.table_size.0 * u64::from(options.overlap_tables));
+        FlushRoute::all_to(leveldb_flush(tree, span, options.flush_level, overlap_max))
     }
 
     fn manual_compaction(&self, tree: &TreeView, state: &[u8], span: &Span) -> Option<Choice> {

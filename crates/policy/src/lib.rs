@@ -7,8 +7,8 @@
 //! | | | [`WholeZones`], [`ByLifetime`] |
 //! | which zone is emptied next, and where to | [`Reclaim`] | [`Greedy`], [`CostBenefit`] |
 //! | | | [`LastResort`] |
-//! | which tables are merged, and where to | [`Compaction`] | [`Leveled`], [`Tiered`] |
-//! | | | [`Sweep`], [`Gear`] |
+//! | which tables are merged, and where to; | [`Compaction`] | [`Leveled`], [`Tiered`] |
+//! | where new data goes | | [`Sweep`], [`Gear`] |
 //!
 //! A [`System`] is a row of such deciders and of their parameters.
 //!
@@ -20,6 +20,7 @@ mod compaction;
 mod cost_benefit;
 mod geardb;
 mod greedy;
+mod intake;
 mod last_resort;
 mod legality;
 mod level_separated;
@@ -42,6 +43,7 @@ pub use compaction::{Choice, Compaction, Pressure, Urgency};
 pub use cost_benefit::CostBenefit;
 pub use geardb::{Gear, GearOptions};
 pub use greedy::Greedy;
+pub use intake::{FLUSH_STREAM, FlushRoute, check_place, deepest_free};
 pub use last_resort::LastResort;
 pub use legality::Illegal;
 pub use level_separated::LevelSeparated;

@@ -172,8 +172,12 @@ fn any_system(random: &mut Random) -> Option<System> {
             factor: random.random_range(2..11),
             ..system
         })
-        // Rows that carry out one compaction at a time ignore it.
-        .map(|system| System { jobs: [1, 2, 4][usize::from(system.level0_runs) % 3], ..system }),
+        // Rows without these parameters ignore them.
+        .map(|system| System {
+            jobs: [1, 2, 4][usize::from(system.level0_runs) % 3],
+            flush_level: [0, 2, 6][usize::from(system.factor) % 3],
+            ..system
+        }),
     }
 }
 

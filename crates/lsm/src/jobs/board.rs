@@ -8,7 +8,8 @@
 //! 4. A compaction that is worth while only at rest, once writers rest ([`Rest`]) or a client waits
 //!    for all jobs.
 //!
-//! No task is given out while an ingest puts its tables into the tree, or after a failure.
+//! No task is given out while new data is on its way below level 0 ([`Admitted`]), or after a
+//! failure.
 //!
 //! # Several compactions at once
 //! 1. One actor at a time chooses: a task comes with the turn to choose ([`Choosing`]), so that
@@ -105,8 +106,9 @@ struct State {
     chosen_state: Vec<u8>,
     /// At which change of the tree, choice and number of claims nothing was due beside the others.
     nothing_beside_at: Option<(u64, u64, usize)>,
-    /// How many ingests are putting their tables into the tree.
-    ingesting: usize,
+    /// New data that is on its way below level 0, by numbers, and the next number.
+    admitted: BTreeMap<u64, Claim>,
+    next_admitted: u64,
     /// How many clients wait for the jobs to be done.
     awaited: usize,
 }
@@ -160,25 +162,26 @@ impl Board {
                 return None;
             }
             let tree = shared.tree.changes();
-            let idle = state.running == 0 && state.ingesting == 0;
+            let idle = state.running == 0 && state.admitted.is_empty();
             let resting = idle && !state.rests(tree) && rest.is_due(shared);
             let pick = |urgency| Some(Task::Pick { urgency, tree });
-            let task = if shared.lifecycle.must_stop() || state.ingesting > 0 || state.choosing {
-                None
-            } else if state.running > 0 {
-                let add = state.may_add(tree, self.jobs_max) && !shared.space.is_short();
-                add.then_some(Task::PickBeside { tree })
-            } else if let Some(request) = state.requests.front() {
-                Some(Task::Request(request.clone()))
-            } else if shared.space.needs_compaction(tree) {
-                pick(Urgency::Space)
-            } else if state.idle_at != Some(tree) {
-                pick(Urgency::Shape)
-            } else if resting && (state.awaited > 0 || rest.is_over(shared)) {
-                pick(Urgency::Rest)
-            } else {
-                None
-            };
+            let task =
+                if shared.lifecycle.must_stop() || !state.admitted.is_empty() || state.choosing {
+                    None
+                } else if state.running > 0 {
+                    let add = state.may_add(tree, self.jobs_max) && !shared.space.is_short();
+                    add.then_some(Task::PickBeside { tree })
+                } else if let Some(request) = state.requests.front() {
+                    Some(Task::Request(request.clone()))
+                } else if shared.space.needs_compaction(tree) {
+                    pick(Urgency::Space)
+                } else if state.idle_at != Some(tree) {
+                    pick(Urgency::Shape)
+                } else if resting && (state.awaited > 0 || rest.is_over(shared)) {
+                    pick(Urgency::Rest)
+                } else {
+                    None
+                };
             if let Some(task) = task {
                 (state.running, state.choosing) = (state.running + 1, true);
                 if task.is_burden() {
@@ -202,11 +205,6 @@ impl Board {
     /// Whether a compaction is under way.
     pub(crate) fn is_compacting(&self) -> bool {
         self.state.lock().running > 0
-    }
-
-    /// Whether ingests keep compactions from beginning.
-    pub(crate) fn is_ingesting(&self) -> bool {
-        self.state.lock().ingesting > 0
     }
 
     /// Claims of the plans that are under way. To be asked before the version that a plan is
@@ -250,17 +248,23 @@ impl Board {
         });
     }
 
-    /// An ingest begins to put its tables into the tree: no compaction begins until it
-    /// [ends](Self::end_ingest). Whether one is under way.
-    pub(crate) fn begin_ingest(&self) -> bool {
+    /// Lets new data go below level 0: until the answer is dropped, no compaction begins. `None`:
+    /// a plan that is under way is in the way, or other new data. Waits for a plan that is being
+    /// chosen, and for moves, which keep the turn to choose: neither waits for new data.
+    pub(crate) fn admit(&self, claim: Claim) -> Option<Admitted<'_>> {
         let mut state = self.state.lock();
-        state.ingesting += 1;
-        state.running > 0
-    }
-
-    /// An ingest has put its tables into the tree, or has failed.
-    pub(crate) fn end_ingest(&self) {
-        self.change(|state| state.ingesting -= 1);
+        while state.choosing {
+            self.changed.wait(&mut state);
+        }
+        let known = state.running == state.claims.len();
+        let mut others = state.claims.values().chain(state.admitted.values());
+        if !known || others.any(|other| other.meets(&claim)) {
+            return None;
+        }
+        let number = state.next_admitted;
+        state.next_admitted += 1;
+        state.admitted.insert(number, claim);
+        Some(Admitted { board: self, number })
     }
 
     /// Asks for a manual compaction, and waits for the answer.
@@ -364,6 +368,18 @@ impl<'a> Choosing<'a> {
 impl Drop for Choosing<'_> {
     fn drop(&mut self) {
         self.board.change(|state| state.choosing = false);
+    }
+}
+
+/// New data on its way below level 0, until this is dropped.
+pub(crate) struct Admitted<'a> {
+    board: &'a Board,
+    number: u64,
+}
+
+impl Drop for Admitted<'_> {
+    fn drop(&mut self) {
+        self.board.change(|state| drop(state.admitted.remove(&self.number)));
     }
 }
 

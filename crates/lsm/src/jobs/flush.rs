@@ -1,11 +1,12 @@
 //! The flush: the oldest full memtable becomes a run of level 0, and its log is deleted, by one
-//! transaction. One actor, one memtable at a time, so that level 0's runs keep their age.
+//! transaction. One actor, one memtable at a time, so that level 0's runs keep their age. The
+//! decider may send ranges of the memtable below level 0 ([`super::intake`]).
 
 use std::sync::Arc;
 
 use terrace_env::store::Rank;
 use terrace_env::{ByteCount, Cause, runner};
-use terrace_policy::{Cut, Place, Route, RunId};
+use terrace_policy::{Place, RunId};
 
 use super::job::worst_case_of_memtable;
 use super::rewrite::{Rewrite, TableSource};
@@ -18,7 +19,6 @@ use crate::ranges::JobRanges;
 use crate::reading::{Merge, Source};
 use crate::shared::{PanicGuard, Shared};
 use crate::tree::Edit;
-use crate::tree::FLUSH_STREAM;
 
 /// The actor.
 pub(crate) fn run(shared: &Arc<Shared>) {
@@ -61,13 +61,13 @@ impl Shared {
         let ranges = JobRanges::new(&tombstones, &snapshots, || None);
         // A memtable's newest sequence grows from memtable to memtable: it is the run's age.
         let to = Place { level: 0, run: RunId(memtable.end().0) };
-        let cut = Cut::at(self.options.table_size);
-        let routes = vec![Route { end: None, to, stream: FLUSH_STREAM, cut }];
         let merge = Merge::new(vec![Source::Memory(MemoryCursor::new(Arc::clone(memtable)))]);
         let source = self.flush_source(immutable)?;
+        let (routes, admitted) = self.flush_routes(memtable, to, source.reservation.is_some())?;
         let job = Rewrite::new(merge, snapshots, ranges, TombstoneElision::Unknown, routes, source);
         let Some(done) = self.carry_out(job)? else { return Ok(None) };
         let written = self.commit_outputs(done.outputs, Edit::default(), None, Some(immutable))?;
+        drop(admitted);
         self.counters.entries_dropped.add(done.counts.dropped);
         self.counters.flushes.add(1);
         let now = runner::now();
@@ -103,6 +103,7 @@ impl Shared {
 
     fn flush_worst(&self, memtable: &Memtable) -> ByteCount {
         let (filter_bits, table_size) = (self.options.filter_bits, self.options.table_size);
-        worst_case_of_memtable(filter_bits, table_size, memtable.bytes() as u64)
+        let routes = self.decider.flush_routes_max();
+        worst_case_of_memtable(filter_bits, table_size, routes, memtable.bytes() as u64)
     }
 }

@@ -56,16 +56,18 @@ pub(crate) fn with_ranges(
     ByteCount(worst.0 + bytes + bytes / 50 + tables * (largest + TABLE_TAIL_BYTES))
 }
 
-/// The same for a memtable of so many bytes, whatever its entries are. A memtable takes more for an
-/// entry besides key and value than tables do, unless filters are very large.
+/// The same for a memtable of so many bytes and routes, whatever its entries are. A memtable takes
+/// more for an entry besides key and value than tables do, unless filters are very large.
 pub(crate) fn worst_case_of_memtable(
     filter_bits: u8,
     table_size: ByteCount,
+    routes: usize,
     bytes: u64,
 ) -> ByteCount {
     let smallest = ENTRY_BYTES + SPACE_BYTES + TRAILER_BYTES;
     let excess = entry_bytes(filter_bits).saturating_sub(ENTRY_BYTES as u64);
-    worst_case(0, table_size, 0, bytes + bytes / smallest as u64 * excess)
+    let worst = worst_case(0, table_size, 0, bytes + bytes / smallest as u64 * excess);
+    ByteCount(worst.0 + routes.saturating_sub(1) as u64 * TABLE_TAIL_BYTES)
 }
 
 /// Bytes that tables take for an entry besides key and value: three varints, of one byte each below

@@ -55,6 +55,7 @@ pub(crate) mod compaction;
 mod delete_only;
 pub(crate) mod flush;
 pub(crate) mod inputs;
+mod intake;
 mod job;
 mod merging;
 mod outputs;

@@ -30,9 +30,9 @@ pub(super) const KIND_STORE: u8 = 3;
 /// The largest kind that this version knows; [`TableKind`] has those of tables.
 const KIND_MAX: u8 = KIND_STORE;
 
-/// The stream of write-ahead logs, and of tables that a flush writes.
+/// The stream of write-ahead logs. Flushes have [`terrace_policy::FLUSH_STREAM`], or streams that
+/// the decider gives them.
 pub(crate) const LOG_STREAM: u16 = 1;
-pub(crate) const FLUSH_STREAM: u16 = 2;
 /// The stream of tables that an ingest writes.
 pub(crate) const INGEST_STREAM: u16 = 3;
 

@@ -60,9 +60,7 @@ mod view;
 
 pub use recovery::remembered_system;
 
-pub(crate) use annotation::{
-    FLUSH_STREAM, INGEST_STREAM, LogRecord, SegmentRecord, TableRecord, table_hint,
-};
+pub(crate) use annotation::{INGEST_STREAM, LogRecord, SegmentRecord, TableRecord, table_hint};
 pub(crate) use commit::DeciderState;
 pub(crate) use edit::{Edit, NewTable};
 pub(crate) use handle::TableHandle;

@@ -13,10 +13,10 @@
 //!    snapshots taken before do not see them. One transaction seals them.
 //!
 //! # Where the tables go
-//! To the deepest level that holds anything, and from there as far up as it takes until neither
-//! that level nor one above it holds anything of the table's range; to a run of their own in level
-//! 0 if none is free of it. While a compaction runs, always there: where it will put its outputs is
-//! decided already. Compactions do not begin meanwhile.
+//! Where the decider says: by default to the deepest level that holds anything, and from there as
+//! far up as it takes until neither that level nor one above it holds anything of the table's
+//! range. To a run of their own in level 0 if none is free of it, or if a compaction that is under
+//! way is in the way: where its outputs go is decided already.
 
 use std::sync::Arc;
 
@@ -31,7 +31,6 @@ use crate::key::{self, KeySpaceId, Kind, SPACE_BYTES, Trailer, check_sizes};
 use crate::memtable::MemoryCursor;
 use crate::shared::Shared;
 use crate::table::{BuiltTable, TableBuilder};
-use crate::tree::Version;
 use crate::tree::{Edit, NewTable};
 use crate::tree::{INGEST_STREAM, TableRecord, table_hint};
 
@@ -228,35 +227,29 @@ impl Shared {
         if !log.is_given_up() {
             log.sync().inspect_err(|error| self.note(error.clone()))?;
         }
-        let compacting = self.board.begin_ingest();
-        let committed = self.commit_ingested(log, built, compacting);
-        self.board.end_ingest();
-        committed
+        self.commit_ingested(log, built)
     }
 
-    fn commit_ingested(
-        &self,
-        log: &mut ActiveLog,
-        built: Vec<BuiltTable>,
-        compacting: bool,
-    ) -> Result<(), Error> {
+    fn commit_ingested(&self, log: &mut ActiveLog, built: Vec<BuiltTable>) -> Result<(), Error> {
         let global_sequence = log.next;
         // Whatever becomes of the commit, the sequence is not given out again.
         log.next = global_sequence.next();
-        let version = self.tree.view().version.clone();
+        // A run of level 0 is as old as the sequence behind its last.
+        let on_top = Place { level: 0, run: RunId(global_sequence.0 + 1) };
+        let spans: Vec<Span> = built.iter().map(span_of).collect();
+        let (places, admitted) = self.ingest_places(&spans, on_top)?;
         let (mut edit, mut written) = (Edit::default(), Vec::new());
-        for table in &built {
+        for (table, place) in built.iter().zip(places) {
             let mut record = TableRecord::new(table.tag, &table.properties);
             (record.first_sequence, record.last_sequence) = (global_sequence, global_sequence);
             record.global_sequence = Some(global_sequence);
-            let span = span_of(table);
-            let place = place(&version, &span, global_sequence, compacting);
             written.push((place, table.size));
             let (id, size, stream) = (table.writer.id(), table.size, INGEST_STREAM);
             let tail = table.tail.clone();
             edit.put(NewTable { id, size, stream, place, record, tail });
         }
         self.commit(edit, None, None)?;
+        drop(admitted);
         self.tree.make_visible(global_sequence);
         drop(built);
         for (place, size) in written {
@@ -288,24 +281,6 @@ fn span_of(table: &BuiltTable) -> Span {
 fn hull(built: &[BuiltTable]) -> Span {
     let spans = built.iter().map(span_of);
     spans.reduce(|hull, span| hull.hull(&span)).expect("an ingest of at least one table")
-}
-
-/// Where a table goes that is newer than everything in the tree.
-fn place(version: &Version, span: &Span, global_sequence: SeqNo, compacting: bool) -> Place {
-    let tree = version.view();
-    // A run of level 0 is as old as the sequence behind its last.
-    let on_top = Place { level: 0, run: RunId(global_sequence.0 + 1) };
-    let free = tree.levels.iter().take_while(|level| !level.overlaps(span)).count();
-    if compacting || free == 0 && !tree.levels.is_empty() {
-        return on_top;
-    }
-    // An empty tree gets its first tables where they need not be merged with each other.
-    let level = free.saturating_sub(1).max(usize::from(tree.levels.len() <= 1));
-    if level == 0 {
-        return on_top;
-    }
-    let run = tree.runs(level).first().map_or(RunId(1), |run| run.id);
-    Place { level: level as u8, run }
 }
 
 impl std::fmt::Debug for Ingest {

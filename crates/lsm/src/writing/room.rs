@@ -227,9 +227,8 @@ impl Shared {
     /// free some.
     fn out_of_space(&self) -> Option<Error> {
         let error = self.space.lack()?;
-        let in_vain = || self.space.lack_in_vain(self.tree.changes()).is_some();
-        let tried = self.board.is_ingesting() || in_vain();
-        (tried && !self.board.is_compacting()).then_some(error)
+        let in_vain = self.space.lack_in_vain(self.tree.changes()).is_some();
+        (in_vain && !self.board.is_compacting()).then_some(error)
     }
 
     /// Lets the jobs fetch the space that deletes have made, the newest of them included; the
@@ -249,9 +248,10 @@ impl Shared {
         least: usize,
     ) -> Result<(usize, Reservation), Error> {
         let (filter_bits, table_size) = (self.options.filter_bits, self.options.table_size);
+        let routes = self.decider.flush_routes_max();
         let (mut size, start) = (most, runner::now());
         loop {
-            let worst = worst_case_of_memtable(filter_bits, table_size, size as u64);
+            let worst = worst_case_of_memtable(filter_bits, table_size, routes, size as u64);
             match self.store.reserve(rank, worst) {
                 Ok(reservation) => return Ok((size, reservation)),
                 Err(error) if error.is_space() && size > least => {

@@ -9,9 +9,9 @@ use terrace_env::store::MemoryStore;
 use terrace_env::{ByteCount, FileId, ZoneId, runner, test_seeds};
 use terrace_lsm::{Durability, Engine, EngineOptions, Error, KeySpaceId};
 use terrace_policy::{
-    Choice, Claims, Compaction, Cut, ExtentView, Grandparent, Input, Key, Merge, Move, Part, Place,
-    Plan, Pressure, Route, RunId, SegmentView, Segments, Span, StoreShape, System, TreeView,
-    Urgency, ZoneView, ZonesSource, ZonesView,
+    Choice, Claims, Compaction, Cut, ExtentView, FlushRoute, Grandparent, Input, Key, Merge, Move,
+    Part, Place, Plan, Pressure, Route, RunId, SegmentView, Segments, Span, StoreShape, System,
+    TreeView, Urgency, ZoneView, ZonesSource, ZonesView, check_place,
 };
 
 use crate::model::{self, batch, contents};
@@ -27,11 +27,13 @@ pub(crate) struct Arbitrary {
     jobs: usize,
     /// How many were chosen beside others.
     beside: AtomicU64,
+    /// How many ranges of flushes were to go below level 0.
+    below: AtomicU64,
 }
 
 impl Arbitrary {
     pub(crate) fn new(jobs: usize) -> Arc<Self> {
-        Arc::new(Self { jobs, beside: AtomicU64::new(0) })
+        Arc::new(Self { jobs, beside: AtomicU64::new(0), below: AtomicU64::new(0) })
     }
 }
 
@@ -187,6 +189,47 @@ impl Compaction for Arbitrary {
         Some(choice(plan, state))
     }
 
+    /// Up to three ranges, each to a place where it may go, or on top.
+    fn flush_routes(&self, tree: &TreeView, span: &Span) -> Vec<FlushRoute> {
+        let mut draw = Draw::new(tree, &[]);
+        draw.keys.extend([span.start.clone(), span.end.clone()]);
+        let ends = (0..draw.random.random_range(0..self.flush_routes_max())).map(|_| draw.key());
+        let mut ends: Vec<Key> = ends.collect();
+        ends.sort();
+        ends.dedup();
+        let mut routes = Vec::new();
+        for end in ends.into_iter().map(Some).chain([None]) {
+            let stream = draw.random.random_range(16..20);
+            routes.push(FlushRoute { end, to: None, stream });
+        }
+        for at in 0..routes.len() {
+            for _ in 0..10 {
+                let to = Place {
+                    level: draw.random.random_range(1..LEVELS),
+                    run: RunId(draw.random.random_range(1..30)),
+                };
+                routes[at].to = Some(to);
+                if FlushRoute::check(&routes, span, tree).is_ok() {
+                    self.below.fetch_add(1, Ordering::Relaxed);
+                    break;
+                }
+                routes[at].to = None;
+            }
+        }
+        routes
+    }
+
+    fn flush_routes_max(&self) -> usize {
+        3
+    }
+
+    fn ingest_place(&self, tree: &TreeView, span: &Span) -> Option<Place> {
+        let mut draw = Draw::new(tree, &[]);
+        let level = draw.random.random_range(0..LEVELS);
+        let to = Place { level, run: RunId(draw.random.random_range(1..30)) };
+        check_place(to, span, tree).is_ok().then_some(to)
+    }
+
     /// Everything into one run.
     fn manual_compaction(&self, tree: &TreeView, state: &[u8], _: &Span) -> Option<Choice> {
         let draw = Draw::new(tree, state);
@@ -221,6 +264,7 @@ pub(crate) fn arbitrary(seed: u64, jobs: usize) -> u64 {
         run.check();
         run.engine.verify().unwrap();
     });
+    assert!(decider.below.load(Ordering::Relaxed) > 10, "flushes go below level 0");
     decider.beside.load(Ordering::Relaxed)
 }
 

@@ -28,8 +28,17 @@ pub(super) struct Parameter {
 }
 
 /// The parameters of a system of leveled compaction with a collector, and no other.
-pub(super) const LEVELED: &[Parameter] =
-    &[ALIGNED_FROM, FACTOR, FREE_MIN, GAIN_MIN, JOBS, LEVEL0_RUNS, LEVEL1_SIZE, TABLE_SIZE];
+pub(super) const LEVELED: &[Parameter] = &[
+    ALIGNED_FROM,
+    FACTOR,
+    FLUSH_LEVEL,
+    FREE_MIN,
+    GAIN_MIN,
+    JOBS,
+    LEVEL0_RUNS,
+    LEVEL1_SIZE,
+    TABLE_SIZE,
+];
 
 /// See [`System::aligned_from`].
 pub(super) const ALIGNED_FROM: Parameter = Parameter {
@@ -68,6 +77,19 @@ pub(super) const FACTOR: Parameter = Parameter {
     kind: Kind::Number,
     set: |system, value| system.factor = value as u16,
     get: |system| Some(system.factor.into()),
+};
+
+/// See [`System::flush_level`].
+pub(super) const FLUSH_LEVEL: Parameter = Parameter {
+    limit: Limit {
+        option: "flush_level",
+        least: 0,
+        most: 6,
+        reason: "0 is on top, and there are seven levels",
+    },
+    kind: Kind::Number,
+    set: |system, value| system.flush_level = value as u8,
+    get: |system| Some(system.flush_level.into()),
 };
 
 /// See [`System::free_min`].

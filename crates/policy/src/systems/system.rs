@@ -100,6 +100,10 @@ pub struct System {
     /// and tables are smaller; where they own zones, more of these stays empty. 100: tables end at
     /// their size, as LevelDB's do. Range: 10 to 100.
     pub aligned_from: u8,
+    /// The deepest level that a flush may go to, where nothing of its keys is on the way. More: a
+    /// load in key order is written once, and level 0 is for what overlaps; LevelDB has 2. Range: 0
+    /// to 6.
+    pub flush_level: u8,
     /// The system as it was published, without what was found to be missing: for comparisons.
     pub published: bool,
 }
@@ -173,6 +177,7 @@ impl System {
             jobs: 1,
             windows: 4,
             aligned_from: 100,
+            flush_level: 0,
             published: false,
         }
     }
@@ -274,6 +279,7 @@ impl System {
             factor: u32::from(self.factor.max(2)),
             table_size: self.table_size(store),
             aligned_from: self.aligned_from,
+            flush_level: usize::from(self.flush_level),
             jobs: usize::from(self.jobs.max(1)),
             ..LeveledOptions::default()
         }

@@ -4,6 +4,7 @@ mod compaction;
 mod gear;
 mod gear_loads;
 mod golden;
+mod intake;
 mod legality;
 mod lifetime_loads;
 mod placement;

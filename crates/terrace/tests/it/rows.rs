@@ -141,6 +141,44 @@ fn load_sequentially(system: System, load: SequentialLoad) {
     db.close().unwrap();
 }
 
+#[test]
+fn a_flush_in_key_order_goes_below_level_0_where_the_system_lets_it() {
+    let flushes_to = |flush_level: u8| {
+        let device = drive(ByteCount::mib(1), 72, 1);
+        let own = System::of(Row::LeveldbGreedy);
+        let options = options_under(System { flush_level, ..own });
+        let db = created(&device, options.compression(Compression::None));
+        let mut random = Random::seeded(1);
+        for key in 0..15_000 {
+            put(&db, key, VALUE, &mut random).unwrap();
+        }
+        db.wait_idle().unwrap();
+        let stats = db.stats();
+        assert_eq!(stats.compactions, 0, "moves alone");
+        let level = usize::from(flush_level);
+        let written: Vec<u64> = stats.levels.iter().map(|level| level.bytes_written).collect();
+        let all: u64 = written.iter().sum();
+        // A flush goes on top while a move is being chosen.
+        assert!(written[level] * 10 >= all * 8, "to level {flush_level}: {written:?}");
+        if flush_level == 2 {
+            assert_eq!(written[2], all, "nothing is put above level 2");
+        }
+        // Keys that are there go on top of them.
+        for key in 0..5_000 {
+            put(&db, key, VALUE / 2, &mut random).unwrap();
+        }
+        db.flush().unwrap();
+        assert!(db.stats().levels[0].bytes_written > written[0], "newer values lie on top");
+        for key in [0_u32, 4_999, 5_000, 14_999] {
+            let expected = if key < 5_000 { VALUE / 2 } else { VALUE };
+            assert_eq!(db.get(&key.to_be_bytes()).unwrap().unwrap().len(), expected);
+        }
+        db.verify().unwrap();
+        db.close().unwrap();
+    };
+    [0, 1, 2].into_iter().for_each(|level| runner::simulate(1, || flushes_to(level)));
+}
+
 /// Loads a store in random order to what its row [promises](Db::live_max), overwrites that twice,
 /// and puts new keys until one is refused; returns the error, and how many keys there are.
 fn filled(db: &Db, name: &str, random: &mut Random) -> (Error, u32) {

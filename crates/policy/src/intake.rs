@@ -1,0 +1,117 @@
+//! Intake: where data goes that is newer than the whole tree. The flush of a memtable and an ingest
+//! bring such data. The decider says where it goes, by ranges of keys.
+//!
+//! Data may go below level 0 where nothing of its keys lies on the way, and nothing in the run that
+//! gets it. Example: a sequential load, whose keys lie behind all others, need not pass through
+//! level 0. A flush may be divided: each range of keys has its own destination and its own stream.
+//!
+//! The engine keeps compactions away from the keys that go below level 0, until the data is in the
+//! tree. Where a plan is in the way already, the engine puts the data on top instead.
+
+use terrace_env::ByteCount;
+
+use crate::legality::Illegal;
+use crate::plan::Place;
+use crate::tree::{Key, LEVELS_MAX, RunId, Span, TreeView};
+
+/// The stream of flushes, where the decider does not divide them.
+pub const FLUSH_STREAM: u16 = 2;
+
+/// Where a range of a flushed memtable goes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FlushRoute {
+    /// The first key behind the range; `None`: to the end. Routes are in key order.
+    pub end: Option<Key>,
+    /// The run that gets it. `None`: on top, which is a run of level 0 that is newer than all.
+    pub to: Option<Place>,
+    /// The stream its tables are written to.
+    pub stream: u16,
+}
+
+impl FlushRoute {
+    /// Everything to one run.
+    #[must_use]
+    pub fn all_to(to: Option<Place>) -> Vec<Self> {
+        vec![Self { end: None, to, stream: FLUSH_STREAM }]
+    }
+
+    /// Whether a flush of these keys may be routed so: the routes are in order, and each range
+    /// finds nothing of its keys in its run and above it.
+    pub fn check(routes: &[Self], span: &Span, tree: &TreeView) -> Result<(), Illegal> {
+        let (ends, last) = match routes {
+            [ends @ .., last] => (ends, last),
+            [] => return Err(Illegal::Routes { count: 0 }),
+        };
+        let ordered = ends.is_sorted_by(|a, b| a.end < b.end);
+        if !ordered || last.end.is_some() || ends.iter().any(|route| route.end.is_none()) {
+            return Err(Illegal::Routes { count: routes.len() });
+        }
+        let mut rest = span.clone();
+        for route in routes {
+            let end = route.end.as_ref().map_or(&rest.end, |end| end.min(&rest.end)).clone();
+            let range = Span { start: rest.start.clone(), end: end.clone() };
+            if let Some(to) = route.to.filter(|_| !range.is_empty()) {
+                check_place(to, &range, tree)?;
+            }
+            rest.start = end.max(rest.start);
+        }
+        Ok(())
+    }
+}
+
+/// Whether data of this range, newer than the whole tree, may go there.
+pub fn check_place(to: Place, span: &Span, tree: &TreeView) -> Result<(), Illegal> {
+    let level = usize::from(to.level);
+    if level == 0 || level >= LEVELS_MAX {
+        return Err(Illegal::Destination { to });
+    }
+    let upper = (0..level).flat_map(|level| tree.runs(level).iter().map(move |run| (level, run)));
+    let own = tree.runs(level).iter().filter(|run| run.id >= to.run).map(|run| (level, run));
+    match upper.chain(own).find(|(_, run)| !run.overlapping(span).is_empty()) {
+        None => Ok(()),
+        Some((level, run)) => {
+            let other = Place { level: level as u8, run: run.id };
+            Err(Illegal::Intake { span: span.clone(), to, other })
+        }
+    }
+}
+
+/// The deepest place for data of this range: the last level, and from there as far up as it takes
+/// until neither that level nor one above it holds anything of the range. `None`: only the top is
+/// free.
+#[must_use]
+pub fn deepest_free(tree: &TreeView, span: &Span) -> Option<Place> {
+    let free = tree.levels.iter().take_while(|level| !level.overlaps(span)).count();
+    if free == 0 && !tree.levels.is_empty() {
+        return None;
+    }
+    // An empty tree gets its first tables where they need not be merged with each other.
+    let level = free.saturating_sub(1).max(usize::from(tree.levels.len() <= 1));
+    let run = tree.runs(level).first().map_or(RunId(1), |run| run.id);
+    (level > 0).then_some(Place { level: level as u8, run })
+}
+
+/// Where leveled compaction, as LevelDB does it, lets a flush go (`db/version_set.cc`,
+/// `PickLevelForMemTableOutput`): down to `deepest` at most, past levels without anything of its
+/// range, as long as the level behind holds at most `overlap_max` bytes of the range.
+#[must_use]
+pub(crate) fn leveldb_flush(
+    tree: &TreeView,
+    span: &Span,
+    deepest: usize,
+    overlap_max: ByteCount,
+) -> Option<Place> {
+    let is_free = |level: usize| {
+        let runs = tree.runs(level);
+        (level == 0 || runs.len() <= 1) && runs.iter().all(|run| run.overlapping(span).is_empty())
+    };
+    let below = |level: usize| -> u64 {
+        let runs = tree.runs(level + 1).iter();
+        runs.flat_map(|run| run.overlapping(span)).map(|segment| segment.size.0).sum()
+    };
+    let levels = 1..=deepest.min(LEVELS_MAX - 1);
+    let free = levels.take_while(|level| is_free(*level) && below(*level) <= overlap_max.0);
+    let level = free.last().filter(|_| is_free(0))?;
+    let run = tree.runs(level).first().map_or(RunId(1), |run| run.id);
+    Some(Place { level: level as u8, run })
+}
