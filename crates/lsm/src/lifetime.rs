@@ -78,7 +78,7 @@ impl WrittenBytes {
     }
 }
 
-/// Bytes and entries written in a stretch of a store's life.
+/// Bytes and entries written in a part of a store's life.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Written {
     /// Bytes of keys and values that clients wrote.

@@ -22,7 +22,8 @@
 use std::cmp::Reverse;
 
 use crate::{
-    CandidateZone, Greedy, RECLAIM_STREAM, Reclaim, ReclaimChoice, ReclaimView, Room, Sight, System,
+    CandidateZone, Greedy, RECLAIM_STREAM, Reclaim, ReclaimChoice, ReclaimView, Sight, Supply,
+    System,
 };
 
 /// Takes the zone of the largest benefit over cost.
@@ -55,12 +56,12 @@ impl Reclaim for CostBenefit {
         Sight::Spread
     }
 
-    fn is_due(&self, room: &Room) -> bool {
-        self.limits.is_due(room)
+    fn is_due(&self, supply: &Supply) -> bool {
+        self.limits.is_due(supply)
     }
 
     fn victim(&self, view: &ReclaimView<'_>) -> Option<ReclaimChoice> {
-        let wanted = view.room.wanted;
+        let wanted = view.supply.wanted;
         let worth = view.candidates.iter().filter(|zone| self.limits.is_worth(zone, wanted));
         let victim = worth.min_by(|a, b| {
             let rank = |zone: &CandidateZone| (zone.live, Reverse(zone.gain), zone.zone);

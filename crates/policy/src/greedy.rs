@@ -2,7 +2,7 @@
 //! most invalid data").
 //!
 //! 1. Reclaim is due if a writer waits for space, if fewer zones are free than `free_min` says, or
-//!    if fewer spare zones are left than [`Room::spare_min`]: then a writer might have to wait
+//!    if fewer spare zones are left than [`Supply::spare_min`]: then a writer might have to wait
 //!    before a zone is empty.
 //! 2. The victim is the candidate with the fewest live bytes, among equals the one that gives most.
 //! 3. While nobody waits, a victim must give at least `gain_min` percent of a zone. Otherwise, in a
@@ -13,7 +13,7 @@
 
 use std::cmp::Reverse;
 
-use crate::{CandidateZone, RECLAIM_STREAM, Reclaim, ReclaimChoice, ReclaimView, Room, System};
+use crate::{CandidateZone, RECLAIM_STREAM, Reclaim, ReclaimChoice, ReclaimView, Supply, System};
 
 /// Takes the zone with the fewest live bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,10 +40,10 @@ impl Greedy {
         Self { free_min, gain_min }
     }
 
-    /// Whether there is less room than there should be.
-    fn is_short(&self, room: &Room) -> bool {
-        let free_min = u64::from(room.zones) * u64::from(self.free_min);
-        room.spare < room.spare_min() || u64::from(room.free) * 100 < free_min
+    /// Whether there is fewer free zones than there should be.
+    fn is_short(&self, supply: &Supply) -> bool {
+        let free_min = u64::from(supply.zones) * u64::from(self.free_min);
+        supply.spare < supply.spare_min() || u64::from(supply.free) * 100 < free_min
     }
 
     /// Whether a zone is worth its copying: while somebody waits for space, if it gives any.
@@ -58,14 +58,14 @@ impl Reclaim for Greedy {
         "greedy"
     }
 
-    fn is_due(&self, room: &Room) -> bool {
-        room.wanted || self.is_short(room)
+    fn is_due(&self, supply: &Supply) -> bool {
+        supply.wanted || self.is_short(supply)
     }
 
     fn victim(&self, view: &ReclaimView<'_>) -> Option<ReclaimChoice> {
         let giving = view.candidates.iter().filter(|zone| zone.gain.0 > 0);
         let victim = giving.min_by_key(|zone| (zone.live, Reverse(zone.gain), zone.zone))?;
         let choice = ReclaimChoice { victim: victim.zone, stream: RECLAIM_STREAM };
-        self.is_worth(victim, view.room.wanted).then_some(choice)
+        self.is_worth(victim, view.supply.wanted).then_some(choice)
     }
 }

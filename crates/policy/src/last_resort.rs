@@ -5,7 +5,7 @@
 //! gives. Without it, a store would be full although much of it is dead, if no zone is wholly dead.
 //! Example: zones in which another system has mixed tables of several levels.
 
-use crate::{Greedy, Reclaim, ReclaimChoice, ReclaimView, Room};
+use crate::{Greedy, Reclaim, ReclaimChoice, ReclaimView, Supply};
 
 /// Reclaims only while a writer waits for space.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -16,11 +16,11 @@ impl Reclaim for LastResort {
         "last-resort"
     }
 
-    fn is_due(&self, room: &Room) -> bool {
-        room.wanted
+    fn is_due(&self, supply: &Supply) -> bool {
+        supply.wanted
     }
 
     fn victim(&self, view: &ReclaimView<'_>) -> Option<ReclaimChoice> {
-        Greedy::default().victim(view).filter(|_| view.room.wanted)
+        Greedy::default().victim(view).filter(|_| view.supply.wanted)
     }
 }

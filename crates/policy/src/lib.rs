@@ -52,7 +52,7 @@ pub use log_structured::LogStructured;
 pub use placement::{PartZone, Placement, PlacementChoice, PlacementRequest, SpaceView};
 pub use plan::{Cut, Grandparent, Input, Merge, Move, Part, Place, Plan, Route};
 pub use reclaim::{
-    CandidateZone, RECLAIM_STREAM, Reclaim, ReclaimChoice, ReclaimView, Room, Sight,
+    CandidateZone, RECLAIM_STREAM, Reclaim, ReclaimChoice, ReclaimView, Sight, Supply,
 };
 pub use sweep::{Sweep, SweepOptions, TAIL_STREAM};
 pub use systems::{MEMTABLES_KEPT, ParseSystemError, Row, StoreShape, System, ZONES_KEPT};

@@ -6,7 +6,7 @@
 //! [`ReclaimView::CANDIDATES_MAX`] of those that can be emptied: the first ones, or a sample, as
 //! the policy has it ([`Sight`]). So a choice costs the same on ten zones and on fifty thousand.
 //!
-//! New data should find some *spare* zones ([`Room::spare_min`]). Compactions leave these to logs
+//! New data should find some *spare* zones ([`Supply::spare_min`]). Compactions leave these to logs
 //! and flushes while reclaim works.
 //!
 //! A policy that chooses no victim is asked again only when more blocks have died, a writer has
@@ -25,9 +25,9 @@ const SPARE_SHARE: u32 = 64;
 /// and at most this many: so much is written while a zone is emptied.
 const SPARE_MAX: u32 = 8;
 
-/// How much room there is, in zones.
+/// How many zones are free.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Room {
+pub struct Supply {
     /// Zones that can hold files.
     pub zones: u32,
     /// Free ones.
@@ -38,7 +38,7 @@ pub struct Room {
     pub wanted: bool,
 }
 
-impl Room {
+impl Supply {
     /// New data should find so many spare zones: a share of all, but no more than are written
     /// while a zone is emptied.
     #[must_use]
@@ -91,8 +91,8 @@ impl Sight {
 /// View of a reclaim decider: free space, and the zones that can be reclaimed.
 #[derive(Clone, Copy, Debug)]
 pub struct ReclaimView<'a> {
-    /// How much room there is.
-    pub room: Room,
+    /// How many zones are free.
+    pub supply: Supply,
     /// Candidates that are in [`Sight`], fewest live bytes first; ties by zone.
     pub candidates: &'a [CandidateZone],
 }
@@ -124,7 +124,7 @@ pub trait Reclaim: Send + Sync + Debug {
 
     /// Whether it is time to reclaim. Where somebody waits for space it must be: nobody else gives
     /// them any.
-    fn is_due(&self, room: &Room) -> bool;
+    fn is_due(&self, supply: &Supply) -> bool;
 
     /// Chooses a victim among the candidates, or `None` when none is worth its copying.
     fn victim(&self, view: &ReclaimView<'_>) -> Option<ReclaimChoice>;

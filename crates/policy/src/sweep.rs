@@ -20,7 +20,7 @@
 //! # Where the slides are silent
 //! - Tables that overlap nothing move down by metadata alone, as in LevelDB, and nothing is carried
 //!   along with them. Sequential tables move in key order, so their zones keep step 6.
-//! - A stretch of level `i+1` that nothing overlaps is carried along only if it is smaller than a
+//! - A part of level `i+1` that nothing overlaps is carried along only if it is smaller than a
 //!   zone. A larger one fills zones of its own but for its ends, and copying it at each round would
 //!   cost more than these.
 //! - Before the first overlap, only tables behind the last one that is newer than the first table
@@ -89,7 +89,7 @@ struct Front<'a> {
     upper: Segments<'a>,
     lower: Segments<'a>,
     pointer: &'a [u8],
-    /// The most that is carried along in one stretch.
+    /// The most that is carried along in one part.
     carried_max: ByteCount,
 }
 
@@ -106,7 +106,7 @@ impl Front<'_> {
         if first >= behind {
             return first..first;
         }
-        let carried = |stretch: Range<usize>| size(self.lower.slice(stretch)) < self.carried_max;
+        let carried = |part: Range<usize>| size(self.lower.slice(part)) < self.carried_max;
         let passed = self.lower.partition_point(|segment| &segment.span.start[..] < self.pointer);
         let seed = self.upper[tables.start].file;
         let newer = |table: &SegmentView| table.file > seed;

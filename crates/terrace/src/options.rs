@@ -81,7 +81,7 @@ pub struct Options {
     /// it goes. It does not include the file system's own tables, thread stacks, and what the
     /// allocator adds; `docs/memory.md` has all of it. Default: 320 MiB. Range: 64 KiB to 16 TiB.
     pub memory: ByteCount,
-    /// Size of the requests of flushes and compactions: they read stretches of this size, less
+    /// Size of the requests of flushes and compactions: they read this much at once, less
     /// where memory is short, and write by halves of it. Larger: fewer seeks between the inputs of
     /// a merge on a disk, as far as memory allows it; smaller: less memory for each input, and
     /// others wait less for the head. At most 1/28 of `memory` is moved at once. Default: 2 MiB.

@@ -1,4 +1,4 @@
-//! [`Mutex`]: a lock for short stretches of computing. No actor waits while it holds one.
+//! [`Mutex`]: a lock for short computations. No actor waits while it holds one.
 
 #![expect(clippy::disallowed_types, reason = "this is what others use instead")]
 

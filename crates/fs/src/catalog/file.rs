@@ -7,7 +7,7 @@ use terrace_env::store::{Annotation, FileInfo, FileKind};
 
 use super::ExtentMap;
 
-/// A stretch of a log that was written in one go: from its creation, or from a recovery, to the
+/// A part of a log that was written in one go: from its creation, or from a recovery, to the
 /// next recovery. Frames of a run carry its epoch and are chained from its seed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LogRun {

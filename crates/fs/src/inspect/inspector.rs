@@ -36,18 +36,18 @@ pub struct SuperblockSeen {
 /// A store on a device or in a directory, to be looked at. Writes nothing; what is looked at must
 /// not be written meanwhile.
 pub struct Inspector {
-    place: Place,
+    subject: Subject,
     superblocks: Vec<SuperblockSeen>,
     damage: Vec<StoreError>,
     catalog: Catalog,
 }
 
-enum Place {
+enum Subject {
     Devices(Arc<Media>),
     Files(Arc<dyn Files>),
 }
 
-impl Place {
+impl Subject {
     /// The devices that addresses are on.
     fn space(&self) -> AddressSpace {
         match self {
@@ -80,7 +80,7 @@ impl Inspector {
             // Whether the devices belong together.
             damage.extend(find(&media, false).err());
         }
-        Ok(Self::look(Place::Devices(media), seen, damage))
+        Ok(Self::look(Subject::Devices(media), seen, damage))
     }
 
     /// Looks at a directory.
@@ -102,10 +102,10 @@ impl Inspector {
             },
         });
         let seen = SuperblockSeen { region: name, offset: 0, superblock, is_in_force: false };
-        Ok(Self::look(Place::Files(files), vec![seen], damage.into_iter().collect()))
+        Ok(Self::look(Subject::Files(files), vec![seen], damage.into_iter().collect()))
     }
 
-    fn look(place: Place, mut seen: Vec<SuperblockSeen>, damage: Vec<StoreError>) -> Self {
+    fn look(subject: Subject, mut seen: Vec<SuperblockSeen>, damage: Vec<StoreError>) -> Self {
         // Of several devices, that of the journal.
         let leads =
             |seen: &SuperblockSeen| seen.superblock.as_ref().is_ok_and(|it| it.has_journal());
@@ -115,8 +115,8 @@ impl Inspector {
         if let Some(newest) = newest.max_by_key(generation) {
             newest.is_in_force = true;
         }
-        let catalog = Catalog::new(place.space());
-        let mut inspector = Self { place, superblocks: seen, damage, catalog };
+        let catalog = Catalog::new(subject.space());
+        let mut inspector = Self { subject, superblocks: seen, damage, catalog };
         inspector.replay();
         inspector
     }
@@ -144,7 +144,7 @@ impl Inspector {
                     if matches!(append.kind, kind::LINK | kind::CONTINUE) {
                         continue;
                     }
-                    let space = || self.place.space();
+                    let space = || self.subject.space();
                     let application = application.get_or_insert_with(|| match append.kind {
                         kind::HEAD => Application::new(space()),
                         _ => Application::headless(space()),
@@ -153,9 +153,9 @@ impl Inspector {
                         (append.payload.len() as u64, Reader::new(&append.payload));
                     if let Err((expected, got)) = application.apply(append.kind, bytes, &mut reader)
                     {
-                        let place = append.frames.into_iter().next();
+                        let first = append.frames.into_iter().next();
                         let (region, offset) =
-                            place.map(|frame| (frame.region, frame.offset)).unwrap_or_default();
+                            first.map(|frame| (frame.region, frame.offset)).unwrap_or_default();
                         let expected = expected.into();
                         damage.push(StoreError::Corruption { region, offset, expected, got });
                     }
@@ -202,27 +202,27 @@ impl Inspector {
     /// The devices that the store's blocks are on: says in which zone an address lies.
     #[must_use]
     pub fn space(&self) -> AddressSpace {
-        self.place.space()
+        self.subject.space()
     }
 
     /// Goes through the journal, from the superblock's head on.
     pub fn journal(&self) -> Result<JournalWalk<'_>, StoreError> {
         let Some(superblock) = self.superblock() else { return Err(self.nothing()) };
-        match &self.place {
-            Place::Devices(media) => {
+        match &self.subject {
+            Subject::Devices(media) => {
                 let medium = media.logs();
                 let open = |at| {
                     let (source, place) = ZoneSource::at(&**medium, *medium.grid(), at)?;
                     Ok((Box::new(source) as Box<dyn BlockSource>, place.block))
                 };
-                Ok(JournalWalk::new(superblock, self.place.space(), Box::new(open)))
+                Ok(JournalWalk::new(superblock, self.subject.space(), Box::new(open)))
             }
-            Place::Files(files) => {
+            Subject::Files(files) => {
                 let open = |at: BlockAddr| {
                     let block = u32::try_from(at.block()).unwrap_or(u32::MAX);
                     Ok((dir::journal_source(&**files, superblock)? as Box<_>, block))
                 };
-                Ok(JournalWalk::new(superblock, self.place.space(), Box::new(open)))
+                Ok(JournalWalk::new(superblock, self.subject.space(), Box::new(open)))
             }
         }
     }
@@ -234,11 +234,11 @@ impl Inspector {
         if record.kind != FileKind::Log {
             return Err(StoreError::Invalid(format!("file {id}: expected a log")));
         }
-        let source: Box<dyn BlockSource> = match &self.place {
-            Place::Devices(media) => {
+        let source: Box<dyn BlockSource> = match &self.subject {
+            Subject::Devices(media) => {
                 Box::new(FileSource::new(media, id, &record.extents, Cause::Recovery))
             }
-            Place::Files(files) => dir::file_source(&**files, id, record)?,
+            Subject::Files(files) => dir::file_source(&**files, id, record)?,
         };
         Ok(LogWalk::new(source, superblock.uuid, id, record))
     }
@@ -249,14 +249,14 @@ impl Inspector {
         if record.kind == FileKind::Log {
             return Err(StoreError::Invalid(format!("file {id}: expected a file without frames")));
         }
-        Ok(match &self.place {
-            Place::Devices(media) => Arc::new(Extents {
+        Ok(match &self.subject {
+            Subject::Devices(media) => Arc::new(Extents {
                 media: Arc::clone(media),
                 id,
                 map: Arc::clone(&record.extents),
                 size: record.size,
             }),
-            Place::Files(files) => Arc::new(dir::FilePart::open(&**files, id, record)?),
+            Subject::Files(files) => Arc::new(dir::FilePart::open(&**files, id, record)?),
         })
     }
 

@@ -5,7 +5,7 @@
 //! |---|---|
 //! | [`Mix`] | what is done: the names are those of LevelDB's and RocksDB's `db_bench` |
 //! | [`Work`] | what can be asked for: a mix, or a workload of [`workload`](crate::workload) |
-//! | [`Place`] | where the store is: memory, a drive's image, a directory |
+//! | [`Medium`] | where the store is: memory, a drive's image, a directory |
 //! | `worker` | one thread's operations: a client of [`workload`](crate::workload) |
 //! | `meter` | wall-clock and processor time of the whole process |
 //! | [`Load`] | fills a drive nearly, at random, and sees what becomes of it |
@@ -23,9 +23,9 @@ mod distribution;
 mod error;
 mod load;
 mod measurement;
+mod medium;
 mod meter;
 mod mix;
-mod place;
 mod plan;
 mod reference;
 mod run;
@@ -38,8 +38,8 @@ pub use distribution::write_distribution;
 pub use error::BenchError;
 pub use load::{Load, LoadWatch, Loaded, Phase};
 pub use measurement::{KindMeasurement, Latency, Measurement, Played, WhenIdle};
+pub use medium::Medium;
 pub use mix::Mix;
-pub use place::Place;
 pub use plan::{Plan, Size};
 pub use reference::Reference;
 pub use series::{Bench, Contents, Watch};

@@ -10,9 +10,9 @@ use terrace_env::sync::Mutex;
 
 use super::error::BenchError;
 use super::measurement::Measurement;
+use super::medium::{Home, Medium};
 use super::meter::{self, Meter};
 use super::mix::Mix;
-use super::place::{Home, Place};
 use super::plan::Plan;
 use super::run::Run;
 use super::work::Work;
@@ -33,7 +33,7 @@ type Writer = Box<dyn Write + Send>;
 /// A series of work on one store, or on several: what fills begins with an empty one.
 pub struct Bench {
     plan: Plan,
-    place: Place,
+    medium: Medium,
     stage: Option<Stage>,
     /// Where what clients do is to be written down, until the first of them begin.
     record: Option<Writer>,
@@ -60,9 +60,9 @@ pub struct Contents {
 impl Bench {
     /// A series that has not begun.
     #[must_use]
-    pub fn new(plan: Plan, place: Place) -> Self {
+    pub fn new(plan: Plan, medium: Medium) -> Self {
         meter::forget_peak_memory();
-        Self { plan, place, stage: None, record: None, trace: None }
+        Self { plan, medium, stage: None, record: None, trace: None }
     }
 
     /// The same with everything that clients of workloads do written down as one trace, what fills
@@ -170,7 +170,7 @@ impl Bench {
     ) -> Result<(), BenchError> {
         self.close()?;
         let Plan { seed, keys, options, .. } = &self.plan;
-        let home = self.place.make(bytes, options)?;
+        let home = self.medium.make(bytes, options)?;
         let value_size_max = value_size_max.clamp(VALUE_SIZE_MIN, VALUE_SIZE_MAX);
         let entries = Arc::new(Entries::new(*seed, *keys, order, value_size_max));
         let world = World::new(home.db.clone(), entries);

@@ -74,7 +74,7 @@ pub struct StoreDescription {
     /// Whether every write waits for the medium.
     pub synced: Option<bool>,
     /// Where the log and the journal are.
-    pub log: Option<LogPlace>,
+    pub log: Option<LogLocation>,
     /// How it is written.
     pub log_writes: Option<LogWrites>,
     /// [`Options::file_cache`](terrace::Options::file_cache).
@@ -86,7 +86,7 @@ pub struct StoreDescription {
 /// Where the write-ahead log and the journal are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum LogPlace {
+pub enum LogLocation {
     /// On the drive, where they cost what they cost.
     #[default]
     Drive,

@@ -269,17 +269,17 @@ fn overlap(one: &[f64; 4], other: &[f64; 4]) -> bool {
     one[0] < other[2] && other[0] < one[2] && one[1] < other[3] && other[1] < one[3]
 }
 
-/// The least and the greatest point of each of so many stretches: what the eye sees of a line that
+/// The least and the greatest point of each of so many columns: what the eye sees of a line that
 /// has more points than the screen.
-const STRETCHES: usize = 360;
+const COLUMNS: usize = 360;
 
 fn thinned(points: &[(f64, f64)], to: f64) -> Vec<(f64, f64)> {
-    if points.len() <= 2 * STRETCHES || to <= 0.0 {
+    if points.len() <= 2 * COLUMNS || to <= 0.0 {
         return points.to_vec();
     }
-    let stretch = |(x, _): &(f64, f64)| (x / to * STRETCHES as f64) as usize;
+    let column = |(x, _): &(f64, f64)| (x / to * COLUMNS as f64) as usize;
     let mut kept = Vec::new();
-    for part in points.chunk_by(|one, other| stretch(one) == stretch(other)) {
+    for part in points.chunk_by(|one, other| column(one) == column(other)) {
         let by_value = |a: &&(f64, f64), b: &&(f64, f64)| a.1.total_cmp(&b.1);
         let ends = [part.iter().min_by(by_value), part.iter().max_by(by_value)];
         let mut ends: Vec<(f64, f64)> = ends.into_iter().flatten().copied().collect();
@@ -300,7 +300,7 @@ mod tests {
         points[4321].1 = 9.0;
         points[4325].1 = -3.0;
         let thin = thinned(&points, 10_000.0);
-        assert!(thin.len() <= 2 * STRETCHES);
+        assert!(thin.len() <= 2 * COLUMNS);
         assert!(thin.contains(&(4321.0, 9.0)) && thin.contains(&(4325.0, -3.0)));
         assert!(thin.is_sorted_by(|a, b| a.0 < b.0));
         assert_eq!(thinned(&points[..700], 700.0), points[..700]);

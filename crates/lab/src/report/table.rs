@@ -98,8 +98,8 @@ pub(super) fn settings(chapter: &Chapter, outcomes: &[Outcome]) -> Vec<(&'static
     }
     said.extend(store.log.map(|log| {
         let place = match log {
-            crate::experiment::LogPlace::Drive => "on the drive",
-            crate::experiment::LogPlace::Elsewhere => "on a log device, at no cost",
+            crate::experiment::LogLocation::Drive => "on the drive",
+            crate::experiment::LogLocation::Elsewhere => "on a log device, at no cost",
         };
         ("log and metadata", place.to_owned())
     }));

@@ -9,7 +9,7 @@ use terrace_env::wait::{WaitCause, WaitStats, Waits};
 use super::occupancy::Occupancy;
 use super::reading::{Interval, Moved};
 use super::sampler::{Samples, Scene};
-use crate::workload::{Tally, stretch_of};
+use crate::workload::{Tally, time_scale_of};
 
 /// The metrics of a phase of a run. Times are device time, and those of the full drive: where the
 /// scale shrinks delays and data together, what a run took is multiplied by it. Of one operation,
@@ -143,7 +143,7 @@ pub(super) fn metrics(
     tally: &Tally,
     trace_hash: String,
 ) -> Metrics {
-    let (run_seconds, stretch) = (interval.seconds(), scene.stretch as f64);
+    let (run_seconds, time_scale) = (interval.seconds(), scene.time_scale as f64);
     let latencies = tally.all_latencies();
     let seconds_of = |nanos: u64| nanos as f64 / 1e9;
     let longest = seconds_of(latencies.max());
@@ -154,10 +154,10 @@ pub(super) fn metrics(
     latency_seconds.insert("max".into(), longest);
     let requests = interval.requests();
     let summed = |of: fn(&(f64, f64)) -> f64| {
-        requests.iter().map(|(cause, times)| (cause.to_string(), of(times) * stretch)).collect()
+        requests.iter().map(|(cause, times)| (cause.to_string(), of(times) * time_scale)).collect()
     };
     let (reads, writes) = interval.reads_and_writes();
-    let shrunk = (scene.stretch * scene.rate) as f64;
+    let shrunk = (scene.time_scale * scene.rate) as f64;
     let got = tally.read.0;
     Metrics {
         kv_per_second: if run_seconds > 0.0 {
@@ -165,7 +165,7 @@ pub(super) fn metrics(
         } else {
             0.0
         },
-        seconds: run_seconds * stretch,
+        seconds: run_seconds * time_scale,
         seconds_by_cause: seconds_by_cause(scene, interval),
         queued_by_cause: summed(|times| times.0),
         service_by_cause: summed(|times| times.1),
@@ -189,21 +189,23 @@ pub(super) fn metrics(
         runs_average: samples.runs_average(),
         tables_per_get: interval.tables_per_get(),
         stall_worst_seconds: longest,
-        longest_waits: seconds_waited(&tally.longest.1, |cause| stretch_of(cause, scene.stretch)),
-        waits_by_cause: seconds_waited(&interval.waits(), |_| scene.stretch),
+        longest_waits: seconds_waited(&tally.longest.1, |cause| {
+            time_scale_of(cause, scene.time_scale)
+        }),
+        waits_by_cause: seconds_waited(&interval.waits(), |_| scene.time_scale),
         latency_seconds,
         trace_hash,
     }
 }
 
-fn seconds_waited(waits: &Waits, stretch: impl Fn(WaitCause) -> u64) -> BTreeMap<String, f64> {
-    let seconds = |cause, stats: WaitStats| stats.time().as_secs_f64() * stretch(cause) as f64;
+fn seconds_waited(waits: &Waits, time_scale: impl Fn(WaitCause) -> u64) -> BTreeMap<String, f64> {
+    let seconds = |cause, stats: WaitStats| stats.time().as_secs_f64() * time_scale(cause) as f64;
     waits.iter().map(|(cause, stats)| (cause.to_string(), seconds(cause, stats))).collect()
 }
 
 /// How long it only moved.
 fn positioning_by_cause(scene: &Scene, interval: &Interval<'_>) -> BTreeMap<String, f64> {
-    let of = |cause: Cause| interval.positioned(cause, scene.mechanisms) * scene.stretch as f64;
+    let of = |cause: Cause| interval.positioned(cause, scene.mechanisms) * scene.time_scale as f64;
     let seconds = Cause::ALL.into_iter().map(|cause| (cause.to_string(), of(cause)));
     seconds.filter(|(_, seconds)| *seconds > 0.0).collect()
 }
@@ -219,11 +221,11 @@ fn sizes(moved: &BTreeMap<Cause, Moved>, shrunk: f64) -> BTreeMap<String, f64> {
 
 /// Seconds that the mechanism worked, by cause, and seconds that it was idle.
 fn seconds_by_cause(scene: &Scene, interval: &Interval<'_>) -> BTreeMap<String, f64> {
-    let stretch = scene.stretch as f64;
-    let mut left = interval.seconds() * stretch;
+    let time_scale = scene.time_scale as f64;
+    let mut left = interval.seconds() * time_scale;
     let mut seconds = BTreeMap::new();
     for cause in Cause::ALL {
-        let worked = interval.worked(cause, scene.mechanisms) * stretch;
+        let worked = interval.worked(cause, scene.mechanisms) * time_scale;
         if worked > 0.0 {
             left -= worked;
             seconds.insert(cause.to_string(), worked);

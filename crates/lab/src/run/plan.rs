@@ -14,7 +14,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::phase::PhasePlan;
 use super::scaling::Scaling;
 use super::{LogWrites, PlanError, log_device};
-use crate::experiment::{Experiment, LogPlace, StoreDescription, Variant};
+use crate::experiment::{Experiment, LogLocation, StoreDescription, Variant};
 
 /// Two blocks of the file system: below, nothing is left of it.
 const IO_SIZE_MIN: u64 = 8 << 10;
@@ -73,7 +73,7 @@ pub struct StorePlan {
     /// Whether every write waits for the medium.
     pub synced: bool,
     /// Where the log and the journal are.
-    pub log: LogPlace,
+    pub log: LogLocation,
     /// How it is written.
     pub log_writes: LogWrites,
     /// [`Options::file_cache`].
@@ -145,7 +145,7 @@ impl RunPlan {
                 cache_policy: store.cache_policy,
             },
             phases,
-            sample_every: (experiment.sample_every.0 / scaling.stretch()).max(1),
+            sample_every: (experiment.sample_every.0 / scaling.time_scale()).max(1),
         };
         plan.geometry(&drive).map_err(of_drive)?;
         Ok(plan)
@@ -190,8 +190,8 @@ impl RunPlan {
 
     /// How many seconds of the full drive a second of the run is.
     #[must_use]
-    pub fn stretch(&self) -> u64 {
-        Scaling::new(self.scale(), self.scale_by).stretch()
+    pub fn time_scale(&self) -> u64 {
+        Scaling::new(self.scale(), self.scale_by).time_scale()
     }
 
     /// The drive, if it is still the one that the plan was made for.
@@ -220,14 +220,14 @@ impl RunPlan {
     pub(super) fn log_geometry(&self, drive: &Geometry) -> Option<Geometry> {
         let space = ByteCount(u64::from(self.zones) * zone_bytes(drive, drive.zone_capacity));
         let size = || log_device::size(&self.store, &self.phases, space);
-        (self.store.log == LogPlace::Elsewhere).then(|| Geometry::plain(size()))
+        (self.store.log == LogLocation::Elsewhere).then(|| Geometry::plain(size()))
     }
 
     /// Memory that the log device takes, about, beside that of the drive.
     #[must_use]
     pub fn log_memory(&self) -> ByteCount {
         let logs = log_device::logs(&self.store);
-        ByteCount(if self.store.log == LogPlace::Elsewhere { logs } else { 0 })
+        ByteCount(if self.store.log == LogLocation::Elsewhere { logs } else { 0 })
     }
 
     /// How the store is opened.
@@ -260,7 +260,7 @@ struct Resolved {
     io_size: u64,
     workers: usize,
     synced: bool,
-    log: LogPlace,
+    log: LogLocation,
     log_writes: LogWrites,
     file_cache: u64,
     cache_policy: CachePolicy,

@@ -35,7 +35,7 @@ pub(super) struct Scene {
     /// Parts of the drive's mechanism that work at once.
     pub(super) mechanisms: u64,
     /// Seconds of the full drive in a second of the run.
-    pub(super) stretch: u64,
+    pub(super) time_scale: u64,
     /// How many times faster than the run's the full drive is.
     pub(super) rate: u64,
 }
@@ -208,7 +208,7 @@ impl Watch {
         found.valid += held.valid_efficiency() * seconds;
         found.live += held.live_efficiency() * seconds;
         found.runs += held.runs as f64 * seconds;
-        let since = now.since(&self.from).seconds() * scene.stretch as f64;
+        let since = now.since(&self.from).seconds() * scene.time_scale as f64;
         found.samples.push(Sample { seconds: since, operations, values });
         (self.last, self.last_operations) = (now, operations);
         Ok(())

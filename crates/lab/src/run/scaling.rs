@@ -73,7 +73,7 @@ impl Scaling {
     }
 
     /// How many seconds of the full drive a second of the run is.
-    pub(super) fn stretch(&self) -> u64 {
+    pub(super) fn time_scale(&self) -> u64 {
         match self.mode {
             ScaleMode::Delays => self.n(),
             ScaleMode::Bandwidths => 1,
@@ -147,12 +147,12 @@ mod tests {
         let values = Sizes::Constant(4096);
         let delays = scaling(ScaleMode::Delays);
         assert_eq!(
-            (delays.count(1600), delays.stretch(), delays.block_size(4096)),
+            (delays.count(1600), delays.time_scale(), delays.block_size(4096)),
             (100, 16, 4096)
         );
         assert_eq!(delays.values("values", values, 16).unwrap(), values);
         let bandwidths = scaling(ScaleMode::Bandwidths);
-        assert_eq!((bandwidths.count(1600), bandwidths.stretch()), (1600, 1));
+        assert_eq!((bandwidths.count(1600), bandwidths.time_scale()), (1600, 1));
         assert_eq!(bandwidths.block_size(4096), 1024);
         // Key and value together are a sixteenth.
         assert_eq!(bandwidths.values("values", values, 16).unwrap(), Sizes::Constant(241));

@@ -73,7 +73,7 @@ impl<'a> Stage<'a> {
             world,
             jobs,
             mechanisms: model.mechanisms(),
-            stretch: plan.stretch(),
+            time_scale: plan.time_scale(),
             rate,
         };
         Ok(Self { plan, scene, trace })
@@ -148,8 +148,8 @@ impl<'a> Stage<'a> {
         let source = First::new(phase.workload(left, seed)?, phase.operations);
         let durability =
             if self.plan.store.synced { Durability::Synced } else { Durability::Gathered };
-        let (clients, stretch) = (phase.clients as usize, self.scene.stretch);
-        let crowd = Crowd { clients, durability: Some(durability), stretch };
+        let (clients, time_scale) = (phase.clients as usize, self.scene.time_scale);
+        let crowd = Crowd { clients, durability: Some(durability), time_scale };
         let played = crowd.play(&self.scene.world, source, watch);
         played.map_err(|error| RunError::Client { phase: phase.name.clone(), error })
     }

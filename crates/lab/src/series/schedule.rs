@@ -124,7 +124,7 @@ fn carry_out_these(
     watch: &Arc<Watch>,
     all: &mut [Option<Carried>],
 ) {
-    let room = Arc::new(Room::new(limits));
+    let slots = Arc::new(Slots::new(limits));
     let mut running: Vec<(usize, JoinHandle<Carried>)> = Vec::new();
     for &index in these {
         let plan = plans[index].clone();
@@ -135,10 +135,10 @@ fn carry_out_these(
                 continue;
             }
         };
-        let place = Place::wait(&room, memory);
+        let slot = Slot::wait(&slots, memory);
         let (results, watch) = (results.clone(), Arc::clone(watch));
         let body = move || {
-            let _place = place;
+            let _slot = slot;
             one(index, &plan, &results, &watch)
         };
         running.push((index, runner::spawn("run", body)));
@@ -177,10 +177,10 @@ fn known(
 
 fn one(index: usize, plan: &RunPlan, results: &Results, watch: &Arc<Watch>) -> Carried {
     watch(index, Event::Began);
-    let stretch = plan.stretch();
+    let time_scale = plan.time_scale();
     let mut progress = |progress: Progress<'_>| {
         // This is inside of the run, on its clock.
-        watch(index, Event::Did(progress, Time(runner::now().0.saturating_mul(stretch))));
+        watch(index, Event::Did(progress, Time(runner::now().0.saturating_mul(time_scale))));
     };
     // Another run that shares a phase with this one may ask for its metrics.
     let carried_out = run::carry_out(&plan.all_measured(), &mut progress);
@@ -200,13 +200,13 @@ fn said(panic: &(dyn Any + Send)) -> String {
 }
 
 /// Threads and memory taken by runs under way.
-struct Room {
+struct Slots {
     limits: Limits,
     taken: Mutex<(usize, u64)>,
     changed: Condvar,
 }
 
-impl Room {
+impl Slots {
     fn new(limits: Limits) -> Self {
         Self { limits, taken: Mutex::new((0, 0)), changed: Condvar::new() }
     }
@@ -217,28 +217,28 @@ impl Room {
     }
 }
 
-/// A run's place in the room, given back when it is dropped, also by a panic.
-struct Place {
-    room: Arc<Room>,
+/// A run's slot, given back when it is dropped, also by a panic.
+struct Slot {
+    slots: Arc<Slots>,
     memory: ByteCount,
 }
 
-impl Place {
-    fn wait(room: &Arc<Room>, memory: ByteCount) -> Self {
-        let mut taken = room.taken.lock();
-        room.changed.wait_while(&mut taken, |taken| !room.fits(*taken, memory));
+impl Slot {
+    fn wait(slots: &Arc<Slots>, memory: ByteCount) -> Self {
+        let mut taken = slots.taken.lock();
+        slots.changed.wait_while(&mut taken, |taken| !slots.fits(*taken, memory));
         taken.0 += 1;
         taken.1 += memory.0;
-        Self { room: Arc::clone(room), memory }
+        Self { slots: Arc::clone(slots), memory }
     }
 }
 
-impl Drop for Place {
+impl Drop for Slot {
     fn drop(&mut self) {
-        let mut taken = self.room.taken.lock();
+        let mut taken = self.slots.taken.lock();
         taken.0 -= 1;
         taken.1 -= self.memory.0;
-        self.room.changed.notify_all();
+        self.slots.changed.notify_all();
     }
 }
 
@@ -249,13 +249,13 @@ mod tests {
     use crate::series::plans;
 
     #[test]
-    fn runs_wait_for_a_place_and_for_memory_but_one_is_always_tried() {
+    fn runs_wait_for_a_slot_and_for_memory_but_one_is_always_tried() {
         let memory = Some(ByteCount::mib(100));
-        let room = Room::new(Limits { jobs: 2, memory, fresh: false });
-        assert!(room.fits((0, 0), ByteCount::gib(1)));
-        assert!(room.fits((1, 60 << 20), ByteCount::mib(40)));
-        assert!(!room.fits((1, 61 << 20), ByteCount::mib(40)));
-        assert!(!room.fits((2, 0), ByteCount::mib(1)));
+        let slots = Slots::new(Limits { jobs: 2, memory, fresh: false });
+        assert!(slots.fits((0, 0), ByteCount::gib(1)));
+        assert!(slots.fits((1, 60 << 20), ByteCount::mib(40)));
+        assert!(!slots.fits((1, 61 << 20), ByteCount::mib(40)));
+        assert!(!slots.fits((2, 0), ByteCount::mib(1)));
     }
 
     #[test]
@@ -274,14 +274,14 @@ mod tests {
     }
 
     #[test]
-    fn a_place_is_given_back_by_a_panic() {
-        let room = Arc::new(Room::new(Limits { jobs: 1, memory: None, fresh: false }));
-        let place = Place::wait(&room, ByteCount::mib(1));
+    fn a_slot_is_given_back_by_a_panic() {
+        let slots = Arc::new(Slots::new(Limits { jobs: 1, memory: None, fresh: false }));
+        let slot = Slot::wait(&slots, ByteCount::mib(1));
         let run = runner::spawn("run", move || {
-            let _place = place;
+            let _slot = slot;
             panic!("a run that fails");
         });
-        drop(Place::wait(&room, ByteCount::mib(1)));
+        drop(Slot::wait(&slots, ByteCount::mib(1)));
         let panic = run.try_join().expect_err("a panic");
         assert_eq!(said(panic.as_ref()), "a run that fails");
     }

@@ -59,8 +59,8 @@ impl Client {
     }
 
     /// The same in a run of which a second is so many of the full drive.
-    pub(super) fn stretched(mut self, stretch: u64) -> Self {
-        self.tally.stretch = stretch;
+    pub(super) fn time_scaled(mut self, time_scale: u64) -> Self {
+        self.tally.time_scale = time_scale;
         self
     }
 

@@ -39,7 +39,7 @@ pub struct Crowd {
     /// The durability of their writes; `None`: what the store is opened with.
     pub durability: Option<Durability>,
     /// How many seconds of the full drive a second is, in a scaled run; otherwise 1.
-    pub stretch: u64,
+    pub time_scale: u64,
 }
 
 /// State shared by the clients of a crowd.
@@ -53,7 +53,7 @@ impl Crowd {
     /// So many clients, whose writes last as the store's do.
     #[must_use]
     pub fn new(clients: usize) -> Self {
-        Self { clients, durability: None, stretch: 1 }
+        Self { clients, durability: None, time_scale: 1 }
     }
 
     /// Carries the whole sequence out. One client is the caller; the others are
@@ -67,7 +67,7 @@ impl Crowd {
     ) -> Result<Tally, CrowdError> {
         let shared = Arc::new(Shared { source: Mutex::new(Some(source)), done: AtomicU64::new(0) });
         let client = || {
-            let client = Client::new(world).stretched(self.stretch);
+            let client = Client::new(world).time_scaled(self.time_scale);
             match self.durability {
                 Some(durability) => client.with_durability(durability),
                 None => client,

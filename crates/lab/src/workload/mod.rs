@@ -69,7 +69,7 @@ pub use order::Order;
 pub use preset::{Preset, UnknownWorkload};
 pub use sizes::{NoSizes, Sizes};
 pub use source::{First, Recorded, Source, SourceError};
-pub(crate) use tally::stretch_of;
+pub(crate) use tally::time_scale_of;
 pub use tally::{Tally, latencies};
 pub use trace::{Trace, TraceError, TraceSummary, TraceWriter};
 pub use world::World;

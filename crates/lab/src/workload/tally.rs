@@ -20,16 +20,16 @@ const DIGITS: u8 = 3;
 const DELAYS: [WaitCause; 2] = [WaitCause::TreeDelay, WaitCause::MemoryDelay];
 
 /// How much longer than in a run a wait of one operation is on the full drive, of which a second of
-/// the run is `stretch` seconds.
-pub(crate) fn stretch_of(cause: WaitCause, stretch: u64) -> u64 {
-    if DELAYS.contains(&cause) { 1 } else { stretch }
+/// the run is `time_scale` seconds.
+pub(crate) fn time_scale_of(cause: WaitCause, time_scale: u64) -> u64 {
+    if DELAYS.contains(&cause) { 1 } else { time_scale }
 }
 
 /// Nanoseconds on the full drive of an operation that took `time` in a run, and of it waited so.
-fn full_nanos(time: Duration, waits: &Waits, stretch: u64) -> u64 {
+fn full_nanos(time: Duration, waits: &Waits, time_scale: u64) -> u64 {
     let delayed: Duration = DELAYS.into_iter().map(|cause| waits.of(cause).time()).sum();
     let rest = time.saturating_sub(delayed).as_nanos() as u64;
-    delayed.as_nanos() as u64 + rest.saturating_mul(stretch)
+    delayed.as_nanos() as u64 + rest.saturating_mul(time_scale)
 }
 
 /// A histogram of nanoseconds; it grows with what is recorded.
@@ -59,7 +59,7 @@ pub struct Tally {
     /// and what it waited for.
     pub longest: (u64, Waits),
     /// How many seconds of the full drive a second is.
-    pub(super) stretch: u64,
+    pub(super) time_scale: u64,
 }
 
 impl Default for Tally {
@@ -71,7 +71,7 @@ impl Default for Tally {
             written: ByteCount(0),
             read: ByteCount(0),
             longest: (0, Waits::default()),
-            stretch: 1,
+            time_scale: 1,
         }
     }
 }
@@ -115,7 +115,7 @@ impl Tally {
 
     /// An operation took so long from its first wait on, and waited for this.
     pub(super) fn meet(&mut self, time: Duration, waits: &Waits) {
-        let nanos = full_nanos(time, waits, self.stretch);
+        let nanos = full_nanos(time, waits, self.time_scale);
         if nanos > self.longest.0 {
             self.longest = (nanos, waits.clone());
         }
@@ -123,7 +123,7 @@ impl Tally {
 
     /// An operation took so long, and waited for this.
     pub(super) fn record(&mut self, kind: Kind, time: Duration, waits: &Waits) {
-        let nanos = full_nanos(time, waits, self.stretch);
+        let nanos = full_nanos(time, waits, self.time_scale);
         // Where no device is touched, virtual time may stand still; the least that is told is 1.
         self.latencies[kind as usize].record(nanos.max(1)).expect("a histogram that grows");
     }
@@ -140,21 +140,21 @@ mod tests {
         waits.note(WaitCause::TreeDelay, millis(5));
         waits.note(WaitCause::MemoryDelay, millis(1));
         waits.note(WaitCause::Memtables, millis(2));
-        for (stretch, found) in [(1, 10), (64, 6 + 4 * 64)] {
-            let mut tally = Tally { stretch, ..Tally::default() };
+        for (time_scale, found) in [(1, 10), (64, 6 + 4 * 64)] {
+            let mut tally = Tally { time_scale, ..Tally::default() };
             tally.record(Kind::Update, millis(10), &waits);
             tally.meet(millis(10), &waits);
             let latency = tally.all_latencies().max() as f64 / 1e6;
-            assert!((latency / f64::from(found) - 1.0).abs() < 0.002, "{latency} at {stretch}");
+            assert!((latency / f64::from(found) - 1.0).abs() < 0.002, "{latency} at {time_scale}");
             assert_eq!(tally.longest.0, found as u64 * 1_000_000);
         }
-        assert_eq!(stretch_of(WaitCause::TreeDelay, 64), 1);
-        assert_eq!(stretch_of(WaitCause::Memtables, 64), 64);
+        assert_eq!(time_scale_of(WaitCause::TreeDelay, 64), 1);
+        assert_eq!(time_scale_of(WaitCause::Memtables, 64), 64);
     }
 
     #[test]
     fn the_longest_is_that_on_the_full_drive() {
-        let mut tally = Tally { stretch: 64, ..Tally::default() };
+        let mut tally = Tally { time_scale: 64, ..Tally::default() };
         for (cause, millis) in [(WaitCause::TreeDelay, 300), (WaitCause::Memtables, 20)] {
             let (time, mut waits) = (Duration::from_millis(millis), Waits::default());
             waits.note(cause, time);

@@ -5,7 +5,7 @@
 use terrace_env::random::{Random, Rng};
 use terrace_env::{runner, test_seeds};
 use terrace_lab::crash::Setup;
-use terrace_lab::crash::crowd::{Harm, Met, Place, run};
+use terrace_lab::crash::crowd::{Harm, Medium, Met, run};
 
 /// Medium of a store.
 #[derive(Clone, Copy, Debug)]
@@ -19,10 +19,10 @@ pub(crate) enum On {
 pub(crate) fn crowd(on: On, seed: u64) -> Result<Met, String> {
     let random = &mut Random::seeded(seed);
     let setup = Setup::small(seed);
-    let place = match on {
-        On::Drive => Place::drive(&setup, seed),
-        On::Directory => Place::directory(),
-        On::Memory => Place::memory(seed),
+    let medium = match on {
+        On::Drive => Medium::drive(&setup, seed),
+        On::Directory => Medium::directory(),
+        On::Memory => Medium::memory(seed),
     };
     let after = random.random_range(0..400);
     let harm = match seed % 5 {
@@ -30,7 +30,7 @@ pub(crate) fn crowd(on: On, seed: u64) -> Result<Met, String> {
         1 | 2 => Harm::Once(after),
         _ => Harm::Lasting(after),
     };
-    run(&place, &setup, harm, random).map_err(|wrong| format!("{place:?}, {harm:?}: {wrong}"))
+    run(&medium, &setup, harm, random).map_err(|wrong| format!("{medium:?}, {harm:?}: {wrong}"))
 }
 
 fn each_seed(on: On, default: u64, run: impl Fn(u64) -> Result<Met, String>) {

@@ -36,7 +36,7 @@ use crate::tree::{LogRecord, SegmentRecord, StoreRecord, TableRecord, table_hint
 use crate::writing::Predecessor;
 
 /// How much is read and written at once.
-const STRETCH: u64 = 1 << 20;
+const CHUNK: u64 = 1 << 20;
 
 /// Counts of a checkpoint.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -84,7 +84,7 @@ impl Shared {
         let moment = if self.options.read_only { self.as_opened()? } else { self.as_of_now()? };
         let _reading = self.readers.begin(ReaderKind::Checkpoint, moment.sequence);
         let mut copy = Copy { target, writers: Vec::new(), transaction: Transaction::new() };
-        let _memory = self.memory.jobs.lease(STRETCH as usize);
+        let _memory = self.memory.jobs.lease(CHUNK as usize);
         let tables = by_table(&moment.version);
         let all = tables.iter().map(|(table, _)| table.size().0).sum::<u64>()
             + moment.logs.iter().map(|log| log.file.len()).sum::<u64>();
@@ -240,7 +240,7 @@ impl Copy<'_> {
         file.read_at(0, &mut note, Cause::Client)?;
         let mut got = crc32c(&note);
         while offset < file.len() {
-            let mut bytes = vec![0; (file.len() - offset).min(STRETCH) as usize];
+            let mut bytes = vec![0; (file.len() - offset).min(CHUNK) as usize];
             file.read_at(offset, &mut bytes, Cause::Client)?;
             got = crc32c_append(got, &bytes);
             writer.append(&bytes)?;
@@ -260,9 +260,9 @@ impl Copy<'_> {
 }
 
 fn zeros(writer: &mut dyn FileWriter, mut count: u64) -> Result<(), Error> {
-    let piece = vec![0; count.min(STRETCH) as usize];
+    let piece = vec![0; count.min(CHUNK) as usize];
     while count > 0 {
-        let now = count.min(STRETCH);
+        let now = count.min(CHUNK);
         writer.append(&piece[..now as usize])?;
         count -= now;
     }
@@ -278,7 +278,7 @@ fn copy_verified(
 ) -> Result<(), Error> {
     let window = Arc::new(Window { file: Arc::clone(file), held: Mutex::default() });
     let table = TableFile::open(Arc::clone(&window) as Arc<dyn FileReader>)?;
-    let mut stretch: Vec<Part> = Vec::new();
+    let mut chunk: Vec<Part> = Vec::new();
     let mut at = from;
     for entry in table.walk_index()? {
         let block = entry?.block;
@@ -286,12 +286,12 @@ fn copy_verified(
             continue;
         }
         at = block.offset + u64::from(block.size);
-        stretch.push(block);
-        if at - stretch[0].offset >= STRETCH {
-            copy_stretch(&window, &table, &mut stretch, take)?;
+        chunk.push(block);
+        if at - chunk[0].offset >= CHUNK {
+            copy_chunk(&window, &table, &mut chunk, take)?;
         }
     }
-    copy_stretch(&window, &table, &mut stretch, take)?;
+    copy_chunk(&window, &table, &mut chunk, take)?;
     // Everything behind the data blocks, from the very bytes that are handed out.
     let tail = window.hold(at, file.len() - at)?;
     let held = TableFile::open(Arc::clone(&window) as Arc<dyn FileReader>)?;
@@ -302,16 +302,16 @@ fn copy_verified(
     take(&tail)
 }
 
-fn copy_stretch(
+fn copy_chunk(
     window: &Window,
     table: &TableFile,
-    stretch: &mut Vec<Part>,
+    chunk: &mut Vec<Part>,
     take: &mut dyn FnMut(&[u8]) -> Result<(), Error>,
 ) -> Result<(), Error> {
-    let (Some(first), Some(last)) = (stretch.first(), stretch.last()) else { return Ok(()) };
+    let (Some(first), Some(last)) = (chunk.first(), chunk.last()) else { return Ok(()) };
     let end = last.offset + u64::from(last.size);
     let bytes = window.hold(first.offset, end - first.offset)?;
-    for block in stretch.drain(..) {
+    for block in chunk.drain(..) {
         if !canary::is_broken(Rule::CopiesVerified) {
             table.read_block(block)?;
         }
@@ -319,13 +319,13 @@ fn copy_stretch(
     take(&bytes)
 }
 
-/// A file of which a stretch is held in memory: what is read of that comes from there.
+/// A file of which a chunk is held in memory: what is read of that comes from there.
 struct Window {
     file: Arc<dyn FileReader>,
     held: Mutex<Held>,
 }
 
-/// A stretch of a file.
+/// A chunk of a file.
 #[derive(Clone, Default)]
 struct Held {
     offset: u64,
@@ -333,9 +333,9 @@ struct Held {
 }
 
 impl Window {
-    /// Reads a stretch and holds it, instead of the one before.
+    /// Reads a chunk and holds it, instead of the one before.
     fn hold(&self, offset: u64, size: u64) -> Result<Arc<Vec<u8>>, Error> {
-        let mut bytes = vec![0; usize::try_from(size).expect("a stretch that fits memory")];
+        let mut bytes = vec![0; usize::try_from(size).expect("a chunk that fits memory")];
         self.file.read_at(offset, &mut bytes, Cause::Client)?;
         let bytes = Arc::new(bytes);
         *self.held.lock() = Held { offset, bytes: Arc::clone(&bytes) };

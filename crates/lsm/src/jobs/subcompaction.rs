@@ -30,10 +30,10 @@ const TABLES_MAX: u64 = 16;
 /// And takes at most this part of what is free before it gives any back, but for
 /// [`TABLES_MIN`] tables.
 const FREE_PART: u64 = 16;
-/// Number of stretches that a subcompaction's share of one table is divided into.
-const STRETCHES: u64 = 16;
+/// Number of pieces that a subcompaction's share of one table is divided into.
+const PIECES: u64 = 16;
 
-/// A stretch of a merge's keys.
+/// A piece of a merge's keys.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Subcompaction {
     /// `None`: from the first key on.
@@ -75,9 +75,9 @@ impl Load {
     }
 }
 
-/// Half of the bytes of a stretch of a table, at either end of it.
+/// Half of the bytes of a piece of a table, at either end of it.
 ///
-/// A cut goes through stretches of most of the merge's runs. Counted whole where they end, they
+/// A cut goes through pieces of most of the merge's runs. Counted whole where they end, they
 /// would all belong to the subcompaction behind the cut, and first subcompactions would be larger
 /// than the others, the more runs there are. Counted by halves, the bytes in front of a cut are
 /// right on average.
@@ -107,9 +107,7 @@ pub(crate) fn cut(
     for Segment { table, span, .. } in segments {
         let table = table.table(Cause::Compaction)?;
         let mut start = span.start.clone();
-        for (end, ByteCount(bytes)) in
-            table.stretches(&span, ByteCount(total / count / STRETCHES))?
-        {
+        for (end, ByteCount(bytes)) in table.pieces(&span, ByteCount(total / count / PIECES))? {
             halves.push(Half { at: std::mem::replace(&mut start, end.clone()), bytes: bytes / 2 });
             halves.push(Half { at: end, bytes: bytes - bytes / 2 });
         }
@@ -156,13 +154,13 @@ fn sweep(halves: &[Half], count: u64, within_move: impl Fn(&Key) -> bool) -> Vec
 mod tests {
     use super::*;
 
-    /// The halves of stretches, each with its start, its end and its bytes.
-    fn halves(stretches: &[(&str, &str, u64)]) -> Vec<Half> {
+    /// The halves of pieces, each with its start, its end and its bytes.
+    fn halves(pieces: &[(&str, &str, u64)]) -> Vec<Half> {
         let half = |at: &str, bytes: u64| Half { at: at.as_bytes().into(), bytes };
         let of = |(start, end, bytes): &(&str, &str, u64)| {
             [half(start, bytes / 2), half(end, bytes - bytes / 2)]
         };
-        let mut halves: Vec<Half> = stretches.iter().flat_map(of).collect();
+        let mut halves: Vec<Half> = pieces.iter().flat_map(of).collect();
         halves.sort_by(|a, b| a.at.cmp(&b.at));
         halves
     }
@@ -210,16 +208,16 @@ mod tests {
 
     #[test]
     fn a_first_subcompaction_is_no_larger_than_the_others_however_many_runs_there_are() {
-        // Runs of ten stretches of ten keys each, each run a key behind the one before.
+        // Runs of ten pieces of ten keys each, each run a key behind the one before.
         let runs = 10;
         let key = |at: u64| format!("{at:04}");
         let texts: Vec<(String, String)> = (0..runs)
             .flat_map(|run| (0..10).map(move |at| (run + at * 10, run + at * 10 + 10)))
             .map(|(start, end)| (key(start), key(end)))
             .collect();
-        let stretches: Vec<(&str, &str, u64)> =
+        let pieces: Vec<(&str, &str, u64)> =
             texts.iter().map(|(start, end)| (&start[..], &end[..], 100)).collect();
-        let subcompactions = sweep(&halves(&stretches), 5, |_| false);
+        let subcompactions = sweep(&halves(&pieces), 5, |_| false);
         // Ten bytes of each run to a key, as long as all runs are there.
         let bytes = |subcompaction: &Subcompaction| -> u64 {
             let number = |key: &Key| std::str::from_utf8(key).unwrap().parse::<u64>().unwrap();

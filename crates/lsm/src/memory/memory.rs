@@ -241,7 +241,7 @@ impl Memory {
         share(used, self.shares.jobs, self.part(JOB_PART), self.part(1))
     }
 
-    /// Whether a walk may read another stretch while it has one of the size `present`: if that is
+    /// Whether a walk may read another section while it has one of the size `present`: if that is
     /// the largest size, and no other read becomes smaller for it. The walk has the bytes `own` for
     /// it.
     pub(crate) fn has_room_for_next(&self, walk: Walk, present: usize, own: u64) -> bool {

@@ -21,9 +21,10 @@ use arc_swap::{ArcSwapOption, Guard};
 use terrace_env::sync::Mutex;
 use terrace_env::{ByteCount, MemoryGauge, MemoryLease};
 
-/// Bytes that the clock reckons per part besides its own: slot, counts and place on the clock.
+/// Bytes that the clock reckons per part besides its own: slot, counts and its entry on the clock.
 const PART_BYTES: usize = 128;
-/// From so many places on, those whose owners are gone are swept out when their number has doubled.
+/// From so many entries on, those whose owners are gone are swept out when their number has
+/// doubled.
 const SWEEP_FIRST: usize = 256;
 
 /// A part, and the memory that it counts as for as long as somebody has it.
@@ -41,7 +42,7 @@ impl<T> Deref for Part<T> {
     }
 }
 
-/// The place of one part at its owner.
+/// The slot of one part at its owner.
 pub(crate) struct Slot<T> {
     part: ArcSwapOption<T>,
     /// Since the clock last came by.
@@ -111,8 +112,8 @@ pub(crate) trait Owner: Send + Sync {
     fn release(&self, part: u32) -> bool;
 }
 
-/// A part's place on the clock.
-struct Place {
+/// A part as the clock lists it.
+struct Listed {
     owner: Weak<dyn Owner>,
     part: u32,
 }
@@ -126,14 +127,14 @@ pub(crate) struct Clock {
 
 struct Hand {
     /// The next to be looked at at the front.
-    places: VecDeque<Place>,
+    listed: VecDeque<Listed>,
     sweep_at: usize,
 }
 
 impl Clock {
     /// A clock that keeps about this many bytes.
     pub(crate) fn new(gauge: MemoryGauge, limit: ByteCount) -> Self {
-        let hand = Hand { places: VecDeque::new(), sweep_at: SWEEP_FIRST };
+        let hand = Hand { listed: VecDeque::new(), sweep_at: SWEEP_FIRST };
         Self { gauge, limit, hand: Mutex::new(hand) }
     }
 
@@ -158,26 +159,26 @@ impl Clock {
     ) {
         // A thread that was quicker has put its part on the clock already.
         let replaced = slot.part.swap(Some(part));
-        self.go_round(replaced.is_none().then_some(Place { owner, part: number }));
+        self.go_round(replaced.is_none().then_some(Listed { owner, part: number }));
     }
 
-    fn go_round(&self, new: Option<Place>) {
+    fn go_round(&self, new: Option<Listed>) {
         // Dropped without the lock: the last use of a table closes its file.
         let mut seen = Vec::new();
         let mut hand = self.hand.lock();
-        hand.places.extend(new);
-        if hand.places.len() >= hand.sweep_at {
-            hand.places.retain(|place| place.owner.strong_count() > 0);
-            hand.sweep_at = SWEEP_FIRST.max(2 * hand.places.len());
+        hand.listed.extend(new);
+        if hand.listed.len() >= hand.sweep_at {
+            hand.listed.retain(|listed| listed.owner.strong_count() > 0);
+            hand.sweep_at = SWEEP_FIRST.max(2 * hand.listed.len());
         }
-        for _ in 0..2 * hand.places.len() {
+        for _ in 0..2 * hand.listed.len() {
             if self.gauge.used() <= self.limit {
                 break;
             }
-            let Some(place) = hand.places.pop_front() else { break };
-            let Some(owner) = place.owner.upgrade() else { continue };
-            if !owner.release(place.part) {
-                hand.places.push_back(place);
+            let Some(listed) = hand.listed.pop_front() else { break };
+            let Some(owner) = listed.owner.upgrade() else { continue };
+            if !owner.release(listed.part) {
+                hand.listed.push_back(listed);
             }
             seen.push(owner);
         }
@@ -252,7 +253,7 @@ mod tests {
         for _ in 0..1000 {
             let (_, load) = parts(&clock);
             (0..8).for_each(load);
-            assert!(clock.hand.lock().places.len() <= 2 * SWEEP_FIRST);
+            assert!(clock.hand.lock().listed.len() <= 2 * SWEEP_FIRST);
         }
         assert!(clock.gauge.used().0 <= 1000);
     }

@@ -16,7 +16,7 @@ use crate::tree::Run;
 
 /// Where range tombstones are.
 #[derive(Debug)]
-enum Place {
+enum Tombstones {
     Memory(Skyline),
     Run(Arc<Run>),
 }
@@ -24,7 +24,7 @@ enum Place {
 /// The range tombstones that a reader of one sequence sees.
 #[derive(Debug)]
 pub(crate) struct Coverage {
-    places: Vec<Place>,
+    sources: Vec<Tombstones>,
     sequence: SeqNo,
     /// The range found last; of no keys at first.
     around: Option<CoverRange>,
@@ -39,10 +39,10 @@ impl Coverage {
     ) -> Option<Box<Self>> {
         let memory = memtables.filter(|memtable| !memtable.ranges().is_empty());
         let memory = memory.map(|memtable| memtable.ranges().at(sequence));
-        let memory = memory.filter(|skyline| !skyline.is_empty()).map(Place::Memory);
-        let runs = runs.filter(|run| run.has_ranges()).map(|run| Place::Run(Arc::clone(run)));
-        let places: Vec<_> = memory.chain(runs).collect();
-        (!places.is_empty()).then(|| Box::new(Self { places, sequence, around: None }))
+        let memory = memory.filter(|skyline| !skyline.is_empty()).map(Tombstones::Memory);
+        let runs = runs.filter(|run| run.has_ranges()).map(|run| Tombstones::Run(Arc::clone(run)));
+        let sources: Vec<_> = memory.chain(runs).collect();
+        (!sources.is_empty()).then(|| Box::new(Self { sources, sequence, around: None }))
     }
 
     /// Whether an entry of a key is hidden.
@@ -50,10 +50,10 @@ impl Coverage {
         if !self.around.as_ref().is_some_and(|around| around.contains(full_key)) {
             self.around = None;
             let mut around = CoverRange::default();
-            for place in &self.places {
-                around = around.and(match place {
-                    Place::Memory(skyline) => skyline.at(full_key),
-                    Place::Run(run) => run.ranges_at(full_key, self.sequence)?,
+            for source in &self.sources {
+                around = around.and(match source {
+                    Tombstones::Memory(skyline) => skyline.at(full_key),
+                    Tombstones::Run(run) => run.ranges_at(full_key, self.sequence)?,
                 });
             }
             self.around = Some(around);

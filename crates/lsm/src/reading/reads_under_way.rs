@@ -182,7 +182,7 @@ fn walk(run: &Arc<Run>, walk: Walk, mut at: impl FnMut(u32)) -> u32 {
 }
 
 #[test]
-fn a_job_consumes_one_stretch_while_the_next_is_read_also_into_the_next_table() {
+fn a_job_consumes_one_section_while_the_next_is_read_also_into_the_next_table() {
     for value_size in [1000, 30_000, 200_000] {
         let scene = Scene::new(IO_SIZE);
         let count = 4_000_000 / value_size as u32;
@@ -197,9 +197,9 @@ fn a_job_consumes_one_stretch_while_the_next_is_read_also_into_the_next_table() 
             assert!(used <= 32 * IO_SIZE + 4 * value_size as u64, "{used} bytes held");
         });
         assert_eq!((entries, last + 1), (count, count));
-        // Only in the last stretch of all is there nothing to be read.
+        // Only in the last section of all is there nothing to be read.
         let reads = scene.take_reads();
-        // Beside them, each table's end and index are read, and the first stretch of all.
+        // Beside them, each table's end and index are read, and the first section of all.
         if (value_size as u64) < IO_SIZE {
             assert!(waited_alone <= count / 20 + 2, "{waited_alone} of {count} entries");
             assert!(scene.notes().submitted as usize + 7 >= reads.len(), "{reads:?}");
@@ -221,7 +221,7 @@ fn where_memory_is_short_a_job_reads_the_same_bytes_by_one_buffer() {
 }
 
 #[test]
-fn memory_that_gets_short_while_a_stretch_is_read_makes_nothing_be_read_twice() {
+fn memory_that_gets_short_while_a_section_is_read_makes_nothing_be_read_twice() {
     for value_size in [1000, 200_000] {
         let scene = Scene::new(IO_SIZE);
         let count = 4_000_000 / value_size as u32;

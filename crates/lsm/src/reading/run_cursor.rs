@@ -416,14 +416,14 @@ mod tests {
         let table = whole.table(Cause::Compaction).unwrap();
         let all = Span::new(full(0), full(200));
         let mut start = full(0);
-        let (mut read, mut stretches) = (0, 0);
-        for (end, _) in table.stretches(&all, ByteCount(table.data_end() / 16)).unwrap() {
+        let (mut read, mut pieces) = (0, 0);
+        for (end, _) in table.pieces(&all, ByteCount(table.data_end() / 16)).unwrap() {
             let span = Span::new(std::mem::replace(&mut start, end.to_vec()), end.to_vec());
             let (entries, _, requests) = walk_by_a_job(&store, Arc::clone(&whole), span);
             assert_eq!(requests, 1, "up to {end:?}");
-            (read, stretches) = (read + entries, stretches + 1);
+            (read, pieces) = (read + entries, pieces + 1);
         }
-        assert!(read == 400 && stretches > 10, "{read} entries in {stretches} stretches");
+        assert!(read == 400 && pieces > 10, "{read} entries in {pieces} pieces");
     }
 
     /// How many entries a job finds in a part of a table, and what it reads for them: bytes, and

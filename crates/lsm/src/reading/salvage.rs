@@ -10,8 +10,8 @@
 //! Range tombstones lie in a table's end. A table that cannot be opened counts as damaged in all of
 //! its key range, which includes the ranges of its tombstones.
 //!
-//! Each stretch between two ends of damage has a cursor of its own, over runs that are cut to the
-//! stretch. It reads nothing that lies behind: no block, no part of an index, no table.
+//! Each piece between two ends of damage has a cursor of its own, over runs that are cut to the
+//! piece. It reads nothing that lies behind: no block, no part of an index, no table.
 //!
 //! A salvage belongs to one thread at a time, and holds files, as a scan does. Everything is read
 //! twice, once to verify it. Nothing is changed. Logs are not looked at: the opening has replayed
@@ -142,7 +142,7 @@ fn survey(view: &Arc<View>, range: &Span) -> Result<Vec<Gap>, Error> {
     Ok(gaps)
 }
 
-/// A cursor for each stretch of the range: over all runs where nothing is damaged, and else over
+/// A cursor for each piece of the range: over all runs where nothing is damaged, and else over
 /// those that are newer than the newest damaged one.
 fn cursors(
     view: &View,
@@ -158,24 +158,24 @@ fn cursors(
         let damaged = gaps.iter().filter(|gap| gap.damage.span.contains(start));
         damaged.map(|gap| gap.run).min().unwrap_or(usize::MAX)
     };
-    let stretches = ends.windows(2).map(|ends| {
-        let stretch = Span::new(&ends[0][..], &ends[1][..]);
-        let runs = view.version.places().take(newest_damaged(&stretch.start));
-        let runs: Vec<_> = runs.filter_map(|(_, run)| clip(run, &stretch)).collect();
-        let (start, end) = user_keys(&stretch, space);
+    let pieces = ends.windows(2).map(|ends| {
+        let piece = Span::new(&ends[0][..], &ends[1][..]);
+        let runs = view.version.places().take(newest_damaged(&piece.start));
+        let runs: Vec<_> = runs.filter_map(|(_, run)| clip(run, &piece)).collect();
+        let (start, end) = user_keys(&piece, space);
         let bounds = Bounds::starting_at(&start);
         let bounds = end.map_or(bounds.clone(), |end| bounds.until(&end));
         Cursor::over(view, || runs.iter(), sequence, space, &bounds)
     });
-    stretches.collect()
+    pieces.collect()
 }
 
-/// The part of a run within a stretch. A cursor reads nothing behind its runs' segments: what lies
-/// behind a stretch may be damaged.
-fn clip(run: &Run, stretch: &Span) -> Option<Arc<Run>> {
+/// The part of a run within a piece. A cursor reads nothing behind its runs' segments: what lies
+/// behind a piece may be damaged.
+fn clip(run: &Run, piece: &Span) -> Option<Arc<Run>> {
     let subcompaction =
-        Subcompaction { start: Some(stretch.start.clone()), end: Some(stretch.end.clone()) };
-    let segments = run.overlapping(stretch).1;
+        Subcompaction { start: Some(piece.start.clone()), end: Some(piece.end.clone()) };
+    let segments = run.overlapping(piece).1;
     let clipped = segments.iter().filter_map(|segment| {
         Some(Segment { span: subcompaction.clip(&segment.span)?, ..segment.clone() })
     });

@@ -13,7 +13,7 @@ const PASSED_BYTES_MAX: usize = 64 << 10;
 
 /// Walks a block's entries in order, forward and backward.
 ///
-/// Entries can only be read forward, from a restart point on: a step back goes through the stretch
+/// Entries can only be read forward, from a restart point on: a step back goes through the entries
 /// before the current entry once and keeps what it finds for the steps back that follow.
 #[derive(Debug)]
 pub(crate) struct BlockCursor {

@@ -104,7 +104,7 @@ impl TableCursor {
         Ok(())
     }
 
-    /// Whether nothing of the table is left to read, and memory is there for a stretch of another.
+    /// Whether nothing of the table is left to read, and memory is there for a section of another.
     pub(crate) fn has_room_for_another(&self) -> bool {
         self.ahead.is_last() && self.ahead.has_room(self.index.table())
     }

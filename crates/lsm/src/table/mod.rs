@@ -22,12 +22,12 @@ mod range_block;
 mod range_specimens;
 mod read_ahead;
 mod reader;
+mod section;
 #[cfg(test)]
 mod shapes;
 mod sizes;
 #[cfg(test)]
 mod specimens;
-mod stretch;
 mod survey;
 mod walk;
 

@@ -1,19 +1,19 @@
-//! Reads ahead: a stretch of blocks by one request to the store.
+//! Reads ahead: a section of blocks by one request to the store.
 //!
 //! A scan begins with single blocks and reads further ahead the longer it goes on, in either
-//! direction; a job reads large stretches at once. Both take less where memory is short. Blocks
+//! direction; a job reads large sectiones at once. Both take less where memory is short. Blocks
 //! read ahead are not put into the block cache: a long scan would push everything else out of it.
 //!
-//! Two buffers: while the walk consumes one stretch, the read of the next one is under way. A job
-//! submits it as soon as it has the present stretch. A scan submits it in the middle of the present
-//! stretch, and only once its reads have grown to their largest size: a short scan reads no more
+//! Two buffers: while the walk consumes one section, the read of the next one is under way. A job
+//! submits it as soon as it has the present section. A scan submits it in the middle of the present
+//! section, and only once its reads have grown to their largest size: a short scan reads no more
 //! than it would without. There is one buffer where memory is short, or a block is larger than a
-//! stretch should be; the next stretch is then read when the walk comes to it. Walks backward have
+//! section should be; the next section is then read when the walk comes to it. Walks backward have
 //! one buffer, too.
 //!
-//! A block that begins in one stretch and ends in the next is put together in memory of its own.
+//! A block that begins in one section and ends in the next is put together in memory of its own.
 //!
-//! The memory of what is read ahead is a `Stretch`, which also says when it is used again.
+//! The memory of what is read ahead is a `Section`, which also says when it is used again.
 
 use bytes::{Bytes, BytesMut};
 use terrace_env::store::{PendingRead, ReadBuf, StoreError};
@@ -21,11 +21,11 @@ use terrace_env::{Cause, IoBuf, MAPPED_MIN, MemoryLease};
 
 use super::frame::Handle;
 use super::reader::Table;
-use super::stretch::{self, Spare, Stretch};
+use super::section::{self, Section, Spare};
 use super::walk::Walk;
 use crate::Error;
 
-/// Stretches end at multiples of what stores read at least, so that nothing is read twice.
+/// Sections end at multiples of what stores read at least, so that nothing is read twice.
 const ALIGNMENT: u64 = 4096;
 
 /// How much of `left` bytes to read at once where reads should have about `size`: they are read in
@@ -40,9 +40,9 @@ fn aligned(end: u64, least: u64) -> u64 {
     (end / ALIGNMENT * ALIGNMENT).max(least.next_multiple_of(ALIGNMENT))
 }
 
-/// Where a stretch ends that begins at `from` and should have about `size` bytes: at or behind
+/// Where a section ends that begins at `from` and should have about `size` bytes: at or behind
 /// `least`, and not behind `most` unless `least` is.
-fn stretch_end(from: u64, size: u64, most: u64, least: u64) -> u64 {
+fn section_end(from: u64, size: u64, most: u64, least: u64) -> u64 {
     let end = match from + even_part(most.saturating_sub(from), size) {
         end if end >= most => most,
         end => aligned(end, least),
@@ -86,9 +86,9 @@ fn read_around(
     Ok(())
 }
 
-/// Use of the stretch under way for a block.
+/// Use of the section under way for a block.
 enum Taken {
-    /// The block lies in it, and it is the present stretch now.
+    /// The block lies in it, and it is the present section now.
     Block(Bytes),
     /// The block begins before it or ends behind it.
     Part(Brought),
@@ -102,31 +102,31 @@ pub(super) enum Area {
     Index,
 }
 
-/// The stretch of a table that has been read.
+/// The section of a table that has been read.
 #[derive(Debug)]
 pub(super) struct ReadAhead {
     walk: Walk,
     area: Area,
-    stretch: Stretch,
-    /// The stretch of the table that was read last or found in memory; the bytes of `stretch`,
+    section: Section,
+    /// The section of the table that was read last or found in memory; the bytes of `section`,
     /// where there are any, are what is in it.
     offset: u64,
     end: u64,
     /// How much a scan's next read takes, at least.
     size: usize,
-    /// The stretch whose read has been submitted.
+    /// The section whose read has been submitted.
     next: Option<Next>,
-    /// Whether a next stretch has been thought of since the present one was read.
+    /// Whether a next section has been thought of since the present one was read.
     is_decided: bool,
-    /// Whether the present stretch is the last one of the range.
+    /// Whether the present section is the last one of the range.
     is_last: bool,
-    /// The block that lies in the present stretch and in the one before, and its offset.
+    /// The block that lies in the present section and in the one before, and its offset.
     divided: Option<(u64, Bytes)>,
-    /// The memory for the next stretch.
+    /// The memory for the next section.
     spare: Option<Spare>,
 }
 
-/// A stretch that is being read.
+/// A section that is being read.
 #[derive(Debug)]
 struct Next {
     offset: u64,
@@ -152,11 +152,11 @@ impl ReadAhead {
     /// Nothing has been read.
     pub(super) fn new(table: &Table, walk: Walk, area: Area) -> Self {
         let memory = table.memory();
-        let stretch = Stretch::new(memory.gauge(walk));
+        let section = Section::new(memory.gauge(walk));
         Self {
             walk,
             area,
-            stretch,
+            section,
             offset: 0,
             end: 0,
             size: 0,
@@ -168,7 +168,7 @@ impl ReadAhead {
         }
     }
 
-    /// The block, if it is in the stretch.
+    /// The block, if it is in the section.
     pub(super) fn get(&mut self, handle: Handle) -> Option<Bytes> {
         self.divided.take_if(|(offset, _)| *offset != handle.offset);
         if let Some((_, block)) = &self.divided {
@@ -176,43 +176,43 @@ impl ReadAhead {
         }
         let start = usize::try_from(handle.offset.checked_sub(self.offset)?).ok()?;
         let end = start.checked_add(handle.size as usize)?;
-        let bytes = self.stretch.bytes();
+        let bytes = self.section.bytes();
         (end <= bytes.len()).then(|| bytes.slice(start..end))
     }
 
     /// A block was found in memory: the walk goes on behind it, or before it.
     pub(super) fn passed(&mut self, handle: Handle) {
         (self.offset, self.end) = (handle.offset, handle.offset + u64::from(handle.size));
-        self.stretch.clear();
+        self.section.clear();
         self.divided = None;
     }
 
-    /// Whether the bytes lie in the stretch.
+    /// Whether the bytes lie in the section.
     pub(super) fn holds(&self, bytes: &Bytes) -> bool {
-        self.stretch.bytes().as_ptr_range().contains(&bytes.as_ptr())
+        self.section.bytes().as_ptr_range().contains(&bytes.as_ptr())
     }
 
     /// Gives back the memory of what was read. A read under way goes on: its bytes come next.
     pub(super) fn release(&mut self) {
-        self.stretch.release();
+        self.section.release();
         (self.divided, self.spare) = (None, None);
     }
 
-    /// Whether nothing of the range is left to read behind the present stretch.
+    /// Whether nothing of the range is left to read behind the present section.
     pub(super) fn is_last(&self) -> bool {
         self.is_last
     }
 
-    /// Whether memory is there for another stretch beside the present one.
+    /// Whether memory is there for another section beside the present one.
     pub(super) fn has_room(&self, table: &Table) -> bool {
         let own = self.spare.as_ref().map_or(0, Spare::counted);
         table.memory().has_room_for_next(self.walk, self.size, own)
     }
 
-    /// Whether it is time to submit the read of the next stretch, when the walk has come to this
+    /// Whether it is time to submit the read of the next section, when the walk has come to this
     /// block.
     pub(super) fn is_next_due(&self, table: &Table, handle: Handle) -> bool {
-        if self.is_decided || self.stretch.bytes().is_empty() {
+        if self.is_decided || self.section.bytes().is_empty() {
             return false;
         }
         match (self.walk, self.area) {
@@ -225,12 +225,12 @@ impl ReadAhead {
         }
     }
 
-    /// Submits the read of the stretch behind the present one, unless memory is short. `most`: as
+    /// Submits the read of the section behind the present one, unless memory is short. `most`: as
     /// for [`fill`](Self::fill). `certain`: the walk needs everything up to there, or may need it.
     pub(super) fn submit_next(&mut self, table: &Table, most: u64, certain: u64) {
         self.is_decided = true;
         self.is_last = self.end >= most;
-        let end = stretch_end(self.end, self.size as u64, most, self.end + 1);
+        let end = section_end(self.end, self.size as u64, most, self.end + 1);
         // Even parts are at most half as large again. What is larger was read for one block.
         let is_block = self.end - self.offset > self.size as u64 * 3 / 2 + ALIGNMENT;
         let is_needed = !self.is_last && self.next.is_none() && !is_block && end <= certain;
@@ -252,15 +252,15 @@ impl ReadAhead {
         self.choose_size(table, false);
         let end = match self.size as u64 {
             0 => handle_end,
-            size => stretch_end(handle.offset, size, most, handle_end),
+            size => section_end(handle.offset, size, most, handle_end),
         };
         self.submit(table, handle.offset, end, self.size);
     }
 
     fn submit(&mut self, table: &Table, offset: u64, end: u64, size: usize) {
-        let len = usize::try_from(end - offset).expect("a stretch within its bounds");
+        let len = usize::try_from(end - offset).expect("a section within its bounds");
         let gauge = table.memory().gauge(self.walk);
-        let (into, mut lease) = stretch::buffer(gauge, self.spare.take(), len);
+        let (into, mut lease) = section::buffer(gauge, self.spare.take(), len);
         if let (0, ReadBuf::Small(_)) = (size, &into) {
             lease.resize(0);
         }
@@ -290,11 +290,11 @@ impl ReadAhead {
         // Nothing is read twice that is under way.
         let most = self.next.as_ref().map_or(most, |next| most.min(next.offset).max(handle_end));
         self.divided = None;
-        // A stretch may end within a block: what there is of it is kept. Backward it is read again.
+        // A section may end within a block: what there is of it is kept. Backward it is read again.
         let last = self.offset..=self.end;
         let goes_on = 0 < handle.offset && last.contains(&handle.offset) && self.end < handle_end;
         let goes_back = handle.offset < self.offset && last.contains(&handle_end);
-        let len = self.stretch.bytes().len();
+        let len = self.section.bytes().len();
         let mut known = match usize::try_from(handle.offset.saturating_sub(self.offset)) {
             Ok(from) if goes_on && from < len => from..len,
             _ => 0..0,
@@ -308,17 +308,17 @@ impl ReadAhead {
             } else if size == 0 {
                 (handle.offset, handle_end)
             } else {
-                (handle.offset, stretch_end(handle.offset, size, most, handle_end))
+                (handle.offset, section_end(handle.offset, size, most, handle_end))
             };
             let end = brought.as_ref().map_or(end, |brought| end.max(brought.end()));
-            let stretch = usize::try_from(end - offset).expect("a stretch within its bounds");
+            let section = usize::try_from(end - offset).expect("a section within its bounds");
             let front = known.len();
             let from = offset + front as u64;
             let read = |into: &mut [u8]| match &brought {
                 None => table.read_into(from, into, cause),
                 Some(brought) => read_around(table, from, into, brought, cause),
             };
-            match self.stretch.refill(known, stretch, counts, read) {
+            match self.section.refill(known, section, counts, read) {
                 // Bytes further on have been given back: nearer by half each time.
                 Err(Error::Store(StoreError::OutOfRange { .. }))
                     if size > 0 && (offset, end) != (handle.offset, handle_end) =>
@@ -331,17 +331,17 @@ impl ReadAhead {
                     break;
                 }
                 Err(error) => {
-                    self.stretch.clear();
+                    self.section.clear();
                     return Err(error);
                 }
             }
             known = 0..front;
         }
         let start = (handle.offset - self.offset) as usize;
-        Ok(self.stretch.bytes().slice(start..start + handle.size as usize))
+        Ok(self.section.bytes().slice(start..start + handle.size as usize))
     }
 
-    /// Takes the stretch under way, if the block lies in it or ends in it. A stretch that the walk
+    /// Takes the section under way, if the block lies in it or ends in it. A section that the walk
     /// has turned away from is dropped.
     fn take_next(&mut self, handle: Handle) -> Result<Taken, Error> {
         let Some(next) = self.next.take() else { return Ok(Taken::Nothing) };
@@ -358,11 +358,11 @@ impl ReadAhead {
             // Bytes further on have been given back: the block is read, and less behind it.
             Err(StoreError::OutOfRange { .. }) => return Ok(Taken::Nothing),
             Err(error) => {
-                self.stretch.clear();
+                self.section.clear();
                 return Err(error.into());
             }
         };
-        let before = self.stretch.bytes();
+        let before = self.section.bytes();
         let front = match usize::try_from(handle.offset.saturating_sub(self.offset)) {
             _ if handle.offset >= next.offset => Some(&[][..]),
             Ok(from) if self.offset + before.len() as u64 == next.offset => before.get(from..),
@@ -373,19 +373,19 @@ impl ReadAhead {
         };
         let (divided, back) = (!front.is_empty(), (handle_end - next.offset) as usize);
         self.divided = divided.then(|| (handle.offset, joined(front, &bytes[..back])));
-        self.spare = self.stretch.replace(bytes, next.lease);
+        self.spare = self.section.replace(bytes, next.lease);
         (self.offset, self.end, self.size) = (next.offset, next.end, next.size);
         (self.is_decided, self.is_last) = (false, false);
-        Ok(Taken::Block(self.get(handle).expect("a block of the stretch")))
+        Ok(Taken::Block(self.get(handle).expect("a block of the section")))
     }
 
     fn choose_size(&mut self, table: &Table, sequential: bool) {
         let memory = table.memory();
         self.size = match (self.walk, self.area) {
-            (Walk::Job(_), Area::Data) => memory.job_ahead(self.stretch.counted()),
+            (Walk::Job(_), Area::Data) => memory.job_ahead(self.section.counted()),
             (Walk::Job(_), Area::Index) => memory.job_index_ahead(),
             (Walk::Scan, _) if !sequential => 0,
-            (Walk::Scan, _) => memory.scan_ahead(self.size, self.stretch.counted()),
+            (Walk::Scan, _) => memory.scan_ahead(self.size, self.section.counted()),
         };
     }
 }
@@ -395,7 +395,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_stretch_is_read_in_even_parts_without_a_small_rest() {
+    fn a_section_is_read_in_even_parts_without_a_small_rest() {
         assert_eq!(even_part(0, 100), 0);
         assert_eq!(even_part(1, 100), 1);
         assert_eq!(even_part(149, 100), 149);

@@ -12,14 +12,14 @@ use crate::Error;
 use crate::key;
 
 impl Table {
-    /// Keys that part what the table holds of a range into stretches of about `every` bytes, each
+    /// Keys that part what the table holds of a range into pieces of about `every` bytes, each
     /// with the bytes of data blocks in front of it; the last is the range's end.
-    pub(crate) fn stretches(
+    pub(crate) fn pieces(
         &self,
         span: &Span,
         every: ByteCount,
     ) -> Result<Vec<(Key, ByteCount)>, Error> {
-        let (mut stretches, mut bytes) = (Vec::new(), 0);
+        let (mut pieces, mut bytes) = (Vec::new(), 0);
         let target = key::internal_key(&span.start, key::Trailer::NEWEST);
         'partitions: for partition in self.partition_of(&target)..self.partitions() {
             let index = self.index(partition, Cause::Compaction)?;
@@ -30,12 +30,12 @@ impl Table {
                     break 'partitions;
                 }
                 if bytes >= every.0 && full_key > &span.start[..] {
-                    stretches.push((full_key.into(), ByteCount(std::mem::take(&mut bytes))));
+                    pieces.push((full_key.into(), ByteCount(std::mem::take(&mut bytes))));
                 }
             }
         }
-        stretches.push((span.end.clone(), ByteCount(bytes)));
-        Ok(stretches)
+        pieces.push((span.end.clone(), ByteCount(bytes)));
+        Ok(pieces)
     }
 
     /// Where the first data block begins that may hold keys from `start` on.

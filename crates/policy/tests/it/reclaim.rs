@@ -2,7 +2,7 @@
 
 use terrace_env::ZoneId;
 use terrace_policy::{
-    CandidateZone, Greedy, LastResort, RECLAIM_STREAM, Reclaim, ReclaimView, Room, Row, System,
+    CandidateZone, Greedy, LastResort, RECLAIM_STREAM, Reclaim, ReclaimView, Row, Supply, System,
 };
 
 use crate::golden::{check, number};
@@ -20,14 +20,14 @@ fn decide(policy: &dyn Reclaim, input: &str) -> String {
             levels: number(line, "levels").unwrap_or(0),
         })
         .collect();
-    let room = Room {
+    let supply = Supply {
         zones: number(first, "zones").unwrap_or(100),
         free: number(first, "free").unwrap_or(0),
         spare: number(first, "spare").unwrap_or(0),
         wanted: first.contains("wanted"),
     };
-    let due = if policy.is_due(&room) { "" } else { "not due; " };
-    let choice = match policy.victim(&ReclaimView { room, candidates: &candidates }) {
+    let due = if policy.is_due(&supply) { "" } else { "not due; " };
+    let choice = match policy.victim(&ReclaimView { supply, candidates: &candidates }) {
         Some(choice) if choice.stream == RECLAIM_STREAM => {
             format!("empty zone {} apart", choice.victim)
         }
@@ -66,9 +66,9 @@ fn collect(policy: &dyn Reclaim, live_percent: &[u64], wanted: bool) -> (usize, 
         let dead = zones.iter().enumerate().filter(|(_, live)| **live < CAPACITY);
         let candidates: Vec<CandidateZone> = dead.map(candidate).collect();
         let all = live_percent.len() as u32;
-        let room_now = Room { zones: all, free, spare: free, wanted };
-        let view = ReclaimView { room: room_now, candidates: &candidates };
-        let choice = policy.is_due(&room_now).then(|| policy.victim(&view)).flatten();
+        let supply_now = Supply { zones: all, free, spare: free, wanted };
+        let view = ReclaimView { supply: supply_now, candidates: &candidates };
+        let choice = policy.is_due(&supply_now).then(|| policy.victim(&view)).flatten();
         let Some(choice) = choice else { break };
         let live = zones.remove(choice.victim.0 as usize);
         copied += live;

@@ -78,7 +78,7 @@ fn writes_are_acknowledged_from_the_cache_until_it_is_full_and_a_flush_waits_for
 }
 
 #[test]
-fn a_reader_that_asks_for_one_stretch_after_the_other_keeps_the_stream_going() {
+fn a_reader_that_asks_for_one_part_after_the_other_keeps_the_stream_going() {
     runner::simulate(1, || {
         let (drive, start) = disk();
         read(&drive, start, 16);

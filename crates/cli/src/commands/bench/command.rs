@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use terrace::{ByteCount, Durability, Options};
-use terrace_lab::bench::{self, Mix, Place, Plan, Reference, Size, Work};
+use terrace_lab::bench::{self, Mix, Plan, Reference, Size, Work};
 use terrace_lab::workload::{Chooser, Preset, RECORDS_MAX, Sizes};
 
 use super::conditions::{Compress, Conditions, LogMode, Medium};
@@ -163,7 +163,7 @@ impl Bench {
             Some(path) => Some((path, files::create(path)?)),
             None => None,
         };
-        let mut series = bench::Bench::new(plan, self.place(dir));
+        let mut series = bench::Bench::new(plan, self.medium(dir));
         if let Some(path) = &self.record {
             series = series.recording(files::create(path)?);
         }
@@ -315,12 +315,12 @@ impl Bench {
         }
     }
 
-    fn place(&self, dir: &Path) -> Place {
+    fn medium(&self, dir: &Path) -> bench::Medium {
         let (zone_size, dir) = (self.zone_size, dir.to_owned());
         match self.on {
-            Medium::Memory => Place::Memory { zone_size },
-            Medium::Image => Place::Image { zone_size, dir, synced: self.sync_image },
-            Medium::Directory => Place::Directory { dir },
+            Medium::Memory => bench::Medium::Memory { zone_size },
+            Medium::Image => bench::Medium::Image { zone_size, dir, synced: self.sync_image },
+            Medium::Directory => bench::Medium::Directory { dir },
         }
     }
 }

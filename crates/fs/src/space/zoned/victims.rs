@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use terrace_env::store::Rank;
 use terrace_env::{ByteCount, ZoneId};
-use terrace_policy::{CandidateZone, ReclaimChoice, ReclaimView, Room};
+use terrace_policy::{CandidateZone, ReclaimChoice, ReclaimView, Supply};
 
 use super::state::{ReclaimState, Refusal, State};
 use super::{Zone, ZonedPool};
@@ -73,7 +73,7 @@ impl ZonedPool {
         // Asked for without the lock: what comes in sight meanwhile counts as level 0.
         let levels = levels(self.candidates());
         let mut state = self.state.lock();
-        let room = Room { wanted: asked || state.waiters > 0, ..state.room() };
+        let supply = Supply { wanted: asked || state.waiters > 0, ..state.supply() };
         let as_bytes = |blocks: u32| ByteCount(u64::from(blocks) * BLOCK as u64);
         let candidate = |zone: ZoneId, entry: &Zone, gain: u32| CandidateZone {
             zone,
@@ -85,18 +85,18 @@ impl ZonedPool {
         let dead = state.table.candidates(state.victims.sight());
         let mut candidates: Vec<CandidateZone> =
             dead.map(|(zone, entry)| candidate(zone, entry, entry.dead())).collect();
-        if candidates.is_empty() && room.wanted && state.table.can_gather(self.zone_blocks()) {
+        if candidates.is_empty() && supply.wanted && state.table.can_gather(self.zone_blocks()) {
             let scattered = state.table.scattered();
             candidates.extend(scattered.map(|(zone, z)| candidate(zone, z, z.room())));
         }
-        let choice = state.victims.victim(&ReclaimView { room, candidates: &candidates });
+        let choice = state.victims.victim(&ReclaimView { supply, candidates: &candidates });
         let choice = choice.filter(|choice| candidates.iter().any(|z| z.zone == choice.victim));
         match choice {
             Some(choice) => {
                 state.table.take(choice.victim);
                 state.reclaiming = true;
             }
-            None => state.refuse(room.wanted),
+            None => state.refuse(supply.wanted),
         }
         drop(state);
         self.changed.notify_all();
@@ -150,14 +150,14 @@ impl State {
 
     /// Whether reclaim should work, if it finds something worth it.
     fn reclaim_is_due(&self) -> bool {
-        self.has_garbage(self.waiters > 0) && self.victims.is_due(&self.room())
+        self.has_garbage(self.waiters > 0) && self.victims.is_due(&self.supply())
     }
 
     /// Whether a reservation of so many free zones must wait, so that logs and flushes find zones.
     /// Only a compaction must:
     /// - while a log or a flush waits, if reclaim can give back anything at all;
     /// - while reclaim works or is due, unless half of the zones that should be spare
-    ///   ([`Room::spare_min`]) stay spare beside those that it wants.
+    ///   ([`Supply::spare_min`]) stay spare beside those that it wants.
     ///
     /// Example: four zones should be spare, and a compaction wants two. It waits until four are, or
     /// until reclaim finds no zone that is worth its copying.
@@ -168,14 +168,14 @@ impl State {
         if rank != Rank::Compaction {
             return false;
         }
-        let room = self.room();
-        let is_enough = room.spare >= zones.saturating_add(room.spare_min() / 2);
+        let supply = self.supply();
+        let is_enough = supply.spare >= zones.saturating_add(supply.spare_min() / 2);
         let at_work = self.reclaiming || self.reclaim_is_due();
         (self.writers_waiting > 0 && self.reclaim_helps()) || (at_work && !is_enough)
     }
 
-    pub(super) fn room(&self) -> Room {
-        Room {
+    pub(super) fn supply(&self) -> Supply {
+        Supply {
             zones: self.table.totals().zones,
             free: self.table.totals().free_zones,
             spare: self.governor.available(Rank::Log, &self.table),

@@ -9,11 +9,11 @@
 //!    all that was acknowledged as synced is there; what was refused, or never synced, may be there
 //!    or not; and no batch is there in part.
 //!
-//! The same body runs on threads and in simulations, over any [`Place`]: nothing here waits but
+//! The same body runs on threads and in simulations, over any [`Medium`]: nothing here waits but
 //! through `env`.
 
-mod place;
+mod medium;
 mod run;
 
-pub use place::{Harm, Place};
+pub use medium::{Harm, Medium};
 pub use run::{Met, run};

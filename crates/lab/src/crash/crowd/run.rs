@@ -12,7 +12,7 @@ use terrace_env::random::{Random, Rng};
 use terrace_env::runner;
 
 use super::super::life::Setup;
-use super::place::{Harm, Place};
+use super::medium::{Harm, Medium};
 
 const WRITERS: usize = 5;
 const KEYS: u8 = 3;
@@ -148,28 +148,28 @@ fn hold_against(what: &str, found: Numbers, least: Numbers, most: Numbers) -> Re
 }
 
 /// Cuts the power, and checks that the store keeps the promises made by then.
-fn cut(place: &Place, known: &[Arc<Known>; WRITERS], random: &mut Random) -> (Place, Promise) {
+fn cut(medium: &Medium, known: &[Arc<Known>; WRITERS], random: &mut Random) -> (Medium, Promise) {
     let least = numbers(known, |known| &known.synced);
-    let after = place.cut(random);
+    let after = medium.cut(random);
     (after, Promise { least, most: numbers(known, |known| &known.begun) })
 }
 
 /// Opens the store after a cut, and compares its contents with the promises.
-fn judge(place: &Place, promise: &Promise, setup: &Setup) -> Result<(), String> {
-    let db = place.open(setup).map_err(|error| format!("opening after the cut: {error}"))?;
+fn judge(medium: &Medium, promise: &Promise, setup: &Setup) -> Result<(), String> {
+    let db = medium.open(setup).map_err(|error| format!("opening after the cut: {error}"))?;
     let found = found(&db).map_err(|error| format!("reading after the cut: {error}"))?;
     hold_against("after the cut", found, promise.least, promise.most)?;
     db.close().map_err(|error| format!("closing after the cut: {error}"))?;
-    let problems = place.problems();
+    let problems = medium.problems();
     if problems.is_empty() { Ok(()) } else { Err(format!("check after the cut: {problems:?}")) }
 }
 
 /// Lets a crowd write while `harm` strikes, and cuts the power once amid that and once at the end.
 /// An `Err` says what was lost, torn or made up.
-pub fn run(place: &Place, setup: &Setup, harm: Harm, random: &mut Random) -> Result<Met, String> {
-    let db = place.open(setup).map_err(|error| format!("a place without faults: {error}"))?;
+pub fn run(medium: &Medium, setup: &Setup, harm: Harm, random: &mut Random) -> Result<Met, String> {
+    let db = medium.open(setup).map_err(|error| format!("a medium without faults: {error}"))?;
     let known: [Arc<Known>; WRITERS] = std::array::from_fn(|_| Arc::default());
-    place.harm(harm, random);
+    medium.harm(harm, random);
     let writers: Vec<_> = (0..WRITERS)
         .map(|writer| {
             let (db, known, mut random) = (db.clone(), known[writer].clone(), random.fork());
@@ -177,13 +177,13 @@ pub fn run(place: &Place, setup: &Setup, harm: Harm, random: &mut Random) -> Res
         })
         .collect();
     runner::sleep(Duration::from_micros(random.random_range(0..RUN_MICROS)));
-    let amid = cut(place, &known, random);
+    let amid = cut(medium, &known, random);
     let mut met = Met::default();
     for writer in writers {
         met = met.and(writer.join());
     }
     let (acked, begun) = (numbers(&known, |k| &k.acked), numbers(&known, |k| &k.begun));
-    place.heal();
+    medium.heal();
     match found(&db) {
         Ok(found) => hold_against("before the cut", found, acked, begun)?,
         // A directory may have lost its power for good.
@@ -191,12 +191,12 @@ pub fn run(place: &Place, setup: &Setup, harm: Harm, random: &mut Random) -> Res
         Err(_) => {}
     }
     met.groups = db.stats().groups;
-    let end = cut(place, &known, random);
+    let end = cut(medium, &known, random);
     met.synced = end.1.least.iter().sum();
     // Where the store has stopped, closing says so.
     let _ = db.close();
-    for (when, (place, promise)) in [("amid", amid), ("at the end", end)] {
-        judge(&place, &promise, setup).map_err(|wrong| format!("cut {when}: {wrong}"))?;
+    for (when, (medium, promise)) in [("amid", amid), ("at the end", end)] {
+        judge(&medium, &promise, setup).map_err(|wrong| format!("cut {when}: {wrong}"))?;
     }
     Ok(met)
 }

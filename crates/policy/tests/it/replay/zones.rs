@@ -7,7 +7,7 @@ use terrace_env::store::{FileKind, PlacementHint, Rank};
 use terrace_env::{ByteCount, FileId, ZoneId};
 use terrace_policy::{
     CandidateZone, ExtentView, PartZone, Placement, PlacementChoice, PlacementRequest,
-    RECLAIM_STREAM, Reclaim, ReclaimView, Room, SpaceView, ZoneView, ZonesView,
+    RECLAIM_STREAM, Reclaim, ReclaimView, SpaceView, Supply, ZoneView, ZonesView,
 };
 
 /// Free zones that tables leave to reclaim.
@@ -201,27 +201,28 @@ impl Zones {
         emptied
     }
 
-    fn room(&self) -> Room {
+    fn supply(&self) -> Supply {
         let (zones, free) = (self.all.len() as u32, self.free());
         let spare = free.saturating_sub(RESERVE);
-        Room { zones, free, spare, wanted: spare == 0 }
+        Supply { zones, free, spare, wanted: spare == 0 }
     }
 
     /// Whether it is time to empty zones.
     pub(crate) fn is_reclaim_due(&self) -> bool {
-        self.reclaim.is_due(&self.room())
+        self.reclaim.is_due(&self.supply())
     }
 
     /// Empties zones for as long as the policy finds any. `level_of`: that of a table.
     pub(crate) fn collect(&mut self, level_of: impl Fn(FileId) -> u64) -> Reclaimed {
         let mut reclaimed = Reclaimed::default();
         loop {
-            let room = self.room();
-            if !self.reclaim.is_due(&room) {
+            let supply = self.supply();
+            if !self.reclaim.is_due(&supply) {
                 return reclaimed;
             }
             let candidates = self.candidates(&level_of);
-            let Some(choice) = self.reclaim.victim(&ReclaimView { room, candidates: &candidates })
+            let Some(choice) =
+                self.reclaim.victim(&ReclaimView { supply, candidates: &candidates })
             else {
                 return reclaimed;
             };

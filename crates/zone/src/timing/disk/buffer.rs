@@ -82,7 +82,7 @@ impl WriteBuffer {
         self.forced.iter().map(|start| self.ranges[start].born).min()
     }
 
-    /// Takes a write in. Stretches older than `barrier` are not made longer.
+    /// Takes a write in. Ranges older than `barrier` are not made longer.
     pub(super) fn insert(
         &mut self,
         (start, end): (u64, u64),

@@ -49,7 +49,7 @@ pub(in crate::timing) struct DiskParameters {
     drain_size: Sourced<Size>,
     /// The head waits so long for more reads before it turns to writes that are in no hurry.
     drain_delay: Sourced<Span>,
-    /// Stretches that the read cache remembers.
+    /// Segments that the read cache remembers.
     read_segments: Sourced<u32>,
     /// Bytes that the head reads ahead at most; also the most that a range keeps.
     read_segment: Sourced<Size>,

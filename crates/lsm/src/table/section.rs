@@ -1,10 +1,10 @@
-//! [`Stretch`]: the memory of a part of a table that has been read at once.
+//! [`Section`]: the memory of a part of a table that has been read at once.
 //!
-//! - The memory is used again for the next stretch if it fits. While a client has a value out of
-//!   it, the next stretch gets memory of its own.
-//! - A stretch that was read into a buffer elsewhere takes the place of the present one. The memory
+//! - The memory is used again for the next section if it fits. While a client has a value out of
+//!   it, the next section gets memory of its own.
+//! - A section that was read into a buffer elsewhere takes the place of the present one. The memory
 //!   of the present one can then be filled again.
-//! - A large stretch, of [`MAPPED_MIN`] bytes or more, counts until the last value out of it is
+//! - A large section, of [`MAPPED_MIN`] bytes or more, counts until the last value out of it is
 //!   dropped, and is then the system's again. A small one counts while its owner has it.
 //!
 //! Threads: one owner; values out of it go anywhere.
@@ -20,7 +20,7 @@ use crate::Error;
 
 /// See the [module](self).
 #[derive(Debug)]
-pub(super) struct Stretch {
+pub(super) struct Section {
     gauge: MemoryGauge,
     bytes: Bytes,
     /// The memory that `bytes` lie in, if it is large.
@@ -68,7 +68,7 @@ pub(super) fn buffer(
     }
 }
 
-/// Owner shared by the values out of a large stretch.
+/// Owner shared by the values out of a large section.
 struct Owner(Arc<Large>);
 
 impl AsRef<[u8]> for Owner {
@@ -77,7 +77,7 @@ impl AsRef<[u8]> for Owner {
     }
 }
 
-impl Stretch {
+impl Section {
     /// No bytes yet; `gauge` counts them.
     pub(super) fn new(gauge: &MemoryGauge) -> Self {
         let (gauge, lease) = (gauge.clone(), gauge.lease(0));
@@ -125,7 +125,7 @@ impl Stretch {
     }
 
     /// Has `len` bytes from now on: those of `kept` in front, and behind them what `read` fills in.
-    /// When that fails, those of `kept`. `counts`: whether a small stretch counts, too.
+    /// When that fails, those of `kept`. `counts`: whether a small section counts, too.
     pub(super) fn refill(
         &mut self,
         kept: Range<usize>,
@@ -210,12 +210,12 @@ fn is_fit(capacity: usize, len: usize) -> bool {
 mod tests {
     use super::*;
 
-    fn fill(stretch: &mut Stretch, kept: Range<usize>, len: usize, with: u8) {
+    fn fill(section: &mut Section, kept: Range<usize>, len: usize, with: u8) {
         let read = |into: &mut [u8]| {
             into.fill(with);
             Ok(())
         };
-        stretch.refill(kept, len, true, read).unwrap();
+        section.refill(kept, len, true, read).unwrap();
     }
 
     #[test]
@@ -224,12 +224,12 @@ mod tests {
         for before in sizes {
             for after in sizes {
                 for held in [false, true] {
-                    let mut stretch = Stretch::new(&MemoryGauge::new("test"));
-                    fill(&mut stretch, 0..0, before, 1);
-                    let value = held.then(|| stretch.bytes().slice(..));
-                    fill(&mut stretch, before - 10..before, after, 2);
+                    let mut section = Section::new(&MemoryGauge::new("test"));
+                    fill(&mut section, 0..0, before, 1);
+                    let value = held.then(|| section.bytes().slice(..));
+                    fill(&mut section, before - 10..before, after, 2);
                     let expected = [vec![1; 10], vec![2; after - 10]].concat();
-                    assert_eq!(stretch.bytes()[..], expected[..], "{before} {after} {held}");
+                    assert_eq!(section.bytes()[..], expected[..], "{before} {after} {held}");
                     assert!(value.is_none_or(|value| value[..] == vec![1; before][..]));
                 }
             }
@@ -239,25 +239,25 @@ mod tests {
     #[test]
     fn a_read_that_fails_leaves_what_was_kept() {
         for len in [50, MAPPED_MIN] {
-            let mut stretch = Stretch::new(&MemoryGauge::new("test"));
-            fill(&mut stretch, 0..0, 100, 1);
-            stretch.refill(90..100, len, true, |_| Err(Error::Closed)).unwrap_err();
-            assert_eq!(stretch.bytes()[..], [1; 10]);
+            let mut section = Section::new(&MemoryGauge::new("test"));
+            fill(&mut section, 0..0, 100, 1);
+            section.refill(90..100, len, true, |_| Err(Error::Closed)).unwrap_err();
+            assert_eq!(section.bytes()[..], [1; 10]);
         }
     }
 
     #[test]
     fn memory_is_used_again_and_counts_as_long_as_anybody_has_a_value_out_of_it() {
         let gauge = MemoryGauge::new("test");
-        let mut stretch = Stretch::new(&gauge);
-        fill(&mut stretch, 0..0, 2 * MAPPED_MIN, 1);
-        let place = stretch.bytes().as_ptr();
-        fill(&mut stretch, 0..0, MAPPED_MIN, 2);
-        assert_eq!((stretch.bytes().as_ptr(), gauge.used().0), (place, 2 * MAPPED_MIN as u64));
-        let value = stretch.bytes().slice(5..10);
-        fill(&mut stretch, 0..0, MAPPED_MIN, 3);
+        let mut section = Section::new(&gauge);
+        fill(&mut section, 0..0, 2 * MAPPED_MIN, 1);
+        let place = section.bytes().as_ptr();
+        fill(&mut section, 0..0, MAPPED_MIN, 2);
+        assert_eq!((section.bytes().as_ptr(), gauge.used().0), (place, 2 * MAPPED_MIN as u64));
+        let value = section.bytes().slice(5..10);
+        fill(&mut section, 0..0, MAPPED_MIN, 3);
         assert_eq!((&value[..], gauge.used().0), (&[2; 5][..], 3 * MAPPED_MIN as u64));
-        stretch.release();
+        section.release();
         assert_eq!(gauge.used().0, 2 * MAPPED_MIN as u64);
         drop(value);
         assert_eq!(gauge.used().0, 0);

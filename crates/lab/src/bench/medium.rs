@@ -1,4 +1,4 @@
-//! Place of a measurement's store: memory, an image, or a directory, removed at the end.
+//! Medium of a measurement's store: memory, an image, or a directory, removed at the end.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ const ZONES_BESIDE: u64 = 64;
 
 /// Where the store is.
 #[derive(Clone, Debug)]
-pub enum Place {
+pub enum Medium {
     /// An emulated drive in the memory of the process.
     Memory {
         /// The size of its zones.
@@ -47,7 +47,7 @@ pub(super) struct Home {
     _dir: Option<TempDir>,
 }
 
-impl Place {
+impl Medium {
     /// Makes an empty store for so many bytes of entries, and for the logs of the options.
     pub(super) fn make(&self, bytes: u64, options: &Options) -> Result<Home, BenchError> {
         let seed = 1;

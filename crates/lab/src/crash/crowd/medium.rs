@@ -1,4 +1,4 @@
-//! Place of a crowd's store - a drive, a directory or memory - and the ways to make it fail.
+//! Medium of a crowd's store - a drive, a directory or memory - and the ways to make it fail.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use terrace_zone::emulator::{Drives, FaultPlan, RandomLatency, RequestKind};
 use super::super::life::Setup;
 
 /// Medium under a store. All of it is in memory and knows what is durable.
-pub enum Place {
+pub enum Medium {
     /// An emulated drive, or two.
     Drive(Drives),
     /// A directory.
@@ -37,7 +37,7 @@ pub enum Harm {
 /// How long operations take, so that others come in between.
 const MICROS_MAX: u64 = 300;
 
-impl Place {
+impl Medium {
     /// A new drive with an empty store on it. In a simulation its requests take time.
     #[must_use]
     pub fn drive(setup: &Setup, seed: u64) -> Self {
@@ -125,7 +125,8 @@ impl Place {
         }
     }
 
-    /// A copy of this place as it would be found if the power were cut now. This place lives on, so
+    /// A copy of this medium as it would be found if the power were cut now. This medium lives on,
+    /// so
     /// that clients that still use it come to an end.
     #[must_use]
     pub fn cut(&self, random: &mut Random) -> Self {
@@ -158,7 +159,7 @@ impl Place {
     }
 }
 
-impl std::fmt::Debug for Place {
+impl std::fmt::Debug for Medium {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
             Self::Drive(drives) if drives.all().len() > 1 => "two drives",
