@@ -25,7 +25,7 @@ use crate::Fs;
 use crate::assembly::{Assembled, assemble};
 use crate::block::{BLOCK, pointer, zone_blocks};
 use crate::catalog::{Extent, FileRecord};
-use crate::check_report::{CheckProgress, CheckReport, DeviceChecked};
+use crate::checked::{CheckProgress, Checked, DeviceChecked};
 use crate::file::{FileSource, LogIndex};
 use crate::frame::{Binding, BlockSource as _, LogScan, LogTail, Scanner};
 use crate::journal::Replayed;
@@ -37,8 +37,8 @@ const READ_BLOCKS: u32 = 256;
 
 impl Fs {
     /// Checks the store on a device that is not mounted for writing. An error only if the device
-    /// cannot be asked at all; whatever is wrong with the store is in the report.
-    pub fn check(devices: impl Into<Devices>) -> Result<CheckReport, StoreError> {
+    /// cannot be asked at all; whatever is wrong with the store is in the result.
+    pub fn check(devices: impl Into<Devices>) -> Result<Checked, StoreError> {
         Self::check_watched(devices, &mut |_, _| {})
     }
 
@@ -46,7 +46,7 @@ impl Fs {
     pub fn check_watched(
         devices: impl Into<Devices>,
         progress: CheckProgress<'_>,
-    ) -> Result<CheckReport, StoreError> {
+    ) -> Result<Checked, StoreError> {
         let devices = devices.into();
         devices.check_layouts()?;
         let media = Arc::new(Media::new(&devices));
@@ -58,24 +58,24 @@ impl Fs {
             let (device, verified) = (medium.id(), ByteCount(0));
             DeviceChecked { device, extents: 0, verified }
         });
-        let report = CheckReport { devices: devices.collect(), ..CheckReport::default() };
-        let mut check = Check { media, reports, report };
+        let checked = Checked { devices: devices.collect(), ..Checked::default() };
+        let mut check = Check { media, reports, checked };
         match assemble(&check.media, false) {
             Ok(found) => check.store(&found, progress),
             // Devices that do not belong together are no damage.
             Err(error @ StoreError::Invalid(_)) if check.media.has_log_device() => {
                 return Err(error);
             }
-            Err(error) => check.report.note_error("superblock or journal", error),
+            Err(error) => check.checked.note_error("superblock or journal", error),
         }
-        Ok(check.report)
+        Ok(check.checked)
     }
 }
 
 struct Check {
     media: Arc<Media>,
     reports: Vec<ZoneReport>,
-    report: CheckReport,
+    checked: Checked,
 }
 
 /// Zones and stretches that are not for files, and what they hold.
@@ -92,11 +92,11 @@ impl Check {
     fn store(&mut self, found: &Assembled, progress: CheckProgress<'_>) {
         let replayed = &found.replayed;
         let catalog = &replayed.catalog;
-        self.report.closed = catalog.is_closed();
-        self.report.names(catalog);
+        self.checked.closed = catalog.is_closed();
+        self.checked.names(catalog);
         let (mut claims, mut unread) = (Vec::new(), Vec::new());
         for (id, record) in catalog.files() {
-            self.report.files += 1;
+            self.checked.files += 1;
             let extents: Vec<Extent> = if record.kind == FileKind::Log {
                 self.log(id, record, replayed)
             } else {
@@ -104,9 +104,9 @@ impl Check {
                 unread.extend(extents.map(|extent| Claim { file: id, extent }));
                 record.extents.extents().collect()
             };
-            self.report.extents += extents.len() as u64;
+            self.checked.extents += extents.len() as u64;
             for extent in &extents {
-                self.report.of_device(extent.device()).extents += 1;
+                self.checked.of_device(extent.device()).extents += 1;
             }
             claims.extend(extents.into_iter().map(|extent| Claim { file: id, extent }));
         }
@@ -140,14 +140,14 @@ impl Check {
             let Claim { file, extent } = *claim;
             let (region, offset) = self.place(file, extent.first);
             if let Some(what) = self.misplacement(&extent, &reserved) {
-                self.report.note(region.clone(), offset, what.0, what.1);
+                self.checked.note(region.clone(), offset, what.0, what.1);
             }
             if let Some(other) = before.filter(|other| {
                 other.extent.device() == extent.device() && other.extent.end() > extent.start()
             }) {
                 let expected = "blocks of one file";
                 let got = format!("blocks of file {} too", other.file);
-                self.report.note(region, offset, expected, got);
+                self.checked.note(region, offset, expected, got);
             }
             before = Some(*claim);
         }
@@ -201,7 +201,7 @@ impl Check {
                 Ok(data) => crc = crc32c_append(crc, &data),
                 Err(error) => {
                     let offset = self.media.of(at.device()).grid().byte(at);
-                    self.report.note(region, offset, "blocks that can be read", error.to_string());
+                    self.checked.note(region, offset, "blocks that can be read", error.to_string());
                     return;
                 }
             }
@@ -211,13 +211,13 @@ impl Check {
         match extent.crc {
             Some(expected) if expected != crc => {
                 let expected = format!("checksum {expected:#010x} over {bytes} bytes");
-                self.report.note(region, offset, expected, format!("{crc:#010x}"));
+                self.checked.note(region, offset, expected, format!("{crc:#010x}"));
             }
             Some(_) => {
-                self.report.verified.0 += bytes;
-                self.report.of_device(extent.device()).verified.0 += bytes;
+                self.checked.verified.0 += bytes;
+                self.checked.of_device(extent.device()).verified.0 += bytes;
             }
-            None => self.report.unverified.0 += bytes,
+            None => self.checked.unverified.0 += bytes,
         }
     }
 
@@ -229,13 +229,13 @@ impl Check {
         let (index, tail) = match LogIndex::scan(LogScan::new(&source, uuid, id, record)) {
             Ok(scanned) => scanned,
             Err(error) => {
-                self.report.note_error(&format!("log {id}"), error);
+                self.checked.note_error(&format!("log {id}"), error);
                 return all;
             }
         };
-        self.report.frames += index.frames();
+        self.checked.frames += index.frames();
         if !record.sealed {
-            if self.report.closed {
+            if self.checked.closed {
                 self.behind(&source, uuid, (id, record), &tail);
             }
             let (written, _) = record.extents.without(tail.block, u32::MAX);
@@ -243,7 +243,7 @@ impl Check {
         }
         if index.size() != record.size {
             let (expected, got) = (format!("{} bytes", record.size), index.size().to_string());
-            self.report.note(format!("log {id}"), 0, expected, got);
+            self.checked.note(format!("log {id}"), 0, expected, got);
         }
         all
     }
@@ -283,7 +283,7 @@ impl Check {
         if let Some(block) = found {
             let (region, offset) = source.place(block);
             let expected = format!("the log's end at block {end}, where the store was closed");
-            self.report.note(region, offset, expected, "another frame of it".into());
+            self.checked.note(region, offset, expected, "another frame of it".into());
         }
     }
 }

@@ -3,6 +3,6 @@
 
 pub use terrace_fs::dir::{DirOptions, DirStore};
 pub use terrace_fs::{
-    Access, CachePolicy, CheckProgress, CheckReport, DeviceChecked, Devices, FormatOptions, Fs,
+    Access, CachePolicy, CheckProgress, Checked, DeviceChecked, Devices, FormatOptions, Fs,
     MountOptions, Problem, ZoneUsage, ZoneUse, log_device,
 };

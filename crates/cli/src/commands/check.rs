@@ -9,7 +9,7 @@ use serde::Serialize;
 use terrace::StoreError;
 use terrace::fs::DirStore;
 use terrace::{ByteCount, Db, Options, Verified};
-use terrace_fs::{Access, CheckProgress, CheckReport, DeviceChecked, Devices, Fs};
+use terrace_fs::{Access, CheckProgress, Checked, DeviceChecked, Devices, Fs};
 
 use super::target::Target;
 use crate::failure::{Failure, Kind};
@@ -26,12 +26,12 @@ pub(crate) struct Check {
 
 /// Outcome of a check that found no damage: the structures read.
 #[derive(Serialize)]
-pub(crate) struct Checked {
+pub(crate) struct Answer {
     /// `clean` or `corrupt`.
     pub(crate) check: &'static str,
     /// The part for the file system, or for the directory.
     #[serde(flatten)]
-    pub(crate) files: CheckReport,
+    pub(crate) files: Checked,
     /// The part for the store's tables; `None` if the file system is corrupt.
     pub(crate) tables: Option<Verified>,
 }
@@ -39,12 +39,12 @@ pub(crate) struct Checked {
 impl Check {
     pub(crate) fn run(&self, output: &Output) -> Result<(), Failure> {
         let checked = if self.target.path().is_dir() {
-            let report = watched(|progress| DirStore::check(self.target.path(), progress))?;
-            checked(report, || self.target.db(Access::ReadOnly))?
+            let files = watched(|progress| DirStore::check(self.target.path(), progress))?;
+            checked(files, || self.target.db(Access::ReadOnly))?
         } else {
             check(self.target.devices(Access::ReadOnly)?)?
         };
-        let Checked { files, tables, .. } = &checked;
+        let Answer { files, tables, .. } = &checked;
         let problems = &files.problems;
         output.result(&checked, |out| {
             let (count, extents, verified) = (files.files, files.extents, files.verified);
@@ -80,10 +80,10 @@ impl Check {
 }
 
 /// Checks the store on a drive that nobody writes.
-pub(crate) fn check(devices: impl Into<Devices>) -> Result<Checked, Failure> {
+pub(crate) fn check(devices: impl Into<Devices>) -> Result<Answer, Failure> {
     let devices = devices.into();
-    let report = watched(|progress| Fs::check_watched(devices.clone(), progress))?;
-    checked(report, || {
+    let files = watched(|progress| Fs::check_watched(devices.clone(), progress))?;
+    checked(files, || {
         let options = Options::default().read_only(true);
         Ok(Db::open_device(devices, options)?)
     })
@@ -91,24 +91,21 @@ pub(crate) fn check(devices: impl Into<Devices>) -> Result<Checked, Failure> {
 
 /// Runs a check of files and shows how far it is.
 fn watched(
-    check: impl FnOnce(CheckProgress<'_>) -> Result<CheckReport, StoreError>,
-) -> Result<CheckReport, Failure> {
+    check: impl FnOnce(CheckProgress<'_>) -> Result<Checked, StoreError>,
+) -> Result<Checked, Failure> {
     let mut progress = None;
-    let report = check(&mut |done, total| {
+    let checked = check(&mut |done, total| {
         let bar = progress.get_or_insert_with(|| Progress::bytes("checking", total.0));
         bar.reach(done.0);
     });
-    Ok(report?)
+    Ok(checked?)
 }
 
 /// Checks the store above the files, if they are sound.
-fn checked(
-    files: CheckReport,
-    open: impl FnOnce() -> Result<Db, Failure>,
-) -> Result<Checked, Failure> {
+fn checked(files: Checked, open: impl FnOnce() -> Result<Db, Failure>) -> Result<Answer, Failure> {
     if !files.is_clean() {
-        return Ok(Checked { check: "corrupt", files, tables: None });
+        return Ok(Answer { check: "corrupt", files, tables: None });
     }
     let tables = Some(open()?.verify()?);
-    Ok(Checked { check: "clean", files, tables })
+    Ok(Answer { check: "clean", files, tables })
 }

@@ -24,7 +24,7 @@ use super::opening::is_leftover;
 use super::volume::{open_file, open_log};
 use super::{DirStore, FileHandle, Files, OsFiles};
 use crate::catalog::FileRecord;
-use crate::check_report::{CheckProgress, CheckReport, Problem};
+use crate::checked::{CheckProgress, Checked, Problem};
 use crate::{Access, BLOCK};
 
 /// Bytes read at once.
@@ -33,11 +33,11 @@ const READ_BYTES: u64 = 1 << 20;
 impl DirStore {
     /// Checks the store in a directory that nobody has open for writing. An error only if there is
     /// no store, or the directory cannot be read at all; whatever is wrong with the store is in the
-    /// report.
+    /// result.
     pub fn check(
         path: impl AsRef<Path>,
         progress: CheckProgress<'_>,
-    ) -> Result<CheckReport, StoreError> {
+    ) -> Result<Checked, StoreError> {
         Self::check_on(Arc::new(OsFiles::open(path.as_ref(), Access::ReadOnly)?), progress)
     }
 
@@ -45,23 +45,23 @@ impl DirStore {
     pub fn check_on(
         files: Arc<dyn Files>,
         progress: CheckProgress<'_>,
-    ) -> Result<CheckReport, StoreError> {
+    ) -> Result<Checked, StoreError> {
         let listed = files.list().map_err(|error| {
             StoreError::io(format!("reading the directory {}", files.describe()), error)
         })?;
-        let mut check = Check { files: &*files, report: CheckReport::default() };
+        let mut check = Check { files: &*files, checked: Checked::default() };
         match check.replay(&listed) {
             Ok(replayed) => check.store(&replayed, &listed, progress),
-            Err(error @ StoreError::Corruption { .. }) => check.report.note_error("", error),
+            Err(error @ StoreError::Corruption { .. }) => check.checked.note_error("", error),
             Err(other) => return Err(other),
         }
-        Ok(check.report)
+        Ok(check.checked)
     }
 }
 
 struct Check<'a> {
     files: &'a dyn Files,
-    report: CheckReport,
+    checked: Checked,
 }
 
 impl Check<'_> {
@@ -88,10 +88,10 @@ impl Check<'_> {
 
     fn store(&mut self, replayed: &Replayed, listed: &[String], progress: CheckProgress<'_>) {
         let Replayed { catalog, superblock, .. } = replayed;
-        self.report.closed = catalog.is_closed();
-        self.report.names(catalog);
+        self.checked.closed = catalog.is_closed();
+        self.checked.names(catalog);
         for name in listed.iter().filter(|name| is_leftover(name, catalog, superblock.generation)) {
-            self.report.note_leftover(Problem {
+            self.checked.note_leftover(Problem {
                 region: names::path(self.files, name),
                 offset: 0,
                 expected: "no file that the journal does not name".into(),
@@ -101,15 +101,15 @@ impl Check<'_> {
         let all = catalog.files().map(|(_, record)| record.size).sum();
         let mut done = 0;
         for (id, record) in catalog.files() {
-            self.report.files += 1;
-            self.report.extents += record.extents.pieces().len() as u64;
+            self.checked.files += 1;
+            self.checked.extents += record.extents.pieces().len() as u64;
             let checked = match record.kind {
                 FileKind::Log => self.log(id, record, superblock.uuid),
                 FileKind::Table | FileKind::Client => self.bytes(id, record),
             };
             if let Err(error) = checked {
                 let path = names::path(self.files, &names::file(id, record.kind));
-                self.report.note_error(&path, error);
+                self.checked.note_error(&path, error);
             }
             done += record.size;
             progress(ByteCount(done), ByteCount(all));
@@ -136,10 +136,10 @@ impl Check<'_> {
             match extent.crc {
                 Some(expected) if expected != crc => {
                     let expected = format!("checksum {expected:#010x} over {} bytes", end - start);
-                    self.report.note(path.clone(), start, expected, format!("{crc:#010x}"));
+                    self.checked.note(path.clone(), start, expected, format!("{crc:#010x}"));
                 }
-                Some(_) => self.report.verified.0 += end - start,
-                None => self.report.unverified.0 += end - start,
+                Some(_) => self.checked.verified.0 += end - start,
+                None => self.checked.unverified.0 += end - start,
             }
         }
         Ok(())
@@ -149,12 +149,13 @@ impl Check<'_> {
     fn log(&mut self, id: FileId, record: &FileRecord, uuid: Uuid) -> Result<(), StoreError> {
         let (file, index, tail) = open_log(self.files, uuid, id, record, Access::ReadOnly)?;
         let path = names::path(self.files, &names::file(id, record.kind));
-        self.report.frames += index.frames();
+        self.checked.frames += index.frames();
         if record.sealed && index.size() != record.size {
             let (expected, got) = (format!("{} bytes", record.size), index.size().to_string());
-            self.report.note(path.clone(), 0, expected, got);
+            self.checked.note(path.clone(), 0, expected, got);
         }
-        let end = if record.sealed || self.report.closed { record.known_end() } else { tail.block };
+        let end =
+            if record.sealed || self.checked.closed { record.known_end() } else { tail.block };
         let end = u64::from(end) * BLOCK as u64;
         let behind = first_byte(&*file, end)
             .map_err(|error| StoreError::io(format!("reading {path}"), error))?;
@@ -162,9 +163,9 @@ impl Check<'_> {
             let expected = format!("nothing but zeros behind the log's end at {end}");
             let got = "other bytes".to_owned();
             if record.sealed {
-                self.report.note(path, offset, expected, got);
+                self.checked.note(path, offset, expected, got);
             } else {
-                self.report.note_leftover(Problem { region: path, offset, expected, got });
+                self.checked.note_leftover(Problem { region: path, offset, expected, got });
             }
         }
         Ok(())

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use serde::Serialize;
 use terrace::{Db, FormatOptions, MemoryStats, Options, Stats, Waits, WriteAmplification};
 use terrace_env::ByteCount;
-use terrace_fs::{CheckReport, Fs};
+use terrace_fs::{Checked, Fs};
 use terrace_zone::Device;
 
 use super::background::{Background, Jobs};
@@ -106,7 +106,7 @@ pub struct Loaded {
     /// entry.
     pub process_peak: Option<ByteCount>,
     /// Report of the check of the files.
-    pub check: CheckReport,
+    pub check: Checked,
 }
 
 impl Load {

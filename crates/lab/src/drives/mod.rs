@@ -7,11 +7,11 @@
 
 mod load;
 mod measure;
-mod report;
 mod sweep;
 mod validate;
+mod validation;
 
 pub use measure::{MeasureError, Measured, measure};
-pub use report::Report;
 pub use sweep::{Cell, Grid, sweep};
 pub use validate::{Comparison, DEVIATION_MAX, validate};
+pub use validation::Validation;

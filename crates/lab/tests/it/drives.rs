@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use terrace::{ByteCount, Db, FormatOptions, Options};
 use terrace_env::{Cause, Time, runner};
-use terrace_lab::drives::{self, Comparison, Grid, Report};
+use terrace_lab::drives::{self, Comparison, Grid, Validation};
 use terrace_zone::Emulator;
 use terrace_zone::timing::{DeviceTime, Drive, Metric, Rate, Scale};
 
@@ -22,32 +22,32 @@ fn between(page: &str, start: &str, end: &str, new: Option<&str>) -> String {
 
 #[test]
 fn every_model_is_within_a_tenth_of_what_was_published() {
-    let mut report = Report::default();
+    let mut validation = Validation::default();
     for drive in Drive::all() {
-        report.comparisons.extend(drives::validate(&drive).unwrap());
+        validation.comparisons.extend(drives::validate(&drive).unwrap());
     }
-    assert!(report.comparisons.len() > 20);
-    let off: Vec<String> = report.failures().map(|one| format!("{one:?}")).collect();
+    assert!(validation.comparisons.len() > 20);
+    let off: Vec<String> = validation.failures().map(|one| format!("{one:?}")).collect();
     assert!(off.is_empty(), "{off:#?}");
     let page = std::fs::read_to_string(file("../../docs/drives.md")).unwrap();
     let (start, end) = ("<!-- validate-drives -->\n\n", "\n<!-- end -->");
     if regenerates() {
-        let page = between(&page, start, end, Some(&report.to_string()));
+        let page = between(&page, start, end, Some(&validation.to_string()));
         std::fs::write(file("../../docs/drives.md"), page).unwrap();
     } else {
         let table = between(&page, start, end, None);
-        assert_eq!(table, report.to_string(), "docs/drives.md: run with TERRACE_REGENERATE=1");
+        assert_eq!(table, validation.to_string(), "docs/drives.md: run with TERRACE_REGENERATE=1");
     }
 }
 
 #[test]
 fn a_sweep_gives_the_same_metrics_on_every_machine() {
     let grid = Grid { sizes: vec![ByteCount::kib(256)], depths: vec![1, 16] };
-    let mut report = Report::default();
+    let mut validation = Validation::default();
     for drive in Drive::all() {
-        report.cells.extend(drives::sweep(&drive, &grid).unwrap());
+        validation.cells.extend(drives::sweep(&drive, &grid).unwrap());
     }
-    check("tests/golden/sweep.md", &report.to_string());
+    check("tests/golden/sweep.md", &validation.to_string());
 }
 
 #[test]
@@ -59,9 +59,9 @@ fn a_model_that_is_off_is_found() {
         let (drive, published) = (drive.name().to_owned(), published.clone());
         let comparison = Comparison { drive, published, model: Metric::Rate(Rate(model)) };
         assert_eq!(comparison.holds(), holds, "{model}");
-        let report = Report { comparisons: vec![comparison], cells: Vec::new() };
-        assert_eq!(report.failures().count(), usize::from(!holds));
-        assert_eq!(report.to_string().contains("(off)"), !holds);
+        let validation = Validation { comparisons: vec![comparison], cells: Vec::new() };
+        assert_eq!(validation.failures().count(), usize::from(!holds));
+        assert_eq!(validation.to_string().contains("(off)"), !holds);
     }
 }
 

@@ -7,10 +7,10 @@ use terrace::{ByteCount, Durability, Options};
 use terrace_lab::bench::{self, Mix, Plan, Reference, Size, Work};
 use terrace_lab::workload::{Chooser, Preset, RECORDS_MAX, Sizes};
 
+use super::answer::{Answer, Run};
 use super::conditions::{Compress, Conditions, LogMode, Medium};
 use super::files::{self, Replay};
 use super::load::Load;
-use super::report::{Report, Run};
 use super::sizes;
 use crate::commands::under::Under;
 use crate::failure::{Failure, Kind};
@@ -151,7 +151,7 @@ impl Bench {
             output.line(&run)?;
             runs.push(run);
         }
-        if output.is_json() { output.result(&Report { runs }, |_| Ok(())) } else { Ok(()) }
+        if output.is_json() { output.result(&Answer { runs }, |_| Ok(())) } else { Ok(()) }
     }
 
     fn measure(&self, plan: Plan, dir: &Path) -> Result<Run, Failure> {

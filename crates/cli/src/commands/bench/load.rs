@@ -53,7 +53,7 @@ pub(crate) struct Load {
 
 /// A load and its outcome.
 #[derive(Serialize)]
-struct Report {
+struct Answer {
     drive: ByteCount,
     zone_size: ByteCount,
     key_size: ByteCount,
@@ -80,7 +80,7 @@ impl Load {
             progress.reach(done);
         })?;
         drop(bar);
-        let report = Report {
+        let answer = Answer {
             drive: self.drive,
             zone_size: self.zone_size,
             key_size: self.key_size,
@@ -90,7 +90,7 @@ impl Load {
             debug_assertions: cfg!(debug_assertions),
             loaded,
         };
-        output.result(&report, |out| write!(out, "{report}"))
+        output.result(&answer, |out| write!(out, "{answer}"))
     }
 
     fn size(&self) -> Result<Size, Failure> {
@@ -123,7 +123,7 @@ fn begin(phase: Phase, total: u64) -> Progress {
     }
 }
 
-impl Display for Report {
+impl Display for Answer {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let Self { drive, zone_size, key_size, value_size, system, loaded, .. } = self;
         let whole = |seconds: f64| HumanDuration(Duration::from_secs_f64(seconds));
@@ -166,7 +166,7 @@ impl Display for Report {
     }
 }
 
-impl Report {
+impl Answer {
     fn write_waits(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let loaded = &self.loaded;
         let (latency, jobs) = (&loaded.latency, &loaded.jobs);

@@ -6,14 +6,14 @@
 //! | `conditions` | the conditions of a measurement: medium, sizes, options |
 //! | `files` | traces, and the latencies as text |
 //! | `load` | `terrace bench load`: a drive nearly filled |
-//! | `report` | the result, as JSON and as a table |
+//! | `answer` | the result, as JSON and as a table |
 //! | `sizes` | sizes of keys and values as one types them |
 
+mod answer;
 mod command;
 mod conditions;
 mod files;
 mod load;
-mod report;
 mod sizes;
 
 pub(crate) use command::Bench;

@@ -12,7 +12,7 @@ use terrace_lsm::inspect::Role;
 
 use super::filter::KeyFilter;
 use super::place::{annotation_object, kind_name, role_text};
-use super::report::Report;
+use super::printer::Printer;
 use super::{journal, log, superblock, table};
 use crate::commands::target::Target;
 use crate::failure::{Failure, Kind};
@@ -53,23 +53,28 @@ pub(crate) struct Detail {
 impl Dump {
     pub(crate) fn run(&self, output: &Output) -> Result<(), Failure> {
         let store = self.target.inspector()?;
-        let mut report = Report::new(output);
+        let mut printer = Printer::new(output);
         match self.what.as_deref() {
-            Some("superblock") => superblock::dump(&mut report, &store)?,
-            Some("journal") => journal::dump(&mut report, &store)?,
-            Some(file) => self.file(&mut report, &store, file)?,
+            Some("superblock") => superblock::dump(&mut printer, &store)?,
+            Some("journal") => journal::dump(&mut printer, &store)?,
+            Some(file) => self.file(&mut printer, &store, file)?,
             None => {
-                list(&mut report, &store)?;
-                damage(&mut report, &store)?;
+                list(&mut printer, &store)?;
+                damage(&mut printer, &store)?;
             }
         }
-        report.finish()
+        printer.finish()
     }
 
-    fn file(&self, report: &mut Report<'_>, store: &Inspector, file: &str) -> Result<(), Failure> {
+    fn file(
+        &self,
+        printer: &mut Printer<'_>,
+        store: &Inspector,
+        file: &str,
+    ) -> Result<(), Failure> {
         let id = file.parse().ok().map(FileId);
         let Some(info) = id.and_then(|id| store.list().find(|info| info.id == id)) else {
-            damage(report, store)?;
+            damage(printer, store)?;
             let message = format!(
                 "expected the id of a file, `journal` or `superblock`, found `{file}`; without it, \
                  `dump` lists the files"
@@ -81,9 +86,9 @@ impl Dump {
         let wanted = self.filter.range(role.as_ref())?;
         match info.kind {
             FileKind::Table => {
-                table::dump(report, &info, store.open(info.id)?, &self.detail, &wanted)
+                table::dump(printer, &info, store.open(info.id)?, &self.detail, &wanted)
             }
-            FileKind::Log => log::dump(report, store, &info, &self.detail, &wanted),
+            FileKind::Log => log::dump(printer, store, &info, &self.detail, &wanted),
             FileKind::Client => {
                 let message = format!("file {}: expected a table or a log; see `fs cat`", info.id);
                 Err(Failure::new(Kind::Failed, message))
@@ -93,8 +98,8 @@ impl Dump {
 }
 
 /// Tells what is wrong with the journal: then files may be missing.
-fn damage(report: &mut Report<'_>, store: &Inspector) -> Result<(), Failure> {
-    store.damage().iter().try_for_each(|error| report.damage("superblock or journal", error))
+fn damage(printer: &mut Printer<'_>, store: &Inspector) -> Result<(), Failure> {
+    store.damage().iter().try_for_each(|error| printer.damage("superblock or journal", error))
 }
 
 fn role_of(info: &FileInfo) -> Result<Option<Role>, terrace_lsm::Error> {
@@ -102,8 +107,8 @@ fn role_of(info: &FileInfo) -> Result<Option<Role>, terrace_lsm::Error> {
 }
 
 /// Lists the structures that can be dumped.
-fn list(report: &mut Report<'_>, store: &Inspector) -> Result<(), Failure> {
-    if report.is_json() {
+fn list(printer: &mut Printer<'_>, store: &Inspector) -> Result<(), Failure> {
+    if printer.is_json() {
         return store.list().try_for_each(|info| {
             let object = json!({
                 "part": "file",
@@ -113,10 +118,10 @@ fn list(report: &mut Report<'_>, store: &Inspector) -> Result<(), Failure> {
                 "size": info.size,
                 "annotation": annotation_object(&info.annotation),
             });
-            report.part(|| object, |_| Ok(()))
+            printer.part(|| object, |_| Ok(()))
         });
     }
-    report.part(|| json!({}), |out| list_text(out, store))
+    printer.part(|| json!({}), |out| list_text(out, store))
 }
 
 fn list_text(out: &mut dyn Write, store: &Inspector) -> io::Result<()> {

@@ -15,24 +15,24 @@ use super::place::{
     addr_object, addr_text, annotation_object, annotation_text, extents_object, extents_text,
     frame_object, frame_text, kind_name,
 };
-use super::report::Report;
+use super::printer::Printer;
 use crate::failure::Failure;
 
 /// Dumps the journal, from the superblock's head on.
-pub(crate) fn dump(report: &mut Report<'_>, store: &Inspector) -> Result<(), Failure> {
+pub(crate) fn dump(printer: &mut Printer<'_>, store: &Inspector) -> Result<(), Failure> {
     let (mut walk, space) = (store.journal()?, &store.space());
     let mut appends = 0u64;
     for append in walk.by_ref() {
         let append = match append {
             Ok(append) => append,
             Err(error) => {
-                report.damage("frame", &error)?;
+                printer.damage("frame", &error)?;
                 continue;
             }
         };
         appends += 1;
         let content = append.content.as_ref();
-        report.part(
+        printer.part(
             || {
                 let frames = append.frames.iter().map(frame_object).collect::<Value>();
                 let content = content.map(|content| content_object(content, space));
@@ -48,13 +48,13 @@ pub(crate) fn dump(report: &mut Report<'_>, store: &Inspector) -> Result<(), Fai
             },
         )?;
         if let Some(defect) = &append.defect {
-            report.damage("payload", defect)?;
+            printer.damage("payload", defect)?;
         }
     }
     let end = walk.end().map(|(region, offset, sequence)| {
         format!("before frame {sequence}, in {region} at offset {offset}")
     });
-    report.part(
+    printer.part(
         || json!({ "part": "sums", "appends": appends, "end": end }),
         |out| match &end {
             Some(end) => writeln!(out, "\nthe journal ends {end}; {appends} appends"),

@@ -11,29 +11,29 @@ use terrace_lsm::inspect::{BatchRecord, Batches, Role};
 use super::command::Detail;
 use super::filter::Wanted;
 use super::place::{frame_object, frame_text, role_object, role_text};
-use super::report::{Report, entry_line, entry_object};
+use super::printer::{Printer, entry_line, entry_object};
 use crate::failure::Failure;
 
 /// Dumps a log.
 pub(crate) fn dump(
-    report: &mut Report<'_>,
+    printer: &mut Printer<'_>,
     store: &Inspector,
     info: &FileInfo,
     detail: &Detail,
     wanted: &Wanted,
 ) -> Result<(), Failure> {
     let (id, state) = (info.id, if info.sealed { "sealed" } else { "open" });
-    report.part(
+    printer.part(
         || json!({ "part": "file", "id": id, "kind": "log", "sealed": info.sealed }),
         |out| writeln!(out, "log {id}: {state}"),
     )?;
     match Role::of(id, info.kind, &info.annotation) {
-        Ok(Some(role)) => report.part(
+        Ok(Some(role)) => printer.part(
             || json!({ "part": "annotation", "annotation": role_object(&role) }),
             |out| role_text(&role).iter().try_for_each(|line| writeln!(out, "  {line}")),
         )?,
         Ok(None) => {}
-        Err(error) => report.damage("annotation", &error)?,
+        Err(error) => printer.damage("annotation", &error)?,
     }
     let mut walk = store.log(id)?;
     let (mut appends, mut batches, mut entries) = (0u64, 0u64, 0u64);
@@ -41,24 +41,24 @@ pub(crate) fn dump(
         let append = match append {
             Ok(append) => append,
             Err(error) => {
-                report.damage("frame", &error)?;
+                printer.damage("frame", &error)?;
                 continue;
             }
         };
         appends += 1;
-        frames(report, &append)?;
+        frames(printer, &append)?;
         for batch in Batches::new(id, append.offset, append.payload.into()) {
             match batch {
                 Ok(batch) => {
                     batches += 1;
-                    entries += dump_batch(report, &batch, detail, wanted)?;
+                    entries += dump_batch(printer, &batch, detail, wanted)?;
                 }
-                Err(error) => report.damage("batch", &error)?,
+                Err(error) => printer.damage("batch", &error)?,
             }
         }
     }
     let end = walk.end().map(|(region, offset)| format!("in {region} at offset {offset}"));
-    report.part(
+    printer.part(
         || {
             json!({
                 "part": "sums", "appends": appends, "batches": batches, "entries": entries,
@@ -74,8 +74,8 @@ pub(crate) fn dump(
     )
 }
 
-fn frames(report: &mut Report<'_>, append: &LogAppend) -> Result<(), Failure> {
-    report.part(
+fn frames(printer: &mut Printer<'_>, append: &LogAppend) -> Result<(), Failure> {
+    printer.part(
         || {
             let frames = append.frames.iter().map(frame_object).collect::<Value>();
             let bytes = append.payload.len();
@@ -90,14 +90,14 @@ fn frames(report: &mut Report<'_>, append: &LogAppend) -> Result<(), Failure> {
 
 /// Returns how many entries were asked for.
 fn dump_batch(
-    report: &mut Report<'_>,
+    printer: &mut Printer<'_>,
     batch: &BatchRecord,
     detail: &Detail,
     wanted: &Wanted,
 ) -> Result<u64, Failure> {
     let (first, count, size) = (batch.first_sequence(), batch.count(), batch.size());
     let offset = batch.offset;
-    report.part(
+    printer.part(
         || {
             let before = batch.predecessor();
             let before = before.map(|(log, size)| json!({ "log": log, "size": size }));
@@ -117,7 +117,7 @@ fn dump_batch(
     for entry in batch.entries().filter(|entry| wanted.holds(&entry.key)) {
         entries += 1;
         if detail.entries {
-            report.part(
+            printer.part(
                 || entry_object(&entry, detail.values).into(),
                 |out| entry_line(out, &entry, detail.values),
             )?;

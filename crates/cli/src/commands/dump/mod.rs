@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `command` | the arguments, and the list of files |
 //! | `filter` | the range of keys to print |
-//! | `report` | prints parts as text or JSON, and counts the damaged ones |
+//! | `printer` | prints parts as text or JSON, and counts the damaged ones |
 //! | `table`, `log` | the engine's files |
 //! | `journal`, `superblock` | the file system's own structures |
 //! | `place` | file records, extents and roles, in words and in JSON |
@@ -17,7 +17,7 @@ mod filter;
 mod journal;
 mod log;
 mod place;
-mod report;
+mod printer;
 mod superblock;
 mod table;
 

@@ -8,7 +8,7 @@ use terrace_fs::inspect::FrameSeen;
 use terrace_fs::{AddressSpace, BlockAddr};
 use terrace_lsm::inspect::{Role, SegmentRole};
 
-use super::report::{insert_key, key_text};
+use super::printer::{insert_key, key_text};
 use crate::escape;
 
 /// A kind in words.

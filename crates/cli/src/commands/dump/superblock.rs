@@ -9,12 +9,12 @@ use terrace_fs::inspect::Inspector;
 use terrace_fs::superblock::{Placement, Splice, Superblock};
 
 use super::place::{addr_object, addr_text};
-use super::report::Report;
+use super::printer::Printer;
 use crate::escape;
 use crate::failure::{Failure, Kind};
 
 /// Dumps the superblocks.
-pub(crate) fn dump(report: &mut Report<'_>, store: &Inspector) -> Result<(), Failure> {
+pub(crate) fn dump(printer: &mut Printer<'_>, store: &Inspector) -> Result<(), Failure> {
     if store.superblocks().is_empty() {
         let message = "expected a superblock, found none; format the device first";
         return Err(Failure::new(Kind::Failed, message));
@@ -25,11 +25,11 @@ pub(crate) fn dump(report: &mut Report<'_>, store: &Inspector) -> Result<(), Fai
         let superblock = match &seen.superblock {
             Ok(superblock) => superblock,
             Err(error) => {
-                report.damage(&format!("{region} at offset {offset}"), error)?;
+                printer.damage(&format!("{region} at offset {offset}"), error)?;
                 continue;
             }
         };
-        report.part(
+        printer.part(
             || object(superblock, space, (region, offset), seen.is_in_force),
             |out| {
                 let which = if seen.is_in_force { "in force" } else { "older" };

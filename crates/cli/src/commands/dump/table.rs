@@ -17,12 +17,12 @@ use terrace_lsm::inspect::{
 use super::command::Detail;
 use super::filter::Wanted;
 use super::place::{role_object, role_text};
-use super::report::{Report, entry_line, entry_object, insert_key, key_text};
+use super::printer::{Printer, entry_line, entry_object, insert_key, key_text};
 use crate::failure::Failure;
 
 /// Dumps a table.
 pub(crate) fn dump(
-    report: &mut Report<'_>,
+    printer: &mut Printer<'_>,
     info: &FileInfo,
     file: Arc<dyn FileReader>,
     detail: &Detail,
@@ -30,12 +30,12 @@ pub(crate) fn dump(
 ) -> Result<(), Failure> {
     let level = info.annotation.hint.level.map_or("-".to_owned(), |level| level.to_string());
     let (id, size) = (info.id, info.size);
-    report.part(
+    printer.part(
         || json!({ "part": "file", "id": id, "kind": "table", "size": size }),
         |out| writeln!(out, "table {id}: {} in level {level}", ByteCount(size)),
     )?;
     match Role::of(id, info.kind, &info.annotation) {
-        Ok(Some(role)) => report.part(
+        Ok(Some(role)) => printer.part(
             || json!({ "part": "annotation", "annotation": role_object(&role) }),
             |out| {
                 let lines = role_text(&role);
@@ -43,30 +43,30 @@ pub(crate) fn dump(
             },
         )?,
         Ok(None) => {}
-        Err(error) => report.damage("annotation", &error)?,
+        Err(error) => printer.damage("annotation", &error)?,
     }
     let table = match TableFile::open(file) {
         Ok(table) => table,
         // Without it nothing else can be found.
-        Err(error) => return report.damage("footer", &error),
+        Err(error) => return printer.damage("footer", &error),
     };
-    footer(report, &table)?;
+    footer(printer, &table)?;
     match table.read_properties() {
-        Ok(found) => properties(report, table.properties(), &found)?,
-        Err(error) => report.damage("properties", &error)?,
+        Ok(found) => properties(printer, table.properties(), &found)?,
+        Err(error) => printer.damage("properties", &error)?,
     }
-    ranges(report, &table)?;
-    filter(report, &table)?;
-    Blocks { table: &table, detail, wanted, blocks: 0, sound: 0, entries: 0 }.walk(report)
+    ranges(printer, &table)?;
+    filter(printer, &table)?;
+    Blocks { table: &table, detail, wanted, blocks: 0, sound: 0, entries: 0 }.walk(printer)
 }
 
 fn place(part: Part) -> String {
     format!("at {}, {} bytes", part.offset, part.size)
 }
 
-fn footer(report: &mut Report<'_>, table: &TableFile) -> Result<(), Failure> {
+fn footer(printer: &mut Printer<'_>, table: &TableFile) -> Result<(), Failure> {
     let (part, tag, length) = (table.footer(), table.tag(), table.length());
-    report.part(
+    printer.part(
         || {
             json!({
                 "part": "footer", "offset": part.offset, "size": part.size, "tag": tag,
@@ -77,7 +77,7 @@ fn footer(report: &mut Report<'_>, table: &TableFile) -> Result<(), Failure> {
     )
 }
 
-fn properties(report: &mut Report<'_>, part: Part, found: &Properties) -> Result<(), Failure> {
+fn properties(printer: &mut Printer<'_>, part: Part, found: &Properties) -> Result<(), Failure> {
     let (smallest, largest) = (FullKey::of(&found.smallest), FullKey::of(&found.largest));
     let object = || {
         let mut object = Map::new();
@@ -93,7 +93,7 @@ fn properties(report: &mut Report<'_>, part: Part, found: &Properties) -> Result
         insert_key(&mut object, "largest", &largest);
         Value::from(object)
     };
-    report.part(object, |out| {
+    printer.part(object, |out| {
         let Properties { entries, tombstones, first_sequence, last_sequence, .. } = found;
         let plain = ByteCount(found.plain_bytes);
         writeln!(
@@ -106,18 +106,18 @@ fn properties(report: &mut Report<'_>, part: Part, found: &Properties) -> Result
     })
 }
 
-fn ranges(report: &mut Report<'_>, table: &TableFile) -> Result<(), Failure> {
+fn ranges(printer: &mut Printer<'_>, table: &TableFile) -> Result<(), Failure> {
     // The faults of the properties have been told.
     if table.read_properties().is_err() {
         return Ok(());
     }
     let ranges = match table.read_ranges() {
         Ok(ranges) => ranges,
-        Err(error) => return report.damage("range tombstones", &error),
+        Err(error) => return printer.damage("range tombstones", &error),
     };
     ranges.iter().try_for_each(|range| {
         let sequences = || range.sequences.iter().map(|sequence| sequence.0);
-        report.part(
+        printer.part(
             || {
                 let mut object = Map::new();
                 object.insert("part".into(), "range tombstones".into());
@@ -136,19 +136,19 @@ fn ranges(report: &mut Report<'_>, table: &TableFile) -> Result<(), Failure> {
     })
 }
 
-fn filter(report: &mut Report<'_>, table: &TableFile) -> Result<(), Failure> {
+fn filter(printer: &mut Printer<'_>, table: &TableFile) -> Result<(), Failure> {
     let Some(part) = table.filter() else {
-        return report.part(
+        return printer.part(
             || json!({ "part": "filter", "size": 0 }),
             |out| writeln!(out, "  filter      none"),
         );
     };
     let parameters = match table.read_filter() {
         Ok(parameters) => parameters,
-        Err(error) => return report.damage("filter", &error),
+        Err(error) => return printer.damage("filter", &error),
     };
     let (lines, probes) = (parameters.map(|it| it.lines), parameters.map(|it| it.probes));
-    report.part(
+    printer.part(
         || {
             json!({
                 "part": "filter", "offset": part.offset, "size": part.size, "lines": lines,
@@ -177,15 +177,15 @@ struct Blocks<'a> {
 }
 
 impl Blocks<'_> {
-    fn walk(mut self, report: &mut Report<'_>) -> Result<(), Failure> {
+    fn walk(mut self, printer: &mut Printer<'_>) -> Result<(), Failure> {
         let part = self.table.index();
         let index = match self.table.walk_index() {
             Ok(index) => index,
             // Blocks do not say where they end: without the index they cannot be told apart.
-            Err(error) => return report.damage("index", &error),
+            Err(error) => return printer.damage("index", &error),
         };
         let (compression, plain) = (compression_text(index.compression()), index.plain_size());
-        report.part(
+        printer.part(
             || {
                 json!({
                     "part": "index", "offset": part.offset, "size": part.size,
@@ -202,36 +202,37 @@ impl Blocks<'_> {
             let entry = match entry {
                 Ok(entry) => entry,
                 Err(error) => {
-                    report.damage("index entry", &error)?;
+                    printer.damage("index entry", &error)?;
                     continue;
                 }
             };
             self.blocks += 1;
             if self.wanted.may_be_in(before.as_ref(), &entry.separator) {
-                self.block(report, &entry)?;
+                self.block(printer, &entry)?;
             }
             before = Some(entry.separator);
         }
         let Self { blocks, sound, entries, .. } = self;
-        report.part(
+        printer.part(
             || json!({ "part": "sums", "blocks": blocks, "read": sound, "entries": entries }),
             |out| writeln!(out, "  sums        {blocks} blocks, {sound} read, {entries} entries"),
         )
     }
 
-    fn block(&mut self, report: &mut Report<'_>, entry: &IndexEntry) -> Result<(), Failure> {
+    fn block(&mut self, printer: &mut Printer<'_>, entry: &IndexEntry) -> Result<(), Failure> {
         let number = self.blocks - 1;
         let block = match self.table.read_block(entry.block) {
             Ok(block) => block,
             Err(error) => {
-                return report.missing(&format!("block {number} ({})", place(entry.block)), &error);
+                return printer
+                    .missing(&format!("block {number} ({})", place(entry.block)), &error);
             }
         };
         self.sound += 1;
         if self.detail.blocks {
             // An entry that does not decode is told below, where all entries are gone through.
             let count = block.entries().filter(Result::is_ok).count();
-            report.part(
+            printer.part(
                 || block_object(number, &block, entry, count),
                 |out| block_line(out, number, &block, entry, count),
             )?;
@@ -243,13 +244,13 @@ impl Blocks<'_> {
                     self.entries += 1;
                     if self.detail.entries {
                         let values = self.detail.values;
-                        report.part(
+                        printer.part(
                             || entry_object(&found, values).into(),
                             |out| entry_line(out, &found, values),
                         )?;
                     }
                 }
-                Err(error) => report.damage(&format!("entry of block {number}"), &error)?,
+                Err(error) => printer.damage(&format!("entry of block {number}"), &error)?,
             }
         }
         Ok(())

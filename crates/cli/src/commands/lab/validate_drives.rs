@@ -1,7 +1,7 @@
 //! `terrace lab validate-drives`: compares the timing models of drives with published metrics.
 
 use serde::Serialize;
-use terrace_lab::drives::{self, Comparison, Grid, Report};
+use terrace_lab::drives::{self, Comparison, Grid, Validation};
 use terrace_zone::timing::{Drive, Job, Metric};
 
 use crate::failure::{Failure, Kind};
@@ -65,22 +65,22 @@ impl ValidateDrives {
             names => names.iter().map(|name| Drive::find(name)).collect::<Result<_, _>>()?,
         };
         let progress = Progress::pieces("drives", drives.len() as u64);
-        let mut report = Report::default();
+        let mut validation = Validation::default();
         for drive in &drives {
-            report.comparisons.extend(drives::validate(drive)?);
+            validation.comparisons.extend(drives::validate(drive)?);
             let grid = match self.sweep {
                 Sweep::None => None,
                 Sweep::Coarse => Some(Grid::coarse()),
                 Sweep::Full => Some(Grid::full()),
             };
             if let Some(grid) = grid {
-                report.cells.extend(drives::sweep(drive, &grid)?);
+                validation.cells.extend(drives::sweep(drive, &grid)?);
             }
             progress.add(1);
         }
         drop(progress);
-        let failures = report.failures().count();
-        output.result(&Validated::of(&report), |out| write!(out, "{report}"))?;
+        let failures = validation.failures().count();
+        output.result(&Validated::of(&validation), |out| write!(out, "{validation}"))?;
         if failures == 0 {
             return Ok(());
         }
@@ -92,8 +92,8 @@ impl ValidateDrives {
 }
 
 impl Validated {
-    fn of(report: &Report) -> Self {
-        let sweep = report.cells.iter().map(|cell| {
+    fn of(validation: &Validation) -> Self {
+        let sweep = validation.cells.iter().map(|cell| {
             let result = Outcome::Measured {
                 bytes_per_second: cell.measured.rate().0,
                 requests_per_second: cell.measured.per_second(),
@@ -102,9 +102,9 @@ impl Validated {
             line(&cell.drive, &cell.job, result)
         });
         Self {
-            published: report.comparisons.iter().map(compared).collect(),
+            published: validation.comparisons.iter().map(compared).collect(),
             sweep: sweep.collect(),
-            failures: report.failures().count(),
+            failures: validation.failures().count(),
         }
     }
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use terrace_env::store::{FileKind, StoreError};
 use terrace_env::{Cause, Store};
-use terrace_fs::{BLOCK, CheckReport};
+use terrace_fs::{BLOCK, Checked};
 
 use super::harm::Harm;
 use super::specimen::{End, Known, Specimen};
@@ -88,9 +88,9 @@ pub(super) fn judge(
     specimen: &Specimen,
     case: Case,
     opened: Result<Arc<dyn Store>, StoreError>,
-    checked: Result<CheckReport, StoreError>,
+    checked: Result<Checked, StoreError>,
 ) -> Result<Outcome, String> {
-    let is_clean = checked.as_ref().is_ok_and(CheckReport::is_clean);
+    let is_clean = checked.as_ref().is_ok_and(Checked::is_clean);
     let reported = |error: &StoreError| match is_clean {
         true => Err(format!("{error}, and the check finds nothing")),
         false => Ok(Outcome::Reported),

@@ -126,8 +126,7 @@ impl Medium {
     }
 
     /// A copy of this medium as it would be found if the power were cut now. This medium lives on,
-    /// so
-    /// that clients that still use it come to an end.
+    /// so that clients that still use it come to an end.
     #[must_use]
     pub fn cut(&self, random: &mut Random) -> Self {
         match self {

@@ -13,7 +13,7 @@ use super::sizes;
 
 /// All measurements, by size.
 #[derive(Serialize)]
-pub(super) struct Report {
+pub(super) struct Answer {
     pub(super) runs: Vec<Run>,
 }
 

@@ -1,4 +1,4 @@
-//! [`CheckReport`]: the result of a check, with everything that was found wrong.
+//! [`Checked`]: the result of a check, with everything that was found wrong.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -42,7 +42,7 @@ pub struct DeviceChecked {
 
 /// Counts of a check, and the problems it found.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct CheckReport {
+pub struct Checked {
     /// Problems found; empty if all is well.
     pub problems: Vec<Problem>,
     /// Whether the store was closed in order: then everything is known that must be there. After a
@@ -65,7 +65,7 @@ pub struct CheckReport {
     pub devices: Vec<DeviceChecked>,
 }
 
-impl CheckReport {
+impl Checked {
     /// Whether nothing is wrong.
     #[must_use]
     pub fn is_clean(&self) -> bool {

@@ -9,14 +9,14 @@ use super::{Cell, Comparison};
 
 /// All that was measured.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Report {
+pub struct Validation {
     /// Published measurements and the models'.
     pub comparisons: Vec<Comparison>,
     /// Measurements that nobody has published.
     pub cells: Vec<Cell>,
 }
 
-impl Report {
+impl Validation {
     /// The comparisons that are too far off.
     pub fn failures(&self) -> impl Iterator<Item = &Comparison> {
         self.comparisons.iter().filter(|comparison| !comparison.holds())
@@ -42,7 +42,7 @@ fn table(f: &mut fmt::Formatter<'_>, heading: &[&str], rows: &[Vec<String>]) -> 
     rows.iter().try_for_each(|row| line(f, &mut row.iter().map(String::as_str)))
 }
 
-impl fmt::Display for Report {
+impl fmt::Display for Validation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let compared = self.comparisons.iter().map(|one| {
             let verdict = if one.holds() { "" } else { " (off)" };

@@ -18,13 +18,13 @@ use crate::output::Output;
 const RANGE_DELETE: u8 = 2;
 
 /// Prints parts as they come, and counts the damaged ones.
-pub(crate) struct Report<'a> {
+pub(crate) struct Printer<'a> {
     output: &'a Output,
     out: BufWriter<Box<dyn Write>>,
     damaged: u64,
 }
 
-impl<'a> Report<'a> {
+impl<'a> Printer<'a> {
     pub(crate) fn new(output: &'a Output) -> Self {
         let out = BufWriter::new(Box::new(anstream::stdout()) as Box<dyn Write>);
         Self { output, out, damaged: 0 }
