@@ -53,34 +53,54 @@ pub struct Experiment {
     pub claims: Vec<Claim>,
 }
 
-/// How a store is opened; what is not said is the default of [`Options`](terrace::Options).
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct StoreDescription {
-    /// [`Options::memtable_size`](terrace::Options::memtable_size).
-    pub memtable_size: Option<Size>,
-    /// [`Options::memtables_max`](terrace::Options::memtables_max).
-    pub memtables_max: Option<usize>,
-    /// [`Options::block_size`](terrace::Options::block_size).
-    pub block_size: Option<Size>,
-    /// [`Options::filter_bits`](terrace::Options::filter_bits).
-    pub filter_bits: Option<u8>,
-    /// [`Options::memory`](terrace::Options::memory).
-    pub memory: Option<Size>,
-    /// [`Options::io_size`](terrace::Options::io_size).
-    pub io_size: Option<Size>,
-    /// [`Options::workers`](terrace::Options::workers).
-    pub workers: Option<usize>,
-    /// Whether every write waits for the medium.
-    pub synced: Option<bool>,
-    /// Where the log and the journal are.
-    pub log: Option<LogLocation>,
-    /// How it is written.
-    pub log_writes: Option<LogWrites>,
-    /// [`Options::file_cache`](terrace::Options::file_cache).
-    pub file_cache: Option<Size>,
-    /// Order in which blocks leave the cache.
-    pub cache_policy: Option<CachePolicy>,
+/// A struct of optional settings, which can be laid over others.
+macro_rules! settings {
+    ($(#[$about:meta])* pub struct $name:ident { $($(#[$doc:meta])* $field:ident: $type:ty,)* }) => {
+        $(#[$about])*
+        #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+        #[serde(deny_unknown_fields)]
+        pub struct $name {
+            $($(#[$doc])* pub $field: Option<$type>,)*
+        }
+
+        impl $name {
+            /// These settings, and `others` where these say nothing.
+            #[must_use]
+            pub fn or(self, others: &Self) -> Self {
+                Self { $($field: self.$field.or(others.$field),)* }
+            }
+        }
+    };
+}
+
+settings! {
+    /// How a store is opened; what is not said is the default of [`Options`](terrace::Options).
+    pub struct StoreDescription {
+        /// [`Options::memtable_size`](terrace::Options::memtable_size).
+        memtable_size: Size,
+        /// [`Options::memtables_max`](terrace::Options::memtables_max).
+        memtables_max: usize,
+        /// [`Options::block_size`](terrace::Options::block_size).
+        block_size: Size,
+        /// [`Options::filter_bits`](terrace::Options::filter_bits).
+        filter_bits: u8,
+        /// [`Options::memory`](terrace::Options::memory).
+        memory: Size,
+        /// [`Options::io_size`](terrace::Options::io_size).
+        io_size: Size,
+        /// [`Options::workers`](terrace::Options::workers).
+        workers: usize,
+        /// Whether every write waits for the medium.
+        synced: bool,
+        /// Where the log and the journal are.
+        log: LogLocation,
+        /// How it is written.
+        log_writes: LogWrites,
+        /// [`Options::file_cache`](terrace::Options::file_cache).
+        file_cache: Size,
+        /// Order in which blocks leave the cache.
+        cache_policy: CachePolicy,
+    }
 }
 
 /// Where the write-ahead log and the journal are.

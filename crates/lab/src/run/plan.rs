@@ -14,7 +14,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::phase::PhasePlan;
 use super::scaling::Scaling;
 use super::{LogWrites, PlanError, log_device};
-use crate::experiment::{Experiment, LogLocation, StoreDescription, Variant};
+use crate::experiment::{Experiment, LogLocation, Variant};
 
 /// Two blocks of the file system: below, nothing is left of it.
 const IO_SIZE_MIN: u64 = 8 << 10;
@@ -113,7 +113,8 @@ impl RunPlan {
         let small = geometry(scaling.scale()).map_err(of_drive)?;
         scaling.size("a zone", zone_bytes(&full, full.zone_capacity))?;
         let zones = zones(&full, space.map(|space| space.0))?;
-        let store = store_plan(experiment, variant, &scaling, &full, zones, choice.system)?;
+        let shapes = Shapes { full: &full, small: &small, zones };
+        let store = store_plan(experiment, variant, &scaling, &shapes, choice.system)?;
         let factor = variant.and_then(|variant| variant.operations_factor).unwrap_or(1.0);
         let phases = experiment.phases.iter();
         let phases = phases.map(|phase| PhasePlan::new(phase, &scaling, factor));
@@ -129,21 +130,7 @@ impl RunPlan {
             drive: experiment.drive.clone(),
             drive_hash: hash_of(&drive),
             zones,
-            store: StorePlan {
-                system: fit_tables(store.system, &small, store.block_size).to_string(),
-                memtable_size: store.memtable_size,
-                memtables_max: store.memtables_max,
-                block_size: store.block_size,
-                filter_bits: store.filter_bits,
-                memory: store.memory,
-                io_size: store.io_size,
-                workers: store.workers,
-                synced: store.synced,
-                log: store.log,
-                log_writes: store.log_writes,
-                file_cache: store.file_cache,
-                cache_policy: store.cache_policy,
-            },
+            store,
             phases,
             sample_every: (experiment.sample_every.0 / scaling.time_scale()).max(1),
         };
@@ -249,41 +236,31 @@ impl RunPlan {
     }
 }
 
-/// The store of a plan, before it is text.
-struct Resolved {
-    system: System,
-    memtable_size: u64,
-    memtables_max: usize,
-    block_size: u64,
-    filter_bits: u8,
-    memory: u64,
-    io_size: u64,
-    workers: usize,
-    synced: bool,
-    log: LogLocation,
-    log_writes: LogWrites,
-    file_cache: u64,
-    cache_policy: CachePolicy,
+/// Shapes of the drive, and the zones that the store has.
+struct Shapes<'a> {
+    full: &'a Geometry,
+    small: &'a Geometry,
+    zones: u32,
 }
 
 fn store_plan(
     experiment: &Experiment,
     variant: Option<&Variant>,
     scaling: &Scaling,
-    full: &Geometry,
-    zones: u32,
+    shapes: &Shapes<'_>,
     system: &str,
-) -> Result<Resolved, PlanError> {
-    let store = laid_over(&experiment.store, variant.map(|variant| &variant.store));
+) -> Result<StorePlan, PlanError> {
+    let over = variant.map(|variant| variant.store.clone()).unwrap_or_default();
+    let store = over.or(&experiment.store);
     let usual = Options::default();
     let size = |size: Option<terrace_zone::timing::Size>, usual: ByteCount| {
         size.map_or(usual.0, |size| size.0)
     };
     let memtable_size = size(store.memtable_size, Options::MEMTABLE_SIZE);
     let mut system: System = system.parse()?;
-    let zone_capacity = zone_bytes(full, full.zone_capacity);
+    let zone_capacity = zone_bytes(shapes.full, shapes.full.zone_capacity);
     let shape = StoreShape {
-        capacity: ByteCount(u64::from(zones) * zone_capacity),
+        capacity: ByteCount(u64::from(shapes.zones) * zone_capacity),
         zone_capacity: Some(ByteCount(zone_capacity)),
         memtable_size: ByteCount(memtable_size),
     };
@@ -292,11 +269,12 @@ fn store_plan(
     let table_size = scaling.size("a table", system.table_size(&shape).0)?;
     system.table_size = Some(ByteCount(table_size));
     system.level1_size = system.level1_size.map(|size| ByteCount(scaling.bytes(size.0).max(1)));
-    Ok(Resolved {
-        system,
+    let block_size = scaling.block_size(size(store.block_size, usual.block_size));
+    Ok(StorePlan {
+        system: fit_tables(system, shapes.small, block_size).to_string(),
         memtable_size: scaling.size("a memtable", memtable_size)?,
         memtables_max: store.memtables_max.unwrap_or(usual.memtables_max),
-        block_size: scaling.block_size(size(store.block_size, usual.block_size)),
+        block_size,
         filter_bits: store.filter_bits.unwrap_or(usual.filter_bits),
         memory: scaling.size("memory", size(store.memory, usual.memory))?,
         io_size: scaling.bytes(size(store.io_size, usual.io_size)).max(IO_SIZE_MIN),
@@ -319,24 +297,6 @@ fn fit_tables(system: System, small: &Geometry, block_size: u64) -> System {
     let fills = full - table.0 < zone / 16;
     let table = if fills { table.0.min(full - slack) } else { table.0 };
     System { table_size: Some(ByteCount(table)), ..system }
-}
-
-fn laid_over(under: &StoreDescription, over: Option<&StoreDescription>) -> StoreDescription {
-    let over = over.cloned().unwrap_or_default();
-    StoreDescription {
-        memtable_size: over.memtable_size.or(under.memtable_size),
-        memtables_max: over.memtables_max.or(under.memtables_max),
-        block_size: over.block_size.or(under.block_size),
-        filter_bits: over.filter_bits.or(under.filter_bits),
-        memory: over.memory.or(under.memory),
-        io_size: over.io_size.or(under.io_size),
-        workers: over.workers.or(under.workers),
-        synced: over.synced.or(under.synced),
-        log: over.log.or(under.log),
-        log_writes: over.log_writes.or(under.log_writes),
-        file_cache: over.file_cache.or(under.file_cache),
-        cache_policy: over.cache_policy.or(under.cache_policy),
-    }
 }
 
 fn find_variant<'a>(
