@@ -1,16 +1,20 @@
 //! The check whether a plan may be carried out on a tree. The engine checks every plan, whichever
 //! decider made it.
 //!
-//! 1. Every part is in the tree, within one segment, and taken once.
+//! 1. A plan takes something. Every part is in the tree, within one segment, and taken once. The
+//!    inputs of a merge are newest first, each run once; its routes cover all keys in order; the
+//!    levels that it names exist.
 //! 2. Segments that a plan puts into a run overlap neither segments that stay there nor each other.
 //! 3. The order of age is kept: if a part is newer than a segment that stays in the tree within its
 //!    keys, it is newer afterwards, and the other way round. The same holds for two parts, unless
 //!    they are merged. Example: a part of level 1 may not go below a segment of level 2 that holds
 //!    the same keys and stays.
-//! 4. Level 0 gets no run that is newer than its newest: those come from flushes.
+//! 4. Level 0 gets no run that is newer than its newest, and none while it is empty: those come
+//!    from flushes.
 //!
 //! Ranges of keys stand for the keys in them. This is on the safe side: two ranges that overlap may
-//! have no key in common.
+//! have no key in common. A part that a plan drops is taken to be invisible: the engine checks
+//! that.
 
 use std::collections::BTreeMap;
 

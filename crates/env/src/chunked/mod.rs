@@ -1,5 +1,6 @@
-//! [`Chunked`]: an immutable sequence in chunks. A changed copy shares all chunks but those that
-//! the change touches.
+//! [`Chunked`]: an immutable sequence in chunks. A changed copy has a list of chunks of its own. It
+//! shares the chunks that the change does not touch, but for a neighbour that is copied where a
+//! chunk would have fewer than 16 items.
 //!
 //! Example: the last run of a large tree has tens of thousands of tables, and a commit replaces a
 //! few neighbours. The new run copies the chunks in which these lie. All other chunks are shared

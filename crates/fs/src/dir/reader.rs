@@ -1,8 +1,10 @@
 //! Handle for reading a file of the directory.
 //!
 //! A sealed file stays readable through the handle as it was when the handle was made, also what is
-//! trimmed later. A log is read frame by frame. Each frame is verified. The last one is kept in
-//! memory, because logs are read from front to back in small pieces.
+//! trimmed later. A log is read frame by frame. A frame is verified when it is read from the file.
+//! The frame that was read last is kept, up to 1 MiB per handle, because logs are read from front
+//! to back in small pieces. Bytes behind the last closed frame are copied from the writer's memory.
+//! The bytes of other kinds of files are not verified here.
 
 use std::sync::Arc;
 

@@ -3,7 +3,7 @@
 //! An [`OpenFile`] is what all handles of one file share. A [`DataWriter`] writes tables and
 //! clients' files in large writes. A [`LogWriter`] writes frames to the zone of its lease. A
 //! [`Reader`] reads any file, the bytes that a writer still holds in memory included. A [`Pin`]
-//! keeps zones from being reset under readers.
+//! keeps blocks from being written again under readers.
 
 mod cached;
 mod data_writer;

@@ -1,9 +1,11 @@
-//! Pins: a pin keeps a zone from being reset while a reader reads there.
+//! Pins: a pin keeps blocks from being written again while a reader may read them. So a zone is not
+//! reset, and blocks of a plain device are not given out.
 //!
-//! Each state of a file's map has a pin. A reader holds it. When a transaction takes blocks from
-//! the map, they are condemned to the pin of the state before, and come free when that pin is
-//! dropped. A pin holds the pin of the next state, so that what a later transaction frees waits for
-//! the readers of all earlier states too.
+//! Each state of a file's map has a pin; a map that only grows keeps its pin. A reader holds it.
+//! When blocks leave the map, by a transaction or because the writer wrote them anew, they are
+//! condemned to the pin of the state before. They come free when that pin is dropped. A pin holds
+//! the pin of the next state, so that what a later change frees waits for the readers of all
+//! earlier states too.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! Damage on the medium: closes a store, changes some of its bytes on the drive, and opens it
-//! again.
+//! Damage on the medium: changes one random block on a copy of a store's drives, and opens the
+//! store there. The caller has closed the store before it took the snapshots.
 //!
 //! Two results are allowed: everything reads back, or the damage is reported as corruption, with
 //! region and offset. Wrong data, data that is missing without an error, and panics fail the test:

@@ -55,7 +55,10 @@ pub struct Experiment {
 
 /// A struct of optional settings, which can be laid over others.
 macro_rules! settings {
-    ($(#[$about:meta])* pub struct $name:ident { $($(#[$doc:meta])* $field:ident: $type:ty,)* }) => {
+    (
+        $(#[$about:meta])*
+        pub struct $name:ident { $($(#[$doc:meta])* $field:ident: $type:ty,)* }
+    ) => {
         $(#[$about])*
         #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
         #[serde(deny_unknown_fields)]

@@ -1,4 +1,7 @@
-//! Draws sizes of values and lengths of scans from a distribution.
+//! [`Sizes`]: a distribution to draw from: bytes of keys or values, or records of a scan.
+//!
+//! Its text is `SIZE`, `LEAST-MOST` (uniform) or `LEAST-MOST/SHAPE` (Pareto, cut at `MOST`). Only a
+//! text is checked: a variant made by hand needs `LEAST <= MOST` and a finite shape above 0.
 
 use std::fmt;
 use std::str::FromStr;

@@ -1,5 +1,5 @@
-//! Subcompactions: cuts a merge into ranges of keys with about equal bytes of input. Each range can
-//! be merged by a worker of its own, and commits by itself.
+//! Subcompactions: cuts a merge into ranges of keys with about equal bytes of input. Workers merge
+//! several ranges at once. The ranges are committed one by one, in key order.
 //!
 //! Each subcompaction ends with a table that is cut short, on average half a table, and tables
 //! above it later overlap one table more. So subcompactions are as large as allowed: about 16
@@ -7,13 +7,14 @@
 //! about 4 tables at least. With several workers, the number of subcompactions is rounded up to a
 //! multiple of theirs, where that leaves each 4 tables.
 //!
-//! In `geardb/fig3` at 1/16 (`leveldb-greedy`, commit 8119541), compaction wrote 19.8 bytes per
-//! byte with at most 4 tables in a subcompaction, and 18.1 with 16, where a whole merge of one
-//! table with ten fits.
+//! In `geardb/fig3` at 1/16 (`leveldb-greedy`, commit 8119541), compaction wrote 19.8 bytes for
+//! each byte that clients wrote, with at most 4 tables in a subcompaction. With at most 16, it
+//! wrote 18.1: a merge of one table with ten then stays whole.
 //!
-//! The cuts follow from the indexes of the tables, the number of workers, the free space, and the
-//! ranges that are moved unread, in which there is no cut. A merge of a few tables is one
-//! subcompaction, and no index is read for it. [`Load`] estimates how much a subcompaction reads.
+//! The cuts follow from the indexes of the tables, the size of a table, the number of workers, the
+//! free space, and the ranges that are moved unread, in which there is no cut. A merge of a few
+//! tables is one subcompaction, and no index is read for it. [`Load`] estimates how much a
+//! subcompaction reads.
 
 use terrace_env::{ByteCount, Cause};
 use terrace_policy::{Key, Merge, Span};

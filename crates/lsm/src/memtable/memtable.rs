@@ -2,8 +2,8 @@
 //!
 //! Entries lie in an [`EntryTree`], range tombstones in [`MemoryRanges`]. Both copy what a batch
 //! brings. One thread at a time inserts (the write leader). Any number of readers walk through the
-//! memtable meanwhile; only a reader of range tombstones takes a lock. Nothing is ever removed: a
-//! memtable is filled, flushed and dropped as a whole.
+//! memtable meanwhile, without a lock. Nothing is ever removed: a memtable is filled, flushed and
+//! dropped as a whole.
 //!
 //! A memtable may hold entries that are not published yet. Readers pass over entries with sequences
 //! beyond their own.

@@ -27,8 +27,7 @@
 //!
 //! # Threads
 //! One thread at a time inserts: the leader of the write lane. Any number of readers walk through
-//! the same memtable meanwhile, without a lock. Only readers of range tombstones take one, and
-//! only in a memtable that has any.
+//! the same memtable meanwhile, without a lock.
 //!
 //! All unsafe code of this crate is in `entry_tree`, and its tests run under Miri.
 //!

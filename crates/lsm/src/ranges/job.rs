@@ -1,9 +1,10 @@
 //! Range tombstones in a flush or a compaction: which entries they hide, and which of them go into
 //! its tables.
 //!
-//! Snapshots cut the sequences into stripes; the readers of one stripe see the same. A tombstone
-//! drops the older entries of its own stripe. A tombstone of the oldest stripe is cut to the keys
-//! below which the tree has something older; the rest of it is dropped.
+//! Snapshots, in growing order, cut the sequences into stripes; the readers of one stripe see the
+//! same. A tombstone drops the older entries of its own stripe. Of the tombstones of a stripe over
+//! one key, the newest is kept. A flush keeps all of these. A compaction cuts those of the oldest
+//! stripe to the keys below which the tree may have something older.
 //!
 //! The job asks in key order. A tombstone over the key at which a table ends is cut there, and a
 //! part goes into either table.

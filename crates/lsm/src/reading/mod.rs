@@ -16,17 +16,19 @@
 //! # Point reads
 //! A point read goes through the places from the newest to the oldest: the active memtable, the
 //! immutable memtables, then the runs level by level. It ends at the first place that knows
-//! anything of the key: a value, a delete, or a range tombstone over it. Tables whose key range or
-//! filter excludes the key are not read.
+//! anything of the key: a value, a delete, or a range tombstone over it. A table whose key range
+//! excludes the key is not touched. Where a filter excludes the key, no data block is read; the
+//! table's end and its filter are, unless they are in memory.
 //!
 //! # Range reads
 //! A cursor merges one source per memtable and one per run by a heap. Of each key, the newest
 //! visible version decides; deletes and range tombstones hide what is older.
 //!
 //! # Invariants
-//! - A reader takes the view first and the newest visible sequence afterwards. All that was visible
-//!   when the view was taken is then within the sequence, so the reader misses no write that had
-//!   returned before the read began.
+//! - A read of the newest writes takes the view first and the newest visible sequence afterwards.
+//!   All that was visible when the view was taken is then within the sequence, so the reader misses
+//!   no write that had returned before the read began. A read by a snapshot has its sequence long
+//!   before the view: jobs keep the entries that it sees.
 //! - The view is an immutable value. A reader keeps it, and with it memtables, versions and files,
 //!   until it ends: later writes and compactions change nothing for it.
 //! - A snapshot is a sequence number that jobs know of. It keeps entries, not files.

@@ -135,6 +135,8 @@ fn survey(view: &Arc<View>, range: &Span) -> Result<Vec<Gap>, Error> {
                 Ok(table) => table.damage(&span, Cause::Recovery),
                 Err(error) => vec![Damage { span, offset: 0, bytes: 0, error }],
             };
+            // What failed because the engine closes is no damage.
+            view.closed.check()?;
             let (file, level) = (segment.table.id(), place.level);
             gaps.extend(damage.into_iter().map(|damage| Gap { run, file, level, damage }));
         }

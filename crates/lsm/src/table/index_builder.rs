@@ -2,8 +2,9 @@
 //!
 //! The index is cut into partitions as it grows. A table with a small index gets one index and one
 //! filter, made at its end. In a larger table each partition of the index has a filter of its own,
-//! made when the partition ends. Memory until the table's end: index and filters as they will be
-//! stored, and, as long as the index is small, eight bytes per key.
+//! made when the partition ends, or when the index turns out to be large. Memory until the table's
+//! end: index and filters as they will be stored, and eight bytes for each key whose filter is not
+//! made yet.
 
 use super::block_builder::{BlockBuilder, join};
 use super::filter;

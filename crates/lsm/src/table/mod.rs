@@ -1,4 +1,19 @@
 //! Tables: immutable files of sorted entries. The layout is `docs/format/table.md`.
+//!
+//! | question | answered in |
+//! |---|---|
+//! | how is a table written | `builder`, `block_builder`, `index_builder`, `filter` |
+//! | how is a table opened and searched | `open`, `reader`, `index`, `partition`, `point_reads` |
+//! | how is a table walked | `cursor`, `read_ahead`, `section`, `walk`, `global_sequence` |
+//! | how is a damaged table read | `survey`, `inspect` |
+//!
+//! # Invariants
+//! - A table never changes. Which ranges of it still count is the business of `tree`.
+//! - A block is verified when it is read from the file; damage is
+//!   [`Error::Corruption`](crate::Error::Corruption).
+//!
+//! # Threads
+//! Any number of readers share a table. A builder and a cursor have one owner each.
 
 mod block;
 mod block_builder;

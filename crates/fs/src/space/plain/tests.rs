@@ -1,4 +1,5 @@
-//! Tests of the pool against a plain list with the owner of each block.
+//! Tests of the pool: random requests, against a list of the blocks that are taken and against the
+//! pool's audit. Further tests are of the audit, of ranks and of reservations.
 
 use std::sync::Arc;
 

@@ -13,11 +13,14 @@
 //! and finds the version unchanged has read a node as it was at one moment. If not, a split has
 //! ended meanwhile, and the reader begins anew: it never waits for a writer that is suspended.
 //!
+//! One writer at a time changes nodes. The version does not cover a leaf's successor: a reader
+//! takes the page first and the successor afterwards, and may then see entries of a split twice.
+//!
 //! # Memory order
-//! Everything shared is atomic. Pointers and orders are stored by `Release` and loaded by
-//! `Acquire`: a reader that sees one sees what was written before it. Step 4 follows an `Acquire`
-//! fence, and a raised version is followed by a `Release` fence: a reader that has seen any slot
-//! that was written after it sees the version.
+//! Everything shared is atomic. Once a node can be reached, its pointers and orders are stored by
+//! `Release`; they are loaded by `Acquire`: a reader that sees one sees what was written before it.
+//! Step 4 follows an `Acquire` fence, and a raised version is followed by a `Release` fence: a
+//! reader that has seen any slot that was written after it sees the version.
 
 use std::ptr;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
