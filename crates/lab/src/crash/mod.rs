@@ -9,8 +9,8 @@
 //! 3. A trial may live on: it records its own recovery, writes more, and is cut again.
 //!
 //! [`crowd`] has many writers at once, on stores whose operations fail, and cuts at one moment and
-//! at the end. [`damage`] and [`Directory`] cut nothing: they damage a closed store, on a drive or
-//! in a directory, and demand that it reads back or reports an error.
+//! at the end. [`damage()`] and [`Directory`] cut nothing: they damage a closed store, on a drive
+//! or in a directory, and demand that it reads back or reports an error.
 //!
 //! Each batch of the workload also stores its own number, so that a state tells which prefix it
 //! claims to be; values carry the number of the life that wrote them, so that nothing old can pass

@@ -13,7 +13,7 @@
 //! A compaction's actor calls this before it asks for a plan, with the turn to choose: so no plan
 //! begins meanwhile. A segment within the claim of a plan that is under way stays. Beside a claim,
 //! a segment may go for the reasons for which two plans may run side by side: see
-//! [`Claims`](terrace_policy::Claims).
+//! [`Claims`].
 
 use terrace_env::{Cause, SeqNo};
 use terrace_policy::{Claims, Part, Place, Span};
