@@ -117,6 +117,7 @@ fn create(fs: &Fs) -> Outcome<Box<dyn FileWriter>> {
         size: None,
         rank: Rank::Log,
         reservation: None,
+        group: None,
         cause: Cause::Client,
     };
     Ok(fs.create(&options)?)

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use terrace_env::store::{
-    CreateOptions, FileInfo, FileKind, FileReader, FileWriter, IoCounts, PlacementHint, Rank,
-    Reservation, SpaceInfo, Store, StoreError, Transaction,
+    CreateOptions, FileInfo, FileKind, FileReader, FileWriter, GroupOptions, IoCounts,
+    PlacementGroup, PlacementHint, Rank, Reservation, SpaceInfo, Store, StoreError, Transaction,
 };
 use terrace_env::sync::Mutex;
 use terrace_env::wait::Waits;
@@ -18,7 +18,7 @@ use crate::file::{Body, DataWriter, FileState, LogEnd, LogWriter, OpenFile, Pin,
 use crate::frame::Binding;
 use crate::mount::Access;
 use crate::reclaim::Reclaimer;
-use crate::space::{Ask, Reserved};
+use crate::space::{Ask, Group, GroupLease, Member, Reserved};
 use crate::volume::Volume;
 
 /// The sequence of a log's first frame.
@@ -162,7 +162,7 @@ impl Fs {
     fn writer(
         &self,
         file: &Arc<OpenFile>,
-        ask: Ask,
+        part: (Ask, Member),
         reserved: Option<&Reserved>,
     ) -> Box<dyn FileWriter> {
         let (volume, file) = (Arc::clone(&self.volume), Arc::clone(file));
@@ -170,20 +170,20 @@ impl Fs {
         let end = file.lock().log_end;
         match end {
             Some(end) => {
-                let mut writer = LogWriter::new(volume, file, ask, meter, end);
+                let mut writer = LogWriter::new(volume, file, part, meter, end);
                 writer.lease_early();
                 Box::new(writer)
             }
-            None => Box::new(DataWriter::new(volume, file, ask, meter)),
+            None => Box::new(DataWriter::new(volume, file, part, meter)),
         }
     }
 
-    /// The reservation of this store that is behind the options' one.
+    /// The reservation of this store that is behind the one of options.
     fn reserved<'a>(
         &self,
-        options: &'a CreateOptions<'_>,
+        reservation: Option<&'a Reservation>,
     ) -> Result<Option<&'a Reserved>, StoreError> {
-        let Some(reservation) = options.reservation else { return Ok(None) };
+        let Some(reservation) = reservation else { return Ok(None) };
         let reserved = reservation.space().as_any().downcast_ref::<Reserved>();
         match reserved.filter(|reserved| reserved.is_of(self.volume.pools.tables())) {
             Some(reserved) => Ok(Some(reserved)),
@@ -191,6 +191,31 @@ impl Fs {
                 "expected a reservation made by this store, found another store's".into(),
             )),
         }
+    }
+
+    /// The group of this store that is behind the options' one.
+    fn group(&self, options: &CreateOptions<'_>) -> Result<Option<Arc<Group>>, StoreError> {
+        let Some(group) = options.group else { return Ok(None) };
+        let lease = group.space().and_then(|space| space.as_any().downcast_ref::<GroupLease>());
+        let pool = self.volume.pools.of_kind(options.kind);
+        match lease.and_then(|lease| lease.of(pool)) {
+            Some(group) => Ok(Some(Arc::clone(group))),
+            None => Err(StoreError::Invalid(
+                "expected a group begun with this store, for files on the same device, found \
+                 another"
+                    .into(),
+            )),
+        }
+    }
+
+    /// Streams of jobs; reclaim has one of its own.
+    fn check_stream(hint: &PlacementHint) -> Result<(), StoreError> {
+        if hint.stream != RECLAIM_STREAM {
+            return Ok(());
+        }
+        Err(StoreError::Invalid(format!(
+            "expected a stream below {RECLAIM_STREAM}, which is reclaim's own"
+        )))
     }
 
     /// Gives an unsealed file a writer, unless it has one.
@@ -241,12 +266,9 @@ impl Fs {
 impl Store for Fs {
     fn create(&self, options: &CreateOptions<'_>) -> Result<Box<dyn FileWriter>, StoreError> {
         self.writable("a new file")?;
-        if options.hint.stream == RECLAIM_STREAM {
-            return Err(StoreError::Invalid(format!(
-                "expected a stream below {RECLAIM_STREAM}, which is reclaim's own"
-            )));
-        }
-        let reserved = self.reserved(options)?;
+        Self::check_stream(&options.hint)?;
+        let reserved = self.reserved(options.reservation)?;
+        let member = Member::of(self.group(options)?);
         let id = self.volume.journal.new_file();
         let pin = Pin::new(&self.volume.pools);
         let state = match options.kind {
@@ -268,7 +290,7 @@ impl Store for Fs {
         let reservation = reserved.map_or(0, Reserved::id);
         let hint = options.hint;
         let ask = self.ask(hint, options.kind, options.rank, reservation, options.cause);
-        Ok(self.writer(&file, Ask { left: options.size, ..ask }, reserved))
+        Ok(self.writer(&file, (Ask { left: options.size, ..ask }, member), reserved))
     }
 
     fn reopen(&self, id: FileId) -> Result<Box<dyn FileWriter>, StoreError> {
@@ -285,7 +307,7 @@ impl Store for Fs {
         });
         let cause = if file.kind == FileKind::Log { Cause::Log } else { Cause::Client };
         let ask = self.ask(hint, file.kind, Rank::Log, 0, cause);
-        Ok(self.writer(&file, ask, None))
+        Ok(self.writer(&file, (ask, Member::of(None)), None))
     }
 
     fn open(&self, id: FileId) -> Result<Arc<dyn FileReader>, StoreError> {
@@ -326,6 +348,16 @@ impl Store for Fs {
         self.writable("a reservation")?;
         let reserved = Arc::clone(self.volume.pools.tables()).reserve(rank, bytes)?;
         Ok(Reservation::new(Arc::new(reserved)))
+    }
+
+    fn begin_group(&self, options: &GroupOptions<'_>) -> Result<PlacementGroup, StoreError> {
+        self.writable("a group")?;
+        let &GroupOptions { kind, hint, size, rank, reservation, cause } = options;
+        Self::check_stream(&hint)?;
+        let reservation = self.reserved(reservation)?.map_or(0, Reserved::id);
+        let ask = self.ask(hint, kind, rank, reservation, cause);
+        let pool = Arc::clone(self.volume.pools.of_kind(kind));
+        Ok(PlacementGroup::new(Box::new(Group::begin(pool, ask, size))))
     }
 
     fn space(&self) -> SpaceInfo {

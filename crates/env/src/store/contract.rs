@@ -5,7 +5,10 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Annotation, PendingRead, PlacementHint, ReadBuf, StoreError, Transaction};
+use super::{
+    Annotation, GroupOptions, PendingRead, PlacementGroup, PlacementHint, ReadBuf, StoreError,
+    Transaction,
+};
 use crate::wait::Waits;
 use crate::{ByteCount, Cause, FileId, Users};
 
@@ -74,6 +77,8 @@ pub struct CreateOptions<'a> {
     pub rank: Rank,
     /// Space set aside beforehand, from the same store.
     pub reservation: Option<&'a Reservation>,
+    /// The files that it shall lie with, begun with the same store.
+    pub group: Option<&'a PlacementGroup>,
     /// The cause its writes are counted under.
     pub cause: Cause,
 }
@@ -344,6 +349,13 @@ pub trait Store: Send + Sync + 'static {
 
     /// Sets aside space for a job's worst case, waiting for reclaim where that helps.
     fn reserve(&self, rank: Rank, bytes: ByteCount) -> Result<Reservation, StoreError>;
+
+    /// Begins a group of files that shall lie together; see [`PlacementGroup`]. Without a wait, and
+    /// without an error where space is short. A store that does not choose where files lie returns
+    /// a group that changes nothing.
+    fn begin_group(&self, _options: &GroupOptions<'_>) -> Result<PlacementGroup, StoreError> {
+        Ok(PlacementGroup::unplaced())
+    }
 
     /// How the space is used.
     fn space(&self) -> SpaceInfo;

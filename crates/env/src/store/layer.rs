@@ -8,8 +8,8 @@
 use std::sync::Arc;
 
 use super::{
-    CreateOptions, FileInfo, FileReader, FileWriter, IoCounts, Rank, Reservation, SpaceInfo, Store,
-    StoreError, Transaction,
+    CreateOptions, FileInfo, FileReader, FileWriter, GroupOptions, IoCounts, PlacementGroup, Rank,
+    Reservation, SpaceInfo, Store, StoreError, Transaction,
 };
 use crate::wait::Waits;
 use crate::{ByteCount, FileId, Users};
@@ -62,6 +62,10 @@ pub trait Layer: Send + Sync + 'static {
     fn reserve(&self, rank: Rank, bytes: ByteCount) -> Result<Reservation, StoreError> {
         self.below().reserve(rank, bytes)
     }
+
+    fn begin_group(&self, options: &GroupOptions<'_>) -> Result<PlacementGroup, StoreError> {
+        self.below().begin_group(options)
+    }
 }
 
 impl<L: Layer> Store for L {
@@ -95,6 +99,10 @@ impl<L: Layer> Store for L {
 
     fn reserve(&self, rank: Rank, bytes: ByteCount) -> Result<Reservation, StoreError> {
         Layer::reserve(self, rank, bytes)
+    }
+
+    fn begin_group(&self, options: &GroupOptions<'_>) -> Result<PlacementGroup, StoreError> {
+        Layer::begin_group(self, options)
     }
 
     fn space(&self) -> SpaceInfo {

@@ -18,6 +18,7 @@ mod by_cause;
 pub mod conformance;
 mod contract;
 mod error;
+mod group;
 mod layer;
 pub mod memory;
 mod pending_read;
@@ -30,6 +31,7 @@ pub use contract::{
     Reservation, ReservedSpace, SpaceInfo, Store,
 };
 pub use error::StoreError;
+pub use group::{GroupOptions, GroupSpace, PlacementGroup};
 pub use layer::Layer;
 pub use memory::{CrashMode, Failure, Latency, MemoryStore};
 pub use pending_read::{PendingRead, ReadUnderWay};

@@ -58,7 +58,15 @@ fn start(
     reservation: Option<&Reservation>,
 ) -> Result<Box<dyn FileWriter>, StoreError> {
     let hint = PlacementHint::default();
-    store.create(&CreateOptions { kind, hint, size: None, rank, reservation, cause: Cause::Flush })
+    store.create(&CreateOptions {
+        kind,
+        hint,
+        size: None,
+        rank,
+        reservation,
+        group: None,
+        cause: Cause::Flush,
+    })
 }
 
 fn seal(store: &MemoryStore, writer: &mut Box<dyn FileWriter>) -> Result<(), StoreError> {

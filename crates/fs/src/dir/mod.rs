@@ -6,6 +6,8 @@
 //! operating system, named by its id and kind; logs hold the same frames as on zones. The layout is
 //! described in `docs/format/directory.md`.
 //!
+//! The file system of the host decides where files lie: a placement group changes nothing.
+//!
 //! # Order
 //! Durability, step by step, with the reasons:
 //!

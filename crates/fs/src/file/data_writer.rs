@@ -27,7 +27,7 @@ use crate::BlockAddr;
 use crate::block::BLOCK;
 use crate::canary::{self, Rule};
 use crate::catalog::{Extent, Record};
-use crate::space::{Ask, Region, Share};
+use crate::space::{Ask, Member, Region, Share};
 use crate::volume::Volume;
 
 /// Writes under way at once: one on the medium, one waiting in the device's queue.
@@ -40,6 +40,7 @@ pub(crate) struct DataWriter {
     volume: Arc<Volume>,
     file: Arc<OpenFile>,
     ask: Ask,
+    member: Member,
     /// Bytes of a write.
     write_bytes: usize,
     /// Bytes left of the reservation.
@@ -58,12 +59,13 @@ impl DataWriter {
     pub(crate) fn new(
         volume: Arc<Volume>,
         file: Arc<OpenFile>,
-        ask: Ask,
+        (ask, member): (Ask, Member),
         meter: Option<Arc<AtomicU64>>,
     ) -> Self {
         let (region, regions, spare) = (None, VecDeque::new(), Vec::new());
         let write_bytes = volume.write_blocks() as usize * BLOCK;
-        Self { volume, file, ask, write_bytes, meter, region, regions, spare, failed: None }
+        let failed = None;
+        Self { volume, file, ask, member, write_bytes, meter, region, regions, spare, failed }
     }
 
     /// Writing goes on as long as nothing has failed for good and the file exists.
@@ -141,20 +143,17 @@ impl DataWriter {
                 }
                 self.region = None;
             }
-            let ask = self.ask_for_rest();
+            let (ask, pool) = (self.ask_for_rest(), self.volume.pools.of_kind(self.file.kind));
             if may_settle && !self.regions.is_empty() {
-                self.region = Arc::clone(self.volume.pools.of_kind(self.file.kind))
-                    .lease_at_once(&ask)
-                    .map(Arc::new);
-                if self.region.is_some() {
-                    continue;
+                if !self.member.has_group() {
+                    self.region = Arc::clone(pool).lease_at_once(&ask).map(Arc::new);
                 }
-                while !self.regions.is_empty() {
+                while self.region.is_none() && !self.regions.is_empty() {
                     self.settle()?;
                 }
+                continue;
             }
-            self.region =
-                Some(Arc::new(Arc::clone(self.volume.pools.of_kind(self.file.kind)).lease(&ask)?));
+            self.region = Some(self.member.lease(pool, &ask)?);
         }
     }
 
@@ -218,6 +217,7 @@ impl DataWriter {
         }
         state.tail().in_flight.pop_front();
         let Some(places) = places else { return Ok(()) };
+        self.member.note_written(chunk.blocks());
         let superseded = add_blocks(&mut state, self.volume.media.space(), &chunk, &places);
         let before = Arc::clone(&state.pin);
         if !superseded.is_empty() {
@@ -469,6 +469,7 @@ impl FileWriter for DataWriter {
         }
         self.drain()?;
         self.region = None;
+        self.member.end_turn();
         // A caller that seals many files by one transaction keeps their writers until then.
         self.spare = Vec::new();
         let mut state = self.file.lock();
@@ -486,6 +487,7 @@ impl Drop for DataWriter {
             }
         }
         self.region = None;
+        self.member.end_turn();
         self.volume.writer_ended(&self.file, self.failed.is_some());
     }
 }

@@ -23,7 +23,7 @@ use crate::block::BLOCK;
 use crate::canary::{self, Rule};
 use crate::catalog::{Extent, Record};
 use crate::frame::blocks_for;
-use crate::space::{Ask, Pool, Region, Share};
+use crate::space::{Ask, Member, Pool, Region, Share};
 use crate::volume::Volume;
 
 /// See the [module](self).
@@ -31,13 +31,18 @@ pub(super) struct LogLease {
     volume: Arc<Volume>,
     file: Arc<OpenFile>,
     ask: Ask,
+    member: Member,
     region: Option<Arc<Region>>,
 }
 
 impl LogLease {
     /// None yet; what `ask` says is asked for.
-    pub(super) fn new(volume: Arc<Volume>, file: Arc<OpenFile>, ask: Ask) -> Self {
-        Self { volume, file, ask, region: None }
+    pub(super) fn new(
+        volume: Arc<Volume>,
+        file: Arc<OpenFile>,
+        (ask, member): (Ask, Member),
+    ) -> Self {
+        Self { volume, file, ask, member, region: None }
     }
 
     fn pool(&self) -> Arc<dyn Pool> {
@@ -62,7 +67,8 @@ impl LogLease {
             let end = end.expect("no frame is under way when a lease is taken");
             self.region = None;
             self.ask.least = blocks;
-            let region = Arc::new(self.pool().lease(&self.ask)?);
+            let pool = self.pool();
+            let region = self.member.lease(&pool, &self.ask)?;
             self.record(&region, end)?;
             self.region = Some(region);
         }
@@ -75,9 +81,10 @@ impl LogLease {
 
     /// Takes a lease for a log that the catalog does not know yet, so that its creation records the
     /// lease and its first sync need not. Where there is no room to spare, the first frame takes
-    /// one.
+    /// one. So it does in a group: while another log of it is written, the lease would be a
+    /// different one.
     pub(super) fn take_early(&mut self, end: u32) {
-        if self.file.lock().committed {
+        if self.file.lock().committed || self.member.has_group() {
             return;
         }
         // All of it in one zone, where its size is known: another zone is another record.
@@ -119,5 +126,11 @@ impl LogLease {
     /// Lets others write behind the last frame. The next one takes another lease.
     pub(super) fn end(&mut self) {
         self.region = None;
+        self.member.end_turn();
+    }
+
+    /// A frame with so many blocks is written.
+    pub(super) fn note_written(&mut self, blocks: u32) {
+        self.member.note_written(blocks);
     }
 }

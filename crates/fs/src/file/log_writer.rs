@@ -37,7 +37,7 @@ use crate::frame::{
     Binding, Cursor, FrameHead, PAYLOAD_MAX, blocks_for, encode_frame_of, payload_room,
 };
 use crate::media::BlockTicket;
-use crate::space::{Ask, Region};
+use crate::space::{Ask, Member, Region};
 use crate::volume::Volume;
 use crate::{AddressSpace, BlockAddr};
 
@@ -109,7 +109,7 @@ impl LogWriter {
     pub(crate) fn new(
         volume: Arc<Volume>,
         file: Arc<OpenFile>,
-        ask: Ask,
+        (ask, member): (Ask, Member),
         meter: Option<Arc<AtomicU64>>,
         end: LogEnd,
     ) -> Self {
@@ -121,7 +121,7 @@ impl LogWriter {
         let region = volume.pools.of_kind(file.kind).region_blocks();
         let payload_max = payload_room(region).min(frame);
         let cause = ask.cause;
-        let lease = LogLease::new(Arc::clone(&volume), Arc::clone(&file), ask);
+        let lease = LogLease::new(Arc::clone(&volume), Arc::clone(&file), (ask, member));
         let (in_flight, spare) = (VecDeque::new(), Vec::new());
         let (failures, frames, gathered, failed) = (0, 0, 0, None);
         Self {
@@ -324,6 +324,7 @@ impl LogWriter {
         }
         drop(state);
         let in_order = self.end.synced == self.end.cursor.sequence;
+        self.lease.note_written(blocks);
         self.end.cursor = cursor;
         self.end.block += blocks;
         self.end.broken = continues;

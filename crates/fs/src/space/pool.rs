@@ -51,6 +51,15 @@ pub(crate) trait Pool: Send + Sync {
     /// Leases a region to a writer if that takes neither a wait nor another writer's region.
     fn lease_at_once(self: Arc<Self>, ask: &Ask) -> Option<Region>;
 
+    /// Leases a region for the rest of a group, which is what is left to be written, if that takes
+    /// neither a wait nor another writer's region. It holds the rest in one piece, or as much as a
+    /// region can. `size`: what the whole group takes.
+    fn lease_group(self: Arc<Self>, ask: &Ask, size: ByteCount) -> Option<Region>;
+
+    /// Nobody writes to a group's region for a while, or somebody does again. An idle lease ends
+    /// where another writer lacks space or a lease.
+    fn set_idle(&self, lease: LeaseId, idle: bool);
+
     /// Where the next claim starts and how many blocks are left; `None` if the lease was taken
     /// away.
     fn rest(&self, lease: LeaseId) -> Option<(BlockAddr, u32)>;

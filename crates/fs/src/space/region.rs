@@ -39,6 +39,12 @@ impl Region {
         self.pool.claim(self.lease, blocks)
     }
 
+    /// Nobody writes here for a while, or somebody does again. An idle lease ends where another
+    /// writer lacks space or a lease.
+    pub(crate) fn set_idle(&self, idle: bool) {
+        self.pool.set_idle(self.lease, idle);
+    }
+
     /// One claimed write has completed. `written`: all of it is where it was claimed. Of a write
     /// that has failed, [`abandon`](Self::abandon) or [`retire`](Self::retire) comes first.
     pub(crate) fn settle(&self, written: bool) {

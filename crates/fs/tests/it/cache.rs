@@ -60,6 +60,7 @@ fn table(store: &dyn Store, level: u8, blocks: u32) -> FileId {
         size: None,
         rank: Rank::Flush,
         reservation: None,
+        group: None,
         cause: Cause::Flush,
     };
     let mut writer = store.create(&options).unwrap();
@@ -204,6 +205,7 @@ fn a_block_that_is_written_again_is_read_anew() {
         size: None,
         rank: Rank::Log,
         reservation: None,
+        group: None,
         cause: Cause::Client,
     };
     let mut writer = fs.create(&options).unwrap();

@@ -58,6 +58,7 @@ impl Actor {
             size: None,
             rank: Rank::Flush,
             reservation: None,
+            group: None,
             cause: Cause::Client,
         };
         let mut writer = self.fs.create(&options)?;

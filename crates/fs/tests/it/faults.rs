@@ -28,6 +28,7 @@ fn create(fs: &Fs, kind: FileKind) -> Result<Box<dyn FileWriter>, StoreError> {
         size: None,
         rank: Rank::Log,
         reservation: None,
+        group: None,
         cause: Cause::Client,
     })
 }

@@ -22,7 +22,15 @@ type Acked = Arc<Mutex<Vec<(FileId, usize)>>>;
 
 fn options(kind: FileKind) -> CreateOptions<'static> {
     let (hint, rank) = (PlacementHint::default(), Rank::Log);
-    CreateOptions { kind, hint, size: None, rank, reservation: None, cause: Cause::Client }
+    CreateOptions {
+        kind,
+        hint,
+        size: None,
+        rank,
+        reservation: None,
+        group: None,
+        cause: Cause::Client,
+    }
 }
 
 /// Seals tables, each of which is durable once its transaction is: the journal flushes.

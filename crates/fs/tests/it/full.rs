@@ -28,6 +28,7 @@ pub(crate) fn options(
         size: None,
         rank,
         reservation,
+        group: None,
         cause: Cause::Client,
     }
 }

@@ -27,8 +27,15 @@ fn table() -> Vec<u8> {
 fn create(store: &dyn Store, kind: FileKind) -> Box<dyn terrace_env::store::FileWriter> {
     let hint = PlacementHint { stream: 2, ..PlacementHint::default() };
     let cause = Cause::Client;
-    let options =
-        CreateOptions { kind, hint, size: None, rank: Rank::Log, reservation: None, cause };
+    let options = CreateOptions {
+        kind,
+        hint,
+        size: None,
+        rank: Rank::Log,
+        reservation: None,
+        group: None,
+        cause,
+    };
     store.create(&options).expect("a file")
 }
 

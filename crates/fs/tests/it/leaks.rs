@@ -40,8 +40,15 @@ fn write(
     sound: Option<usize>,
 ) -> Result<FileId, StoreError> {
     let (hint, cause) = (PlacementHint::default(), Cause::Client);
-    let options =
-        CreateOptions { kind, hint, size: None, rank: Rank::Log, reservation: None, cause };
+    let options = CreateOptions {
+        kind,
+        hint,
+        size: None,
+        rank: Rank::Log,
+        reservation: None,
+        group: None,
+        cause,
+    };
     let mut writer = fs.create(&options)?;
     let id = writer.id();
     if kind != FileKind::Table && id.0.is_multiple_of(2) {

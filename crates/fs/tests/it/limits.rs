@@ -34,7 +34,15 @@ fn mount(drive: &Arc<Emulator>) -> Result<Arc<Fs>, StoreError> {
 fn create(fs: &Fs, kind: FileKind, stream: u16) -> Result<Box<dyn FileWriter>, StoreError> {
     let hint = PlacementHint { stream, ..PlacementHint::default() };
     let (rank, cause) = (Rank::Log, Cause::Client);
-    fs.create(&CreateOptions { kind, hint, size: None, rank, reservation: None, cause })
+    fs.create(&CreateOptions {
+        kind,
+        hint,
+        size: None,
+        rank,
+        reservation: None,
+        group: None,
+        cause,
+    })
 }
 
 fn table(fs: &Fs, stream: u16, len: usize) -> Result<FileId, StoreError> {

@@ -31,6 +31,7 @@ fn log(fs: &Fs) -> Box<dyn FileWriter> {
         size: None,
         rank: Rank::Log,
         reservation: None,
+        group: None,
         cause: Cause::Log,
     };
     let writer = fs.create(&options).unwrap();

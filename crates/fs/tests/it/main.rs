@@ -32,6 +32,7 @@ mod log_cuts;
 mod log_writes;
 mod logs;
 mod placed;
+mod placement_groups;
 mod readers;
 mod reclaim;
 mod rolls;

@@ -21,6 +21,7 @@ fn table(fs: &Fs, level: u8, len: usize) -> Result<FileId, StoreError> {
         size: None,
         rank: Rank::Compaction,
         reservation: None,
+        group: None,
         cause: Cause::Client,
     })?;
     writer.append(&pattern(writer.id().0, 0, len))?;

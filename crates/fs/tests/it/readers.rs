@@ -20,6 +20,7 @@ pub(crate) fn table(fs: &Fs) -> Result<FileId, StoreError> {
         size: None,
         rank: Rank::Log,
         reservation: None,
+        group: None,
         cause: Cause::Client,
     };
     let mut writer = fs.create(&options)?;

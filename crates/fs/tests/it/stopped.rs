@@ -58,6 +58,7 @@ fn create(fs: &Fs) -> Result<Box<dyn FileWriter>, StoreError> {
         size: None,
         rank: Rank::Log,
         reservation: None,
+        group: None,
         cause: Cause::Client,
     })
 }

@@ -28,6 +28,7 @@ fn options(kind: FileKind) -> CreateOptions<'static> {
         size: None,
         rank: if kind == FileKind::Log { Rank::Log } else { Rank::Flush },
         reservation: None,
+        group: None,
         cause: Cause::Client,
     }
 }

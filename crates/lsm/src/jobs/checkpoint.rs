@@ -193,7 +193,15 @@ impl Copy<'_> {
         size: u64,
     ) -> Result<Box<dyn FileWriter>, StoreError> {
         let (rank, cause, size) = (Rank::Log, Cause::Client, Some(ByteCount(size)));
-        self.target.create(&CreateOptions { kind, hint, size, rank, reservation: None, cause })
+        self.target.create(&CreateOptions {
+            kind,
+            hint,
+            size,
+            rank,
+            reservation: None,
+            group: None,
+            cause,
+        })
     }
 
     fn table(

@@ -69,6 +69,7 @@ impl TableSource {
             size: Some(ByteCount(whole.min(left))),
             rank: self.rank,
             reservation: self.reservation.as_deref(),
+            group: None,
             cause: self.cause,
         })?;
         let layout = self.options.layout(route.to.level, self.last_level);

@@ -187,6 +187,7 @@ fn begin_table(shared: &Shared) -> Result<TableBuilder, Error> {
         size: Some(ByteCount(size.saturating_add(size / 32))),
         rank: Rank::Log,
         reservation: None,
+        group: None,
         cause: Cause::Flush,
     })?;
     Ok(TableBuilder::new(writer, shared.options.layout(last, last), &shared.memory.jobs))

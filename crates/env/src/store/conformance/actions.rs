@@ -41,7 +41,8 @@ pub(super) fn create(store: &Arc<dyn Store>, kind: FileKind) -> Box<dyn FileWrit
         FileKind::Client => (Rank::Log, Cause::Client),
     };
     let hint = PlacementHint::default();
-    let options = CreateOptions { kind, hint, size: None, rank, reservation: None, cause };
+    let options =
+        CreateOptions { kind, hint, size: None, rank, reservation: None, group: None, cause };
     store.create(&options).expect("room for a file")
 }
 

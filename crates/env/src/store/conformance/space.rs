@@ -47,6 +47,7 @@ fn reservation(store: &Arc<dyn Store>) {
         size: None,
         rank: Rank::Flush,
         reservation: Some(&reservation),
+        group: None,
         cause: Cause::Flush,
     };
     let mut writer = store.create(&options).expect("room for a file");
@@ -78,6 +79,7 @@ fn foreign_reservation(store: &Arc<dyn Store>) {
         size: None,
         rank: Rank::Flush,
         reservation: Some(&reservation),
+        group: None,
         cause: Cause::Flush,
     };
     refused!(store.create(&options), StoreError::Invalid(_));

@@ -20,7 +20,8 @@
 //! - **Delay** ([`MemoryStore::with_latency`]): the operations above take time, so that in a
 //!   simulation others run while they are under way.
 //!
-//! Corruption and lost zones are not modelled: they belong to devices.
+//! Corruption and lost zones are not modelled: they belong to devices. Nor are places: a placement
+//! group changes nothing.
 //!
 //! # Threads
 //! One lock, held for the length of a memory copy and never over a delay.

@@ -29,17 +29,17 @@ impl PlainPool {
     }
 
     /// Leases a region in a state in which there is one.
-    fn lease_in(self: Arc<Self>, state: &mut State, ask: &Ask) -> Option<Region> {
-        let region = state.choose(ask)?;
+    fn lease_in(self: Arc<Self>, state: &mut State, ask: &Ask, most: u32) -> Option<Region> {
+        let region = state.choose(ask, most)?;
         let serial = state.lease(ask, region);
         Some(Region::new(self, LeaseId { stretch: serial as u32, serial }))
     }
 
-    fn lease_now(self: Arc<Self>, ask: &Ask) -> Option<Region> {
+    fn lease_now(self: Arc<Self>, ask: &Ask, most: u32) -> Option<Region> {
         let pool = Arc::clone(&self);
         let mut state = pool.state.lock();
         state.check_running().ok()?;
-        self.lease_in(&mut state, ask)
+        self.lease_in(&mut state, ask, most)
     }
 
     /// Waits for readers, if they pin as much as is needed; an error if that does not help.
@@ -72,8 +72,11 @@ impl Pool for PlainPool {
         let mut state = self.state.lock();
         loop {
             state.check_running()?;
-            if let Some(region) = Arc::clone(&self).lease_in(&mut state, ask) {
+            if let Some(region) = Arc::clone(&self).lease_in(&mut state, ask, REGION_MAX) {
                 return Ok(region);
+            }
+            if state.end_idle_lease() {
+                continue;
             }
             let needed = (ask.rank, u64::from(ask.least));
             self.await_readers(&mut state, needed, since, &mut clock)?;
@@ -81,11 +84,24 @@ impl Pool for PlainPool {
     }
 
     fn lease_spare(self: Arc<Self>, ask: &Ask) -> Option<Region> {
-        self.lease_now(ask)
+        self.lease_now(ask, REGION_MAX)
     }
 
     fn lease_at_once(self: Arc<Self>, ask: &Ask) -> Option<Region> {
-        self.lease_now(ask)
+        self.lease_now(ask, REGION_MAX)
+    }
+
+    fn lease_group(self: Arc<Self>, ask: &Ask, _size: ByteCount) -> Option<Region> {
+        let blocks = ask.left.map_or(0, |left| left.0.div_ceil(BLOCK as u64));
+        let whole = u32::try_from(blocks).unwrap_or(u32::MAX).max(ask.least);
+        let in_one = Arc::clone(&self).lease_now(&Ask { least: whole, ..ask.clone() }, u32::MAX);
+        in_one.or_else(|| self.lease_now(ask, u32::MAX))
+    }
+
+    fn set_idle(&self, lease: LeaseId, idle: bool) {
+        if let Some(held) = self.state.lock().leases.get_mut(&lease.serial) {
+            held.idle = idle;
+        }
     }
 
     fn rest(&self, lease: LeaseId) -> Option<(BlockAddr, u32)> {
@@ -161,6 +177,9 @@ impl Pool for PlainPool {
                 let id = state.governor.grant(blocks);
                 drop(state);
                 return Ok(Reserved::new(Arc::clone(&self) as Arc<dyn Pool>, id, bytes));
+            }
+            if state.end_idle_lease() {
+                continue;
             }
             self.await_readers(&mut state, (rank, blocks), since, &mut clock)?;
         }

@@ -48,6 +48,8 @@ pub(super) struct Lease {
     pub(super) reservation: ReservationId,
     /// Blocks of the region that were set aside for it.
     pub(super) own: u64,
+    /// A group's, to which no file is being written.
+    pub(super) idle: bool,
 }
 
 impl State {
@@ -69,10 +71,10 @@ impl State {
 
     /// The blocks that a writer gets: of the shortest run that holds all that it wants, else of the
     /// longest there is. They are taken from the run's end: stretches at the start of the device
-    /// stay whole for the journal.
-    pub(super) fn choose(&self, ask: &Ask) -> Option<Range<u64>> {
+    /// stay whole for the journal. `most`: the most blocks that it gets.
+    pub(super) fn choose(&self, ask: &Ask, most: u32) -> Option<Range<u64>> {
         let least = u64::from(ask.least.max(1));
-        let available = self.available(ask.rank, ask.reservation).min(REGION_MAX.into());
+        let available = self.available(ask.rank, ask.reservation).min(most.into());
         if available < least {
             return None;
         }
@@ -107,7 +109,7 @@ impl State {
         self.free.take(region.clone());
         let own = self.governor.taken(ask.reservation, region.end - region.start);
         let (next, reservation) = (region.start, ask.reservation);
-        self.leases.insert(serial, Lease { region, next, reservation, own });
+        self.leases.insert(serial, Lease { region, next, reservation, own, idle: false });
         serial
     }
 
@@ -117,6 +119,12 @@ impl State {
         let rest = lease.next..lease.region.end;
         self.governor.returned(lease.reservation, lease.own.min(rest.end - rest.start));
         self.release(rest);
+    }
+
+    /// Ends the oldest idle lease; whether there was one.
+    pub(super) fn end_idle_lease(&mut self) -> bool {
+        let idle = self.leases.iter().find(|(_, lease)| lease.idle).map(|(serial, _)| *serial);
+        idle.map(|serial| self.end_lease(serial)).is_some()
     }
 
     /// Blocks are nobody's any more.

@@ -66,9 +66,15 @@ impl World {
         let left = self.random.random_bool(0.5).then(|| self.random.random_range(0..3 << 20));
         let own = self.random.random_bool(0.3).then(|| self.reserved.last()).flatten();
         let ask = ask(rank, least, left, own.map_or(0, Reserved::id));
-        let Some(region) = Arc::clone(&self.pool).lease_at_once(&ask) else { return };
+        let pool = Arc::clone(&self.pool);
+        let region = match self.random.random_range(0..4) {
+            0 => pool.lease_group(&ask, ByteCount(0)),
+            _ => pool.lease_at_once(&ask),
+        };
+        let Some(region) = region else { return };
         let (_, room) = region.rest().expect("a lease of its own");
         assert!(room >= least, "{room} of {least} blocks");
+        region.set_idle(self.random.random_bool(0.1));
         self.regions.push(region);
     }
 
@@ -219,4 +225,36 @@ fn what_is_reserved_is_nobody_elses() {
     assert_eq!(region.rest().map(|(_, room)| room >= 512), Some(true));
     drop((region, reserved));
     assert_eq!(pool.room().reserved, ByteCount(0));
+}
+
+#[test]
+fn a_group_lies_in_one_run_or_in_the_longest_ones_there_are() {
+    let pool = pool();
+    let group = |left: u64| {
+        let ask = ask(Rank::Compaction, 1, Some(left * BLOCK as u64), 0);
+        Arc::clone(&pool).lease_group(&ask, ByteCount(0)).expect("blocks")
+    };
+    let room = |region: &Region| region.rest().map(|(_, room)| u64::from(room));
+    let all = pool.room().for_puts.0 / BLOCK as u64;
+    let whole = group(all * 3 / 4);
+    assert!(room(&whole) >= Some(all * 3 / 4));
+    let rest = group(all * 3 / 4);
+    assert!(room(&rest) < Some(all * 3 / 4) && room(&rest) > Some(all / 8), "{:?}", room(&rest));
+    drop((whole, rest));
+    assert_eq!(pool.room().for_puts.0 / BLOCK as u64, all, "all of it is free again");
+}
+
+#[test]
+fn an_idle_lease_ends_where_another_writer_finds_no_space() {
+    let pool = pool();
+    let all = pool.room().for_puts.0;
+    let lease = |rank, left| Arc::clone(&pool).lease(&ask(rank, 1, Some(left), 0));
+    let idle = Arc::clone(&pool);
+    let idle = idle.lease_group(&ask(Rank::Log, 1, Some(all), 0), ByteCount(0)).expect("blocks");
+    assert!(lease(Rank::Log, 1).is_err(), "a file is being written");
+    idle.set_idle(true);
+    let other = lease(Rank::Log, 1).expect("what the group does not use");
+    assert_eq!(idle.rest(), None);
+    drop((idle, other));
+    assert_eq!(pool.room().for_puts.0, all);
 }

@@ -226,6 +226,16 @@ impl Governor {
         table.hold(zone, id);
     }
 
+    /// Records that a writer gives back a zone to which it has written nothing.
+    pub(crate) fn not_taken(&mut self, zone: ZoneId, table: &mut ZoneTable) {
+        let holder = table.get(zone).holder;
+        self.let_go(zone, table);
+        if let Some(quota) = self.quotas.get_mut(&holder) {
+            quota.zones += 1;
+            self.granted += 1;
+        }
+    }
+
     /// Records that a zone is full, failed or free again, and so nobody's.
     pub(crate) fn let_go(&mut self, zone: ZoneId, table: &mut ZoneTable) {
         let holder = table.get(zone).holder;

@@ -68,7 +68,7 @@ impl Pool for ZonedPool {
 
     fn lease_spare(self: Arc<Self>, ask: &Ask) -> Option<Region> {
         let Limits { leases, active, .. } = self.limits;
-        self.lease_if(ask, |state| {
+        self.lease_if(ask, false, |state| {
             let logs = state.logs();
             let slots = state.governor.slots_with(&state.table, logs.saturating_add(1));
             logs.saturating_add(1 + OTHERS_OPEN) <= leases && slots <= active
@@ -76,7 +76,25 @@ impl Pool for ZonedPool {
     }
 
     fn lease_at_once(self: Arc<Self>, ask: &Ask) -> Option<Region> {
-        self.lease_if(ask, |_| true)
+        self.lease_if(ask, false, |_| true)
+    }
+
+    fn lease_group(self: Arc<Self>, ask: &Ask, size: ByteCount) -> Option<Region> {
+        let zone = u64::from(self.limits.zone_blocks);
+        let blocks = ask.left.map_or(0, |left| left.0.div_ceil(BLOCK as u64));
+        let is_large = size.0 > zone * BLOCK as u64;
+        // No zone that holds anything has room for a whole zone: a fresh one is opened.
+        let whole = if is_large { zone } else { Governor::padded(blocks).min(zone) } as u32;
+        self.lease_if(&Ask { least: whole.max(ask.least), ..ask.clone() }, true, |_| true)
+    }
+
+    fn set_idle(&self, lease: LeaseId, idle: bool) {
+        let mut state = self.state.lock();
+        let held = state.leases.get_mut(&ZoneId(lease.stretch));
+        if let Some(held) = held.filter(|held| held.id == lease.serial) {
+            held.idle = idle;
+            self.changed.notify_all();
+        }
     }
 
     fn rest(&self, lease: LeaseId) -> Option<(BlockAddr, u32)> {

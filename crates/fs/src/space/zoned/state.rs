@@ -73,9 +73,17 @@ pub(super) struct Refusal {
 pub(super) struct Lease {
     pub(super) id: u64,
     pub(super) in_flight: u32,
-    /// Logs keep theirs: a further one costs them a journal write.
-    pub(super) revocable: bool,
+    pub(super) of_log: bool,
+    /// A group's, to which no file is being written.
+    pub(super) idle: bool,
     pub(super) cause: Cause,
+}
+
+impl Lease {
+    /// Logs keep theirs: a further one costs them a journal write.
+    fn is_revocable(&self) -> bool {
+        (self.idle || !self.of_log) && self.in_flight == 0
+    }
 }
 
 /// Next step for a writer that wants a region.
@@ -145,7 +153,7 @@ impl State {
 
     /// Zones that logs hold.
     pub(super) fn logs(&self) -> u32 {
-        self.leases.values().filter(|lease| !lease.revocable).count() as u32
+        self.leases.values().filter(|lease| lease.of_log && !lease.idle).count() as u32
     }
 
     /// Frees an active slot.
@@ -158,7 +166,7 @@ impl State {
 
     /// Takes the lease of a writer that rests.
     fn revoke(&self) -> Choice {
-        let resting = self.leases.iter().filter(|(_, held)| held.revocable && held.in_flight == 0);
+        let resting = self.leases.iter().filter(|(_, held)| held.is_revocable());
         let oldest = resting.min_by_key(|(_, held)| held.id);
         oldest.map_or(Choice::AwaitLease, |(zone, _)| Choice::Revoke(*zone))
     }
@@ -166,8 +174,9 @@ impl State {
     pub(super) fn lease(&mut self, zone: ZoneId, ask: &Ask) -> u64 {
         let id = self.next_lease;
         self.next_lease += 1;
-        let revocable = ask.kind != FileKind::Log;
-        self.leases.insert(zone, Lease { id, in_flight: 0, revocable, cause: ask.cause });
+        let of_log = ask.kind == FileKind::Log;
+        let lease = Lease { id, in_flight: 0, of_log, idle: false, cause: ask.cause };
+        self.leases.insert(zone, lease);
         self.table.lease(zone, &ask.hint);
         id
     }
@@ -179,11 +188,23 @@ impl State {
 
     pub(super) fn end_lease(&mut self, zone: ZoneId) {
         self.leases.remove(&zone);
-        if self.table.get(zone).room() == 0 {
+        let entry = self.table.get(zone);
+        if entry.room() == 0 {
             self.governor.let_go(zone, &mut self.table);
+        } else if entry.written == 0 {
+            self.governor.not_taken(zone, &mut self.table);
         }
         self.table.end_lease(zone);
         self.deaths += 1;
+    }
+
+    /// Ends the oldest idle lease; whether there was one. The room of a reservation is nobody
+    /// else's, so its lease stays.
+    pub(super) fn end_idle_lease(&mut self) -> bool {
+        let common = |zone: &ZoneId| self.table.get(*zone).holder == 0;
+        let idle = self.leases.iter().filter(|(zone, held)| held.idle && common(zone));
+        let oldest = idle.min_by_key(|(_, held)| held.id).map(|(zone, _)| *zone);
+        oldest.map(|zone| self.end_lease(zone)).is_some()
     }
 
     pub(super) fn no_space(&self, rank: Rank, blocks: u64) -> StoreError {

@@ -135,10 +135,12 @@ impl ZonedPool {
         self.state.lock().table.verify()
     }
 
-    /// Leases a region to a writer without a wait, as long as `may` allows it.
+    /// Leases a region to a writer without a wait, as long as `may` allows it. `finish`: other
+    /// zones may be finished for it.
     pub(super) fn lease_if(
         self: &Arc<Self>,
         ask: &Ask,
+        finish: bool,
         may: impl Fn(&State) -> bool,
     ) -> Option<Region> {
         let mut state = self.state.lock();
@@ -153,6 +155,13 @@ impl ZonedPool {
                     return Some(self.region(zone, lease));
                 }
                 Choice::Open(zone) => zone,
+                Choice::Finish(zone) if finish => {
+                    state.table.take(zone);
+                    drop(state);
+                    self.finish(zone, ask.cause);
+                    state = self.state.lock();
+                    continue;
+                }
                 _ => return None,
             };
             let lease = state.lease(zone, ask);
@@ -188,6 +197,10 @@ impl ZonedPool {
         needed: u64,
         wait: &mut SpaceWait<'_>,
     ) -> Result<(), StoreError> {
+        if state.end_idle_lease() {
+            self.changed.notify_all();
+            return Ok(());
+        }
         let in_time = wait.goes_on(state.table.totals().free_zones);
         if rank > Rank::Reclaim && state.reclaim_helps() && in_time {
             wait.clock.on(WaitCause::Zones(rank));

@@ -45,7 +45,7 @@ impl Client {
             _ => (Rank::Flush, Cause::Flush),
         };
         let hint = PlacementHint { level, stream };
-        CreateOptions { kind, hint, size: None, rank, reservation: None, cause }
+        CreateOptions { kind, hint, size: None, rank, reservation: None, group: None, cause }
     }
 
     /// Runs `transactions` transactions, with log appends and syncs between them.

@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use terrace_env::random::{Random, Rng};
 use terrace_env::store::{
-    CreateOptions, FileKind, FileWriter, PlacementHint, Rank, Store, StoreError, Transaction,
+    CreateOptions, FileKind, FileWriter, GroupOptions, PlacementGroup, PlacementHint, Rank, Store,
+    StoreError, Transaction,
 };
 use terrace_env::sync::Mutex;
-use terrace_env::{Cause, FileId};
+use terrace_env::{ByteCount, Cause, FileId};
 use terrace_fs::{BLOCK, Fs};
 
 use super::facts::{Fact, Facts, Known, note, pattern};
@@ -20,6 +21,8 @@ pub(crate) struct Client {
     known: Arc<Mutex<Known>>,
     /// Unsealed files that are written, committed or not.
     writers: BTreeMap<FileId, Open>,
+    /// Those of tables and clients' files, and those of logs.
+    groups: [Option<PlacementGroup>; 2],
     texts: u32,
 }
 
@@ -37,7 +40,7 @@ const WRITERS_MAX: usize = 4;
 impl Client {
     /// A client that goes on from what is known.
     pub(crate) fn new(fs: Arc<Fs>, random: Random, known: Arc<Mutex<Known>>) -> Self {
-        Self { fs, random, known, writers: BTreeMap::new(), texts: 0 }
+        Self { fs, random, known, writers: BTreeMap::new(), groups: [None, None], texts: 0 }
     }
 
     /// Does something.
@@ -78,15 +81,21 @@ impl Client {
     fn create_kind(&mut self, kind: FileKind) -> Option<FileId> {
         let stream = self.random.random_range(0..3);
         let level = (kind == FileKind::Table).then_some(stream as u8);
+        let hint = PlacementHint { level, stream };
+        let which = usize::from(kind == FileKind::Log);
+        let group = self.pick_group(which, kind, hint);
         let options = CreateOptions {
             kind,
-            hint: PlacementHint { level, stream },
+            hint,
             size: None,
             rank: Rank::Flush,
             reservation: None,
+            group: group.as_ref(),
             cause: Cause::Client,
         };
-        let writer = self.allow_full(|client| client.fs.create(&options))?;
+        let writer = self.allow_full(|client| client.fs.create(&options));
+        self.groups[which] = group;
+        let writer = writer?;
         let (id, seed) = (writer.id(), self.random.random());
         let fact = Fact {
             kind,
@@ -101,6 +110,25 @@ impl Client {
         };
         self.writers.insert(id, Open { writer, fact, finished: false });
         Some(id)
+    }
+
+    /// The group that the next file joins: the one before, a new one, or none.
+    fn pick_group(
+        &mut self,
+        which: usize,
+        kind: FileKind,
+        hint: PlacementHint,
+    ) -> Option<PlacementGroup> {
+        match self.random.random_range(0..6) {
+            0 => None,
+            1 => {
+                let size = ByteCount(self.random.random_range(0..600_000));
+                let (rank, cause) = (Rank::Flush, Cause::Client);
+                let options = GroupOptions { kind, hint, size, rank, reservation: None, cause };
+                Some(self.fs.begin_group(&options).expect("a group, however full the store is"))
+            }
+            _ => self.groups[which].take(),
+        }
     }
 
     /// Carries out what a full store may refuse; makes room when it does.

@@ -108,7 +108,15 @@ impl Client {
         kind: FileKind,
     ) -> Result<Box<dyn FileWriter>, StoreError> {
         let (hint, rank, cause) = (PlacementHint::default(), Rank::Log, Cause::Client);
-        store.create(&CreateOptions { kind, hint, size: None, rank, reservation: None, cause })
+        store.create(&CreateOptions {
+            kind,
+            hint,
+            size: None,
+            rank,
+            reservation: None,
+            group: None,
+            cause,
+        })
     }
 
     fn any(&self, random: &mut Random, which: impl Fn(&Known) -> bool) -> Option<FileId> {

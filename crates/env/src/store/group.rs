@@ -1,0 +1,82 @@
+//! [`PlacementGroup`]: files that are written together and shall lie together.
+//!
+//! A job begins a group and states how much all files of the group take together. It names the
+//! group when it creates each file, writes the files one after the other, and drops the group.
+//! Example: a compaction writes eight tables that the next compaction reads as one request.
+//!
+//! # Rules
+//! - A group is a wish for the time of writing. The store records nothing of it: reclaim may move
+//!   one file of a former group and leave the others.
+//! - Files of a group lie in one run of blocks, in the order in which they are written, if the store
+//!   finds such a run when the group begins. Otherwise the store uses as few runs as it
+//!   can. That is never an error.
+//! - A group is written by one file at a time, from its first write to its
+//!   [`finish`](super::FileWriter::finish). A file that is written at the same time is placed as if
+//!   it had no group.
+//! - A group sets no space aside: it needs a [`Reservation`] where a job must not run out of space.
+//!   Where space, open zones or active zones run short, other writers may take the room of a group
+//!   that nobody writes to. The rest of the group then lies elsewhere.
+//! - Room that the group has not used is free when the group has been dropped and the file that is
+//!   being written is finished. A group that holds no file costs nothing after that.
+//!
+//! Files of the same job that are no part of the group do not disturb it.
+
+use std::any::Any;
+use std::fmt;
+
+use super::{FileKind, PlacementHint, Rank, Reservation};
+use crate::{ByteCount, Cause};
+
+/// How to begin a group. All but the size is as in [`CreateOptions`](super::CreateOptions), and
+/// stands for all files of the group.
+#[derive(Debug)]
+pub struct GroupOptions<'a> {
+    /// How the files are written. Files of another kind can be refused.
+    pub kind: FileKind,
+    /// Facts for placement.
+    pub hint: PlacementHint,
+    /// The most bytes that all files take together. The store adds a sixteenth for the padding of
+    /// files to whole blocks. What goes beyond that is only placed worse.
+    pub size: ByteCount,
+    /// Whose space the group takes when there is no reservation, or the reservation is used up.
+    pub rank: Rank,
+    /// Space set aside beforehand, from the same store. It should be the files' own, too.
+    pub reservation: Option<&'a Reservation>,
+    /// The cause under which the store counts the writes that make room.
+    pub cause: Cause,
+}
+
+/// A group that is being written. See the [module](self); dropping it ends the group.
+pub struct PlacementGroup(Option<Box<dyn GroupSpace>>);
+
+/// State that a store keeps behind a [`PlacementGroup`]; its drop ends the group.
+pub trait GroupSpace: Send + Sync + 'static {
+    /// For the store that made it to find its own type again.
+    fn as_any(&self) -> &dyn Any;
+}
+
+impl PlacementGroup {
+    /// Wraps a store's own group.
+    #[must_use]
+    pub fn new(space: Box<dyn GroupSpace>) -> Self {
+        Self(Some(space))
+    }
+
+    /// A group of a store that does not choose where files lie.
+    #[must_use]
+    pub fn unplaced() -> Self {
+        Self(None)
+    }
+
+    /// The store's own group; `None` if the store does not choose where files lie.
+    #[must_use]
+    pub fn space(&self) -> Option<&dyn GroupSpace> {
+        self.0.as_deref()
+    }
+}
+
+impl fmt::Debug for PlacementGroup {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.0.is_some() { "PlacementGroup" } else { "PlacementGroup(unplaced)" })
+    }
+}
