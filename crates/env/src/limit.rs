@@ -6,8 +6,6 @@
 
 use std::fmt;
 
-use crate::ByteCount;
-
 /// The range of an option.
 #[derive(Clone, Copy, Debug)]
 pub struct Limit<T> {
@@ -54,7 +52,7 @@ impl OutOfRange {
     /// An option that does not fit another one, or the store.
     pub fn relation(
         option: &str,
-        got: ByteCount,
+        got: impl fmt::Display,
         expected: impl fmt::Display,
         reason: &'static str,
     ) -> Self {

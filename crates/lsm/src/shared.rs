@@ -26,7 +26,7 @@ use std::sync::Arc;
 use terrace_env::Claim;
 use terrace_env::store::Store;
 use terrace_env::sync::Mutex;
-use terrace_policy::{Compaction, Pressure};
+use terrace_policy::{Compaction, WriteRule};
 
 use crate::Error;
 use crate::counters::Counters;
@@ -105,8 +105,8 @@ impl Shared {
 
     /// Tells the jobs and the writers of a change of the tree. `flushed`: the memtable whose tables
     /// were put in.
-    pub(crate) fn tree_has_changed(&self, pressure: Pressure, flushed: Option<&ImmutableMemtable>) {
-        self.space.tree_has_changed(self.tree.changes(), pressure);
+    pub(crate) fn tree_has_changed(&self, rule: WriteRule, flushed: Option<&ImmutableMemtable>) {
+        self.space.tree_has_changed(self.tree.changes(), rule);
         match flushed {
             Some(flushed) => self.memtables.remove(flushed),
             None => self.memtables.wake(),

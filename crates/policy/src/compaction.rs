@@ -5,6 +5,7 @@
 //! Pure: a choice follows from the tree, the decider's state and what it sees of zones.
 
 use std::fmt::Debug;
+use std::time::Duration;
 
 use crate::claims::Claims;
 use crate::intake::{FlushRoute, deepest_free};
@@ -44,6 +45,24 @@ impl Pressure {
         }
         Self(0.5 + 0.5 * (debt - start) / (limit - start).max(1.0))
     }
+}
+
+/// How writers are let in, as the tree stands.
+#[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
+pub enum WriteRule {
+    /// As fast as the [`Pressure`] allows: in proportion to the work that a byte causes.
+    Paced(Pressure),
+    /// As they come.
+    Free,
+    /// Each group of writes waits for [`WriteRule::DELAY`], as LevelDB has it.
+    Delayed,
+    /// The same; and no memtable is begun before level 0 has fewer runs.
+    Stopped,
+}
+
+impl WriteRule {
+    /// LevelDB's delay (`db/db_impl.cc`, `MakeRoomForWrite`).
+    pub const DELAY: Duration = Duration::from_millis(1);
 }
 
 /// A plan, and the decider's state once it is carried out.
@@ -114,4 +133,9 @@ pub trait Compaction: Send + Sync + Debug {
 
     /// How far the tree is behind.
     fn pressure(&self, tree: &TreeView) -> Pressure;
+
+    /// How writers are let in.
+    fn write_rule(&self, tree: &TreeView) -> WriteRule {
+        WriteRule::Paced(self.pressure(tree))
+    }
 }

@@ -9,7 +9,10 @@
 //!    other level, the first segment at or behind the level's pointer; the pointer moves behind
 //!    it and goes round (so that each key is compacted in turn).
 //! 3. They merge with what they overlap in the next level. If that is nothing, they move there by
-//!    metadata alone - unless they hold tombstones that could be dropped instead.
+//!    metadata alone - unless they hold tombstones that could be dropped instead. Where it is asked
+//!    for (LevelDB does both): a table is not moved over more than ten tables of the level behind;
+//!    and a compaction grows by the neighbours of its table that meet nothing more in the next
+//!    level, up to 25 tables in all.
 //! 4. Outputs end at the table size, and where they would reach over more than ten tables of the
 //!    level behind theirs, so that no later compaction becomes too large. Where it is asked
 //!    for (LevelDB does not): an output that is nearly full ends where a table of the level behind
@@ -34,7 +37,7 @@
 use terrace_env::ByteCount;
 
 use crate::claims::Claims;
-use crate::compaction::{Choice, Compaction, Pressure, Urgency};
+use crate::compaction::{Choice, Compaction, Pressure, Urgency, WriteRule};
 use crate::intake::{FlushRoute, leveldb_flush};
 use crate::plan::{Cut, Grandparent, Input, Merge, Move, Part, Place, Plan, Route};
 use crate::pointers::Pointers;
@@ -42,6 +45,17 @@ use crate::tree::{RunId, RunView, SegmentView, Segments, Span, TreeView};
 
 /// The stream of the first level; each level has its own.
 pub const LEVEL_STREAM_FIRST: u16 = 16;
+
+/// How writers are slowed when compactions are behind.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Throttle {
+    /// Early and a little, in proportion to how far the tree is behind; never stopped.
+    #[default]
+    Paced,
+    /// By the runs of level 0 alone, as LevelDB does it: a millisecond a write from `level0_slow`
+    /// runs on, and stopped at `level0_stop`. Deeper levels may grow beyond their targets.
+    Leveldb,
+}
 
 /// The parameters of leveled compaction.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,8 +65,10 @@ pub struct LeveledOptions {
     /// From how many on writers are held back.
     pub level0_slow: usize,
     /// How many there should be at most: at that many, writers write half as fast as compaction
-    /// can take it.
+    /// can take it, or are stopped.
     pub level0_stop: usize,
+    /// How writers are held back.
+    pub throttle: Throttle,
     /// The target size of level 1.
     pub level1_size: ByteCount,
     /// How much larger each further level may be.
@@ -66,6 +82,11 @@ pub struct LeveledOptions {
     /// From which part of its size on, in percent, an output ends where a table of the level behind
     /// its own ends; 100: it does not.
     pub aligned_from: u8,
+    /// How many tables' worth a compaction may take when it grows: 0: it does not.
+    pub growth: u32,
+    /// Whether a table is moved only if it overlaps no more of the level behind its new one than an
+    /// output may.
+    pub check_moves: bool,
     /// The deepest level that a flush may go to, where nothing of its keys is on the way; 0: on
     /// top.
     pub flush_level: usize,
@@ -80,12 +101,15 @@ impl Default for LeveledOptions {
             level0_runs: 4,
             level0_slow: 8,
             level0_stop: 12,
+            throttle: Throttle::Paced,
             level1_size: ByteCount::mib(64),
             factor: 10,
             table_size: ByteCount::mib(16),
             levels: 7,
             overlap_tables: 10,
             aligned_from: 100,
+            growth: 0,
+            check_moves: false,
             flush_level: 0,
             jobs: 1,
         }
@@ -228,8 +252,7 @@ impl Leveled {
         let segments = &tree.runs(level).first()?.segments;
         let first = segments.partition_point(|segment| &segment.span.start[..] < state.of(level));
         let in_turn = (first..segments.len()).chain(0..first).filter_map(|at| segments.get(at));
-        let mut choices = in_turn
-            .map(|seed| self.segment_down(tree, level, seed, &state.moved(level, &seed.span.end)));
+        let mut choices = in_turn.map(|seed| self.turn_down(tree, level, seed, state));
         choices.find(is_free)
     }
 
@@ -252,7 +275,22 @@ impl Leveled {
         let pointer = state.of(level);
         let at = segments.partition_point(|segment| &segment.span.start[..] < pointer);
         let seed = segments.get(at).or(segments.first())?;
-        Some(self.segment_down(tree, level, seed, &state.moved(level, &seed.span.end)))
+        Some(self.turn_down(tree, level, seed, state))
+    }
+
+    /// The segment whose turn it is, with the neighbours that the compaction grows by, into the
+    /// next level.
+    fn turn_down(
+        &self,
+        tree: &TreeView,
+        level: usize,
+        seed: &SegmentView,
+        state: &Pointers,
+    ) -> Choice {
+        let segments = self.grown(tree, level, seed);
+        let end = segments.last().map_or(&seed.span.end, |last| &last.span.end);
+        let state = state.moved(level, end);
+        self.segments_down(tree, level, segments, &state)
     }
 
     /// One segment of a level's only run into the next level.
@@ -263,10 +301,46 @@ impl Leveled {
         seed: &SegmentView,
         state: &Pointers,
     ) -> Choice {
+        self.segments_down(tree, level, vec![seed], state)
+    }
+
+    fn segments_down(
+        &self,
+        tree: &TreeView,
+        level: usize,
+        segments: Vec<&SegmentView>,
+        state: &Pointers,
+    ) -> Choice {
         let run = tree.runs(level).first().map_or(RunId::default(), |run| run.id);
-        let place = Place { level: level as u8, run };
-        let source = Source { place, segments: vec![seed] };
+        let source = Source { place: Place { level: level as u8, run }, segments };
         self.merge_into(tree, vec![source], level + 1, state.encode())
+    }
+
+    /// Step 3, growth: a segment and its neighbours that lie within what it meets in the next
+    /// level, if these meet nothing more there and all together are small enough (LevelDB's
+    /// `SetupOtherInputs`).
+    fn grown<'a>(
+        &self,
+        tree: &'a TreeView,
+        level: usize,
+        seed: &'a SegmentView,
+    ) -> Vec<&'a SegmentView> {
+        let alone = vec![seed];
+        let (Some(run), Some(next)) = (tree.runs(level).first(), tree.runs(level + 1).last())
+        else {
+            return alone;
+        };
+        let met = next.overlapping(&seed.span);
+        if self.options.growth == 0 || met.is_empty() {
+            return alone;
+        }
+        let hull = met.iter().fold(seed.span.clone(), |hull, table| hull.hull(&table.span));
+        let grown: Vec<&SegmentView> = run.overlapping(&hull).iter().collect();
+        let range = grown.iter().fold(hull, |hull, table| hull.hull(&table.span));
+        let tables = grown.iter().copied().chain(met.iter());
+        let bytes: u64 = tables.map(|table| table.size.0).sum();
+        let most = self.options.table_size.0.saturating_mul(self.options.growth.into());
+        if next.overlapping(&range).len() > met.len() || bytes >= most { alone } else { grown }
     }
 
     /// Drains levels behind level 0 that have several runs.
@@ -309,7 +383,11 @@ impl Leveled {
         let target = tree.runs(level).iter().find(|run| run.id == to.run);
         let met = target.map_or_else(Segments::default, |run| run.overlapping(&hull));
         let mostly_data = segments().all(|segment| segment.tombstones * 4 <= segment.entries);
-        if met.is_empty() && sources.len() == 1 && mostly_data {
+        let is_small = !self.options.check_moves || {
+            let below = tree.runs(level + 1).iter().flat_map(|run| run.overlapping(&hull));
+            below.map(|table| table.size.0).sum::<u64>() <= self.overlap_max().0
+        };
+        if met.is_empty() && sources.len() == 1 && mostly_data && is_small {
             let from = sources[0].place;
             let moves = segments().map(|segment| Move { part: part(segment), from, to: Some(to) });
             return Choice { plan: Plan::TrivialMove(moves.collect()), state };
@@ -331,6 +409,11 @@ impl Leveled {
         Choice { plan: Plan::Merge(Merge { inputs, routes, moves: Vec::new() }), state }
     }
 
+    /// How many bytes of the level behind its own an output may overlap.
+    fn overlap_max(&self) -> ByteCount {
+        ByteCount(self.options.table_size.0 * u64::from(self.options.overlap_tables))
+    }
+
     /// Step 4: where outputs for `level` within `hull` end.
     pub(crate) fn cut(&self, tree: &TreeView, level: usize, hull: &Span) -> Cut {
         let runs = tree.runs(level + 1).iter();
@@ -340,7 +423,7 @@ impl Leveled {
             .collect();
         grandparents.sort_by(|a, b| a.end.cmp(&b.end));
         let size = self.options.table_size;
-        let overlap_max = ByteCount(size.0 * u64::from(self.options.overlap_tables));
+        let overlap_max = self.overlap_max();
         let aligned_from = match self.options.aligned_from {
             100.. => ByteCount(u64::MAX),
             percent => ByteCount((size.0.saturating_mul(percent.into()) / 100).max(1)),
@@ -436,9 +519,7 @@ impl Compaction for Leveled {
     }
 
     fn flush_routes(&self, tree: &TreeView, span: &Span) -> Vec<FlushRoute> {
-        let options = &self.options;
-        let overlap_max = ByteCount(options.table_size.0 * u64::from(options.overlap_tables));
-        FlushRoute::all_to(leveldb_flush(tree, span, options.flush_level, overlap_max))
+        FlushRoute::all_to(leveldb_flush(tree, span, self.options.flush_level, self.overlap_max()))
     }
 
     fn manual_compaction(&self, tree: &TreeView, state: &[u8], span: &Span) -> Option<Choice> {
@@ -465,6 +546,16 @@ impl Compaction for Leveled {
         let scores = (1..self.last(tree)).map(|level| self.score(tree, level));
         let deeper = Pressure::of(scores.fold(0.0, f64::max), slow / unit, stop / unit);
         Pressure(level0.0.max(deeper.0.min(Pressure::MATCH.0)))
+    }
+
+    fn write_rule(&self, tree: &TreeView) -> WriteRule {
+        let runs = tree.runs(0).len();
+        match self.options.throttle {
+            Throttle::Paced => WriteRule::Paced(self.pressure(tree)),
+            Throttle::Leveldb if runs >= self.options.level0_stop => WriteRule::Stopped,
+            Throttle::Leveldb if runs >= self.options.level0_slow => WriteRule::Delayed,
+            Throttle::Leveldb => WriteRule::Free,
+        }
     }
 }
 

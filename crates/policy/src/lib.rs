@@ -39,7 +39,7 @@ mod zones;
 
 pub use by_lifetime::ByLifetime;
 pub use claims::{Claim, Claims};
-pub use compaction::{Choice, Compaction, Pressure, Urgency};
+pub use compaction::{Choice, Compaction, Pressure, Urgency, WriteRule};
 pub use cost_benefit::CostBenefit;
 pub use geardb::{Gear, GearOptions};
 pub use greedy::Greedy;
@@ -47,7 +47,7 @@ pub use intake::{FLUSH_STREAM, FlushRoute, check_place, deepest_free};
 pub use last_resort::LastResort;
 pub use legality::Illegal;
 pub use level_separated::LevelSeparated;
-pub use leveled::{LEVEL_STREAM_FIRST, Leveled, LeveledOptions};
+pub use leveled::{LEVEL_STREAM_FIRST, Leveled, LeveledOptions, Throttle};
 pub use log_structured::LogStructured;
 pub use placement::{PartZone, Placement, PlacementChoice, PlacementRequest, SpaceView};
 pub use plan::{Cut, Grandparent, Input, Merge, Move, Part, Place, Plan, Route};

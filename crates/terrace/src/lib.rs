@@ -144,5 +144,5 @@ pub use terrace_lsm::{
     MemoryStats, ReadOptions, ReaderKind, ReaderStats, SpaceHolders, Stats, VALUE_BYTES_MAX,
     Verified, WriteAmplification, Written, WrittenBytes,
 };
-pub use terrace_policy::{MEMTABLES_KEPT, ParseSystemError, Row, System, ZONES_KEPT};
+pub use terrace_policy::{MEMTABLES_KEPT, ParseSystemError, Row, System, Throttle, ZONES_KEPT};
 pub use terrace_zone::{Device, DeviceError, Emulator, Geometry, GeometryError};

@@ -14,6 +14,8 @@ use crate::store::Rank;
 pub enum WaitCause {
     /// A writer is slowed, because compactions are behind.
     TreeDelay,
+    /// A writer is stopped, because level 0 has as many runs as it may have.
+    TreeStop,
     /// A writer is slowed, because flushes are behind.
     MemoryDelay,
     /// A writer waits for a flush: every memtable that may be in memory is full.
@@ -42,8 +44,9 @@ pub enum WaitCause {
 
 impl WaitCause {
     /// All causes, in the order in which they are reported.
-    pub const ALL: [Self; 26] = [
+    pub const ALL: [Self; 27] = [
         Self::TreeDelay,
+        Self::TreeStop,
         Self::MemoryDelay,
         Self::Memtables,
         Self::FlushSpace,
@@ -76,6 +79,7 @@ impl WaitCause {
     pub fn name(self) -> &'static str {
         match self {
             Self::TreeDelay => "tree_delay",
+            Self::TreeStop => "tree_stop",
             Self::MemoryDelay => "memory_delay",
             Self::Memtables => "memtables",
             Self::FlushSpace => "flush_space",
@@ -109,6 +113,7 @@ impl WaitCause {
     pub fn meaning(self) -> &'static str {
         match self {
             Self::TreeDelay => "writers slowed: compactions are behind",
+            Self::TreeStop => "writers stopped: level 0 is full",
             Self::MemoryDelay => "writers slowed: flushes are behind",
             Self::Memtables => "a flush: all memtables are full",
             Self::FlushSpace => "space for a memtable's flush",
@@ -141,18 +146,19 @@ impl WaitCause {
     pub(super) fn index(self) -> usize {
         match self {
             Self::TreeDelay => 0,
-            Self::MemoryDelay => 1,
-            Self::Memtables => 2,
-            Self::FlushSpace => 3,
-            Self::LogSwitch => 4,
-            Self::Queue => 5,
-            Self::Commits => 6,
-            Self::Retry => 7,
-            Self::Zones(rank) => 8 + rank as usize,
-            Self::OpenZones => 14,
-            Self::Pinned => 15,
-            Self::Journal => 16,
-            Self::Device(cause) => 17 + cause as usize,
+            Self::TreeStop => 1,
+            Self::MemoryDelay => 2,
+            Self::Memtables => 3,
+            Self::FlushSpace => 4,
+            Self::LogSwitch => 5,
+            Self::Queue => 6,
+            Self::Commits => 7,
+            Self::Retry => 8,
+            Self::Zones(rank) => 9 + rank as usize,
+            Self::OpenZones => 15,
+            Self::Pinned => 16,
+            Self::Journal => 17,
+            Self::Device(cause) => 18 + cause as usize,
         }
     }
 }

@@ -20,7 +20,7 @@ use std::time::Duration;
 use terrace_env::sync::{Condvar, Mutex, MutexGuard};
 use terrace_env::wait::WaitCause;
 use terrace_env::{ByteCount, Time, runner};
-use terrace_policy::Pressure;
+use terrace_policy::{Pressure, WriteRule};
 
 use crate::Error;
 use crate::shared::Shared;
@@ -39,8 +39,8 @@ pub(crate) struct SpacePressure {
 
 #[derive(Debug)]
 struct State {
-    /// How far the tree is behind.
-    tree: Pressure,
+    /// How writers are let in, as the tree stands.
+    rule: WriteRule,
     throttle: Throttle,
     /// How many compactions are under way that writers have caused.
     compactions: usize,
@@ -61,9 +61,9 @@ struct State {
 }
 
 impl SpacePressure {
-    pub(crate) fn new(tree: Pressure) -> Self {
+    pub(crate) fn new(rule: WriteRule) -> Self {
         let state = State {
-            tree,
+            rule,
             throttle: Throttle::default(),
             compactions: 0,
             changes: 0,
@@ -108,8 +108,8 @@ impl SpacePressure {
     }
 
     /// The tree has changed for the `changes`th time: there may be space now.
-    pub(crate) fn tree_has_changed(&self, changes: u64, tree: Pressure) {
-        self.change(|state| (state.changes, state.tree, state.lack) = (changes, tree, None));
+    pub(crate) fn tree_has_changed(&self, changes: u64, rule: WriteRule) {
+        self.change(|state| (state.changes, state.rule, state.lack) = (changes, rule, None));
     }
 
     /// A snapshot has ended: what it kept can be dropped now. Whether anybody needs that.
@@ -181,9 +181,21 @@ impl SpacePressure {
         puts: bool,
     ) -> Option<(Duration, WaitCause)> {
         let mut state = self.state.lock();
-        let tree = state.tree;
-        let delay = state.throttle.admit(now, bytes, tree, fill);
+        let delay = match state.rule {
+            WriteRule::Paced(tree) => state.throttle.admit(now, bytes, tree, fill),
+            WriteRule::Free => None,
+            WriteRule::Delayed | WriteRule::Stopped => {
+                Some((WriteRule::DELAY, WaitCause::TreeDelay))
+            }
+        };
         delay.filter(|_| puts || state.lack.is_none())
+    }
+
+    /// Whether no memtable may be begun before level 0 has fewer runs. Never while space is short:
+    /// then the jobs may need what writers bring.
+    pub(crate) fn stops_writers(&self) -> bool {
+        let state = self.state.lock();
+        state.rule == WriteRule::Stopped && state.lack.is_none()
     }
 
     /// A flush has ended that took this long.
@@ -270,7 +282,7 @@ mod tests {
 
     #[test]
     fn a_lack_is_in_vain_only_for_the_tree_at_which_all_was_tried() {
-        let space = SpacePressure::new(Pressure(0.0));
+        let space = SpacePressure::new(WriteRule::Free);
         assert!(!space.needs_compaction(0));
         space.note(&no_space());
         assert!(space.needs_compaction(0) && space.lack_in_vain(0).is_none());
@@ -279,7 +291,7 @@ mod tests {
         assert!(space.snapshot_has_ended(), "somebody needs what it kept");
         assert!(space.needs_compaction(0));
         space.note_refused(0);
-        space.tree_has_changed(1, Pressure(0.0));
+        space.tree_has_changed(1, WriteRule::Free);
         assert!(!space.is_short() && space.lack_in_vain(1).is_none());
         space.note(&no_space());
         assert!(space.lack_in_vain(1).is_none(), "the tree is another one");

@@ -67,9 +67,9 @@ impl Shared {
             self.ahead.forget(*log);
         }
         let version = Arc::new(edit.version(&before, kept, &*self.store, &self.memory)?);
-        let pressure = self.decider.pressure(version.view());
+        let rule = self.decider.write_rule(version.view());
         turn.show_version(version, record, choice, flushed.map(|flushed| &flushed.memtable));
-        self.tree_has_changed(pressure, flushed);
+        self.tree_has_changed(rule, flushed);
         Ok(())
     }
 

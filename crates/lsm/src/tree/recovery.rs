@@ -116,7 +116,7 @@ impl Shared {
         found.adopt(&options.system);
         let lifetime_at_open = found.record.lifetime;
         let Found { record, changed, version, logs, next } = found;
-        let pressure = decider.pressure(version.view());
+        let rule = decider.write_rule(version.view());
         let jobs_max = options.jobs_of(&*decider);
         let workers = Workers::new(options.workers, store.rotational());
         let (immutable, version) = (Vec::new(), Arc::new(version));
@@ -135,7 +135,7 @@ impl Shared {
             tree: Tree::new(view, SeqNo(next.0 - 1), record),
             lifecycle: Lifecycle::default(),
             memtables: FlushQueue::default(),
-            space: SpacePressure::new(pressure),
+            space: SpacePressure::new(rule),
             board: Board::new(jobs_max),
             writes: WriteLane::default(),
             lifetime_at_open,

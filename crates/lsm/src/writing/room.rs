@@ -156,6 +156,13 @@ impl Shared {
             wait.on(WaitCause::Memtables);
             return self.await_jobs(immutable).map(|()| Next::Waited);
         }
+        if full && puts && self.space.stops_writers() {
+            if hand_over {
+                return Ok(Next::WriteOut);
+            }
+            wait.on(WaitCause::TreeStop);
+            return self.await_jobs(immutable).map(|()| Next::Waited);
+        }
         if full || log.is_given_up() || (puts && (log.urgent || log.for_deletes)) {
             return Ok(Next::Rotate);
         }

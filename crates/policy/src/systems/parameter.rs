@@ -4,6 +4,7 @@
 use terrace_env::{ByteCount, Limit, OutOfRange};
 
 use super::System;
+use crate::Throttle;
 
 /// Kind of a parameter's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,6 +14,8 @@ pub(super) enum Kind {
     Size,
     /// 1 for `on`, 0 for `off`.
     Switch,
+    /// A word, by its number among these.
+    Word(&'static [&'static str]),
 }
 
 /// A column of the table of systems.
@@ -30,14 +33,19 @@ pub(super) struct Parameter {
 /// The parameters of a system of leveled compaction with a collector, and no other.
 pub(super) const LEVELED: &[Parameter] = &[
     ALIGNED_FROM,
+    CHECK_MOVES,
     FACTOR,
     FLUSH_LEVEL,
     FREE_MIN,
     GAIN_MIN,
+    GROWTH,
     JOBS,
     LEVEL0_RUNS,
+    LEVEL0_SLOW,
+    LEVEL0_STOP,
     LEVEL1_SIZE,
     TABLE_SIZE,
+    THROTTLE,
 ];
 
 /// See [`System::aligned_from`].
@@ -51,6 +59,14 @@ pub(super) const ALIGNED_FROM: Parameter = Parameter {
     kind: Kind::Percent,
     set: |system, value| system.aligned_from = value as u8,
     get: |system| Some(system.aligned_from.into()),
+};
+
+/// See [`System::check_moves`].
+pub(super) const CHECK_MOVES: Parameter = Parameter {
+    limit: switch("check_moves"),
+    kind: Kind::Switch,
+    set: |system, value| system.check_moves = value > 0,
+    get: |system| Some(system.check_moves.into()),
 };
 
 /// See [`System::extra_tables`].
@@ -118,6 +134,19 @@ pub(super) const GAIN_MIN: Parameter = Parameter {
     get: |system| Some(system.gain_min.into()),
 };
 
+/// See [`System::growth`].
+pub(super) const GROWTH: Parameter = Parameter {
+    limit: Limit {
+        option: "growth",
+        least: 0,
+        most: 1000,
+        reason: "at 0 a compaction does not grow, and a larger one takes too much space at once",
+    },
+    kind: Kind::Number,
+    set: |system, value| system.growth = value as u16,
+    get: |system| Some(system.growth.into()),
+};
+
 /// See [`System::in_order`].
 pub(super) const IN_ORDER: Parameter = Parameter {
     limit: switch("in_order"),
@@ -150,6 +179,32 @@ pub(super) const LEVEL0_RUNS: Parameter = Parameter {
     kind: Kind::Number,
     set: |system, value| system.level0_runs = value as u16,
     get: |system| Some(system.level0_runs.into()),
+};
+
+/// See [`System::level0_slow`].
+pub(super) const LEVEL0_SLOW: Parameter = Parameter {
+    limit: Limit {
+        option: "level0_slow",
+        least: 1,
+        most: 1000,
+        reason: "writers are slowed by runs that are there, and every read looks into all of them",
+    },
+    kind: Kind::Number,
+    set: |system, value| system.level0_slow = Some(value as u16),
+    get: |system| system.level0_slow.map(u64::from),
+};
+
+/// See [`System::level0_stop`].
+pub(super) const LEVEL0_STOP: Parameter = Parameter {
+    limit: Limit {
+        option: "level0_stop",
+        least: 1,
+        most: 1000,
+        reason: "writers are stopped by runs that are there, and every read looks into all of them",
+    },
+    kind: Kind::Number,
+    set: |system, value| system.level0_stop = Some(value as u16),
+    get: |system| system.level0_stop.map(u64::from),
 };
 
 /// See [`System::level1_size`].
@@ -185,6 +240,16 @@ pub(super) const TABLE_SIZE: Parameter = Parameter {
     kind: Kind::Size,
     set: |system, value| system.table_size = Some(ByteCount(value)),
     get: |system| system.table_size.map(|size| size.0),
+};
+
+/// See [`System::throttle`].
+pub(super) const THROTTLE: Parameter = Parameter {
+    limit: Limit { option: "throttle", least: 0, most: 1, reason: "it is one of two words" },
+    kind: Kind::Word(&["paced", "leveldb"]),
+    set: |system, value| {
+        system.throttle = if value > 0 { Throttle::Leveldb } else { Throttle::Paced };
+    },
+    get: |system| Some((system.throttle == Throttle::Leveldb).into()),
 };
 
 /// See [`System::tier_runs`].
@@ -241,6 +306,7 @@ impl Parameter {
             Kind::Percent => format!("a number of percent from {least} to {most} ({reason})"),
             Kind::Size => format!("a size such as 16MiB, from {from} to {to} ({reason})"),
             Kind::Switch => "on or off".to_owned(),
+            Kind::Word(words) => format!("one of {}", words.join(", ")),
         }
     }
 
@@ -254,6 +320,7 @@ impl Parameter {
                 "off" => false,
                 _ => return None,
             }),
+            Kind::Word(words) => words.iter().position(|word| *word == text)? as u64,
         };
         self.limit.check(value).ok()?;
         (self.set)(system, value);
@@ -270,6 +337,7 @@ impl Parameter {
             Kind::Number | Kind::Percent => value.to_string(),
             Kind::Size => compact(ByteCount(value)),
             Kind::Switch => if value > 0 { "on" } else { "off" }.to_owned(),
+            Kind::Word(words) => (*words.get(usize::try_from(value).ok()?)?).to_owned(),
         })
     }
 

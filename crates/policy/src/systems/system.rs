@@ -8,7 +8,7 @@ use super::{
     RowParts, StoreShape, bluefs, geardb, level_separated, leveldb_cost_benefit, leveldb_greedy,
     lifetime, text, tiered,
 };
-use crate::{Compaction, LeveledOptions, Placement, Reclaim, ZonesSource};
+use crate::{Compaction, LeveledOptions, Placement, Reclaim, Throttle, ZonesSource};
 
 /// A store has room for so many tables of a size that is asked for: one that is rewritten, what it
 /// meets, and the same again while both are there. Tables of the rows' own sizes are smaller.
@@ -58,6 +58,23 @@ pub struct System {
     /// How many runs collect in level 0 before they are compacted. More: less compaction, slower
     /// reads. Writers slow down at twice and wait at three times as many. Range: 1 to 1000.
     pub level0_runs: u16,
+    /// From how many runs in level 0 on writers are slowed; `None`: twice `level0_runs`, or
+    /// `level0_stop` if that is less. Range: 1 to 1000, and at most `level0_stop`.
+    pub level0_slow: Option<u16>,
+    /// How many runs level 0 should have at most; `None`: three times `level0_runs`. Range: 1 to
+    /// 1000, and at least `level0_runs`.
+    pub level0_stop: Option<u16>,
+    /// How writers are slowed when compactions are behind. By LevelDB's rule a load that the drive
+    /// limits keeps 8 to 12 runs in level 0, and all levels grow to two or three times their
+    /// targets.
+    pub throttle: Throttle,
+    /// How many tables' worth a compaction may take when it grows by neighbours that meet nothing
+    /// more in the next level; LevelDB has 25. 0: it does not grow. Range: 0 to 1000.
+    pub growth: u16,
+    /// Whether a table is moved down unread only if it overlaps at most ten tables of the level
+    /// behind, as LevelDB has it. Without: less is written now, and a later compaction may be
+    /// large.
+    pub check_moves: bool,
     /// The size of level 1; `None`: in proportion to the memtables, as the row has it. Larger
     /// means fewer levels, and larger compactions into level 1. Range: 1 KiB to 1 PiB.
     pub level1_size: Option<ByteCount>,
@@ -165,6 +182,11 @@ impl System {
         Self {
             row,
             level0_runs: 4,
+            level0_slow: None,
+            level0_stop: None,
+            throttle: Throttle::Paced,
+            growth: 0,
+            check_moves: false,
             level1_size: None,
             factor: 10,
             table_size: None,
@@ -248,6 +270,22 @@ impl System {
     /// fail later.
     pub fn check(&self, store: &StoreShape) -> Result<(), OutOfRange> {
         self.row.parts().parameters.iter().try_for_each(|parameter| parameter.check(self))?;
+        let (slow, stop) = (self.level0_slow(), self.level0_stop());
+        let relation = |option: &str, found: u16, expected: String, reason: &'static str| {
+            let option = format!("{option} of {}", self.name());
+            Err(OutOfRange::relation(&option, found, expected, reason))
+        };
+        if slow > stop {
+            let expected = format!("at most {stop}, which is level0_stop");
+            let reason = "writers are slowed before they are stopped";
+            return relation("level0_slow", slow, expected, reason);
+        }
+        if stop < self.level0_runs {
+            let expected = format!("at least {}, which is level0_runs", self.level0_runs);
+            let reason =
+                "writers that are stopped wait for a compaction, which begins at that many";
+            return relation("level0_stop", stop, expected, reason);
+        }
         let most = ByteCount(store.capacity.0 / TABLES_IN_STORE_MIN);
         match self.table_size.filter(|size| *size > most) {
             Some(size) => Err(OutOfRange::relation(
@@ -267,14 +305,26 @@ impl System {
         self.table_size.unwrap_or(fitted).max(ByteCount(1))
     }
 
+    fn level0_slow(&self) -> u16 {
+        let twice = self.level0_runs.saturating_mul(2);
+        self.level0_slow.unwrap_or(twice.min(self.level0_stop()))
+    }
+
+    fn level0_stop(&self) -> u16 {
+        self.level0_stop.unwrap_or(self.level0_runs.saturating_mul(3))
+    }
+
     /// The parameters of leveled compaction in this store, where level 1 is `level1_size` large
     /// unless the system says otherwise.
     pub(super) fn leveled(&self, store: &StoreShape, level1_size: ByteCount) -> LeveledOptions {
         let runs = usize::from(self.level0_runs.max(1));
         LeveledOptions {
             level0_runs: runs,
-            level0_slow: runs * 2,
-            level0_stop: runs * 3,
+            level0_slow: usize::from(self.level0_slow().max(1)),
+            level0_stop: usize::from(self.level0_stop().max(1)),
+            throttle: self.throttle,
+            growth: self.growth.into(),
+            check_moves: self.check_moves,
             level1_size: self.level1_size.unwrap_or(level1_size).max(ByteCount(1)),
             factor: u32::from(self.factor.max(2)),
             table_size: self.table_size(store),

@@ -114,7 +114,7 @@ mod tests {
             assert!(parameters.windows(2).all(|pair| pair[0].name() < pair[1].name()), "{system}");
             for parameter in parameters {
                 let mut other = system;
-                let values = ["3", "30", "7MiB", "off", "on"];
+                let values = ["3", "30", "7MiB", "off", "on", "paced", "leveldb"];
                 let set = values.iter().filter(|text| parameter.read(&mut other, text).is_some());
                 assert!(set.count() > 0, "{}: none of {values:?}", parameter.name());
                 let differs = other != system;
@@ -128,7 +128,7 @@ mod tests {
     fn what_cannot_be_read_names_the_choices() {
         let error = |text: &str| text.parse::<System>().unwrap_err().to_string();
         assert!(error("ext4").contains("one of bluefs, leveldb-greedy"), "{}", error("ext4"));
-        assert!(error("bluefs:colour=red").contains("one of aligned_from, factor, flush_level, "));
+        assert!(error("bluefs:colour=red").contains("one of aligned_from, check_moves, factor, "));
         assert!(error("bluefs:factor=1").contains("factor of bluefs: expected a number from 2 to"));
         for size in ["0", "1", "2047", "17GiB", "18446744073709551615"] {
             let error = error(&format!("bluefs:table_size={size}"));

@@ -5,8 +5,8 @@
 use terrace_env::{ByteCount, FileId};
 use terrace_policy::{
     Choice, Claim, Claims, Compaction, Key, Leveled, LeveledOptions, Move, Part, Place, Plan,
-    Pressure, RunId, RunView, SegmentView, Span, Sweep, SweepOptions, Tiered, TieredOptions,
-    TreeView, Urgency,
+    Pressure, RunId, RunView, SegmentView, Span, Sweep, SweepOptions, Throttle, Tiered,
+    TieredOptions, TreeView, Urgency, WriteRule,
 };
 
 use crate::gear::gear;
@@ -155,6 +155,35 @@ fn decide(decider: &dyn Compaction, input: &str) -> String {
 #[test]
 fn leveled_keeps_its_shape() {
     check("compaction-leveled", |input| decide(&leveled(), input));
+}
+
+/// The same with LevelDB's own ways.
+fn leveldb() -> Leveled {
+    let (throttle, growth, check_moves) = (Throttle::Leveldb, 6, true);
+    Leveled::new(LeveledOptions { throttle, growth, check_moves, ..options() })
+}
+
+#[test]
+fn leveldb_grows_its_compactions_and_checks_its_moves() {
+    check("compaction-leveldb", |input| decide(&leveldb(), input));
+}
+
+#[test]
+fn leveldb_slows_and_stops_writers_by_the_runs_of_level_0_alone() {
+    let with_runs = |count: usize| {
+        let runs: String = (0..count).map(|run| format!("level=0 run={run} a-m:10\n")).collect();
+        leveldb().write_rule(&tree(&(runs + "level=1 run=1 a-m:4000\n")))
+    };
+    let expected = [
+        (0, WriteRule::Free),
+        (2, WriteRule::Free),
+        (3, WriteRule::Delayed),
+        (4, WriteRule::Stopped),
+        (9, WriteRule::Stopped),
+    ];
+    for (count, rule) in expected {
+        assert_eq!(with_runs(count), rule, "{count} runs");
+    }
 }
 
 fn sweep() -> Sweep {

@@ -20,4 +20,5 @@ mod resident;
 mod resident_child;
 mod rows;
 mod systems;
+mod throttle;
 mod unlogged;

@@ -197,7 +197,10 @@ fn every_parameter_of_every_system_works_or_is_refused_with_its_range() {
     let values =
         ["0", "1", "2", "90", "91", "100", "101", "1000", "1001", "65535", "65536", "1024"]
             .into_iter()
-            .chain(["2047", "2048", "64KiB", "8MiB", "9MiB", "16GiB", "1024TiB", "1025TiB", "on"])
+            .chain([
+                "2047", "2048", "64KiB", "8MiB", "9MiB", "16GiB", "1024TiB", "1025TiB", "on",
+                "leveldb",
+            ])
             .chain(["18446744073709551615", "-1", ""]);
     for row in Row::ALL {
         let (mut works, mut refused) = (0, 0);
@@ -207,13 +210,20 @@ fn every_parameter_of_every_system_works_or_is_refused_with_its_range() {
             match format!("{}:{parameter}={value}", row.name()).parse::<System>() {
                 Err(error) => {
                     let text = error.to_string();
-                    assert!(text.contains("expected a") || text.contains("expected on"), "{text}");
+                    let expected = ["expected a", "expected on", "expected one of"];
+                    assert!(expected.iter().any(|words| text.contains(words)), "{text}");
                 }
                 Ok(system) => match attempt(&usual(system), 7) {
                     Outcome::Works => works += 1,
                     Outcome::Refused(text) => {
-                        assert!(text.starts_with("table_size of "), "{system}: {text}");
-                        assert!(text.contains("at most 8 MiB"), "{system}: {text}");
+                        let expected = match *parameter {
+                            "table_size" => "at most 8 MiB",
+                            "level0_slow" => "at most 12, which is level0_stop",
+                            "level0_stop" => "at least 4, which is level0_runs",
+                            _ => panic!("{system}: {text}"),
+                        };
+                        assert!(text.starts_with(&format!("{parameter} of ")), "{system}: {text}");
+                        assert!(text.contains(expected), "{system}: {text}");
                         refused += 1;
                     }
                 },
