@@ -7,9 +7,9 @@
 //! # Rules
 //! - A group is a wish for the time of writing. The store records nothing of it: reclaim may move
 //!   one file of a former group and leave the others.
-//! - Files of a group lie in one run of blocks, in the order in which they are written, if the store
-//!   finds such a run when the group begins. Otherwise the store uses as few runs as it
-//!   can. That is never an error.
+//! - Files of a group lie in one run of blocks, in the order in which they are written, if the
+//!   store finds such a run when the group begins. Otherwise the store uses as few runs as it can.
+//!   That is never an error.
 //! - A group is written by one file at a time, from its first write to its
 //!   [`finish`](super::FileWriter::finish). A file that is written at the same time is placed as if
 //!   it had no group.

@@ -45,7 +45,7 @@ enum State {
     Ended,
 }
 
-/// What is left of a group.
+/// Rest of a group that no file has been written to.
 struct Rest {
     region: Option<Arc<Region>>,
     /// Bytes that are not written yet, whole blocks.
