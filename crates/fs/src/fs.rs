@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use terrace_env::store::{
-    CreateOptions, FileInfo, FileKind, FileReader, FileWriter, GroupOptions, IoCounts,
+    CreateOptions, FileInfo, FileKind, FileReader, FileWriter, GroupOptions, IoCounts, LogSpace,
     PlacementGroup, PlacementHint, Rank, Reservation, SpaceInfo, Store, StoreError, Transaction,
 };
 use terrace_env::sync::Mutex;
@@ -18,7 +18,7 @@ use crate::file::{Body, DataWriter, FileState, LogEnd, LogWriter, OpenFile, Pin,
 use crate::frame::Binding;
 use crate::mount::Access;
 use crate::reclaim::Reclaimer;
-use crate::space::{Ask, Group, GroupLease, Member, Reserved};
+use crate::space::{Ask, Group, GroupLease, Member, Pool as _, Reserved};
 use crate::volume::Volume;
 
 /// The sequence of a log's first frame.
@@ -362,6 +362,12 @@ impl Store for Fs {
 
     fn space(&self) -> SpaceInfo {
         self.volume.pools.tables().room()
+    }
+
+    fn log_space(&self) -> Option<LogSpace> {
+        let space = self.volume.pools.plain()?.room();
+        let medium = self.volume.media.logs();
+        Some(LogSpace { device: medium.id(), size: medium.geometry().capacity(), space })
     }
 
     fn rotational(&self) -> bool {

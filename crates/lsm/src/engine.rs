@@ -83,7 +83,7 @@ impl Engine {
     /// Applies a batch, as a whole.
     pub fn write(&self, batch: Batch, durability: Durability) -> Result<(), Error> {
         let written = self.shared.write(batch, durability);
-        written.map_err(|error| error.with_holders(|| self.shared.space_holders()))
+        written.map_err(|error| error.with_holders(|of_logs| self.shared.space_holders(of_logs)))
     }
 
     /// Newest value of the key; `None` if there is none.
@@ -172,7 +172,7 @@ impl Engine {
     pub fn flush(&self) -> Result<(), Error> {
         self.check_writable("a flush")?;
         let flushed = self.shared.flush_all();
-        flushed.map_err(|error| error.with_holders(|| self.shared.space_holders()))
+        flushed.map_err(|error| error.with_holders(|of_logs| self.shared.space_holders(of_logs)))
     }
 
     /// Merges what is in the range until it is in one run, and waits for it. Entries that are only
@@ -194,7 +194,7 @@ impl Engine {
             return Ok(());
         }
         let answer = self.shared.board.request(&self.shared, span);
-        answer.map_err(|error| error.with_holders(|| self.shared.space_holders()))
+        answer.map_err(|error| error.with_holders(|of_logs| self.shared.space_holders(of_logs)))
     }
 
     /// Waits until no flush and no compaction is due, those that are due at rest included.

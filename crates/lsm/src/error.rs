@@ -132,11 +132,13 @@ pub enum Error {
 }
 
 impl Error {
-    /// Adds the holders of space to an error for lack of space.
-    pub(crate) fn with_holders(self, holders: impl FnOnce() -> SpaceHolders) -> Self {
+    /// Adds the holders of space to an error for lack of space. `holders` is told whether they are
+    /// those of the log device.
+    pub(crate) fn with_holders(self, holders: impl FnOnce(bool) -> SpaceHolders) -> Self {
         match self {
             Self::Store(cause) if cause.is_space() => {
-                Self::NoSpace { cause, holders: Box::new(holders()) }
+                let holders = Box::new(holders(cause.is_of_log_device()));
+                Self::NoSpace { cause, holders }
             }
             other => other,
         }
@@ -148,6 +150,15 @@ impl Error {
         match self {
             Self::NoSpace { .. } => true,
             Self::Store(error) => error.is_space(),
+            _ => false,
+        }
+    }
+
+    /// Whether space is short on the log device of a store that has one.
+    #[must_use]
+    pub fn is_of_log_device(&self) -> bool {
+        match self {
+            Self::NoSpace { cause, .. } | Self::Store(cause) => cause.is_of_log_device(),
             _ => false,
         }
     }

@@ -149,6 +149,8 @@ impl Shared {
     }
 
     /// Notes that there is no space, for writers to be told and jobs to do something about it.
+    /// Lack of space for a log on a log device is not to be noted: the flush of the log's memtable
+    /// is all that can be done about it, and the writer that finds it sees to that.
     pub(crate) fn note_no_space(&self, error: &Error) {
         self.space.note(error);
         self.memtables.wake();

@@ -188,8 +188,10 @@ impl Shared {
     }
 
     /// Holders of the space, now.
-    pub(crate) fn space_holders(&self) -> SpaceHolders {
-        SpaceHolders { space: self.store.space(), readers: self.readers.stats() }
+    pub(crate) fn space_holders(&self, of_logs: bool) -> SpaceHolders {
+        let log_device = of_logs.then(|| self.store.log_space()).flatten();
+        let space = log_device.map_or_else(|| self.store.space(), |log| log.space);
+        SpaceHolders { space, log_device, readers: self.readers.stats() }
     }
 
     fn level_stats(&self, tree: &terrace_policy::TreeView) -> Vec<LevelStats> {

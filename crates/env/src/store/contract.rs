@@ -10,7 +10,7 @@ use super::{
     Transaction,
 };
 use crate::wait::Waits;
-use crate::{ByteCount, Cause, FileId, Users};
+use crate::{ByteCount, Cause, DeviceId, FileId, Users};
 
 impl FileId {
     /// Not a file: the place of the store's own annotation (the engine's global state).
@@ -162,6 +162,18 @@ pub struct SpaceInfo {
     /// those reserved and kept. At 0 puts are refused.
     #[serde(default)]
     pub for_puts: ByteCount,
+}
+
+/// Use of the space of a log device: of the device that holds the journal and all logs, where a
+/// store has one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LogSpace {
+    /// The device.
+    pub device: DeviceId,
+    /// All its bytes.
+    pub size: ByteCount,
+    /// How the space is used that the journal and the superblock leave: files are logs here.
+    pub space: SpaceInfo,
 }
 
 /// Bytes and requests moved, by cause.
@@ -357,8 +369,11 @@ pub trait Store: Send + Sync + 'static {
         Ok(PlacementGroup::unplaced())
     }
 
-    /// How the space is used.
+    /// How the space is used: that of tables, where logs have a device of their own.
     fn space(&self) -> SpaceInfo;
+
+    /// How the space of the log device is used; `None` if logs lie where tables do.
+    fn log_space(&self) -> Option<LogSpace>;
 
     /// Whether the medium turns under a head, so that jobs beside each other send it back and
     /// forth; `false` where that is not known.

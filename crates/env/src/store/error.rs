@@ -15,10 +15,15 @@ pub enum StoreError {
     /// The store is full for requests of this rank. Reads and deletes still work, and writes work
     /// again as soon as space is freed.
     #[error(
-        "no space{}: {rank} needs {needed}, {available} are available to it{}; delete something{}",
-        device.map_or(String::new(), |device| format!(" on device {device}")),
+        "no space{}: {rank} needs {needed}, {available} are available to it{}; {}",
+        on_device(*device),
         if *on_host { " on the host's disk" } else { "" },
-        if *on_host { ", or free space there" } else { "" }
+        match (*on_host, self.is_of_log_device()) {
+            (true, _) => "delete something, or free space there",
+            (_, true) if *rank == Rank::Journal => "use a larger log device",
+            (_, true) => "flush memtables, whose logs lie there, or use a larger log device",
+            (_, false) => "delete something",
+        }
     )]
     NoSpace {
         /// Rank of the request.
@@ -33,12 +38,17 @@ pub enum StoreError {
         device: Option<DeviceId>,
     },
     /// Space would suffice, but readers of deleted files pin it.
-    #[error("busy: {needed} needed, and {pinned} are pinned by readers of deleted files")]
+    #[error(
+        "busy{}: {needed} needed, and {pinned} are pinned by readers of deleted files",
+        on_device(*device)
+    )]
     Busy {
         /// Bytes asked for.
         needed: ByteCount,
         /// Bytes that readers hold.
         pinned: ByteCount,
+        /// The device whose space they pin, where the store has several.
+        device: Option<DeviceId>,
     },
     /// There is no such file.
     #[error("file {0}: expected to exist, but there is no such file")]
@@ -136,6 +146,22 @@ impl StoreError {
     pub fn is_space(&self) -> bool {
         matches!(self, Self::NoSpace { .. } | Self::Busy { .. })
     }
+
+    /// Whether this is a lack of space on the log device of a store that has one. Flushes of
+    /// memtables free what logs take there; no compaction and no reclaim does.
+    #[must_use]
+    pub fn is_of_log_device(&self) -> bool {
+        match self {
+            Self::NoSpace { device, .. } | Self::Busy { device, .. } => {
+                device.is_some_and(|device| device != DeviceId::FIRST)
+            }
+            _ => false,
+        }
+    }
+}
+
+fn on_device(device: Option<DeviceId>) -> String {
+    device.map_or(String::new(), |device| format!(" on device {device}"))
 }
 
 /// Whether an error, or one of those that caused it, is the operating system's of a full disk.

@@ -8,8 +8,8 @@
 use std::sync::Arc;
 
 use super::{
-    CreateOptions, FileInfo, FileReader, FileWriter, GroupOptions, IoCounts, PlacementGroup, Rank,
-    Reservation, SpaceInfo, Store, StoreError, Transaction,
+    CreateOptions, FileInfo, FileReader, FileWriter, GroupOptions, IoCounts, LogSpace,
+    PlacementGroup, Rank, Reservation, SpaceInfo, Store, StoreError, Transaction,
 };
 use crate::wait::Waits;
 use crate::{ByteCount, FileId, Users};
@@ -30,7 +30,7 @@ use crate::{ByteCount, FileId, Users};
 ///     }
 ///
 ///     fn reserve(&self, _: Rank, needed: ByteCount) -> Result<Reservation, StoreError> {
-///         Err(StoreError::Busy { needed, pinned: ByteCount(0) })
+///         Err(StoreError::Busy { needed, pinned: ByteCount(0), device: None })
 ///     }
 /// }
 ///
@@ -107,6 +107,10 @@ impl<L: Layer> Store for L {
 
     fn space(&self) -> SpaceInfo {
         self.below().space()
+    }
+
+    fn log_space(&self) -> Option<LogSpace> {
+        self.below().log_space()
     }
 
     fn rotational(&self) -> bool {

@@ -27,8 +27,8 @@ mod transaction;
 
 pub use annotation::{Annotation, PlacementHint};
 pub use contract::{
-    CacheCounts, CreateOptions, FileInfo, FileKind, FileReader, FileWriter, IoCounts, Rank,
-    Reservation, ReservedSpace, SpaceInfo, Store,
+    CacheCounts, CreateOptions, FileInfo, FileKind, FileReader, FileWriter, IoCounts, LogSpace,
+    Rank, Reservation, ReservedSpace, SpaceInfo, Store,
 };
 pub use error::StoreError;
 pub use group::{GroupOptions, GroupSpace, PlacementGroup};

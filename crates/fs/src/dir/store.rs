@@ -4,8 +4,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use terrace_env::store::{
-    CreateOptions, FileInfo, FileKind, FileReader, FileWriter, IoCounts, Rank, Reservation,
-    SpaceInfo, Store, StoreError, Transaction,
+    CreateOptions, FileInfo, FileKind, FileReader, FileWriter, IoCounts, LogSpace, Rank,
+    Reservation, SpaceInfo, Store, StoreError, Transaction,
 };
 use terrace_env::wait::Waits;
 use terrace_env::{ByteCount, Cause, FileId, IoBuf, Users};
@@ -179,6 +179,10 @@ impl Store for DirStore {
     }
 
     /// A directory does not know its disk.
+    fn log_space(&self) -> Option<LogSpace> {
+        None
+    }
+
     fn rotational(&self) -> bool {
         false
     }

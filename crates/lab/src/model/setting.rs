@@ -128,7 +128,11 @@ impl Setting {
         let random = &mut Random::seeded(seed);
         let options = (0..random.random_range(1..4)).map(|_| any_options(random)).collect();
         let geometry = any_geometry(random);
-        let log = random.random_ratio(1, 6).then(|| Geometry::plain(ByteCount::mib(12)));
+        // The smallest that a store can live with, and larger ones.
+        let log = random.random_ratio(1, 6).then(|| {
+            let size = ByteCount::mib(random.random_range(8..13));
+            Geometry::plain(size)
+        });
         Self { log, ..Self::of(geometry, options) }
     }
 }

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use terrace_env::store::SpaceInfo;
+use terrace_env::store::{LogSpace, SpaceInfo};
 use terrace_env::sync::Mutex;
 use terrace_env::{ByteCount, SeqNo, Time, runner};
 
@@ -67,8 +67,12 @@ impl fmt::Display for ReaderStats {
 /// Holders of a store's space.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SpaceHolders {
-    /// How much is what.
+    /// How much is what: of the tables' device, or of the log device if that is the one that is
+    /// full.
     pub space: SpaceInfo,
+    /// The log device, if that is the one that is full.
+    #[serde(default)]
+    pub log_device: Option<LogSpace>,
     /// Readers, which may keep pinned space, or old entries among the live ones.
     pub readers: Vec<ReaderStats>,
 }
@@ -76,7 +80,14 @@ pub struct SpaceHolders {
 impl fmt::Display for SpaceHolders {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let SpaceInfo { capacity, live, dead, pinned, reserved, kept, for_puts, .. } = self.space;
-        write!(f, "of {capacity}, {live} are live")?;
+        match self.log_device {
+            Some(LogSpace { device, size, .. }) => {
+                let journal = ByteCount(size.0.saturating_sub(capacity.0));
+                write!(f, "of {size} of the log device, which is device {device}, {journal} are ")?;
+                write!(f, "the journal's, with the superblock, and {live} are logs")?;
+            }
+            None => write!(f, "of {capacity}, {live} are live")?,
+        }
         let parts = [
             (dead, "dead, and come back as zones are emptied"),
             (pinned, "deleted and pinned by readers"),
@@ -151,6 +162,8 @@ impl Drop for Reading {
 
 #[cfg(test)]
 mod tests {
+    use terrace_env::DeviceId;
+
     use super::*;
 
     #[test]
@@ -186,10 +199,23 @@ mod tests {
         };
         let readers = vec![of(ReaderKind::Snapshot, 1), of(ReaderKind::Scan, 3)];
         assert_eq!(
-            SpaceHolders { space, readers }.to_string(),
+            SpaceHolders { space, log_device: None, readers }.to_string(),
             "of 256 MiB, 150 MiB are live, 20 MiB deleted and pinned by readers, 12 MiB \
              kept for deletes, flushes, compaction and the journal; puts can take 0 B; there is 1 \
              snapshot of write 42, 1.5 s old, 3 scans, the oldest of write 42, 1.5 s old"
+        );
+        let space = SpaceInfo {
+            capacity: ByteCount::mib(6),
+            live: ByteCount::mib(2),
+            kept: ByteCount::mib(4),
+            ..space
+        };
+        let log = LogSpace { device: DeviceId(1), size: ByteCount::mib(8), space };
+        assert_eq!(
+            SpaceHolders { space, log_device: Some(log), readers: Vec::new() }.to_string(),
+            "of 8 MiB of the log device, which is device 1, 2 MiB are the journal's, with the \
+             superblock, and 2 MiB are logs, 20 MiB deleted and pinned by readers, 4 MiB kept for \
+             deletes, flushes, compaction and the journal; puts can take 0 B"
         );
     }
 }

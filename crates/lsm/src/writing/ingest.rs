@@ -225,9 +225,7 @@ impl Shared {
             self.rotate_if_filled(log).inspect_err(|error| self.note(error.clone()))?;
             self.wait_for_flushes()?;
         }
-        if !log.is_given_up() {
-            log.sync().inspect_err(|error| self.note(error.clone()))?;
-        }
+        self.make_durable(log).inspect_err(|error| self.note(error.clone()))?;
         self.commit_ingested(log, built)
     }
 

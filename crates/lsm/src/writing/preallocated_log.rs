@@ -16,8 +16,11 @@
 //!   later writes without earlier ones. The first append to the next log therefore says how long
 //!   the old one is; an opening that finds it shorter reports corruption. See the `predecessor`
 //!   module.
-//! - Logs have ids in the order in which they are written. A preallocated log that has
-//!   been overtaken is deleted.
+//! - Logs have ids in the order in which they are written. A preallocated log that has been
+//!   *overtaken*, by a log that began without it, gives its space back at once, and is deleted.
+//!   Nobody makes a log ahead while another one begins after a lack of space.
+//! - On a log device, a log is preallocated only if as much is left as it takes: the second half of
+//!   the active log finds its space there.
 //! - An opening goes on with the last log that holds anything, and deletes empty ones behind it.
 
 use std::sync::Arc;
@@ -46,10 +49,14 @@ pub(crate) struct PreallocatedLogs {
 struct Logs {
     /// The actor has something to do.
     due: bool,
+    /// The actor is at it.
+    busy: bool,
     /// Nothing in the log to be made is older, and about how large it will be; `None`: none is to
     /// be made.
     wanted: Option<(SeqNo, ByteCount)>,
     next: Option<Box<dyn FileWriter>>,
+    /// The last log that began without being preallocated: logs made before are overtaken.
+    begun: FileId,
     /// Finished, and not sealed; nothing in them is older than that.
     left: Vec<(Box<dyn FileWriter>, SeqNo)>,
     /// Empty, and not to be written.
@@ -60,7 +67,9 @@ struct Logs {
 pub(crate) fn run(shared: &Arc<Shared>) {
     let _guard = PanicGuard { shared, job: "the next log" };
     while shared.ahead.await_work(&shared.lifecycle) {
-        match shared.tend_logs() {
+        let tended = shared.tend_logs();
+        shared.ahead.end_work();
+        match tended {
             // Without a preallocated log, writers make one when they need it.
             Err(error) if error.is_space() => {}
             Err(error) => shared.fail("the next log", error),
@@ -78,10 +87,49 @@ impl PreallocatedLogs {
                 return false;
             }
             if !lifecycle.must_stop() && std::mem::take(&mut logs.due) {
+                logs.busy = true;
                 return true;
             }
             self.changed.wait(&mut logs);
         }
+    }
+
+    /// The actor has done what there was to do.
+    fn end_work(&self) {
+        self.logs.lock().busy = false;
+        self.changed.notify_all();
+    }
+
+    /// A log begins that was not preallocated: one that was gives its space back.
+    pub(crate) fn overtake(&self, begun: FileId) {
+        let mut logs = self.logs.lock();
+        (logs.begun, logs.wanted) = (begun, None);
+        let next = logs.next.take_if(|next| next.id() < begun);
+        drop(logs);
+        self.discard(next);
+    }
+
+    /// Gives back the space of the preallocated log, and of one that the actor is making: when this
+    /// returns, no log but the active one and those of memtables takes any. An error if writing has
+    /// stopped.
+    pub(crate) fn call_off(&self, lifecycle: &Lifecycle) -> Result<(), Error> {
+        let mut logs = self.logs.lock();
+        logs.wanted = None;
+        while logs.busy {
+            lifecycle.check_writable()?;
+            self.changed.wait(&mut logs);
+        }
+        let next = logs.next.take();
+        drop(logs);
+        self.discard(next);
+        Ok(())
+    }
+
+    /// Lets go of a log that is not going to be written, and has the actor delete it.
+    fn discard(&self, log: Option<Box<dyn FileWriter>>) {
+        let Some(id) = log.as_ref().map(|log| log.id()) else { return };
+        drop(log);
+        self.call_actor(|logs| logs.overtaken.push(id));
     }
 
     /// Wakes the actor, because of something it must look at.
@@ -130,10 +178,16 @@ impl Shared {
             return;
         }
         log.looked_ahead = true;
-        let enough = FREE_MEMTABLES_MIN * self.options.memtable_size.0;
-        if !self.space.is_short() && self.store.space().free.0 >= enough {
-            // It is half full, and a little more.
-            let size = ByteCount(log.size(self.store.log_unit()).0 * 17 / 8);
+        // It is half full, and a little more.
+        let size = ByteCount(log.size(self.store.log_unit()).0 * 17 / 8);
+        let enough = match self.store.log_space() {
+            Some(log) => log.space.for_puts.0 >= 2 * size.0,
+            None => {
+                let enough = FREE_MEMTABLES_MIN * self.options.memtable_size.0;
+                self.store.space().free.0 >= enough && !self.space.is_short()
+            }
+        };
+        if enough {
             self.ahead.call_actor(|logs| logs.wanted = Some((log.next, size)));
         }
     }
@@ -142,10 +196,7 @@ impl Shared {
     pub(crate) fn switch_log(&self, log: &mut ActiveLog) -> Result<bool, Error> {
         let next = self.ahead.logs.lock().next.take();
         let Some(next) = next else { return Ok(false) };
-        if next.id() < log.id() {
-            self.ahead.call_actor(|logs| logs.overtaken.push(next.id()));
-            return Ok(false);
-        }
+        debug_assert!(log.id() < next.id(), "a log that was overtaken");
         if let Err(error) = log.sync().and_then(|()| log.finish()) {
             self.ahead.logs.lock().next = Some(next);
             return Err(error);
@@ -196,7 +247,12 @@ impl Shared {
         drop(turn);
         drop(left);
         if let Some((writer, _)) = created {
-            self.ahead.logs.lock().next = Some(writer);
+            let mut logs = self.ahead.logs.lock();
+            logs.next = Some(writer);
+            let begun = logs.begun;
+            let overtaken = logs.next.take_if(|next| next.id() < begun);
+            drop(logs);
+            self.ahead.discard(overtaken);
         }
         Ok(())
     }

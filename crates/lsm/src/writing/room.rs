@@ -20,6 +20,8 @@
 //!   [`SPACE_WAIT_MAX`], only the smallest size is tried.
 //! - A log that finds no space for its appends is *given up*: its memtable is flushed, and only
 //!   then another log begins, so that a power cut never leaves later writes without earlier ones.
+//!   On a log device that is all: the flushes free its space, and the tables' device is not short
+//!   of any, so no compaction is asked for.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -324,6 +326,7 @@ impl Shared {
         }
         transaction.create(writer.id(), LogRecord { first: log.next }.annotation());
         self.store.commit(transaction)?;
+        self.ahead.overtake(writer.id());
         self.hand_over_memtable(log);
         *log = ActiveLog::new(writer, log.next, log.next);
         log.urgent = urgent;
@@ -336,9 +339,36 @@ impl Shared {
         self.hand_over_memtable(log);
     }
 
-    /// Begins a log after one was given up, once everything before is in tables.
+    /// Makes everything durable that was written before, but for batches without a log.
+    pub(crate) fn make_durable(&self, log: &mut ActiveLog) -> Result<(), Error> {
+        if log.is_given_up() {
+            return self.wait_for_flushes();
+        }
+        let synced = log.sync();
+        self.written_or_flushed(log, synced)
+    }
+
+    /// Takes the result of a write of the log. What the log has no space for is durable as soon as
+    /// it is in tables: the log is given up, and its memtable flushed.
+    pub(crate) fn written_or_flushed(
+        &self,
+        log: &mut ActiveLog,
+        written: Result<(), Error>,
+    ) -> Result<(), Error> {
+        match written {
+            Err(error) if error.is_space() => {
+                self.give_up_log(log);
+                self.wait_for_flushes()
+            }
+            other => other,
+        }
+    }
+
+    /// Begins a log after one was given up, once everything before is in tables. All logs are gone
+    /// then: the preallocated one gives its space back, too.
     pub(crate) fn begin_again(&self, log: &mut ActiveLog, urgent: bool) -> Result<(), Error> {
         self.wait_for_flushes()?;
+        self.ahead.call_off(&self.lifecycle)?;
         let writer = log::create(&*self.store, rank(urgent), None)?;
         let mut transaction = Transaction::new();
         if self.store.info(log.id()).is_some() {

@@ -213,14 +213,7 @@ impl Shared {
         self.memory.note_log(log.memory());
         self.publish(log, group);
         self.look_ahead(log);
-        let lasts = match lasts {
-            // A batch that the log has no space for is durable as soon as it is in tables.
-            Err(error) if error.is_space() => {
-                self.give_up_log(log);
-                self.wait_for_flushes()
-            }
-            other => other,
-        };
+        let lasts = self.written_or_flushed(log, lasts);
         let rotate = if rotated.is_empty() { Ok(()) } else { self.rotate_if_filled(log) };
         for (result, tickets) in [(lasts, lasting), (rotate, rotated)] {
             if let Err(error) = result {
@@ -235,6 +228,7 @@ impl Shared {
     pub(crate) fn note(&self, error: Error) {
         match error {
             Error::Closed | Error::Stopped { .. } => {}
+            error if error.is_of_log_device() => {}
             error if error.is_space() => self.note_no_space(&error),
             error => self.fail("the log", error),
         }
@@ -256,7 +250,7 @@ impl Shared {
         self.make_room(log, (bytes, entries), puts, urgent)?;
         match append(log, group) {
             Err(error) if error.is_space() => {
-                self.note_no_space(&error);
+                self.note(error);
                 self.give_up_log(log);
                 self.make_room(log, (bytes, entries), puts, urgent)?;
                 append(log, group)

@@ -13,6 +13,7 @@ mod ingest;
 mod kills;
 mod kills_child;
 mod lifetime;
+mod log_device;
 mod puts;
 mod ranges;
 mod reads;

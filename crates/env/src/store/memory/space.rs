@@ -41,7 +41,8 @@ impl Capacity {
         }
         let (needed_bytes, available) = (ByteCount(needed), ByteCount(available));
         if needed <= self.available(rank, used) {
-            return Err(StoreError::Busy { needed: needed_bytes, pinned: ByteCount(pinned) });
+            let (needed, pinned) = (needed_bytes, ByteCount(pinned));
+            return Err(StoreError::Busy { needed, pinned, device: None });
         }
         Err(StoreError::NoSpace {
             rank,

@@ -9,8 +9,8 @@ use super::handles::{MemoryReader, MemoryWriter};
 use super::space::{Capacity, MemoryReservation, Reserved};
 use crate::random::{Random, Rng};
 use crate::store::{
-    CreateOptions, FileInfo, FileKind, FileReader, FileWriter, IoCounts, Rank, Reservation,
-    SpaceInfo, Store, StoreError, Transaction,
+    CreateOptions, FileInfo, FileKind, FileReader, FileWriter, IoCounts, LogSpace, Rank,
+    Reservation, SpaceInfo, Store, StoreError, Transaction,
 };
 use crate::sync::{Mutex, assert_no_lock_held};
 use crate::wait::{WaitCause, WaitCounts, Waits};
@@ -387,6 +387,10 @@ impl Store for MemoryStore {
             pinned: ByteCount(pinned),
             reserved: ByteCount(reserved),
         }
+    }
+
+    fn log_space(&self) -> Option<LogSpace> {
+        None
     }
 
     fn rotational(&self) -> bool {

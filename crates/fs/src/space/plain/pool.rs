@@ -1,5 +1,6 @@
 //! Implements [`Pool`] for a plain device: leases, claims, frees and reservations of its writers.
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -31,8 +32,12 @@ impl PlainPool {
     /// Leases a region in a state in which there is one.
     fn lease_in(self: Arc<Self>, state: &mut State, ask: &Ask, most: u32) -> Option<Region> {
         let region = state.choose(ask, most)?;
+        Some(self.lease_chosen(state, ask, region))
+    }
+
+    fn lease_chosen(self: Arc<Self>, state: &mut State, ask: &Ask, region: Range<u64>) -> Region {
         let serial = state.lease(ask, region);
-        Some(Region::new(self, LeaseId { stretch: serial as u32, serial }))
+        Region::new(self, LeaseId { stretch: serial as u32, serial })
     }
 
     fn lease_now(self: Arc<Self>, ask: &Ask, most: u32) -> Option<Region> {
@@ -83,8 +88,16 @@ impl Pool for PlainPool {
         }
     }
 
+    /// The lease must leave as much as it takes. A log is made ahead with the size that the active
+    /// log is going to have, about half of which is written: what is left is enough for the other
+    /// half. And leases that are not needed yet never take more than half of what there was before.
     fn lease_spare(self: Arc<Self>, ask: &Ask) -> Option<Region> {
-        self.lease_now(ask, REGION_MAX)
+        let pool = Arc::clone(&self);
+        let mut state = pool.state.lock();
+        state.check_running().ok()?;
+        let region = state.choose(ask, REGION_MAX)?;
+        let left = state.available(ask.rank, ask.reservation);
+        (region.end - region.start <= left / 2).then(|| self.lease_chosen(&mut state, ask, region))
     }
 
     fn lease_at_once(self: Arc<Self>, ask: &Ask) -> Option<Region> {

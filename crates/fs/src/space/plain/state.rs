@@ -168,7 +168,8 @@ impl State {
     }
 
     pub(super) fn busy(&self, blocks: u64) -> StoreError {
-        StoreError::Busy { needed: bytes(blocks), pinned: bytes(self.pinned) }
+        let (needed, pinned) = (bytes(blocks), bytes(self.pinned));
+        StoreError::Busy { needed, pinned, device: Some(self.device) }
     }
 }
 

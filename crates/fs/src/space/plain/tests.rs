@@ -258,3 +258,24 @@ fn an_idle_lease_ends_where_another_writer_finds_no_space() {
     drop((idle, other));
     assert_eq!(pool.room().for_puts.0, all);
 }
+
+#[test]
+fn a_log_that_is_made_ahead_leaves_as_much_as_it_takes() {
+    let pool = pool();
+    let free = || pool.room().for_puts.0 / BLOCK as u64;
+    let all = free();
+    let spare = |blocks: u64| {
+        let left = Some(blocks * BLOCK as u64);
+        Arc::clone(&pool).lease_spare(&ask(Rank::Log, blocks as u32, left, 0))
+    };
+    assert!(spare(all).is_none() && spare(all / 2 + 1).is_none());
+    let mut held = Vec::new();
+    while let Some(region) = spare((free() / 3).max(1)) {
+        let taken = region.rest().map_or(0, |(_, room)| u64::from(room));
+        assert!(free() >= taken, "{taken} blocks were taken, and {} are left", free());
+        held.push(region);
+    }
+    assert!(held.len() > 3 && free() > 0, "{} leases leave {}", held.len(), free());
+    let rest = ask(Rank::Log, free() as u32 / 2, None, 0);
+    assert!(Arc::clone(&pool).lease_at_once(&rest).is_some(), "a log that goes on takes it all");
+}

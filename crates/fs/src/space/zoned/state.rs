@@ -222,7 +222,8 @@ impl State {
     }
 
     pub(super) fn busy(&self, blocks: u64) -> StoreError {
-        StoreError::Busy { needed: bytes(blocks), pinned: bytes(self.table.totals().pinned) }
+        let (needed, pinned) = (bytes(blocks), bytes(self.table.totals().pinned));
+        StoreError::Busy { needed, pinned, device: self.device }
     }
 }
 
