@@ -1,4 +1,9 @@
-//! Splits a read into the parts that the file cache has and the parts to read from the medium.
+//! Splits a read: copies the blocks that the file cache has, and returns the parts that are left to
+//! read from the medium, in their order.
+//!
+//! Only for tables and clients' files: logs are not kept in the cache. A read for
+//! [`Cause::Recovery`] takes nothing from it. In a simulation the actor sleeps for as long as the
+//! copy takes, so no lock is held over the call.
 
 use std::time::Duration;
 

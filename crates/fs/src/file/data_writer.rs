@@ -1,17 +1,23 @@
 //! Writes tables and clients' files: large writes, two at a time.
 //!
-//! 1. Appends fill a buffer; a full one is claimed a place in the writer's region and handed to the
-//!    device. A third write waits for the first.
+//! 1. Appends fill a buffer. A full one gets a place in the writer's region, and is handed to the
+//!    device by the next append. A third write waits for the first.
 //! 2. A completed write extends the file's map; the checksum of an extent grows with it.
 //! 3. When a zone fails under a write, it is retired, and the bytes, which were kept, are written
-//!    to another. Appends do not notice.
-//!    Where the disk of the host is full, the zone's rest is given up and writing fails.
-//! 4. [`sync`](FileWriter::sync) of a client's file writes the last partial block padded, and the
-//!    transaction that records the new length makes all durable. The partial block stays in the
-//!    buffer; when more is appended it is written again elsewhere.
+//!    to another. Appends notice only when eight zones have failed under one write. Where the disk
+//!    of the host is full, the zone's rest is given up and writing fails.
+//! 4. [`sync`](FileWriter::sync) writes the last partial block padded. The partial block stays in
+//!    the buffer; when more is appended it is written again elsewhere. Of a client's file, the
+//!    transaction that records the new length then makes all durable; while the catalog does not
+//!    know the file, only the transaction that creates it will. A sync of a table flushes the
+//!    device.
+//! 5. `finish` writes the rest, and flushes nothing: the transaction that seals the file does.
 //!
 //! # Threads
-//! One writer to a file; readers of the same file see every byte that was appended.
+//! One writer to a file; readers of the same file see every byte that was appended. An append can
+//! wait for space and for the device. The error of a write comes from a later append, sync or
+//! finish, and from all calls after it. A call that finds no space can be made again, unless a part
+//! of the append was taken, or the bytes are those of a failed write: then the writer has ended.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

@@ -1,17 +1,18 @@
 //! [`LogLease`]: the room that a log's next frames go to.
 //!
-//! - A frame goes behind the last one if the rest of the zone holds it, else to the start of
+//! - A frame goes behind the last one if the rest of the lease holds it, else to the start of
 //!   another lease.
 //! - The journal records a lease before the first frame goes there: after a crash the log is
-//!   followed from lease to lease. The creation of a log records the first one, if it could be
-//!   taken early.
+//!   followed from lease to lease. While the catalog does not know the log, its leases wait for the
+//!   transaction that creates it. For that the first one is taken early, if there is space to
+//!   spare.
 //! - A lease begins at a block of the log: where the frames before it end. So all of them must have
 //!   completed when it is taken.
 //!
 //! It does not write, and does not know which frames are durable.
 //!
 //! # Threads
-//! Belongs to the log's one writer.
+//! Belongs to the log's one writer. To take a lease can wait for space, and for a commit.
 
 use std::sync::Arc;
 

@@ -1,9 +1,21 @@
 //! Writing and reading files.
 //!
-//! An [`OpenFile`] is what all handles of one file share. A [`DataWriter`] writes tables and
-//! clients' files in large writes. A [`LogWriter`] writes frames to the zone of its lease. A
-//! [`Reader`] reads any file, the bytes that a writer still holds in memory included. A [`Pin`]
-//! keeps blocks from being written again under readers.
+//! | part | what it does |
+//! |---|---|
+//! | [`OpenFile`] | what all handles of one file share: its map, and what is still in memory |
+//! | [`DataWriter`], [`Tail`] | write tables and clients' files; the end that grows |
+//! | [`LogWriter`], [`Pending`] | write logs as frames; the bytes that are in no frame yet |
+//! | `log_lease` | where a log's next frames go |
+//! | [`LogIndex`], [`FileSource`] | where a log's bytes lie in its frames; its blocks, for a scan |
+//! | [`Reader`], `submitted`, `cached` | read any file, also what a writer still has in memory |
+//! | [`Pin`] | keeps blocks from being written again under readers |
+//!
+//! # Invariants
+//! - A file has at most one writer, and any number of readers.
+//! - A reader finds every byte that was appended and not trimmed. The bytes of tables and clients'
+//!   files are not verified here; a log is verified when it is opened, and not at each read.
+//! - No lock is held over a device call: a read is planned under the file's lock, and carried out
+//!   without it.
 
 mod cached;
 mod data_writer;

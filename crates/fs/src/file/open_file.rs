@@ -1,13 +1,15 @@
 //! [`OpenFile`]: the state that all handles of one file share, with the map of its bytes.
 //!
 //! # Invariants
-//! - Bytes below `size` can be read: from the map's blocks, from writes under way, or from the
-//!   writer's buffer.
+//! - Bytes below `size` can be read, but for those that were trimmed: from the map's blocks, from
+//!   writes under way, or from the writer's buffer.
+//! - A log is indexed before it is read: a read of one that is not panics.
 //! - A file has at most one writer.
 //!
 //! # Threads
 //! One lock around the state, never held over a device call: a read takes a plan and the pin of the
-//! state it was made from, and carries it out without the lock.
+//! state it was made from, and carries it out without the lock. The lock comes after those of
+//! registry and journal, and before that of the pool.
 
 use std::sync::Arc;
 

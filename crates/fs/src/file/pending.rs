@@ -1,4 +1,6 @@
-//! [`Pending`]: bytes that were appended to a log and are not written yet.
+//! [`Pending`]: bytes that were appended to a log and are not written yet. Those of frames under
+//! way are among them, until `note_written`; frames complete in order. Offsets count from the first
+//! byte that is not written.
 //!
 //! They lie in pieces of one size, so that memory is given up as bytes are written, and no byte is
 //! moved for it. The last piece that came free is kept for the next bytes. So the memory is at most

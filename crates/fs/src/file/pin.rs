@@ -1,11 +1,16 @@
 //! Pins: a pin keeps blocks from being written again while a reader may read them. So a zone is not
 //! reset, and blocks of a plain device are not given out.
 //!
-//! Each state of a file's map has a pin; a map that only grows keeps its pin. A reader holds it.
-//! When blocks leave the map, by a transaction or because the writer wrote them anew, they are
-//! condemned to the pin of the state before. They come free when that pin is dropped. A pin holds
-//! the pin of the next state, so that what a later change frees waits for the readers of all
-//! earlier states too.
+//! Each state of a file's map has a pin; a map that only grows keeps its pin. An open file holds
+//! the pin of its state, and a read the pin of the state that it was planned from. When blocks
+//! leave the map, by a durable transaction or because the writer wrote them anew, they are
+//! condemned to the pin of the state before, which then gets its one successor. They come free when
+//! the pin is dropped. A pin holds the pin of the next state, so that what a later change frees
+//! waits for the readers of all earlier states too.
+//!
+//! # Threads
+//! Any. To condemn blocks, and to drop a pin, takes the lock of their pool: nobody does either who
+//! holds that lock.
 
 use std::sync::Arc;
 

@@ -1,6 +1,8 @@
-//! [`Reader`]: a handle for reading a file on zones. It keeps the blocks of a file that is deleted
-//! meanwhile; they come free after the last reader is dropped. Reads of one handle may come from
-//! several threads at once.
+//! [`Reader`]: a handle for reading a file of the store. It keeps the blocks of a sealed file that
+//! is deleted or trimmed meanwhile; they come free after the last such reader is dropped. Of a file
+//! that is being written it reads all that was appended so far. Reads of one handle may come from
+//! several threads at once. Once the store is unmounted, they fail where they need the device.
+//! Bytes are not verified here.
 
 use std::sync::Arc;
 

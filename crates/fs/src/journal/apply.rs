@@ -2,7 +2,12 @@
 //!
 //! Replay starts at a `Head`. Until its snapshot is complete, a transaction is applied only to
 //! files before the snapshot's cursor; the chunks that follow hold the other files with the change
-//! in them. A later `Head` begins another snapshot, whose chunks are passed over.
+//! in them. A later `Head` begins another snapshot, whose chunks are passed over. The superblock
+//! names a head only once its snapshot is complete; so the first snapshot is whole, or something is
+//! damaged.
+//!
+//! Appends come whole and in the journal's order. Links and continuations are the caller's affair,
+//! and errors here. After an error the catalog is as the records before the wrong one left it.
 
 use terrace_env::FileId;
 use terrace_env::codec::Reader;

@@ -10,15 +10,18 @@
 //! 3. Still leading, it writes the step of the roll. Meanwhile the next group gathers.
 //!
 //! # Threads
-//! Any number of actors may commit. No lock is held over a device call. The catalog that readers
-//! see includes transactions that are staged and not yet durable.
+//! Any number of actors may commit, and wait until their group is durable; the leader also carries
+//! out the step of the roll before its call returns. No lock is held over a device call, so none
+//! may be held over a commit. Commits return in any order: whose effects depend on the order of
+//! staging, takes a number in the closure of `commit_with`, which runs under the journal's lock.
+//! The catalog that readers see includes transactions that are staged and not yet durable.
 //!
 //! # Failure
-//! After a failed write, nobody knows what is on the medium. The journal then takes no more
-//! commits. The catalog can still be read, and may include changes that were never acknowledged.
-//! Only where the disk of the host is full when the journal changes zones do commits wait for a
-//! while: see
-//! [`Tail`](super::tail::Tail).
+//! After a failed write or flush, nobody knows what is on the medium. The journal then takes no
+//! more commits, and those that wait fail. A transaction that cannot be staged fails alone, and
+//! changes nothing. The catalog can still be read, and may include changes that were never
+//! acknowledged. Only where the disk of the host is full when the journal changes zones do commits
+//! wait, for up to a minute, before that counts as failed: see [`Tail`](super::tail::Tail).
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -3,14 +3,21 @@
 //! | part | what it does |
 //! |---|---|
 //! | [`Journal`] | commits transactions in groups, and rolls |
-//! | [`replay()`] | reads what is there |
+//! | `leader`, `tail`, `roll` | what a group's leader writes, and where; steps of a snapshot |
+//! | [`replay()`], `apply` | read what is there, and apply it to a catalog |
+//! | `start` | [`format()`] starts an empty journal; a mount goes on with one |
 //! | [`JournalWalk`] | goes through it, damaged or not, for people |
-//! | [`format()`] | starts an empty one |
-//! | [`JournalSpace`] | where its zones come from |
+//! | [`JournalSpace`] | where its zones come from: on a plain device, stretches |
+//! | `payload`, `source` | the types of frames; a zone of the journal as a scan reads it |
 //!
 //! The bytes are described in `docs/format/journal.md`, the reasons in decision 0003. The journal
-//! has one forced write under way at a time. A commit is acknowledged, and the blocks that it frees
-//! come free, only after its write.
+//! has one write under way at a time, and it is forced. A commit is acknowledged, and the blocks
+//! that it frees come free, only after its write. A zone is released only once a superblock is
+//! durable whose head lies behind it.
+//!
+//! # Threads
+//! Any number of actors commit. One of them at a time leads, and alone writes; it holds no lock
+//! over a device call. Replay and walks are for one actor, while nobody writes.
 
 mod apply;
 mod committer;

@@ -1,5 +1,6 @@
-//! Types of the journal's frames, and the payloads of those without records: head and end of a
-//! snapshot, and links from zone to zone.
+//! Types of the journal's frames, and the payloads that are neither records nor chunks of the
+//! catalog: head and end of a snapshot, links from zone to zone, and where a zone continues. An
+//! address that is decoded here has not been checked: the reader of the zone does that.
 
 use terrace_env::FileId;
 use terrace_env::codec::{DecodeError, Reader, Writer};

@@ -1,12 +1,15 @@
 //! Reading the journal: from the superblock's head to the end, across zones and splices. A splice
-//! is the record that names the zone in which the journal goes on.
+//! is an entry of the superblock: at which frame, and in which zone, the journal goes on, where a
+//! mount found something torn behind its end.
 //!
 //! The end is where the last whole append ends. The end is *clean* if the zone's write pointer
-//! stands there. Otherwise something torn lies behind it, or the device has no write pointers, as a
-//! plain one; a mount for writing then goes on in another zone.
+//! stands there. Otherwise something torn lies behind it, or the zone has no pointer that would
+//! tell, as on a plain device; a mount for writing then goes on in another zone.
 //!
 //! A frame that is missing before the last splice, or before the end that the superblock vouches
-//! for, is corruption and not the end. A mount for writing flushes the device first.
+//! for, is corruption and not the end. Nobody may write meanwhile. A mount for writing flushes the
+//! device first, so that what was read cannot be lost: [`replay()`] does that itself, the caller of
+//! [`replay_from`] before the call.
 
 use std::sync::Arc;
 

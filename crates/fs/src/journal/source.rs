@@ -1,4 +1,7 @@
 //! One zone of the journal as the [`BlockSource`] of a scan.
+//!
+//! The zone is asked for its report once, when the source is made: what is written afterwards is
+//! not seen. A zone that is offline, and an address that is not on the device, are errors.
 
 use terrace_env::store::StoreError;
 use terrace_env::{Cause, IoBuf, ZoneId};

@@ -14,6 +14,8 @@
 //! tail. The new superblock is therefore written twice, so that the loss of one copy does no harm.
 //!
 //! The first records of every mount say that its epoch is used, and where recovered logs end.
+//!
+//! Until [`Journal::resume`] returns, nothing else may be written to the devices.
 
 use std::sync::Arc;
 

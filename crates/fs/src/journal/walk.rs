@@ -1,10 +1,13 @@
-//! [`JournalWalk`]: walks a journal and gives every frame that verifies, also those behind damaged
-//! ones.
+//! [`JournalWalk`]: walks a journal and gives its appends, also those behind damaged ones.
 //!
 //! Follows links and splices as a replay does, and reads with the same scanner. Where a replay ends
 //! with an error, a walk gives the error and goes on at the next frame of the same epoch in the
 //! zone, or at the next splice. Frames that are missing in between are left out: nothing is
-//! guessed.
+//! guessed. Frames of an append that has no end are left out, too. The first append behind damage
+//! may lack its front, since a frame does not say whether it begins one. Where a link is damaged,
+//! zones behind it are not found before the next splice.
+//!
+//! A walk writes nothing, and nobody may write meanwhile.
 
 use std::sync::Arc;
 
