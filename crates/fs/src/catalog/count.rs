@@ -1,4 +1,5 @@
-//! The codec of counts: how many entries of one kind follow in a record.
+//! The codec of counts: how many entries of one kind follow in a record. A count for which too few
+//! bytes are left is refused, so that a decoder may reserve memory for it.
 
 use terrace_env::codec::{DecodeError, Reader, Writer};
 

@@ -1,4 +1,7 @@
 //! [`Effects`]: deleted files, and blocks that become free once a transaction is durable.
+//!
+//! They are carried out once the transaction is durable, and in the order in which transactions
+//! were staged.
 
 use std::sync::Arc;
 

@@ -4,10 +4,12 @@
 //! - The pieces of a map are in file order, do not overlap in the file, and none is empty.
 //! - A piece that is cut loses its checksum: it is then *unknown*, never wrong.
 //! - An extent lies on one device and, if the device has zones, in one zone. This module cannot see
-//!   zones: code that makes an extent, or appends to one, asks the [`ZoneGrid`](crate::ZoneGrid).
+//!   zones: code that makes an extent, or appends to one, asks the
+//!   [`AddressSpace`](crate::AddressSpace).
 //!
-//! Maps are values: every change makes a new one, and a reader that holds the old one still finds
-//! its bytes there, because a zone is not reset while a map that names it is alive.
+//! Maps are values: every change makes a new one, and whoever holds the old one can still go by it.
+//! A map keeps no blocks: a reader finds its bytes there as long as it holds the pin of the map's
+//! state, too. Blocks of the file between two pieces were trimmed.
 
 use terrace_env::DeviceId;
 

@@ -1,4 +1,6 @@
-//! [`FileRecord`]: everything that the catalog knows of one file.
+//! [`FileRecord`]: everything that the catalog knows of one file. How far a file that is being
+//! written has come since the last record, only its writer knows: bytes that are not synced, and
+//! the frames of a log.
 
 use std::sync::Arc;
 

@@ -1,8 +1,8 @@
 //! The codec of a file's entry in a snapshot of the catalog: everything that is known of the file.
 //!
-//! An entry that contradicts itself is refused: extents that overlap in the file, a log without a
-//! run, a run of something that is no log. Whether two files claim the same blocks is checked at
-//! mount.
+//! Refused are extents that the store does not have, or that overlap in the file, a log without a
+//! run, and a run of something that is no log. Not checked here are the size against the extents,
+//! and the order of the runs. Whether two files claim the same blocks is checked at mount.
 
 use std::sync::Arc;
 

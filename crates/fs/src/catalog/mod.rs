@@ -1,9 +1,25 @@
 //! Metadata of all files, as a pure value: no device, no time, no lock.
 //!
-//! The [`Catalog`] changes only by [`Record`]s, in the order in which they stand in the journal. A
-//! replay applies the same records that a commit stages, so the catalog after a crash is by
-//! construction the one from before it. The store on zones and the store in a plain directory share
-//! it.
+//! The [`Catalog`] changes by [`Record`]s, in the order in which they stand in the journal. A
+//! replay starts from a snapshot of it, and applies the same records that a commit staged. So the
+//! catalog after a crash is by construction the one from before it, but for transactions that were
+//! not durable yet. The store on zones and the store in a plain directory share it.
+//!
+//! | part | what it is |
+//! |---|---|
+//! | [`Catalog`] | `state`: all files and names, and their snapshots |
+//! | [`FileRecord`] | what is known of one file |
+//! | [`ExtentMap`] | where a file's blocks are |
+//! | [`Record`], `staging` | a change; how changes are applied, all of a transaction or none |
+//! | [`Effects`] | what comes free once a transaction is durable |
+//! | `zone_levels` | the levels of the files in each zone, for reclaim |
+//! | the others | codecs of what records and snapshots are made of |
+//!
+//! # Invariants
+//! - File ids are never used again, and neither are epochs.
+//! - Records that are decoded name only blocks that the store has. Whether a zone may hold data,
+//!   and whether two files claim the same blocks, is checked at mount.
+//! - Its owner locks it: in the store on zones the journal, in a directory the volume.
 
 mod annotation;
 mod count;

@@ -1,4 +1,5 @@
-//! Codec of file names: 1 to 4096 bytes of UTF-8.
+//! Codec of file names: 1 to 4096 bytes of UTF-8. Decoding refuses any other; encoding trusts its
+//! caller, since no record is staged that gives a file such a name.
 
 use std::sync::Arc;
 

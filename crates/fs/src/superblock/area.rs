@@ -1,6 +1,7 @@
 //! Where superblocks stand on a device, how the newest is found, and how the next is written.
 //!
-//! - With a conventional zone: its first two blocks, generation `g` in block `g % 2`.
+//! - With a conventional zone, or on a plain device: the first two blocks of the zone or stretch,
+//!   generation `g` in block `g % 2`.
 //! - Without: two sequential zones; one is appended to until it is full or ends badly, then the
 //!   other is reset and used. All writes are forced.
 //!
@@ -11,6 +12,9 @@
 //! - At most one block at the end of what was written may be broken: the one that a power cut hit,
 //!   which was never relied on. More is corruption, never a silent step back to an older state.
 //!   Where stepping back by one would be wrong, the writer writes twice.
+//!
+//! One owner, which alone writes; every call waits for the device. `choose` destroys what stands in
+//! the zones that it chooses. Who is to write after `find` flushes the device before it.
 
 use std::sync::Arc;
 

@@ -1,4 +1,6 @@
-//! [`Home`]: the zones of a device that hold its superblocks.
+//! [`Home`]: the zones of a device that hold its superblocks: one that is conventional, or two that
+//! are sequential. Addresses here say device 0, whatever number the device has in its store. A
+//! placement that names anything but starts of zones is refused.
 
 use terrace_env::ZoneId;
 

@@ -3,6 +3,23 @@
 //! It has the identity of the store, the shape of the device, the features that a program must know
 //! to use the store, and the place where the journal begins. The byte table and the rules of its
 //! placement are in `docs/format/superblock.md`.
+//!
+//! | part | what it does |
+//! |---|---|
+//! | [`SuperblockArea`] | where a device's superblocks stand; finds the newest, writes the next |
+//! | [`Superblock`] | its fields, and their bytes |
+//! | `search` | finds superblocks on a device of which nothing is known |
+//! | `home` | the zones that hold them |
+//! | [`Foreign`] | one of another format version |
+//!
+//! # Invariants
+//! - Each device of a store has superblocks of its own. Only those of the journal's device are
+//!   written after the format.
+//! - The highest generation counts. A superblock is durable before the journal zones that it no
+//!   longer needs are released.
+//!
+//! # Threads
+//! None of its own: whoever leads the journal's commits writes, with no lock held.
 
 mod area;
 mod codec;

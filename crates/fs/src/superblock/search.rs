@@ -2,9 +2,10 @@
 //!
 //! Superblocks lie among the first eight zones of a type: in one conventional zone, or by turns in
 //! two sequential ones; on a plain device in its first stretch. The search finds the newest
-//! superblock in each of these zones, and the number of broken blocks behind it; superblocks of
-//! other format versions are found as such. A zone without a write pointer is searched by halving.
-//! The [`SuperblockArea`](super::SuperblockArea) decides what follows.
+//! superblock in each of these zones, and the number of broken blocks behind it (of two in turn,
+//! how many are broken); superblocks of other format versions are found as such. A sequential zone
+//! that has lost its write pointer, because it is full or read-only, is searched by halving. The
+//! [`SuperblockArea`](super::SuperblockArea) decides what follows.
 //!
 //! An offline zone is passed over. A block with a medium error counts as a broken superblock. Any
 //! other error ends the search. Nothing is written.

@@ -1,8 +1,12 @@
 //! Closing of logs: tells the journal where every log ends.
 //!
 //! A log ends where its frames stop being valid. Only the journal can tell that this is not a torn
-//! tail. So each commit also records the ends of the logs that were synced since the last commit.
-//! The last commit of a mount records the ends of all logs.
+//! tail. So each commit also records how far the logs are durable that were synced since the last
+//! commit.
+//!
+//! Unmounting records the ends of all logs, and that the store is closed, by one last commit. If a
+//! log still has a writer, or one that failed, only how far logs are durable is recorded, and the
+//! store is not closed: the next mount takes it as after a crash.
 
 use std::sync::Arc;
 

@@ -2,8 +2,14 @@
 //! records, and has the journal make them durable.
 //!
 //! The effects of transactions are carried out in the order in which the journal staged them. A
-//! transaction that fails leaves its files as uncommitted as they were. Data are flushed before a
-//! commit only if it creates or seals a file.
+//! transaction that fails leaves its files as uncommitted as they were; one that was not committed
+//! and has no writer any more is gone then. Once the journal has stopped, so have the pools.
+//!
+//! Data are flushed before a client's commit only if it creates or seals a file; the file system's
+//! own commits say whether they need it, as a move does. A file is finished before the transaction
+//! that seals it.
+//!
+//! A commit waits for the journal and for its turn: no lock may be held over it.
 
 use std::sync::Arc;
 

@@ -2,6 +2,9 @@
 //!
 //! Blocks that a reader may still read are condemned to the pin of the state that is read. Others
 //! are dead at once.
+//!
+//! Only a commit calls it, in its turn: for one transaction at a time, in the order of staging. It
+//! waits for nothing.
 
 use std::sync::Arc;
 

@@ -4,6 +4,21 @@
 //! 2. The journal stages them and makes them durable, in a group with others.
 //! 3. The effects are carried out in the order in which the journal staged the transactions,
 //!    whoever wakes first: the counts of zones depend on it.
+//!
+//! | part | what it does |
+//! |---|---|
+//! | [`Volume`] | `shared`: devices, space, journal, and the registry of open files |
+//! | `commit` | takes a transaction through the three steps |
+//! | `effects` | the third step: blocks come free, files are sealed or gone |
+//! | `close` | tells the journal how far logs are durable, and where they end |
+//!
+//! # Invariants
+//! - Every unsealed file is in the registry, and every sealed one that has a handle.
+//! - Blocks come free only after the transaction that frees them is durable.
+//!
+//! # Threads
+//! Any. Locks are taken in the order registry, journal, file, space, and none is held over a device
+//! call or a commit.
 
 mod close;
 mod commit;
