@@ -7,9 +7,12 @@
 //! | leftovers | files of the store's own names that the journal does not name |
 //! | names | each name's file lists it, and each file's names lead to it |
 //! | tables | the checksum of all bytes, where it is known; others are read |
-//! | logs | every frame is verified; a log has the length that is recorded, and zeros behind it |
+//! | logs | every frame is verified; a sealed log has the recorded length; zeros follow its end |
 //!
-//! Everything that is wrong is listed, with the path and the byte in the file.
+//! Everything that is wrong is listed, with the path and the byte in the file. A journal that
+//! cannot be replayed ends the check early. What a crash may leave, and the next opening removes,
+//! is listed apart, unless the store was closed. The directory must not be open for writing: its
+//! lock sees to that.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -3,16 +3,23 @@
 //! # Steps
 //! 1. A committer syncs the files that its transaction seals, and queues the changes.
 //! 2. If nobody leads, the committer takes the journal and with it the lead. The leader applies the
-//!    queued transactions to the catalog, in order; a transaction that cannot be applied fails
-//!    alone. The leader syncs the directory if files were created, and appends the group to the
-//!    journal by one synced write.
-//! 3. The members of the group get their results. Then the leader removes deleted files, punches
-//!    out trimmed bytes, and rolls the journal if it has grown enough.
+//!    queued transactions to the catalog, in order, until their records come to 1 MiB; a
+//!    transaction that cannot be applied fails alone. The leader syncs the directory if files were
+//!    created, and appends the group to the journal by one synced write.
+//! 3. The members of the group get their results. Then, still leading, it removes deleted files,
+//!    punches out trimmed bytes that nobody reads, and rolls the journal if it has grown enough.
+//!    The next group waits for that.
 //!
 //! # Failure
-//! After a failed write to the journal, nobody knows what is on the medium. The store then takes no
-//! more commits, and those that wait fail. Files can still be read. The catalog may include changes
-//! that were never acknowledged.
+//! After a failed write or sync of the journal, or a failed sync of the directory, nobody knows
+//! what is on the medium. The store then takes no more commits, and those that wait fail. Files can
+//! still be read. The catalog may include changes that were never acknowledged.
+//!
+//! A failed sync of a file that is to be sealed fails its transaction alone. So does a roll that
+//! fails before the new journal is in force: the old one goes on.
+//!
+//! # Threads
+//! Any number of actors may commit, and none holds a lock over it.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;

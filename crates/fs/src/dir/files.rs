@@ -6,7 +6,9 @@
 //! | [`OsFiles`](super::OsFiles) | a directory |
 //! | [`MemoryFiles`](super::MemoryFiles) | the fake, which knows what has been synced |
 //!
-//! All calls may wait for the disk, so none is made under a lock.
+//! Bytes and length of a file are durable after a sync of its handle; that a name is there, moved
+//! or gone, after a sync of the directory. A handle goes on working when its file is renamed or
+//! removed. All calls may wait for the disk, so none is made under a lock.
 
 use std::io;
 use std::ops::Range;

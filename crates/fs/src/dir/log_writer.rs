@@ -14,6 +14,11 @@
 //!
 //! # Threads
 //! One writer to a log; readers see every byte that was appended.
+//!
+//! # Failure
+//! What a failed write may have left is cut off the file, and the cut is synced; the bytes stay
+//! gathered, and the call can be made again. If the cut fails, or a sync, nobody knows what is
+//! durable: every later call fails.
 
 use std::sync::Arc;
 

@@ -8,6 +8,17 @@
 //!
 //! The file system of the host decides where files lie: a placement group changes nothing.
 //!
+//! | part | what it does |
+//! |---|---|
+//! | `store`, `volume`, `node` | the calls of the trait; what all handles share, and those of a file |
+//! | `opening`, `close` | recovery, and the ends of logs that closing records |
+//! | `commit`, `journal` | group commit; the journal's file and `CURRENT` |
+//! | `data_writer`, `log_writer`, `reader` | handles of files |
+//! | `log_index`, `source` | where a log's bytes lie in its frames; a file for a scan |
+//! | `names`, `reservation` | names of files; space that is set aside |
+//! | [`Files`], [`OsFiles`], [`MemoryFiles`] | the seam to the host; a directory; the fake |
+//! | `check`, `inspect` | what is there, verified, or as it is |
+//!
 //! # Order
 //! Durability, step by step, with the reasons:
 //!
@@ -15,8 +26,9 @@
 //!    since it was last synced; then one append to the journal and its sync. Only then are deleted
 //!    files removed and trimmed bytes punched out. So whatever the journal names is there.
 //! 2. **Sync of a log**: its frames, then its own sync; no metadata. Its entry in the directory was
-//!    made durable by the commit that created it.
-//! 3. **Sync of a client's file**: its own sync, then a commit of its new length.
+//!    made durable by the commit that created it: before that commit, no sync makes a log last.
+//! 3. **Sync of a client's file**: its own sync, then a commit of its new length, once the catalog
+//!    has the file.
 //! 4. **Roll**: the snapshot goes to a new journal file, and the new pointer to `CURRENT.new`; both
 //!    are synced, then the directory; then `CURRENT.new` is renamed to `CURRENT`; then the
 //!    directory again; only then is the old journal removed. So `CURRENT` always names a whole
@@ -36,7 +48,8 @@
 //!
 //! # What it does not do
 //! It does not own its disk's space: reservations are kept to among its own users only. It verifies
-//! frames of logs whenever they are read; bytes of other files are their owner's to verify.
+//! frames of logs whenever they are read from the file; bytes of other files are their owner's to
+//! verify.
 
 mod check;
 mod close;

@@ -1,8 +1,8 @@
 //! State shared by all handles of one file.
 //!
 //! # Invariants
-//! - Bytes below `size` can be read: from the file, or, of a log, from what has gathered for its
-//!   next frame.
+//! - Bytes below `size` can be read, but for those that were trimmed: from the file, or, of a log,
+//!   from what has gathered for its next frame.
 //! - A file has at most one writer.
 //!
 //! # Threads

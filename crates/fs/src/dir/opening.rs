@@ -1,15 +1,18 @@
 //! Opening a store: replay, recovery of logs, and the first roll.
 //!
 //! # Steps (for writing)
-//! 1. Sync the directory; read `CURRENT`, or start an empty store if there is nothing at all.
+//! 1. Sync the directory; read `CURRENT`, or start an empty store if there is nothing but what an
+//!    interrupted start leaves.
 //! 2. Sync and replay the journal.
 //! 3. Check that every file is there that the journal names. Sync every unsealed log and find its
-//!    end.
+//!    end; a log that is damaged before its end is an error.
 //! 4. Remove what no record names: files whose commit never came, journals that are not in force.
 //! 5. Write a new journal whose snapshot has the new epoch and the ends of the logs.
 //!
 //! So no two processes append to the same journal, and bytes behind a torn end are left behind with
-//! the old file. Opening for reading takes steps 1 to 3 without the syncs.
+//! the old file. Opening for reading takes steps 1 to 3 without the syncs, and changes nothing. It
+//! wants a store, does not look whether every file is there, and passes over a damaged log: only a
+//! reader of that log gets the error.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

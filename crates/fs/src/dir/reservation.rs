@@ -1,9 +1,10 @@
 //! Reservations of space on the host's disk, and how much of it each rank leaves to the more urgent
 //! ones.
 //!
-//! A reservation is only a count. Other programs write to the same disk, so it holds against other
-//! reservations of this store alone. If the disk fills up nevertheless, an append fails with
-//! `NoSpace`, reserved or not, and can be tried again.
+//! A reservation is only a count, which the writers under it count down. A rank matters only when
+//! space is reserved: no append is refused for its rank. Other programs write to the same disk, so
+//! it holds against other reservations of this store alone. If the disk fills up nevertheless, an
+//! append fails with `NoSpace`, reserved or not, and can be tried again.
 
 use std::any::Any;
 use std::io;

@@ -1,7 +1,9 @@
 //! [`BlockSource`] over a file of the host, for the scan of frames.
 //!
-//! The size of the file is taken once, when the source is made. Units of 512 bytes are taken to be
-//! written whole or not at all, and bytes that a power cut lost to read as zeros.
+//! The size of the file is taken once, when the source is made; an incomplete block at its end is
+//! not read. Units of 512 bytes are taken to be written whole or not at all, and bytes that a power
+//! cut lost to read as zeros: the writers of logs cut off, durably, what a failed write or an
+//! earlier crash may have left behind the end.
 
 use std::sync::Arc;
 

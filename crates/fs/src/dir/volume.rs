@@ -1,8 +1,14 @@
 //! [`Volume`]: the state that all handles of an open directory's store share.
 //!
 //! # Threads
-//! One lock around the state, never held over a file operation. A thread that opens a file that is
-//! not open yet does so without the lock, and drops it if another thread was faster.
+//! One lock around the state, taken before that of a file, and never held over a file operation. A
+//! thread that opens a file that is not open yet does so without the lock, and drops it if another
+//! thread was faster.
+//!
+//! # Invariants
+//! - A file id is given out once: a record sets ids aside before they are given out, and the next
+//!   opening begins behind them.
+//! - A file without a record has a writer, and goes with it.
 
 use std::collections::BTreeMap;
 use std::io::ErrorKind;

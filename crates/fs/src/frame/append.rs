@@ -1,5 +1,7 @@
 //! An append: the payload that one or more frames carry together. A reader gets all of it or
-//! nothing.
+//! nothing, provided that it begins where an append begins and takes every frame in order: a frame
+//! says whether its append goes on behind it, and not whether it is the first. So the first append
+//! that is put together behind damage may lack its front.
 
 use terrace_env::store::StoreError;
 

@@ -1,5 +1,9 @@
 //! Codec of a frame: header, payload and checksum. A frame verifies only for the store, the log and
-//! the epoch it was written for.
+//! the epoch it was written for. Whether it is the one that is due, by sequence and chain, the
+//! [`Scanner`](super::Scanner) looks at.
+//!
+//! An encoded frame starts on a block of its buffer and is padded to a block; its payload is at
+//! most [`PAYLOAD_MAX`] bytes. Encoding moves the cursor, whatever becomes of the frame then.
 
 use terrace_env::checksum::{crc32c, crc32c_append};
 use terrace_env::codec::{Reader, Writer};

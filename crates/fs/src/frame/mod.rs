@@ -5,8 +5,18 @@
 //! owner and the epoch it belongs to, and by its chain to the frame before it. The byte table is in
 //! `docs/format/frame.md`; why the end can be told from damage is decision 0004.
 //!
+//! | part | what it does |
+//! |---|---|
+//! | `codec` | the bytes of a [`Frame`]; the [`Binding`] under which it verifies |
+//! | [`BlockSource`] | the seam: blocks to read, from zones, files or memory |
+//! | [`Scanner`] | frames in order, up to the end; tells a torn tail from damage |
+//! | [`Assembler`], [`AppendScan`] | put frames together to whole appends |
+//! | [`LogScan`] | the appends of a write-ahead log, over all its runs |
+//!
 //! This module neither writes nor knows devices: it encodes into buffers, and reads through
-//! [`BlockSource`].
+//! [`BlockSource`], whose calls may wait for a device. What is read must not be written meanwhile.
+//! Frames of one log are written in order, and no frame reaches across the end of an extent: the
+//! writers see to both.
 
 mod append;
 mod codec;

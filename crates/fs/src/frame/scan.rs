@@ -2,7 +2,8 @@
 //!
 //! At the first frame that does not verify, where sequence `s` was expected:
 //!
-//! 1. Before the end that is recorded, as it is for a sealed log: corruption.
+//! 1. Before the end that the caller knows of, such as that of a sealed log: corruption. So is,
+//!    anywhere, a frame that verifies and is of an unknown version.
 //! 2. If the header is that of frame `s`, the frame is corrupt rather than torn in three cases: it
 //!    is no longer than what the device writes as a whole; its checksum holds once one bit of its
 //!    length is changed; or lost blocks read as zeros on this medium, the frame takes several
@@ -10,7 +11,12 @@
 //!    written several times, each time longer, so old and new parts of it may be mixed.)
 //! 3. If a later frame of the same log and epoch verifies and says `synced > s`, then frame `s` was
 //!    acknowledged: corruption.
-//! 4. Otherwise nothing from here on was acknowledged: a torn tail, and the scan ends.
+//! 4. Otherwise nothing from here on is known to have been acknowledged: a torn tail, and the scan
+//!    ends. (Where a last frame was acknowledged, and damage looks like a torn write, nobody can
+//!    tell: decision 0004.)
+//!
+//! Blocks that cannot be read are an error of their own. For 3, all blocks up to the end of the
+//! log, or of what is written of it, are read.
 
 use terrace_env::IoBuf;
 use terrace_env::store::StoreError;

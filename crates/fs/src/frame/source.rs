@@ -1,4 +1,5 @@
-//! [`BlockSource`]: the blocks that a scan of frames reads, wherever they lie.
+//! [`BlockSource`]: the blocks that a scan of frames reads, wherever they lie. Reading may wait for
+//! a device. While a scan is under way, what it reads must not be written, or come free.
 
 use std::sync::Arc;
 

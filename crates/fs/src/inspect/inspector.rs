@@ -1,4 +1,9 @@
 //! [`Inspector`]: reads the structures of a store that is not mounted.
+//!
+//! To open one reads all superblocks and the whole journal, and keeps the catalog that comes of it.
+//! What is wrong is collected as damage, and ends nothing. It is an error only if the devices
+//! cannot be asked, or a directory has no `CURRENT` that can be read. A directory is locked
+//! meanwhile; on devices nothing keeps writers off, so the caller does.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -1,5 +1,8 @@
-//! [`LogWalk`]: walks a write-ahead log and gives every append that verifies, also those behind
-//! damaged ones.
+//! [`LogWalk`]: walks a write-ahead log and gives its appends, also those behind damaged ones.
+//!
+//! Frames of an append that has no end are left out. The first append behind damage may lack its
+//! front: a frame does not say whether it begins one. From there on the offsets of appends are too
+//! small by what is missing, up to the next run. Nobody may write to the log meanwhile.
 
 use std::sync::Arc;
 
