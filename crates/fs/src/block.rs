@@ -2,7 +2,8 @@
 //!
 //! A block is 4096 bytes on every device, whatever the device's own blocks are; a zone's capacity
 //! is rounded down to whole blocks. All writes are of whole blocks. So a write pointer that is not
-//! at the start of a block means that a write was torn.
+//! at the start of a block means that a write was torn. (A zone that is finished has no pointer
+//! that means anything.)
 
 use terrace_env::{Cause, ZoneId};
 use terrace_zone::{Device, Geometry, Op, ZoneReport};

@@ -12,6 +12,9 @@
 //! Everything that is wrong is listed, with the region and the byte offset in it or on its device.
 //! Only what makes it impossible to go on, such as a journal that cannot be replayed, ends the
 //! check early. A journal that names blocks which the store has not cannot be replayed.
+//!
+//! Nothing keeps writers off meanwhile: the caller sees to it that the store is not mounted for
+//! writing. The check holds the catalog in memory, and reads every byte of the files once.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,4 +1,6 @@
-//! [`Checked`]: the result of a check, with everything that was found wrong.
+//! [`Checked`]: the result of a check, with everything that was found wrong. What a crash may have
+//! left is listed apart, as leftovers; in a store that was closed it counts as wrong, so `closed`
+//! is set before any is noted.
 
 use std::collections::BTreeMap;
 use std::fmt;

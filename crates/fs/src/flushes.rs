@@ -11,6 +11,10 @@
 //! # Threads
 //! Any number of flushes at once. A flush first records its own outcome and then waits for earlier
 //! ones that are still under way. So no two flushes wait for each other.
+//!
+//! Every flush that was submitted must be ended, whatever its result: others wait for it. To end
+//! one waits, so no lock is held over it; submitting waits for nothing but the call that hands the
+//! flush over.
 
 use std::collections::BTreeSet;
 

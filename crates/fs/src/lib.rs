@@ -13,7 +13,24 @@
 //! | [`dir`] | the same store over a plain directory |
 //! | [`inspect`] | what is on the medium, damaged or not, without a mount |
 //!
-//! fs does not know keys, or levels beyond the typed annotation.
+//! Not seen from outside:
+//!
+//! | part | what it does |
+//! |---|---|
+//! | `volume` | the parts of a mounted store, and how a transaction is committed |
+//! | `file`, `cache` | writers, readers and pins of files; written blocks in memory |
+//! | `space`, `reclaim` | pools with their governors; zones are emptied |
+//! | `media`, `medium`, `flushes` | the devices, counted; which flush can be believed |
+//! | `format`, `mount`, `assembly` | a new store; an existing one, found on its devices |
+//! | `check`, `usage` | everything verified; how space is used |
+//!
+//! # Invariants
+//! - No extent is pointed to a new place before the copy there is durable, and no block is written
+//!   again while a reader can see it.
+//! - A commit is acknowledged only when it is durable, and what it frees comes free only then.
+//! - No lock is held over a device call or a wait. Locks are taken in the order registry, journal,
+//!   file, space.
+//! - fs does not know keys, or levels beyond the typed annotation.
 
 mod address;
 mod assembly;

@@ -5,7 +5,8 @@
 //! its [`Medium`].
 //!
 //! # Threads
-//! As a [`Medium`]: any number of requests at once, from anywhere.
+//! As a [`Medium`]: any number of requests at once, from anywhere. Submitting does not wait for the
+//! request; every ticket is waited for, once.
 
 use std::sync::Arc;
 

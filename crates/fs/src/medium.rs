@@ -12,10 +12,13 @@
 //!
 //! After a flush that has failed, every flush fails: see [`Flushes`].
 //!
-//! Once the store is unmounted the medium is *shut*: it refuses all requests. Another mount may own
-//! the device by then, and a write by a handle of the old mount would destroy its data. Shutting
-//! waits for requests that are just being submitted. Requests submitted before are carried out
-//! before any of a later mount.
+//! Once the store is unmounted the medium is *shut*: it refuses all requests, though not to report
+//! zones. Another mount may own the device by then, and a write by a handle of the old mount would
+//! destroy its data. Shutting waits for requests that are just being submitted. Requests submitted
+//! before are carried out before any of a later mount to the same zone.
+//!
+//! Submitting does not wait for the request; waiting does, and a flush also for earlier ones. No
+//! lock is held over either.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,17 +1,20 @@
 //! Mounting: finds the store on its devices and makes it ready for use.
 //!
 //! # Steps
-//! 0. The devices are claimed: to write by one mount alone, to read by any number.
+//! 0. The devices are claimed within this process: to write by one mount alone, to read by any
+//!    number.
 //! 1. For writing, they are flushed, so that what is read cannot be lost any more. The superblocks
 //!    are found, devices that do not belong together are refused, and the journal is replayed.
-//! 2. Every unsealed log is read to its end.
+//! 2. Every unsealed log is read to its end. One that is damaged ends the mount, even a read-only
+//!    one.
 //! 3. The zones' counts are made from the catalog and the device's report; what is free on a plain
 //!    device, from the catalog and the journal's stretches.
 //! 4. For writing, zones that will not be written any more are finished. If more zones are active
 //!    than files and free zones may have, further zones are finished, so that the journal has its
 //!    active slots.
 //! 5. For writing, the journal goes on; its first transaction says that this mount's epoch is used
-//!    and where each recovered log ends. Nothing else is written before it.
+//!    and where each recovered log ends. Nothing else is written before it. Then reclaim begins, if
+//!    the options want it.
 //!
 //! A read-only mount ends after step 3 and writes nothing at all: no reset, no flush, no journal.
 

@@ -1,10 +1,12 @@
 //! Reclaim: emptying zones whose live share is small, so that they can be written again.
 //!
 //! # Steps
-//! 1. The policy chooses a victim among the zones that hold something dead.
+//! 1. The policy chooses a victim among the zones that hold something dead or, if there is none and
+//!    a writer waits, among those with room. Zones with blocks that are unsealed, pinned or set
+//!    aside are no candidates.
 //! 2. Reclaim copies the live extents in it, a few MiB at a time, through a lease of reclaim's
 //!    rank. Where the checksum of an extent is known, the bytes read must have it.
-//! 3. A transaction, for which the device is flushed first, points the files at the copies. If an
+//! 3. A transaction, for which the devices are flushed first, points the files at the copies. If an
 //!    extent was trimmed or deleted meanwhile, the transaction leaves it out, and its copy is
 //!    freed.
 //! 4. The victim is free once its last extent is gone and nobody reads there any more.
@@ -14,12 +16,16 @@
 //!   eight times.
 //! - If no space is left for a copy, the work on the victim ends until there is.
 //! - If an extent cannot be read, does not verify, or its copy cannot be written, it stays where it
-//!   is, and reclaim leaves the victim alone.
+//!   is, and reclaim leaves the victim alone until the next mount.
+//! - If a commit fails, the store takes none any more, and reclaim ends.
 //!
 //! The work can be dropped between any two steps.
 //!
 //! # Threads
-//! One victim at a time: choosing a victim keeps all other threads off until the work on it ends.
+//! The background actor empties one victim at a time; a client that calls `reclaim_one` may empty
+//! another one meanwhile. A victim that is chosen is kept from all writers, and from other
+//! reclaims, until the work on it ends. The work waits for devices and commits, so no lock is held
+//! over it.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;

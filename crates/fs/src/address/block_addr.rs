@@ -1,4 +1,5 @@
-//! [`BlockAddr`]: the address of a block: a device, and the number of the block on it.
+//! [`BlockAddr`]: the address of a block: a device, and the number of the block on it. Any 64 bits
+//! are an address; whether a store has it, its [`AddressSpace`](super::AddressSpace) says.
 
 use std::fmt;
 

@@ -3,7 +3,11 @@
 //! A record that is read from the journal names blocks by address. Before any other part of the
 //! file system sees the record, the addresses are checked here: the device is one of the store, the
 //! blocks are on it, and on a device with zones an extent lies in one zone. So the others can
-//! convert addresses without an error.
+//! convert addresses without an error. Whether the zone may hold data, and has the blocks within
+//! its capacity, is checked at mount.
+//!
+//! The addresses of the journal itself, such as its head and its links, are checked where the
+//! journal is read.
 
 use terrace_env::{DeviceId, ZoneId};
 

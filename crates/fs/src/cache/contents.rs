@@ -1,8 +1,9 @@
 //! Contents of the cache, and the choice of blocks that leave it: pure, under the cache's lock.
 //!
 //! # Invariants
-//! - The blocks in the cache are never more than its size: before a block comes in, others leave,
-//!   if need be.
+//! - What is in the cache is never more than its size, by reckoned bytes: 64 are added for each
+//!   block, and 256 for each file. Before a block comes in, others leave if need be; where the
+//!   policy gives up none for it, the block stays out.
 //! - A file with blocks in the cache is listed once in the order of eviction.
 
 use std::collections::{BTreeMap, BTreeSet};

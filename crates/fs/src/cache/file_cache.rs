@@ -9,7 +9,8 @@
 //! - Code that deletes or trims a file, or takes back appended bytes, has its blocks forgotten.
 //!   Files are never written again under the same id, so nothing else makes a block stale: where
 //!   reclaim moves it, or which zone is reset, does not matter.
-//! - Reads for checks ([`Cause::Recovery`]) go to the medium.
+//! - Reads for checks ([`Cause::Recovery`]) go to the medium, and so do those of reclaim, whose
+//!   copies do not come in either.
 //!
 //! Logs are not kept: they are read once, after a crash, by a mount that has an empty cache.
 //!

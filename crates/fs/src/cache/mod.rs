@@ -2,7 +2,12 @@
 //!
 //! BlueFS writes past the operating system's cache, and keeps written blocks in a cache of its own,
 //! so that compactions find recently flushed tables in memory (CMU-PDL-19-102, sections 3.1, 4 and
-//! 5.5). A [`FileCache`] is that cache; [`CachePolicy`] says what leaves it.
+//! 5.5). A [`FileCache`] is that cache, with its rules and its lock; `contents` is what the lock
+//! guards; [`CachePolicy`] says what leaves it.
+//!
+//! It holds whole blocks of tables and clients' files, none of logs. It has no room before somebody
+//! sets its size, and is empty after each mount. What a reader finds in it is what it would find on
+//! the medium.
 
 mod contents;
 mod file_cache;

@@ -1,4 +1,5 @@
-//! [`CachePolicy`]: the order in which blocks leave a full cache.
+//! [`CachePolicy`]: the order in which blocks leave a full cache. A cache that gets another policy
+//! begins empty.
 
 use std::fmt;
 

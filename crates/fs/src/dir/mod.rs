@@ -10,7 +10,7 @@
 //!
 //! | part | what it does |
 //! |---|---|
-//! | `store`, `volume`, `node` | the calls of the trait; what all handles share, and those of a file |
+//! | `store`, `volume`, `node` | the calls of the trait; the state of the store, and of a file |
 //! | `opening`, `close` | recovery, and the ends of logs that closing records |
 //! | `commit`, `journal` | group commit; the journal's file and `CURRENT` |
 //! | `data_writer`, `log_writer`, `reader` | handles of files |

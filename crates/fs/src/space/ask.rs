@@ -1,4 +1,5 @@
-//! [`Ask`]: a writer's request for a region: its rank, the kind of file, and how much it needs.
+//! [`Ask`]: a writer's request for a region: its rank, the kind of file, and how much it needs. The
+//! region that comes of it has room for at least `least` blocks; beyond that, the pool chooses.
 
 use terrace_env::store::{FileKind, PlacementHint, Rank};
 use terrace_env::{ByteCount, Cause};

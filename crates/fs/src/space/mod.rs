@@ -4,11 +4,21 @@
 //! |---|---|
 //! | [`Pools`] | the pools of a store, one for each device |
 //! | [`Pool`] | the seam: the space of one device, as writers see it |
-//! | [`Region`], [`Reserved`] | a lease of a stretch of blocks; space set aside for a job |
+//! | [`Region`], [`Reserved`] | a lease of a run of blocks; space set aside for a job |
 //! | [`Group`] | the regions of files that shall lie together |
 //! | [`Ask`], [`Share`] | a writer's request for a region; the kinds of blocks that are counted |
 //! | [`zoned`] | the pool of a device with zones |
 //! | [`plain`] | the pool of a device without |
+//!
+//! # Invariants
+//! - A block has one owner at most: a file, the journal, the superblock or a lease.
+//! - What a reader may still read is *pinned*, and not given out.
+//! - No job that has its reservation runs out of space, unless a device fails under it.
+//!
+//! # Threads
+//! Each pool has one lock, taken after that of a file and never held over a device call. Writers
+//! may wait in a pool for space: they hold no lock then. What is due when space is short is decided
+//! by pure parts, under the pool's lock.
 
 mod ask;
 mod group;

@@ -1,10 +1,11 @@
 //! [`Region`]: a writer's lease of a run of blocks: the rest of a zone, or free blocks of a plain
 //! device.
 //!
-//! The holder is the only writer there. It claims blocks before it submits a write, and settles the
-//! claim when the write has completed; in between it cannot lose the lease. If the device allows no
-//! more leases, another writer can be given the lease of a holder that has no claim. The next claim
-//! of the old holder then gives nothing, and it asks for another region.
+//! The holder is the only writer there. It claims blocks before it submits a write, submits writes
+//! in the order of their claims, and settles each claim when its write has completed; in between it
+//! cannot lose the lease. Where leases or active zones are short, the lease of a holder that has no
+//! claim can be taken away and its zone given to another writer; a log's lease never is. The next
+//! claim of the old holder then gives nothing, and it asks for another region.
 
 use std::sync::Arc;
 

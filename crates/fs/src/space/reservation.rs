@@ -1,4 +1,6 @@
-//! [`Reserved`]: space set aside for a job. It is given back when the last handle is dropped.
+//! [`Reserved`]: space set aside for a job. What is left of it is given back when the last handle
+//! is dropped. Its owner counts down the bytes that it appends; what is really set aside, in zones
+//! or blocks, the pool's governor counts.
 
 use std::any::Any;
 use std::sync::Arc;

@@ -3,12 +3,13 @@
 //! [`reserves`](super::reserves) decides how many free zones a writer leaves to the ranks above its
 //! own.
 //!
-//! A reservation of `n` bytes is a right to as many free zones as `n` bytes fill, and one more: for
-//! the padding of many files, and for a second writer whose zone is not full yet. A job therefore
-//! never runs out within its reservation while it keeps at most two files open. If too few zones
-//! are free, the reservation combines the free zones that there are with room in partly written
-//! zones, for the rest of the job's blocks and the blocks that a second writer strands. This room
-//! is reserved by zone: no other writer appends to the zone, and reclaim leaves it alone.
+//! A reservation of `n` bytes is a right to as many free zones as `n` bytes and a sixteenth for
+//! padding fill, and one more, for a second writer whose zone is not full yet. A job therefore
+//! never runs out within its reservation while it keeps at most two files open, and no zone fails
+//! under it. If too few zones are free, the reservation combines the free zones that there are with
+//! room in partly written zones, for the rest of the job's blocks and the blocks that a second
+//! writer strands. This room is reserved by zone: no other writer appends to the zone, and reclaim
+//! leaves it alone.
 //!
 //! A zone that was taken and not filled leaves room. This room goes to the ranks that the zone was
 //! kept for: flush and logs leave as much room as the ranks above them, down to compaction, lack in

@@ -8,8 +8,19 @@
 //! | `reserves` | how many zones each rank leaves to others when zones run short |
 //! | `state` | what the lock guards; which zone a writer gets |
 //! | `slots` | how zones give back the device's active slots |
+//! | `space_wait` | how long a writer waits |
 //! | `victims` | when reclaim works, and on which zone |
-//! | `journal_space` | zones for the journal |
+//! | `pool`, `journal_space` | what writers ask for; zones for the journal |
+//! | `world` | a test: all that can happen in a store of a few zones |
+//!
+//! # Invariants
+//! - A zone is written by one lease at a time, or by the journal; only a zone without live,
+//!   unsealed or pinned blocks is reset, and only when it is taken.
+//! - What is kept for a rank is used by it and by those before it alone.
+//!
+//! # Threads
+//! One lock, never held over a device call: a zone that is reset, finished or emptied is taken from
+//! all others meanwhile. Table, governor, reserves and the choices of `state` are pure.
 
 mod governor;
 mod journal_space;

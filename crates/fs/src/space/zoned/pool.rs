@@ -1,5 +1,6 @@
 //! Implements [`Pool`] for a device with zones: leases, claims, frees and reservations of its
-//! writers.
+//! writers. Leases and reservations can wait for space. Leases also reset and finish zones, and so
+//! can the end of a write: the pool's lock is not held over that, and callers hold none.
 
 use std::sync::Arc;
 

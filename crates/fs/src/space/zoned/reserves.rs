@@ -10,12 +10,13 @@
 //! | reclaim | `J`: what the journal may still need, beside what it has, until a roll is through |
 //! | compaction | `J + R + min(P, U + F + D)` |
 //! | urgent log | `J + R + max(C - P, 0)` |
-//! | flush | and `U` |
+//! | flush | `J + R + max(C - P, 0) + U` |
 //! | log | `J + R + C + U + F + min(P, D)` |
 //!
-//! in zones, with `R` = [`RECLAIM_RESERVE`], `C` = [`COMPACTION_RESERVE`], `U` =
-//! [`URGENT_RESERVE`], `F` = [`FLUSH_RESERVE`], `D` = [`PINNED_RESERVE`], and `P` the zones that
-//! would be filled by pinned blocks and by the dead blocks in the same zones.
+//! in zones. `J` is 1 at least, for the ranks below the journal's. `R` = [`RECLAIM_RESERVE`], `C` =
+//! [`COMPACTION_RESERVE`], `U` = [`URGENT_RESERVE`], `F` = [`FLUSH_RESERVE`], `D` =
+//! [`PINNED_RESERVE`], and `P` the zones that would be filled by pinned blocks and by the dead
+//! blocks in the same zones.
 //!
 //! # Why a full store does not stay full
 //! *Slack* is what no file refers to: free zones, dead blocks, and room in partly written zones.

@@ -11,16 +11,16 @@
 //! | the end of the superblock's log | as one |
 //!
 //! A full zone is counted until the write that fills it has completed, and, where blocks do not
-//! fill its capacity, until it is finished. So a store never asks the device for a slot more than
-//! there are.
+//! fill its capacity, until it is finished. So a store that is mounted for writing never asks the
+//! device for a slot more than there are, unless others write to the device.
 //!
 //! A power cut can undo the finish of a zone whose slot another zone has taken meanwhile: a mount
 //! then finds all slots taken, by any zones. [`ZonedPool::free_slots`] finishes zones before the
 //! journal goes on, until files and free zones are within what is theirs.
 //!
 //! # Threads
-//! The pool's lock is not held over a device call: a zone that is finished is leased, or is
-//! nobody else's to write.
+//! The pool's lock is not held over a device call: a zone that is finished is leased, or is nobody
+//! else's to write.
 
 use terrace_env::{Cause, ZoneId};
 use terrace_zone::{Device, DeviceError, ZoneState};

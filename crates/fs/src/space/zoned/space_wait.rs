@@ -4,8 +4,9 @@
 //! Example: readers hold all that reclaim gives back. Reclaim works on, no zone comes free, and the
 //! writer gets an error after 15 s.
 //!
-//! Other writers may take the zones that come free: a wait counts as progress what any of them
-//! gets. It only keeps time; the pool waits.
+//! A wait has made progress when a look finds more free zones than the look before it, whoever
+//! takes them then. A zone that comes free and is taken between two looks, which are at most 50 ms
+//! apart, is not noticed. This only keeps time; the pool waits.
 
 use std::time::Duration;
 

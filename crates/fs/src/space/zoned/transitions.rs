@@ -13,7 +13,9 @@
 //! A zone that is written, and of which nothing is used any more, becomes free within the same
 //! transition. The others count blocks, mark an active slot, or name a holder.
 //!
-//! The owner of the table locks it and has asked the device before: a transition cannot fail.
+//! The owner of the table locks it. A transition asks no device and cannot fail: the owner takes a
+//! zone first and resets, finishes or writes it then, and says how that ended by another
+//! transition. Blocks that do not add up are a panic.
 
 use terrace_env::ZoneId;
 use terrace_env::store::PlacementHint;

@@ -3,8 +3,8 @@
 //! - Reclaim is due when the policy says so and something can be gained: dead blocks, or, while a
 //!   writer waits, room in partly written zones.
 //! - After a policy has chosen no victim, reclaim is not due before a lease or a victim has ended,
-//!   more blocks have died, or a first writer has begun to wait. A reclaim that a client asks for
-//!   is tried at any time.
+//!   more blocks have died, the policy has been exchanged, or a first writer has begun to wait. A
+//!   reclaim that a client asks for is tried at any time.
 //! - A compaction gives way where reclaim can help: to logs and flushes that wait, and to reclaim
 //!   itself while fewer than half of the spare zones would be left; see `gives_way`.
 //!

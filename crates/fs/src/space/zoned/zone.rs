@@ -1,4 +1,5 @@
-//! [`Zone`]: use and contents of one zone, and what follows from them.
+//! [`Zone`]: use and contents of one zone, and what follows from them. Sizes are in blocks. Only
+//! the transitions of a [`ZoneTable`](super::ZoneTable) change a zone that is in the table.
 
 use terrace_policy::RECLAIM_STREAM;
 

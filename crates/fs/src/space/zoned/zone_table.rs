@@ -1,15 +1,17 @@
 //! Table of all [zones](super::zone) of a device: the counts behind every decision about space.
 //!
 //! # Invariants
-//! - `live + unsealed + pinned <= written <= capacity` in every zone.
+//! - `live + unsealed + pinned <= written <= capacity` in every zone that may hold files; a change
+//!   that breaks this panics.
 //! - A written zone without live, unsealed or pinned blocks is free: it becomes free in the moment
 //!   its last block goes.
 //! - Every total and index equals the one that a walk over all zones would find
 //!   ([`ZoneTable::verify`]).
 //!
 //! One function makes all changes. It takes a zone's share out of the totals and indexes, changes
-//! the zone, and puts its new share in. 52,000 zones cost 40 bytes each, and a change the logarithm
-//! of their number. Pure; the owner of the table locks it.
+//! the zone, and puts its new share in. A zone costs 40 bytes beside its places in the indexes, and
+//! a change the logarithm of the number of zones: a large drive has 52,000. Pure; the owner of the
+//! table locks it.
 
 use std::collections::BTreeSet;
 

@@ -5,13 +5,14 @@
 //! - A free zone is reset when it is taken, never before: nothing is lost by a free zone that still
 //!   shows old bytes.
 //! - Leases are limited by the device's open zones, partly written zones by its active zones. When
-//!   leases run short, that of a resting writer is taken away; when active zones do, another
-//!   stream's zone is filled up if the placement says so, else the fullest is finished.
-//! - Once the journal has failed, no zone is given out any more: nobody knows whether its last
+//!   leases run short, that of a resting writer is taken away, unless it is a log's; when active
+//!   zones do, another stream's zone is filled up if the placement says so, else the fullest is
+//!   finished.
+//! - Once the journal has failed, no zone is given to files any more: nobody knows whether its last
 //!   write is on the medium, and so whether the zones that the write would free are free.
 //! - A writer that finds no space waits while reclaim can give back anything, as long as
 //!   [`SpaceWait`] allows. Then it waits shortly for readers, if they pin as much as it needs.
-//!   Reclaim and the journal never wait.
+//!   Reclaim does not wait for what it would have to free itself, and the journal never waits.
 //! - A compaction sets no space aside while a log or a flush waits for space, or while reclaim is
 //!   due and few zones are spare, but for a minute at most; see `gives_way`. A compaction writes
 //!   many times what a log writes. It would take every zone that comes free, and a put would wait
