@@ -2,8 +2,8 @@
 //! superblocks.
 //!
 //! The devices are claimed to write alone. Refusals come before the first write. From then on what
-//! was there is lost, though zones keep their old bytes until they are taken. The superblock of
-//! device 0 comes last: a format that was cut short leaves no store.
+//! was there is lost, though most zones keep their old bytes until they are taken. The superblock
+//! of device 0 comes last: a format that was cut short leaves no store.
 
 use std::sync::Arc;
 

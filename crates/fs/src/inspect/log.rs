@@ -13,7 +13,7 @@ use crate::catalog::{FileRecord, LogRun};
 use crate::frame::{Append, Assembler, Binding, BlockSource, Frame, Scanner};
 use crate::journal::FrameSeen;
 
-/// One append to a log, whole.
+/// One append to a log. It is whole, but for the first one behind damage: that may lack its front.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogAppend {
     /// Its frames, one or more.

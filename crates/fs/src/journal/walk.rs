@@ -113,7 +113,7 @@ pub enum JournalContent {
     },
 }
 
-/// One append, whole.
+/// One append. It is whole, but for the first one behind damage: that may lack its front.
 #[derive(Clone, Debug)]
 pub struct JournalAppend {
     /// Its frames, one or more.

@@ -13,7 +13,8 @@
 //! the [`ZonedPool`](super::zoned::ZonedPool).
 //!
 //! # Threads
-//! Any thread may call any method. Only `lease` and `reserve` wait.
+//! Any thread may call any method. Only `lease` and `reserve` wait for space. All ways to lease,
+//! and `settle`, `abandon` and `retire`, may wait for the device; no lock is held over those.
 
 use std::sync::Arc;
 

@@ -10,7 +10,7 @@
 //! | [`Superblock`] | its fields, and their bytes |
 //! | `search` | finds superblocks on a device of which nothing is known |
 //! | `home` | the zones that hold them |
-//! | [`Foreign`] | one of another format version |
+//! | `foreign` | one of another format version |
 //!
 //! # Invariants
 //! - Each device of a store has superblocks of its own. Only those of the journal's device are

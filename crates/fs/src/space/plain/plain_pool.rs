@@ -5,11 +5,11 @@
 //! - Blocks that come free can be written at once, in place: there is nothing to reset, and nothing
 //!   to reclaim. A block comes free when the transaction that frees it is durable and the last
 //!   reader has gone.
-//! - A writer's region is a run of any length; what the writer does not claim of it comes free
-//!   when the lease ends.
+//! - A writer's region is a run of any length; what the writer does not claim of it comes free when
+//!   the lease ends.
 //! - The old bytes of a block stay until the block is written. Frames of logs and journal tell by
 //!   owner, epoch and chain that they are of an earlier life.
-//! - If a write to a region fails, the region is *shunned*: its blocks are not given out again
+//! - If the medium fails under a write, the region is *shunned*: its blocks are not given out again
 //!   before the next mount.
 //! - A writer that finds no space waits shortly for readers, if they pin as much as it needs.
 //! - Once the journal has failed, nothing is given out any more.

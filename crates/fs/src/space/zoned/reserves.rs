@@ -15,8 +15,8 @@
 //!
 //! in zones. `J` is 1 at least, for the ranks below the journal's. `R` = [`RECLAIM_RESERVE`], `C` =
 //! [`COMPACTION_RESERVE`], `U` = [`URGENT_RESERVE`], `F` = [`FLUSH_RESERVE`], `D` =
-//! [`PINNED_RESERVE`], and `P` the zones that would be filled by pinned blocks and by the dead
-//! blocks in the same zones.
+//! [`PINNED_RESERVE`], and `P` is the number of zones that would be filled by pinned blocks and by
+//! the dead blocks in the same zones.
 //!
 //! # Why a full store does not stay full
 //! *Slack* is what no file refers to: free zones, dead blocks, and room in partly written zones.

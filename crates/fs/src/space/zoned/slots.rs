@@ -11,8 +11,8 @@
 //! | the end of the superblock's log | as one |
 //!
 //! A full zone is counted until the write that fills it has completed, and, where blocks do not
-//! fill its capacity, until it is finished. So a store that is mounted for writing never asks the
-//! device for a slot more than there are, unless others write to the device.
+//! fill its capacity, until it is finished. So a store never asks the device for a slot more than
+//! there are, if the mount could finish what it had to.
 //!
 //! A power cut can undo the finish of a zone whose slot another zone has taken meanwhile: a mount
 //! then finds all slots taken, by any zones. [`ZonedPool::free_slots`] finishes zones before the

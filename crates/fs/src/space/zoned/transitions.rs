@@ -15,7 +15,7 @@
 //!
 //! The owner of the table locks it. A transition asks no device and cannot fail: the owner takes a
 //! zone first and resets, finishes or writes it then, and says how that ended by another
-//! transition. Blocks that do not add up are a panic.
+//! transition. A count that does not add up panics.
 
 use terrace_env::ZoneId;
 use terrace_env::store::PlacementHint;
