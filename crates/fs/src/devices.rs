@@ -1,6 +1,6 @@
 //! [`Devices`]: the devices of a store: a zoned one, and perhaps a plain one for the journal and
-//! the logs. Whoever uses them checks that each has the layout of its place. A claim on them holds
-//! within the process only.
+//! the logs. Format, mount and check refuse devices that are in each other's place. A claim on them
+//! holds within the process only.
 
 use std::sync::Arc;
 

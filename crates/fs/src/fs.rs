@@ -1,7 +1,7 @@
 //! [`Fs`]: the [`Store`] on a zoned device, or on that and a plain one. The calls of the trait are
 //! here; what they do is done by the [`Volume`], by writers and readers of files, and by the pools
-//! of space. Calls that write, commit or reserve wait for devices or space, and no lock may be held
-//! over them; those that ask for files and names wait for nothing but locks.
+//! of space. Calls that create, open, read, write, commit or reserve can wait for devices or space,
+//! and no lock may be held over them; those that ask for names, files and counts take locks only.
 
 use std::sync::Arc;
 

@@ -15,8 +15,8 @@
 //! what is on the medium. The store then takes no more commits, and those that wait fail. Files can
 //! still be read. The catalog may include changes that were never acknowledged.
 //!
-//! A failed sync of a file that is to be sealed fails its transaction alone. So does a roll that
-//! fails before the new journal is in force: the old one goes on.
+//! A failed sync of a file that is to be sealed fails its transaction alone. A roll that fails
+//! before the new journal is in force fails no commit: the old journal goes on.
 //!
 //! # Threads
 //! Any number of actors may commit, and none holds a lock over it.

@@ -1,7 +1,7 @@
 //! [`DirStore`]: the [`Store`] over a plain directory: open, close, and the calls of the trait.
-//! Calls that write, open or commit wait for the disk; those that ask for names and files take only
-//! the volume's lock. The directory stays locked until `close`, or until the store and all its
-//! handles are dropped.
+//! Calls that create, open, read, write or commit, or ask for space, can wait for the disk; those
+//! that ask for names and files take locks only. The directory stays locked until `close`, or until
+//! the store and all its handles are dropped.
 
 use std::path::Path;
 use std::sync::Arc;

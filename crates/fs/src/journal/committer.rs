@@ -12,8 +12,9 @@
 //! # Threads
 //! Any number of actors may commit, and wait until their group is durable; the leader also carries
 //! out the step of the roll before its call returns. No lock is held over a device call, so none
-//! may be held over a commit. Commits return in any order: whose effects depend on the order of
-//! staging, takes a number in the closure of `commit_with`, which runs under the journal's lock.
+//! may be held over a commit. Commits return in any order. A caller that carries effects out in the
+//! order of staging takes a number in the closure of `commit_with`, which runs under the journal's
+//! lock. A flush before a commit covers writes that their writers have waited for, and no others.
 //! The catalog that readers see includes transactions that are staged and not yet durable.
 //!
 //! # Failure

@@ -2,8 +2,8 @@
 //! appends the group to the journal, and the next step of a snapshot if one is under way.
 //!
 //! The last step of a snapshot also writes the superblock, and only then releases the zones wholly
-//! before its head. Whoever leads has the [`Leader`] alone and holds no lock: every call waits for
-//! the device. After an error from any call nothing more may be written.
+//! before its head. One actor at a time has the [`Leader`], and no lock is held meanwhile: every
+//! call waits for the device. After an error from any call nothing more may be written.
 
 use std::sync::Arc;
 

@@ -1,6 +1,7 @@
 //! Incremental checkpoint of the catalog (a *roll*): when it is due, and the payloads of each of
 //! its steps. A roll is due when more than 256 KiB, and more than twice the last snapshot, were
-//! written since the head. The committer writes them to the journal, between the transactions.
+//! written since the head, or when somebody has asked for one. The committer writes them to the
+//! journal, between the transactions.
 //!
 //! 1. `Head` begins the snapshot.
 //! 2. `Chunk` after `Chunk` of about 256 KiB lists the files in the order of their ids. A chunk is

@@ -1,6 +1,6 @@
 //! [`JournalSpace`]: the seam through which the journal takes whole zones, or stretches of a plain
-//! device, from the pool, and releases them. Who leads a group commit calls it, one call at a time
-//! and without a lock; a call may wait for the device, and never for space.
+//! device, from the pool, and releases them. The actor that writes the journal calls it, one call
+//! at a time and without a lock; a call may wait for the device, and never for space.
 
 use terrace_env::ZoneId;
 use terrace_env::store::StoreError;

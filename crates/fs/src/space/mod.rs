@@ -13,12 +13,13 @@
 //! # Invariants
 //! - A block has one owner at most: a file, the journal, the superblock or a lease.
 //! - What a reader may still read is *pinned*, and not given out.
-//! - No job that has its reservation runs out of space, unless a device fails under it.
+//! - No job that has its reservation, and at most two files open, runs out of space, unless a
+//!   device fails under it.
 //!
 //! # Threads
 //! Each pool has one lock, taken after that of a file and never held over a device call. Writers
-//! may wait in a pool for space: they hold no lock then. What is due when space is short is decided
-//! by pure parts, under the pool's lock.
+//! may wait in a pool for space: they hold no lock then. Pure parts, called under the pool's lock,
+//! decide who gets space when it is short.
 
 mod ask;
 mod group;

@@ -1,6 +1,6 @@
 //! [`Share`]: the kinds of blocks that a pool's counts tell apart. A block is unsealed from its
-//! claim on. Whoever frees it, or turns it into another kind, names the kind it is of now: a wrong
-//! one spoils the counts.
+//! claim on. A call that frees a block, or turns it into another kind, names the kind that it
+//! counts as now: a wrong one spoils the counts.
 
 /// See the [module](self).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -14,7 +14,8 @@
 //!   Where stepping back by one would be wrong, the writer writes twice.
 //!
 //! One owner, which alone writes; every call waits for the device. `choose` destroys what stands in
-//! the zones that it chooses. Who is to write after `find` flushes the device before it.
+//! the zones that it chooses. A caller of `find` that is going to write flushes the device before
+//! it.
 
 use std::sync::Arc;
 

@@ -19,7 +19,7 @@
 //!   longer needs are released.
 //!
 //! # Threads
-//! None of its own: whoever leads the journal's commits writes, with no lock held.
+//! None of its own: the leader of the journal's commits writes, with no lock held.
 
 mod area;
 mod codec;

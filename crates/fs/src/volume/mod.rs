@@ -13,8 +13,9 @@
 //! | `close` | tells the journal how far logs are durable, and where they end |
 //!
 //! # Invariants
-//! - Every unsealed file is in the registry, and every sealed one that has a handle.
-//! - Blocks come free only after the transaction that frees them is durable.
+//! - Every unsealed file that is not deleted is in the registry, and every sealed one that has a
+//!   handle.
+//! - Blocks that the catalog knows come free only after the transaction that frees them is durable.
 //!
 //! # Threads
 //! Any. Locks are taken in the order registry, journal, file, space, and none is held over a device
