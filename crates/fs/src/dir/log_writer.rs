@@ -16,9 +16,10 @@
 //! One writer to a log; readers see every byte that was appended.
 //!
 //! # Failure
-//! What a failed write may have left is cut off the file, and the cut is synced; the bytes stay
-//! gathered, and the call can be made again. If the cut fails, or a sync, nobody knows what is
-//! durable: every later call fails.
+//! What a failed write may have left is cut off the file, and the cut is synced. If it was the open
+//! frame that was written again, its former bytes are written back. The bytes stay gathered, and
+//! the call can be made again. If the cut fails, or a sync, nobody knows what is durable: every
+//! later call fails.
 
 use std::sync::Arc;
 
@@ -88,6 +89,26 @@ impl LogWriter {
         }
     }
 
+    /// After a cut at `place`, where the open frame was: writes the frame again as it was, because
+    /// an earlier write-out has promised its bytes. If that fails as well, its bytes are only in
+    /// memory, like all others that have gathered, until a write-out succeeds.
+    fn restore_open_frame(&mut self, place: u64) {
+        let mut state = self.node.lock();
+        let log = &mut state.log;
+        let Some(OpenFrame { len, .. }) = log.open else { return };
+        let id = self.node.id;
+        let binding = Binding { uuid: self.volume.uuid, owner: id.0, epoch: log.epoch };
+        let mut cursor = log.cursor;
+        self.buffer.clear();
+        let frame = &log.pending[..len];
+        encode_append(&binding, &mut cursor, LOG_FRAME, log.synced, frame, &mut self.buffer);
+        drop(state);
+        let write = || self.node.file.write_at(place, &self.buffer);
+        if self.failed.is_some() || self.volume.timed(self.cause, write).is_err() {
+            self.node.lock().log.open = None;
+        }
+    }
+
     /// Writes what has gathered. A frame that may be written again stays open, unless it is to be
     /// closed.
     fn put_out(&mut self, close: bool) -> Result<(), StoreError> {
@@ -115,6 +136,7 @@ impl LogWriter {
         let write = || self.node.file.write_at(place, &self.buffer);
         if let Err(error) = self.volume.timed(self.cause, write) {
             self.take_back(place);
+            self.restore_open_frame(place);
             return Err(self.allowance.describe(&self.node, bytes, error));
         }
         // A block that the operating system has already is not more for the medium.

@@ -304,7 +304,7 @@ impl Superblock {
         from.bytes("magic", MAGIC.len())?;
         let version = from.u32("version")?;
         if version != VERSION {
-            return Err(from.wrong("version", 4, "3", version.into()));
+            return Err(from.wrong("version", 4, "4", version.into()));
         }
         let mut superblock = Self {
             uuid: from.uuid("uuid")?,

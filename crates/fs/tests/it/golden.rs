@@ -51,7 +51,7 @@ pub(crate) fn earlier(name: &str) -> Vec<u8> {
 #[test]
 fn a_superblock_of_an_earlier_version_says_which() {
     let error = Superblock::decode(&earlier("superblock-2.bin")).expect_err("version 2");
-    assert_eq!(error.to_string(), "version: expected 3 at offset 8, found 2");
+    assert_eq!(error.to_string(), "version: expected 4 at offset 8, found 2");
 }
 
 #[test]

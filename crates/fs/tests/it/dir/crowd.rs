@@ -217,6 +217,42 @@ fn a_failed_append_can_be_tried_again_and_a_failed_sync_cannot() {
 }
 
 #[test]
+fn a_write_out_that_fails_leaves_what_an_earlier_one_has_handed_over() {
+    let files = MemoryFiles::new();
+    let store = open(&files).expect("an empty store");
+    let mut writer = create(&store, FileKind::Log);
+    let mut transaction = Transaction::new();
+    transaction.create(writer.id(), Annotation::default());
+    store.commit(transaction).expect("a commit");
+    let id = writer.id();
+    let read = |store: &Arc<dyn Store>, len: usize| {
+        let mut bytes = vec![0; len];
+        let reader = store.open(id).expect("the file");
+        reader.read_at(0, &mut bytes, Cause::Read).expect("a read");
+        bytes
+    };
+    writer.append(b"first ").expect("an append");
+    writer.write_out().expect("a write");
+    writer.append(b"second").expect("an append");
+    files.fail_at(files.operations(), std::io::ErrorKind::StorageFull);
+    let failed = writer.write_out();
+    assert!(failed.as_ref().is_err_and(StoreError::is_space), "{failed:?}");
+    // The process may be killed now: another one finds what was handed over.
+    let copy = files.copy();
+    let other = open(&copy).expect("the store opens again");
+    assert_eq!(other.open(id).expect("the log").len(), 6);
+    assert_eq!(read(&other, 6), b"first ");
+    writer.write_out().expect("there is room again");
+    assert_eq!(read(&store, 12), b"first second");
+    writer.append(b" third").expect("an append");
+    drop(writer);
+    drop(store);
+    files.restart();
+    let store = open(&files).expect("the store opens again");
+    assert_eq!(read(&store, 12), b"first second");
+}
+
+#[test]
 fn trimmed_blocks_come_free_once_older_readers_are_gone() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let store: Arc<dyn Store> =
