@@ -18,7 +18,7 @@
 //!   module.
 //! - Logs have ids in the order in which they are written. A preallocated log that has been
 //!   *overtaken*, by a log that began without it, gives its space back at once, and is deleted.
-//!   Nobody makes a log ahead while another one begins after a lack of space.
+//!   No log is preallocated while another one begins after a lack of space.
 //! - On a log device, a log is preallocated only if as much is left as it takes: the second half of
 //!   the active log finds its space there.
 //! - An opening goes on with the last log that holds anything, and deletes empty ones behind it.
