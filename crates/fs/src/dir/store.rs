@@ -181,11 +181,11 @@ impl Store for DirStore {
         }
     }
 
-    /// A directory does not know its disk.
     fn log_space(&self) -> Option<LogSpace> {
         None
     }
 
+    /// A directory does not know its disk.
     fn rotational(&self) -> bool {
         false
     }

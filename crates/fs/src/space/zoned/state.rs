@@ -47,8 +47,8 @@ pub(super) struct State {
     /// Blocks of an ordinary zone.
     pub(super) zone_blocks: u32,
     pub(super) reclaim: ReclaimState,
-    /// A victim is being emptied.
-    pub(super) reclaiming: bool,
+    /// How many victims are being emptied.
+    pub(super) reclaiming: u32,
     /// Why the store takes no commits any more.
     pub(super) stopped: Option<StoreError>,
 }

@@ -94,7 +94,7 @@ impl ZonedPool {
         match choice {
             Some(choice) => {
                 state.table.take(choice.victim);
-                state.reclaiming = true;
+                state.reclaiming += 1;
             }
             None => state.refuse(supply.wanted),
         }
@@ -113,7 +113,7 @@ impl ZonedPool {
     /// mount; where only room was missing, nothing is tried again until something more has died.
     pub(crate) fn end_victim(&self, victim: ZoneId, outcome: Outcome) {
         let mut state = self.state.lock();
-        state.reclaiming = false;
+        state.reclaiming -= 1;
         state.table.end_emptying(victim, outcome == Outcome::Failed);
         state.deaths += 1;
         if outcome == Outcome::NoRoom {
@@ -128,7 +128,7 @@ impl State {
     pub(super) fn reclaim_helps(&self) -> bool {
         match self.reclaim {
             ReclaimState::Absent => false,
-            ReclaimState::Present => self.reclaiming || self.has_garbage(true),
+            ReclaimState::Present => self.reclaiming > 0 || self.has_garbage(true),
         }
     }
 
@@ -170,7 +170,7 @@ impl State {
         }
         let supply = self.supply();
         let is_enough = supply.spare >= zones.saturating_add(supply.spare_min() / 2);
-        let at_work = self.reclaiming || self.reclaim_is_due();
+        let at_work = self.reclaiming > 0 || self.reclaim_is_due();
         (self.writers_waiting > 0 && self.reclaim_helps()) || (at_work && !is_enough)
     }
 

@@ -82,7 +82,7 @@ impl ZonedPool {
             refused: None,
             zone_blocks: limits.zone_blocks,
             reclaim: ReclaimState::Absent,
-            reclaiming: false,
+            reclaiming: 0,
             stopped: None,
         };
         let (state, changed, wanted) = (Mutex::new(state), Condvar::new(), Condvar::new());
