@@ -1,9 +1,12 @@
 //! Placement for lifetime-leveling: a zone for each level, and the T-zone for tables that the next
 //! compaction consumes (LL-compaction, "Solution for Short-Lived SST").
 //!
-//! 1. Tails of all levels go to the partly written zone of the [`TAIL_STREAM`], or to a free one:
-//!    each level has one tail at a time, so that few of these zones hold anything live.
+//! 1. Tails of all levels go to the fullest partly written zone of the [`TAIL_STREAM`], or to a
+//!    free one: each level has one tail at a time, so that few of these zones hold anything live.
 //! 2. Everything else, and tails where no zone is free, as in [`LevelSeparated`].
+//!
+//! A zone that a writer holds is not in the view. So two tails that are written at once go to two
+//! zones.
 
 use crate::{LevelSeparated, Placement, PlacementChoice, PlacementRequest, SpaceView, TAIL_STREAM};
 

@@ -4,7 +4,7 @@
 //! the newest place that it takes from or puts into to the oldest. Two claims meet if they share a
 //! key and an age. Example: while one plan merges level 0 into level 1, another may merge a part of
 //! level 2 into level 3, whatever its keys are; a second merge into level 1 may begin only for keys
-//! behind all keys of the first.
+//! that all lie before, or all behind, those of the first.
 //!
 //! Rectangles that do not meet are enough for plans to be carried out side by side, in instalments
 //! that are committed in any order:
@@ -15,9 +15,12 @@
 //!   move older entries only among places that are older than all places of the merge, so it never
 //!   brings any there that the merge has not seen.
 //!
+//! The engine holds a claim from the choice of a plan to its end, and refuses a plan whose claim
+//! meets another one ([`Claim::meets`]). Tables that a range delete hides may be dropped beside
+//! plans where [`Claims::allow_taking`] says so.
+//!
 //! Nothing is claimed against flushes and ingests that put what is newest on top of the tree. Data
-//! that goes below level 0 has a claim from the top to its place
-//! ([`of_intake`](Claim::of_intake)).
+//! that goes below level 0 has a claim from the top to its place ([`of_intake`](Claim::of_intake)).
 
 use std::fmt;
 

@@ -2,7 +2,16 @@
 //! result goes; also on request, for a range of keys. It says where new data goes, too. Its
 //! [`Pressure`] says how far writers are held back.
 //!
-//! Pure: a choice follows from the tree, the decider's state and what it sees of zones.
+//! Pure: a choice follows from the arguments - tree, state, urgency, claims - and from what a
+//! decider sees of zones. The tree may be one that does not exist yet: trivial moves are chosen one
+//! after the other, each for the tree that the last one leaves, and committed together.
+//!
+//! The engine checks each plan and carries it out. It commits the choice's state with the last
+//! instalment: if a merge ends early, the state stays as it was.
+//!
+//! # Threads
+//! One thread at a time asks for plans. Any thread may ask for routes, places and the pressure
+//! meanwhile, so a decider keeps nothing between two calls.
 
 use std::fmt::Debug;
 use std::time::Duration;

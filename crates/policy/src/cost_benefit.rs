@@ -1,11 +1,12 @@
 //! Cost-benefit reclaim: the zone that gives most for its copying, where what lies deep counts more
 //! (GearDB, section 2.3, equation 1).
 //!
-//! 1. It is time when it is for [`Greedy`], and a zone is worth its copying when it is there.
+//! 1. [`Greedy`] says when reclaim is due, and which zones give enough to be worth their copying.
 //! 2. Of those, the victim is the one with the largest `(1 - u) * age / (1 + u)`: `u` is the live
 //!    share of the zone, `1 - u` what comes back, `1 + u` what is read and written for it, and the
-//!    age the levels of its live tables added up. A deep table dies late, so waiting for it is of
-//!    no use; a table of level 0 is about to die by itself.
+//!    age the levels of its live tables added up. What comes back are the dead bytes: room that was
+//!    never written is not among them. A deep table dies late, so waiting for it is of no use; a
+//!    table of level 0 is about to die by itself.
 //! 3. Among equals, the one with the fewest live bytes; then as in [`Greedy`].
 //!
 //! # Where the paper is silent
@@ -13,11 +14,12 @@
 //!   one without tables. Such zones come last, but they come: a collector that left them alone
 //!   could not free what is dead there.
 //! - Which tables the sum is over: those that live. A zone of dead tables has no age; it is free.
-//! - The more tables a zone has, the older it is. So neither the emptiest nor the fullest zone wins
-//!   but one that is about 40 % live, where all lie equally deep. The view must not end at the
-//!   emptiest zones for that: it shows zones of all live shares ([`Sight::Spread`]). Beyond
-//!   [`CANDIDATES_MAX`](ReclaimView::CANDIDATES_MAX) it is a sample, evenly spread over the order
-//!   of live bytes; the best of 64 is on average better than 98 % of all.
+//! - The more tables a zone has, the older it is, in the sense of the equation. So neither the
+//!   emptiest nor the fullest zone wins but one that is about 40 % live, where all lie equally
+//!   deep. The view must not end at the emptiest zones for that: it shows zones of all live shares
+//!   ([`Sight::Spread`]). Beyond [`CANDIDATES_MAX`](ReclaimView::CANDIDATES_MAX) it is a sample,
+//!   evenly spread over the order of live bytes; the best of 64 is on average better than 98 % of
+//!   all.
 
 use std::cmp::Reverse;
 

@@ -1,12 +1,14 @@
 //! Gear compaction over level-pure zones (Yao et al., "GearDB: A GC-free Key-Value Store on HM-SMR
 //! Drives with Gear Compaction", FAST '19, section 3).
 //!
-//! *Layout* (3.1). A zone serves tables of one level only; each level has one zone that is written.
+//! *Layout* (3.1). A zone serves tables of one level, and each level has one zone that is written.
+//! Two levels share a zone where a table went down by metadata alone, or where no zone was free.
 //!
-//! *Compaction windows* (3.2). In each level a group of zones, 1/k of it, is its window. Only
-//! tables of windows are compacted, so that what dies in a level dies in its window. Levels 0 and 1
-//! are always all window. When the last table of a window has been compacted, its zones hold
-//! nothing live; other zones then become the window. See [`window`].
+//! *Compaction windows* (3.2). In each level a group of zones, 1/k of it, is its window. Gear
+//! compactions take only tables of windows, so that what dies in a level dies in its window; the
+//! exceptions are named below. Levels 0 and 1 are always all window. When the last table of a
+//! window has been compacted, its zones hold nothing live, but for the last one, of which the
+//! window may have had only a part. Other zones then become the window. See [`window`].
 //!
 //! *Gear compaction* (3.3, algorithm 1).
 //! 1. Active compaction: the runs of level 0 that are due merge with what they overlap in level 1.
@@ -46,6 +48,9 @@
 //!
 //! [`Leveled`] chooses the other compactions: manual ones, those for lack of space, those of tables
 //! that are mostly deletes, and those that merge the runs of a level that has several.
+//!
+//! One plan is under way at a time, and one worker writes it. The window may be out of date where
+//! reclaim has moved a table: a table that has left its zone has left the window, too.
 
 mod cascade;
 mod division;

@@ -5,11 +5,14 @@
 //!    if fewer spare zones are left than [`Supply::spare_min`]: then a writer might have to wait
 //!    before a zone is empty.
 //! 2. The victim is the candidate with the fewest live bytes, among equals the one that gives most.
-//! 3. While nobody waits, a victim must give at least `gain_min` percent of a zone. Otherwise, in a
-//!    store whose live data leaves less than `free_min` free, every zone would be copied again and
-//!    again for the few dead bytes in it.
-//! 4. Live extents go to zones of reclaim's own: data that has survived its neighbours tends to
-//!    live longer, and one open zone is enough.
+//!    Zones that give nothing are left alone.
+//! 3. While nobody waits, a victim must give at least `gain_min` percent of a zone. If that of step
+//!    2 gives less, none is chosen, whatever others give. Without this limit, in a store whose live
+//!    data leaves less than `free_min` free, every zone would be copied again and again for the few
+//!    dead bytes in it.
+//! 4. Live extents go to zones of reclaim's own, as long as one is free or has room, and otherwise
+//!    to any: data that has survived its neighbours tends to live longer, and one open zone is
+//!    enough.
 
 use std::cmp::Reverse;
 

@@ -2,11 +2,14 @@
 //! bring such data. The decider says where it goes, by ranges of keys.
 //!
 //! Data may go below level 0 where nothing of its keys lies on the way, and nothing in the run that
-//! gets it. Example: a sequential load, whose keys lie behind all others, need not pass through
-//! level 0. A flush may be divided: each range of keys has its own destination and its own stream.
+//! gets it ([`check_place`]). An answer that breaks this ends the flush or the ingest with an
+//! error. Example: a sequential load, whose keys lie behind all others, need not pass through level
+//! 0. By default a flush goes on top, and an ingest as deep as is free. A flush may be divided:
+//! each range of keys has its own destination and its own stream.
 //!
-//! The engine keeps compactions away from the keys that go below level 0, until the data is in the
-//! tree. Where a plan is in the way already, the engine puts the data on top instead.
+//! While data is on its way below level 0, the engine begins no compaction. Where a plan or other
+//! new data is in the way already, or no space is set aside for a flush, the data goes on top
+//! instead.
 
 use terrace_env::ByteCount;
 

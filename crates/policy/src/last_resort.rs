@@ -1,5 +1,5 @@
 //! [`LastResort`]: reclaim for systems whose zones become empty by compaction. It works only while
-//! a writer waits for space.
+//! a writer waits for space, or when a client asks for reclaim.
 //!
 //! It then takes the zone with the fewest live bytes, as [`Greedy`] does, however little that
 //! gives. Without it, a store would be full although much of it is dead, if no zone is wholly dead.

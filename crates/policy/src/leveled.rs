@@ -1,36 +1,41 @@
 //! Leveled compaction, as LevelDB does it (`db/version_set.cc`, `PickCompaction`).
 //!
-//! Level 0 holds a run per flush. Every further level holds one run, and may be `factor` times as
-//! large as the level above it.
+//! Level 0 holds a run per flush, and per ingest that found no deeper place. Every further level
+//! holds one run, and may be `factor` times as large as the level above it.
 //!
 //! 1. A level's score is its size over its target; level 0's, its runs over their limit. The
 //!    level with the highest score of at least 1 is compacted into the next one.
 //! 2. From level 0, the oldest run and all runs that overlap it, directly or by others. From any
 //!    other level, the first segment at or behind the level's pointer; the pointer moves behind
 //!    it and goes round (so that each key is compacted in turn).
-//! 3. They merge with what they overlap in the next level. If that is nothing, they move there by
-//!    metadata alone - unless they hold tombstones that could be dropped instead. Where it is asked
-//!    for (LevelDB does both): a table is not moved over more than ten tables of the level behind;
-//!    and a compaction grows by the neighbours of its table that meet nothing more in the next
-//!    level, up to 25 tables in all.
+//! 3. They merge with what they overlap in the next level. If that is nothing, and they are of one
+//!    run, they move there by metadata alone - unless more than a quarter of the entries of one of
+//!    them are tombstones, which the merge may drop. Where it is asked for (LevelDB does both): a
+//!    table is not moved over more than ten tables of the level behind; and a compaction grows by
+//!    the neighbours of its table that meet nothing more in the next level, up to 25 tables in all.
 //! 4. Outputs end at the table size, and where they would reach over more than ten tables of the
 //!    level behind theirs, so that no later compaction becomes too large. Where it is asked
 //!    for (LevelDB does not): an output that is nearly full ends where a table of the level behind
 //!    its own ends. Otherwise its next compaction reads that table whole, though it reaches only a
 //!    little way into it.
-//! 5. When no level is too large: segments that are mostly tombstones go down as well, so that the
-//!    space of deleted data comes back though nothing new is written.
+//! 5. When no level is too large: segments of whose entries at least half are tombstones go down as
+//!    well, so that the space of deleted data comes back though nothing new is written.
 //! 6. Where it is asked for (LevelDB does, down to level 2): a flush whose keys are in no level on
-//!    the way goes below level 0, unless it would overlap more than ten tables there.
+//!    the way goes below level 0, as deep as the level behind its place has at most ten tables'
+//!    bytes of its range.
 //! 7. When nobody writes, level 0 is merged into level 1 before it has its full number of runs:
-//!    each of its runs costs every read a look. Not LevelDB's; an option of the engine.
+//!    each of its runs costs every read a look. It is left if it overlaps more than four times its
+//!    own bytes there. Not LevelDB's; an option of the engine.
+//! 8. When space is short and nothing of this is due: first any segment with a tombstone, then
+//!    level 0, then any segment that lies over another one.
 //!
-//! Where several compactions may be under way, another one is chosen by the same steps: a level's
+//! Where several compactions may be under way, another one is chosen by steps 1 to 4: a level's
 //! score counts without what leaves the level already, and a level's turn passes over segments that
 //! the claims of the others do not allow.
 //!
 //! Other layouts are drained: while a level behind level 0 has several runs, the oldest but one is
-//! merged into the oldest, segment by segment, deepest level first.
+//! merged into the oldest, segment by segment, deepest level first. That comes before all steps,
+//! and one plan at a time.
 //!
 //! The state is the [pointers](crate::pointers).
 

@@ -1,5 +1,5 @@
-//! Layer 1: pure deciders. A policy is given a view and returns a choice; its caller carries the
-//! choice out without thinking.
+//! Layer 1: pure deciders. A policy is given a view and returns a choice; its caller checks that
+//! the choice is allowed, and carries it out without thinking.
 //!
 //! | question | trait | deciders |
 //! |---|---|---|
@@ -12,7 +12,9 @@
 //!
 //! A [`System`] is a row of such deciders and of their parameters.
 //!
-//! policy does not know I/O, bytes on a medium, threads or the clock.
+//! policy does not know I/O, bytes on a medium, threads or the clock. Deciders keep nothing between
+//! two calls, so any thread may ask them at any time: state that has to last is an argument, and a
+//! part of the choice.
 
 mod by_lifetime;
 mod claims;

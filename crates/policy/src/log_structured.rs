@@ -3,10 +3,11 @@
 //!
 //! 1. A partly written zone of the same family: tables of any level and stream, logs, what reclaim
 //!    has moved, or others' files. Among several the fullest, so that zones close.
-//! 2. A free zone.
+//! 2. A free zone, if it can be opened without finishing another.
 //! 3. Any partly written zone, the one with the most room.
 //!
-//! As many zones of a family are open as files are written at once: with one job, one.
+//! A zone that a writer holds is not in the view. So as many zones of a family are open as files
+//! are written at once: with one job, one.
 //!
 //! It refuses only if the view has neither a partly written nor a free zone.
 

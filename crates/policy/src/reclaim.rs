@@ -1,17 +1,22 @@
 //! [`Reclaim`]: the choice of the zone that is emptied next, and of where its live extents go.
 //!
 //! When blocks have died or a writer waits for space, the file system asks the policy whether
-//! reclaim is due. As long as it is, the file system asks for victims. It keeps zones ordered by
-//! live bytes and shows
+//! reclaim is due. As long as it is, the file system asks for victims; when a client asks for
+//! reclaim, also if it is not due. It keeps zones ordered by live bytes and shows
 //! [`ReclaimView::CANDIDATES_MAX`] of those that can be emptied: the first ones, or a sample, as
-//! the policy has it ([`Sight`]). So a choice costs the same on ten zones and on fifty thousand.
+//! the policy has it ([`Sight`]). While somebody waits and no zone holds anything dead, it shows
+//! partly written zones instead, whose room could be gathered. A choice costs the same on ten zones
+//! and on fifty thousand. A victim that was not shown counts as none.
 //!
 //! New data should find some *spare* zones ([`Supply::spare_min`]). Compactions leave these to logs
 //! and flushes while reclaim works.
 //!
 //! A policy that chooses no victim is asked again only when more blocks have died, a writer has
-//! begun to wait, or a client asks for reclaim. Each victim reduces the dead bytes by its gain, so
-//! reclaim comes to an end under any policy.
+//! ended with a zone, a first writer has begun to wait, or a client asks for reclaim. Each victim
+//! reduces the dead bytes by its gain, so reclaim comes to an end under any policy.
+//!
+//! Both questions are asked under the lock of the pool: a policy must not wait or call the file
+//! system.
 
 use std::fmt::Debug;
 
@@ -47,7 +52,8 @@ impl Supply {
     }
 }
 
-/// A zone that nobody writes to and that holds something dead.
+/// A zone that nobody writes to and that holds something dead; or, if none does while somebody
+/// waits, one with room that was never written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CandidateZone {
     /// The zone.
@@ -56,7 +62,7 @@ pub struct CandidateZone {
     pub capacity: ByteCount,
     /// Bytes that would have to be copied.
     pub live: ByteCount,
-    /// Bytes gained: dead ones, and room that was never written.
+    /// Bytes gained: the dead ones; of a zone without any, its room.
     pub gain: ByteCount,
     /// The levels of the live tables in it, added up; a table that lies in several zones counts in
     /// each.

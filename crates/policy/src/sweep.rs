@@ -14,8 +14,10 @@
 //!    the next one of level `i+1`.
 //! 5. Outputs end at `CP(i+1)`, so that the next level's pointer never falls into a table, and at
 //!    the next `CP(i)`. What lies behind that, the *tail*, is consumed by the very next compaction
-//!    of the level: it goes to the T-zone, a stream of its own, and leaves no hole.
-//! 6. So a zone holds one interval of keys in the pointer's order, and dies whole behind it.
+//!    of the level: it goes to the T-zone, a stream of its own, and leaves no hole (without
+//!    `tzone`: to the level's stream).
+//! 6. So a zone holds one interval of keys in the pointer's order, and dies whole behind it, where
+//!    one worker writes the merge (`in_order`).
 //!
 //! # Where the slides are silent
 //! - Tables that overlap nothing move down by metadata alone, as in LevelDB, and nothing is carried
@@ -35,7 +37,7 @@
 //!   those of all tables that hide something. These merges are [`Leveled`]'s, and may leave holes;
 //!   their outputs end at the pointers as well.
 //!
-//! The state is the pointers, as [`Leveled`] has them.
+//! One plan is under way at a time. The state is the pointers, as [`Leveled`] has them.
 
 use std::ops::Range;
 use std::sync::Arc;

@@ -2,7 +2,10 @@
 //!
 //! Level 0 is the newest. Within a level, runs are listed newest first and have falling ids; the
 //! segments of one run are listed in key order and do not overlap. Of two entries of one key, the
-//! newer lies in the earlier level or in the earlier run of a level.
+//! newer lies in the earlier level or in the earlier run of a level, or both lie in one segment.
+//!
+//! Keys are full keys, and ranges hold their start and not their end. A view is of one moment and
+//! never changes; sizes and counts of segments are estimates.
 
 use std::fmt;
 use std::sync::Arc;

@@ -9,12 +9,13 @@
 //! 2. Any other goes where the rest of it fits: behind tables of its own stream and level, in the
 //!    zone that has the least room for that. A table that fills a zone finds none. Small ones share
 //!    a zone, and each of them is whole in it.
-//! 3. Otherwise it opens a free zone, even if another has to be finished for that.
+//! 3. Otherwise, and where nobody knows how much is still to be written, it opens a free zone, even
+//!    if another has to be finished for that.
 //! 4. A table that became larger than it should have puts the rest behind others of its level.
 //! 5. Without a free zone it takes any room there is, first where its own level is, then where
 //!    there is most: two tables that share a zone are better than a job that cannot end.
 //!
-//! Everything else goes to zones by stream, in order of arrival.
+//! Everything else - logs, client files, what reclaim moves - goes as in [`LevelSeparated`].
 
 use std::cmp::Reverse;
 

@@ -5,7 +5,10 @@
 //! function of tree, zones and state.
 //!
 //! Reclaim may move an extent while a choice is made. So a view may be out of date. It may decide
-//! which tables go, and never whether a plan is legal: plans are legal wherever tables lie.
+//! which tables go, and never whether a plan is legal: plans are legal wherever tables lie. Files
+//! that lie in no zone, or are gone, are not in the view.
+//!
+//! A source takes locks of the file system: call it with none held.
 
 use std::fmt::Debug;
 

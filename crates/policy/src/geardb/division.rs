@@ -6,10 +6,13 @@
 //! - *out of its window*: over the other tables, and between two of them. It stays.
 //! - *out of its range*: where neither is. It is dumped into the next level as it is.
 //!
-//! A dump of less than a table stays as well, so that no small tables come about. The paper's rule
-//! is extended in two ways. A gap beside a table of the window goes on with the window, because no
-//! other table is in its way. A gap between two tables out of the window is dumped if it holds a
-//! table's size or more. With `published`, neither is done.
+//! A dump of less than a table stays, so that no small tables come about. The paper's rule is
+//! extended in two ways:
+//! - Where a gap is too small to be dumped and has a table of the window on one side, it goes on
+//!   with the window, because no other table is in its way.
+//! - A gap between two tables out of the window is dumped if it holds a table's size or more.
+//!
+//! With `published`, neither is done. Bytes in a range are estimates: keys count as evenly spread.
 
 use terrace_env::ByteCount;
 

@@ -1,5 +1,9 @@
 //! Everything that one choice looks at: the tree, the zones where the tables of each level lie, and
 //! the state that gear compaction remembers.
+//!
+//! The zones of a level are asked for once, when the choice first looks at the level. Reclaim may
+//! move tables in between, so the views of two levels may be of different moments.
+//! [`Sight::choose`] makes the state as it has become a part of the choice.
 
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,19 +1,22 @@
 //! The compaction window of a level (section 3.2): the tables of the level that gear compactions
-//! may take. Tables of the level die in the zones of its window only.
+//! may take. So tables of the level die in the zones of its window only, but for those that the
+//! other compactions take ([`super`]) and that range deletes hide.
 //!
 //! 1. It holds 1/k of the level's bytes: whole zones, and of the last one as much as is missing, as
 //!    equation 2 counts bytes.
 //! 2. Zones take turns, from the oldest to the youngest and round again; what is written while a
-//!    round goes on is younger, and waits for the next.
-//! 3. When all its tables are compacted, its zones hold nothing live, and the next zones become the
-//!    window.
+//!    round goes on is younger, and waits for the next. Where the zones left in a round are too few
+//!    for the window, others join it, oldest first.
+//! 3. When all its tables are compacted, its whole zones hold nothing live, and the next zones
+//!    become the window.
 //! 4. A level that has not grown to its window's size is all window (of levels 0 and 1 that is
 //!    always so).
 //!
 //! The paper leaves open what happens if the last tables of a window overlap no input. When a
 //! window is nearly empty, the next zones therefore join it. After more than k compactions in a row
 //! that overlapped nothing of the window, the window is replaced by zones whose tables overlap the
-//! input; the tables left wait for their next turn.
+//! input; the tables left wait for their next turn. A compaction that begins in a level above its
+//! limits does not wait for that: its window is replaced at once. The published form does neither.
 
 use terrace_env::{ByteCount, FileId};
 

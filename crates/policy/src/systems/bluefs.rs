@@ -4,7 +4,8 @@
 //! 1. Tables are as large as zones (section 2.3; 256 MiB in section 5.1), and a table is assigned
 //!    complete zones (section 4, "Data placement"). See [`WholeZones`].
 //! 2. Compaction is that of the engine above, unmodified: leveled, see [`Leveled`].
-//! 3. When a table is deleted, its zones hold nothing and are reset: there is no cleaning.
+//! 3. When a table is deleted, its zones hold nothing and are reset: there is no cleaning as long
+//!    as free zones last.
 //! 4. Logs and the journal go to sequential zones of their own (section 3.3, section 4).
 //!
 //! # Where it departs from the paper
@@ -21,9 +22,10 @@
 //!   an even number of tables, all of one level and each of them whole.
 //! - Small tables of one level share zones, each of them whole. A zone is then empty when the last
 //!   of them is deleted.
-//! - Where no free zone is left, tables share whatever room there is, and a collector empties what
-//!   is mostly dead before writers have to wait: otherwise a store would be full that is not. It
-//!   has nothing to do as long as the layout holds.
+//! - Where no free zone is left, tables share whatever room there is, and a collector empties zones
+//!   that give a quarter or more before writers have to wait, and any that give something while one
+//!   waits: otherwise a store would be full that is not. It has nothing to do as long as the layout
+//!   holds.
 //! - Opened on what another system wrote, it leaves mixed zones as they are: they empty as their
 //!   tables are compacted, or by the collector.
 //!
@@ -38,10 +40,10 @@
 //! - A synchronous insert is one write (section 4, "Journaling"): `fs`, `file/log_writer.rs`.
 //!   BlueFS recycles logs so that their size does not change; ours say their length themselves, and
 //!   the journal has what they may take instead.
-//! - Logs that are allocated before they are needed (there): `lsm`, `preallocated_log.rs`.
-//! - Asynchronous writes, in order (sections 3.2 and 5.4): `fs`, `file/log_writer.rs`, four of
-//!   1 MiB at a time; `file/data_writer.rs`, two.
-//! - Compaction reads of 2 MiB (section 5.1): `lsm`, `table/read_ahead.rs`.
+//! - Logs that are allocated before they are needed (there): `lsm`, `writing/preallocated_log.rs`.
+//! - Asynchronous writes, in order (sections 3.2 and 5.4): `fs`, `file/log_writer.rs`, four of 1
+//!   MiB at a time, smaller ones where memory is short; `file/data_writer.rs`, two.
+//! - Compaction reads of 2 MiB (section 5.1), by default: `lsm`, `table/read_ahead.rs`.
 //! - A write-through cache of tables, first in, first out by file (sections 4 and 5.5): `fs`,
 //!   `cache/`, by block, and by what will be read next; the paper's way is a choice.
 //!

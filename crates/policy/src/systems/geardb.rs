@@ -4,9 +4,10 @@
 //! 1. A zone holds tables of one level, and each level writes to one zone (section 3.1). See
 //!    [`LevelSeparated`].
 //! 2. Compactions keep to compaction windows, 1/k of each level (`windows`; section 3.2 has 4), and
-//!    go down level by level as far as windows overlap (section 3.3). See [`Gear`].
-//! 3. When the last table of a window has been compacted, its zones are empty. Nothing else has to
-//!    clean them.
+//!    go down level by level as far as windows overlap (section 3.3). [`Gear`] lists the
+//!    compactions that do not keep to windows.
+//! 3. When the last table of a window has been compacted, its zones are empty, but for the last
+//!    one, of which the window may have had only a part. Nothing else has to clean them.
 //! 4. Tables and levels are LevelDB's (section 5), see [`leveldb`].
 //!
 //! `published=on` is gear compaction as the paper prints it, with the additions of the authors'
@@ -17,11 +18,11 @@
 //!   writes it, so that a level writes to one zone.
 //! - If no free zone is left, or the device allows no further open zone, tables share a zone with
 //!   another level. They leave it when they are compacted.
-//! - As long as zones hold one level each, a level takes zones for its tables, three eighths more,
-//!   and four zones. A store may have less than that for all levels together, and be full although
-//!   much of it is dead. Then writers wait for space, and a collector empties zones for them
-//!   ([`LastResort`]). It does nothing before. Zones that lost tables by range deletes are counted
-//!   at the next merge.
+//! - As long as zones hold one level each, a level takes zones for its tables, three eighths more
+//!   with `windows=4`, and four zones. A store may have less than that for all levels together, and
+//!   be full although much of it is dead. Then writers wait for space, and a collector empties
+//!   zones for them ([`LastResort`]). It does nothing before. Zones that lost tables by range
+//!   deletes are counted at the next merge.
 //! - After another system's layout, tables in mixed zones are rewritten level by level, until no
 //!   level spreads over more zones than that.
 

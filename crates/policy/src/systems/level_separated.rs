@@ -4,7 +4,7 @@
 //!
 //! 1. Compaction is LevelDB's, see [`Leveled`](crate::Leveled).
 //! 2. Each level has its own open zone, as in GearDB: a zone holds tables of one level, which live
-//!    about equally long. Where no zone is free, any partly written one is taken. See
+//!    about equally long. Where no free zone can be opened, any partly written one is taken. See
 //!    [`LevelSeparated`].
 //! 3. When less than 20 % of the zones is free, few are spare, or a writer waits, the zone with the
 //!    fewest live bytes is emptied; while nobody waits, only if it gives 10 % of a zone. See

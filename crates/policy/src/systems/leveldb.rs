@@ -1,6 +1,8 @@
 //! Common parts of the systems around LevelDB, as the papers measure it (LevelDB 1.19): tables of a
-//! memtable's size, level 1 two and a half times as large, each further one ten times - 4 MiB and
-//! 10 MiB at memtables of 4 MiB - and a collector that starts at 20 % free.
+//! memtable's size, but of 16 MiB at most; level 1 as large as two and a half memtables, each
+//! further one ten times - 4 MiB and 10 MiB at memtables of 4 MiB - and a collector that starts at
+//! 20 % free. These are what a system has of its own: parameters of the system that are given come
+//! before them.
 
 use std::sync::Arc;
 

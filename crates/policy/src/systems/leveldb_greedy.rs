@@ -3,16 +3,18 @@
 //!
 //! 1. Compaction is LevelDB's, see [`Leveled`](crate::Leveled): a pointer per level that goes
 //!    round, trivial moves, outputs cut at ten overlapping tables of the next level but one. Tables
-//!    are as large as memtables, level 1 two and a half times as large, each further one ten times:
-//!    at memtables of 4 MiB, the parameters that the papers use.
+//!    are as large as memtables, but 16 MiB at most; level 1 is as large as two and a half
+//!    memtables, each further one ten times: at memtables of 4 MiB, the parameters that the papers
+//!    use.
 //! 2. Tables of all levels are written to the open zone, one behind the other (figure 2). See
 //!    [`LogStructured`].
-//! 3. When less than 20 % of the zones is free, the zone with the most invalid data is emptied, its
-//!    valid data going to other zones ("passive" collection). See [`Greedy`].
+//! 3. When less than 20 % of the zones is free, few are spare, or a writer waits, the zone with the
+//!    most invalid data is emptied, its valid data going to other zones ("passive" collection). See
+//!    [`Greedy`].
 //!
 //! # Where the paper is silent
-//! - Two jobs write at once here, a flush and a merge: then two zones are open, each with tables of
-//!   all levels.
+//! - Several jobs write at once here, a flush and the workers of a merge: then as many zones are
+//!   open, each with tables of all levels.
 //! - Moved data goes to zones of its own, and so do logs: the paper's implementation kept its log
 //!   and manifest elsewhere.
 //! - Collecting as long as anything is invalid cannot reach 20 % once more than 80 % is valid, and

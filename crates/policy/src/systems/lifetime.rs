@@ -2,12 +2,13 @@
 //! HotStorage '22).
 //!
 //! 1. A pointer sweeps each level in key order, taking whatever lies between it and its next place
-//!    in the level below along; so tables die in the order in which they were written. The steps
-//!    are those of [`Sweep`].
+//!    in the level below along; so tables die in the order in which they were written. The steps,
+//!    and the compactions that ignore the pointer, are those of [`Sweep`].
 //! 2. Each level has its own open zone, and a zone holds one interval of keys in that order. What
 //!    the very next compaction will consume goes to the T-zone. See [`ByLifetime`].
-//! 3. Zones die whole behind the pointer. There is no collector: only when somebody waits for space
-//!    is a zone emptied that is mostly dead ([`LastResort`]).
+//! 3. Zones die whole behind the pointer. There is no collector: only when somebody waits for
+//!    space, or a client asks for it, the zone with the fewest live bytes is emptied
+//!    ([`LastResort`]).
 //!
 //! Space that it takes under loads that come to all keys: its tables, a quarter of them that is
 //! dead between the pointers, and four zones for each level. A load that stays with few keys at a

@@ -1,6 +1,18 @@
 //! The systems: each a row of choices - where tables go, what is merged, how space comes back - and
-//! of their parameters. One module to a system, which states its algorithm and gives its parts in
-//! one constant.
+//! of their parameters.
+//!
+//! | file | content |
+//! |---|---|
+//! | one for each system | its algorithm in words, and its parts in one constant, `PARTS` |
+//! | `leveldb` | what most systems have of LevelDB |
+//! | `system` | [`System`] and [`Row`]: a row with chosen parameters, and its deciders |
+//! | `parts` | the parts of a row |
+//! | `parameter`, `text` | ranges of parameters; systems as text |
+//! | `shape` | the store that parameters are fitted to |
+//!
+//! A system can change at each opening of a store, and so can its parameters: a decider must accept
+//! every legal tree and any state, as [`Compaction`](crate::Compaction) says. The name of a system
+//! is remembered on the medium, so a name is never given to another system.
 
 mod bluefs;
 mod geardb;

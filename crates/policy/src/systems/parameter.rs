@@ -1,5 +1,9 @@
 //! Parameters of systems: name, kind, range with its reason, and how a parameter is read and
 //! written.
+//!
+//! Reading checks the range at once. A [`System`] that a program makes by its fields is checked
+//! when a store is opened under it ([`System::check`]). A parameter that the row does not have is
+//! neither read, written nor checked.
 
 use terrace_env::{ByteCount, Limit, OutOfRange};
 

@@ -1,4 +1,8 @@
 //! [`RowParts`]: the parts of a row of the table of systems.
+//!
+//! The functions must be pure: the same system and store give the same deciders, because a store
+//! that is opened again has to go on where it was. The decider of compaction may look at zones
+//! through the source that it is handed, and only when it is asked for a choice.
 
 use std::sync::Arc;
 
@@ -12,7 +16,7 @@ use crate::{Compaction, Placement, Reclaim, ZonesSource};
 pub(super) type Compacts = fn(&System, &StoreShape, Arc<dyn ZonesSource>) -> Arc<dyn Compaction>;
 
 /// A row. Each system's module has one as its constant `PARTS`, and a system is added by such a
-/// module, a name in [`Row`](super::Row) and nothing else.
+/// module and a name in [`Row`](super::Row), with its place in `ALL` and `parts`.
 #[derive(Clone, Copy)]
 pub(super) struct RowParts {
     /// Name of the system.

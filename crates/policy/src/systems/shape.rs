@@ -1,4 +1,7 @@
-//! Shape of a store, to which a system's parameters are fitted.
+//! Shape of a store, to which a system's parameters are fitted when the store is opened.
+//!
+//! It is taken anew at each opening. Opened with other memtables, a store gets tables of another
+//! size; those that are there stay as they are. All sizes are in bytes.
 
 use terrace_env::ByteCount;
 
