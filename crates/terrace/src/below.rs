@@ -1,6 +1,14 @@
-//! Lower layer of a store: a store of files that the user brought, a directory, a device, or a
-//! mounted file system. Closing the store closes this layer, except a store of files that the user
-//! brought. Dropping the store without closing it leaves a mounted file system mounted as well.
+//! Lower layer of a store, and what becomes of it when the store is closed, or dropped without
+//! being closed:
+//!
+//! | layer | closed | dropped |
+//! |---|---|---|
+//! | a store of files that the user brought | stays open | stays open |
+//! | a directory, a device | is closed | is closed |
+//! | a file system that the user had mounted | is unmounted | stays mounted |
+//!
+//! The engine ends first, because its last writes go through this layer. Dropped means that the
+//! last `Db` and `KeySpace` are: scans and snapshots do not keep the layer open.
 
 use std::sync::Arc;
 

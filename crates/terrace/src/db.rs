@@ -1,4 +1,8 @@
 //! [`Db`]: a store that is open.
+//!
+//! Clones are the same store, and any thread may use them. A store is open once at a time; for
+//! reading only it can be open any number of times, while nobody has it open for writing.
+//! [`Db::close`] makes everything durable; dropping the last handle does not.
 
 use std::path::Path;
 use std::sync::Arc;

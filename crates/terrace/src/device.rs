@@ -15,6 +15,9 @@
 //! # Ok(())
 //! # }
 //! ```
+//!
+//! A device holds one store, or none. [`Db::create_device`](crate::Db::create_device) loses all
+//! data on it.
 
 pub use terrace_env::random::Random;
 pub use terrace_env::{Lba, Uuid, ZoneId};

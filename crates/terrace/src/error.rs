@@ -1,4 +1,7 @@
 //! [`Error`]: errors of a store: one type, whichever layer an error comes from.
+//!
+//! A store that has stopped returns the error that stopped it from every write: its kind is
+//! [`ErrorKind::Stopped`], and [`Error::origin`] has the kind of the first failure.
 
 use std::error::Error as StdError;
 use std::fmt;

@@ -9,7 +9,7 @@
 //! shown, so nothing depends on their order.
 //!
 //! # Threads
-//! Any number.
+//! Any number. Identities are never used again in a process.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

@@ -1,4 +1,9 @@
 //! [`Ingest`]: writes sorted input directly into tables, without log and memtable.
+//!
+//! Keys must come in order, each once, key space by key space in the order in which these were
+//! made; a key that does not is refused, and the ingest goes on. Nothing is visible before
+//! [`Ingest::finish`], and then all of it, durable. Space for the tables is taken while keys come:
+//! an ingest can end with an error for lack of it, and then leaves nothing behind.
 
 use terrace_lsm::{Ingested, KeySpaceId};
 

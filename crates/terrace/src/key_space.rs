@@ -1,4 +1,8 @@
 //! [`KeySpace`]: an ordered map of its own within a store.
+//!
+//! A handle is of one opening of one store; others refuse it. It keeps the store open as a
+//! [`Db`](crate::Db) does. Once the key space is dropped, the handle's reads and writes are errors,
+//! but for scans and cursors that are open already.
 
 use std::sync::Arc;
 

@@ -23,13 +23,13 @@
 //! A [`Db`] is a store. It lies in a directory ([`Db::open_directory`]), on a zoned device
 //! ([`Db::create_device`], [`Db::open_device`]), or in a [`Store`] that the user brings, such as a
 //! [`MemoryStore`] for tests ([`Db::open`]). [`Options`] say how it is opened; each has a default,
-//! a range and the reason of its ends in [`limits`]. The [`System`] chooses where tables go and how
-//! they are merged, and can be another one at each opening.
+//! and numbers have a range and the reason of its ends in [`limits`]. The [`System`] chooses where
+//! tables go and how they are merged, and can be another one at each opening.
 //!
 //! # Write
 //! [`Db::put`], [`Db::delete`] and [`Db::delete_range`] write at once. A [`Batch`] holds several
 //! writes that are applied together or not at all. An [`Ingest`] takes sorted input of any length
-//! into tables directly.
+//! into tables directly; its keys must come in order, each once.
 //!
 //! ```
 //! # use std::sync::Arc;
@@ -55,7 +55,8 @@
 //!
 //! # Snapshots
 //! A [`Snapshot`] shows what was there at one moment for as long as it lives, and has the same
-//! reads.
+//! reads, but for the salvage of damaged tables. A key space that is dropped meanwhile is gone for
+//! it, too.
 //!
 //! # Key spaces
 //! A [`KeySpace`] is an ordered map of its own. [`Db::create_key_space`] makes it, and
@@ -88,13 +89,15 @@
 //!
 //! # Checkpoints
 //! [`Db::checkpoint_directory`], [`Db::checkpoint_device`] and [`Db::checkpoint`] copy a store
-//! while it is written. The copy is a store of its own.
+//! while it is written. The target must be empty, but a device is formatted first and loses what it
+//! holds. The copy is a store of its own.
 //!
 //! # Errors
-//! Every call returns an [`Error`]. Its [`kind`](Error::kind) is for programs, its text for people.
-//! Writes that find no space are refused by an error that [`is_space`](Error::is_space); deletes go
-//! on. A failure of the medium ends all writing, reads go on, and [`Db::resume`] begins again.
-//! [`Db::stats`] and a [`Listener`] tell what happens.
+//! Calls that can fail return an [`Error`]. Its [`kind`](Error::kind) is for programs, its text for
+//! people. Writes that find no space are refused by an error that [`is_space`](Error::is_space);
+//! deletes go on. A failure of the medium that the store cannot write around ends all writing;
+//! reads go on, and [`Db::resume`] begins again once its reason is gone. [`Db::stats`] and a
+//! [`Listener`] tell what happens.
 //!
 //! # Devices
 //! [`device`] has the contract of a [`Device`] and the [`Emulator`], a zoned drive in memory or in

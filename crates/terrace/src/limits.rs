@@ -1,5 +1,6 @@
-//! The ranges of [`Options`](crate::Options), each with its reason. Those of systems are with
-//! [`System`](crate::System).
+//! The ranges of [`Options`](crate::Options), each with its reason; both ends are within the range.
+//! They are checked when a store is opened and before a device is formatted, not when an option is
+//! set. Those of systems are with [`System`](crate::System).
 
 use terrace_env::{ByteCount, Limit};
 

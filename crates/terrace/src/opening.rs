@@ -1,5 +1,11 @@
 //! Opening a [`Db`]: from a device, a directory, a mounted file system or a store of files, under
-//! the system that is asked for or else under the one that the store remembers.
+//! the system that is asked for or else under the one that the store remembers, or the default one
+//! in a new store.
+//!
+//! Options are checked against the store before the engine starts. If opening fails, what was
+//! opened for it is closed again, and a file system that was handed over mounted is unmounted.
+//! Making a device a store and opening it are two steps: after an error in the second, its data is
+//! gone.
 
 use std::path::Path;
 use std::sync::Arc;

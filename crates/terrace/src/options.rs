@@ -1,4 +1,7 @@
 //! [`Options`]: how a store is opened, with the default and the trade-off of each option.
+//!
+//! Options are values: nothing is checked before a store is opened with them. They belong to an
+//! opening, and only the system is remembered by the store.
 
 use std::time::Duration;
 

@@ -3,6 +3,9 @@
 //!
 //! The list is complete before the first entry is given. Within a listed range, entries of newer
 //! runs and of memtables are still given. A read that fails later ends the iteration with an error.
+//!
+//! To make the list, all tables of the range are read and verified when the salvage is begun: that
+//! takes as long as reading them. It keeps space from being freed while it lives.
 
 use bytes::Bytes;
 use terrace_lsm::LeftOut;

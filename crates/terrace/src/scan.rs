@@ -1,4 +1,7 @@
 //! [`Scan`]: the entries of a range in key order, as an iterator from both ends.
+//!
+//! It shows what was there when it began. It ends after the first error, such as a damaged block or
+//! the closing of the store. While it lives it keeps space from being freed.
 
 use bytes::Bytes;
 
