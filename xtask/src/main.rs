@@ -1,6 +1,7 @@
 //! The project's chores: `cargo xtask tidy | test | ci | soak | bench | series`.
 //!
-//! CI runs nothing but `cargo xtask ci`, so that whatever CI finds, a developer can find too. No
+//! CI runs nothing but `cargo xtask ci`, so that whatever CI finds, a developer can find too. A
+//! chore that fails ends with exit code 1; `tidy`, `test` and `ci` run all of their steps first. No
 //! chore reads standard input. One file per subject; this one only knows the command line.
 
 mod bench;

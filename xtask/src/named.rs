@@ -1,7 +1,8 @@
 //! Running those tests of a crate whose names contain a word.
 //!
-//! cargo calls a run in which the word matched nothing a success; here it is a failure, for a check
-//! that cannot fail is a defect.
+//! cargo calls a run in which the word matched nothing a success; a check that cannot fail is a
+//! defect. So a caller calls [`Named::find`] first, which fails in that case; [`Named::run`] by
+//! itself does not notice it.
 
 use std::process::Command;
 

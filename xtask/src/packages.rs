@@ -2,7 +2,8 @@
 //!
 //! Each entry has a sign that the package is there, and the tests that need it. A missing package
 //! is installed with apt, if the machine has apt and the caller may use it; otherwise an error
-//! names the package. Nothing outside the list is ever installed.
+//! names the package. Nothing outside the list is installed, but for what apt adds because these
+//! packages depend on it. Nothing asks a question: where sudo wants a password, the chore fails.
 
 use std::path::Path;
 use std::process::Command;

@@ -1,10 +1,10 @@
 //! `cargo xtask bench reference`: what Terrace costs beside other engines, measured several times
-//! over and laid out as the tables of `docs/benchmarks.md`.
+//! over and laid out as the tables of `docs/benchmarks.md`, which is changed only with `--write`.
 //!
 //! Two setups are measured in turn: a drive in memory with a log that is gathered, and a directory
-//! in memory with a log that is written, which is how the other engines were measured. A metric is
-//! the median of the runs; its spread is the range from the least to the most. The other engines'
-//! metrics are those that `terrace bench --reference` prints.
+//! with a log that is written, which is how the other engines were measured. The directory must be
+//! one in memory (`--dir`). A metric is the median of the runs; its spread is the range from the
+//! least to the most. The other engines' metrics are those that `terrace bench --reference` prints.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

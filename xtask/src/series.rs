@@ -1,9 +1,10 @@
-//! `cargo xtask series`: every experiment at 1/16, as the page `docs/reproduction.md`.
+//! `cargo xtask series`: every experiment at 1/16, as the page `docs/reproduction.md`. Named
+//! experiments alone are printed, and the page stays as it is.
 //!
-//! It takes hours, and may be interrupted at any time. The outcome of each run is kept in
-//! `target/lab`, under a name that includes a hash of the engine's sources. So the next call goes
-//! on from there, as long as the engine is the same. A smoke test in CI runs the same commands with
-//! less work.
+//! It takes hours, and may be interrupted at any time: the runs under way are lost. The outcome of
+//! each run is kept in `target/lab`, under a name that includes a hash of the engine's sources. So
+//! the next call goes on from there, as long as the engine is the same. A smoke test in CI runs the
+//! same commands with less work.
 
 use anyhow::{Context, ensure};
 use serde_json::Value;

@@ -1,9 +1,11 @@
-//! `cargo xtask soak NAME --minutes N`: runs the tests of a recipe with new seeds for N minutes.
+//! `cargo xtask soak NAME --minutes N`: runs the tests of a recipe with new seeds, in rounds, until
+//! N minutes are over at the end of a round.
 //!
-//! A recipe names tests that take their seeds from `terrace_env::test_seeds`. A soak runs them in
-//! rounds and keeps count in `target/soak/NAME.json`, so that the next soak goes on where this one
-//! stopped and no seed is tried twice. A round that fails ends the soak; the test's own output
-//! names the seed, and with it the command that repeats it.
+//! A recipe names tests that take their seeds from `terrace_env::test_seeds`. A soak keeps count in
+//! `target/soak/NAME.json` after each round. So the next soak goes on behind the last round that
+//! came to its end, and tries no seed of these again, unless `--round` names one. Only one soak of
+//! a recipe may run at a time. A round that fails ends the soak and is counted, too; the test's own
+//! output names the seed, and with it the command that repeats it.
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};

@@ -1,5 +1,9 @@
-//! A chore is a list of steps. Every step runs, even after one has failed, so that one run shows
-//! all failures. Each step prints its time, and the last line names the steps that failed.
+//! A chore that checks is a list of steps. Every step runs, even after one has failed, so that one
+//! run shows all failures. Each step prints its time, and the last line names the steps that
+//! failed.
+//!
+//! All output about steps goes to standard error. Commands have nothing on their standard input.
+//! The caller ends with [`Steps::close`], which is what fails.
 
 use std::process::Command;
 use std::time::{Duration, Instant};

@@ -2,6 +2,9 @@
 //!
 //! The codes are part of the program's interface; they are listed in `docs/cli.md` and in
 //! `terrace --help`.
+//!
+//! Of a store that has stopped, the code is that of the first failure. A reader that closes
+//! standard output early, such as `head`, ends a command with code 0.
 
 use std::fmt;
 use std::path::Path;

@@ -3,6 +3,10 @@
 //! The files of a tree go to a key space, its symbolic links to another one that belongs to it
 //! ([`links_of`]). So trees that are imported into different key spaces share nothing. A path is in
 //! one of the two: a file that takes the place of a link deletes the link, and the other way round.
+//! A path that is not in the tree any more is left alone.
+//!
+//! The caller ends with [`Loader::finish`], which writes the last batch. Batches are gathered, not
+//! durable: the caller syncs or closes the store. After an error, the batches before it are there.
 
 use std::ffi::OsStr;
 use std::fs;

@@ -1,4 +1,4 @@
-//! The `terrace` program: one file per subcommand, in `commands`.
+//! The `terrace` program: one file or folder per subcommand, in `commands`.
 //!
 //! This crate turns words into calls of the library and answers into text or JSON; it decides
 //! nothing about stores. Rules for every command - exit codes, output, how directory trees are

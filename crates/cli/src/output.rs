@@ -2,7 +2,9 @@
 //! standard error.
 //!
 //! With `--json` every line of standard output is one JSON object, and the last one is the
-//! command's result or its error.
+//! command's result or its error; only `completions` prints what it always does. Without `--json`
+//! an error goes to standard error. A write that fails ends the command; one to a reader that has
+//! gone ends it without a word.
 
 use std::fmt;
 use std::io::{self, IsTerminal, Write};

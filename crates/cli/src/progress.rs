@@ -1,4 +1,5 @@
-//! Progress bar of long work, drawn on standard error, and only if that is a terminal.
+//! Progress bar of long work, drawn on standard error, and only if that is a terminal. It
+//! disappears when it is dropped: drop it before printing a result.
 
 use indicatif::{ProgressBar, ProgressStyle};
 

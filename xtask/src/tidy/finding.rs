@@ -1,4 +1,5 @@
 //! [`Finding`]: one violation of a rule: file and line, what the rule asks for, and what was found.
+//! Findings are ordered by file and line.
 
 use std::fmt;
 use std::path::{Path, PathBuf};

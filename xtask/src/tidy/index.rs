@@ -1,4 +1,5 @@
 //! `lib.rs` and `mod.rs` are tables of contents: documentation, module lines and re-exports.
+//! Modules with a body, tests among them, are refused there: they get a file of their own.
 
 use std::path::Path;
 

@@ -1,9 +1,10 @@
 //! Crates depend on lower layers only.
 //!
-//! The table is that of ARCHITECTURE.md. A normal or build dependency must point to a lower layer,
-//! so that crates of one layer (zone and policy, fs and lsm) do not know each other; a test may
-//! also reach sideways. Crates from outside the project are free. The check reads what cargo makes
-//! of the manifests, so that renamed and optional dependencies count like any other.
+//! The table here is a copy of that in ARCHITECTURE.md, kept by hand; a member of the workspace
+//! that is not in it is a finding. A normal or build dependency must point to a lower layer, so
+//! that crates of one layer (zone and policy, fs and lsm) do not know each other; a test may also
+//! reach sideways. Crates from outside the project are free. The check reads what cargo makes of
+//! the manifests, so that renamed and optional dependencies count like any other.
 
 use std::path::{Path, PathBuf};
 

@@ -1,6 +1,7 @@
 //! Links in Markdown that point into the repository lead somewhere.
 //!
-//! Links to other hosts and to headings are not followed.
+//! Links to other hosts are not followed, and of a link to a heading only the file is looked for,
+//! on the disk, whether git knows it or not.
 
 use std::path::Path;
 

@@ -2,7 +2,8 @@
 //! stands for it.
 //!
 //! "What a compaction reads." leaves open what kind of thing that is; "Inputs of a compaction."
-//! says it. The check looks at the first line of each comment only.
+//! says it. The check looks at the first word of each comment only, and refuses those of
+//! [`OPENINGS`].
 
 use std::path::Path;
 

@@ -3,7 +3,8 @@
 //! The table is in the glossary, under [`HEADING`]: retired word, standard term, and the exact
 //! forms that are refused, each in backticks. Some retired words are ordinary English, such as
 //! "below"; only their forms are refused, such as the name of a former module. A form is found
-//! where it stands as a word of its own. The glossary itself may name them.
+//! where it stands as a word of its own, within one line, in any text file of the project. The
+//! glossary itself may name them. A table without rows is a finding.
 
 use std::path::Path;
 

@@ -1,4 +1,8 @@
 //! The checks in their order: first those that need no compiler, then the compiler's own.
+//!
+//! A check that finds something is a failed step, and the others still run. Only a file that cannot
+//! be read ends the chore at once. Files that git ignores, and those that are not UTF-8, are not
+//! looked at.
 
 use std::path::{Path, PathBuf};
 

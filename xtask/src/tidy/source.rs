@@ -1,5 +1,5 @@
-//! Check of Rust sources: refuses silenced lints, unfinished code, tests switched off without a
-//! reason.
+//! Check of Rust sources: refuses lints that are silenced by `allow` (`expect` is allowed),
+//! unfinished code, tests switched off without a reason.
 //!
 //! It looks at the syntax tree, so that a word in a comment or a string is no finding, and inside
 //! macro calls at the tokens.

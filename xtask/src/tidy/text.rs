@@ -1,5 +1,6 @@
-//! Text rules, checked without a look at the syntax: each source has a head, files and lines are
-//! not too long, no marks of unfinished work, no paths of a developer's machine.
+//! Text rules, checked without a look at the syntax: each Rust source begins with a head, and its
+//! file and lines are not too long; no text file has marks of unfinished work or paths of a
+//! developer's machine. A marked word counts as a word by itself, a path anywhere in a line.
 
 use std::path::Path;
 

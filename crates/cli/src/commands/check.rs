@@ -1,9 +1,14 @@
-//! `terrace check IMAGE`: verifies a store and changes nothing.
+//! `terrace check IMAGE`: verifies a store and changes nothing. Nobody may have it open for writing
+//! meanwhile.
 //!
 //! 1. The file system, on an image or in a directory: every structure, every checksum, every
-//!    invariant between them.
-//! 2. The store: every block of every table, the order of its entries, and their number. Entries
-//!    that are only in logs are verified by the replay when the store is opened, and are counted.
+//!    invariant between them. All problems are listed.
+//! 2. The store, if step 1 found no problem: every block of every table, the order of its entries,
+//!    and their number. Entries that are only in logs are verified by the replay when the store is
+//!    opened, and are counted. This step ends at the first problem.
+//!
+//! What a crash leaves behind - files that nothing names, a store that was not closed - is told and
+//! is no problem.
 
 use serde::Serialize;
 use terrace::StoreError;

@@ -1,5 +1,9 @@
 //! `terrace checkpoint IMAGE TARGET`: copies a store into an empty drive or directory, and verifies
-//! every checksum on the way.
+//! the checksums of all tables and logs on the way. A target that is not there is made.
+//!
+//! The source is opened for reading only. The target becomes a store at the very end. After an
+//! error it is empty: an image that was made for the copy is removed, one that was there may have
+//! been formatted.
 
 use std::io;
 use std::os::unix::ffi::OsStrExt;

@@ -1,5 +1,7 @@
-//! `terrace compact IMAGE`: flushes the memtable, merges a range or the whole store until it is in
-//! one run, and verifies every table afterwards.
+//! `terrace compact IMAGE`: flushes the memtable, merges all key spaces, one of them, or a range of
+//! one until it is in one run, and verifies every table of the store afterwards.
+//!
+//! If a table does not verify, the command fails, but the compaction is done.
 
 use std::io::{self, Write};
 use std::sync::Arc;

@@ -1,4 +1,5 @@
-//! `terrace completions SHELL`: prints a completion script for a shell.
+//! `terrace completions SHELL`: prints a completion script for a shell. It ignores `--json` and
+//! opens nothing.
 
 use std::io::Write;
 

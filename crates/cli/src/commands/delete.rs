@@ -1,5 +1,8 @@
 //! `terrace delete IMAGE`: deletes a key, a range of keys, or a whole key space. The deletes are
 //! durable when the command ends.
+//!
+//! A key or key space that is not there is an error (exit code 5), unless `--force` is given; a
+//! range may be empty. With a key space of files goes the one of their symbolic links.
 
 use std::ffi::OsString;
 

@@ -1,5 +1,6 @@
-//! `terrace device create` makes an emulated drive in a sparse file, zoned or plain. `terrace
-//! device report` prints its geometry and the state of its zones.
+//! `terrace device create` makes an emulated drive in a sparse file, zoned or plain; a file that is
+//! there is never overwritten. A plain one can also be made on a block device of the host, if that
+//! holds nothing. `terrace device report` prints its geometry and the state of its zones.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};

@@ -1,8 +1,12 @@
 //! `terrace export IMAGE DIR`: writes the files and symbolic links of a stored tree into a
 //! directory.
 //!
-//! Nothing is ever written outside the directory. Files are written before links, so no link of the
-//! store can redirect a file, and a link that was there before is not followed.
+//! Nothing is written outside the directory, as long as nobody else changes it meanwhile. Files are
+//! written before links, so no link of the store can redirect a file, and a link that was there
+//! before is not followed.
+//!
+//! A file that is there is an error unless `--overwrite` is given. After an error, what came before
+//! stays. Stored are contents and paths only: modes, times and empty directories are not.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};

@@ -1,4 +1,8 @@
-//! `terrace get IMAGE KEY`: prints the value of a key, byte for byte.
+//! `terrace get IMAGE KEY`: prints the value of a key, byte for byte; only on a terminal a newline
+//! is added.
+//!
+//! With `--json` it prints key and value as an object, in hex where they are not UTF-8. A key that
+//! is not there is exit code 5.
 
 use serde_json::Map;
 use terrace::fs::Access;

@@ -1,6 +1,9 @@
-//! The log device of a store: a plain drive beside the zoned one, for the journal and the logs. The
-//! store remembers its path, as seen from the directory of the zoned drive, so that both images can
-//! be moved together.
+//! The log device of a store: a plain drive beside the zoned one, for the journal and the logs.
+//!
+//! The store remembers the path of the plain drive. If that lies in the directory of the zoned
+//! drive, or below, the path is as seen from there, so that both images can be moved together;
+//! otherwise it is absolute. A remembered path is only where to look: a mount checks that the drive
+//! is the right one.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

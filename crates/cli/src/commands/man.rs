@@ -1,4 +1,5 @@
-//! `terrace man DIR`: writes the manual pages into a directory.
+//! `terrace man DIR`: writes the manual pages into a directory. A directory that is not there is
+//! made; pages that are there are written over.
 
 use std::path::PathBuf;
 

@@ -1,5 +1,16 @@
 //! The subcommands, a file or a folder each: arguments, work and output. Several share the other
-//! files: `arguments`, `entry`, `log_drive`, `range`, `skip`, `target`, `under`.
+//! files:
+//!
+//! | file | content |
+//! |---|---|
+//! | `arguments` | the command line as a whole |
+//! | `target`, `log_drive` | the drive or directory of a store, and how it is opened |
+//! | `under` | the system that it is opened under |
+//! | `entry`, `range` | keys, key spaces and ranges as one types them |
+//! | `skip` | reading on behind damage |
+//!
+//! A command that only looks opens the store for reading only, and changes nothing. One that writes
+//! to a store closes it before it prints its result: what it reports is durable.
 
 mod arguments;
 mod bench;

@@ -1,4 +1,6 @@
-//! Parses ranges of keys from the command line: `--from`, `--to` and `--prefix`.
+//! Parses ranges of keys from the command line: `--from`, `--to` and `--prefix`. `--from` is
+//! included, `--to` is not; `--prefix` stands alone. The caller says whether keys are given as
+//! hexadecimal digits.
 
 use std::ffi::OsString;
 

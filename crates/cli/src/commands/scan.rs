@@ -1,5 +1,8 @@
 //! `terrace scan IMAGE`: prints the keys of a range in order, with their values or the sizes of
 //! these.
+//!
+//! Entries are printed as they are read. A damaged block ends the scan with exit code 3, after the
+//! entries before it; with `--skip-damaged` the scan goes on behind, see [`skip`](super::skip).
 
 use std::io::{BufWriter, Write};
 

@@ -1,5 +1,9 @@
 //! `terrace stats IMAGE`: prints the counters of a store: levels, space, and bytes written by
 //! cause.
+//!
+//! The bytes written are those of the store's life, and those of this process. All other counters
+//! begin with each opening; the command opens the store anew, for reading only, so they show little
+//! more than the opening.
 
 use std::io::{self, Write};
 

@@ -1,4 +1,7 @@
 //! `--system NAME`: chooses the system under which a command opens a store.
+//!
+//! The store remembers it, with its parameters, for later openings. Only commands that write have
+//! the option.
 
 use terrace::System;
 

@@ -1,5 +1,5 @@
-//! `terrace zones IMAGE`: draws the zones of a drive: state, levels, live and dead bytes, write
-//! pointer.
+//! `terrace zones IMAGE`: draws the zones of a drive as a map of state, levels, live and dead
+//! bytes; with `--list` as a table, with write pointers. A directory has no zones and is refused.
 
 use std::io::{self, Write};
 

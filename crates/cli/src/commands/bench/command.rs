@@ -1,5 +1,10 @@
-//! `terrace bench [WORK]...`: parses the arguments, makes a plan for each store size, and carries
-//! the work out in the order given.
+//! `terrace bench [WORK]...`: parses the arguments, makes a plan for each store size and each way
+//! of writing the log, and carries the work of each plan out in the order given.
+//!
+//! The works of one plan share a store as far as each of them allows: one that begins with an empty
+//! store makes a new one, and one that needs a filled store fills it first. With an option about
+//! clients or their operations, a name means the workload of the generator, even where a mix has
+//! the same name.
 
 use std::path::{Path, PathBuf};
 

@@ -1,5 +1,8 @@
 //! Conditions of a measurement: medium, number and sizes of entries, clients, seed, options, and
 //! the build of the program.
+//!
+//! They are what was asked for: what a store made of it, such as smaller memtables, is among the
+//! metrics.
 
 use clap::ValueEnum;
 use serde::Serialize;

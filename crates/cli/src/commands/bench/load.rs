@@ -1,5 +1,10 @@
-//! `terrace bench load`: a random load that nearly fills an emulated drive; reports times, waits,
-//! memory, and whether every entry was read back.
+//! `terrace bench load`: a random load that nearly fills an emulated drive, with 8 GB on 10 GB
+//! unless other sizes are given. Then it closes, checks and reopens the store, and reads everything
+//! back.
+//!
+//! It reports times, waits and memory. A check that finds a problem, or an entry that does not come
+//! back as it was put, is an error. The drive's image is not synced to the host's disk and has lost
+//! its name before the load begins: nothing is left behind.
 
 use std::fmt::{self, Display, Formatter};
 use std::path::PathBuf;

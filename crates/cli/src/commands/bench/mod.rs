@@ -8,6 +8,10 @@
 //! | `load` | `terrace bench load`: a drive nearly filled |
 //! | `answer` | the result, as JSON and as a table |
 //! | `sizes` | sizes of keys and values as one types them |
+//!
+//! Every value that is read is verified. A medium that was made for a measurement is gone after it;
+//! only traces and latencies that were asked for stay. A build with debug assertions measures
+//! something else, and says so.
 
 mod answer;
 mod command;

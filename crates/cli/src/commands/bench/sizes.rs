@@ -1,5 +1,7 @@
-//! Parses sizes of keys and values from the command line - one size, or a distribution - and checks
-//! their limits.
+//! Parses sizes of keys and values from the command line: one size, or a distribution.
+//!
+//! [`parse`] takes any size; whoever uses it for keys or values checks their limits with
+//! [`of_keys`] or [`of_values`].
 
 use serde::Serializer;
 use terrace::{ByteCount, KEY_BYTES_MAX};

@@ -1,5 +1,8 @@
-//! A store's life while the power is on: a tree is loaded, read back and compared, a third of it is
-//! overwritten, a third deleted, and the rest is scanned.
+//! A store's life while the power is on: a tree is loaded, read back and compared; of its files a
+//! third is overwritten and a third deleted; what is left is scanned and compared.
+//!
+//! All of it is durable before the power can be cut: the load and the changes end with a sync. A
+//! file that cannot be read, or is too large for a value, is left out and counted.
 
 use std::path::Path;
 

@@ -9,8 +9,9 @@
 //! | `model` | the expected contents of the store, and the comparison with the actual ones |
 //! | `outcome` | the result, as JSON and as text |
 //!
-//! It needs no hardware and no rights, and leaves nothing behind: the drive's image has lost its
-//! name before the first write, so that it is gone however the program ends.
+//! It needs no hardware and no rights. Unless `--keep` names an image, it leaves nothing behind:
+//! the drive's image has lost its name before the store is made, so that it is gone however the
+//! program ends.
 
 mod burst;
 mod command;

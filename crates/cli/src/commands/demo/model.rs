@@ -1,8 +1,9 @@
 //! Expected contents of the store: a digest of each value, by key.
 //!
-//! The model keeps digests instead of values, so that it can compare a tree of any size in little
-//! memory. It does not compare with the original files, because these may change while the
-//! demonstration runs.
+//! The model keeps digests instead of values, so that it holds the paths in memory, and not the
+//! contents. It does not compare with the original files, because these may change while the
+//! demonstration runs. The caller tells the model of every put and delete; the links of a tree are
+//! not in it.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,6 @@
 //! Outcome of the demonstration: a line for each step as it ends, then the map of zones, the levels
-//! and the metrics; or one JSON object.
+//! and the metrics; or one JSON object at the end. A demonstration that fails has no outcome, only
+//! the lines of the steps before.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};

@@ -1,5 +1,5 @@
 //! `terrace dump IMAGE [PART]`: finds the part - a file by its id, the journal or the superblock -
-//! and dumps it. Without a part it lists the files.
+//! and dumps it. Without a part it lists the files. A file of a client has no parts and is refused.
 
 use std::io::{self, Write};
 

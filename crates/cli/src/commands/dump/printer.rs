@@ -1,5 +1,6 @@
 //! Printer of a dump: writes each part as lines of text or as a JSON object, and counts the damaged
-//! parts. A dump with damaged parts fails at its end.
+//! parts. A dump with damaged parts fails at its end: only in [`Printer::finish`], which also
+//! writes what is buffered, so a dump must end with it.
 //!
 //! Also formats keys and entries, which several kinds of parts contain.
 

@@ -1,5 +1,8 @@
 //! Progress of a series: a bar on the terminal for each run under way, and a line when a run has
 //! ended.
+//!
+//! Runs call [`Bars::notice`] at the same time, each from its own thread and each in the order of
+//! its own events.
 
 use std::sync::OnceLock;
 

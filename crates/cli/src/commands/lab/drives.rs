@@ -1,4 +1,5 @@
-//! `terrace lab drives`: lists the modelled drives, or prints the sources of one drive's values.
+//! `terrace lab drives`: lists the modelled drives, or prints the sources of one drive's values. A
+//! drive is given by its name, or by the path of a file that describes one.
 
 use std::io::Write;
 

@@ -1,5 +1,9 @@
 //! Findings of a series: metrics and claims, as tables that can be pasted into a Markdown page, or
 //! as one JSON object.
+//!
+//! Claims are compared only if whole runs were carried out, with all operations. A claim about a
+//! system that was not run stands there without a metric of ours. A run that failed is listed with
+//! its error and has no metrics.
 
 use std::fmt::{self, Display, Formatter};
 

@@ -1,5 +1,5 @@
 //! `terrace lab list`: lists the experiments that come with the program, or describes some, with
-//! the number of runs and an estimate of the data they move at a scale.
+//! the number of runs and an estimate of the keys and values that clients move at a scale.
 
 use comfy_table::{CellAlignment, Table, presets};
 use serde::Serialize;

@@ -1,4 +1,17 @@
 //! `terrace lab`: experiments in virtual time.
+//!
+//! | file | content |
+//! |---|---|
+//! | `command` | the list of the subcommands |
+//! | `list`, `drives` | the experiments, and the modelled drives, that come with the program |
+//! | `run` | carries out experiments, and keeps their outcomes in a directory |
+//! | `bars` | its progress |
+//! | `findings`, `page`, `spreadsheet` | its results: as tables or JSON, in Markdown, as CSV |
+//! | `report` | compares kept outcomes with the papers, in HTML |
+//! | `validate_drives` | compares the timing models with published metrics |
+//!
+//! The same experiment, system, variant, scale and seed give the same metrics on every machine;
+//! only the cost of a run, in time and memory of the host, is that of the machine.
 
 mod bars;
 mod command;

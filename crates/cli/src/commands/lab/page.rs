@@ -1,4 +1,7 @@
 //! The result page: the tables of a series, with the command that prints them, in Markdown.
+//!
+//! A page that is there is written over. A run that failed is shown as missing. Without claims in
+//! the findings the page has none either.
 
 use std::path::Path;
 

@@ -1,4 +1,7 @@
 //! `terrace lab validate-drives`: compares the timing models of drives with published metrics.
+//!
+//! A metric that is more than 10 % off makes the command fail, after everything is printed.
+//! Patterns for which nothing is published are measured over a grid and only printed.
 
 use serde::Serialize;
 use terrace_lab::drives::{self, Comparison, Grid, Validation};
