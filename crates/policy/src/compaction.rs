@@ -79,7 +79,7 @@ impl WriteRule {
 pub struct Choice {
     /// The plan to carry out.
     pub plan: Plan,
-    /// Committed in the same transaction as the plan's outcome.
+    /// Committed in the same transaction as the plan's outcome, or its last instalment.
     pub state: Vec<u8>,
 }
 

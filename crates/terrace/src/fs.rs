@@ -1,7 +1,7 @@
 //! The file system on a zoned device, for programs that mount it themselves or inspect it; and the
 //! same store of files in a plain directory.
 //!
-//! A file system that is mounted holds its devices until it is unmounted.
+//! A file system that is mounted holds its devices until it is unmounted or dropped.
 //! [`Db::open_fs`](crate::Db::open_fs) opens a store on it, and unmounts it when the store is
 //! closed, or cannot be opened.
 

@@ -1,8 +1,9 @@
 //! `terrace delete IMAGE`: deletes a key, a range of keys, or a whole key space. The deletes are
 //! durable when the command ends.
 //!
-//! A key or key space that is not there is an error (exit code 5), unless `--force` is given; a
-//! range may be empty. With a key space of files goes the one of their symbolic links.
+//! A key that is not there, or a key space to be dropped, is an error (exit code 5) unless
+//! `--force` is given; a range may be empty. The key space of a key or a range must be there in any
+//! case. With a key space of files goes the one of their symbolic links.
 
 use std::ffi::OsString;
 

@@ -2,9 +2,10 @@
 //! JSON, into a store.
 //!
 //! It reads one entry a line, and holds one batch of about 1 MiB, or with `--sorted` one table, in
-//! memory. A line that is no entry ends the command; its number is told. The batches before it
-//! stay. With `--sorted` keys must come in order, each once, and after an error nothing is there.
-//! The entries are durable when the command ends.
+//! memory. A line that is no entry ends the command, and its number is told; empty lines of text,
+//! and the sums that end a scan in JSON, are passed over. The batches before it stay. With
+//! `--sorted` keys must come in order, each once, and after an error nothing is there. The entries
+//! are durable when the command ends.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};

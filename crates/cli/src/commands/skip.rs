@@ -1,9 +1,10 @@
 //! `--skip-damaged`: lets a scan go on behind damaged blocks, and lists the ranges of keys that it
 //! left out.
 //!
-//! All tables of the range are read and verified before the first entry, so everything is read
-//! twice. The caller prints the entries, then the result with [`Skip::add`], and last calls
-//! [`tell`], which fails with exit code 3 if anything was left out.
+//! With the option, all tables of the range are read and verified before the first entry, so
+//! everything is read twice. Without it, the first damaged block ends the scan with an error that
+//! names the option. The caller prints the entries, then the result with [`Skip::add`], and last
+//! calls [`tell`], which fails with exit code 3 if anything was left out.
 
 use std::io::{self, Write};
 

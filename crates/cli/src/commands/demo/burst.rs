@@ -1,6 +1,5 @@
 //! Burst: writes as fast as possible until the power is cut, between 200 and 600 ms later; one put
-//! in eight is synced. The drive is the only one that may fail: any error of a put counts as the
-//! cut.
+//! in eight is synced. Any error of a put counts as the cut, and ends the burst.
 //!
 //! [`recovered`] fails unless the key space, empty before, has a prefix of the puts.
 //! [`Burst::lost`] counts the synced puts that the prefix lacks: the demo prints the number.

@@ -2,8 +2,9 @@
 //! papers. It runs nothing.
 //!
 //! It takes the results of one scale and one seed from a directory. The page names the runs without
-//! a result, and those whose result another engine has left: such a result is not shown as ours. If
-//! there is no result at all, the command fails and writes nothing.
+//! a result, and those whose result another engine has left: the metrics of such a result are
+//! shown, and may not be this engine's. If there is no result at all, the command fails and writes
+//! nothing.
 
 use std::fs;
 use std::io::Write;
