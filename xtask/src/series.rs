@@ -1,5 +1,6 @@
 //! `cargo xtask series`: every experiment at 1/16, as the page `docs/reproduction.md`. Named
-//! experiments alone are printed, and the page stays as it is.
+//! experiments alone are printed, and the page stays as it is; with another `--scale` the page is
+//! of that scale.
 //!
 //! It takes hours, and may be interrupted at any time: the runs under way are lost. The outcome of
 //! each run is kept in `target/lab`, under a name that includes a hash of the engine's sources. So

@@ -4,9 +4,10 @@
 //! it is made, asks it for the tables of a level at most once per choice, and decides by a pure
 //! function of tree, zones and state.
 //!
-//! Reclaim may move an extent while a choice is made. So a view may be out of date. It may decide
-//! which tables go, and never whether a plan is legal: plans are legal wherever tables lie. Files
-//! that lie in no zone, or are gone, are not in the view.
+//! Reclaim may move an extent while a choice is made. A source may also look at a few files at a
+//! time. So a view may be out of date, and need not be of one moment. It may decide which tables
+//! go, and never whether a plan is legal: plans are legal wherever tables lie. Files that lie in no
+//! zone, or are gone, are not in the view.
 //!
 //! A source takes locks of the file system: call it with none held.
 

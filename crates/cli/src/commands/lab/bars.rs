@@ -1,8 +1,8 @@
 //! Progress of a series: a bar on the terminal for each run under way, and a line when a run has
 //! ended.
 //!
-//! Runs call [`Bars::notice`] at the same time, each from its own thread and each in the order of
-//! its own events.
+//! [`Bars::notice`] is called from several threads at the same time; the events of one run come in
+//! order.
 
 use std::sync::OnceLock;
 

@@ -2,9 +2,10 @@
 //! metrics and claims.
 //!
 //! A run whose outcome is kept already is not carried out again, unless `--fresh` is given: an
-//! interrupted series loses the runs that were under way. A run that fails does not end the others;
-//! the command then prints what there is, and fails. Several runs go at once, as many as processors
-//! and memory allow; that changes no metric.
+//! interrupted series loses the runs that were under way. Nor is one that is a part of another run
+//! of the series. A run that fails does not end the others; the command then prints what there is,
+//! and fails. Several runs go at once, as many as processors and memory allow; that changes no
+//! metric.
 
 use std::num::NonZeroU64;
 use std::path::PathBuf;
