@@ -50,7 +50,7 @@ pub(crate) struct Delete {
         conflicts_with_all = ["key", "from", "to", "prefix", "all", "name"]
     )]
     drop_space: Option<String>,
-    /// It is no error if there is no such key or key space
+    /// It is no error if there is no such key, or no such key space to drop
     #[arg(long)]
     force: bool,
 }
