@@ -85,10 +85,11 @@ fn the_smallest_device_is_filled_and_emptied_under_any_system() {
         let small = options().memtable_size(memtable_size).system(system);
         runner::simulate(1, || {
             let filled = cycles(data_zones_min(256) + 2, 12, &small);
-            // A few partly filled zones are all it has; how much it takes varies, but nothing is
-            // lost.
-            let evenly = filled.iter().all(|&count| count > filled[0] * 4 / 10);
-            assert!(evenly, "{}: {filled:?}", own.name());
+            // A few partly filled zones are all it has. How much it takes alternates, but nothing
+            // is lost.
+            let evenly = filled.windows(3).all(|cycle| cycle[2] * 10 >= cycle[0] * 9);
+            let least = filled.iter().min().copied().unwrap_or(0);
+            assert!(evenly && least >= 80, "{}: {filled:?}", own.name());
         });
     }
 }
