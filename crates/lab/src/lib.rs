@@ -1,7 +1,8 @@
 //! Layer 4: tests and measurements of the whole store.
 //!
-//! - Correctness: [`crash`] cuts the power at every write; [`model`] plays scripts of all
-//!   operations against ordered maps; [`linearizability`] judges the answers that threads got.
+//! - Correctness: [`crash`] cuts the power before any request that changes a drive; [`model`] plays
+//!   scripts of operations against ordered maps; [`linearizability`] judges the answers that
+//!   threads got.
 //! - Load: [`workload`] generates the operations of clients and verifies every answer.
 //! - Cost: [mod@bench] measures operations in real time. [`drives`] compares the timing models of
 //!   drives with published measurements.

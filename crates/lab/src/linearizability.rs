@@ -8,6 +8,10 @@
 //! under way, in every order, until it has; if that is impossible, the explanation is dropped
 //! (Lowe, "Testing for linearizability", 2017). If none is left, the history is not linearizable.
 //! With few threads there are few explanations at a time, however long the history.
+//!
+//! The history is that of one key, which held nothing at first, and all calls have returned. A
+//! write that failed, and may have happened or not, cannot be given to the check. Calls whose times
+//! touch count as overlapping.
 
 use std::collections::BTreeSet;
 

@@ -1,5 +1,8 @@
-//! [`Jobs`]: how many flushes and compactions ran in the background, and how long they took. A
-//! [`Listener`] of the engine collects it.
+//! [`Jobs`]: how many flushes and compactions ended, and how long they took. A [`Listener`] of the
+//! engine collects it.
+//!
+//! Counted are the jobs that end while the listener is registered, also those that fail. A
+//! compaction that only moves tables by metadata is not told to listeners, and so not counted.
 
 use std::time::Duration;
 

@@ -1,4 +1,5 @@
 //! Latencies as text: the percentile distribution that HdrHistogram's tools read and plot.
+//! Histograms are in nanoseconds, the text is in microseconds.
 
 use std::io::{self, Write};
 

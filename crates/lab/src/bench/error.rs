@@ -1,4 +1,5 @@
-//! [`BenchError`]: errors of a measurement.
+//! [`BenchError`]: errors of a measurement. The first error ends a measurement. The store may be
+//! half filled then: a [`Bench`](super::Bench) that returned an error is not to be used again.
 
 use std::path::PathBuf;
 

@@ -1,5 +1,5 @@
 //! [`Load`]: a random load that nearly fills a drive. It shows whether the load ends without an
-//! error and within the memory budget, and the longest wait of a writer.
+//! error, the longest wait of a writer, and the memory that the engine and the process took.
 //!
 //! 1. *load*: one writer puts all entries, each once, in random order, as fast as the store takes
 //!    them;
@@ -7,8 +7,10 @@
 //! 3. *check*: every structure and checksum of the files;
 //! 4. *read*: the store is opened again, and every entry is read in order and verified.
 //!
-//! Runs on threads, where the time is the machine's, and on the simulated runner, where waits are
-//! the same every time.
+//! The drive is formatted first: its contents are lost. The caller chooses as many entries as
+//! nearly fill it. Runs on threads, where the time is the machine's, and on the simulated runner,
+//! where waits are the same every time. Processor time and peak memory are always the machine's,
+//! and those of the whole process.
 
 use std::sync::Arc;
 

@@ -1,4 +1,7 @@
 //! [`Measurement`]: the result of a piece of work: time, latencies, bytes, memory.
+//!
+//! A measurement ends with the last operation. Of the work in the background it has as much as was
+//! done by then; [`WhenIdle`] has all of it.
 
 use std::time::Duration;
 

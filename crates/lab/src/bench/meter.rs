@@ -1,4 +1,7 @@
-//! Measures the time of a piece of work: on the wall, and on the processors of all threads.
+//! Measures a piece of work: its time on the wall and on the processors, and the peak of memory.
+//!
+//! Processor time and memory are those of the whole process: work on other threads counts, whatever
+//! it is for. In a simulation the wall's time is the virtual one.
 
 use std::time::Duration;
 

@@ -1,4 +1,5 @@
-//! Mixes: fixed pieces of work on a store.
+//! Mixes: fixed pieces of work on a store. A mix that [begins empty](Mix::begins_empty) fills a
+//! store; the others want a filled one, and [`Bench`](super::Bench) provides it.
 
 use std::fmt;
 

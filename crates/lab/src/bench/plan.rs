@@ -1,4 +1,5 @@
-//! Plan of a measurement: number and sizes of entries, and the options of the store.
+//! Plan of a measurement: how many entries and of which sizes, how many operations of each kind,
+//! the seed, and the options of the store.
 
 use terrace::Options;
 

@@ -1,4 +1,9 @@
-//! Carries out one mix, from its first operation to its last.
+//! Carries out one mix, from its first operation to its last. The caller provides the store: an
+//! empty one for a mix that fills, a filled one otherwise. It also starts the meter, and waits for
+//! the background work afterwards.
+//!
+//! Operations come from one thread. `FillUniqueRandomTwo` and `ReadWhileWriting` have a second one,
+//! which has ended when this returns.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

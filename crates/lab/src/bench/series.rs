@@ -1,5 +1,12 @@
-//! [`Bench`]: carries out pieces of work one after the other, on one store or on several. Work that
-//! fills a store begins with an empty one; other work goes on with the store before it.
+//! [`Bench`]: carries out pieces of work one after the other, on one store or on several.
+//!
+//! Work that fills a store begins with an empty one. Other work goes on with the store before it,
+//! as that left it: after `DeleteRandom` half of the entries are gone. If there is no store, or its
+//! keys lie in another order, a mix or a workload fills one first, unmeasured. A trace then begins
+//! with an empty one.
+//!
+//! [`Bench::finish`] closes the last store and flushes the recorded trace; without it the end of
+//! the trace may be missing.
 
 use std::io::{BufRead, Write};
 use std::sync::Arc;

@@ -1,4 +1,6 @@
-//! Work that can be asked for by name: mixes, and the workloads of the generator.
+//! Work that can be asked for by name: mixes, and the workloads of the generator. Some names are
+//! those of both: then the mix is meant, and [`Work::preset`] gives the workload. A trace has no
+//! name to ask for it.
 
 use std::fmt;
 use std::str::FromStr;

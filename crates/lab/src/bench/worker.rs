@@ -1,7 +1,8 @@
-//! One thread of a mix: operations one after the other, each timed from where the one before ended.
+//! One thread of a mix: operations one after the other. Each is timed from where the one before
+//! ended, the first from where the worker was made.
 //!
 //! The clock is read once per operation. So an operation's time includes making and verifying its
-//! value.
+//! value, and whatever the mix does between two operations.
 
 use hdrhistogram::Histogram;
 use terrace::Durability;

@@ -1,9 +1,10 @@
-//! Damage on the medium: changes one random block on a copy of a store's drives, and opens the
-//! store there. The caller has closed the store before it took the snapshots.
+//! Damage on the medium: changes one random written block on a copy of a store's drives, and opens
+//! the store there. The caller has closed the store before it took the snapshots, and calls from
+//! within a simulation.
 //!
-//! Two results are allowed: everything reads back, or the damage is reported as corruption, with
-//! region and offset. Wrong data, data that is missing without an error, and panics fail the test:
-//! a store that was closed knows where its logs and its journal end.
+//! Two results are allowed: everything reads back, or the damage is reported as corruption; any
+//! other error fails the test, too. Wrong data, data that is missing without an error, and panics
+//! fail it: a store that was closed knows where its logs and its journal end.
 
 use terrace_env::random::{Random, Rng, RngCore};
 use terrace_env::{Cause, Lba, ZoneId};

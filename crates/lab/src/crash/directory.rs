@@ -1,7 +1,8 @@
-//! Damage to a directory: closes a store, changes one of its files, and opens it again.
+//! Damage to a directory: changes one file of a copy of a store that was closed, and opens the
+//! store there. The directory is in memory, and written within a simulation.
 //!
-//! Two results are allowed: everything reads back, or opening or reading ends with an error. Wrong
-//! data, data that is missing without an error, and panics fail the test.
+//! Two results are allowed: everything reads back, or opening or reading ends with an error, of any
+//! kind. Wrong data, data that is missing without an error, and panics fail the test.
 
 use std::sync::Arc;
 

@@ -1,4 +1,9 @@
-//! History of a store's writes, in order; it tells which states of a store agree with it.
+//! History of a store's writes, in the order of one writer; it tells which states of a store agree
+//! with it.
+//!
+//! A state agrees if it is exactly what the first `n` batches leave. The state itself says `n`,
+//! because each batch also writes its own number; the caller says between which bounds `n` must
+//! lie.
 
 use std::collections::BTreeMap;
 use std::fmt;

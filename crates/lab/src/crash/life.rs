@@ -1,5 +1,9 @@
 //! One life of a store: from open to close, under a seeded workload, with a cut point taken before
-//! every request that changes the drive.
+//! every request that changes a drive. While a new drive is formatted there are no cut points:
+//! there is no store yet.
+//!
+//! One writer puts batches, and one reader reads beside it. A cut point holds copies of all drives,
+//! the request under way, and what was promised by then.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

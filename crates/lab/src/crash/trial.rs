@@ -1,5 +1,7 @@
-//! Trial: cuts the power at one point, opens the store again, and compares its contents with the
-//! history.
+//! Trial: cuts the power at one point, of all drives or of one alone, opens the store again, and
+//! compares its contents with the history. Must run inside a simulation.
+//!
+//! Recovery writes to the drives, so each trial works on copies of its own.
 
 use std::fmt;
 use terrace::{Db, Fs};

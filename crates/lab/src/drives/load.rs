@@ -1,5 +1,10 @@
 //! [`Load`]: a stream of requests of one pattern. As many clients as the job's depth take requests
 //! from it.
+//!
+//! Must run in a simulation: there nothing comes between taking a request and submitting it, so the
+//! writes of several clients reach a zone in order. A sequential load begins with its span's first
+//! zone and goes on as far as it has requests, also behind the span; only a random one stays
+//! within.
 
 use terrace_env::random::{Random, Rng};
 use terrace_env::sync::Mutex;

@@ -1,9 +1,10 @@
-//! One measurement: a job, such as random reads of 4 KiB at depth 8, on a modelled drive, in a
-//! simulation of its own.
+//! One measurement: a job, such as random reads of 4 KiB at depth 8, on a modelled drive at full
+//! scale. It starts a simulation of its own, so it panics inside another one.
 //!
-//! - A job keeps as many requests under way as its depth says.
-//! - The first completions are not counted: writes until the caches are full, reads until the drive
-//!   could begin to read ahead.
+//! - A job keeps as many requests under way as its depth says. Resets and finishes go one by one,
+//!   on at most three zones, which are written before as far as the job says.
+//! - The first completions of reads and writes are not counted: writes until the caches are full,
+//!   reads until the drive could begin to read ahead.
 //! - A sequential job over the whole drive runs at 16 places, spread evenly, and moves the same
 //!   bytes at each. Bytes over time then come out as for one pass from end to end.
 //! - Nothing has to be written before it is read: a model takes the time of a real read all the

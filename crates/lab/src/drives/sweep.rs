@@ -1,4 +1,6 @@
-//! A grid of measurements, for the eye: patterns, sizes, depths and places.
+//! A grid of measurements, for the eye: patterns, sizes, depths and places. Only patterns and
+//! places that the drive has are measured: random writes on a disk's conventional zones, or
+//! anywhere on a disk without zones; flash at one place alone.
 
 use terrace_env::ByteCount;
 use terrace_zone::timing::{Drive, Job, Media, Pattern, Region};

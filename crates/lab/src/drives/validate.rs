@@ -1,4 +1,6 @@
-//! Repeats published measurements on the models, and compares: a model may be off by a tenth.
+//! Repeats published measurements on the models, and compares. A model may be off by a tenth of the
+//! published value, either way. One that is farther off is not an error: the caller asks
+//! [`Comparison::holds`].
 
 use terrace_zone::timing::{Drive, Metric, Published};
 

@@ -1,5 +1,6 @@
 //! Expected contents of a store, as plain ordered maps, and every state that the store may come
-//! back with after a power cut.
+//! back with after a power cut. A power cut may take back the last of the batches since the player
+//! said that all is durable: each prefix of these batches is such a state.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

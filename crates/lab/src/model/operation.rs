@@ -1,5 +1,8 @@
-//! Operations of a script. Operations name keys, key spaces and snapshots by numbers that always
-//! mean something, so that any list of them can be played, also with some left out.
+//! Operations of a script. Operations name keys, key spaces, snapshots and cursors by any number,
+//! so that any list of operations can be played, also with some left out.
+//!
+//! A number is taken modulo how many of its kind there are. With no snapshot at all, a read is one
+//! of now; with no cursor, a walk does nothing.
 
 use std::time::Duration;
 

@@ -1,9 +1,11 @@
 //! Plays a script: does each operation on the store and on the model, and compares the answers at
-//! once.
+//! once. Must run inside a simulation.
 //!
-//! A write or a job may fail for lack of space, and must then change nothing; any other error is a
-//! failure. After every opening, and at the end, all entries of all key spaces are compared. When
-//! the store is closed, the counts of the file system must be right, and its check must be clean.
+//! A write or a job may fail for lack of space, and must then change nothing; so may making a key
+//! space. Any other error is a failure, and so is a lack of space in other operations. After every
+//! opening, and at the end, all entries of all key spaces are compared. When the store is closed,
+//! the counts of the file system must be right. Its check must be clean then, and after each power
+//! cut.
 
 use std::fmt;
 use std::ops::Bound::{Excluded, Included, Unbounded};

@@ -1,4 +1,6 @@
-//! Setting of a script: a drive, and the options that the store is opened with.
+//! Setting of a script: a drive, and the options that the store is opened with. There may be
+//! several sets of options: each opening chooses one by its number. A drive by chance may be so
+//! small that writes are refused for lack of space.
 
 use std::time::Duration;
 

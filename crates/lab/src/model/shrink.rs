@@ -1,6 +1,9 @@
 //! Shrinks a failing script: leaves out operations, then changes within batches, as long as the
 //! script still fails (delta debugging: Zeller and Hildebrandt, "Simplifying and isolating
 //! failure-inducing input", 2002).
+//!
+//! The caller's `fails` decides what counts as failing; a shorter script may fail for another
+//! reason than the first. With too few tries the result is only shorter, not the shortest.
 
 use super::operation::Operation;
 

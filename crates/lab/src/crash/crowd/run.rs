@@ -2,6 +2,10 @@
 //!
 //! Each batch of a writer puts the writer's next number under all keys of the writer. So the values
 //! that are found tell which batch they are from, and whether it is there as a whole.
+//!
+//! The store must be empty, because each writer's numbers begin with 1. After a cut, a writer's
+//! number may lie anywhere from its last batch that was acknowledged as synced to its last that had
+//! begun.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
