@@ -3,20 +3,23 @@
 //!
 //! | part | what it does |
 //! |---|---|
-//! | [`Mix`] | what is done: the names are those of LevelDB's and RocksDB's `db_bench` |
+//! | [`Mix`] | what is done: most names are those of LevelDB's and RocksDB's `db_bench` |
 //! | [`Work`] | what can be asked for: a mix, or a workload of [`workload`](crate::workload) |
 //! | [`Medium`] | where the store is: memory, a drive's image, a directory |
 //! | `worker` | one thread's operations: a client of [`workload`](crate::workload) |
 //! | `meter` | wall-clock and processor time of the whole process |
 //! | [`Load`] | fills a drive nearly, at random, and sees what becomes of it |
-//! | `background` | how long the engine's jobs take |
-//! | [`Bench`] | carries work out, `run` one mix; [`Measurement`] is what comes of it |
+//! | `background` | how long the engine's jobs take, in a load |
+//! | [`Plan`] | how many entries and operations, and how stores are opened |
+//! | [`Bench`] | carries work out, file `series`; `run` does one mix |
+//! | [`Measurement`] | what comes of it; [`write_distribution`] prints its latencies |
 //! | [`Reference`] | what other engines take for the same work |
 //!
 //! Metrics are those of the machine. The one to compare is the processor time per operation, over
 //! all threads of the process; it includes making and verifying the values (a copy and a comparison
-//! of each). Measurements run on threads: on the simulated runner there is no processor time to
-//! measure.
+//! of each). Only one measurement at a time in a process: processor time and peak memory are those
+//! of the whole process. Measurements run on threads; a [`Load`] can also run in a simulation, for
+//! its waits, because there processor time and time on the wall have nothing to do with each other.
 
 mod background;
 mod distribution;

@@ -65,7 +65,7 @@ impl Directory {
         Self { files, history }
     }
 
-    /// Damages one random file of a copy, and reads all of it. An `Err` says what went wrong, and
+    /// Damages one random file of a copy, and reads the whole store there. An `Err` says what went wrong, and
     /// which file was damaged how.
     pub fn damage(&self, setup: &Setup, random: &mut Random) -> Result<Outcome, String> {
         let files = self.files.copy();

@@ -1,5 +1,8 @@
 //! Checks of an experiment's contents, once its file has the right form: unknown names, impossible
-//! values.
+//! values. The first flaw is reported.
+//!
+//! A plan of a run checks what depends on the scale: tables that become too small, more clients
+//! than operations.
 
 use std::collections::BTreeSet;
 use std::fmt::Display;

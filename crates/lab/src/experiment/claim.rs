@@ -1,4 +1,5 @@
-//! [`Claim`]: a value that a paper states, and the metric of our runs that is compared with it.
+//! [`Claim`]: a value that a paper states, and the metric of our runs that is compared with it. A
+//! claim is only read here; `evaluate` finds its value.
 
 use serde::Deserialize;
 

@@ -1,4 +1,5 @@
-//! [`Experiment`]: the description of an experiment, as its file gives it.
+//! [`Experiment`]: the description of an experiment, as its file gives it. Sizes, counts and times
+//! are those of the full drive, whatever the scale of a run.
 
 use serde::{Deserialize, Serialize};
 use terrace::CachePolicy;

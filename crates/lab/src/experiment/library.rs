@@ -1,5 +1,5 @@
-//! Library of experiments: finds them by name or by path; those that come with the project are
-//! compiled in.
+//! Library of experiments: finds them by name or by path. Those that come with the project are
+//! compiled in; their names count before paths of files.
 
 use std::path::Path;
 

@@ -1,4 +1,5 @@
-//! Experiments as data: a small file for each figure of a paper lists the runs and the plots.
+//! Experiments as data: a small file lists the runs and the plots that redraw a figure of a paper,
+//! or answer a question of ours about one.
 //!
 //! | part | what it says |
 //! |---|---|
@@ -7,8 +8,9 @@
 //! | [`Claim`] | the value that a paper states, and our metric to compare with it |
 //! | [`names`] | the experiments that come with the project, `experiments/PAPER/FIGURE.toml` |
 //!
-//! All sizes, counts and times are those of the full scale; a run at `1/n` scales them. The form of
-//! the file is described in `docs/experiments.md`; what is wrong with one is said when it is read.
+//! All sizes, counts and times are those of the full scale; a run at `1/n` scales them, by the rules
+//! of `run::scaling`. The form of the file is described in `docs/experiments.md`. A file is checked
+//! when it is read (`parse`, `check`, `position`); too small a scale is found when a run is planned.
 
 mod check;
 mod claim;

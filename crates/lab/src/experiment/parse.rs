@@ -1,7 +1,7 @@
 //! Reading an [`Experiment`] from its file.
 //!
-//! A file with an error is refused as a whole when it is read. The error names line and column, the
-//! expected value or the choices, and the value found.
+//! A file is refused as a whole at its first error. The error names line and column, the expected
+//! value or the choices, and the value found.
 
 use super::check::{self, Flaw};
 use super::position::{self, Position};

@@ -1,4 +1,5 @@
-//! [`Plot`]: the kinds of plots that an experiment can ask for.
+//! [`Plot`]: the kinds of plots that an experiment can ask for. Whether the names of series and
+//! metrics exist is checked when the file is read.
 
 use serde::Deserialize;
 

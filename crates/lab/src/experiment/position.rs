@@ -1,5 +1,6 @@
 //! Position of a field in a file: from a path such as `plot[0].series[1]` to line and column, and
-//! back.
+//! back. Lines and columns count from 1. The position of a field that is missing is that of the
+//! table around it.
 
 use std::fmt;
 use std::ops::Range;

@@ -1,4 +1,7 @@
 //! [`Chooser`]: chooses the record of an operation, in order or by a distribution.
+//!
+//! A chooser has a state, so each sequence needs one of its own. The number of records may grow
+//! from choice to choice; `Shuffled` takes each record once only while it stays the same.
 
 use std::fmt;
 use std::str::FromStr;

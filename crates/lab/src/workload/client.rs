@@ -1,8 +1,13 @@
-//! [`Client`]: carries out operations one after the other, times each, verifies every answer.
+//! [`Client`]: carries out operations one after the other, times each, verifies every answer. Scans
+//! are verified less while somebody writes: see [`Client`].
 //!
 //! Runs on threads and, as it asks `env` alone for the time, on simulated actors without a change;
-//! several clients may work in one [`World`] at once. It never waits by itself: think time and
-//! arrival times are the business of its caller.
+//! several clients may work in one [`World`] at once. Nothing but clients may write to its store. A
+//! client sleeps for nothing but the store: think time and arrival times are the business of its
+//! caller.
+//!
+//! After an error the client is not to be used again. A write that failed counts as under way in
+//! the ledger for ever: a read may find it or not.
 
 use std::ops::Range;
 

@@ -4,6 +4,9 @@
 //! Each write is an interval of a clock that ticks when a write begins or ends. A read can no
 //! longer find a write if another write began after it had ended, and has ended itself. Such writes
 //! are dropped.
+//!
+//! The ledger holds the lock of the record's shard at each call. A read takes a copy, [`Seen`],
+//! when it begins.
 
 /// A write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

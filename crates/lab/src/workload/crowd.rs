@@ -1,5 +1,9 @@
 //! [`Crowd`]: several clients that carry out one sequence of operations. Each takes the next
 //! operation as soon as it has carried out its last.
+//!
+//! An operation is timed from the end of the client's last one, so its time includes taking it from
+//! the source. The first failure ends the sequence: the operations under way are carried out, no
+//! other is taken.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,17 +1,20 @@
 //! Expected contents of the store: for each record its newest generation, and how large it is.
 //!
 //! Every write of a record, deletes among them, is a *generation* of it, counted from 1. A write is
-//! noted when it [begins](Ledger::begin) and when it [has ended](Ledger::end). A read is compared
-//! with the state of the ledger [before it](Ledger::before) and after it. Any number of clients may
-//! do all of this at once, also on the same record. A read may find a generation
+//! noted when it [begins](Ledger::begin) and when it [has ended](Ledger::end); one that never ends
+//! may or may not have happened. A read is compared with the state of the ledger [before
+//! it](Ledger::before) and after it. Any number of clients may do all of this at once, also on the
+//! same record. A read may find a generation
 //! - whose write had begun before the read ended,
 //! - unless another write began after that one had ended, and ended before the read began.
 //!
 //! The ledger allows exactly the answers that a linearizable store may give to one read;
 //! `linearizability` looks at several reads together.
 //!
-//! Eight bytes a record, in chunks made as they are needed: a record that one client at a time
-//! writes is one atomic word. Only where two write at once is there more to keep: see `contest`.
+//! Eight bytes a record, in chunks of 65,536 records that are made as they are needed: a record
+//! that one client at a time puts is one atomic word. There is more to keep of a record that was
+//! deleted, and while two write one at once: see `contest`. Records are numbered below
+//! [`RECORDS_MAX`], an entry is smaller than 32 MiB; others panic.
 
 use std::ops::Range;
 use std::sync::OnceLock;

@@ -1,4 +1,8 @@
 //! Operations on records, drawn in given proportions.
+//!
+//! A [`Workload`] is a sequence without an end, and does not know what becomes of its operations: a
+//! record counts as inserted as soon as its insert is drawn, and one that was deleted can be drawn
+//! again.
 
 use terrace_env::random::{Random, Rng};
 

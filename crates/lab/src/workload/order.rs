@@ -3,7 +3,7 @@
 //! It is a bijection on the numbers below the next power of two: an odd factor, a shift, an odd
 //! factor, a shift. A result that is not below the count goes through the bijection again, until it
 //! is (*cycle walking*: Black and Rogaway, "Ciphers with Arbitrary Finite Domains", 2002, section
-//! 4).
+//! 4). The same seed and count give the same order on every machine.
 
 use terrace_env::random::{Random, RngCore};
 

@@ -1,4 +1,8 @@
-//! Workloads by name: those of `db_bench` (LevelDB's and RocksDB's) and of YCSB.
+//! Workloads by name: many of `db_bench`'s (LevelDB's and RocksDB's), and those of YCSB.
+//!
+//! A preset only draws operations. The caller fills the store before, with [`Preset::filled_by`],
+//! unless the preset [begins with an empty one](Preset::begins_empty); and the keys must lie as
+//! [`Preset::key_order`] says for the results to be comparable.
 
 use std::fmt;
 use std::str::FromStr;

@@ -1,4 +1,7 @@
 //! Source of a client's operations: a workload, a trace, or a recorder around one of them.
+//!
+//! Operations are written down when they are taken, before they are carried out. So after a failure
+//! a recorded trace has operations that were never carried out.
 
 use std::io::{self, BufRead, Write};
 use std::sync::Arc;

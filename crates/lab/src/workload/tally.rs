@@ -4,6 +4,9 @@
 //! operations. Most of what an operation waits for is then an n-th: a flush, a request to the
 //! drive. A delay by the throttle is not: it follows from the bytes of that operation, and is what
 //! it would be on the full drive. The `n` operations have `n` such delays together.
+//!
+//! So the tally multiplies all of an operation's time by `n`, but not its delays by the throttle.
+//! Outside of scaled runs `n` is 1, and times are as they were measured.
 
 use std::time::Duration;
 

@@ -1,4 +1,8 @@
-//! A store together with the ledger of the writes to it, which verifies the store's contents.
+//! A store together with the ledger of the writes to it, by which the store's contents can be
+//! verified.
+//!
+//! The store is empty at first, and nothing but clients of this world writes to it.
+//! [`World::verify`] and [`World::checksum`] read everything, while nobody writes.
 
 use std::sync::Arc;
 

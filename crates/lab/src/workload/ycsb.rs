@@ -1,6 +1,7 @@
 //! The core workloads of the Yahoo! Cloud Serving Benchmark (Cooper and others, "Benchmarking cloud
 //! serving systems with YCSB", SoCC 2010; the files `workloads/workloada` to `workloadf` of its
-//! distribution).
+//! distribution). Operations, their proportions and the choice of records are YCSB's. A record has
+//! one value instead of ten fields, and the caller says how large it is.
 
 use std::fmt;
 

@@ -1,8 +1,10 @@
-//! Zipf's distribution: the record of rank `r` is chosen in proportion to `1 / r^theta`.
+//! Zipf's distribution: the record of rank `r` is chosen in proportion to `1 / r^theta`, for a
+//! `theta` above 0 and below 1.
 //!
 //! The method is that of Gray and others ("Quickly generating billion-record synthetic databases",
 //! SIGMOD 1994, section 3.2), as in YCSB's `ZipfianGenerator`: after a sum over all ranks a draw
-//! takes constant time. When the number of items grows, only the new terms are added to the sum.
+//! takes constant time. It is exact for the first two ranks, and near for the others. When the
+//! number of items grows, only the new terms are added to the sum; it cannot shrink.
 
 use terrace_env::random::{Random, Rng};
 

@@ -1,7 +1,7 @@
 //! Medium of a crowd's store - a drive, a directory or memory - and the ways to make it fail.
 //!
-//! Something fails from the call of [`Medium::harm`] on. [`Medium::heal`] mends a drive and a store
-//! in memory. It does not mend a directory: its lasting failure is a power cut, after which its
+//! [`Medium::harm`] makes an operation fail, so many operations later. [`Medium::heal`] mends a
+//! drive and a store in memory. It does not mend a directory: its lasting failure is a power cut, after which its
 //! operations fail. A [cut](Medium::cut) is made on a copy, which has power again.
 
 use std::sync::Arc;

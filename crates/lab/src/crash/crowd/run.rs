@@ -151,7 +151,8 @@ fn hold_against(what: &str, found: Numbers, least: Numbers, most: Numbers) -> Re
     Ok(())
 }
 
-/// Cuts the power, and checks that the store keeps the promises made by then.
+/// Cuts the power of a copy, and notes the promises made by then. What is synced is read before the
+/// cut and what has begun after it, because writers go on meanwhile.
 fn cut(medium: &Medium, known: &[Arc<Known>; WRITERS], random: &mut Random) -> (Medium, Promise) {
     let least = numbers(known, |known| &known.synced);
     let after = medium.cut(random);
