@@ -1,5 +1,6 @@
 //! [`Arrangement`]: the outcomes of an experiment in the order of its description, with a name for
-//! each setting and run.
+//! each setting and run. Outcomes of other experiments are left out. A system keeps its place, and
+//! so its colour, where a run has no outcome.
 
 use crate::experiment::Experiment;
 use crate::run::Outcome;

@@ -1,4 +1,6 @@
-//! [`Axis`]: the range of values along an axis, and the texts at its ticks.
+//! [`Axis`]: the range of values along an axis, and the texts at its ticks. The ends of an axis are
+//! in the unit of its title, and `factor` leads from values to that unit. Time is in the unit that
+//! suits the largest value.
 
 use super::label::{Label, Unit};
 

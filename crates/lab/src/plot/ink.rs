@@ -4,7 +4,9 @@
 //! only colours as numbers. So each ink is drawn in a number of its own, and [`attributes`]
 //! replaces the numbers by classes of the style sheet.
 //!
-//! No meaning depends on colour alone: lines have dashes, areas have hatches, points have shapes.
+//! Meaning does not depend on colour alone: lines have dashes, areas have hatches, points have
+//! shapes. There are eight colours, dashes and hatches, and five shapes; further series begin with
+//! the first again.
 
 use std::fmt::Write as _;
 

@@ -1,4 +1,6 @@
-//! [`Label`] and [`Unit`]: metrics and series in words, and their values as people read them.
+//! [`Label`] and [`Unit`]: metrics and series in words, and their values as people read them. A
+//! name that is not known here is shown as it is, with spaces for `_`, and its values as plain
+//! numbers.
 
 /// Name of a metric or a series, and its unit.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,4 +1,5 @@
-//! [`Legend`]: the meaning of lines, points and areas, drawn above the plot.
+//! [`Legend`]: the meaning of lines, points and areas, drawn above the plot. A name that is wider
+//! than the drawing is cut.
 
 use plotters::element::{PathElement, Polygon, Rectangle};
 use plotters::style::Color;

@@ -1,15 +1,19 @@
 //! Plots of experiments, as SVG.
 //!
 //! A drawing scales to the available width, takes its colours from the page, light or dark, has a
-//! description in words, and tells nothing by colour alone. The same outcomes give the same bytes.
+//! description in words, and tells eight series (in plots of points five) apart without colour. The
+//! same outcomes give the same bytes. Nothing here reads files or keeps a state.
 //!
 //! | part | content |
 //! |---|---|
-//! | [`draw`] | draws a [`Plot`](crate::experiment::Plot) |
+//! | [`draw`] | draws a [`Plot`](crate::experiment::Plot); file `picture` |
 //! | [`findings`] | the results of a plot in words, where there are some |
 //! | [`Svg`] | a drawing, for a page or as a file |
-//! | [`style_sheet`], [`hatches`] | definitions that a page with drawings needs once |
+//! | [`style_sheet`], [`hatches`] | what a page with drawings needs once; file `palette` |
 //! | [`Label`], [`Unit`] | names of metrics in words, and values as people read them |
+//! | `arrangement` | outcomes in the order of the experiment |
+//! | `bars`, `points`, `ratio`, `timeline`, `zones` | a kind of plot each |
+//! | `panels`, `axis`, `legend`, `lettering`, `ink` | parts that the kinds share |
 //!
 //! The `plotters` library draws shapes, axes and texts.
 

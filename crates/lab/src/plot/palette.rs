@@ -1,8 +1,9 @@
 //! The colours of drawings and of the page, by light and by dark.
 //!
-//! Neighbours differ for every kind of colour vision: the least distance of two colours is 9 in
-//! OKLab (of 100) under Machado's simulations of protanopia and deuteranopia. A test holds every
-//! colour against its ground.
+//! Any two colours of series differ by 9 or more in OKLab (of 100), also under Machado's
+//! simulations of protanopia and deuteranopia. This was computed when they were chosen; whoever
+//! changes a colour computes it again. A test only holds text and series against their ground, and
+//! demands that no two series have the same dashes.
 
 use std::fmt::Write as _;
 

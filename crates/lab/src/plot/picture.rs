@@ -1,4 +1,6 @@
-//! Draws a [`Plot`]: chooses the kind of drawing, and gives it the outcomes.
+//! Draws a [`Plot`]: chooses the kind of drawing, and gives it the outcomes of the plot's
+//! experiment; others are left out. A name that no metric or series has is an error, a run without
+//! an outcome is not: it is missing in the drawing.
 
 use super::arrangement::Arrangement;
 use super::ratio::Ratio;

@@ -2,6 +2,10 @@
 //! published ratio is marked, so the plot shows for which constant our runs reach it.
 //!
 //! Between two runs the ratio is taken to be on a straight line.
+//!
+//! A system that the ratio is taken to must have the constant in its text
+//! (`leveldb-greedy:free_min=20`), or the variants' names must begin with it; other runs are left
+//! out.
 
 use super::arrangement::{Arrangement, Setting, row};
 use super::axis::{Axis, tick};

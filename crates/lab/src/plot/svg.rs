@@ -1,4 +1,5 @@
-//! [`Svg`]: a drawing in SVG, with classes for colours so that a page can style it.
+//! [`Svg`]: a drawing in SVG, with classes for colours so that a page can style it. A page gives
+//! [`Svg::inline`] its style sheet and hatches; [`Svg::standalone`] brings its own.
 
 use std::fmt::Write as _;
 

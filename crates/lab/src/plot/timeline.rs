@@ -1,11 +1,11 @@
 //! Series over time.
 //!
 //! With several systems there is a panel for each series and setting, and the systems are its
-//! lines. With one system the lines are series, as in BlueFS's figure 12: those that are counted in
-//! the same unit share a panel.
+//! lines. With one system the lines are series, as in BlueFS's figure 12: those that stand one
+//! after the other in the experiment and are counted in the same unit share a panel.
 //!
 //! The horizontal axis can be the progress of a phase instead of time. Systems are then compared at
-//! the same number of operations.
+//! the same share of their operations.
 
 use super::arrangement::{Arrangement, Setting};
 use super::axis::Axis;

@@ -1,4 +1,5 @@
-//! Plots of how full zones are: sorted, and as a cumulative distribution.
+//! Plots of how full zones are at the end of a phase: sorted, and as a cumulative distribution. A
+//! zone's share is that of valid bytes; zones that hold nothing, or no tables, are left out.
 
 use super::arrangement::Arrangement;
 use super::axis::Axis;

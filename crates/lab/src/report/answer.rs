@@ -1,4 +1,6 @@
-//! [`Answer`]: a claim of a paper, the value of our runs, and the verdict.
+//! [`Answer`]: a claim of a paper, the value of our runs, and the verdict. A metric within 15 % of
+//! the published one counts as the same. The outcomes must be those of the claim's experiment:
+//! [`Chapter::answers`](super::Chapter::answers) sees to it.
 
 use serde::Serialize;
 

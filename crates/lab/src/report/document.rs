@@ -1,5 +1,5 @@
 //! [`Report`]: experiments with their outcomes at one scale and from one seed. `page` and
-//! `markdown` print it.
+//! `markdown` print it. It holds what it shows: nothing is read or run to print it.
 
 use super::{Answer, Chapter};
 

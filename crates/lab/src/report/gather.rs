@@ -1,4 +1,6 @@
-//! Gathers the kept results of the experiments that a report is about.
+//! Gathers the kept results of the experiments that a report is about. Nothing is run. A run
+//! without a result, with one of another engine, or with a damaged one is no error: the report says
+//! so.
 
 use terrace_zone::timing::Scale;
 

@@ -1,4 +1,5 @@
-//! The report as a page of Markdown, for the documentation.
+//! The report as a page of Markdown, for the documentation. It has links to the pictures of its
+//! plots; the caller writes these files, named by [`Chapter::plot_file`].
 
 use std::fmt::Write as _;
 

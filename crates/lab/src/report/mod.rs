@@ -2,12 +2,14 @@
 //!
 //! | part | content |
 //! |---|---|
-//! | [`Report`] | experiments with their outcomes, as a page: HTML or Markdown |
+//! | [`Report`] | experiments with their outcomes; `gather` reads the kept results |
+//! | `page`, `markdown` | a report as HTML, as Markdown; `table` has the rows of both |
 //! | [`Chapter`] | an experiment, its outcomes, and the runs that have none |
 //! | [`Answer`], [`Verdict`] | a claim, our metric, their ratio |
 //!
-//! A report depends only on experiments, outcomes and the program's version: it has neither a date
-//! nor the name of a machine.
+//! A report depends only on what was asked for (experiments, scale, seed), the outcomes that are
+//! kept, the program's version, and whether its engine made the outcomes: it has neither a date nor
+//! the name of a machine.
 
 mod answer;
 mod chapter;

@@ -1,7 +1,8 @@
 //! The report as one page of HTML.
 //!
 //! It needs nothing but itself: no script, no other file, no network. It says nothing of the day
-//! and the machine it was made on, so that the same results give the same bytes.
+//! and the machine it was made on, so that the same results give the same bytes. There is no page
+//! if one of the plots cannot be drawn.
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 

@@ -1,4 +1,5 @@
-//! [`Table`]: rows for the page and for Markdown alike.
+//! [`Table`]: rows for the page and for Markdown alike: the metrics of the runs, and an
+//! experiment's settings in words.
 
 use super::Chapter;
 use crate::plot::{Arrangement, Unit, number};

@@ -1,5 +1,8 @@
 //! Carries out a plan in virtual time: makes the stage, runs its phases, and returns the outcome of
-//! each measured one.
+//! each measured one. At the end all of the store's contents are verified; where they are wrong,
+//! there is no outcome at all.
+//!
+//! A run is a simulation of its own on the calling thread, so it panics inside another one.
 
 use std::io::Write;
 

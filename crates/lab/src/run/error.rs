@@ -1,4 +1,5 @@
-//! Errors of plans and of runs.
+//! Errors of plans, found before anything runs, and of runs. A run that ends with an error has no
+//! outcomes, not even of the phases before.
 
 use std::io;
 

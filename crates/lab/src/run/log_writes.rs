@@ -1,11 +1,15 @@
 //! [`LogWrites`]: the ways of writing a log that BlueFS's publication went through, so that they
-//! can be measured beside ours.
+//! can be measured beside ours, [`Gathered`].
 //!
 //! A [`Waiting`] log is made of two wrappers: the store's syncs a log with every append, and the
 //! device's takes from the log's writes that they are forced, so that a disk may keep them in its
 //! cache. A [`Journaled`] log is one wrapper: behind each sync of a log it commits what the log is
 //! annotated with already, which is a forced write to the journal.
 //!
+//! For runs only: in a [`Waiting`] log a write that was acknowledged as synced may be lost in a
+//! power cut.
+//!
+//! [`Gathered`]: LogWrites::Gathered
 //! [`Waiting`]: LogWrites::Waiting
 //! [`Journaled`]: LogWrites::Journaled
 

@@ -1,4 +1,7 @@
-//! [`Metrics`]: the metrics of a phase, by which runs are compared.
+//! [`Metrics`]: the metrics of a phase, by which runs are compared. Times, and sizes of requests,
+//! are those of the full drive; counts of zones are those of the scaled run. A metric that a phase
+//! does not have, such as read amplification without reads, is absent, not zero; by cause, a cause
+//! without any work counts as zero.
 
 use std::collections::BTreeMap;
 

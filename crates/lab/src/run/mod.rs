@@ -1,10 +1,23 @@
 //! Runs in virtual time: a system, a modelled drive and a workload, from which metrics come that
 //! are the same on every machine.
 //!
-//! A [`RunPlan`] is everything that a run depends on; [`carry_out()`] does it, on the very engine
-//! that stores are used with: clients, flush, compaction and reclaim are actors on a virtual clock,
-//! and the drive is an emulator with a model of its times. Stalls and interference are not
-//! modelled: they happen.
+//! A [`RunPlan`] is everything that a run depends on, beside the program; [`carry_out()`] does it,
+//! on the very engine that stores are used with: clients, flush, compaction and reclaim are actors
+//! on a virtual clock, and the drive is an emulator with a model of its times. Stalls and
+//! interference are not modelled: they happen.
+//!
+//! | file | content |
+//! |---|---|
+//! | `plan`, `phase`, `scaling` | a run and its phases as plain values, scaled to `1/n` |
+//! | `carry_out`, `stage` | a run from its first phase to its last, on drive and store |
+//! | `log_device`, `log_writes` | the log elsewhere, and the log as in a publication |
+//! | `recorder` | all requests to the drive, as a hash and as text |
+//! | `reading`, `occupancy`, `jobs` | counters, zones, jobs at a moment |
+//! | `sampler`, `sample` | values at even times |
+//! | `metrics`, `outcome`, `names` | what comes of a phase, and its names |
+//!
+//! A run is a simulation on one thread. Measuring changes nothing: samples and readings take no
+//! virtual time and send no request.
 
 mod carry_out;
 mod error;

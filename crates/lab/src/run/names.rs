@@ -1,4 +1,7 @@
 //! The names by which metrics and series are called: those that they have in the JSON.
+//!
+//! Waits are in the JSON, too, but not among these names: `waits_by_cause` and `longest_waits` of a
+//! phase, `waits.CAUSE` of a sample. So an experiment cannot ask for them.
 
 use std::collections::BTreeMap;
 
@@ -28,7 +31,7 @@ const SERIES: [&str; 12] = [
 ];
 
 impl Metrics {
-    /// The names of all metrics, sorted: `kv_per_second`, `write_amplification.total` and so on.
+    /// The names of all metrics but waits, sorted: `kv_per_second`, `write_amplification.total` and so on.
     #[must_use]
     pub fn names() -> Vec<String> {
         let causes = || Cause::ALL.map(|cause| (cause.name().to_owned(), 0.0));
@@ -96,7 +99,7 @@ impl Metrics {
 }
 
 impl Sample {
-    /// The names of all series.
+    /// The names of all series but waits.
     #[must_use]
     pub fn names() -> Vec<String> {
         let causes = Cause::ALL.map(|cause| format!("{cause}_share"));

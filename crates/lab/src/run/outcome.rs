@@ -1,4 +1,5 @@
-//! [`Outcome`]: the result of a phase of a run: metrics, samples and costs.
+//! [`Outcome`]: the result of a phase of a run: metrics, samples and costs. All but the costs is
+//! the same on every machine.
 
 use serde::{Deserialize, Serialize};
 

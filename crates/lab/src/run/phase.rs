@@ -1,4 +1,6 @@
-//! [`PhasePlan`]: the work of clients in a phase, resolved and scaled.
+//! [`PhasePlan`]: the work of clients in a phase, resolved and scaled. A value that the scale makes
+//! too small is refused. All phases of a run have keys of one size; keys lie as the first phase's
+//! workload has them.
 
 use std::fmt::Display;
 use std::str::FromStr;

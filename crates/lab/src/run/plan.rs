@@ -1,8 +1,10 @@
-//! [`RunPlan`]: everything that a run depends on, resolved and scaled, as plain values.
+//! [`RunPlan`]: everything that a run depends on beside the program, resolved and scaled, as plain
+//! values.
 //!
-//! Two equal plans give the same outcomes, to the last digit, except for their costs; the plan's
-//! JSON is the key of a store of results. It holds the sizes of the scaled run, so that nothing is
-//! computed twice.
+//! With the same engine two equal plans give the same outcomes, to the last digit, except for their
+//! costs; the JSON of the plan without its names is a part of the key in a store of results. It
+//! holds the sizes of the scaled run, so that nothing is computed twice. The drive is in it by its
+//! name and a hash: if the drive's file has changed, the run is refused.
 
 use serde::{Deserialize, Serialize};
 use terrace::{ByteCount, CachePolicy, Durability, Options, System};

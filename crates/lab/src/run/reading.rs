@@ -1,4 +1,6 @@
-//! [`Reading`]: all counters at a moment. [`Interval`]: the differences between two readings.
+//! [`Reading`]: all counters at a moment. [`Interval`]: the differences between two readings. Both
+//! are of one run, and the earlier comes first: counters only grow. Times are those of the run, not
+//! of the full drive.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

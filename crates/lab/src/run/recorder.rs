@@ -1,14 +1,17 @@
-//! [`Recorder`]: sees every request to the drive with its times, between drive and model.
+//! [`Recorder`]: sees every request to the drive with its times, between drive and model. Requests
+//! to a log device are not among them.
 //!
-//! Each request goes into a hash when its completion is decided: what it is, where, for whom, when
-//! it was submitted, when the drive began to serve it and when it completed. Two runs with the same
-//! hash have done the same at the same times. The same can be written down as text, a line to a
-//! request:
+//! Each request goes into a hash when its completion is decided, in the order of these decisions:
+//! what it is, where, for whom, when it was submitted, when the drive began to serve it and when it
+//! completed. Two runs with the same hash have done the same at the same times. The same can be
+//! written down as text, a line to a request:
 //!
 //! > submitted start end cause kind block blocks flags
 //!
 //! in nanoseconds of the run and logical blocks; the flags are `f` for a forced write, `a` for an
-//! append and `!` for what was refused.
+//! append and `!` for what was refused. If a line cannot be written, the text ends there;
+//! [`Trace::finish`] returns the error, and the run fails with it at its end. A request that a
+//! power cut takes before its completion is decided is not recorded.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};

@@ -1,4 +1,5 @@
-//! [`Sample`]: values of a run at one of its even times.
+//! [`Sample`]: values of a run at one of its even times. The last one is taken at the end of the
+//! phase.
 
 use std::collections::BTreeMap;
 
@@ -26,6 +27,7 @@ pub struct Sample {
     /// | `runs` | sorted runs in the tree |
     /// | `flushes`, `compactions` | jobs under way |
     /// | `write_amplification` | since the phase began |
+    /// | `waits.CAUSE` | how many waited for this at once, on average over the interval |
     ///
     /// [efficiency]: super::SpaceEfficiency
     pub values: BTreeMap<String, f64>,

@@ -4,6 +4,8 @@
 //!
 //! A sample takes no virtual time and sends no request to the drive. So a run with other samples,
 //! or without any, is the same to the last request.
+//!
+//! [`Sampler::stop`] must be called before the simulation ends, or the actor outlives it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

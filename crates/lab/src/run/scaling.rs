@@ -11,7 +11,8 @@
 //! | a second of the run is, on the full drive | n seconds | a second |
 //! | a second that the throttle holds one operation back is | a second | a second |
 //!
-//! Bytes over time and seeks over bytes then stay what they are, and so do all ratios.
+//! Bytes over time and seeks over bytes then stay what they are, and so do their ratios. Sizes are
+//! rounded down. A zone, a memtable, a table or a memory that would come below 16 KiB is refused.
 //!
 //! The throttle's delays follow from the bytes of an operation, and from what a byte costs the
 //! jobs, which is the same at every scale. So one operation is delayed as on the full drive; all of

@@ -1,5 +1,6 @@
 //! Finds results that another build of Terrace has left for the same plan: of each measured phase
-//! the newest one whose checksum holds. Damaged results are passed over, not reported.
+//! the newest one whose checksum holds. Damaged results are passed over, not reported. Newest is by
+//! the time of the file. If one measured phase has no such result, the run has none.
 
 use std::fs;
 use std::path::PathBuf;

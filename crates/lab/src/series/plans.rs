@@ -1,4 +1,5 @@
-//! Plans the runs of an experiment: one for each variant and system.
+//! Plans the runs of an experiment: one for each variant and each system that is run under it.
+//! Systems that the caller names take the place of all of these.
 
 use terrace_zone::timing::Scale;
 

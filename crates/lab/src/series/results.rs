@@ -3,8 +3,9 @@
 //! Each phase of a run has a file: `DRIVE/SYSTEM-WORKLOAD-1.64-seed1-HASH.json`. The hash is over
 //! all that the phase depends on: the run's plan as far as this phase, with the drive's parameters
 //! and the seed, and the [engine]. So no file can be stale: a change of the plan or of the engine
-//! leads to another name. Three things are not in the hash: the names of a run (its experiment, its
-//! variant, the spelling of its system), and the phases that come after. So experiments that begin
+//! leads to another name. Not in the hash are the names of a run (its experiment, its variant, its
+//! phases, the spelling of its system), which phases are measured, and the phases that come after.
+//! So experiments that begin
 //! with the same load share its result; a result that is found gets the names of the run that asks
 //! for it.
 //!
