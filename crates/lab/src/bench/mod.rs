@@ -4,7 +4,7 @@
 //! | part | what it does |
 //! |---|---|
 //! | [`Mix`] | what is done: most names are those of LevelDB's and RocksDB's `db_bench` |
-//! | [`Work`] | what can be asked for: a mix, or a workload of [`workload`](crate::workload) |
+//! | [`Work`] | a mix, or a workload or a trace of [`workload`](crate::workload) |
 //! | [`Medium`] | where the store is: memory, a drive's image, a directory |
 //! | `worker` | one thread's operations: a client of [`workload`](crate::workload) |
 //! | `meter` | wall-clock and processor time of the whole process |
@@ -18,8 +18,8 @@
 //! Metrics are those of the machine. The one to compare is the processor time per operation, over
 //! all threads of the process; it includes making and verifying the values (a copy and a comparison
 //! of each). Only one measurement at a time in a process: processor time and peak memory are those
-//! of the whole process. Measurements run on threads; a [`Load`] can also run in a simulation, for
-//! its waits, because there processor time and time on the wall have nothing to do with each other.
+//! of the whole process. Measurements run on threads. A [`Load`] can also run in a simulation:
+//! there its waits are the same every time, while processor time is still the machine's.
 
 mod background;
 mod distribution;

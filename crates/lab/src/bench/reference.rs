@@ -6,8 +6,9 @@
 //! 10 bits, blocks of 4 KiB, a log that is not synced, two background threads. Each metric is the
 //! median of interleaved runs: processor microseconds per operation, user and system, over all
 //! threads; for one mix also bytes written per byte. There are only the two sizes of
-//! [`Reference::SIZES`], and not every mix. Differences below a tenth count as equal. LevelDB reads through mapped memory and skips
-//! checksums; an engine that verifies its reads cannot match its scans.
+//! [`Reference::SIZES`], and not every mix. Differences below a tenth count as equal. LevelDB reads
+//! through mapped memory and skips checksums; an engine that verifies its reads cannot match its
+//! scans.
 //!
 //! On another machine only the ratios of the metrics carry over, and roughly.
 

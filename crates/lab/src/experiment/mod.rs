@@ -8,9 +8,10 @@
 //! | [`Claim`] | the value that a paper states, and our metric to compare with it |
 //! | [`names`] | the experiments that come with the project, `experiments/PAPER/FIGURE.toml` |
 //!
-//! All sizes, counts and times are those of the full scale; a run at `1/n` scales them, by the rules
-//! of `run::scaling`. The form of the file is described in `docs/experiments.md`. A file is checked
-//! when it is read (`parse`, `check`, `position`); too small a scale is found when a run is planned.
+//! All sizes, counts and times are those of the full scale; a run at `1/n` scales them, by the
+//! rules of `run::scaling`. The form of the file is described in `docs/experiments.md`. A file is
+//! checked when it is read (`parse`, `check`, `position`); too small a scale is found when a run is
+//! planned.
 
 mod check;
 mod claim;

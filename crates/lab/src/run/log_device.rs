@@ -11,10 +11,10 @@
 //!   synced: its bytes and at most one more block of 4 KiB. An entry takes 64 bytes of a memtable
 //!   or more. A preallocated log claims 17/8 of the bytes of the log before it, and 1/16 of that on
 //!   top.
-//! - *Journal.* It takes up to 4 snapshots, or 512 KiB, and three stretches of a MiB (`fs`, function
-//!   `journal_zones` in `space/zoned/reserves.rs`, where a zone stands for a stretch). A snapshot has a record for each file: 256 bytes, and the smallest
-//!   and the largest key, which may stand in it twice. A table has [`TABLE_MIN`] bytes or more on
-//!   average.
+//! - *Journal.* It takes up to 4 snapshots, or 512 KiB, and three stretches of a MiB (`fs`,
+//!   function `journal_zones` in `space/zoned/reserves.rs`, where a zone stands for a stretch). A
+//!   snapshot has a record for each file: 256 bytes, and the smallest and the largest key, which
+//!   may stand in it twice. A table has [`TABLE_MIN`] bytes or more on average.
 
 use terrace_env::ByteCount;
 

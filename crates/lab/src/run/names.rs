@@ -31,7 +31,8 @@ const SERIES: [&str; 12] = [
 ];
 
 impl Metrics {
-    /// The names of all metrics but waits, sorted: `kv_per_second`, `write_amplification.total` and so on.
+    /// The names of all metrics but waits, sorted: `kv_per_second`, `write_amplification.total` and
+    /// so on.
     #[must_use]
     pub fn names() -> Vec<String> {
         let causes = || Cause::ALL.map(|cause| (cause.name().to_owned(), 0.0));

@@ -5,9 +5,8 @@
 //! and the seed, and the [engine]. So no file can be stale: a change of the plan or of the engine
 //! leads to another name. Not in the hash are the names of a run (its experiment, its variant, its
 //! phases, the spelling of its system), which phases are measured, and the phases that come after.
-//! So experiments that begin
-//! with the same load share its result; a result that is found gets the names of the run that asks
-//! for it.
+//! So experiments that begin with the same load share its result; a result that is found gets the
+//! names of the run that asks for it.
 //!
 //! A file is written beside its place and renamed, so that it is there as a whole or not at all,
 //! and it holds the hash and a checksum. One that is damaged, or that is another's, is an error

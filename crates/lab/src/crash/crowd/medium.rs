@@ -1,8 +1,8 @@
 //! Medium of a crowd's store - a drive, a directory or memory - and the ways to make it fail.
 //!
 //! [`Medium::harm`] makes an operation fail, so many operations later. [`Medium::heal`] mends a
-//! drive and a store in memory. It does not mend a directory: its lasting failure is a power cut, after which its
-//! operations fail. A [cut](Medium::cut) is made on a copy, which has power again.
+//! drive and a store in memory. It does not mend a directory: its lasting failure is a power cut,
+//! after which its operations fail. A [cut](Medium::cut) is made on a copy, which has power again.
 
 use std::sync::Arc;
 use std::time::Duration;
