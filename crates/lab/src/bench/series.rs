@@ -3,7 +3,7 @@
 //! Work that fills a store begins with an empty one. Other work goes on with the store before it,
 //! as that left it: after `DeleteRandom` half of the entries are gone. If there is no store, or its
 //! keys lie in another order, a mix or a workload fills one first, unmeasured. A trace then begins
-//! with an empty one.
+//! with an empty one, also where its values are larger than the store's can be.
 //!
 //! [`Bench::finish`] closes the last store and flushes the recorded trace; without it the end of
 //! the trace may be missing.

@@ -1,6 +1,8 @@
 //! Expected contents of a store, as plain ordered maps, and every state that the store may come
-//! back with after a power cut. A power cut may take back the last of the batches since the player
-//! said that all is durable: each prefix of these batches is such a state.
+//! back with after a power cut.
+//!
+//! The player says when all is durable. Of the batches since then a power cut may take back the
+//! newest ones: each prefix of them leaves such a state. Key spaces are never taken back.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

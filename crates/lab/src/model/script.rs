@@ -1,4 +1,5 @@
-//! Draws random scripts of operations from a seed.
+//! Draws random scripts of operations from a seed. A longer script of the same seed and kind begins
+//! with the shorter one.
 
 use std::time::Duration;
 

@@ -1,11 +1,10 @@
 //! Plot of the ratio of two systems' metrics over a constant that a publication leaves open. The
-//! published ratio is marked, so the plot shows for which constant our runs reach it.
+//! published ratio is marked, so the plot shows for which constant our runs reach it. Between two
+//! runs the ratio is taken to be on a straight line.
 //!
-//! Between two runs the ratio is taken to be on a straight line.
-//!
-//! A system that the ratio is taken to must have the constant in its text
-//! (`leveldb-greedy:free_min=20`), or the variants' names must begin with it; other runs are left
-//! out.
+//! The constant is a parameter in the text of the systems that the ratio is taken to, such as
+//! `free_min` in `leveldb-greedy:free_min=20`, or the number that a variant's name begins with.
+//! Runs without it are left out.
 
 use super::arrangement::{Arrangement, Setting, row};
 use super::axis::{Axis, tick};

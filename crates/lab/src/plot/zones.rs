@@ -1,5 +1,6 @@
 //! Plots of how full zones are at the end of a phase: sorted, and as a cumulative distribution. A
-//! zone's share is that of valid bytes; zones that hold nothing, or no tables, are left out.
+//! zone's share is that of valid bytes in its capacity; zones that hold nothing, or only logs, are
+//! left out.
 
 use super::arrangement::Arrangement;
 use super::axis::Axis;

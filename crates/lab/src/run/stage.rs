@@ -1,8 +1,8 @@
 //! [`Stage`]: a modelled drive, the store on it and its clients, in virtual time.
 //!
-//! Is used inside a simulation with the plan's seed: [`Stage::open`] formats the drive, then each
-//! phase is carried out once and in order, because a phase goes on with the store before it.
-//! [`Stage::finish`] verifies and closes the store, and ends the trace.
+//! A stage is used inside a simulation with the plan's seed: [`Stage::open`] formats the drive,
+//! then each phase is carried out once and in order, because a phase goes on with the store before
+//! it. [`Stage::finish`] verifies and closes the store, and ends the trace.
 
 use std::io::{self, Write};
 use std::sync::Arc;

@@ -3,11 +3,11 @@
 //!
 //! Runs on threads and, as it asks `env` alone for the time, on simulated actors without a change;
 //! several clients may work in one [`World`] at once. Nothing but clients may write to its store. A
-//! client sleeps for nothing but the store: think time and arrival times are the business of its
+//! client waits for nothing but the store: think time and arrival times are the business of its
 //! caller.
 //!
-//! After an error the client is not to be used again. A write that failed counts as under way in
-//! the ledger for ever: a read may find it or not.
+//! A write that failed counts as under way in the ledger for ever: a read may find it or not, and
+//! scans are verified less from then on.
 
 use std::ops::Range;
 

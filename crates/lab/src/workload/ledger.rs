@@ -13,8 +13,8 @@
 //!
 //! Eight bytes a record, in chunks of 65,536 records that are made as they are needed: a record
 //! that one client at a time puts is one atomic word. There is more to keep of a record that was
-//! deleted, and while two write one at once: see `contest`. Records are numbered below
-//! [`RECORDS_MAX`], an entry is smaller than 32 MiB; others panic.
+//! deleted, and of one that two write at once: see `contest`. Records are numbered below
+//! [`RECORDS_MAX`], an entry is smaller than 32 MiB; to write others panics.
 
 use std::ops::Range;
 use std::sync::OnceLock;

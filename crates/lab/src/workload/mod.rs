@@ -15,6 +15,9 @@
 //! | [`Crowd`] | several clients on one sequence |
 //! | [`Tally`] | what they did: latencies by kind of operation, bytes, misses |
 //!
+//! Nothing but clients writes to the store of a world, or their verdicts are wrong. A client that
+//! fails ends its crowd. Records are numbered below 2^32.
+//!
 //! All of it asks `env` for time and threads, so that the same sequence is carried out in real time
 //! and, every time the same way, in a simulation:
 //!
