@@ -4,9 +4,9 @@
 //! only colours as numbers. So each ink is drawn in a number of its own, and [`attributes`]
 //! replaces the numbers by classes of the style sheet.
 //!
-//! Meaning does not depend on colour alone: lines have dashes, areas have hatches, points have
-//! shapes. There are eight colours, dashes and hatches, and five shapes; further series begin with
-//! the first again.
+//! Lines have dashes, areas have hatches, points have shapes. So up to eight series, or five of
+//! points, can be told apart without colour. There are eight colours, dashes and hatches, and five
+//! shapes; further series begin with the first again.
 
 use std::fmt::Write as _;
 

@@ -1,9 +1,9 @@
 //! The colours of drawings and of the page, by light and by dark.
 //!
 //! Any two colours of series differ by 9 or more in OKLab (of 100), also under Machado's
-//! simulations of protanopia and deuteranopia. This was computed when they were chosen; whoever
-//! changes a colour computes it again. A test only holds text and series against their ground, and
-//! demands that no two series have the same dashes.
+//! simulations of protanopia and deuteranopia. No test computes this: whoever changes a colour
+//! must. Tests hold text and series against their ground, and demand that no two series have the
+//! same dashes.
 
 use std::fmt::Write as _;
 

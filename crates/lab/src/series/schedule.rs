@@ -1,10 +1,11 @@
 //! Series of runs: carries out many runs at once, those whose outcomes are not known yet.
 //!
-//! Each run has a thread of its own. Runs begin in the order of their plans. As many go on at once
-//! as the limits allow, and fewer if they would not fit into memory together; a single run is
-//! always tried. The outcome of a run is kept as soon as the run ends: if the program ends, no more
-//! than the runs under way are lost. A run that fails or panics does not end the others. The
-//! caller's `watch` is called from the threads of the runs, also from several at once.
+//! Each run has a thread of its own. Runs begin in the order of their plans, but for those that
+//! wait for a host (below). As many go on at once as the limits allow, and fewer if they would not
+//! fit into memory together; a single run is always tried. The outcome of a run is kept as soon as
+//! the run ends: if the program ends, no more than the runs under way are lost. A run that fails or
+//! panics does not end the others. The caller's `watch` is called from the threads of the runs,
+//! also from several at once.
 //!
 //! A run that is the beginning of another one (the *host*), or equal to it but for its names, waits
 //! for the host and takes its outcomes from the results. If they are not there, because the host
