@@ -2,27 +2,34 @@
 //!
 //! The rules are those of ZBC, ZAC and NVMe ZNS as the Linux block layer shows them:
 //!
-//! - A sequential zone is written at its write pointer and nowhere else; writing opens it
-//!   implicitly. The pointer moves by what was written; at the capacity the zone is full.
+//! - A sequential zone is written at its write pointer and nowhere else, in whole physical blocks;
+//!   writing opens it implicitly, unless it is open. The pointer moves by what was written; at the
+//!   capacity the zone is full.
 //! - Open zones, and active (open or closed) zones, are limited. A device may close an implicitly
-//!   opened zone to make room for another; an explicitly opened one it must not.
+//!   opened zone to make room for another; an explicitly opened one it must not. Power-on closes
+//!   all open zones.
 //! - Reset empties a zone; finish makes it full. Read-only and offline zones stay what they are.
 //! - A request stays within one zone. Reads below the pointer return what was written; beyond it
 //!   zeros (some devices: 0xff).
 //! - A completed write is *volatile* until a flush completes or it was forced (`fua`). A power cut
 //!   keeps, drops or tears volatile writes block by block; zone resets and finishes are volatile
-//!   too. A forced write makes nothing durable but itself and the reset of its own zone.
-//! - A flush covers what had completed when it was submitted. A request that nobody has waited
-//!   for has not completed, however long ago it was submitted.
+//!   too. A forced write makes nothing durable but itself and the reset of its own zone: volatile
+//!   blocks before it in the zone may be lost although the pointer is behind them.
+//! - A flush covers what had completed when it was submitted. A request that nobody has waited for
+//!   has not completed, however long ago it was submitted.
+//! - A request against these rules changes nothing. Of a write that fails otherwise, the first
+//!   blocks may have been written: the report on the zone tells where its pointer is. After a flush
+//!   that failed, all volatile writes may be lost.
 //!
 //! A device with the layout [`Plain`](crate::Layout::Plain) has no zones. It is one conventional
-//! zone: blocks are read and written anywhere and overwritten in place, zone operations and
-//! appends are refused. The rules about volatile writes are the same: after a power cut, each
-//! physical block of a volatile overwrite is new or old.
+//! zone: blocks are read and written anywhere and overwritten in place, zone operations and appends
+//! are refused. It is written in whole logical blocks. The rules about volatile writes are the
+//! same: after a power cut, each physical block of a volatile overwrite is new or old.
 //!
 //! # Threads
 //! All methods may be called from any actor. Requests to one zone are carried out in the order in
-//! which they were submitted. No lock may be held over a call.
+//! which they were submitted. No lock may be held over a report, a submission or a wait. Each
+//! ticket must be waited for, once, by any actor.
 
 use serde::{Deserialize, Serialize};
 use terrace_env::{Cause, IoBuf, Lba, Users, ZoneId};
@@ -172,7 +179,8 @@ pub trait Device: Send + Sync + 'static {
     /// another one returns the claims of the inner one.
     fn users(&self) -> &Users;
 
-    /// Hands a request to the device and returns at once.
+    /// Hands a request to the device, and does not wait for its completion. (The submission to an
+    /// image may wait for a sync of the host.)
     fn submit(&self, request: Request) -> Ticket;
 
     /// Waits for a request to complete.

@@ -1,4 +1,9 @@
 //! The shape of a device: [`Layout`] and [`Geometry`].
+//!
+//! Anybody can make a geometry field by field. [`Geometry::validate`] checks it, as the emulator
+//! does before it makes a drive. The other methods expect a valid shape and a zone below
+//! [`Geometry::zones`]; they check neither. Blocks are logical blocks, unless a name says
+//! otherwise.
 
 use std::ops::Range;
 

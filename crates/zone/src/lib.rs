@@ -2,10 +2,13 @@
 //!
 //! [`Device`] is the contract that every back-end keeps, [`Geometry`] the shape of a device with
 //! its [`Layout`], [`DeviceError`] what it may answer. The zone state machine is pure and shared;
-//! the emulator joins it with a medium (memory or a sparse file), a volatile cache and faults;
+//! the emulator joins it with a medium (memory or a file), a volatile cache and faults;
 //! [`DeviceLayer`] changes single calls of another device; [`timing`] holds models of when real
 //! drives complete what they are asked. The conformance suite is a library function, so that any
 //! back-end can be run through it.
+//!
+//! A device may be called from any number of actors. No lock of [`sync`](terrace_env::sync) may be
+//! held over a call.
 //!
 //! zone does not know files or keys.
 

@@ -2,19 +2,22 @@
 //! effects, on other zones as well.
 //!
 //! Pure: [`ZoneTable`] holds states and write pointers and no bytes. A `plan_*` function checks a
-//! request against geometry, state and limits and gives the [`Transition`] it causes, or the typed
-//! error; [`ZoneTable::apply`] carries a transition out. Every emulated drive uses this machine,
-//! and real drives are compared with it.
+//! request against geometry, state and limits. It gives the [`Transition`] that the request causes,
+//! or the typed error; for a read, which changes nothing, it gives the blocks that were ever
+//! written. [`ZoneTable::apply`] carries a transition out. Between plan and apply, the table must
+//! not change. Every emulated drive uses this machine. [`ZoneTable::set`] checks no rule: it is for
+//! states that were found or forced.
 //!
 //! Rules that ZBC and NVMe leave to the device, and what is chosen here:
 //! - When all open slots are taken, the *least recently opened* of the implicitly open zones is
 //!   closed to make room, for an explicit open as for a write. If there is none, the request fails
-//!   with `TooManyOpen`.
+//!   with `TooManyOpen`. A write that fills an empty zone at once needs the slots, too.
 //! - Opening and finishing full zones: opening fails, finishing does nothing.
 //! - Closing a closed zone does nothing; closing an empty or full one fails.
 //! - Reads must stay within a zone; they may go beyond its pointer and its capacity.
 //!
-//! Each operation costs O(log n) in the number of open zones, and memory a few words per zone.
+//! Each request costs O(log n) in the number of open zones and of runs of conventional zones. The
+//! table takes a few words for each zone of the device.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

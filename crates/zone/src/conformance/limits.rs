@@ -1,4 +1,6 @@
-//! Rules about how many zones may be open and active.
+//! Rules about how many zones may be open and active. A rule about a limit that the device does not
+//! have passes at once. The others fill all slots and need further sequential zones: the head of
+//! [`conformance`](super) says how many.
 
 use super::subject::{Subject, assert_fails};
 use crate::{DeviceError, Op, ZoneState};

@@ -1,16 +1,33 @@
-//! The conformance suite: every rule of [`Device`](crate::Device), for any back-end to be run
-//! through.
+//! The conformance suite: the rules of [`Device`](crate::Device), for any back-end to be run
+//! through. Left out are power cuts, what is durable, and calls from several actors.
 //!
 //! [`run`] takes a function that makes a new device of a given shape, and tries every rule on each
-//! of [`geometries`]; zoned and plain devices have rules of their own. [`run_reopening`] does the
-//! same and has the device closed and opened again wherever that must make no difference. [`check`]
-//! tries all rules on one device as it is, a real drive for instance, whose contents are lost.
+//! of [`geometries`], each rule on a device of its own; zoned and plain devices have rules of their
+//! own. [`run_reopening`] does the same and has the device closed and opened again wherever that
+//! makes no difference but that open zones are closed. [`check`] tries all rules on one device as
+//! it is, a real drive for instance, whose contents are lost. The device should be small: the suite
+//! writes every zone whole, several times, and holds a whole zone, or a whole plain device, in
+//! memory.
+//!
+//! | part | what it holds |
+//! |---|---|
+//! | `rules` | the list of rules, and what tries them |
+//! | `shape`, `writing`, `zones`, `limits`, `plain` | the rules |
+//! | `shapes` | the shapes of devices that [`run`] tries |
+//! | `subject` | the device under test, with short methods for requests |
+//!
+//! Each rule begins with a device whose zones are all empty, and may leave it in any state. For
+//! [`check`] the device needs, beside its conventional zones (of 6 blocks or more), 3 sequential
+//! zones of 4 physical blocks or more, 3 more than its active limit, 1 more than its open limit,
+//! and an active limit of 2 or more; a plain device needs 6 physical blocks. No zone may have
+//! failed, and nobody else may use the device.
 //!
 //! Where real devices differ, each behaviour that was seen is allowed: the pointer of a zone is
-//! looked at only where it means something, reads beyond it give zeros or 0xff, and a zone that
-//! was opened and closed with nothing written is empty or closed.
+//! looked at only where it means something, reads beyond it give zeros or 0xff, and a zone that was
+//! opened and closed with nothing written is empty or closed.
 //!
-//! A device that breaks a rule makes the suite panic with the name of the rule and the shape.
+//! When a device breaks a rule, the suite panics, and prints the name of the rule and the shape to
+//! standard error.
 
 mod limits;
 mod plain;

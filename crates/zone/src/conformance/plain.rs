@@ -1,4 +1,6 @@
-//! Rules of plain devices: written anywhere, in place.
+//! Rules of plain devices: blocks are written anywhere and in place, a request may be as long as
+//! the device, requests keep their order, and appends are refused. They need a device of 6 physical
+//! blocks, and memory for all of it.
 
 use terrace_env::{IoBuf, Lba, ZoneId};
 

@@ -1,4 +1,7 @@
-//! The list of all rules, and the runner that tries each of them on a device.
+//! The list of all rules, and the functions that try each of them on devices.
+//!
+//! [`run`] and [`run_reopening`] make a new device for each rule and shape. [`check`] uses one
+//! device for all rules, and empties it before each. The first broken rule ends all by a panic.
 
 use std::sync::Arc;
 

@@ -1,4 +1,5 @@
-//! The shapes of devices that the rules are tried on.
+//! The shapes of devices that the rules are tried on. None has more than 1 MiB: the rules fill each
+//! of them.
 
 use terrace_env::ByteCount;
 

@@ -1,5 +1,8 @@
 //! Subject of the conformance rules: the device under test, which can also be closed and opened
 //! again, with short methods for the requests that rules send.
+//!
+//! At a [`pause`](Subject::pause) the device may be closed and opened again. A rule has waited for
+//! all of its tickets by then, and takes into account that open zones may be closed.
 
 use std::sync::Arc;
 

@@ -1,4 +1,5 @@
-//! Rules about opening, closing, finishing and resetting.
+//! Rules about opening, closing, finishing and resetting, which conventional zones and plain
+//! devices refuse.
 
 use super::subject::{Subject, assert_fails};
 use crate::{DeviceError, Op, ZoneState};

@@ -7,13 +7,20 @@
 //! overwritten in place, the cache keeps the old bytes.
 //!
 //! A change is *in flight* from its submission until an actor has waited for it, and *complete*
-//! from then on. A flush makes durable what was complete when the flush was submitted, and nothing
-//! else: this is the least that a real drive promises, so tests find code that relies on more.
+//! from then on. A flush, once it was waited for, makes durable what was complete when it was
+//! submitted, and nothing else: this is the least that a real drive promises, so tests find code
+//! that relies on more.
+//!
+//! Two changes need no flush: a forced write is durable once it is complete, and a reset with the
+//! next write to its zone.
 //!
 //! Between flushes the cache grows by a few words for each request in flight; complete ranges that
-//! touch are joined. The old bytes of conventional zones are bounded by
-//! [`UNDO_BYTES_MAX`]: beyond it the oldest complete overwrites become durable, as on a drive whose
-//! cache is full.
+//! touch are joined. When the old bytes of conventional zones come to more than [`UNDO_BYTES_MAX`],
+//! all complete overwrites become durable, as on a drive whose cache is full. Those in flight are
+//! kept, however many bytes they have.
+//!
+//! The cache does not touch the medium: where it answers that a reset has become durable, the drive
+//! erases the zone. The caller holds the drive's lock.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

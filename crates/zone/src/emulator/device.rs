@@ -1,4 +1,12 @@
 //! [`Emulator`]: an emulated drive as a [`Device`], with calls for power cuts, faults and times.
+//!
+//! A submission carries the request out, but for what a flush does. The wait takes the time that
+//! the timing model says, and, for a flush or a forced write of an image, syncs the host's file. A
+//! drive without a model completes everything at once.
+//!
+//! The calls for tests may come at any time, from any actor, but not from within the observer.
+//! After [`Emulator::power_cut`] every request fails until [`Emulator::power_on`]. An image that
+//! was opened for reading refuses all calls that change the drive.
 
 use std::fmt;
 use std::path::Path;
@@ -31,7 +39,7 @@ use crate::{
 /// data twice.
 const REMEMBERING_MAX: ByteCount = ByteCount::gib(1);
 
-/// An emulated zoned drive; see the [module](super).
+/// An emulated drive, zoned or plain; see the [module](super).
 pub struct Emulator {
     geometry: Arc<Geometry>,
     /// The host's side, of an image.

@@ -1,7 +1,12 @@
 //! The drive itself: zone states, volatile cache and medium, and how a request changes them.
 //!
-//! Requests take effect here, in the order of submission. Their completion is reported later, by
-//! their tickets. The drive knows no time, no faults and no observers.
+//! Requests take effect here, in the order of submission, but for a flush: that makes durable what
+//! it covers when it completes. [`Drive::plan`] checks a request, and [`Drive::carry_out`] carries
+//! it out; between the two the drive must not change. Once somebody has waited for the request, the
+//! caller passes its [`Effect`] to [`Drive::complete`].
+//!
+//! The drive knows no time and no observers, and decides on no faults: it only carries out parts of
+//! writes, and failures of zones, when it is told to. The caller holds the drive's lock.
 
 use std::sync::Arc;
 

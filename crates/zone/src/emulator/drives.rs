@@ -1,5 +1,9 @@
-//! [`Drives`]: emulated drives of one store. They are watched together; power can be cut for all of
-//! them or for one.
+//! [`Drives`]: the emulated drives of one store, at least one. They are watched and copied
+//! together; in a copy, power can be cut for all of them or for one.
+//!
+//! To be watched, the drives are in memory, in a simulation: an observer's copy takes the locks of
+//! the other drives, so that two threads could each wait for the other. [`Drives::power_cut`] cuts
+//! one drive after the other.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

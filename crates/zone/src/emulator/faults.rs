@@ -3,18 +3,19 @@
 //! - A read fails: a medium error; the next read may succeed.
 //! - A write fails: a medium error. Some of its first blocks may be written and the pointer be
 //!   advanced by them. Until somebody has waited for the failed write, further requests to the zone
-//!   fail, too.
+//!   fail, too, but for reads.
 //! - An open, close, finish or reset fails: a medium error; nothing changes.
 //! - A flush fails: volatile writes are lost, kept or torn as by a power cut, though they were
-//!   reported complete; requests in flight fail; open zones are closed.
+//!   reported complete; requests in flight fail, but for reads; open zones are closed.
 //! - A bad block: reads of it fail until it is written again.
 //! - The host's disk is full: after a given number of writes, all further writes fail and change
 //!   nothing, but for those of journal and superblock. Or the host has no room for another zone:
-//!   the first write to an empty zone fails, whatever its cause.
+//!   each write to the start of a zone fails, whatever its cause.
 //! - Zones fail: a group of zones becomes read-only or offline at once, for ever.
 //!
 //! A [`FaultPlan`] says which faults happen, and when. A request that breaks the rules of the
-//! device gets the error for that, and is not counted.
+//! device gets the error for that, and is not counted, but for the failure of zones: towards that,
+//! all requests but reads count. Counting begins when the plan is given to the drive.
 
 use std::collections::BTreeSet;
 use std::ops::Range;

@@ -1,8 +1,9 @@
 //! A medium in a sparse file, or, of a plain drive, on a block device of the host; the layout is in
 //! `docs/format/image.md`.
 //!
-//! Zone states are written through as they change, so that the image survives the process that uses
-//! it. A lock on the file keeps a second process out.
+//! Zone states are written to the file as they change, so that the image survives the process that
+//! uses it. A lock on the file lets in one writer alone, or any number of readers. Nobody waits for
+//! it: the open fails with [`DeviceError::InUse`].
 //!
 //! # Power cuts of the host
 //! Bytes that the host has not synced may or may not be on its disk, in any order. Whatever is
@@ -14,11 +15,13 @@
 //!   have not reached the host's disk were lost.
 //! - The open limit is not checked: power-on closes all zones.
 //!
-//! [`FileMedium::barrier`] says what has to be synced for the first two before a request.
+//! [`FileMedium::barrier`] says what has to be synced for the first two before a request. The
+//! caller syncs it before it submits the request, without the drive's lock.
 //!
 //! # A full disk of the host
-//! Some blocks behind each forced write are allocated ahead, so that journal and logs go on for a
-//! while.
+//! In sequential zones, up to [`AHEAD`] bytes behind each forced write are allocated ahead, so that
+//! journal and logs go on for a while. A write that finds no room fails with
+//! [`DeviceError::HostFull`]; it may be tried again when there is room.
 
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};

@@ -13,7 +13,8 @@
 //! A host that is *not synced* skips all that; then a power cut of the host may leave anything.
 //!
 //! # Threads
-//! The lock is not held over a sync.
+//! Any number. The lock is not held over a sync. [`Host::reach`] waits for the host's disk, so its
+//! caller holds no lock, not even that of the drive; reads and writes may be called under it.
 
 use std::io;
 use std::path::{Path, PathBuf};

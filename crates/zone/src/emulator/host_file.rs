@@ -1,5 +1,9 @@
 //! [`HostFile`]: the seam between an image and the file of the host that holds it. It has few
 //! calls, so that tests can simulate power cuts of the host behind it.
+//!
+//! Several actors call at once. A sync makes durable at least the changes that had returned before
+//! it began. The length is that of the whole image from the beginning on; nothing is read or
+//! written behind it.
 
 use std::fmt;
 use std::fs::File;

@@ -1,4 +1,5 @@
-//! Tests of images on a host's file that counts its syncs and can lose its power.
+//! Tests of images on a host's file that counts its syncs, can be full, and can lose its power: a
+//! page that was not synced is then as it was at some moment since the last sync.
 
 use std::io;
 use std::ops::Range;

@@ -1,6 +1,12 @@
 //! The codec of drive images, as `docs/format/image.md` lays them out.
 //!
-//! Pure: bytes in, values out, and back. Nothing here panics, whatever the bytes are.
+//! Pure: bytes in, values out, and back. Decoding never panics, whatever the bytes are: it gives
+//! the [`Flaw`]. Encoding panics beyond [`RUNS_MAX`] runs of conventional zones; the caller checks
+//! that before.
+//!
+//! New images have version 2; images of version 1 are read, too. A decoded header has a valid
+//! geometry, and each decoded zone a possible state. The limits of open and active zones are not
+//! checked here.
 
 use std::ops::Range;
 

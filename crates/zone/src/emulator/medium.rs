@@ -1,7 +1,11 @@
-//! Medium of an emulated drive, which keeps its bytes: memory, or a sparse file.
+//! Medium of an emulated drive, which keeps its bytes: memory, or a file.
 //!
 //! A medium knows no rules. Bytes are addressed by zone and byte offset within it; what was never
-//! written, or was erased, reads as zeros.
+//! written, or was erased, reads as zeros. The exception is a host's file system that cannot punch
+//! holes: there, erased bytes stay. The drive reads nothing behind a write pointer.
+//!
+//! A medium has no volatile part of its own: what the drive may lose, `cache` knows. Nothing here
+//! waits for the host's disk to sync.
 
 use std::sync::Arc;
 

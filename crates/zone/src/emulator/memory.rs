@@ -1,9 +1,11 @@
 //! A medium in memory: bytes by zone, in chunks that are allocated when they are written.
 //!
-//! A chunk of one repeated byte is kept as that byte, so that a drive filled with constant runs
-//! takes no memory. Copies share all chunks until one side writes. The chunks a zone had before it
-//! was last erased are kept where [`MemoryMedium::remember`] says so: a power cut can then leave
-//! bytes of the zone's earlier life behind.
+//! A chunk that was written front to back with one repeated byte is kept as that byte, so that a
+//! drive filled with constant runs takes next to no memory. Copies share all chunks. A side that
+//! writes to a zone copies the list of the zone's chunks, and the chunks that it writes to. The
+//! chunks a zone had before it was last erased are kept where [`MemoryMedium::remember`] says so: a
+//! power cut can then leave bytes of the zone's earlier life behind. Of the other erased chunks, up
+//! to [`SPARE_MAX`] are kept to be used again.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

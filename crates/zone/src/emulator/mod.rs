@@ -1,5 +1,6 @@
 //! The project's first device: a zoned drive, or a plain one, in memory or in a sparse file, that
-//! enforces every rule of the real thing. A plain drive is one conventional zone.
+//! enforces every rule of the real thing. A plain drive is one conventional zone; it can also lie
+//! on a block device of the host.
 //!
 //! | part | what it does |
 //! |---|---|
@@ -16,10 +17,10 @@
 //! | `timing` | the seam where a model of [`timing`](crate::timing) says when requests complete |
 //!
 //! # Fault model
-//! - Unflushed writes, resets and finishes are volatile, as [`Device`](crate::Device) says. On
-//!   top of that, a write to a zone makes the reset that came before it durable.
-//! - A write is complete, for the flush that follows and for a power cut, once it was waited for;
-//!   a forced write that was not waited for may be torn.
+//! - Unflushed writes, resets and finishes are volatile, as [`Device`](crate::Device) says. On top
+//!   of that, any write to a sequential zone makes the reset that came before it durable.
+//! - A write is complete, for the flush that follows and for a power cut, once it was waited for; a
+//!   forced write that was not waited for may be torn.
 //! - The unit of tearing is the physical block; a block is never torn itself.
 //! - The end of the process that uses an image is no power cut: the image keeps what was volatile.
 //! - A power cut of the *host* is one of the drive, with holes: what the drive said is durable has
@@ -29,8 +30,9 @@
 //!   zone, [`Emulator::corrupt`] damages blocks.
 //!
 //! # Threads
-//! One lock guards the drive; it is held while a request is carried out and never while one is
-//! waited for.
+//! One lock guards the drive. It is held while a request is carried out, and while the observer and
+//! the timing model are called: these must not use the drive. It is never held while a request, or
+//! a sync of the host, is waited for. A submission to an image may wait for such a sync.
 
 mod cache;
 mod core;

@@ -1,11 +1,14 @@
 //! [`Timing`]: the seam through which an emulated drive asks a model when its requests complete.
 //!
-//! The effect of a request is decided when it is submitted; a model changes only its time. The
-//! drive tells the model of each request as a [`Command`], and the model answers when it completes.
-//! The answer may come at once ([`Progress::Decided`]) or later ([`Progress::Undecided`]). Example:
-//! a disk chooses among queued commands when its head is free, and may be given better ones until
-//! then. An undecided answer names the time to ask again; the actor that waits for the request
-//! sleeps until then.
+//! The effect of a request is decided when it is submitted (that of a flush, when it completes); a
+//! model changes only its time. The drive tells the model of each request as a [`Command`], and the
+//! model answers when it completes. The answer may come at once ([`Progress::Decided`]) or later
+//! ([`Progress::Undecided`]). Example: a disk chooses among queued commands when its head is free,
+//! and may be given better ones until then. An undecided answer names the time to ask again; the
+//! actor that waits for the request sleeps until then.
+//!
+//! A model is called with the drive's lock held, so it does not wait and does not use the drive. It
+//! gets refused requests, too.
 //!
 //! # Same seed, same history
 //! A model gets the commands in the order of submission, with times that never go back, and must

@@ -2,10 +2,14 @@
 //! each other:
 //!
 //! - [`CauseTime::queued`] and [`CauseTime::service`] are times of requests. They overlap when
-//!   several requests are under way. A write that the cache takes has almost none.
+//!   several requests are under way. A write that the cache takes at once has almost none. A
+//!   request is counted when its completion is decided, also one that is refused.
 //! - [`Work`] is time of the mechanism. A disk's head does one thing at a time, so its work is at
 //!   most the time that has passed. A cached write is counted here, under its cause, when it
-//!   reaches the medium.
+//!   reaches the medium. An SSD's work is summed over its dies, and counted when the dies take it:
+//!   that can be a little ahead of the clock.
+//!
+//! All begins at zero when the model is attached.
 
 use std::time::Duration;
 

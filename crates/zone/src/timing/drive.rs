@@ -1,4 +1,8 @@
 //! Drives as data: geometry, parameters and published measurements, read from a small file.
+//!
+//! [`Drive::find`] takes the name of a drive of the project, or the path of a TOML file. Values
+//! that no drive can have are refused there, so the models check nothing. A drive that has no zones
+//! in reality is given some, as its file says; [`Drive::is_zoned`] tells which it is.
 
 use std::path::Path;
 

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`Drive`] | a drive of a published experiment: geometry, parameters, published measurements |
 //! | `drives/*.toml` | the drives that come with the project, each value with its source |
+//! | [`Published`] | what was measured of a drive, and how |
 //! | [`quantity`](Rate), [`Scale`] | units as they are written in those files; smaller drives |
 //! | [`Disk`] | the model of a hard disk |
 //! | [`Flash`] | the model of a ZNS SSD |
@@ -12,9 +13,14 @@
 //! The formulas, and what is not modelled, are in `docs/drives.md`; `terrace lab validate-drives`
 //! holds the models against the published measurements. A model is attached to an emulated drive by
 //! [`Emulator::set_timing`](crate::Emulator::set_timing); what a request does never depends on it.
+//! The emulated drive must have the geometry of the same drive at the same scale
+//! ([`Drive::geometry_of`]), for the model takes its zones and addresses for those of the real one.
 //!
-//! All times are whole nanoseconds. Floating point is used for the seek curve alone, and only
-//! operations that IEEE 754 rounds exactly, so that results are the same on every machine.
+//! A model is called with the emulated drive's lock held, at times that never go back.
+//!
+//! All times are whole nanoseconds. Floating point is used for the values in drive files, the place
+//! of conventional zones and the seek curve, and only operations that IEEE 754 rounds exactly. So
+//! results are the same on every machine.
 
 mod accounts;
 mod disk;

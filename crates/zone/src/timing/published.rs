@@ -1,6 +1,7 @@
 //! Published measurements of real drives, as drive files state them: the [`Job`] that was measured,
 //! and the [`Metric`] that came of it. The same job can be run on a model, and the two metrics
-//! compared.
+//! compared. This module runs nothing. A drive file may leave out size, depth, region and the
+//! written share; the defaults are 0 bytes, 1, the whole drive and 0 %, whatever the job needs.
 
 use std::fmt;
 use std::str::FromStr;

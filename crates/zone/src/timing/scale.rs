@@ -1,7 +1,11 @@
 //! Smaller drives that behave like large ones.
 //!
 //! At `1/n` every size of a drive is an n-th: zones, tracks, pages, caches. A [`ScaleMode`] says
-//! what else shrinks. Blocks stay as they are: 4 KiB remain 4 KiB.
+//! what else shrinks. Blocks stay as they are: 4 KiB remain 4 KiB. Counts stay, too: zones, dies,
+//! commands in a queue.
+//!
+//! Sizes are rounded down, those of zones to whole physical blocks; a scale at which nothing is
+//! left of a zone is refused with the geometry. Units of flash have at least 512 bytes.
 
 use std::fmt;
 use std::num::NonZeroU32;

@@ -4,11 +4,11 @@
 //! - A write that begins where a range of the same cause ends is joined to that range. So a
 //!   sequential stream is one range, however small its writes are.
 //! - A write that overlaps ranges is merged with all of them.
-//! - A range keeps the number of its oldest write. A flush waits for the ranges with numbers
-//!   below its own. Once a flush waits, a write that merely touches an older range begins a new
-//!   one.
+//! - A range keeps the number of its oldest write. A flush waits for the ranges with numbers below
+//!   its own. Once a flush waits, a write that merely touches an older range begins a new one.
 //!
-//! Pure: the model gives the times.
+//! Pure: the model gives the times, and sees to it that writes fit the cache. The bytes of a read
+//! count as cached only if one range holds all of them.
 
 use std::collections::{BTreeMap, BTreeSet};
 

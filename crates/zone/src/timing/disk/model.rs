@@ -5,15 +5,17 @@
 //!    read waits for the head.
 //! 3. A write is acknowledged when it is in the write cache; if the cache is full, it waits first.
 //!    A forced write completes when the head has written it and the bytes before it in the same
-//!    dirty range.
+//!    dirty range. Without a write cache, every write is forced.
 //! 4. When the head is free, it takes the command or dirty range that it reaches first (seek,
-//!    settling and rotation together), unless another has been passed over too often. Dirty
-//!    ranges take part if a forced write or a flush waits for them, from the time the cache is
-//!    half full until it is down to a quarter, or if there has been nothing to read for a while.
+//!    settling and rotation together), unless another has been passed over too often. Dirty ranges
+//!    take part if a forced write or a flush waits for them, if a write waits for room, from the
+//!    time the cache is half full until it is down to a quarter, or if there has been nothing to
+//!    read for a while.
 //! 5. After a read the head reads on until it has something else to do.
 //! 6. A flush completes when everything is written that the cache held when the flush came. Later
-//!    reads wait for the flush.
-//! 7. Operations on zones take the controller, not the head.
+//!    reads that need the head wait for the flush.
+//! 7. Operations on zones take the controller, not the head. A reset drops the zone's dirty ranges,
+//!    unless a forced write waits for them.
 //!
 //! The model chooses the head's next action when the head is free, in the light of all that has
 //! been submitted by then: see [`Timing`] for how this keeps a history the same. The work of an

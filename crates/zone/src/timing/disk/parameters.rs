@@ -1,4 +1,5 @@
-//! Parameters of a disk, as a drive file states them.
+//! Parameters of a disk, as a drive file states them. [`DiskParameters::flaw`] says whether a disk
+//! can have them; [`DiskParameters::settings`] and the model expect that it can.
 
 use serde::Deserialize;
 

@@ -1,4 +1,8 @@
-//! The commands that wait for the head, or for room in the write cache.
+//! The commands that wait: reads for the head, writes for room in the write cache, flushes for the
+//! cache to reach the medium.
+//!
+//! Each kind is in the order of submission, so tickets grow. Reads behind the first flush are not
+//! eligible. Writes leave from the front alone; the model takes them out.
 
 use std::collections::VecDeque;
 

@@ -12,7 +12,8 @@
 //! Distances are shares of the full stroke. Three published measurements fix the four constants and
 //! the knee: `a` is the track-to-track time, `t(1)` the full stroke, and `k` is chosen such that
 //! the mean over all pairs of cylinders is the published average. The larger `k`, the larger the
-//! mean, so `k` is found by bisection.
+//! mean, so `k` is found by bisection. There is a `k` only if the average is between a third and
+//! 8/15 of the way from `a` to `t(1)`: drive files with others are refused.
 
 /// Steps of the bisection: more than a double can tell apart.
 const STEPS: usize = 60;

@@ -8,8 +8,10 @@
 //! time the head takes to get there. So a sequential stream loses that time at each change of
 //! tracks, and no more.
 //!
-//! Conventional zones have the lowest addresses; where the drive puts them further in, the
-//! sequential zones flow around them.
+//! Conventional zones have the lowest addresses. Where the drive file gives them a place further
+//! in, the sequential zones lie on both sides of it. An *address* is a byte of the drive, a *byte*
+//! one of the platters: callers go from one to the other by [`Surface::physical`], and no request
+//! crosses the borders of the conventional zones.
 //!
 //! # Time
 //! The platters stand at angle `now mod revolution`, from the start of the clock on, whatever the

@@ -2,13 +2,17 @@
 //!
 //! A die does one thing at a time. Programs and erases queue behind each other. Reads queue among
 //! themselves and go first: a read waits for the program under way, or until that program is
-//! suspended, and pushes back the programs behind it. A channel carries one transfer at a time.
+//! suspended, and pushes back the programs behind it. Only the end of all programs of a die is
+//! kept; so the one under way is reckoned as though each took as long as a program, erases
+//! included. A channel carries one transfer at a time.
 //!
 //! A die keeps the page it read last in its register until it programs or erases: reads of the same
 //! page need no second read operation.
 //!
 //! A write's end has been reported before a later read delays its program, and is not corrected:
-//! the delay only changes when space in the buffer comes free.
+//! the delay only moves later programs, and with them the room in the buffer.
+//!
+//! Times are nanoseconds. The model checks the counts: there is a die and a channel at least.
 
 /// One die.
 #[derive(Clone, Copy, Debug, Default)]

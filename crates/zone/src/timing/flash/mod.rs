@@ -5,6 +5,9 @@
 //! | `parameters` | what a drive file says |
 //! | `dies` | what each die and channel is busy with |
 //! | `model` | joins them: when commands complete |
+//!
+//! The times of calls never go back. An SSD has no conventional zones: a drive file with both is
+//! refused.
 
 mod dies;
 mod model;

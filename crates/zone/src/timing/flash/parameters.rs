@@ -1,4 +1,5 @@
-//! Parameters of an SSD, as a drive file states them.
+//! Parameters of an SSD, as a drive file states them. [`FlashParameters::flaw`] says whether an SSD
+//! can have them; [`FlashParameters::settings`] and the model expect that it can.
 
 use serde::Deserialize;
 
