@@ -1,8 +1,9 @@
-//! [`IoBuf`]: the buffer of all device I/O. Its memory starts at a page, so that direct I/O accepts
-//! it.
+//! [`IoBuf`]: the buffer of all device I/O. Its memory starts at a multiple of 4096 bytes, so that
+//! direct I/O accepts it.
 //!
-//! A large buffer is made of [`Pages`]: its memory goes back to the operating system when it is
-//! dropped.
+//! A buffer with a capacity of [`MAPPED_MIN`] bytes or more is made of [`Pages`]: its memory goes
+//! back to the operating system when it is dropped. A clone copies all bytes. A buffer that grows
+//! beyond its capacity is moved.
 
 use std::fmt;
 use std::ops::{Deref, DerefMut};

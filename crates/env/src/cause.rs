@@ -1,5 +1,6 @@
 //! [`Cause`]: the job on whose behalf bytes move. Every request to a device carries its cause, and
-//! metrics are split by it.
+//! metrics are split by it. The caller names the cause; nobody checks it. Arrays by cause are
+//! indexed by `cause as usize`, in the order of [`Cause::ALL`].
 
 use std::fmt;
 

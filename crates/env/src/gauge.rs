@@ -1,5 +1,11 @@
 //! Memory gauges: each counts the bytes of one use and their peak, so that a store can keep to one
 //! budget.
+//!
+//! A gauge counts and refuses nothing: whoever owns the budget reads it and acts. A gauge can be a
+//! part of a whole, which counts the same bytes.
+//!
+//! Threads: any. A part and its whole are counted one after the other, so a reader may see one
+//! without the other for a moment.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

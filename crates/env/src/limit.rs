@@ -1,8 +1,8 @@
 //! [`Limit`]: the range of an option, with the reasons for its ends.
 //!
-//! Options are checked where they come in, before anything is written. A value out of range is
-//! refused by an error that names the option, the value, the range and the reason. A value is never
-//! changed silently to fit.
+//! Code that takes an option in checks it there, before anything is written. A value out of range
+//! is refused by an error that names the option, the value, the range and the reason; it is not
+//! changed to fit. Both ends belong to the range.
 
 use std::fmt;
 

@@ -1,4 +1,10 @@
-//! Seeded randomness: the same seed gives the same sequence on every machine.
+//! Seeded randomness: the same seed gives the same sequence on every machine, and in every version
+//! of the project.
+//!
+//! A generator belongs to one user. Parts of a run that draw by themselves get
+//! [forks](Random::fork), taken in a fixed order.
+//! [`runner::fork_random`](crate::runner::fork_random) gives the first one; on threads it comes
+//! from the machine's entropy. Not for secrets.
 
 use rand::SeedableRng;
 pub use rand::{Rng, RngCore};

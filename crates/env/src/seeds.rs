@@ -5,8 +5,8 @@
 //!
 //! - `TERRACE_TEST_SEED=N` runs seed N alone: this is how a failure is repeated.
 //! - `TERRACE_TEST_SEEDS=F` runs F times as many seeds.
-//! - `TERRACE_TEST_ROUND=R` runs the R-th batch of seeds instead of the first: rounds do not
-//!   overlap, so that `cargo xtask soak` never tries a seed twice.
+//! - `TERRACE_TEST_ROUND=R` runs the R-th batch of seeds instead of the first, counted from 0.
+//!   Rounds of the same F do not overlap, so that `cargo xtask soak` never tries a seed twice.
 
 use std::ops::Range;
 

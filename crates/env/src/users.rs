@@ -3,10 +3,12 @@
 //! Two users that write to one device each think that they know all of its contents, and destroy
 //! what the other has acknowledged. So a user of a device or a store takes a [`Claim`] first, and
 //! keeps it until the last request is done: one user alone to write, any number together to read. A
-//! claim ends when it is dropped, also when a panic drops it.
+//! claim that cannot be had is refused at once. A claim ends when it is dropped, also when a panic
+//! drops it.
 //!
-//! This keeps users within a process apart, whatever handles they came by. Processes are kept apart
-//! by a lock on the file or directory, where there is one.
+//! This keeps users within a process apart, whatever handles they came by, if they ask: a device
+//! carries out the requests of users without a claim, too. Processes are kept apart by a lock on
+//! the file or directory, where there is one.
 //!
 //! # Threads
 //! Any number; the lock is held for a comparison and a count.

@@ -3,8 +3,9 @@
 //!
 //! New items are collected. When a chunk of another sequence follows, the collected items become
 //! chunks, and the other one is shared. If fewer than 16 items are collected by then, the items of
-//! the other chunk are copied behind them instead. If fewer than 16 are left at the end, the last
-//! chunk is divided anew with them. So no chunk is too small.
+//! the other chunk are copied behind them instead, as are those of a chunk of which only a part is
+//! wanted. If fewer than 16 are left at the end, the last chunk is divided anew with them. So no
+//! chunk is too small, unless it is the only one.
 
 use std::ops::Range;
 use std::sync::Arc;

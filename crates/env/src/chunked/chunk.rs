@@ -1,4 +1,5 @@
-//! [`Chunk`]: consecutive items of a sequence, and the index of the first one.
+//! [`Chunk`]: consecutive items of a sequence, and the index of the first one. Several sequences
+//! can share the items, each with a first index of its own.
 
 use std::sync::Arc;
 

@@ -1,4 +1,5 @@
-//! [`Iter`]: iterates over the items of a sequence, from either end.
+//! [`Iter`]: iterates over the items of a sequence, from either end. It borrows the sequence, and
+//! knows how many items are left.
 
 use std::fmt;
 use std::iter::FusedIterator;

@@ -1,5 +1,6 @@
 //! [`Chunked`]: an immutable sequence, cheap to clone. A change in a few places makes a new
-//! sequence that shares the other chunks.
+//! sequence that shares most of the other chunks; [the folder's head](super) has the exceptions.
+//! The places of a change come in order and do not overlap.
 
 use std::fmt;
 use std::ops::{Index, Range};

@@ -1,4 +1,5 @@
-//! [`ChunkedSlice`]: a view of consecutive items of a [`Chunked`](super::Chunked) sequence.
+//! [`ChunkedSlice`]: a view of consecutive items of a [`Chunked`](super::Chunked) sequence. Indices
+//! count from the slice's own first item.
 
 use std::fmt;
 use std::ops::{Index, Range};

@@ -1,5 +1,6 @@
 //! Free functions for time, sleep and actors. Inside a simulation they act on that simulation;
-//! anywhere else on the machine.
+//! anywhere else on the machine. To sleep, to yield and to charge are waits: the caller holds no
+//! lock, or a debug build panics.
 
 use std::time::Duration;
 

@@ -1,8 +1,9 @@
-//! A coroutine: code on a stack of its own that can be suspended anywhere and resumed later, by
-//! the `corosensei` crate.
+//! A coroutine: code on a stack of its own that can be suspended anywhere and resumed later, by the
+//! `corosensei` crate.
 //!
 //! This module adds that [`suspend`] needs no handle: a thread-local names the yielder of the
-//! coroutine that is running. This is the only file of the crate with unsafe code.
+//! coroutine that is running. A stack has 1 MiB; code that needs more ends the process. This is the
+//! only file of the crate with unsafe code.
 //!
 //! # Soundness
 //! - `RUNNING` is set by a coroutine itself, to its own yielder: when it starts, and whenever it

@@ -2,8 +2,8 @@
 //!
 //! Code asks for time, sleep and actors through the free functions of this module, and never learns
 //! on which runner it is: inside [`simulate`] they mean the simulation, anywhere else the machine.
-//! Devices, stores and the engine are therefore written once, and the simulation runs every line of
-//! them.
+//! Devices, stores and the engine are therefore written once, and the simulation runs the same
+//! lines as threads do.
 //!
 //! | | threads | simulation |
 //! |---|---|---|
@@ -14,9 +14,14 @@
 //! | [`processors`] | the machine's | 3 |
 //! | [`fork_random`] | from the machine's entropy | from the simulation's seed |
 //!
+//! `ambient` holds these functions, `threads` and `simulation` the runners behind them, `join` the
+//! handle of an actor. `schedule` is the simulation's list of actors and its clock, `coroutine` an
+//! actor's stack.
+//!
 //! # Threads
-//! All functions may be called from anywhere. Those that wait must not be called while a lock of
-//! [`sync`](crate::sync) is held, which debug builds check.
+//! All functions may be called from anywhere. A simulation lives on one OS thread, and a thread
+//! that was made otherwise than by [`spawn`] is outside of it. Those that wait must not be called
+//! while a lock of [`sync`](crate::sync) is held, which debug builds check.
 
 mod ambient;
 mod coroutine;

@@ -1,10 +1,10 @@
 //! Scheduler of a simulation: the actors, the reason why each of them waits, and the virtual clock.
 //! It decides which actor runs next.
 //!
-//! Pure bookkeeping, without coroutines: of all actors that can run, the next is the one with the
-//! smallest (time, id). An actor that waits for a condition or for another actor's end has no time
-//! until it is woken, unless it gave a deadline. Where schedules are *explored*, chance decides
-//! among actors of the same time.
+//! Pure bookkeeping: it keeps the coroutines and resumes none. Of all actors that can run, the next
+//! is the one with the smallest (time, id). An actor that waits for a condition or for another
+//! actor's end has no time until it is woken, unless it gave a deadline. Where schedules are
+//! *explored*, chance decides among actors of the same time.
 //!
 //! # Invariants
 //! - The clock never goes back.

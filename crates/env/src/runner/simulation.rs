@@ -4,15 +4,17 @@
 //! to wait, it becomes the scheduler: it takes the actor with the smallest (time, id), sets the
 //! clock to that time, and resumes the actor's coroutine, until its own turn comes. No time passes
 //! while an actor computes. The switch points are [`sleep`](super::sleep),
-//! [`yield_now`](super::yield_now), [`charge`](super::charge), [`JoinHandle::join`] and the waits
-//! of [`Condvar`](crate::sync::Condvar); everything between two of them is atomic for the others.
+//! [`sleep_until`](super::sleep_until), [`yield_now`](super::yield_now), [`charge`](super::charge),
+//! the joins of a [`JoinHandle`] and the waits of [`Condvar`](crate::sync::Condvar). Everything
+//! between two of them is atomic for the others, unless schedules are explored.
 //!
 //! # Explored schedules
 //! [`SimulationOptions::explore`] makes a simulation that takes every chance to go wrong which
 //! threads would have: whenever an actor is about to take a lock and holds none, and at each
 //! [`switch_point`](crate::sync::switch_point), it may rest and let others in between; and of
 //! several actors that can run at the same time, chance takes one. The seed decides all of it, so
-//! that a schedule that breaks something is repeated by its seed.
+//! that a schedule that breaks something is repeated by its seed. Only builds with debug assertions
+//! can explore.
 //!
 //! # When something goes wrong
 //! - An actor that panics wakes the actor that is joining it, which goes on with the panic. If
@@ -27,7 +29,8 @@
 //! - Destructors run while an actor unwinds may wait like any other code.
 //!
 //! # Threads
-//! A simulation belongs to its OS thread; any number run at once on different threads.
+//! A simulation belongs to its OS thread; any number run at once on different threads, and none
+//! inside another. The caller that starts one holds no lock.
 
 use std::any::Any;
 use std::cell::{Cell, RefCell};

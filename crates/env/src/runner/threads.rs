@@ -1,4 +1,6 @@
-//! The real runner: actors are threads, and the clock is the machine's.
+//! The real runner: actors are threads, and the clock is the machine's. The clock begins at zero
+//! when the process first looks at it, and never goes back. A thread that the operating system does
+//! not grant is a panic.
 
 use std::sync::OnceLock;
 use std::thread;

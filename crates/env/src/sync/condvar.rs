@@ -1,4 +1,8 @@
 //! [`Condvar`]: a wait for a change of a locked value, on threads and in simulations.
+//!
+//! The waiter holds the lock of the value, and no other. A wait may end without a notification, so
+//! the waiter looks at the value again. Whoever changes the value does so under the same lock and
+//! notifies then. A simulated actor is notified by actors of its own simulation only.
 
 #![expect(clippy::disallowed_types, reason = "this is what others use instead")]
 

@@ -1,5 +1,6 @@
-//! Locks and conditions that know the runner: `parking_lot`'s on threads, the schedule's in a
-//! simulation.
+//! Locks and conditions that know the runner. [`Mutex`] and [`RwLock`] are `parking_lot`'s; a
+//! simulated actor that finds one taken panics. [`Condvar`] is `parking_lot`'s on threads, the
+//! schedule's in a simulation. `held` knows which locks the caller holds.
 //!
 //! The rule that makes both worlds share one code is that **no lock is held over a wait**: not over
 //! a device call, a sleep, a join, or the wait for a condition (its own lock excepted). Debug
@@ -9,6 +10,9 @@
 //!
 //! Taking a lock while holding none is a [`switch_point`], where a simulation that explores
 //! schedules lets others in between.
+//!
+//! A panic under a lock unlocks it; nothing is poisoned. No lock may be taken twice by the same
+//! actor.
 //!
 //! Layers above use no other locks; atomics and `Arc` are the standard library's.
 

@@ -1,5 +1,6 @@
 //! [`WaitCause`]: the reasons why an actor waits, with a name for metrics and a few words for
-//! people.
+//! people. Names are what is kept in files of results: a name that is unknown when it is read is an
+//! error. The order of [`WaitCause::ALL`] is that of reports and of the counters.
 
 use std::fmt;
 

@@ -1,5 +1,5 @@
-//! [`WaitClock`]: measures the waits of one actor, cause by cause, and adds them to the counts when
-//! they end.
+//! [`WaitClock`]: measures the waits of one actor, cause by cause. A wait is added to the counts,
+//! and to the open ledgers of the actor, when it ends; a wait of no length is not.
 
 use super::{WaitCause, WaitCounts, ledger};
 use crate::{Time, runner};

@@ -1,8 +1,8 @@
-//! [`WaitLedger`]: the waits of one actor.
+//! [`WaitLedger`]: the waits of one actor that ended while the ledger was open.
 //!
 //! # Threads
 //! The list of open ledgers is the OS thread's. Simulated actors share it, so each entry names its
-//! actor.
+//! actor. A ledger is closed by the actor that opened it.
 
 use std::cell::RefCell;
 use std::marker::PhantomData;

@@ -8,11 +8,15 @@
 //!   counts they went to: so a put knows what its own latency is made of.
 //!
 //! # Rules
-//! - A wait is counted once, by the innermost code that waits. So the waits of one actor do not
-//!   overlap. Their sum and the time of its computing are its latency.
+//! - A wait is counted once, by the innermost code that waits: code that calls it stops its own
+//!   clock before. So the waits of one actor do not overlap. Their sum and the time of its
+//!   computing are its latency.
 //! - An idle actor does not wait in this sense. Example: the flush's actor while no memtable is
 //!   full.
 //! - Waits of no length are not counted.
+//!
+//! # Threads
+//! Any number of actors count on the same [`WaitCounts`]. A clock and a ledger belong to one actor.
 
 mod cause;
 mod clock;

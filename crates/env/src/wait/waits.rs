@@ -1,5 +1,6 @@
 //! [`Waits`]: how often and how long something waited, by cause: a plain value that can be added
-//! and subtracted.
+//! and subtracted. The longest wait of a difference is not known: it is that of the later value,
+//! whenever it was.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
