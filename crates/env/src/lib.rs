@@ -6,8 +6,8 @@
 //! of I/O and of waits, limits of options, memory gauges, claims of users, rules that can be broken
 //! on purpose, sequences that share their chunks, and the [`Store`] trait with its in-memory fake.
 //!
-//! Everything here that waits, does so without a lock of [`sync`] held by its caller; debug builds
-//! panic otherwise.
+//! No lock of [`sync`] is held over a wait for time, for an event or for an actor, but for the
+//! condition's own lock. Debug builds panic otherwise.
 //!
 //! env does not know devices, zones or keys.
 

@@ -1,5 +1,5 @@
-//! Seeded randomness: the same seed gives the same sequence on every machine, and in every version
-//! of the project.
+//! Seeded randomness: the same seed gives the same sequence on every machine. A test keeps that
+//! sequence as it is.
 //!
 //! A generator belongs to one user. Parts of a run that draw by themselves get
 //! [forks](Random::fork), taken in a fixed order.

@@ -1,8 +1,12 @@
 //! Annotation of a file: facts about it besides its bytes. One part is for placement, the other is
 //! opaque to everyone but the file's owner.
+//!
+//! The hint of [`CreateOptions`](super::CreateOptions) says where the bytes of a new file should
+//! go. The hint of the annotation is the one that is kept. Each change of an annotation replaces
+//! both parts.
 
-/// Facts about a file that placement uses: given when the file is created, kept as long as it
-/// lives.
+/// Facts about a file that placement uses: given when the file is created, and kept as a part of
+/// its annotation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PlacementHint {
     /// The level of the tree the file belongs to, where it belongs to one.

@@ -1,4 +1,13 @@
 //! [`StoreError`]: errors of a store, the same for all implementations.
+//!
+//! - [`NoSpace`](StoreError::NoSpace) and [`Busy`](StoreError::Busy) heal when space comes free:
+//!   the caller may try again.
+//! - After [`HostFull`](StoreError::HostFull), writing has to be resumed. After
+//!   [`Stopped`](StoreError::Stopped), reads work and writes do not.
+//! - A call that was refused for its arguments ([`NotFound`](StoreError::NotFound),
+//!   [`NameTaken`](StoreError::NameTaken), [`WrongState`](StoreError::WrongState) and the like) has
+//!   changed nothing. After [`Io`](StoreError::Io), it is not known whether the call has taken
+//!   effect.
 
 use std::borrow::Cow;
 use std::error::Error;

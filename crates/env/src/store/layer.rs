@@ -1,9 +1,11 @@
 //! [`Layer`]: a store on top of another one, from which it differs in some calls.
 //!
-//! A layer names the store below it, and implements only the calls in which the two differ. All
-//! other calls are passed on to the store below, also those that are added to [`Store`] later.
+//! A layer names the store below it, and implements only the calls in which the two differ. It can
+//! change how files are created, reopened and opened, commits, and reservations. All other calls
+//! are passed on to the store below, as are handles, unless the layer wraps them. A reservation
+//! that reaches the store below must be its own.
 //!
-//! Threads: those of the store below.
+//! Threads: as for the store below. A layer holds no lock over a call of it.
 
 use std::sync::Arc;
 

@@ -5,6 +5,22 @@
 //! whole or not at all, and is durable when [`Store::commit`] returns. Appended bytes become
 //! durable by [`FileWriter::sync`] or by the transaction that seals the file.
 //!
+//! # Invariants
+//! - A file has one writer at a time, and none once it is sealed.
+//! - Others find a file once a transaction has created or sealed it. Any other file is gone with
+//!   its writer.
+//! - A reader goes on reading a file that is deleted, or trimmed, after it was opened.
+//! - Ids grow, with gaps, and are never used again, not even after a power cut.
+//!
+//! # Threads
+//! All calls may come from any actor. Reads, writes, commits and reservations may wait for the
+//! medium or for space, so their caller holds no lock. Commits of several actors take effect one
+//! after the other, in an order that the store chooses.
+//!
+//! # Modules
+//! `contract` has the traits, `transaction`, `annotation`, `error`, `pending_read` and `read_buf`
+//! the values that go through them, `by_cause` how counts look in JSON.
+//!
 //! | implementation | where |
 //! |---|---|
 //! | [`MemoryStore`], the fake, with its fault model | here |

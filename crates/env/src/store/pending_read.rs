@@ -6,7 +6,9 @@
 //! A store that cannot have reads in flight carries a read out when it is submitted, and hands out
 //! its result: [`PendingRead::done`].
 //!
-//! A pending read may be dropped; the store then waits for the device and forgets the bytes.
+//! A pending read may be dropped; the store then waits for the device and forgets the bytes. So the
+//! caller holds no lock when it submits, waits for or drops one. A read outlives its reader and its
+//! file.
 
 use std::fmt;
 

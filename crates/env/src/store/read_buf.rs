@@ -1,7 +1,11 @@
 //! [`ReadBuf`]: the memory that a submitted read fills.
 //!
-//! A large one is made of pages of its own, so that its memory goes back to the system with it; see
-//! [`MAPPED_MIN`]. A small one comes from the allocator, and can be handed on without a copy.
+//! [`ReadBuf::zeroed`] makes a large one, of [`MAPPED_MIN`] bytes or more, of pages of its own, so
+//! that its memory goes back to the system with it. A small one comes from the allocator, and can
+//! be handed on without a copy. A buffer that is made from a vector stays that vector, whatever its
+//! size.
+//!
+//! A read fills the whole length.
 
 use std::fmt;
 use std::ops::{Deref, DerefMut};
@@ -11,7 +15,7 @@ use crate::{IoBuf, MAPPED_MIN};
 /// See the [module](self).
 #[derive(Clone)]
 pub enum ReadBuf {
-    /// Less than [`MAPPED_MIN`] bytes.
+    /// Less than [`MAPPED_MIN`] bytes, or made from a vector.
     Small(Vec<u8>),
     /// Pages of its own.
     Large(IoBuf),

@@ -1,4 +1,5 @@
-//! Common steps of the checks: make a file, read it, compare its bytes.
+//! Common steps of the checks: make a file, read it, compare its bytes. A step that fails panics,
+//! but for [`try_commit`] and [`read`], which return the error.
 
 use std::sync::Arc;
 

@@ -1,4 +1,5 @@
-//! Checks what a store finds again after it was closed, and after the power was cut.
+//! Checks of what a store finds again after it was closed, after its process ended, and after the
+//! power was cut. A check drops all handles and all clones of the store before.
 
 use std::sync::Arc;
 

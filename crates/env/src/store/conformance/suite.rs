@@ -1,4 +1,5 @@
-//! The list of all checks, and how they are run.
+//! The list of all checks, and how they are run. Each check gets a new, empty store. The first
+//! check that fails ends the run by its panic.
 
 use std::ops::Range;
 use std::sync::Arc;

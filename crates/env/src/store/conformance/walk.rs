@@ -1,9 +1,10 @@
 //! A random walk: the same operations on the subject and on a model, which is the in-memory fake.
 //!
-//! After each operation both have succeeded or both have failed, and both list the same files;
-//! every few operations all bytes are compared. When the store is reopened or the power is cut,
-//! what the subject has kept of each unsealed file must be something that the model could have
-//! kept, and the model is set to it.
+//! After each operation both have succeeded or both have failed (the errors may differ), and both
+//! list the same files; every few operations the bytes of all files that are not trimmed are
+//! compared. When the store is reopened, its process ended or the power cut, what the subject has
+//! kept of each unsealed file must be something that the model could have kept, and the model is
+//! set to it.
 
 use std::collections::BTreeMap;
 use std::ops::Range;

@@ -1,7 +1,8 @@
 //! The files of a [`MemoryStore`](super::MemoryStore) and what transactions do to them.
 //!
 //! A transaction is staged first: its changes are applied in order to copies of the records they
-//! touch, and only when all of them have succeeded do the copies replace the originals.
+//! touch, and only when all of them have succeeded do the copies replace the originals. The caller
+//! holds the store's lock; the locks of files' bytes are taken here.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Weak};

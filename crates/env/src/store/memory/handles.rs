@@ -1,4 +1,8 @@
 //! The handles of a [`MemoryStore`](super::MemoryStore).
+//!
+//! A call first counts as an operation, takes its time and may fail by plan, all without a lock (a
+//! write-out of nothing does none of it). Then it takes the store's lock and has its effect. A
+//! reader sees the file's bytes as they grow, and its trims as they were when it was opened.
 
 use std::sync::Arc;
 

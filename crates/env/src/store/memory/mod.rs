@@ -9,14 +9,14 @@
 //!   [`commit`](super::Store::commit): a cut during the call may fall before or after it.
 //! - **The end of the process** ([`CrashMode::EndProcess`]): of a log, everything that was written
 //!   ([`write_out`](super::FileWriter::write_out)) survives, and of what was only gathered a random
-//!   number of appends; everything else survives as it is.
+//!   number of appends; everything else that was committed survives as it is.
 //! - **Failing operations** ([`MemoryStore::fail_at`]): an append, write-out, sync, finish, commit
 //!   or read fails with [`StoreError::Io`](super::StoreError::Io) and has no effect, once or from
-//!   then on.
+//!   then on; of the later ones, reads succeed. Other calls do not fail by plan.
 //! - **A full medium** ([`MemoryStore::with_capacity`]): ranks run out of space one after another.
 //!   Bytes that readers of deleted files hold are not free: [`Busy`](super::StoreError::Busy).
-//!   (Bytes that were trimmed are free at once, although readers that are older than the trim
-//!   still see them.)
+//!   (Bytes that were trimmed are free at once, although readers that are older than the trim still
+//!   see them.)
 //! - **Delay** ([`MemoryStore::with_latency`]): the operations above take time, so that in a
 //!   simulation others run while they are under way.
 //!
@@ -24,7 +24,12 @@
 //! group changes nothing.
 //!
 //! # Threads
-//! One lock, held for the length of a memory copy and never over a delay.
+//! One lock for the store, and one for the bytes of each file, which is taken after it. They are
+//! held for a memory copy or a walk over the files, and never over a delay.
+//!
+//! # Modules
+//! `store` is the store and its faults, `handles` its readers and writers, `catalog` its files and
+//! what transactions do to them, `space` its capacity.
 
 mod catalog;
 mod handles;
