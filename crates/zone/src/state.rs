@@ -3,7 +3,7 @@
 //!
 //! Pure: [`ZoneTable`] holds states and write pointers and no bytes. A `plan_*` function checks a
 //! request against geometry, state and limits. It gives the [`Transition`] that the request causes,
-//! or the typed error; for a read, which changes nothing, it gives the blocks that were ever
+//! or the typed error; for a read, which changes nothing, it tells how many of the blocks are
 //! written. [`ZoneTable::apply`] carries a transition out. Between plan and apply, the table must
 //! not change. Every emulated drive uses this machine. [`ZoneTable::set`] checks no rule: it is for
 //! states that were found or forced.

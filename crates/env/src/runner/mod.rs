@@ -19,9 +19,9 @@
 //! actor's stack.
 //!
 //! # Threads
-//! All functions may be called from anywhere. A simulation lives on one OS thread, and a thread
-//! that was made otherwise than by [`spawn`] is outside of it. Those that wait must not be called
-//! while a lock of [`sync`](crate::sync) is held, which debug builds check.
+//! All functions may be called from anywhere. Those that wait must not be called while a lock of
+//! [`sync`](crate::sync) is held, which debug builds check. A simulation lives on one OS thread; a
+//! thread that was made otherwise than by [`spawn`] is outside of it.
 
 mod ambient;
 mod coroutine;

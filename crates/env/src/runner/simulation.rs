@@ -26,7 +26,7 @@
 //! - An actor that still lives when the root has ended is cancelled, youngest first: its wait
 //!   unwinds, and its destructors run as actors, so that they can still stop and join others. An
 //!   actor that is stuck in a destructor is leaked.
-//! - Destructors run while an actor unwinds may wait like any other code.
+//! - Destructors that run while an actor unwinds may wait like any other code.
 //!
 //! # Threads
 //! A simulation belongs to its OS thread; any number run at once on different threads, and none

@@ -5,6 +5,14 @@
 //! whole or not at all, and is durable when [`Store::commit`] returns. Appended bytes become
 //! durable by [`FileWriter::sync`] or by the transaction that seals the file.
 //!
+//! | implementation | where |
+//! |---|---|
+//! | [`MemoryStore`], the fake, with its fault model | here |
+//! | files on zones, and files in a plain directory | the `fs` crate |
+//!
+//! Every implementation passes [`conformance::run`]. A store that differs from another one in some
+//! calls is a [`Layer`] on it.
+//!
 //! # Invariants
 //! - A file has one writer at a time, and none once it is sealed.
 //! - Others find a file once a transaction has created or sealed it. Any other file is gone with
@@ -20,14 +28,6 @@
 //! # Modules
 //! `contract` has the traits, `transaction`, `annotation`, `error`, `pending_read` and `read_buf`
 //! the values that go through them, `by_cause` how counts look in JSON.
-//!
-//! | implementation | where |
-//! |---|---|
-//! | [`MemoryStore`], the fake, with its fault model | here |
-//! | files on zones, and files in a plain directory | the `fs` crate |
-//!
-//! Every implementation passes [`conformance::run`]. A store that differs from another one in some
-//! calls is a [`Layer`] on it.
 
 mod annotation;
 mod by_cause;

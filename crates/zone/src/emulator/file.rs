@@ -7,16 +7,17 @@
 //!
 //! # Power cuts of the host
 //! Bytes that the host has not synced may or may not be on its disk, in any order. Whatever is
-//! found then must be what a power cut of the drive could have left. Three rules ensure it, beside
+//! found then must be what a power cut of the drive could have left. Two rules ensure it, beside
 //! syncing when the drive flushes:
 //! - A zone is not punched out or written again before its reset is on the host's disk. Otherwise
 //!   the zone could be found full, without the bytes that were durable in it.
 //! - A zone becomes active only if the active limit would hold even though all zone states that
 //!   have not reached the host's disk were lost.
-//! - The open limit is not checked: power-on closes all zones.
 //!
-//! [`FileMedium::barrier`] says what has to be synced for the first two before a request. The
-//! caller syncs it before it submits the request, without the drive's lock.
+//! The file may be found with more open zones than the drive allows: power-on closes all zones.
+//!
+//! [`FileMedium::barrier`] says what has to be synced for these rules before a request. The caller
+//! syncs it before it submits the request, without the drive's lock.
 //!
 //! # A full disk of the host
 //! In sequential zones, up to [`AHEAD`] bytes behind each forced write are allocated ahead, so that

@@ -12,7 +12,8 @@
 //! A write's end has been reported before a later read delays its program, and is not corrected:
 //! the delay only moves later programs, and with them the room in the buffer.
 //!
-//! Times are nanoseconds. The model checks the counts: there is a die and a channel at least.
+//! Times are nanoseconds. There is at least one die, and one channel: a drive file without is
+//! refused.
 
 /// One die.
 #[derive(Clone, Copy, Debug, Default)]
