@@ -1,4 +1,5 @@
-//! Rules about the device's shape: what it reports, and requests that do not fit it.
+//! Rules about the device's shape: what it reports, and requests that do not fit it. A request that
+//! does not fit is refused and changes nothing.
 
 use terrace_env::{IoBuf, Lba, ZoneId};
 

@@ -171,7 +171,7 @@ impl FaultPlan {
         self
     }
 
-    /// Whether the host's disk is full for this write. `begins`: it is the first to its zone.
+    /// Whether the host's disk is full for this write. `begins`: it goes to the start of its zone.
     pub(super) fn is_host_full(&mut self, kind: RequestKind, cause: Cause, begins: bool) -> bool {
         if kind == RequestKind::Write && begins && self.no_new_zones {
             return true;

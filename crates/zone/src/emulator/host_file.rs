@@ -2,8 +2,8 @@
 //! calls, so that tests can simulate power cuts of the host behind it.
 //!
 //! Several actors call at once. A sync makes durable at least the changes that had returned before
-//! it began. The length is that of the whole image from the beginning on; nothing is read or
-//! written behind it.
+//! it began. The file has at least the length of the whole image from the beginning on; nothing is
+//! read or written behind its end.
 
 use std::fmt;
 use std::fs::File;

@@ -1,4 +1,5 @@
-//! Checks of names: links, renames, and files that are deleted with their last name.
+//! Checks of names: links, renames, and files that are deleted with their last name. A transaction
+//! that is refused changes no name.
 
 use std::sync::Arc;
 
