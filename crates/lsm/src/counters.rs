@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use terrace_env::sync::Mutex;
 use terrace_env::wait::{WaitCounts, Waits};
-use terrace_policy::LEVELS_MAX;
+use terrace_policy::{LEVELS_MAX, Merge};
+
+use crate::lifetime::LevelWork;
 
 /// A count that only grows.
 #[derive(Debug, Default)]
@@ -76,6 +78,22 @@ pub(crate) struct LevelCounts {
     pub(crate) bytes_read: Count,
     /// Bytes of tables that came by trivial moves.
     pub(crate) bytes_moved: Count,
+    /// Merges in whose plan this level is the uppermost.
+    pub(crate) merges: Count,
+    /// Tables that these merges read, of all levels.
+    pub(crate) tables_merged: Count,
+}
+
+impl LevelCounts {
+    pub(crate) fn read(&self) -> LevelWork {
+        LevelWork {
+            bytes_written: self.bytes_written.get(),
+            bytes_read: self.bytes_read.get(),
+            bytes_moved: self.bytes_moved.get(),
+            merges: self.merges.get(),
+            tables_merged: self.tables_merged.get(),
+        }
+    }
 }
 
 /// The engine's own counts since it was opened.
@@ -89,7 +107,9 @@ pub(crate) struct Counters {
     pub(crate) scans: Count,
     pub(crate) flushes: Count,
     pub(crate) compactions: Count,
+    pub(crate) gear_compactions: Count,
     pub(crate) trivial_moves: Count,
+    pub(crate) delete_only_compactions: Count,
     pub(crate) entries_dropped: Count,
     pub(crate) segments_dropped: Count,
     pub(crate) bytes_dropped: Count,
@@ -116,7 +136,9 @@ impl Counters {
             scans: count(),
             flushes: count(),
             compactions: count(),
+            gear_compactions: count(),
             trivial_moves: count(),
+            delete_only_compactions: count(),
             entries_dropped: count(),
             segments_dropped: count(),
             bytes_dropped: count(),
@@ -127,6 +149,23 @@ impl Counters {
             waits: WaitCounts::default(),
             longest_write: LongestWrite::default(),
             levels: (0..LEVELS_MAX).map(|_| LevelCounts::default()).collect(),
+        }
+    }
+
+    /// A merge was carried out, or as much of it as space and time allowed.
+    pub(crate) fn merged(&self, merge: &Merge) {
+        self.compactions.add(1);
+        let mut targets: Vec<u8> = merge.routes.iter().map(|route| route.to.level).collect();
+        targets.sort_unstable();
+        targets.dedup();
+        if targets.len() > 1 {
+            self.gear_compactions.add(1);
+        }
+        let levels = merge.inputs.iter().map(|input| input.place.level);
+        if let Some(level) = levels.min().map(usize::from) {
+            let tables: usize = merge.inputs.iter().map(|input| input.parts.len()).sum();
+            self.levels[level].merges.add(1);
+            self.levels[level].tables_merged.add(tables as u64);
         }
     }
 

@@ -64,7 +64,7 @@ pub use error::Error;
 pub use event::{Event, Job, Listener};
 pub use jobs::{CheckpointProgress, Checkpointed};
 pub use key::{KEY_BYTES_MAX, KeySpaceId, Kind, VALUE_BYTES_MAX};
-pub use lifetime::{Written, WrittenBytes};
+pub use lifetime::{LevelWork, Written, WrittenBytes};
 pub use memory::MemoryStats;
 pub use options::{Durability, EngineOptions, ReadOptions};
 pub use reading::Cursor;

@@ -1,5 +1,5 @@
-//! [`Written`]: the sums of writes in a store's life, over all processes. They are kept in the
-//! store's annotation.
+//! [`Written`]: the sums of writes in a store's life, over all processes, and what jobs did to each
+//! level of the tree ([`LevelWork`]). They are kept in the store's annotation.
 //!
 //! The sums go to the medium with commits that are made anyway: flushes, changes of the annotation,
 //! and compactions that keep a state of their decider. When the engine is closed they get a commit
@@ -14,7 +14,9 @@ use serde::{Deserialize, Serialize};
 use terrace_env::Cause;
 use terrace_env::codec::{DecodeError, Reader, Writer};
 use terrace_env::store::IoCounts;
+use terrace_policy::LEVELS_MAX;
 
+use crate::counters::LevelCounts;
 use crate::shared::Shared;
 
 /// Bytes written to the medium, padding included, by what for.
@@ -78,8 +80,58 @@ impl WrittenBytes {
     }
 }
 
-/// Bytes and entries written in a part of a store's life.
+/// Work of jobs on one level in a part of a store's life. A merge that ends before its plan is
+/// carried out, because space or time ran out, counts as a merge of all tables of the plan; the
+/// merge that takes the rest counts again.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LevelWork {
+    /// Bytes of tables written into the level, by flushes, ingests and merges.
+    pub bytes_written: u64,
+    /// Bytes of tables read out of the level by merges.
+    pub bytes_read: u64,
+    /// Bytes of tables that came into the level by metadata alone.
+    pub bytes_moved: u64,
+    /// Merges in whose plan this level is the uppermost.
+    pub merges: u64,
+    /// Tables, of all levels, that these merges read.
+    pub tables_merged: u64,
+}
+
+impl LevelWork {
+    /// Tables that a merge from this level reads on average, those of the levels below included;
+    /// `None` if there was none.
+    #[must_use]
+    pub fn tables_per_merge(&self) -> Option<f64> {
+        (self.merges > 0).then(|| self.tables_merged as f64 / self.merges as f64)
+    }
+
+    fn each(&self, other: &Self, of: fn(u64, u64) -> u64) -> Self {
+        Self {
+            bytes_written: of(self.bytes_written, other.bytes_written),
+            bytes_read: of(self.bytes_read, other.bytes_read),
+            bytes_moved: of(self.bytes_moved, other.bytes_moved),
+            merges: of(self.merges, other.merges),
+            tables_merged: of(self.tables_merged, other.tables_merged),
+        }
+    }
+
+    fn counts(&self) -> [u64; 5] {
+        [self.bytes_written, self.bytes_read, self.bytes_moved, self.merges, self.tables_merged]
+    }
+
+    fn read(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        Ok(Self {
+            bytes_written: reader.u64("bytes written into the level")?,
+            bytes_read: reader.u64("bytes read out of the level")?,
+            bytes_moved: reader.u64("bytes moved into the level")?,
+            merges: reader.u64("merges from the level")?,
+            tables_merged: reader.u64("tables merged from the level")?,
+        })
+    }
+}
+
+/// Bytes and entries written, and jobs carried out, in a part of a store's life.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Written {
     /// Bytes of keys and values that clients wrote.
     pub user_bytes: u64,
@@ -89,8 +141,16 @@ pub struct Written {
     pub flushes: u64,
     /// Merges.
     pub compactions: u64,
+    /// Those of the merges whose outputs go to several levels.
+    pub gear_compactions: u64,
+    /// Moves by metadata alone, as the decider chose them.
+    pub trivial_moves: u64,
+    /// Transactions that dropped tables unread, because range deletes cover them.
+    pub delete_only_compactions: u64,
     /// Bytes written to the medium.
     pub bytes: WrittenBytes,
+    /// Work on each level, from level 0 to the deepest that a job had to do with.
+    pub levels: Vec<LevelWork>,
 }
 
 impl Written {
@@ -105,29 +165,58 @@ impl Written {
         self.each(other, u64::saturating_add)
     }
 
+    /// The counts since an earlier moment of the same store. A level that has no work is
+    /// left out only behind the last one that has any.
+    #[must_use]
+    pub fn since(&self, earlier: &Self) -> Self {
+        self.each(earlier, u64::saturating_sub)
+    }
+
     fn each(&self, other: &Self, of: fn(u64, u64) -> u64) -> Self {
+        let count = self.levels.len().max(other.levels.len());
+        let level = |written: &Self, at: usize| written.levels.get(at).copied().unwrap_or_default();
+        let levels = (0..count).map(|at| level(self, at).each(&level(other, at), of));
         Self {
             user_bytes: of(self.user_bytes, other.user_bytes),
             entries: of(self.entries, other.entries),
             flushes: of(self.flushes, other.flushes),
             compactions: of(self.compactions, other.compactions),
+            gear_compactions: of(self.gear_compactions, other.gear_compactions),
+            trivial_moves: of(self.trivial_moves, other.trivial_moves),
+            delete_only_compactions: of(
+                self.delete_only_compactions,
+                other.delete_only_compactions,
+            ),
             bytes: self.bytes.each(&other.bytes, of),
+            levels: trimmed(levels.collect()),
         }
     }
 
+    /// Numbers of jobs of each kind.
+    fn jobs(&self) -> [u64; 5] {
+        let Self { flushes, compactions, gear_compactions, trivial_moves, .. } = *self;
+        [flushes, compactions, gear_compactions, trivial_moves, self.delete_only_compactions]
+    }
+
     pub(crate) fn encode(&self, into: &mut Vec<u8>) {
-        [self.user_bytes, self.entries, self.flushes, self.compactions]
+        [self.user_bytes, self.entries]
             .into_iter()
+            .chain(self.jobs())
             .chain(self.bytes.parts().map(|(_, bytes)| bytes))
             .for_each(|count| into.put_u64(count));
+        into.put_u32(u32::try_from(self.levels.len()).expect("at most 64 levels"));
+        self.levels.iter().flat_map(LevelWork::counts).for_each(|count| into.put_u64(count));
     }
 
     pub(crate) fn read(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        Ok(Self {
+        let mut written = Self {
             user_bytes: reader.u64("user bytes")?,
             entries: reader.u64("entries written")?,
             flushes: reader.u64("flushes")?,
             compactions: reader.u64("compactions")?,
+            gear_compactions: reader.u64("gear compactions")?,
+            trivial_moves: reader.u64("trivial moves")?,
+            delete_only_compactions: reader.u64("delete-only compactions")?,
             bytes: WrittenBytes {
                 log: reader.u64("bytes of logs")?,
                 flush: reader.u64("bytes of flushes")?,
@@ -136,8 +225,28 @@ impl Written {
                 metadata: reader.u64("bytes of metadata")?,
                 other: reader.u64("other bytes")?,
             },
-        })
+            levels: Vec::new(),
+        };
+        let count = reader.u32("levels with work")?;
+        if count as usize > LEVELS_MAX {
+            return Err(reader.wrong("levels with work", 4, "at most 64", u64::from(count)));
+        }
+        for _ in 0..count {
+            written.levels.push(LevelWork::read(reader)?);
+        }
+        if trimmed(written.levels.clone()).len() < written.levels.len() {
+            let expected = "counts that are not all 0";
+            return Err(reader.wrong("work of the last level", 40, expected, 0));
+        }
+        Ok(written)
     }
+}
+
+/// Levels without those at the end that no job had to do with.
+fn trimmed(mut levels: Vec<LevelWork>) -> Vec<LevelWork> {
+    let last = levels.iter().rposition(|level| *level != LevelWork::default());
+    levels.truncate(last.map_or(0, |last| last + 1));
+    levels
 }
 
 impl Shared {
@@ -150,6 +259,10 @@ impl Shared {
             entries: counters.entries_written.get(),
             flushes: counters.flushes.get(),
             compactions: counters.compactions.get(),
+            gear_compactions: counters.gear_compactions.get(),
+            trivial_moves: counters.trivial_moves.get(),
+            delete_only_compactions: counters.delete_only_compactions.get(),
+            levels: trimmed(counters.levels.iter().map(LevelCounts::read).collect()),
             bytes: bytes.each(&self.written_before, u64::saturating_sub),
         }
     }
@@ -162,7 +275,7 @@ impl Shared {
     /// Makes the sums durable, before the engine ends, if clients or jobs have written anything
     /// since they were.
     pub(crate) fn record_lifetime(&self) {
-        let done = |written: &Written| (written.entries, written.flushes, written.compactions);
+        let done = |written: &Written| (written.entries, written.jobs());
         if done(&self.written_ever()) != done(&self.tree.record().lifetime) {
             // They are worth no failure: the next commit has them.
             let _ = self.commit_record(|_| {});
@@ -191,5 +304,29 @@ mod tests {
         let bytes = WrittenBytes { log: 100, flush: 50, ..WrittenBytes::default() };
         let written = Written { user_bytes: 100, bytes, ..Written::default() };
         assert_eq!(written.amplification(), Some(1.5));
+    }
+
+    #[test]
+    fn work_on_levels_is_added_level_by_level_and_read_back() {
+        let level = |bytes_written, merges| LevelWork {
+            bytes_written,
+            merges,
+            tables_merged: merges * 11,
+            ..LevelWork::default()
+        };
+        let ever = Written { levels: vec![level(4, 1), level(8, 0)], ..Written::default() };
+        let here = Written {
+            gear_compactions: 1,
+            levels: vec![level(1, 0), LevelWork::default(), level(2, 3)],
+            ..Written::default()
+        };
+        let both = ever.and(&here);
+        assert_eq!(both.levels, [level(5, 1), level(8, 0), level(2, 3)]);
+        assert_eq!(both.since(&here), ever, "a level without work is not kept");
+        assert_eq!(both.levels[2].tables_per_merge(), Some(11.0));
+        assert_eq!(both.levels[1].tables_per_merge(), None);
+        let mut bytes = Vec::new();
+        both.encode(&mut bytes);
+        assert_eq!(Written::read(&mut Reader::new(&bytes)).unwrap(), both);
     }
 }

@@ -47,7 +47,7 @@ impl WriteAmplification {
     }
 }
 
-/// A level, now and since the engine was opened.
+/// A level now. The work of jobs on it is in [`Written::levels`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LevelStats {
     /// The level; 0 is the newest.
@@ -62,15 +62,9 @@ pub struct LevelStats {
     pub entries: u64,
     /// How many of these are tombstones.
     pub tombstones: u64,
-    /// Bytes of tables written into the level.
-    pub bytes_written: u64,
-    /// Bytes of tables read out of the level to be merged.
-    pub bytes_read: u64,
-    /// Bytes of tables that came into the level by metadata alone.
-    pub bytes_moved: u64,
 }
 
-/// the engine's metrics. Counts are since it was opened, those of `io` since the store was mounted.
+/// The engine's metrics. Counts are since it was opened, those of `io` since the store was mounted.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Stats {
     /// Bytes of keys and values that clients wrote.
@@ -195,7 +189,7 @@ impl Shared {
     }
 
     fn level_stats(&self, tree: &terrace_policy::TreeView) -> Vec<LevelStats> {
-        let of = |(level, counts): (usize, &crate::counters::LevelCounts)| {
+        let of = |level: usize| {
             let runs = tree.runs(level);
             let segments = || runs.iter().flat_map(|run| &run.segments);
             LevelStats {
@@ -205,11 +199,8 @@ impl Shared {
                 bytes: segments().map(|segment| segment.size.0).sum(),
                 entries: segments().map(|segment| segment.entries).sum(),
                 tombstones: segments().map(|segment| segment.tombstones).sum(),
-                bytes_written: counts.bytes_written.get(),
-                bytes_read: counts.bytes_read.get(),
-                bytes_moved: counts.bytes_moved.get(),
             }
         };
-        self.counters.levels.iter().enumerate().take(tree.levels.len()).map(of).collect()
+        (0..tree.levels.len()).map(of).collect()
     }
 }

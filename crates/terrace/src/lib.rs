@@ -143,9 +143,9 @@ pub use terrace_env::{ByteCount, FileId, OutOfRange, ParseByteCountError, Store}
 pub use terrace_fs::{CachePolicy, Devices, FormatOptions, Fs};
 pub use terrace_lsm::{
     BATCH_BYTES_MAX, Bounds, Checkpointed, Compression, Durability, Error as EngineError, Event,
-    Ingested, Job, KEY_BYTES_MAX, KeySpaceId, LeftOut, LevelCompression, LevelStats, Listener,
-    MemoryStats, ReadOptions, ReaderKind, ReaderStats, SpaceHolders, Stats, VALUE_BYTES_MAX,
-    Verified, WriteAmplification, Written, WrittenBytes,
+    Ingested, Job, KEY_BYTES_MAX, KeySpaceId, LeftOut, LevelCompression, LevelStats, LevelWork,
+    Listener, MemoryStats, ReadOptions, ReaderKind, ReaderStats, SpaceHolders, Stats,
+    VALUE_BYTES_MAX, Verified, WriteAmplification, Written, WrittenBytes,
 };
 pub use terrace_policy::{MEMTABLES_KEPT, ParseSystemError, Row, System, Throttle, ZONES_KEPT};
 pub use terrace_zone::{Device, DeviceError, Emulator, Geometry, GeometryError};

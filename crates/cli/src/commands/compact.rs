@@ -83,7 +83,7 @@ impl Compact {
         db.listen(Arc::new(Watch(Progress::written("compacting"))));
         self.compact(&db)?;
         let stats = db.stats();
-        let written = stats.levels.iter().map(|level| level.bytes_written).sum();
+        let written = stats.process.levels.iter().map(|level| level.bytes_written).sum();
         let after = Metrics::of(&stats);
         // The compaction has not read tables that were in one run already, or only moved.
         let verified = db.verify().map_err(|error| {

@@ -102,6 +102,7 @@ impl Answer {
             writeln!(out, "space efficiency: {percent:.0} % of the zones in use are valid tables")?;
         }
         written(out, &stats.lifetime, &stats.process)?;
+        work(out, &stats.lifetime)?;
         if !stats.waits.is_empty() {
             write!(out, "\nsince it was opened:\n{}", waits_table(&stats.waits))?;
         }
@@ -136,6 +137,40 @@ fn written(out: &mut dyn Write, lifetime: &Written, process: &Written) -> io::Re
         ]);
     }
     writeln!(out, "\n{table}")
+}
+
+/// Jobs and their work on each level, in the store's life.
+fn work(out: &mut dyn Write, lifetime: &Written) -> io::Result<()> {
+    if lifetime.levels.is_empty() {
+        return Ok(());
+    }
+    writeln!(
+        out,
+        "\nin its life: {} flushes, {} merges ({} into several levels), {} trivial moves, {} \
+         delete-only compactions",
+        HumanCount(lifetime.flushes),
+        HumanCount(lifetime.compactions),
+        HumanCount(lifetime.gear_compactions),
+        HumanCount(lifetime.trivial_moves),
+        HumanCount(lifetime.delete_only_compactions),
+    )?;
+    let mut table = Table::new();
+    table.load_preset(presets::NOTHING);
+    table.set_header(["level", "written", "read", "moved in", "merges from", "tables each"]);
+    for column in table.column_iter_mut() {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    for (level, work) in lifetime.levels.iter().enumerate() {
+        table.add_row([
+            level.to_string(),
+            ByteCount(work.bytes_written).to_string(),
+            ByteCount(work.bytes_read).to_string(),
+            ByteCount(work.bytes_moved).to_string(),
+            HumanCount(work.merges).to_string(),
+            work.tables_per_merge().map_or("-".to_owned(), |tables| format!("{tables:.1}")),
+        ]);
+    }
+    writeln!(out, "{table}")
 }
 
 /// Table of waits, by cause.

@@ -258,6 +258,15 @@ fn stats_of_a_new_process_knows_what_was_written_in_the_life_of_the_store() {
     assert!(bytes["log"].as_u64() > Some(0) && bytes["metadata"].as_u64() > Some(0), "{bytes}");
     let text = place.ok(&["stats", "d.img"]);
     assert!(text.contains("in its life") && text.contains("by this process"), "{text}");
+    place.ok(&["compact", "d.img"]);
+    place.ok(&["put", "d.img", "key", "newer"]);
+    place.ok(&["compact", "d.img"]);
+    let lifetime = &place.json(&["stats", "d.img"])["lifetime"];
+    let levels = lifetime["levels"].as_array().unwrap();
+    assert!(levels[0]["bytes_written"].as_u64() > Some(0), "{lifetime}");
+    assert!(levels.iter().any(|level| level["merges"].as_u64() > Some(0)), "{lifetime}");
+    let text = place.ok(&["stats", "d.img"]);
+    assert!(text.contains("merges from") && text.contains("trivial moves"), "{text}");
 }
 
 #[test]

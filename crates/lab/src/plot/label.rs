@@ -31,7 +31,7 @@ pub enum Unit {
 }
 
 /// Names whose words are not the name itself.
-const NAMED: [(&str, &str, Unit); 30] = [
+const NAMED: [(&str, &str, Unit); 36] = [
     ("cache_hit_share", "compaction reads found in the file cache", Unit::Share),
     // Families, as a whole.
     ("seconds_by_cause", "time that the drive works", Unit::Seconds),
@@ -40,6 +40,12 @@ const NAMED: [(&str, &str, Unit); 30] = [
     ("positioning_by_cause", "time that the drive seeks", Unit::Seconds),
     ("reads_by_cause", "requests that read", Unit::Count),
     ("writes_by_cause", "requests that write", Unit::Count),
+    ("written_by_level", "written into levels per byte", Unit::Factor),
+    ("read_by_level", "read out of levels per byte", Unit::Factor),
+    ("moved_by_level", "moved into levels per byte", Unit::Factor),
+    ("merges_by_level", "merges from levels", Unit::Count),
+    ("tables_per_merge_by_level", "tables of a merge", Unit::Count),
+    ("jobs_by_kind", "jobs", Unit::Count),
     ("latency_seconds", "latency", Unit::Seconds),
     ("space_efficiency", "space efficiency", Unit::Share),
     ("kv_per_second", "operations", Unit::PerSecond),
@@ -67,7 +73,7 @@ const NAMED: [(&str, &str, Unit); 30] = [
 
 /// Families of names: their common prefix and suffix, their label and unit; in the label, `…`
 /// stands for the rest.
-const FAMILIES: [(&str, &str, &str, Unit); 15] = [
+const FAMILIES: [(&str, &str, &str, Unit); 21] = [
     ("waits.", "", "waiting at once, …", Unit::Jobs),
     ("waits_by_cause.", "", "waits, …", Unit::Seconds),
     ("longest_waits.", "", "longest operation, …", Unit::Seconds),
@@ -81,6 +87,12 @@ const FAMILIES: [(&str, &str, &str, Unit); 15] = [
     ("read_size_by_cause.", "", "bytes of a request that reads for …", Unit::Count),
     ("writes_by_cause.", "", "requests that write for …", Unit::Count),
     ("write_size_by_cause.", "", "bytes of a request that writes for …", Unit::Count),
+    ("written_by_level.", "", "written into level … per byte", Unit::Factor),
+    ("read_by_level.", "", "read out of level … per byte", Unit::Factor),
+    ("moved_by_level.", "", "moved into level … per byte", Unit::Factor),
+    ("merges_by_level.", "", "merges from level …", Unit::Count),
+    ("tables_per_merge_by_level.", "", "tables of a merge from level …", Unit::Count),
+    ("jobs_by_kind.", "", "jobs, …", Unit::Count),
     ("latency_seconds.", "", "latency, …", Unit::Seconds),
     ("", "_share", "time that … takes", Unit::Share),
 ];

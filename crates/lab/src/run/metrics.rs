@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use terrace::{LevelWork, Written};
 use terrace_env::Cause;
 use terrace_env::wait::{WaitCause, WaitStats, Waits};
 
@@ -51,6 +52,27 @@ pub struct Metrics {
     /// Bytes written to the log device per byte of keys and values; none without one.
     #[serde(default)]
     pub log_device_amplification: LogDeviceAmplification,
+    /// Bytes of tables written into each level per byte of keys and values, by level: `0`, `1` and
+    /// so on; empty where nothing was written.
+    #[serde(default)]
+    pub written_by_level: BTreeMap<String, f64>,
+    /// Bytes of tables read out of each level by merges, over the same.
+    #[serde(default)]
+    pub read_by_level: BTreeMap<String, f64>,
+    /// Bytes of tables that came into each level by metadata alone, over the same.
+    #[serde(default)]
+    pub moved_by_level: BTreeMap<String, f64>,
+    /// Merges by the uppermost level of their inputs. As many as on the full drive: the scale
+    /// shrinks tables, too.
+    #[serde(default)]
+    pub merges_by_level: BTreeMap<String, f64>,
+    /// Tables that such a merge read, of all levels, on average.
+    #[serde(default)]
+    pub tables_per_merge_by_level: BTreeMap<String, f64>,
+    /// Jobs by kind: `flush`, `merge`, `gear` (the merges with outputs in several levels),
+    /// `trivial_move`, `delete_only`.
+    #[serde(default)]
+    pub jobs_by_kind: BTreeMap<String, f64>,
     /// Bytes that were read for clients per byte of keys and values that they got; `None` where
     /// they read nothing.
     pub read_amplification: Option<f64>,
@@ -137,6 +159,9 @@ pub struct SpaceEfficiency {
 /// Percentiles of latencies that are told.
 const PERCENTILES: [(&str, f64); 4] = [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p99.9", 0.999)];
 
+/// Kinds of jobs, as they are counted.
+pub(super) const JOB_KINDS: [&str; 5] = ["flush", "merge", "gear", "trivial_move", "delete_only"];
+
 /// Metrics of a phase.
 pub(super) fn metrics(
     scene: &Scene,
@@ -162,6 +187,7 @@ pub(super) fn metrics(
     let (reads, writes) = interval.reads_and_writes();
     let shrunk = (scene.time_scale * scene.rate) as f64;
     let got = tally.read.0;
+    let written = interval.written();
     Metrics {
         kv_per_second: if run_seconds > 0.0 {
             tally.operations() as f64 / run_seconds
@@ -179,6 +205,12 @@ pub(super) fn metrics(
         write_size_by_cause: sizes(&writes, shrunk),
         write_amplification: interval.amplification(),
         log_device_amplification: interval.log_device_amplification(),
+        written_by_level: per_byte(&written, |level| level.bytes_written),
+        read_by_level: per_byte(&written, |level| level.bytes_read),
+        moved_by_level: per_byte(&written, |level| level.bytes_moved),
+        merges_by_level: by_level(&written, |level| Some(level.merges as f64)),
+        tables_per_merge_by_level: by_level(&written, LevelWork::tables_per_merge),
+        jobs_by_kind: jobs_by_kind(&written),
         read_amplification: (got > 0).then(|| interval.read_for_clients() as f64 / got as f64),
         cache_hit_share: interval.cache_hit_share(),
         space_efficiency: SpaceEfficiency {
@@ -211,6 +243,29 @@ fn positioning_by_cause(scene: &Scene, interval: &Interval<'_>) -> BTreeMap<Stri
     let of = |cause: Cause| interval.positioned(cause, scene.mechanisms) * scene.time_scale as f64;
     let seconds = Cause::ALL.into_iter().map(|cause| (cause.to_string(), of(cause)));
     seconds.filter(|(_, seconds)| *seconds > 0.0).collect()
+}
+
+/// A number for each level that has one.
+fn by_level(written: &Written, of: impl Fn(&LevelWork) -> Option<f64>) -> BTreeMap<String, f64> {
+    let levels = written.levels.iter().enumerate();
+    levels.filter_map(|(at, level)| Some((at.to_string(), of(level)?))).collect()
+}
+
+/// Bytes of each level per byte of keys and values; nothing where clients wrote nothing.
+fn per_byte(written: &Written, of: fn(&LevelWork) -> u64) -> BTreeMap<String, f64> {
+    let user_bytes = written.user_bytes;
+    by_level(written, |level| (user_bytes > 0).then(|| of(level) as f64 / user_bytes as f64))
+}
+
+fn jobs_by_kind(written: &Written) -> BTreeMap<String, f64> {
+    let kinds = [
+        written.flushes,
+        written.compactions,
+        written.gear_compactions,
+        written.trivial_moves,
+        written.delete_only_compactions,
+    ];
+    JOB_KINDS.map(str::to_owned).into_iter().zip(kinds.map(|count| count as f64)).collect()
 }
 
 fn counts(moved: &BTreeMap<Cause, Moved>) -> BTreeMap<String, f64> {

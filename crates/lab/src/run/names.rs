@@ -8,10 +8,13 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 use terrace_env::Cause;
 
+use super::metrics::JOB_KINDS;
 use super::{Metrics, Sample};
 
 /// Name of the idle time among metrics that go by cause.
 const IDLE: &str = "idle";
+/// The levels of the rows' trees: an experiment can ask for these.
+const LEVELS: [&str; 8] = ["0", "1", "2", "3", "4", "5", "6", "7"];
 /// The percentiles of latencies.
 const PERCENTILES: [&str; 5] = ["p50", "p90", "p99", "p99.9", "max"];
 /// The series that do not go by cause.
@@ -36,6 +39,7 @@ impl Metrics {
     #[must_use]
     pub fn names() -> Vec<String> {
         let causes = || Cause::ALL.map(|cause| (cause.name().to_owned(), 0.0));
+        let levels = || LEVELS.map(|level| (level.to_owned(), 0.0));
         let all = Self {
             seconds_by_cause: causes().into_iter().chain([(IDLE.to_owned(), 0.0)]).collect(),
             queued_by_cause: causes().into(),
@@ -45,6 +49,12 @@ impl Metrics {
             read_size_by_cause: causes().into(),
             writes_by_cause: causes().into(),
             write_size_by_cause: causes().into(),
+            written_by_level: levels().into(),
+            read_by_level: levels().into(),
+            moved_by_level: levels().into(),
+            merges_by_level: levels().into(),
+            tables_per_merge_by_level: levels().into(),
+            jobs_by_kind: JOB_KINDS.map(|kind| (kind.to_owned(), 0.0)).into(),
             read_amplification: Some(0.0),
             cache_hit_share: Some(0.0),
             tables_per_get: Some(0.0),
@@ -71,20 +81,24 @@ impl Metrics {
         values
     }
 
-    /// A metric by its name; `None` where the run does not have it. Nothing was done for a cause
-    /// that does not appear.
+    /// A metric by its name; `None` where the run does not have it. Nothing was done for a cause,
+    /// or on a level, that does not appear.
     #[must_use]
     pub fn value(&self, name: &str) -> Option<f64> {
-        let by_cause: [(&str, &BTreeMap<String, f64>); 6] = [
+        let zero_where_absent: [(&str, &BTreeMap<String, f64>); 10] = [
             ("seconds_by_cause", &self.seconds_by_cause),
             ("queued_by_cause", &self.queued_by_cause),
             ("service_by_cause", &self.service_by_cause),
             ("positioning_by_cause", &self.positioning_by_cause),
             ("reads_by_cause", &self.reads_by_cause),
             ("writes_by_cause", &self.writes_by_cause),
+            ("written_by_level", &self.written_by_level),
+            ("read_by_level", &self.read_by_level),
+            ("moved_by_level", &self.moved_by_level),
+            ("merges_by_level", &self.merges_by_level),
         ];
         if let Some((map, cause)) = name.split_once('.')
-            && let Some((_, values)) = by_cause.iter().find(|(known, _)| *known == map)
+            && let Some((_, values)) = zero_where_absent.iter().find(|(known, _)| *known == map)
         {
             return Some(values.get(cause).copied().unwrap_or(0.0));
         }

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use terrace::{Db, Fs, WriteAmplification};
+use terrace::{Db, Fs, WriteAmplification, Written};
 use terrace_env::store::{CacheCounts, IoCounts};
 use terrace_env::wait::Waits;
 use terrace_env::{Cause, Time, runner};
@@ -27,6 +27,8 @@ pub(super) struct Reading {
     gets: u64,
     tables_searched: u64,
     waits: Waits,
+    /// Jobs and their work on levels.
+    written: Written,
 }
 
 impl Reading {
@@ -46,6 +48,7 @@ impl Reading {
             gets: stats.gets,
             tables_searched: stats.tables_searched,
             waits: stats.waits,
+            written: stats.process,
         }
     }
 
@@ -168,6 +171,11 @@ impl Interval<'_> {
         let written = WriteAmplification::of(self.user_bytes(), &io);
         let WriteAmplification { log, metadata, total, .. } = written;
         LogDeviceAmplification { log, metadata, total }
+    }
+
+    /// Jobs and their work on levels in the interval.
+    pub(super) fn written(&self) -> Written {
+        self.to.written.since(&self.from.written)
     }
 
     /// Tables that a point read searched, if there was one.

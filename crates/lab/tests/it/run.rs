@@ -149,6 +149,25 @@ fn requests_and_their_sizes_come_to_what_was_written() {
 }
 
 #[test]
+fn work_on_levels_comes_to_what_jobs_wrote() {
+    let metrics = metrics(LOAD, "1/64");
+    let sum = |of: &std::collections::BTreeMap<String, f64>| of.values().sum::<f64>();
+    let written = metrics.write_amplification;
+    let (tables, jobs) = (sum(&metrics.written_by_level), written.flush + written.compaction);
+    // The drive counts jobs that are under way at the end, and tables their last blocks whole.
+    assert!((tables / jobs - 1.0).abs() < 0.05, "{tables} into levels, {jobs} by jobs");
+    let level0 = metrics.written_by_level["0"] / written.flush;
+    assert!((level0 - 1.0).abs() < 0.05, "{level0} of what flushes wrote");
+    let [merges, gear] = ["merge", "gear"].map(|kind| metrics.jobs_by_kind[kind]);
+    assert_eq!(sum(&metrics.merges_by_level), merges);
+    assert!(merges > 1.0 && gear == 0.0, "{merges} merges, {gear} into several levels");
+    for (level, merges) in &metrics.merges_by_level {
+        let tables = metrics.tables_per_merge_by_level.get(level);
+        assert_eq!(*merges > 0.0, tables.is_some_and(|tables| *tables >= 1.0), "level {level}");
+    }
+}
+
+#[test]
 fn a_log_elsewhere_is_written_to_a_log_device_and_not_to_the_drive() {
     // With space enough that nothing is collected: the start of the collector depends on which
     // actor is faster.

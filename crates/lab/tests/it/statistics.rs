@@ -82,7 +82,7 @@ fn engine_agrees(stats: &Stats, told: &Told) {
     assert_eq!(stats.entries_written, told.entries);
     assert_eq!((stats.gets, stats.scans), (told.gets, told.scans));
     assert_eq!(stats.flushes, told.flushes);
-    let into_levels: u64 = stats.levels.iter().map(|level| level.bytes_written).sum();
+    let into_levels: u64 = stats.process.levels.iter().map(|level| level.bytes_written).sum();
     assert_eq!(into_levels, told.written, "bytes of tables, by level and by job");
     assert!(stats.flushes > 5 && stats.compactions > 2, "{stats:?}");
     assert_eq!(told.compactions > 0, stats.compactions > 0);

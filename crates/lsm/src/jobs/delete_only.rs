@@ -61,6 +61,7 @@ impl Shared {
         }
         if !now.is_empty() {
             self.commit(edit, None, None)?;
+            self.counters.delete_only_compactions.add(1);
             self.counters.segments_dropped.add(now.len() as u64);
             self.counters.bytes_dropped.add(bytes);
         }

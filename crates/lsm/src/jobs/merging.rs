@@ -169,7 +169,7 @@ impl Shared {
         if !ended && progress.committed == 0 {
             return Ok(None);
         }
-        self.counters.compactions.add(1);
+        self.counters.merged(&job.merge);
         Ok(Some(ByteCount(progress.written)))
     }
 

@@ -114,7 +114,7 @@ impl Shared {
         let memory = Memory::new(&options);
         let mut found = find(&*store, &memory)?;
         found.adopt(&options.system);
-        let lifetime_at_open = found.record.lifetime;
+        let lifetime_at_open = found.record.lifetime.clone();
         let Found { record, changed, version, logs, next } = found;
         let rule = decider.write_rule(version.view());
         let jobs_max = options.jobs_of(&*decider);

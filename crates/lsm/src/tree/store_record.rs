@@ -12,7 +12,7 @@ use crate::Error;
 use crate::key::KeySpaceId;
 use crate::lifetime::Written;
 
-const VERSION: u8 = 3;
+const VERSION: u8 = 4;
 
 /// Feature bit of a store: its logs may hold range deletes.
 pub(crate) const FEATURE_RANGE_DELETES: u32 = 1;
@@ -128,6 +128,7 @@ fn read_text(reader: &mut Reader<'_>, field: &'static str) -> Result<String, Dec
 mod tests {
     use super::*;
     use crate::golden::{specimen, survives};
+    use crate::lifetime::LevelWork;
 
     fn store() -> StoreRecord {
         let mut record = StoreRecord::new();
@@ -135,7 +136,9 @@ mod tests {
         record.next_space = 4;
         record.decider = "leveled".into();
         record.state = vec![1, 2, 3];
-        record.lifetime = Written { user_bytes: 1000, entries: 10, ..Written::default() };
+        let level = LevelWork { bytes_written: 500, merges: 1, ..LevelWork::default() };
+        let levels = vec![level];
+        record.lifetime = Written { user_bytes: 1000, entries: 10, levels, ..Written::default() };
         record
     }
 

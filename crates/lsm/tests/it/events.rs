@@ -62,7 +62,7 @@ fn every_job_is_told_when_it_begins_and_when_it_ends_and_the_metrics_agree() {
         assert_eq!((flushing, compacting), (None, None));
         assert_eq!((flushes, compactions), (stats.flushes, stats.compactions));
         assert!(flushes > 10 && compactions > 5, "{stats:?}");
-        let written: u64 = stats.levels.iter().map(|level| level.bytes_written).sum();
+        let written: u64 = stats.process.levels.iter().map(|level| level.bytes_written).sum();
         assert_eq!(bytes, written);
     });
 }

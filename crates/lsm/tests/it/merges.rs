@@ -97,7 +97,7 @@ fn subcompactions_that_come_to_more_than_was_expected_hand_their_rest_on() {
             assert!(stats.compaction_steps_ended_early > 0, "{workers} workers: {stats:?}");
             assert_eq!((stats.compactions, stats.bytes_discarded), (1, 0), "{workers} workers");
             // Each value goes down once; its zeros are no longer compressed there.
-            let written = stats.levels[1].bytes_written;
+            let written = stats.process.levels[1].bytes_written;
             assert!(written < u64::from(KEYS) * 1_100, "{workers} workers: {written}");
             assert_eq!(contents(&engine), model);
         }

@@ -49,7 +49,8 @@ fn in_tables(stats: &Stats) -> (u64, u64) {
 
 /// Bytes that compactions have read and written.
 fn moved(stats: &Stats) -> u64 {
-    stats.io.written(Cause::Compaction).0 + stats.levels.iter().map(|l| l.bytes_read).sum::<u64>()
+    stats.io.written(Cause::Compaction).0
+        + stats.process.levels.iter().map(|l| l.bytes_read).sum::<u64>()
 }
 
 #[test]

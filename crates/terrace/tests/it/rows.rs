@@ -156,7 +156,8 @@ fn a_flush_in_key_order_goes_below_level_0_where_the_system_lets_it() {
         let stats = db.stats();
         assert_eq!(stats.compactions, 0, "moves alone");
         let level = usize::from(flush_level);
-        let written: Vec<u64> = stats.levels.iter().map(|level| level.bytes_written).collect();
+        let written: Vec<u64> =
+            stats.process.levels.iter().map(|level| level.bytes_written).collect();
         let all: u64 = written.iter().sum();
         // A flush goes on top while a move is being chosen.
         assert!(written[level] * 10 >= all * 8, "to level {flush_level}: {written:?}");
@@ -168,7 +169,7 @@ fn a_flush_in_key_order_goes_below_level_0_where_the_system_lets_it() {
             put(&db, key, VALUE / 2, &mut random).unwrap();
         }
         db.flush().unwrap();
-        assert!(db.stats().levels[0].bytes_written > written[0], "newer values lie on top");
+        assert!(db.stats().process.levels[0].bytes_written > written[0], "newer values lie on top");
         for key in [0_u32, 4_999, 5_000, 14_999] {
             let expected = if key < 5_000 { VALUE / 2 } else { VALUE };
             assert_eq!(db.get(&key.to_be_bytes()).unwrap().unwrap().len(), expected);
