@@ -322,12 +322,18 @@ impl ZoneTable {
         ZoneStatus { state, written }
     }
 
+    /// The zones that a transition changes, one or two, with their status afterwards.
+    pub fn changes(
+        &self,
+        transition: &Transition,
+    ) -> impl Iterator<Item = (ZoneId, ZoneStatus)> + use<> {
+        let closed = |zone| (zone, Self::closed(self.status(zone).written));
+        transition.closes.map(closed).into_iter().chain([(transition.zone, transition.to)])
+    }
+
     /// Carries out a transition that was planned on this very table.
     pub fn apply(&mut self, transition: Transition) {
-        if let Some(oldest) = transition.closes {
-            self.set(oldest, Self::closed(self.status(oldest).written));
-        }
-        self.set(transition.zone, transition.to);
+        self.changes(&transition).for_each(|(zone, status)| self.set(zone, status));
         debug_assert!(self.geometry.max_open.is_none_or(|max| self.open() <= max as usize));
         debug_assert!(self.geometry.max_active.is_none_or(|max| self.active() <= max as usize));
     }

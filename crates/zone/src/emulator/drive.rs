@@ -200,8 +200,10 @@ impl Drive {
         if forced {
             self.medium.reserve_ahead(zone, offset + data.len() as u64);
         }
+        self.record(&transition)?;
         self.cache.write(zone, before, transition.to.written, ticket, forced);
-        self.apply(transition)
+        self.table.apply(transition);
+        Ok(())
     }
 
     fn control(&mut self, transition: Transition, ticket: u64) -> Result<(), DeviceError> {
@@ -210,6 +212,7 @@ impl Drive {
         if before == transition.to {
             return Ok(());
         }
+        self.record(&transition)?;
         match transition.to.state {
             ZoneState::Full => self.cache.finish(zone, before, ticket),
             ZoneState::Empty if before.written > 0 || before.state == ZoneState::Full => {
@@ -217,13 +220,17 @@ impl Drive {
             }
             _ => {}
         }
-        self.apply(transition)
+        self.table.apply(transition);
+        Ok(())
     }
 
-    fn apply(&mut self, transition: Transition) -> Result<(), DeviceError> {
-        self.table.apply(transition);
-        for zone in transition.closes.into_iter().chain([transition.zone]) {
-            self.medium.record(zone, self.table.status(zone))?;
+    /// Notes where the next process finds it what a transition is about to change. This comes
+    /// before the change: a request that cannot be recorded, because the host's disk is full, has
+    /// not happened, and may be tried again. A zone that the transition closes may by then be
+    /// recorded as closed; the next process closes all zones anyway.
+    fn record(&mut self, transition: &Transition) -> Result<(), DeviceError> {
+        for (zone, status) in self.table.changes(transition) {
+            self.medium.record(zone, status)?;
         }
         Ok(())
     }
@@ -248,12 +255,13 @@ impl Drive {
         if self.table.status(zone).state == ZoneState::Offline {
             return Ok(());
         }
+        let status = ZoneStatus { state, written: self.table.status(zone).written };
+        self.medium.record(zone, status)?;
+        self.table.set(zone, status);
         if self.cache.settle_zone(zone) {
             self.medium.give_up(zone)?;
         }
-        let status = ZoneStatus { state, written: self.table.status(zone).written };
-        self.table.set(zone, status);
-        self.medium.record(zone, status)
+        Ok(())
     }
 
     /// Changes the bytes of a logical block on the medium.

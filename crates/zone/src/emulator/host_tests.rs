@@ -246,6 +246,39 @@ fn a_full_disk_of_the_host_is_an_error_of_its_own() {
 }
 
 #[test]
+fn a_change_of_a_zone_that_cannot_be_recorded_has_not_happened() {
+    let (disk, drive) = made(geometry());
+    let start = |zone| drive.geometry().zone_start(ZoneId(zone));
+    for zone in 2..5 {
+        write(&drive, start(zone), 1, 2, true).expect("room");
+    }
+    let states = |drive: &Emulator| drive.report(ZoneId(0), 8).expect("a report");
+    let before = states(&drive);
+    // As on a host whose file system copies what it overwrites: blocks of zones have room, the
+    // table of zones has none.
+    let header = Header { uuid: Uuid([5; 16]), geometry: geometry() };
+    disk.allocated.lock().clear();
+    disk.allocate(header.blocks_offset(), header.image_len() - header.blocks_offset()).unwrap();
+    *disk.fails.lock() = Some(io::ErrorKind::StorageFull);
+    let ops: [&dyn Fn() -> Op; 4] =
+        [&|| Op::Reset(ZoneId(2)), &|| Op::Finish(ZoneId(3)), &|| Op::Open(ZoneId(4)), &|| {
+            Op::Write { lba: start(5), data: IoBuf::copy_of(&[1; BLOCK]), fua: true }
+        }];
+    for op in ops {
+        for _ in 0..2 {
+            let refused = ask(&drive, op());
+            assert!(matches!(refused, Err(DeviceError::HostFull { .. })), "{:?}", op());
+            assert_eq!(states(&drive), before, "{:?}", op());
+        }
+    }
+    *disk.fails.lock() = None;
+    ask(&drive, Op::Reset(ZoneId(2))).expect("room again");
+    ask(&drive, Op::Flush).expect("a flush");
+    assert_eq!(states(&drive)[2].state, ZoneState::Empty);
+    assert_eq!(states(&opened(&disk))[2].state, ZoneState::Empty, "the reset was recorded");
+}
+
+#[test]
 fn forced_writes_go_on_for_a_while_when_the_disk_of_the_host_is_full() {
     let (disk, drive) = made(Geometry::uniform(ByteCount::mib(4), 3));
     let start = |zone| drive.geometry().zone_start(ZoneId(zone));
