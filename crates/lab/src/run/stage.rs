@@ -103,20 +103,25 @@ impl<'a> Stage<'a> {
         let sampler = phase.measured.then(|| {
             Sampler::start(self.scene.clone(), from.clone(), every, Arc::clone(&done), of)
         });
-        let tally = self.play(at, phase, &mut |operations| {
+        let place = |error| RunError::Store { place: format!("phase {}", phase.name), error };
+        let played = self.play(at, phase, &mut |operations| {
             done.store(operations, Ordering::Relaxed);
             if operations % WATCH_EVERY == 0 {
                 watch(Progress { phase: &phase.name, operations, of });
             }
-        })?;
-        done.store(of, Ordering::Relaxed);
-        let place = |error| RunError::Store { place: format!("phase {}", phase.name), error };
-        if phase.wait_idle {
-            self.scene.db.wait_idle().map_err(place)?;
-        }
-        let Some(sampler) = sampler else { return Ok(None) };
+        });
+        let played = played.and_then(|tally| {
+            done.store(of, Ordering::Relaxed);
+            if phase.wait_idle {
+                self.scene.db.wait_idle().map_err(place)?;
+            }
+            Ok(tally)
+        });
+        // After an error, too: the run may not end before its sampler.
+        let sampled = sampler.map(Sampler::stop).transpose();
+        let tally = played?;
         let of_store = |error: StoreError| place(error.into());
-        let samples = sampler.stop().map_err(of_store)?;
+        let Some(samples) = sampled.map_err(of_store)? else { return Ok(None) };
         let to = self.scene.reading();
         let held = self.scene.occupancy().map_err(of_store)?;
         let interval = to.since(&from);
@@ -210,7 +215,9 @@ fn processor_seconds() -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use terrace_env::random::Random;
     use terrace_env::runner;
+    use terrace_zone::PowerCut;
 
     use super::*;
     use crate::experiment::Experiment;
@@ -287,6 +294,18 @@ mod tests {
         });
         assert!(used > 2 * plan.log_memory().0, "no padding: {used} of {}", plan.log_memory());
         assert!(used < size / 2, "{used} of {size}");
+    }
+
+    #[test]
+    fn a_phase_whose_drive_fails_ends_with_that_error() {
+        let plan = plan(&LOAD.replace("memtable_size", "synced = true, memtable_size"));
+        let ended = runner::simulate(plan.seed, || {
+            let stage = Stage::open(&plan, None)?;
+            let mut random = Random::seeded(1);
+            stage.scene.drive.power_cut(PowerCut::any(&mut random), &mut random).unwrap();
+            stage.phase(0, &mut |_| ()).map(drop)
+        });
+        assert!(matches!(ended, Err(RunError::Client { .. })), "{ended:?}");
     }
 
     #[test]
