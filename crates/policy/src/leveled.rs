@@ -14,10 +14,11 @@
 //!    table is not moved over more than ten tables of the level behind; and a compaction grows by
 //!    the neighbours of its table that meet nothing more in the next level, up to 25 tables in all.
 //! 4. Outputs end at the table size, and where they would reach over more than ten tables of the
-//!    level behind theirs, so that no later compaction becomes too large. Where it is asked
-//!    for (LevelDB does not): an output that is nearly full ends where a table of the level behind
-//!    its own ends. Otherwise its next compaction reads that table whole, though it reaches only a
-//!    little way into it.
+//!    level behind theirs, so that no later compaction becomes too large. Where it is asked for
+//!    (LevelDB does), what an output of full size overlaps counts towards the ten tables of the
+//!    next output, too. Where it is asked for (LevelDB does not): an output that is nearly full
+//!    ends where a table of the level behind its own ends. Otherwise its next compaction reads that
+//!    table whole, though it reaches only a little way into it.
 //! 5. When no level is too large: segments of whose entries at least half are tombstones go down as
 //!    well, so that the space of deleted data comes back though nothing new is written.
 //! 6. Where it is asked for (LevelDB does, down to level 2): a flush whose keys are in no level on
@@ -84,6 +85,9 @@ pub struct LeveledOptions {
     pub levels: usize,
     /// How many tables' worth of the level behind its own an output may overlap.
     pub overlap_tables: u32,
+    /// Whether an output that ends at its size leaves what it overlaps of that level to the count
+    /// of the next output, see [`Cut::carry_overlap`].
+    pub carry_overlap: bool,
     /// From which part of its size on, in percent, an output ends where a table of the level behind
     /// its own ends; 100: it does not.
     pub aligned_from: u8,
@@ -112,6 +116,7 @@ impl Default for LeveledOptions {
             table_size: ByteCount::mib(16),
             levels: 7,
             overlap_tables: 10,
+            carry_overlap: false,
             aligned_from: 100,
             growth: 0,
             check_moves: false,
@@ -433,7 +438,8 @@ impl Leveled {
             100.. => ByteCount(u64::MAX),
             percent => ByteCount((size.0.saturating_mul(percent.into()) / 100).max(1)),
         };
-        Cut { size, keys: Vec::new(), grandparents, overlap_max, aligned_from }
+        let carry_overlap = self.options.carry_overlap;
+        Cut { size, keys: Vec::new(), grandparents, overlap_max, carry_overlap, aligned_from }
     }
 
     /// Step 5: a segment of whose entries at least one in `share` is a delete.

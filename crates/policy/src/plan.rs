@@ -90,6 +90,10 @@ pub struct Cut {
     pub grandparents: Vec<Grandparent>,
     /// Grandparent cut: when they overlap grandparents of more bytes than this.
     pub overlap_max: ByteCount,
+    /// Whether grandparents that an output of the route overlaps count towards the next one where
+    /// the output ends for another reason than its grandparents. LevelDB counts so: its outputs are
+    /// a little smaller.
+    pub carry_overlap: bool,
     /// At the next end of a grandparent, when they have grown to this. A later compaction of such
     /// an output reads no grandparent of which the output overlaps only a small part.
     pub aligned_from: ByteCount,
@@ -101,7 +105,8 @@ impl Cut {
     pub fn at(size: ByteCount) -> Self {
         let never = ByteCount(u64::MAX);
         let (keys, grandparents) = (Vec::new(), Vec::new());
-        Self { size, keys, grandparents, overlap_max: never, aligned_from: never }
+        let (overlap_max, carry_overlap, aligned_from) = (never, false, never);
+        Self { size, keys, grandparents, overlap_max, carry_overlap, aligned_from }
     }
 }
 

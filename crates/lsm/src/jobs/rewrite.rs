@@ -114,6 +114,8 @@ pub(crate) struct Rewrite {
     cut: usize,
     grandparent: usize,
     overlap: u64,
+    /// Whether the route has got an entry.
+    is_route_begun: bool,
     source: TableSource,
     builder: Option<TableBuilder>,
     outputs: Outputs,
@@ -153,6 +155,7 @@ impl Rewrite {
             cut: 0,
             grandparent: 0,
             overlap: 0,
+            is_route_begun: false,
             source,
             builder: None,
             outputs,
@@ -283,7 +286,8 @@ impl Rewrite {
         self.pass_ranges(end.as_ref())?;
         self.end_table(end)?;
         self.route += 1;
-        (self.cut, self.grandparent) = (0, 0);
+        (self.cut, self.grandparent, self.overlap) = (0, 0, 0);
+        self.is_route_begun = false;
         Ok(())
     }
 
@@ -321,15 +325,22 @@ impl Rewrite {
             self.overlap += grandparent.size.0;
             self.grandparent += 1;
         }
+        let carries = cut.carry_overlap && self.is_route_begun;
+        self.is_route_begun = true;
         let Some(builder) = &self.builder else {
             // Overlaps that lie before a table are none of its business.
-            self.overlap = 0;
+            self.overlap = if carries { self.overlap } else { 0 };
             return Ok(());
         };
         let size = builder.estimated_size();
         let aligned = self.grandparent > grandparents_before && size >= cut.aligned_from;
-        let full = size >= cut.size || self.overlap > cut.overlap_max.0;
-        if passed > 0 || full || aligned { self.end_table(None) } else { Ok(()) }
+        let wide = self.overlap > cut.overlap_max.0;
+        if passed > 0 || size >= cut.size || wide || aligned {
+            let carried = if carries && !wide { self.overlap } else { 0 };
+            self.end_table(None)?;
+            self.overlap = carried;
+        }
+        Ok(())
     }
 
     /// The same where range tombstones are about, which span cuts and grandparents without an

@@ -8,6 +8,7 @@ mod durability;
 mod events;
 mod faults;
 mod full;
+mod grandparents;
 mod leads;
 mod memory;
 mod merges;

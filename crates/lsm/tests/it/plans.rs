@@ -136,6 +136,7 @@ impl<'a> Draw<'a> {
                 cut.grandparents = (0..6).map(|_| self.grandparent()).collect();
                 cut.grandparents.sort_by(|a, b| a.end.cmp(&b.end));
                 cut.overlap_max = ByteCount(self.random.random_range(1000..12_000));
+                cut.carry_overlap = self.random.random_bool(0.5);
                 cut.aligned_from = ByteCount(self.random.random_range(1..12_000));
             }
             Route { end, to, stream: self.random.random_range(16..20), cut }

@@ -37,6 +37,7 @@ pub(super) struct Parameter {
 /// The parameters of a system of leveled compaction with a collector, and no other.
 pub(super) const LEVELED: &[Parameter] = &[
     ALIGNED_FROM,
+    CARRY_OVERLAP,
     CHECK_MOVES,
     FACTOR,
     FLUSH_LEVEL,
@@ -63,6 +64,14 @@ pub(super) const ALIGNED_FROM: Parameter = Parameter {
     kind: Kind::Percent,
     set: |system, value| system.aligned_from = value as u8,
     get: |system| Some(system.aligned_from.into()),
+};
+
+/// See [`System::carry_overlap`].
+pub(super) const CARRY_OVERLAP: Parameter = Parameter {
+    limit: switch("carry_overlap"),
+    kind: Kind::Switch,
+    set: |system, value| system.carry_overlap = value > 0,
+    get: |system| Some(system.carry_overlap.into()),
 };
 
 /// See [`System::check_moves`].

@@ -79,6 +79,10 @@ pub struct System {
     /// behind, as LevelDB has it. Without: less is written now, and a later compaction may be
     /// large.
     pub check_moves: bool,
+    /// Whether what a table of full size overlaps of the level behind its own counts towards the
+    /// ten tables that the next output may overlap, as LevelDB counts. Then tables are a little
+    /// smaller, and more is written.
+    pub carry_overlap: bool,
     /// The size of level 1; `None`: in proportion to the memtables, as the row has it. Larger
     /// means fewer levels, and larger compactions into level 1. Range: 1 KiB to 1 PiB.
     pub level1_size: Option<ByteCount>,
@@ -191,6 +195,7 @@ impl System {
             throttle: Throttle::Paced,
             growth: 0,
             check_moves: false,
+            carry_overlap: false,
             level1_size: None,
             factor: 10,
             table_size: None,
@@ -329,6 +334,7 @@ impl System {
             throttle: self.throttle,
             growth: self.growth.into(),
             check_moves: self.check_moves,
+            carry_overlap: self.carry_overlap,
             level1_size: self.level1_size.unwrap_or(level1_size).max(ByteCount(1)),
             factor: u32::from(self.factor.max(2)),
             table_size: self.table_size(store),

@@ -132,7 +132,10 @@ mod tests {
     fn what_cannot_be_read_names_the_choices() {
         let error = |text: &str| text.parse::<System>().unwrap_err().to_string();
         assert!(error("ext4").contains("one of bluefs, leveldb-greedy"), "{}", error("ext4"));
-        assert!(error("bluefs:colour=red").contains("one of aligned_from, check_moves, factor, "));
+        assert!(
+            error("bluefs:colour=red")
+                .contains("one of aligned_from, carry_overlap, check_moves, factor, ")
+        );
         assert!(error("bluefs:factor=1").contains("factor of bluefs: expected a number from 2 to"));
         for size in ["0", "1", "2047", "17GiB", "18446744073709551615"] {
             let error = error(&format!("bluefs:table_size={size}"));

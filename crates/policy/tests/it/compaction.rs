@@ -4,7 +4,7 @@
 
 use terrace_env::{ByteCount, FileId};
 use terrace_policy::{
-    Choice, Claim, Claims, Compaction, Key, Leveled, LeveledOptions, Move, Part, Place, Plan,
+    Choice, Claim, Claims, Compaction, Cut, Key, Leveled, LeveledOptions, Move, Part, Place, Plan,
     Pressure, RunId, RunView, SegmentView, Span, Sweep, SweepOptions, Throttle, Tiered,
     TieredOptions, TreeView, Urgency, WriteRule,
 };
@@ -115,8 +115,9 @@ pub(crate) fn describe_plan(plan: &Plan) -> String {
                 let end =
                     route.end.as_ref().map_or("the end".into(), |e| e.escape_ascii().to_string());
                 text += &format!("  up to {end} into {}, stream {}", route.to, route.stream);
-                text +=
-                    &format!(", cut at {} or over {} of", route.cut.size, route.cut.overlap_max);
+                let Cut { size, overlap_max, carry_overlap, .. } = route.cut;
+                let carried = if carry_overlap { " carried on" } else { "" };
+                text += &format!(", cut at {size} or over {overlap_max}{carried} of");
                 for grandparent in &route.cut.grandparents {
                     text += &format!(" {}:{}", grandparent.end.escape_ascii(), grandparent.size.0);
                 }
@@ -160,7 +161,8 @@ fn leveled_keeps_its_shape() {
 /// The same with LevelDB's own ways.
 fn leveldb() -> Leveled {
     let (throttle, growth, check_moves) = (Throttle::Leveldb, 6, true);
-    Leveled::new(LeveledOptions { throttle, growth, check_moves, ..options() })
+    let carry_overlap = true;
+    Leveled::new(LeveledOptions { throttle, growth, check_moves, carry_overlap, ..options() })
 }
 
 #[test]

@@ -320,12 +320,14 @@ fn cut_route(keys: &[u32], route: &Route) -> Vec<Vec<u32>> {
         }
         while cut.grandparents.get(passed).is_some_and(|o| o.end[..] <= at[..]) {
             ends |= table.len() as u64 >= cut.aligned_from.0;
-            overlap += if table.is_empty() { 0 } else { cut.grandparents[passed].size.0 };
+            let is_begun = if cut.carry_overlap { key != &keys[0] } else { !table.is_empty() };
+            overlap += if is_begun { cut.grandparents[passed].size.0 } else { 0 };
             passed += 1;
         }
-        if ends || overlap > cut.overlap_max.0 {
+        let wide = overlap > cut.overlap_max.0;
+        if ends || wide {
             tables.push(std::mem::take(&mut table));
-            overlap = 0;
+            overlap = if cut.carry_overlap && !wide { overlap } else { 0 };
         }
         table.push(*key);
     }
