@@ -302,6 +302,7 @@ mod tests {
             ("system = \"bluefs\"\nmetric", "system = \"b\"\nmetric", "plot[2].system", "bluefs,"),
             ("by = \"free_min\"", "by = \"tzone\"", "plot[2].by: ", "a parameter of several"),
             ("by = \"free_min\"", "by = \"setting\"", "plot[2].by: ", "several variants"),
+            ("by = \"free_min\"", "bye = \"free_min\"", "plot[2]: ", "unknown field `bye`"),
             ("published = 1.7", "published = 0.0", "plot[2].published: ", "more than 0"),
             ("systems = [\"bluefs\"]", "systems = [\"b\"]", "variant[0].systems[0]: ", "bluefs, "),
             ("reaches = 0.7", "reached = 0.7", "claim[0].quantity", "`reaches`"),

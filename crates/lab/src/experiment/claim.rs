@@ -15,6 +15,8 @@ pub struct Claim {
     pub quantity: Quantity,
     /// Why ours differs, where it does by more than 15 % and a measurement has told.
     pub explanation: Option<String>,
+    /// The experiment that has the same claim of the paper: a report on both counts it there.
+    pub repeats: Option<String>,
 }
 
 /// A metric of ours: of which run, and how it is taken from there.

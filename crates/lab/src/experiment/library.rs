@@ -98,6 +98,12 @@ mod tests {
             let found = Experiment::find(name).unwrap_or_else(|error| panic!("{error}"));
             assert_eq!((found.len(), found[0].name.as_str()), (1, name));
             let Experiment { plots, claims, about, .. } = &found[0];
+            for claim in claims {
+                let Some(first) = &claim.repeats else { continue };
+                let first = &Experiment::find(first).unwrap_or_else(|e| panic!("{name}: {e}"))[0];
+                let is_there = first.claims.iter().any(|it| it.published == claim.published);
+                assert!(is_there && first.name != name, "{name}: {}", claim.text);
+            }
             assert!(!plots.is_empty(), "{name}");
             assert!(!claims.is_empty() || about.contains("no figure"), "{name}");
         }

@@ -5,7 +5,7 @@
 
 use super::check::{self, Flaw};
 use super::position::{self, Position};
-use super::{Experiment, library};
+use super::{Experiment, Plot, library};
 
 /// An experiment that cannot be had.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -65,12 +65,19 @@ impl Experiment {
     pub fn parse(name: &str, file: &str, text: &str) -> Result<Self, ExperimentError> {
         let mut experiment: Self = toml::from_str(text).map_err(|error| {
             let byte = error.span().map_or(0, |span| span.start);
-            ExperimentError::Malformed {
-                file: file.to_owned(),
-                position: Position::of_byte(text, byte),
-                field: position::field_at(text, byte),
-                problem: error.message().trim().replace('\n', "; "),
-            }
+            let field = position::field_at(text, byte);
+            let wrong_plot = field.as_deref().filter(|field| *field == "plot[0]");
+            let wrong_plot = wrong_plot.and_then(|_| wrong_plot_of(text));
+            let position = match &wrong_plot {
+                Some((field, _)) => Position::of_field(text, field),
+                None => Position::of_byte(text, byte),
+            };
+            let (field, problem) = match wrong_plot {
+                Some((field, problem)) => (Some(field), problem),
+                None => (field, error.message().to_owned()),
+            };
+            let problem = problem.trim().replace('\n', "; ");
+            ExperimentError::Malformed { file: file.to_owned(), position, field, problem }
         })?;
         name.clone_into(&mut experiment.name);
         match check::flaw(&experiment) {
@@ -84,4 +91,15 @@ impl Experiment {
             }),
         }
     }
+}
+
+/// The first plot of a file that cannot be read, and why. The parser reads a plot's `kind` before
+/// the rest of it, and then has only the place of the first plot for an error in the rest of any.
+fn wrong_plot_of(text: &str) -> Option<(String, String)> {
+    let table: toml::Table = text.parse().ok()?;
+    let plots = table.get("plot")?.as_array()?.iter().enumerate();
+    plots.into_iter().find_map(|(index, plot)| {
+        let error = plot.clone().try_into::<Plot>().err()?;
+        Some((format!("plot[{index}]"), error.message().to_owned()))
+    })
 }

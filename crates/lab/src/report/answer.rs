@@ -35,6 +35,9 @@ pub struct Answer {
     pub verdict: Verdict,
     /// Why ours differs, where a measurement has told.
     pub explanation: Option<String>,
+    /// The experiment that has the same claim of the paper, if another one has.
+    #[serde(skip)]
+    pub repeats: Option<String>,
     /// Unit of both values.
     #[serde(skip)]
     pub unit: Unit,
@@ -96,6 +99,7 @@ impl Answer {
             ratio,
             verdict,
             explanation: claim.explanation.clone(),
+            repeats: claim.repeats.clone(),
             unit,
         }
     }

@@ -26,7 +26,7 @@ impl Report {
                     meta charset="utf-8";
                     meta name="viewport" content="width=device-width, initial-scale=1";
                     meta name="color-scheme" content="light dark";
-                    title { "Figures of the papers, redrawn by Terrace" }
+                    title { (self.title()) " · Terrace" }
                     style { (PreEscaped(style_sheet())) (PreEscaped(STYLE)) }
                 }
                 body {
@@ -48,11 +48,17 @@ impl Report {
     fn header(&self) -> Markup {
         html! {
             header {
-                h1 { "Figures of the papers, redrawn" }
+                h1 { (self.title()) }
                 p .lede {
-                    "What publications on key-value stores for zoned storage say of their systems, "
-                    "beside what Terrace " (self.program) " does with the same systems on models "
-                    "of the same drives. All times are those of the full drives; the runs were "
+                    @if self.is_of_papers() {
+                        "What publications on key-value stores for zoned storage say of their "
+                        "systems, beside what Terrace " (self.program) " does with the same "
+                        "systems on models of the same drives. "
+                    } @else {
+                        "What Terrace " (self.program) " does with systems of publications on "
+                        "zoned storage, on models of drives. "
+                    }
+                    "All times are those of the full drives; the runs were "
                     "made in virtual time at a scale of " b { (self.scale) } " from seed "
                     b { (self.seed) } ", and come to the same figures on every machine. "
                     "Counts of operations and of zones are those of the scaled runs."

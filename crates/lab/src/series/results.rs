@@ -16,11 +16,13 @@
 //!
 //! [engine]: Results::of_this_engine
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use terrace_zone::timing::Scale;
 use xxhash_rust::xxh3::{Xxh3Default, xxh3_64};
 
 use crate::run::{Outcome, RunPlan};
@@ -153,6 +155,21 @@ impl Results {
         written().map_err(|error| host(&path, error))
     }
 
+    /// The scales of the results in the directory, by the names of the files; the largest first.
+    #[must_use]
+    pub fn scales(&self) -> Vec<Scale> {
+        let directories = fs::read_dir(&self.directory).into_iter().flatten().flatten();
+        let files = directories.flat_map(|drive| fs::read_dir(drive.path()).into_iter().flatten());
+        let scale = |name: &str| {
+            let (before, _) = name.rsplit_once("-seed")?;
+            let (_, scale) = before.rsplit_once("-1.")?;
+            scale.parse().ok()
+        };
+        let names = files.flatten().map(|file| file.file_name());
+        let found: BTreeSet<u64> = names.filter_map(|name| scale(name.to_str()?)).collect();
+        found.into_iter().filter_map(|scale| format!("1/{scale}").parse().ok()).collect()
+    }
+
     /// Where what came of the last phase of a plan is, or would be.
     #[must_use]
     pub(super) fn path(&self, plan: &RunPlan) -> PathBuf {
@@ -238,6 +255,8 @@ mod tests {
         let other = RunPlan { drive_hash: "other".into(), ..plan(1) };
         assert_eq!(results.find(&other).unwrap(), None);
         assert_eq!(Results::of_engine(directory.path(), "2").find(&plan(1)).unwrap(), None);
+        let scales: Vec<String> = results.scales().iter().map(ToString::to_string).collect();
+        assert_eq!(scales, ["1/64"]);
         let left = fs::read_dir(directory.path().join("hgst-hsh721414al")).unwrap().count();
         assert_eq!(left, 2, "nothing but the results is left behind");
     }

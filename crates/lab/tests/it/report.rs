@@ -85,6 +85,34 @@ fn claims_are_answered_with_their_ratio_and_whether_it_is_near() {
 }
 
 #[test]
+fn a_claim_that_repeats_another_experiments_is_counted_there() {
+    let mut report = report(specimen::outcomes());
+    let all = report.answers().len();
+    report.chapters[0].experiment.claims[0].repeats = Some("nobody/fig0".into());
+    assert_eq!(report.answers().len(), all, "the other one is not in the report");
+    let mut other = report.chapters[0].clone();
+    other.experiment.name = "nobody/fig0".into();
+    other.experiment.claims.truncate(1);
+    other.experiment.claims[0].repeats = None;
+    report.chapters.push(other);
+    let answers = report.answers();
+    assert_eq!(answers.len(), all);
+    assert_eq!(answers.last().unwrap().experiment, "nobody/fig0");
+    assert_eq!(report.chapters[0].answers().len(), all, "its own section has it, too");
+}
+
+#[test]
+fn a_report_on_a_users_file_has_the_title_of_the_file() {
+    let mut report = report(specimen::outcomes());
+    let title = report.chapters[0].experiment.title.clone();
+    assert_eq!(report.title(), title);
+    assert_eq!(texts(&read(&report.html().unwrap()), "h1"), [title.clone()]);
+    assert!(report.markdown(None).contains(&format!("# {title}\n")));
+    report.chapters[0].experiment.name = "geardb/fig3".into();
+    assert_eq!(report.title(), "Figures of the papers, redrawn");
+}
+
+#[test]
 fn the_page_is_whole_and_says_everything() {
     let report = report(specimen::outcomes());
     let page = report.html().unwrap();

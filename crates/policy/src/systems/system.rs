@@ -80,8 +80,8 @@ pub struct System {
     /// large.
     pub check_moves: bool,
     /// Whether what a table of full size overlaps of the level behind its own counts towards the
-    /// ten tables that the next output may overlap, as LevelDB counts. Then tables are a little
-    /// smaller, and more is written.
+    /// ten tables that the next output may overlap, as LevelDB counts. Then some tables are
+    /// smaller, and compactions meet a little less.
     pub carry_overlap: bool,
     /// The size of level 1; `None`: in proportion to the memtables, as the row has it. Larger
     /// means fewer levels, and larger compactions into level 1. Range: 1 KiB to 1 PiB.

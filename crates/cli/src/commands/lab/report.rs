@@ -76,7 +76,7 @@ impl Report {
         let names = if self.experiments.is_empty() { &all[..] } else { &self.experiments };
         let found = Findings::gather(version, names, self.scale, self.seed, &results)?;
         if found.is_empty() {
-            return Err(self.nothing(&found));
+            return Err(self.nothing(&found, &results));
         }
         let page = found.html()?;
         write(&self.output, &page)?;
@@ -101,7 +101,7 @@ impl Report {
     }
 
     /// There is nothing to report on: why, and what to do.
-    fn nothing(&self, found: &Findings) -> Failure {
+    fn nothing(&self, found: &Findings, results: &Results) -> Failure {
         let remarks: Vec<String> = found
             .chapters
             .iter()
@@ -110,9 +110,20 @@ impl Report {
                 chapter.remarks().into_iter().map(move |remark| format!("{name}: {remark}"))
             })
             .collect();
+        let has_any = |scale: &Scale| {
+            let (program, names) = (&found.program, &found.names);
+            let there = Findings::gather(program, names, *scale, self.seed, results);
+            there.is_ok_and(|there| !there.is_empty())
+        };
+        let scales = results.scales().into_iter().filter(has_any);
+        let scales: Vec<String> = scales.map(|scale| format!("`--scale {scale}`")).collect();
+        let elsewhere = match &scales[..] {
+            [] => String::new(),
+            some => format!("; there are results for {}", some.join(", ")),
+        };
         let message = format!(
-            "{}: expected results at {} from seed {}, found none ({}); make them with: {} \
-             --results {}",
+            "{}: expected results at {} from seed {}, found none ({}){elsewhere}; make them with: \
+             {} --results {}",
             self.results.display(),
             self.scale,
             self.seed,
