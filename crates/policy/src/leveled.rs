@@ -221,16 +221,6 @@ impl Leveled {
         Some(self.drain(tree, &self.pointers(tree, &[]))?.plan)
     }
 
-    /// The compaction of the level behind level 0 that is furthest over its limit; `state` is that
-    /// of this decider.
-    pub(crate) fn by_size(&self, tree: &TreeView, state: &[u8]) -> Option<Choice> {
-        let state = self.pointers(tree, state);
-        let scores = (1..self.last(tree)).map(|level| (level, self.score(tree, level)));
-        let over = scores.filter(|(_, score)| *score >= 1.0);
-        let (level, _) = over.max_by(|a, b| a.1.total_cmp(&b.1))?;
-        self.round_robin(tree, &state, level)
-    }
-
     /// A plan that drops overwritten or deleted entries though the tree is in shape.
     pub(crate) fn beyond_shape(&self, tree: &TreeView, urgency: Urgency) -> Option<Plan> {
         Some(self.beyond(tree, &self.pointers(tree, &[]), urgency)?.plan)
@@ -262,7 +252,10 @@ impl Leveled {
         let segments = &tree.runs(level).first()?.segments;
         let first = segments.partition_point(|segment| &segment.span.start[..] < state.of(level));
         let in_turn = (first..segments.len()).chain(0..first).filter_map(|at| segments.get(at));
-        let mut choices = in_turn.map(|seed| self.turn_down(tree, level, seed, state));
+        let mut choices = in_turn.map(|seed| {
+            let (segments, state) = self.turn_of(tree, level, seed, state);
+            self.segments_down(tree, level, segments, &state)
+        });
         choices.find(is_free)
     }
 
@@ -281,26 +274,36 @@ impl Leveled {
 
     /// Step 2 for the other levels.
     fn round_robin(&self, tree: &TreeView, state: &Pointers, level: usize) -> Option<Choice> {
+        let (segments, state) = self.turn(tree, state, level)?;
+        Some(self.segments_down(tree, level, segments, &state))
+    }
+
+    /// The segment whose turn it is, with the neighbours that the compaction grows by, and the
+    /// pointers when they have had it.
+    pub(crate) fn turn<'a>(
+        &self,
+        tree: &'a TreeView,
+        state: &Pointers,
+        level: usize,
+    ) -> Option<(Vec<&'a SegmentView>, Pointers)> {
         let segments = &tree.runs(level).first()?.segments;
         let pointer = state.of(level);
         let at = segments.partition_point(|segment| &segment.span.start[..] < pointer);
         let seed = segments.get(at).or(segments.first())?;
-        Some(self.turn_down(tree, level, seed, state))
+        Some(self.turn_of(tree, level, seed, state))
     }
 
-    /// The segment whose turn it is, with the neighbours that the compaction grows by, into the
-    /// next level.
-    fn turn_down(
+    fn turn_of<'a>(
         &self,
-        tree: &TreeView,
+        tree: &'a TreeView,
         level: usize,
-        seed: &SegmentView,
+        seed: &'a SegmentView,
         state: &Pointers,
-    ) -> Choice {
+    ) -> (Vec<&'a SegmentView>, Pointers) {
         let segments = self.grown(tree, level, seed);
         let end = segments.last().map_or(&seed.span.end, |last| &last.span.end);
         let state = state.moved(level, end);
-        self.segments_down(tree, level, segments, &state)
+        (segments, state)
     }
 
     /// One segment of a level's only run into the next level.

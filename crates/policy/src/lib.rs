@@ -43,7 +43,7 @@ pub use by_lifetime::ByLifetime;
 pub use claims::{Claim, Claims};
 pub use compaction::{Choice, Compaction, Pressure, Urgency, WriteRule};
 pub use cost_benefit::CostBenefit;
-pub use geardb::{Gear, GearOptions};
+pub use geardb::{Gear, GearOptions, GearVariant};
 pub use greedy::Greedy;
 pub use intake::{FLUSH_STREAM, FlushRoute, check_place, deepest_free};
 pub use last_resort::LastResort;

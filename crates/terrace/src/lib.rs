@@ -147,5 +147,7 @@ pub use terrace_lsm::{
     Listener, MemoryStats, ReadOptions, ReaderKind, ReaderStats, SpaceHolders, Stats,
     VALUE_BYTES_MAX, Verified, WriteAmplification, Written, WrittenBytes,
 };
-pub use terrace_policy::{MEMTABLES_KEPT, ParseSystemError, Row, System, Throttle, ZONES_KEPT};
+pub use terrace_policy::{
+    GearVariant, MEMTABLES_KEPT, ParseSystemError, Row, System, Throttle, ZONES_KEPT,
+};
 pub use terrace_zone::{Device, DeviceError, Emulator, Geometry, GeometryError};

@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use terrace::{ByteCount, FormatOptions, Options, Row, System, Throttle};
+use terrace::{ByteCount, FormatOptions, GearVariant, Options, Row, System, Throttle};
 use terrace_env::random::{Random, Rng};
 use terrace_zone::Geometry;
 use terrace_zone::emulator::{RandomLatency, Timing};
@@ -181,10 +181,13 @@ fn any_system(random: &mut Random) -> Option<System> {
         // Rows without these parameters ignore them.
         .map(|system| System {
             jobs: [1, 2, 4][usize::from(system.level0_runs) % 3],
-            throttle: [Throttle::Paced, Throttle::Leveldb][usize::from(system.factor) % 2],
-            growth: [0, 5, 25][usize::from(system.level0_runs) % 3],
+            throttle: [None, Some(Throttle::Paced), Some(Throttle::Leveldb)]
+                [usize::from(system.factor) / 2 % 3],
+            growth: [None, Some(5), Some(25)][usize::from(system.level0_runs) % 3],
             check_moves: system.factor > 5,
             flush_level: [0, 2, 6][usize::from(system.factor) % 3],
+            variant: [GearVariant::Repaired, GearVariant::Code, GearVariant::Algorithm1]
+                [usize::from(system.factor + system.level0_runs) % 3],
             ..system
         }),
     }

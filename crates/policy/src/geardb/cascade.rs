@@ -18,7 +18,7 @@
 
 use terrace_env::ByteCount;
 
-use super::division::{Fate, Rule, divide, share};
+use super::division::{Fate, Gaps, Rule, divide, share, whole_dump};
 use super::window::Window;
 use crate::leveled::LEVEL_STREAM_FIRST;
 use crate::plan::{Cut, Input, Merge, Part, Place, Plan, Route};
@@ -38,6 +38,24 @@ pub(super) struct Cascade<'a> {
 }
 
 impl<'a> Cascade<'a> {
+    /// A cascade of these tables, newest first, and of all that they overlap in `level`; it ends
+    /// there unless it goes on.
+    pub(super) fn into(
+        tree: &'a TreeView,
+        mut inputs: Vec<(Place, Vec<&'a SegmentView>)>,
+        level: usize,
+    ) -> Self {
+        let tables = inputs.iter().flat_map(|(_, tables)| tables);
+        let hull = tables.map(|table| table.span.clone()).reduce(|hull, span| hull.hull(&span));
+        let run = oldest(tree, level).zip(hull);
+        let met: Vec<&SegmentView> =
+            run.into_iter().flat_map(|(run, hull)| run.overlapping(&hull)).collect();
+        if !met.is_empty() {
+            inputs.push((place(tree, level), met));
+        }
+        Self::new(tree, inputs, level)
+    }
+
     /// A cascade of these tables, newest first; they end at `level` unless they go on.
     pub(super) fn new(
         tree: &'a TreeView,
@@ -52,6 +70,11 @@ impl<'a> Cascade<'a> {
         let run = oldest(tree, level);
         let pieces = joined(spans.collect(), |between| has_table(run, between));
         Self { tree, inputs, pieces, level, routed: Vec::new() }
+    }
+
+    /// Whether all that it takes is of one run.
+    pub(super) fn is_of_one_run(&self) -> bool {
+        self.inputs.len() == 1
     }
 
     /// About the bytes that it holds in a range.
@@ -82,11 +105,12 @@ impl<'a> Cascade<'a> {
         &self,
         window: &Window<'_>,
         table_size: ByteCount,
-        published: bool,
+        gaps: Gaps,
     ) -> Vec<(Span, Fate)> {
         let next = oldest(self.tree, self.level + 1);
-        let rule = Rule { bytes: &|span| self.bytes_in(span), table_size, published };
-        self.pieces.iter().flat_map(|piece| divide(piece, next, window, &rule)).collect()
+        let rule = Rule { bytes: &|span| self.bytes_in(span), table_size, gaps };
+        let fates = self.pieces.iter().flat_map(|piece| divide(piece, next, window, &rule));
+        whole_dump(fates.collect(), &rule)
     }
 
     /// Goes down one level; whether anything of it goes on from there.

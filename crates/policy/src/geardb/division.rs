@@ -6,13 +6,10 @@
 //! - *out of its window*: over the other tables, and between two of them. It stays.
 //! - *out of its range*: where neither is. It is dumped into the next level as it is.
 //!
-//! A dump of less than a table stays, so that no small tables come about. The paper's rule is
-//! extended in two ways:
-//! - Where a gap is too small to be dumped and has a table of the window on one side, it goes on
-//!   with the window, because no other table is in its way.
-//! - A gap between two tables out of the window is dumped if it holds a table's size or more.
+//! A dump of less than a table stays, so that no small tables come about. How gaps are judged
+//! beside that is the variant's: see [`Gaps`].
 //!
-//! With `published`, neither is done. Bytes in a range are estimates: keys count as evenly spread.
+//! Bytes in a range are estimates: keys count as evenly spread.
 
 use terrace_env::ByteCount;
 
@@ -36,8 +33,23 @@ pub(super) struct Rule<'a> {
     pub(super) bytes: &'a dyn Fn(&Span) -> ByteCount,
     /// Less than this makes no table.
     pub(super) table_size: ByteCount,
-    /// Whether to divide as the paper does, and no further.
-    pub(super) published: bool,
+    /// Which ranges are gaps, and what becomes of them.
+    pub(super) gaps: Gaps,
+}
+
+/// Which ranges without a table of the next level are dumped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Gaps {
+    /// As the paper prints it: between two tables of the window it goes on, between two others it
+    /// stays; elsewhere it is dumped if it makes a table.
+    Printed,
+    /// The same, extended in two ways. Where a gap is too small to be dumped and has a table of the
+    /// window on one side, it goes on with the window, because no other table is in its way. A gap
+    /// between two tables out of the window is dumped if it makes a table.
+    Closed,
+    /// As printed, but all gaps of a compaction are dumped if they make a table together, or none;
+    /// and none if the level has no table.
+    Together,
 }
 
 /// Divides a piece, in key order; neighbours have different fates.
@@ -88,14 +100,32 @@ fn gap(
     rule: &Rule<'_>,
 ) {
     let span = Span { start: start.clone(), end: end.clone() };
-    let fate = match around {
-        (Some(true), Some(true)) => Fate::GoOn,
-        (Some(false), Some(false)) if rule.published => Fate::Stay,
-        _ if (rule.bytes)(&span) >= rule.table_size => Fate::Dump,
-        (Some(true), _) | (_, Some(true)) if !rule.published => Fate::GoOn,
+    let makes_table = || (rule.bytes)(&span) >= rule.table_size;
+    let beside_window = around.0 == Some(true) || around.1 == Some(true);
+    let fate = match (around, rule.gaps) {
+        ((Some(true), Some(true)), _) => Fate::GoOn,
+        ((Some(false), Some(false)), Gaps::Printed | Gaps::Together) => Fate::Stay,
+        ((None, None), Gaps::Together) => Fate::Stay,
+        (_, Gaps::Together) => Fate::Dump,
+        _ if makes_table() => Fate::Dump,
+        (_, Gaps::Closed) if beside_window => Fate::GoOn,
         _ => Fate::Stay,
     };
     push(fates, span, fate);
+}
+
+/// By [`Gaps::Together`], a dump of a compaction that makes no table stays.
+pub(super) fn whole_dump(fates: Vec<(Span, Fate)>, rule: &Rule<'_>) -> Vec<(Span, Fate)> {
+    let dumped = fates.iter().filter(|(_, fate)| *fate == Fate::Dump);
+    let bytes: u64 = dumped.map(|(span, _)| (rule.bytes)(span).0).sum();
+    if rule.gaps != Gaps::Together || bytes >= rule.table_size.0 {
+        return fates;
+    }
+    let mut kept = Vec::new();
+    for (span, fate) in fates {
+        push(&mut kept, span, if fate == Fate::Dump { Fate::Stay } else { fate });
+    }
+    kept
 }
 
 fn push(fates: &mut Vec<(Span, Fate)>, span: Span, fate: Fate) {

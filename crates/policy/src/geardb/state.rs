@@ -9,7 +9,7 @@
 //! table when the last gear compaction was chosen (8), number of levels (1); then per level the
 //! turn (8), the end of the round (8), misses (1), number of id ranges (4), and per id range its
 //! zone (4), first id (8) and last id (8); then the pointers of leveled compaction with their
-//! length (4), empty but in the published form. Zone 2^32 - 1 stands for none. State that is not
+//! length (4), empty unless the variant is `code`. Zone 2^32 - 1 stands for none. State that is not
 //! understood counts as none: windows are chosen anew. A tree may have become deeper or flatter:
 //! [`GearState::decode`] adds empty turns, or leaves turns out.
 
@@ -54,7 +54,7 @@ pub(super) struct GearState {
     pub(super) settled: FileId,
     /// By level.
     pub(super) turns: Vec<Turn>,
-    /// Pointers of the compactions that the published code adds.
+    /// Pointers of the compactions that begin behind level 0 in the authors' code.
     pub(super) pointers: Vec<u8>,
 }
 

@@ -2,21 +2,16 @@
 //! may take. So tables of the level die in the zones of its window only, but for those that the
 //! other compactions take ([`super`]) and that range deletes hide.
 //!
-//! 1. It holds 1/k of the level's bytes: whole zones, and of the last one as much as is missing, as
-//!    equation 2 counts bytes.
-//! 2. Zones take turns, from the oldest to the youngest and round again; what is written while a
-//!    round goes on is younger, and waits for the next. Where the zones left in a round are too few
-//!    for the window, others join it, oldest first.
-//! 3. When all its tables are compacted, its whole zones hold nothing live, and the next zones
-//!    become the window.
-//! 4. A level that has not grown to its window's size is all window (of levels 0 and 1 that is
-//!    always so).
+//! 1. It is a group of zones. How many, and whether of the last zone only a part, is the variant's.
+//! 2. By [`Window::turn_on`] zones take turns, from the oldest to the youngest and round again;
+//!    what is written while a round goes on is younger, and waits for the next. Where the zones
+//!    left in a round are too few for the window, others join it, oldest first.
+//!    [`Window::of_oldest`] knows no rounds.
+//! 3. When all its tables are compacted, its whole zones hold nothing live.
 //!
-//! The paper leaves open what happens if the last tables of a window overlap no input. When a
-//! window is nearly empty, the next zones therefore join it. After more than k compactions in a row
-//! that overlapped nothing of the window, the window is replaced by zones whose tables overlap the
-//! input; the tables left wait for their next turn. A compaction that begins in a level above its
-//! limits does not wait for that: its window is replaced at once. The published form does neither.
+//! A window is remembered by its tables' zones and ids: see [`state`](super::state).
+
+use std::collections::BTreeSet;
 
 use terrace_env::{ByteCount, FileId};
 
@@ -28,6 +23,15 @@ use crate::zones::ZonesView;
 /// A window of which less than this share is left is nearly empty.
 const NEARLY_EMPTY_SHARE: u64 = 8;
 
+/// How much a window takes of the zone that makes it large enough.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum LastZone {
+    /// As many tables as are missing.
+    Part,
+    /// All of it.
+    Whole,
+}
+
 /// The window of a level, as far as it is still there.
 pub(super) struct Window<'a> {
     /// In key order.
@@ -35,6 +39,11 @@ pub(super) struct Window<'a> {
 }
 
 impl<'a> Window<'a> {
+    /// Nothing of a level.
+    pub(super) fn none() -> Self {
+        Self { tables: Vec::new() }
+    }
+
     /// All of a level.
     pub(super) fn whole(run: Option<&'a RunView>) -> Self {
         Self { tables: run.iter().flat_map(|run| &run.segments).collect() }
@@ -75,6 +84,27 @@ impl<'a> Window<'a> {
         spans.iter().any(|span| self.meets(span))
     }
 
+    /// How many of a level's zones hold anything of it; a table in no zone counts as one.
+    pub(super) fn zones(&self, layout: &Layout<'a>) -> usize {
+        let files: BTreeSet<FileId> = self.tables.iter().map(|table| table.file).collect();
+        let holds = |zone: &&LevelZone<'_>| zone.tables.iter().any(|t| files.contains(&t.file));
+        layout.zones.iter().filter(holds).count()
+    }
+
+    /// The oldest zones of a level, so many and whole, as the window from now on.
+    pub(super) fn of_oldest(layout: &Layout<'a>, count: usize, turn: &mut Turn) -> Self {
+        let mut window = Self::none();
+        turn.window.clear();
+        let mut joined = false;
+        for zone in layout.zones.iter().take(count) {
+            remember(turn, zone, &zone.tables, joined);
+            joined = zone.zone == NOWHERE;
+            window.tables.extend(&zone.tables);
+        }
+        window.tables.sort_by(|a, b| a.span.start.cmp(&b.span.start));
+        window
+    }
+
     /// Adds the zones whose turn is next, until the window holds `wanted` bytes. A zone is skipped
     /// if no table of it `serves`.
     pub(super) fn turn_on(
@@ -82,6 +112,7 @@ impl<'a> Window<'a> {
         layout: &Layout<'a>,
         turn: &mut Turn,
         wanted: ByteCount,
+        last: LastZone,
         serves: impl Fn(&SegmentView) -> bool,
     ) {
         let of_window = |turn: &Turn, zone, file| turn.window.iter().any(|s| s.holds(zone, file));
@@ -109,7 +140,7 @@ impl<'a> Window<'a> {
             }
             let mut count = 0;
             for table in &fresh {
-                if held >= wanted.0 {
+                if held >= wanted.0 && last == LastZone::Part {
                     break;
                 }
                 held += table.size.0;

@@ -75,7 +75,7 @@ pub(super) const PARTS: RowParts = RowParts {
     placement: |_| Arc::new(WholeZones),
     compaction,
     reclaim: |system| Arc::new(Greedy::of(system)),
-    table_size,
+    table_size: |_, store| table_size(store),
 };
 
 /// The paper's tables and zones.

@@ -10,8 +10,22 @@
 //!    one, of which the window may have had only a part. Nothing else has to clean them.
 //! 4. Tables and levels are LevelDB's (section 5), see [`leveldb`].
 //!
-//! `published=on` is gear compaction as the paper prints it, with the additions of the authors'
-//! code; [`Gear`] lists the differences.
+//! # Variants
+//! `variant=repaired`, which is the row's own, is all of the above, with what was found to be
+//! missing in the paper. The other two are for comparisons; [`GearVariant`] has the differences.
+//! - `variant=code` is gear compaction as the authors' code does it. Its tables are a memtable's,
+//!   but of 4 MiB at most, and its compactions grow as LevelDB's do (`growth=25`).
+//! - `variant=algorithm-1` is algorithm 1 as printed, without repairs. In a new store level 1 takes
+//!   all data and is rewritten at every compaction, so it is for small stores and for stores that
+//!   another variant has filled.
+//!
+//! Under both, writers are slowed by LevelDB's rule (`throttle=leveldb`) from 8 runs in level 0 on,
+//! and stopped at 12.
+//!
+//! The authors ran their code with memtables of 8 MiB, tables of 4 MiB and 20 MiB in level 1, which
+//! is two and a half memtables, with about 990 whole tables - 4 GB - cached in memory, and only
+//! tables on the drive. The cache and the place of the log are settings of an experiment; the
+//! geardb experiments of the lab keep the settings of the paper's text, with memtables of 4 MiB.
 //!
 //! # Where the paper is silent
 //! - The engine can write a merge by several workers, each to a zone of its own. Here one worker
@@ -32,7 +46,10 @@ use terrace_env::ByteCount;
 
 use super::parameter::{self, Parameter};
 use super::{Row, RowParts, StoreShape, System, leveldb};
-use crate::{Compaction, Gear, GearOptions, LastResort, LevelSeparated, ZonesSource};
+use crate::{
+    Compaction, Gear, GearOptions, GearVariant, LastResort, LevelSeparated, LeveledOptions,
+    Throttle, ZonesSource,
+};
 
 pub(super) const PARTS: RowParts = RowParts {
     name: "geardb",
@@ -43,17 +60,36 @@ pub(super) const PARTS: RowParts = RowParts {
     placement: |_| Arc::new(LevelSeparated),
     compaction,
     reclaim: |_| Arc::new(LastResort),
-    table_size: leveldb::table_size,
+    table_size,
 };
 
 const PARAMETERS: &[Parameter] = &[
     parameter::FACTOR,
+    parameter::FLUSH_LEVEL,
+    parameter::GROWTH,
     parameter::LEVEL0_RUNS,
+    parameter::LEVEL0_SLOW,
+    parameter::LEVEL0_STOP,
     parameter::LEVEL1_SIZE,
-    parameter::PUBLISHED,
     parameter::TABLE_SIZE,
+    parameter::THROTTLE,
+    parameter::VARIANT,
     parameter::WINDOWS,
 ];
+
+/// The tables of the authors' code, at the most.
+const CODE_TABLE_SIZE_MAX: ByteCount = ByteCount::mib(4);
+
+/// LevelDB's growth of compactions, in tables.
+const LEVELDB_GROWTH: u16 = 25;
+
+fn table_size(system: &System, store: &StoreShape) -> ByteCount {
+    let size = leveldb::table_size(system, store);
+    match system.variant {
+        GearVariant::Code => size.min(CODE_TABLE_SIZE_MAX),
+        GearVariant::Repaired | GearVariant::Algorithm1 => size,
+    }
+}
 
 fn compaction(
     system: &System,
@@ -61,11 +97,21 @@ fn compaction(
     zones: Arc<dyn ZonesSource>,
 ) -> Arc<dyn Compaction> {
     let level0 = store.memtable_size.0.saturating_mul(system.level0_runs.into());
+    let (throttle, growth) = match system.variant {
+        GearVariant::Repaired => (Throttle::Paced, 0),
+        GearVariant::Code => (Throttle::Leveldb, LEVELDB_GROWTH),
+        GearVariant::Algorithm1 => (Throttle::Leveldb, 0),
+    };
+    let leveled = LeveledOptions {
+        throttle: system.throttle.unwrap_or(throttle),
+        growth: system.growth.unwrap_or(growth).into(),
+        ..system.leveled(store, leveldb::level1_size(store))
+    };
     let options = GearOptions {
-        leveled: system.leveled(store, leveldb::level1_size(store)),
+        leveled,
         windows: u32::from(system.windows.max(1)),
         level0_size: ByteCount(level0),
-        published: system.published,
+        variant: system.variant,
     };
     Arc::new(Gear::new(options, zones))
 }

@@ -19,7 +19,7 @@ pub(super) const COLLECTOR: (u8, u8) = (20, 10);
 const TABLE_SIZE_MAX: ByteCount = ByteCount::mib(16);
 
 /// A memtable's: 4 MiB at LevelDB's memtables.
-pub(super) fn table_size(store: &StoreShape) -> ByteCount {
+pub(super) fn table_size(_: &System, store: &StoreShape) -> ByteCount {
     store.memtable_size.min(TABLE_SIZE_MAX)
 }
 

@@ -8,7 +8,7 @@
 use terrace_env::{ByteCount, Limit, OutOfRange};
 
 use super::System;
-use crate::Throttle;
+use crate::{GearVariant, Throttle};
 
 /// Kind of a parameter's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -156,8 +156,8 @@ pub(super) const GROWTH: Parameter = Parameter {
         reason: "at 0 a compaction does not grow, and a larger one takes too much space at once",
     },
     kind: Kind::Number,
-    set: |system, value| system.growth = value as u16,
-    get: |system| Some(system.growth.into()),
+    set: |system, value| system.growth = Some(value as u16),
+    get: |system| system.growth.map(u64::from),
 };
 
 /// See [`System::in_order`].
@@ -233,14 +233,6 @@ pub(super) const LEVEL1_SIZE: Parameter = Parameter {
     get: |system| system.level1_size.map(|size| size.0),
 };
 
-/// See [`System::published`].
-pub(super) const PUBLISHED: Parameter = Parameter {
-    limit: switch("published"),
-    kind: Kind::Switch,
-    set: |system, value| system.published = value > 0,
-    get: |system| Some(system.published.into()),
-};
-
 /// See [`System::table_size`].
 pub(super) const TABLE_SIZE: Parameter = Parameter {
     limit: Limit {
@@ -260,9 +252,9 @@ pub(super) const THROTTLE: Parameter = Parameter {
     limit: Limit { option: "throttle", least: 0, most: 1, reason: "it is one of two words" },
     kind: Kind::Word(&["paced", "leveldb"]),
     set: |system, value| {
-        system.throttle = if value > 0 { Throttle::Leveldb } else { Throttle::Paced };
+        system.throttle = Some(if value > 0 { Throttle::Leveldb } else { Throttle::Paced });
     },
-    get: |system| Some((system.throttle == Throttle::Leveldb).into()),
+    get: |system| system.throttle.map(|throttle| (throttle == Throttle::Leveldb).into()),
 };
 
 /// See [`System::tier_runs`].
@@ -284,6 +276,20 @@ pub(super) const TZONE: Parameter = Parameter {
     kind: Kind::Switch,
     set: |system, value| system.tzone = value > 0,
     get: |system| Some(system.tzone.into()),
+};
+
+/// The variants of gear compaction, by their names' places.
+const VARIANTS: [GearVariant; 3] =
+    [GearVariant::Repaired, GearVariant::Code, GearVariant::Algorithm1];
+
+/// See [`System::variant`].
+pub(super) const VARIANT: Parameter = Parameter {
+    limit: Limit { option: "variant", least: 0, most: 2, reason: "it is one of three words" },
+    kind: Kind::Word(&["repaired", "code", "algorithm-1"]),
+    set: |system, value| system.variant = VARIANTS[value as usize],
+    get: |system| {
+        VARIANTS.iter().position(|variant| *variant == system.variant).map(|at| at as u64)
+    },
 };
 
 /// See [`System::windows`].

@@ -37,5 +37,5 @@ pub(super) struct RowParts {
     /// Which zones are emptied.
     pub(super) reclaim: fn(&System) -> Arc<dyn Reclaim>,
     /// The size of a table, where no parameter gives it.
-    pub(super) table_size: fn(&StoreShape) -> ByteCount,
+    pub(super) table_size: fn(&System, &StoreShape) -> ByteCount,
 }

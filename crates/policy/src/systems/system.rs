@@ -12,7 +12,7 @@ use super::{
     RowParts, StoreShape, bluefs, geardb, level_separated, leveldb_cost_benefit, leveldb_greedy,
     lifetime, text, tiered,
 };
-use crate::{Compaction, LeveledOptions, Placement, Reclaim, Throttle, ZonesSource};
+use crate::{Compaction, GearVariant, LeveledOptions, Placement, Reclaim, Throttle, ZonesSource};
 
 /// A store has room for so many tables of a size that is asked for: one that is rewritten, what it
 /// meets, and the same again while both are there. Tables of the rows' own sizes are smaller.
@@ -68,13 +68,14 @@ pub struct System {
     /// How many runs level 0 should have at most; `None`: three times `level0_runs`. Range: 1 to
     /// 1000, and at least `level0_runs`.
     pub level0_stop: Option<u16>,
-    /// How writers are slowed when compactions are behind. By LevelDB's rule a load that the drive
-    /// limits keeps 8 to 12 runs in level 0, and all levels grow to two or three times their
-    /// targets.
-    pub throttle: Throttle,
+    /// How writers are slowed when compactions are behind; `None`: as the row has it. By LevelDB's
+    /// rule a load that the drive limits keeps 8 to 12 runs in level 0, and all levels grow to two
+    /// or three times their targets.
+    pub throttle: Option<Throttle>,
     /// How many tables' worth a compaction may take when it grows by neighbours that meet nothing
-    /// more in the next level; LevelDB has 25. 0: it does not grow. Range: 0 to 1000.
-    pub growth: u16,
+    /// more in the next level; LevelDB has 25. 0: it does not grow. `None`: as the row has it.
+    /// Range: 0 to 1000.
+    pub growth: Option<u16>,
     /// Whether a table is moved down unread only if it overlaps at most ten tables of the level
     /// behind, as LevelDB has it. Without: less is written now, and a later compaction may be
     /// large.
@@ -129,8 +130,9 @@ pub struct System {
     /// load in key order is written once, and level 0 is for what overlaps; LevelDB has 2. Range: 0
     /// to 6.
     pub flush_level: u8,
-    /// The system as it was published, without what was found to be missing: for comparisons.
-    pub published: bool,
+    /// Whose gear compaction, where zones empty by it: with what was found to be missing, or as the
+    /// authors' code or the paper has it, for comparisons.
+    pub variant: GearVariant,
 }
 
 impl Default for System {
@@ -192,8 +194,8 @@ impl System {
             level0_runs: 4,
             level0_slow: None,
             level0_stop: None,
-            throttle: Throttle::Paced,
-            growth: 0,
+            throttle: None,
+            growth: None,
             check_moves: false,
             carry_overlap: false,
             level1_size: None,
@@ -209,7 +211,7 @@ impl System {
             windows: 4,
             aligned_from: 100,
             flush_level: 0,
-            published: false,
+            variant: GearVariant::Repaired,
         }
     }
 
@@ -310,7 +312,7 @@ impl System {
     /// The size of a table in this store.
     #[must_use]
     pub fn table_size(&self, store: &StoreShape) -> ByteCount {
-        let fitted = (self.row.parts().table_size)(store);
+        let fitted = (self.row.parts().table_size)(self, store);
         self.table_size.unwrap_or(fitted).max(ByteCount(1))
     }
 
@@ -331,8 +333,8 @@ impl System {
             level0_runs: runs,
             level0_slow: usize::from(self.level0_slow().max(1)),
             level0_stop: usize::from(self.level0_stop().max(1)),
-            throttle: self.throttle,
-            growth: self.growth.into(),
+            throttle: self.throttle.unwrap_or_default(),
+            growth: self.growth.unwrap_or_default().into(),
             check_moves: self.check_moves,
             carry_overlap: self.carry_overlap,
             level1_size: self.level1_size.unwrap_or(level1_size).max(ByteCount(1)),

@@ -9,7 +9,7 @@ use terrace_policy::{
     TieredOptions, TreeView, Urgency, WriteRule,
 };
 
-use crate::gear::gear;
+use crate::gear::{GEAR_VARIANTS, gear};
 use crate::golden::{check, field, number};
 
 pub(crate) fn tree(input: &str) -> TreeView {
@@ -58,7 +58,7 @@ fn options() -> LeveledOptions {
 }
 
 /// The state that a line `pointers 1=m 2=x` stands for.
-fn state(input: &str) -> Vec<u8> {
+pub(crate) fn state(input: &str) -> Vec<u8> {
     let Some(line) = input.lines().find(|line| line.starts_with("pointers")) else {
         return Vec::new();
     };
@@ -71,7 +71,7 @@ fn state(input: &str) -> Vec<u8> {
     bytes
 }
 
-fn pointers(state: &[u8]) -> String {
+pub(crate) fn pointers(state: &[u8]) -> String {
     if state.is_empty() {
         return "no state".into();
     }
@@ -290,7 +290,9 @@ fn any_legal_tree_comes_to_rest_in_shape() {
         level=3 run=6 a-c:10 d-e:10
         level=3 run=1 a-m:10/100
         level=6 run=1 a-m:10";
-    let deciders: [&dyn Compaction; 4] = [&leveled(), &tiered(), &sweep(), &gear(false)];
+    let [repaired, code, algorithm1] = GEAR_VARIANTS.map(gear);
+    let deciders: [&dyn Compaction; 6] =
+        [&leveled(), &tiered(), &sweep(), &repaired, &code, &algorithm1];
     let urgencies = [Urgency::Shape, Urgency::Space];
     for (decider, urgency) in deciders.iter().flat_map(|d| urgencies.map(|u| (d, u))) {
         let (mut tree, mut state, mut next, mut steps) = (tree(text), Vec::new(), 1000, 0);
@@ -315,7 +317,9 @@ fn pushing_down_ends_with_every_key_in_one_run() {
         level=1 run=5 a-d:3 e-h:3
         level=2 run=4 b-f:30 g-m:30";
     let whole = Span::new(&b""[..], &b"\xff"[..]);
-    let deciders: [&dyn Compaction; 4] = [&leveled(), &tiered(), &sweep(), &gear(false)];
+    let [repaired, code, algorithm1] = GEAR_VARIANTS.map(gear);
+    let deciders: [&dyn Compaction; 6] =
+        [&leveled(), &tiered(), &sweep(), &repaired, &code, &algorithm1];
     for decider in deciders {
         manual_compaction(decider, tree(text), &whole);
     }

@@ -1,23 +1,27 @@
-//! Gear compaction, choice by choice. Trees are as in the goldens of [`crate::compaction`]; then
+//! Gear compaction, choice by choice. Trees are as in the goldens of [`crate::compaction`]. Then
 //! `zone=7 files=3,4` says which files begin in a zone of 40 bytes, with `open` one that is still
-//! written, and `window level=2 zone=7 files=3-4` what of it is in a level's window. Files without
+//! written, with `written=30` one of which so much is. `window level=2 zone=7 files=3-4` says what
+//! of it is in a level's window, `window pointers 1=c` where the turns of levels are. Files without
 //! a zone are zones of their own.
 
 use std::sync::Arc;
 
 use terrace_env::{FileId, ZoneId};
 use terrace_policy::{
-    ByteCount, Choice, ExtentView, Gear, GearOptions, LeveledOptions, NoZones, TreeView, ZoneView,
-    ZonesSource, ZonesView,
+    ByteCount, Choice, ExtentView, Gear, GearOptions, GearVariant, LeveledOptions, NoZones,
+    TreeView, ZoneView, ZonesSource, ZonesView,
 };
 
-use crate::compaction::{describe_plan, tree};
+use crate::compaction::{self, describe_plan, tree};
 use crate::golden::{check, field, number};
 
 const LEVELS: usize = 5;
 const ZONE: u64 = 40;
 
-pub(crate) fn gear(published: bool) -> Gear {
+pub(crate) const GEAR_VARIANTS: [GearVariant; 3] =
+    [GearVariant::Repaired, GearVariant::Code, GearVariant::Algorithm1];
+
+pub(crate) fn gear(variant: GearVariant) -> Gear {
     let leveled = LeveledOptions {
         level0_runs: 2,
         level0_slow: 3,
@@ -27,10 +31,11 @@ pub(crate) fn gear(published: bool) -> Gear {
         table_size: ByteCount(10),
         levels: LEVELS,
         overlap_tables: 10,
+        growth: 25,
         ..LeveledOptions::default()
     };
     let level0_size = ByteCount(20);
-    Gear::new(GearOptions { leveled, windows: 4, level0_size, published }, Arc::new(NoZones))
+    Gear::new(GearOptions { leveled, windows: 4, level0_size, variant }, Arc::new(NoZones))
 }
 
 #[derive(Debug)]
@@ -51,8 +56,9 @@ fn zones(input: &str, tree: &TreeView) -> ZonesView {
     let (mut zones, mut extents) = (Vec::new(), Vec::new());
     for line in input.lines().map(str::trim).filter(|line| line.starts_with("zone=")) {
         let zone = ZoneId(number(line, "zone").expect("a zone"));
-        let (capacity, open) = (ByteCount(ZONE), line.ends_with("open"));
-        zones.push(ZoneView { zone, capacity, written: ByteCount(ZONE - u64::from(open)) });
+        let capacity = ByteCount(ZONE);
+        let written = number(line, "written").unwrap_or(ZONE - u64::from(line.ends_with("open")));
+        zones.push(ZoneView { zone, capacity, written: ByteCount(written) });
         for file in files(line, ',').into_iter().map(FileId) {
             let tables = tree.levels.iter().flat_map(|l| &l.runs).flat_map(|r| &r.segments);
             let size = tables.filter(|table| table.file == file).map(|table| table.size.0).sum();
@@ -88,7 +94,11 @@ fn state(input: &str) -> Vec<u8> {
             }
         }
     }
-    bytes.extend(0_u32.to_le_bytes());
+    let pointers = input.lines().find_map(|line| line.trim().strip_prefix("window pointers"));
+    let pointers = pointers.map(|of| compaction::state(&format!("pointers{of}")));
+    let pointers = pointers.unwrap_or_default();
+    bytes.extend((pointers.len() as u32).to_le_bytes());
+    bytes.extend(pointers);
     bytes
 }
 
@@ -112,15 +122,17 @@ fn windows(state: &[u8]) -> String {
             text += &format!("window level={level} zone={zone} files={first}-{last}\n");
         }
     }
+    if next(4) > 0 {
+        text += &compaction::pointers(&state[at..]);
+    }
     text
 }
 
-fn decide(input: &str) -> String {
+fn decide(variant: GearVariant, input: &str) -> String {
     let of_tree = input.lines().filter(|line| !line.trim().starts_with("window"));
     let tree = tree(&of_tree.collect::<Vec<_>>().join("\n"));
-    let first = input.lines().next().unwrap_or_default();
-    let gear = gear(first.contains("published"));
-    let Some(choice) = gear.decide(&tree, &Given(zones(input, &tree)), &state(input)) else {
+    let Some(choice) = gear(variant).decide(&tree, &Given(zones(input, &tree)), &state(input))
+    else {
         return "nothing".into();
     };
     let Choice { plan, state } = choice;
@@ -133,5 +145,15 @@ fn decide(input: &str) -> String {
 
 #[test]
 fn gear_compaction_goes_as_the_paper_draws_it() {
-    check("compaction-gear", decide);
+    check("compaction-gear", |input| decide(GearVariant::Repaired, input));
+}
+
+#[test]
+fn algorithm_1_does_what_is_printed_and_nothing_else() {
+    check("compaction-gear-algorithm-1", |input| decide(GearVariant::Algorithm1, input));
+}
+
+#[test]
+fn the_authors_code_begins_anywhere_and_turns_any_merge_into_a_gear_compaction() {
+    check("compaction-gear-code", |input| decide(GearVariant::Code, input));
 }

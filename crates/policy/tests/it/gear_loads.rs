@@ -5,15 +5,15 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use terrace_env::FileId;
 use terrace_env::random::{Random, Rng};
-use terrace_policy::System;
+use terrace_policy::{GearVariant, System};
 
 use crate::golden::check;
 use crate::replay::load::replay;
 use crate::replay::store::{Replay, Shape};
 
 /// Tables and memtables of 16 entries, eight tables to a zone.
-const SHAPE: Shape = Shape { zones: 400, capacity: 128, memtable: 16, workers: 2 };
-const KEYS: u32 = 8_000;
+pub(crate) const SHAPE: Shape = Shape { zones: 400, capacity: 128, memtable: 16, workers: 2 };
+pub(crate) const KEYS: u32 = 8_000;
 
 /// The levels of the tables.
 fn levels(store: &Replay) -> BTreeMap<FileId, usize> {
@@ -25,37 +25,57 @@ fn levels(store: &Replay) -> BTreeMap<FileId, usize> {
     tables.collect()
 }
 
+fn limit(level: usize, shape: Shape) -> u64 {
+    shape.memtable * 5 / 2 * 10_u64.pow(level as u32 - 1)
+}
+
 /// The bytes that a level may hold when nothing is due: its limit, or what its windows leave there,
 /// and what waits to go down with its zone: that zone is written, or has something of level 0.
 fn most(level: usize, shape: Shape, windows: u64) -> u64 {
-    let (level1, level0) = (shape.memtable * 5 / 2, shape.memtable * 4);
-    let limit = level1 * 10_u64.pow(level as u32 - 1);
-    let left = limit.max((windows - 1) * windows.pow(level as u32 - 1) * level0) * 5 / 4;
+    let level0 = shape.memtable * 4;
+    let left =
+        limit(level, shape).max((windows - 1) * windows.pow(level as u32 - 1) * level0) * 5 / 4;
     let waiting = if level == 1 { 3 } else { 1 };
     left + waiting * shape.capacity as u64
 }
 
-struct Load {
-    store: Replay,
+pub(crate) struct Load {
+    pub(crate) store: Replay,
     shape: Shape,
-    windows: u64,
+    system: System,
     memtable: BTreeSet<u32>,
     /// In percent, after each flush.
-    valid: Vec<f64>,
+    pub(crate) valid: Vec<f64>,
 }
 
 impl Load {
-    fn new(system: &str) -> Self {
+    pub(crate) fn new(system: &str) -> Self {
         Self::of(system, SHAPE)
     }
 
-    fn of(system: &str, shape: Shape) -> Self {
+    pub(crate) fn of(system: &str, shape: Shape) -> Self {
         let system: System = system.parse().expect("a system");
-        let (store, windows) = (Replay::new(&system, shape), system.windows.into());
-        Self { store, shape, windows, memtable: BTreeSet::new(), valid: Vec::new() }
+        let store = Replay::new(&system, shape);
+        Self { store, shape, system, memtable: BTreeSet::new(), valid: Vec::new() }
     }
 
-    fn put(&mut self, key: u32) {
+    /// Goes on under another variant.
+    pub(crate) fn reopen(&mut self, system: &str) {
+        self.system = system.parse().expect("a system");
+        self.store.reopen(&self.system, self.shape);
+    }
+
+    pub(crate) fn put(&mut self, key: u32) {
+        self.store.deleted.remove(&key);
+        self.insert(key);
+    }
+
+    pub(crate) fn delete(&mut self, key: u32) {
+        self.store.deleted.insert(key);
+        self.insert(key);
+    }
+
+    fn insert(&mut self, key: u32) {
         self.memtable.insert(key);
         if self.memtable.len() as u64 == self.shape.memtable {
             self.store.flush(&mut self.memtable);
@@ -63,18 +83,23 @@ impl Load {
         }
     }
 
-    fn random(&mut self, entries: u32, random: &mut Random) {
+    pub(crate) fn random(&mut self, entries: u32, random: &mut Random) {
         (0..entries).for_each(|_| self.put(random.random_range(0..KEYS)));
     }
 
     /// Invariants that hold whenever nothing is due, whatever was written.
     fn check(&mut self) {
         let levels = &self.store.tree.levels;
+        assert!(levels[0].runs.len() < self.system.level0_runs.into(), "writers would wait");
         for (level, of_level) in levels.iter().enumerate().skip(1) {
             assert!(of_level.runs.len() <= 1, "level {level}");
             let last = level + 1 == levels.len();
             let size = of_level.size().0;
-            let most = most(level, self.shape, self.windows);
+            let most = match self.system.variant {
+                GearVariant::Repaired => most(level, self.shape, self.system.windows.into()),
+                GearVariant::Code => limit(level, self.shape),
+                GearVariant::Algorithm1 => u64::MAX,
+            };
             assert!(last || size <= most, "level {level} holds {size}");
         }
         let (live, room) = self.store.zones.used();
@@ -85,8 +110,9 @@ impl Load {
     /// zones: two that are written, the rest of the window's last one, and one that was mostly full
     /// or too young to be gathered.
     fn check_space(&self) {
-        let of_level =
-            |size: u64| size + size / 8 + size / self.windows + 4 * self.shape.capacity as u64;
+        let of_level = |size: u64| {
+            size + size / 8 + size / u64::from(self.system.windows) + 4 * self.shape.capacity as u64
+        };
         let levels = self.store.tree.levels.iter();
         let most: u64 = levels.map(|level| of_level(level.size().0)).sum();
         let (_, room) = self.store.zones.used();
@@ -95,7 +121,7 @@ impl Load {
     }
 
     /// Zones that hold tables of several levels.
-    fn shared_zones(&self) -> usize {
+    pub(crate) fn shared_zones(&self) -> usize {
         let levels = levels(&self.store);
         let of_zone = |slots: &[Option<(FileId, usize)>]| {
             let files = slots.iter().flatten().map(|(file, _)| levels[file]);
@@ -179,14 +205,4 @@ fn what_another_system_mixed_is_drained() {
     load.random(60_000, &mut random);
     let after = load.shared_zones();
     assert!(before > 10 && after == 0, "{before} zones were shared, {after} still are");
-}
-
-#[test]
-fn the_published_form_leaves_its_windows() {
-    let (mut load, mut random) = (Load::new("geardb:published=on"), Random::seeded(1));
-    let shared = (0..20).map(|_| {
-        load.random(2_500, &mut random);
-        load.shared_zones()
-    });
-    assert!(shared.sum::<usize>() > 0, "single tables move down, and their zones are shared");
 }

@@ -3,6 +3,7 @@
 mod compaction;
 mod gear;
 mod gear_loads;
+mod gear_variants;
 mod golden;
 mod intake;
 mod legality;

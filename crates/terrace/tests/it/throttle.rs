@@ -23,8 +23,13 @@ fn put(db: &Db, number: u32) {
 fn load(throttle: Throttle) -> (u64, Vec<(WaitCause, u64, Duration)>) {
     let drive = Emulator::in_memory(Geometry::uniform(ByteCount::mib(1), 128), 1).unwrap();
     let own = System::of(Row::LeveldbGreedy);
-    let system =
-        System { throttle, level0_slow: Some(SLOW), level0_stop: Some(STOP), growth: 25, ..own };
+    let system = System {
+        throttle: Some(throttle),
+        level0_slow: Some(SLOW),
+        level0_stop: Some(STOP),
+        growth: Some(25),
+        ..own
+    };
     let options = Options::default()
         .system(System { check_moves: true, ..system })
         .memtable_size(ByteCount::kib(256))

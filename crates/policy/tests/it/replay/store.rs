@@ -36,6 +36,8 @@ impl ZonesSource for Sight {
 pub(crate) struct Replay {
     pub(crate) zones: Zones,
     pub(crate) counts: BTreeMap<&'static str, u64>,
+    /// Keys whose newest entry is a delete. Wherever such a key lies, it counts as a tombstone.
+    pub(crate) deleted: BTreeSet<u32>,
     /// Whether deciders are told nothing of zones, as over a plain directory.
     pub(crate) blind: bool,
     compaction: Arc<dyn Compaction>,
@@ -67,6 +69,7 @@ impl Replay {
         let mut replay = Self {
             zones: Zones::new((system.placement(), system.reclaim()), zones, capacity),
             counts: BTreeMap::new(),
+            deleted: BTreeSet::new(),
             blind: false,
             compaction: system.compaction(&store_shape(shape), Arc::clone(&sight) as _),
             sight,
@@ -82,13 +85,18 @@ impl Replay {
 
     /// Goes on under another system.
     pub(crate) fn open_under(&mut self, system: &System, shape: Shape) {
+        self.reopen(system, shape);
+        // The state of another decider is no state.
+        self.state.clear();
+        self.counts.clear();
+    }
+
+    /// Goes on under a system of the same decider.
+    pub(crate) fn reopen(&mut self, system: &System, shape: Shape) {
         let of = store_shape(shape);
         (self.zones.placement, self.zones.reclaim) = (system.placement(), system.reclaim());
         self.compaction = system.compaction(&of, Arc::clone(&self.sight) as _);
         self.table_size = system.table_size(&of).0;
-        // The state of another decider is no state.
-        self.state.clear();
-        self.counts.clear();
     }
 
     pub(crate) fn count(&mut self, what: &'static str, entries: usize) {
@@ -108,7 +116,7 @@ impl Replay {
             span: Span::new(full_key(first), full_key(last + 1)),
             size: ByteCount(keys.len() as u64),
             entries: keys.len() as u64,
-            tombstones: 0,
+            tombstones: keys.iter().filter(|key| self.deleted.contains(key)).count() as u64,
         };
         self.zones.put(file, keys, (to.level, stream), size, together);
         self.put_segment(segment, to);
@@ -204,7 +212,8 @@ impl Replay {
         let mut start: Key = full_key(0).into();
         for wave in subcompactions(&read, merge, workers).chunks(workers) {
             // The first table of each subcompaction, then the second of each, and so on.
-            let outputs: Vec<_> = wave.iter().map(|keys| cut(keys, &merge.routes)).collect();
+            let kept = wave.iter().map(|keys| self.without_deleted(keys, merge));
+            let outputs: Vec<_> = kept.map(|keys| cut(&keys, &merge.routes)).collect();
             let last =
                 wave.last().and_then(|keys| keys.last()).expect("a subcompaction of some keys");
             let end: Key = full_key(last + 1).into();
@@ -224,6 +233,18 @@ impl Replay {
             self.count("zones emptied", emptied);
             start = end;
         }
+    }
+
+    /// The keys without the deletes that have nothing below them to hide.
+    fn without_deleted(&self, keys: &[u32], merge: &Merge) -> Vec<u32> {
+        let is_kept = |key: &&u32| {
+            let at = full_key(**key);
+            let within = |route: &&Route| route.end.as_ref().is_none_or(|end| at[..] < end[..]);
+            let level = merge.routes.iter().find(within).map_or(0, |route| route.to.level);
+            let span = Span::new(at.clone(), full_key(**key + 1));
+            !self.deleted.contains(key) || self.tree.overlaps_below(level.into(), &span)
+        };
+        keys.iter().filter(is_kept).copied().collect()
     }
 
     fn trim_tree(&mut self, parts: &[(Place, &Part)], span: &Span) {

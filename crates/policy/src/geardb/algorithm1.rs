@@ -1,0 +1,83 @@
+//! Algorithm 1 as the paper prints it (section 3.3), and nothing else.
+//!
+//! 1. A compaction begins when level 0 has its number of runs, and never elsewhere: the runs of
+//!    level 0 that are due merge with what they overlap in level 1, which is all window. A run that
+//!    overlaps nothing is copied, too.
+//! 2. Level i + 1 joins if level i, with what the merge brings, reaches its limit, and level i + 1
+//!    has 1/k of its own limit, which is the size of its window (equation 2).
+//! 3. A window is whole zones in rotation, as many as hold 1/k of the level's limit. The next zones
+//!    follow when it is empty, and not before.
+//! 4. The merged data is divided as printed: see [`division`](super::division).
+//!
+//! # Outcome
+//! - *A level without a full window never takes anything.* A new store has nothing in level 2. So
+//!   level 2 never joins, level 1 grows with the store, and each compaction rewrites what it
+//!   overlaps there: of a random load nearly all of level 1. Writes never hang, since level 0
+//!   always has a plan; each costs more than the last: 116 bytes are written for one of the first
+//!   eighth of GearDB's load, where the code writes 11
+//!   (`geardb/fig10a --scale 1/64 --share 1/8`). A sequential load stays in level 1 as well:
+//!   moves of whole zones (section 4) are no part of the algorithm.
+//! - In a store whose levels another variant has filled, gears turn. Data collects above the first
+//!   level without a full window, and above a level whose window is left with tables that no input
+//!   overlaps: such a window is never renewed. Three keys at the end of all keys are enough,
+//!   because the level above has no table that reaches over them.
+//! - Nothing gathers data out of zones that are mostly dead, and tombstones wait for a merge that
+//!   meets them.
+//!
+//! The engine's own requests are no part of it either, and are answered as [`Leveled`] answers
+//! them: manual compactions, those for lack of space, and those that merge several runs of a level.
+//!
+//! [`Leveled`]: crate::Leveled
+
+use terrace_env::ByteCount;
+
+use super::Gear;
+use super::cascade::{Cascade, oldest};
+use super::division::Gaps;
+use super::layout::Layout;
+use super::sight::Sight;
+use super::window::{LastZone, Window};
+use crate::plan::Plan;
+
+impl Gear {
+    pub(super) fn algorithm1(&self, sight: &mut Sight<'_>) -> Option<Plan> {
+        let tree = sight.tree;
+        if tree.runs(0).len() < self.options.leveled.level0_runs {
+            return None;
+        }
+        let mut cascade = Cascade::into(tree, self.level0_inputs(tree)?, 1);
+        while cascade.level + 1 < self.levels(tree) && self.algorithm1_joins(sight, &cascade) {
+            let window = self.algorithm1_window(sight, cascade.level + 1);
+            let fates = cascade.divided(&window, self.table_size(), Gaps::Printed);
+            if !cascade.go_on(fates, &window) {
+                break;
+            }
+        }
+        Some(cascade.plan(self.table_size()))
+    }
+
+    /// Step 2.
+    fn algorithm1_joins(&self, sight: &Sight<'_>, cascade: &Cascade<'_>) -> bool {
+        let next = cascade.level + 1;
+        self.becomes_full(sight.tree, cascade)
+            && Self::size(sight.tree, next) >= self.algorithm1_window_size(next).0
+    }
+
+    /// Equation 2.
+    fn algorithm1_window_size(&self, level: usize) -> ByteCount {
+        ByteCount((self.leveled.target(level) / f64::from(self.options.windows)) as u64)
+    }
+
+    /// Step 3.
+    fn algorithm1_window<'a>(&self, sight: &mut Sight<'a>, level: usize) -> Window<'a> {
+        let run = oldest(sight.tree, level);
+        let (zones, turn) = (sight.zones.of(level), &mut sight.state.turns[level]);
+        let mut window = Window::remembered(run, zones, turn);
+        if window.tables.is_empty() {
+            let layout = Layout::of(run, zones);
+            let wanted = self.algorithm1_window_size(level);
+            window.turn_on(&layout, turn, wanted, LastZone::Whole, |_| true);
+        }
+        window
+    }
+}

@@ -1,0 +1,122 @@
+//! Gear compaction as the authors' code does it, as far as that is known.
+//!
+//! 1. A compaction is LevelDB's: the level with the highest score of at least 1 goes first, level 0
+//!    or any other; of level 0 the runs that are due, of any other level the table whose turn it
+//!    is, with its neighbours ([`LeveledOptions::growth`]). These merge with all that they overlap
+//!    in the next level, i, in its window or not.
+//! 2. Every merge may turn into a gear compaction: level i + 1 joins if level i is full, and level
+//!    i + 1 has 1/k of the limit *of level i*. Both count before the merge.
+//! 3. Levels 1 and 2 are all window. From level 3 on, the window is the oldest zones, whole: an
+//!    integer part of a k-th of all that the level has. So with k = 4 there is none below four
+//!    zones. As soon as the window has fewer zones than that, it is chosen anew.
+//! 4. Data out of the range of level i + 1 is dumped there all at once if it makes a table, or not
+//!    at all: also where level i + 1 does not join.
+//! 5. A zone goes down unread if nothing in it overlaps the next level and at most a quarter of it
+//!    is unwritten: 64 MiB of a zone of 256 MiB. A single table is never moved but copied.
+//!
+//! So most compactions take their first tables outside of windows, and zones of all levels have
+//! dead tables in them. Nothing is repaired: zones come back when they happen to be empty, and
+//! where space is short a collector has to move data.
+//!
+//! # Not known of the code, and chosen here
+//! - A level without a table has no range, and nothing is dumped into it: else a new store's first
+//!   data would fall to the last level.
+//! - Outputs of all merges end at ten overlapping tables of the level behind, as LevelDB's do, with
+//!   its counter, which goes on where a table ends for its size.
+//! - Where a table lies in no known zone, it is a zone of its own and never goes down unread.
+//! - A zone that went down partly written stays the writing zone of the level above, so that two
+//!   levels share it.
+//!
+//! [`LeveledOptions::growth`]: crate::LeveledOptions::growth
+
+use super::Gear;
+use super::cascade::{Cascade, oldest, place};
+use super::division::Gaps;
+use super::layout::{Layout, LevelZone};
+use super::sight::Sight;
+use super::state::NOWHERE;
+use super::window::Window;
+use crate::plan::{Cut, Merge, Plan};
+use crate::tree::{Span, TreeView};
+
+/// The last level that is all window.
+const ALL_WINDOW: usize = 2;
+
+/// So much of a zone may be unwritten when it goes down: one part in this many.
+const UNWRITTEN_SHARE: u64 = 4;
+
+impl Gear {
+    pub(super) fn code(&self, sight: &mut Sight<'_>) -> Option<Plan> {
+        let tree = sight.tree;
+        let level = self.leveled.fullest(tree)?;
+        let inputs = if level == 0 {
+            self.level0_inputs(tree)?
+        } else {
+            if let Some(plan) = self.zone_down(sight, level, is_nearly_written) {
+                return Some(plan);
+            }
+            let pointers = self.leveled.pointers(tree, &sight.state.pointers);
+            let (tables, pointers) = self.leveled.turn(tree, &pointers, level)?;
+            sight.state.pointers = pointers.encode();
+            vec![(place(tree, level), tables)]
+        };
+        let mut cascade = Cascade::into(tree, inputs, level + 1);
+        while cascade.level + 1 < self.levels(tree) {
+            let joins = self.code_joins(tree, cascade.level);
+            let window =
+                if joins { self.code_window(sight, cascade.level + 1) } else { Window::none() };
+            let fates = cascade.divided(&window, self.table_size(), Gaps::Together);
+            if !cascade.go_on(fates, &window) {
+                break;
+            }
+        }
+        Some(self.cut_like_leveldb(tree, cascade.plan(self.table_size())))
+    }
+
+    /// Step 2: whether the level behind `level` takes part.
+    fn code_joins(&self, tree: &TreeView, level: usize) -> bool {
+        let limit = self.leveled.target(level);
+        let least = limit / f64::from(self.options.windows);
+        Self::size(tree, level) as f64 >= limit && Self::size(tree, level + 1) as f64 >= least
+    }
+
+    /// Step 3.
+    fn code_window<'a>(&self, sight: &mut Sight<'a>, level: usize) -> Window<'a> {
+        let run = oldest(sight.tree, level);
+        let (zones, turn) = (sight.zones.of(level), &mut sight.state.turns[level]);
+        if level <= ALL_WINDOW {
+            turn.window.clear();
+            return Window::whole(run);
+        }
+        let layout = Layout::of(run, zones);
+        let count = layout.zones.len() / self.options.windows as usize;
+        let window = Window::remembered(run, zones, turn);
+        if count > 0 && window.zones(&layout) >= count {
+            return window;
+        }
+        Window::of_oldest(&layout, count, turn)
+    }
+
+    fn cut_like_leveldb(&self, tree: &TreeView, plan: Plan) -> Plan {
+        let Plan::Merge(Merge { inputs, mut routes, moves }) = plan else { return plan };
+        let spans = inputs.iter().flat_map(|input| &input.parts).map(|part| part.span.clone());
+        let Some(mut rest) = spans.reduce(|hull, span| hull.hull(&span)) else {
+            return Plan::Merge(Merge { inputs, routes, moves });
+        };
+        for route in &mut routes {
+            let end = route.end.clone().unwrap_or_else(|| rest.end.clone());
+            let span = Span { start: rest.start.clone(), end: end.clone() };
+            let cut = self.leveled.cut(tree, route.to.level.into(), &span);
+            let keys = std::mem::take(&mut route.cut.keys);
+            route.cut = Cut { keys, carry_overlap: true, ..cut };
+            rest.start = end;
+        }
+        Plan::Merge(Merge { inputs, routes, moves })
+    }
+}
+
+/// Step 5.
+fn is_nearly_written(zone: &LevelZone<'_>) -> bool {
+    let (Some(written), Some(capacity)) = (zone.written, zone.capacity) else { return false };
+    zone.zone != NOWHERE && capacity.0 - written.0.min(capacity.0) <= capacity.0 / UNWRITTEN_SHARE
+}

@@ -1,0 +1,207 @@
+//! Gear compaction as the paper means it, with what is missing there.
+//!
+//! A gear compaction begins in level 0 (steps 1 to 4 of the [module](super)). A level joins if the
+//! one above it reaches its limit with what the merge brings. A run of level 0 that overlaps
+//! nothing in level 1 goes down as it is; so do whole zones ([`Gear::zone_down`]), which is how
+//! sequential writes go down unread (section 4).
+//!
+//! # What the paper leaves open, and what it gets wrong
+//! - By algorithm 1 as printed a level without a full window never takes anything, and the level
+//!   above grows without bound. A level that is smaller than its window is all window here.
+//! - The last tables of a window may overlap no input, and their zones then never become empty.
+//!   When a window is nearly empty, the next zones therefore join it. After more than k compactions
+//!   in a row that overlapped nothing of the window, the window is replaced by zones whose tables
+//!   overlap the input; the tables left wait for their next turn. A compaction that begins in a
+//!   level above its limits does not wait for that: its window is replaced at once. Data left in
+//!   zones that lost their turn is written anew when a level spreads over more zones than its
+//!   windows explain ([`Gear::gather`]).
+//! - Windows of L(i+1) take 1/k of whatever passes: level i keeps (k - 1) k^(i-1) times what one
+//!   compaction brings, even if its limit is lower. Data that no gear compaction meets any more may
+//!   add to that. Beyond it, level i is where a gear compaction begins ([`Gear::overfull`]). Tables
+//!   that overlap nothing of the next level and wait for their zone to fill do not count: they go
+//!   down with the zone, unread.
+//! - A window is 1/k of the level's bytes, not of its limit: else a level of a quarter of its limit
+//!   would be half dead. It is whole zones, and of the last one as much as is missing, as equation
+//!   2 counts bytes.
+
+use terrace_env::ByteCount;
+
+use super::cascade::{Cascade, oldest, place};
+use super::division::{Fate, Gaps};
+use super::layout::{Held, Layout, LevelZone, Spread};
+use super::sight::Sight;
+use super::window::{LastZone, Window, newest};
+use super::{Gear, goes};
+use crate::plan::Plan;
+use crate::tree::{SegmentView, Span};
+
+/// A level may occupy zones for more than its tables and its window: for one part in so many of its
+/// tables,
+const SPREAD_SHARE: u64 = 8;
+/// and for so many zones: the one being written, one that was being written when the store was
+/// closed, and the rest of the window's last one.
+const SPREAD_ZONES: u64 = 3;
+/// A zone's remaining data is gathered if it is no more than this, in quarters of the zone.
+const GATHERED_QUARTERS: u64 = 3;
+
+/// A compaction that begins in a level over all limits takes tables from its window until their
+/// bytes reach this many times `level0_size`. The whole window at once could be a large part of the
+/// store, and level 0 would wait until it is written.
+const OVERFULL_ACTIVE: u64 = 4;
+
+impl Gear {
+    pub(super) fn repaired(&self, sight: &mut Sight<'_>) -> Option<Plan> {
+        let tree = sight.tree;
+        if tree.runs(0).len() >= self.options.leveled.level0_runs {
+            return self.active(sight);
+        }
+        let is_full = |zone: &LevelZone<'_>| !zone.is_writing();
+        let inner = 1..self.levels(tree) - 1;
+        let is_over = |level: &usize| Self::size(tree, *level) as f64 > self.leveled.target(*level);
+        let mut over = inner.clone().filter(is_over);
+        let whole = over.find_map(|level| self.zone_down(sight, level, is_full));
+        let plan = whole.or_else(|| inner.into_iter().find_map(|l| self.overfull(sight, l)));
+        plan.or_else(|| {
+            let levels = if sight.has_merged() { 1..self.levels(tree) } else { 0..0 };
+            levels.into_iter().find_map(|level| self.gather(sight, level))
+        })
+    }
+
+    /// Steps 1 to 4.
+    fn active(&self, sight: &mut Sight<'_>) -> Option<Plan> {
+        let tree = sight.tree;
+        let inputs = self.level0_inputs(tree)?;
+        let oldest_run = inputs.last().cloned();
+        let mut cascade = Cascade::into(tree, inputs, 1);
+        if let Some((from, tables)) = oldest_run.filter(|_| cascade.is_of_one_run())
+            && tables.iter().all(|table| table.tombstones * 4 <= table.entries)
+        {
+            let moves = tables.iter().map(|table| goes(table, from, place(tree, 1)));
+            return Some(Plan::TrivialMove(moves.collect()));
+        }
+        while cascade.level + 1 < self.levels(tree) && self.becomes_full(tree, &cascade) {
+            let window = self.window(sight, cascade.level + 1, &cascade.pieces, false);
+            let fates = cascade.divided(&window, self.table_size(), Gaps::Closed);
+            if !cascade.go_on(fates, &window) {
+                break;
+            }
+        }
+        sight.state.settled =
+            newest(tree.levels.iter().flat_map(|l| &l.runs).flat_map(|r| &r.segments));
+        Some(cascade.plan(self.table_size()))
+    }
+
+    /// The window of a level for a compaction that comes with these pieces, which are in key order.
+    /// `now`: it has to meet them, if anything of the level does.
+    fn window<'a>(
+        &self,
+        sight: &mut Sight<'a>,
+        level: usize,
+        pieces: &[Span],
+        now: bool,
+    ) -> Window<'a> {
+        let run = oldest(sight.tree, level);
+        let size = run.map_or(0, |run| run.size().0);
+        let k = u64::from(self.options.windows);
+        let limit = (self.leveled.target(level) / k as f64) as u64;
+        let turn = &mut sight.state.turns[level];
+        if level <= 1 || size <= limit {
+            turn.window.clear();
+            return Window::whole(run);
+        }
+        let wanted = ByteCount(size / k);
+        let zones = sight.zones.of(level);
+        let mut window = Window::remembered(run, zones, turn);
+        let serves = |table: &SegmentView| table.span.meets(pieces);
+        if window.is_nearly_empty(wanted) {
+            let layout = Layout::of(run, zones);
+            window.turn_on(&layout, turn, wanted, LastZone::Part, |_| true);
+        }
+        if pieces.is_empty() || window.meets_any(pieces) {
+            turn.misses = 0;
+            return window;
+        }
+        turn.misses = turn.misses.saturating_add(1);
+        if now || u64::from(turn.misses) > k {
+            let layout = Layout::of(run, zones);
+            turn.window.clear();
+            window = Window::none();
+            window.turn_on(&layout, turn, wanted, LastZone::Part, serves);
+        }
+        window
+    }
+
+    /// The most bytes that a level may come to hold: its limit or, if larger, the data that its
+    /// windows leave in it; and a quarter more for data that no compaction meets any more. Tables
+    /// that wait to go down as they are do not count.
+    fn most(&self, level: usize) -> f64 {
+        let k = f64::from(self.options.windows);
+        let left = (k - 1.0) * k.powi(level as i32 - 1) * self.options.level0_size.0 as f64;
+        self.leveled.target(level).max(left) * 1.25
+    }
+
+    /// A gear compaction that begins in the window of a level that is over all limits. It takes the
+    /// tables of the window of which something can go on. Tables that wait to go down as they are
+    /// do not count towards the level's size.
+    fn overfull(&self, sight: &mut Sight<'_>, level: usize) -> Option<Plan> {
+        let tree = sight.tree;
+        let run = oldest(tree, level)?;
+        if run.size().0 as f64 <= self.most(level) {
+            return None;
+        }
+        let waiting = sight.waiting(run, level);
+        let left: u64 = waiting.values().map(|size| size.0).sum();
+        if (run.size().0 - left) as f64 <= self.most(level) {
+            return None;
+        }
+        let mut all = self.window(sight, level, &[], true);
+        all.tables.retain(|table| !waiting.contains_key(&table.span.start));
+        let of_level = |tables| Cascade::new(tree, vec![(place(tree, level), tables)], level);
+        let offered = of_level(all.tables.clone());
+        let spans: Vec<Span> = all.tables.iter().map(|table| table.span.clone()).collect();
+        let window = self.window(sight, level + 1, &spans, true);
+        // Here a small table is better than none.
+        let any = ByteCount(1);
+        let fates = offered.divided(&window, any, Gaps::Closed);
+        let on = fates.into_iter().filter(|(_, fate)| *fate != Fate::Stay);
+        let on: Vec<Span> = on.map(|(span, _)| span).collect();
+        let mut size = 0;
+        let most = OVERFULL_ACTIVE * self.options.level0_size.max(self.table_size()).0;
+        let tables = all.tables.iter().copied().filter(|table| table.span.meets(&on));
+        let tables = tables.take_while(|table| {
+            let fits = size < most;
+            size += table.size.0;
+            fits
+        });
+        let tables: Vec<&SegmentView> = tables.collect();
+        if tables.is_empty() {
+            return None;
+        }
+        let mut cascade = of_level(tables);
+        let fates = cascade.divided(&window, any, Gaps::Closed);
+        cascade.go_on(fates, &window);
+        Some(cascade.plan(self.table_size()))
+    }
+
+    /// A compaction that rewrites the data left in the emptiest zone of a level, if the level
+    /// spreads over too many zones.
+    fn gather(&self, sight: &Sight<'_>, level: usize) -> Option<Plan> {
+        let run = oldest(sight.tree, level)?;
+        let spread = Spread::of(run, sight.zones.of(level));
+        let zone = spread.zones.iter().map(|held| held.zone.capacity.0).max()?;
+        let size = run.size().0;
+        let window = size / u64::from(self.options.windows);
+        if spread.capacity() <= size + size / SPREAD_SHARE + window + SPREAD_ZONES * zone {
+            return None;
+        }
+        let settled = |table: &&SegmentView| table.file <= sight.state.settled;
+        let emptiest = spread.zones.into_iter().filter(|held| {
+            !held.zone.is_open()
+                && held.tables.iter().all(settled)
+                && held.size.0 <= held.zone.capacity.0 / 4 * GATHERED_QUARTERS
+        });
+        let Held { tables, .. } = emptiest.min_by_key(|held| (held.size, held.zone.zone))?;
+        let inputs = vec![(place(sight.tree, level), tables)];
+        Some(Cascade::new(sight.tree, inputs, level).plan(self.table_size()))
+    }
+}
