@@ -4,13 +4,15 @@
 //! and the commit of the flush removes it. Readers find the same memtables in their view: a
 //! memtable is added to the view first, and removed from the view first.
 //!
-//! Besides the memtable, an entry has the log that holds the same entries, and the space that was
-//! set aside for the flush. The space comes free with the entry.
+//! Besides the memtable, an entry of the queue has the log that holds the same writes (but for
+//! those that go to no log), and the space that was set aside for the flush, if there is any. The
+//! space comes free with the entry.
 //!
 //! # Threads
 //! Any. One lock and one condition: the queue has changed, or something else that the waiters for
-//! flushes must look at ([`wake`](FlushQueue::wake)): a failure, or a lack of space. The lock is
-//! the outermost of those that jobs and writers share.
+//! flushes must look at ([`wake`](FlushQueue::wake)): a failure, or a lack of space. In the order
+//! of locks it comes after the write lane's and before all others. A single actor flushes, so the
+//! oldest memtable stays in the queue while it is being flushed.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

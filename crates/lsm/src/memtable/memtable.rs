@@ -1,12 +1,14 @@
 //! [`Memtable`]: the newest writes, in memory and in the order of internal keys.
 //!
 //! Entries lie in an [`EntryTree`], range tombstones in [`MemoryRanges`]. Both copy what a batch
-//! brings. One thread at a time inserts (the write leader). Any number of readers walk through the
-//! memtable meanwhile, without a lock. Nothing is ever removed: a memtable is filled, flushed and
-//! dropped as a whole.
+//! brings. One thread at a time inserts (the write leader), and batches come in the order of their
+//! sequences. Any number of readers walk through the memtable meanwhile, without a lock. Nothing is
+//! ever removed: a memtable is filled, flushed and dropped as a whole.
 //!
-//! A memtable may hold entries that are not published yet. Readers pass over entries with sequences
-//! beyond their own.
+//! A memtable may hold entries that are not published yet. A reader asks with its own sequence: a
+//! search begins behind newer entries. A [`MemoryCursor`] shows all entries, newer ones included,
+//! and no range tombstones: its user passes over what is too new or hidden. [`Memtable::get`] and
+//! [`Memtable::contains`] take range tombstones into account.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};

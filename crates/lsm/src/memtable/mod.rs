@@ -10,7 +10,8 @@
 //! 1. It is *active*: the leader of each group of writes inserts the entries of the group.
 //! 2. When it is full, or somebody asks for a flush, the leader puts a new memtable in its place.
 //!    From then on it is immutable, and it waits for its flush.
-//! 3. A flush writes its entries to tables of level 0. The commit of the flush takes the memtable
+//! 3. A flush writes those of its entries that some reader may still see to tables. The decider
+//!    says where they go: on top of level 0, or below. The commit of the flush takes the memtable
 //!    out of the view. Its memory is freed when the last reader drops it.
 //!
 //! # Invariants
@@ -20,20 +21,20 @@
 //!   user key, the newest comes first.
 //! - All entries of a memtable are newer than all entries of an older memtable, and than all of the
 //!   tree but ingested tables. An ingest flushes a memtable of the same keys first.
-//! - A memtable may hold entries that are not published yet. A reader looks only at sequences up
-//!   to the newest visible one, which it reads after it has taken the view.
-//! - A memtable counts all its memory in the engine's budget, with the part of its arena that is
-//!   not used yet.
+//! - A memtable may hold entries that are not published yet. A reader looks only at sequences up to
+//!   the newest visible one, which it reads after it has taken the view.
+//! - A memtable counts its memory in the engine's budget, with the part of its arena that is not
+//!   used yet. The memory of range tombstones is an estimate.
 //!
 //! # Threads
-//! One thread at a time inserts: the leader of the write lane. Any number of readers walk through
-//! the same memtable meanwhile, without a lock.
+//! One thread at a time inserts: the leader of the write lane, or the opening that replays a log.
+//! Any number of readers walk through the same memtable meanwhile, without a lock.
 //!
 //! All unsafe code of this crate is in `entry_tree`, and its tests run under Miri.
 //!
 //! # Not done here
-//! A memtable does not know its log, does not know when it is full, and writes no table: see
-//! `writing` and `jobs`.
+//! A memtable does not know which log is being written for it (it only notes which log was replayed
+//! into it), does not know when it is full, and writes no table: see `writing` and `jobs`.
 
 mod entry_tree;
 mod flush_queue;

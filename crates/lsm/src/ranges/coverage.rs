@@ -1,8 +1,12 @@
 //! [`Coverage`]: tells a reader that walks from key to key whether range tombstones hide an entry.
 //!
+//! It is made of the memtables and runs of the reader's view, for the reader's sequence: the reader
+//! asks only about entries up to that sequence. Tombstones that come later are not seen.
+//!
 //! It looks a key up in the memtables and runs that have range tombstones, and remembers the range
 //! of keys around it for which the answer is the same. As long as the reader stays within that
-//! range, a question costs two comparisons.
+//! range, a question costs two comparisons. Outside it, a question may open tables and read them,
+//! and fail. Keys may come in any order.
 
 use std::sync::Arc;
 

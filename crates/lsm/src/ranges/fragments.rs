@@ -1,6 +1,10 @@
 //! Fragments: range tombstones cut into key ranges that are in order and do not overlap. Each
-//! fragment lists the sequences of the tombstones over it. Immutable; tables hold range tombstones
-//! in this form.
+//! fragment lists the sequences of the tombstones over it, newest first. Of the tombstones over a
+//! key that the same readers see - those between two snapshots - it lists the newest alone. The
+//! snapshots are given in growing order. Fragments may lie side by side, and there may be gaps
+//! between them.
+//!
+//! Immutable; pure. Tables hold range tombstones in this form.
 
 use std::collections::{BTreeMap, BTreeSet};
 

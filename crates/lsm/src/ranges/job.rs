@@ -3,11 +3,13 @@
 //!
 //! Snapshots, in growing order, cut the sequences into stripes; the readers of one stripe see the
 //! same. A tombstone drops the older entries of its own stripe. Of the tombstones of a stripe over
-//! one key, the newest is kept. A flush keeps all of these. A compaction cuts those of the oldest
-//! stripe to the keys below which the tree may have something older.
+//! one key, the newest is kept. A flush keeps all of these, because it does not know what lies
+//! below. A compaction cuts those of the oldest stripe to the keys below which the tree may have
+//! something older.
 //!
-//! The job asks in key order. A tombstone over the key at which a table ends is cut there, and a
-//! part goes into either table.
+//! The job asks in key order, and never goes back. It is told of the ends of tables in the same
+//! order. A tombstone over the key at which a table ends is cut there, and a part goes into either
+//! table. A job that is cut into subcompactions has one [`JobRanges`] for each. Pure; one thread.
 
 use std::sync::Arc;
 

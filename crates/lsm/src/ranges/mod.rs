@@ -13,8 +13,21 @@
 //! covers: of two places in the tree, the newer one has the newer entries *and tombstones* of a
 //! key. So a point read ends at the first place that has an entry or a tombstone of its key.
 //!
-//! A store without range tombstones pays nothing for them: memtables, runs and tables say that they
-//! have none without a look inside.
+//! A store without range tombstones pays next to nothing for them: memtables, runs and tables say
+//! that they have none without a look inside.
+//!
+//! # Invariants
+//! - A range is of full keys, within one key space. Its start belongs to it, its end does not.
+//! - Each range tombstone has a sequence of its own, like every entry. In a memtable they come in
+//!   the order of their sequences.
+//!
+//! # Threads
+//! [`MemoryRanges`] has one writer at a time, the leader of the writes, and any number of readers
+//! that take no lock. [`Skyline`] and [`Fragments`] are immutable. A [`Coverage`] belongs to one
+//! reader, a [`JobRanges`] to one job.
+//!
+//! # Not done here
+//! This folder does not read or write tables (`table`), and does not choose what is compacted.
 
 mod coverage;
 mod fragments;

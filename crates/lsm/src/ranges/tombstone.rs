@@ -1,5 +1,11 @@
-//! [`RangeTombstone`], and [`CoverRange`]: a range of keys around one key over which the newest
-//! range tombstone is the same.
+//! Values that range tombstones are told with. Pure.
+//!
+//! - [`RangeTombstone`]: one range delete, as a range of full keys (the end is not in it) and its
+//!   sequence. It hides older entries alone, not those of its own sequence or newer.
+//! - [`RangeSummary`]: how many range tombstones a table has, and between which keys.
+//! - [`CoverRange`]: answer for one key and one reader: the newest range tombstone over the key
+//!   that the reader sees, and a range of keys around the key over which it is the same. The range
+//!   need not be the largest such one.
 
 use terrace_env::SeqNo;
 use terrace_policy::{Key, Span};

@@ -1,5 +1,7 @@
-//! [`BatchBytes`]: the bytes of a batch while it grows. Few bytes lie in a vector, many in an
-//! [`IoBuf`], so that their memory goes back to the system when the batch has been written. Pure.
+//! [`BatchBytes`]: the bytes of a batch while it grows. Few bytes lie in a vector; [`MAPPED_MIN`]
+//! or more lie in an [`IoBuf`], so that their memory goes back to the system when the batch is
+//! dropped. Bytes move from the one to the other in [`BatchBytes::reserve`] only, and never back: a
+//! caller reserves before it puts. Pure.
 
 use std::ops::{Deref, DerefMut};
 

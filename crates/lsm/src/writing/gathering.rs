@@ -1,15 +1,19 @@
 //! Writes out the bytes gathered in the log, when they have stayed in memory for as long as the
-//! options allow.
+//! options allow. They may be written earlier: by a sync, before the leader waits for room, or
+//! because the store has gathered enough. They may be written a little later, if a leader is at
+//! work when the time is over.
 //!
 //! 1. A leader that leaves bytes in the log's memory sets the time until which they may stay there,
 //!    unless older bytes have set one already.
 //! 2. The actor sleeps until then and queues an empty batch like a writer. The leader of its group
-//!    begins to write out the log and does not wait for the medium. So no put waits for the medium
-//!    because of this.
+//!    begins to write out the log and, if the store below can do so, does not wait for the medium.
+//!    So the puts of the group need not wait because of this.
 //! 3. While nothing is gathered, the actor waits without a limit. If a sync has written the bytes
 //!    first, the actor wakes once in vain.
 //!
-//! When the engine closes, the actor writes out once more and ends.
+//! When the engine closes, the actor writes out what is due, without waiting for the time, and
+//! ends. With a gather time of zero each leader begins the write-out itself, and the actor has
+//! nothing to do.
 //!
 //! # Threads
 //! One lock, held over nothing but its own condition.

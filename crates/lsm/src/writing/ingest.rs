@@ -1,22 +1,30 @@
 //! Ingest: sorted input becomes tables directly, without log and memtable, and is put into the tree
-//! as a whole.
+//! as a whole. It holds puts only.
 //!
 //! # Steps
-//! 1. Keys come in order and go into tables, one after the other; nothing of it is visible, and
-//!    dropped it leaves nothing behind. Memory: the table being written, and what is known of those
-//!    that are done.
-//! 2. To finish, whoever ingests takes the lead of the writes, so that none comes between. What is
-//!    in memory and may be of the same keys is flushed, because memory is searched before the tree;
-//!    the log is synced, because a power cut must not take back what is older.
+//! 1. Each key must lie behind the last one, by key space and then by key. Keys go into tables, one
+//!    table after the other; nothing of it is visible, and dropped it leaves nothing behind.
+//!    Memory: the table being written, and what is known of those that are done. No space is set
+//!    aside: any put may fail for lack of it. After an error of the store the caller must drop the
+//!    ingest.
+//! 2. To finish, the ingest takes the lead of the writes, so that none comes between. If a memtable
+//!    may hold a key between the first and the last of the ingest, or holds a range tombstone, all
+//!    memtables are flushed, because memory is searched before the tree. Most of that is done
+//!    before the lead is taken. Then the log is synced, because a power cut must not take back what
+//!    is older. Other writers wait while the ingest leads.
 //! 3. The next sequence becomes the *global sequence number* of all tables
 //!    ([`crate::table::GlobalSequenceCursor`]): they are newer than everything before, and
-//!    snapshots taken before do not see them. One transaction seals them.
+//!    snapshots taken before do not see them. One transaction seals them; after a power cut all are
+//!    there or none.
+//!
+//! An ingest belongs to one thread at a time. Others write and read meanwhile, and several ingests
+//! can go side by side; the one that finishes last is the newest.
 //!
 //! # Where the tables go
-//! Where the decider says: by default to the deepest level that holds anything, and from there as
-//! far up as it takes until neither that level nor one above it holds anything of the table's
-//! range. To a run of their own in level 0 if none is free of it, or if a compaction that is under
-//! way is in the way: where its outputs go is decided already.
+//! Each table goes where the decider says: by default to the last level, and from there as far up
+//! as it takes until neither that level nor one above it holds anything of the table's range. If
+//! there is no such level below level 0, the table goes to a run in level 0. All tables go there if
+//! a compaction that is under way is in the way of one: where its outputs go is decided already.
 
 use std::sync::Arc;
 

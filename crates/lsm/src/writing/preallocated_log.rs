@@ -7,21 +7,28 @@
 //! 1. When a memtable is half full, an actor creates the log that comes after the active one; its
 //!    creation records where it may be written. There is no preallocated log where space is short.
 //! 2. When the memtable is full, the leader syncs the old log, unless that is done, and goes on in
-//!    the next one. No metadata is written.
+//!    the next one. No metadata is written. If there is no next one, the leader makes one itself,
+//!    and its group waits for that (see the `room` module).
 //! 3. When the actor makes the log after that, it seals the old one, if its memtable has not been
 //!    flushed by then: mostly it has, and nothing has to be written for that.
 //!
 //! # Rules
 //! - Nothing is written to a log before all logs before it are durable: a power cut never leaves
-//!   later writes without earlier ones. The first append to the next log therefore says how long
-//!   the old one is; an opening that finds it shorter reports corruption. See the `predecessor`
-//!   module.
+//!   later writes without earlier ones. The first append to a preallocated log therefore says how
+//!   long the old one is; an opening that still finds the old one, and with another length, reports
+//!   corruption. See the `predecessor` module.
 //! - Logs have ids in the order in which they are written. A preallocated log that has been
-//!   *overtaken*, by a log that began without it, gives its space back at once, and is deleted.
-//!   No log is preallocated while another one begins after a lack of space.
-//! - On a log device, a log is preallocated only if as much is left as it takes: the second half of
-//!   the active log finds its space there.
-//! - An opening goes on with the last log that holds anything, and deletes empty ones behind it.
+//!   *overtaken*, by a log that began without it, gives its space back at once; the actor deletes
+//!   it later. No log is preallocated while another one begins after a lack of space.
+//! - On a log device, a log is preallocated only if twice its size is free: the second half of the
+//!   active log needs space there, too. The size is an estimate from the first half.
+//! - An opening goes on with the last log that holds anything or, if that one is sealed, with an
+//!   empty one behind it. It deletes the other empty ones.
+//!
+//! # Threads
+//! One lock, held over no call to the store. The actor makes, seals and deletes logs; the leader of
+//! the writes, and nobody else, asks for a next log, takes it or overtakes it. An error of the
+//! actor other than lack of space stops all writes.
 
 use std::sync::Arc;
 

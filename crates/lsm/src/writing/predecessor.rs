@@ -2,9 +2,13 @@
 //!
 //! Nothing is written to a log before all logs before it are durable (see the `preallocated_log`
 //! module). So the first append to a preallocated log can record, at no cost, how long the log
-//! before it is. An opening that finds that log shorter has found damage. The store below does not
-//! know the order of logs, and would take it for the end after a power cut. The note is a batch
-//! without entries; its bytes are in `docs/format/batch.md`. Pure.
+//! before it is. If an opening still finds that log, and with another length, it has found damage.
+//! The store below does not know the order of logs, and would take a short log for the end after a
+//! power cut. A log that was not preallocated has no note: the log before it was sealed by the
+//! transaction that began the new one, or is gone.
+//!
+//! The note is a batch without entries; its bytes are in `docs/format/batch.md`. Pure, but for
+//! [`Predecessor::bytes_in`], which reads a log.
 
 use terrace_env::codec::{DecodeError, Reader, Writer};
 use terrace_env::store::FileReader;

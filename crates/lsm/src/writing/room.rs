@@ -1,27 +1,31 @@
-//! Room for writes: the leader of a group calls [`Shared::make_room`] before it writes the group.
-//! The call slows the leader down, waits for a flush, sets space aside for the memtable's flush, or
-//! changes to a new memtable and log, until the group may be written.
+//! Room for writes: the leader of a group calls [`Shared::make_room`] before it appends the group
+//! to the log. The call slows the leader down, waits for a flush, sets space aside for the
+//! memtable's flush, or changes to a new memtable and log, until the group may be written. The
+//! caller has the lead and holds no lock. Before a long wait, the bytes gathered in the log are
+//! handed to the medium.
 //!
-//! A group that is large beside a memtable gets a memtable of its own. It waits for flushes if the
-//! memtables would exceed their share of the memory budget with it.
+//! A group that is large beside a memtable, and would make the active one exceed its size, goes to
+//! a new one. It waits for flushes if the memtables would exceed their share of the memory budget
+//! with it.
 //!
 //! When space is short:
-//! - A memtable is filled only as far as space is set aside for its flush. If little can be set
-//!   aside, the memtable stays small. If nothing can, puts wait for the flush of the memtables
+//! - Before the first group of a memtable, space is set aside for the flush of a memtable of full
+//!   size, or of less. The memtable is full at the size that was got; the group that makes it full
+//!   may go beyond. If not even the smallest size is got, puts wait for the flush of the memtables
 //!   before it.
 //! - Deletes may also take the space that is kept for flushes; otherwise a full store could not
 //!   give space back. A memtable that takes this space admits no puts. Deletes are refused too if
 //!   even this space is used up and no job can free more.
-//! - Memtables that an opening replayed have no space set aside. Nothing is let in before they are
-//!   flushed.
+//! - Memtables that an opening replayed have no space set aside. The first group after the opening
+//!   waits until they are flushed.
 //! - A put fails with `NoSpace` if no job can free space. The leader waits for a job that has its
 //!   space, however little the job leaves to others meanwhile.
-//! - Space is set aside by tries of smaller and smaller sizes. Once a try has waited in vain for
-//!   [`SPACE_WAIT_MAX`], only the smallest size is tried.
-//! - A log that finds no space for its appends is *given up*: its memtable is flushed, and only
-//!   then another log begins, so that a power cut never leaves later writes without earlier ones.
-//!   On a log device that is all: the flushes free its space, and the tables' device is not short
-//!   of any, so no compaction is asked for.
+//! - Space is set aside by tries of smaller and smaller sizes. Once the tries have taken
+//!   [`SPACE_WAIT_MAX`] in all, only the smallest size is tried.
+//! - A log that finds no space for an append or a sync is *given up*: its memtable is flushed, and
+//!   only then another log begins, so that a power cut never leaves later writes without earlier
+//!   ones. If it was a log device that had no space, no compaction is asked for: the flushes free
+//!   the space of the logs, and the tables' device is not short of any.
 
 use std::sync::Arc;
 use std::time::Duration;

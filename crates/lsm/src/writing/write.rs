@@ -1,15 +1,28 @@
-//! Writing: group commit. Writers queue their batches in the [lane](super::write_lane); one of
-//! them, the *leader*, takes what is queued and writes it for all. The others wait for their turn
-//! or their answer.
+//! Writing: group commit. Writers queue their batches in the [lane](super::write_lane). One of
+//! them, the *leader*, takes a group from the front of the queue and writes it for all. The others
+//! wait until their batch is answered, or until it is their turn to lead.
 //!
-//! A group is one append to the log, so it survives a power cut whole or not at all. Batches that
-//! are not to be logged are left out of the append; the flush of their memtable makes them durable,
-//! each as a whole, because a memtable is flushed as a whole. The log is
-//! then synced or written out if anybody in the group asks for it. Then the group's entries go into
-//! the memtable, and then readers see them, all at once.
+//! The batches of a group that go to the log are one append, so a power cut leaves all of them in
+//! the log or none. Batches that go to no log are left out of the append; the flush of their
+//! memtable makes them durable, each as a whole, because a memtable is flushed as a whole. The log
+//! is then synced or written out if anybody in the group asks for it. Then the group's entries go
+//! into the memtable, and then readers see them, all at once.
 //!
-//! When space is short, puts are refused and deletes go on, at last in an *urgent* log that lives
-//! off the space kept for flushes.
+//! The first range delete of a store is special: before it is queued, a commit records in the store
+//! that there are range deletes.
+//!
+//! # Errors
+//! - If the append fails, each batch of the group gets the error, and none is seen. The next
+//!   opening may still find them in the log.
+//! - If the sync or the write-out fails, each batch of the group that asked for either gets the
+//!   error. All batches of the group are seen, and may or may not be durable.
+//! - Lack of space stops nothing. A log that has no space to be synced is given up, and its
+//!   memtable is flushed instead: if that succeeds, so does the write. Where room is short and no
+//!   job can free any, puts are refused. The deletes of the same group are tried again, at last in
+//!   an *urgent* log that lives off the space kept for flushes.
+//! - Any other error of the log stops all writes, until the engine is resumed or opened again.
+//!
+//! A caller holds no lock: a write waits for the device, for jobs and for other writers.
 
 use std::time::Duration;
 

@@ -6,6 +6,13 @@
 //! fails the leader's group, stops the engine, and takes the log away for ever, because nobody
 //! knows how far the log was written. No writer waits for a leader that is gone.
 //!
+//! A leader writes one group, in the order of the queue, and then gives the lead back; a writer
+//! whose batch was not in the group waits or leads again. A leader must not queue a batch or take
+//! the lead a second time: it would wait for itself.
+//!
+//! The lane has one lock, for the queue, and one condition: a lead has ended. It is the outermost
+//! lock of the engine, and is held for a look or a change only.
+//!
 //! How a group is written is the business of [`write`](super::write).
 
 use std::collections::{BTreeMap, VecDeque};

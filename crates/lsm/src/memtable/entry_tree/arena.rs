@@ -4,9 +4,12 @@
 //! A chunk never moves and is freed when its [`Arena`] is dropped, not before: what is handed out
 //! lives as long as the arena. A large chunk is [`Pages`], whose bytes stay where they are when the
 //! value that owns them is moved, and are reached only by what is handed out. Pieces do not
-//! overlap, and an entry's bytes are never written again once [`Arena::entry`] has returned it. The
-//! owner of an [`Entry`] must keep its arena alive as long, which is the one thing that cannot be
-//! checked here; the tree does so.
+//! overlap, and an entry's bytes are never written again once [`Arena::entry`] has returned it. Two
+//! things cannot be checked here, and the tree sees to them: the owner of an [`Entry`] keeps its
+//! arena alive as long, and a pointer that an entry is made of again was an entry's.
+//!
+//! # Threads
+//! One thread at a time hands out memory. Entries may be read from any thread.
 
 use std::alloc::{self, Layout};
 use std::cmp::Ordering;

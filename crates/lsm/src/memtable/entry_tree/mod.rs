@@ -1,11 +1,17 @@
-//! The ordered set of entries inside a memtable: a B+-tree in an arena, with one writer at a time
-//! and readers that take no lock. All unsafe code of this crate is here.
+//! The ordered set of entries inside a memtable: a B+-tree in two arenas, for nodes and for
+//! entries, with one writer at a time and readers that take no lock. All unsafe code of this crate
+//! is here.
 //!
 //! | question | answered in |
 //! |---|---|
 //! | where do entries and nodes lie, and when are they freed | `arena` |
 //! | what is in a node, and how is it read while it is written | `node` |
 //! | how is an entry found, put in, gone on from | `tree` |
+//!
+//! # Invariants
+//! - No two entries have the same internal key; the caller sees to that.
+//! - Nothing is moved or taken out: an entry that was put in is found until the tree is dropped,
+//!   and its memory is freed then, not before. A cursor keeps the tree alive.
 //!
 //! Why a tree and not a skip list: `docs/decisions/0010-memtable-tree.md`.
 

@@ -3,10 +3,13 @@
 //! Nothing is ever taken out. The tree's nodes only split, by these steps, so that a reader who
 //! comes at any moment finds everything that was put in before:
 //!
-//! 1. The upper half goes into a new node; a leaf's successor is then the new leaf.
+//! 1. The upper part goes into a new node; a leaf's successor is then the new leaf.
 //! 2. The parent, which has room (the topmost full node is split first, and a full root gets a
 //!    parent), takes the separator and the new node.
-//! 3. The upper half is taken out of the old node.
+//! 3. The upper part is taken out of the old node.
+//!
+//! The upper part is a half; where entries are appended behind all others of a leaf, a full leaf
+//! stays as it is, and the new leaf has the new entry alone.
 //!
 //! A reader who read the parent before step 2 and the node after step 3 comes out in a leaf too far
 //! left, and sees it by the target being behind all of it: it goes on to the leaf's successor, and
