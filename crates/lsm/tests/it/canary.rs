@@ -1,4 +1,9 @@
-//! Rules broken on purpose: the suites must notice each.
+//! Rules broken on purpose: a suite must notice each of those here within a given number of seeds.
+//! Other rules of [`terrace_lsm::canary`] are broken in the tests of the `lab` crate.
+//!
+//! A rule is broken for the calling thread alone. This suffices, because the suites named here run
+//! in simulations, whose actors share one thread. Three of the rules need debug assertions: the
+//! explored schedules are built only with these.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 

@@ -1,4 +1,7 @@
-//! Tests of each durability when the process ends.
+//! Tests of each durability when the process ends: written and synced writes are there at once,
+//! gathered ones when their time is over, when the engine is dropped or closed, or before a writer
+//! waits for room. A write is never lost without all newer ones. (Power cuts are in `crash`; writes
+//! that go to no log are in `unlogged`.)
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,4 +1,6 @@
-//! Tests of the notices to listeners.
+//! Tests of the notices to listeners: begin and end of every flush and compaction, a failure and
+//! its end, and a write that took [`Event::STALL_MIN`] or longer, with what it waited for. Each is
+//! told once, and the metrics agree.
 
 use std::sync::Arc;
 use std::time::Duration;

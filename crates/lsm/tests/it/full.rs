@@ -1,4 +1,6 @@
 //! A full store: puts are refused, reads and deletes go on, and space that is freed is used again.
+//! A refusal is an error of space and stops nothing: the same put succeeds later. The stores hold a
+//! MiB at most, and keep a part of it for jobs: flushes and compactions.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,4 +1,25 @@
-//! The engine's tests, over the in-memory store; on the simulated runner but for `threads`.
+//! The engine's tests, over the in-memory store [`terrace_env::store::MemoryStore`].
+//!
+//! | question | answered in |
+//! |---|---|
+//! | what must an engine hold, and with what options is it opened here | `model` |
+//! | does it agree with an ordered map under random operations | `operations`, `walks`, `plans` |
+//! | does it do so under real threads, and in every order of threads | `threads`, `schedules` |
+//! | what survives a power cut, or the end of the process | `crash`, `unlogged`, `durability` |
+//! | what happens when the store fails, is full or is damaged | `faults`, `full`, `salvage` |
+//! | what happens when a leader panics | `leads` |
+//! | is each part right | `ranges`, `spaces`, `versions`, `merges`, `rest`, `events`, `memory` |
+//! | and the rest | `scenarios` |
+//! | is a run repeatable, and do the tests notice broken rules | `determinism`, `canary` |
+//!
+//! Nearly all of them run in simulations: one actor at a time on a virtual clock, with everything
+//! random drawn from a seed. `threads`, and single tests of `leads`, `ranges`, `scenarios` and
+//! `unlogged`, run on real threads. Tests that try many seeds take them from
+//! [`terrace_env::test_seeds`]: `TERRACE_TEST_SEED=N` repeats seed N alone.
+//!
+//! Ingests and checkpoints are not here, but in the tests of the crates `lab` and `terrace`.
+//!
+//! `canary` is built with the feature `canary` only, `schedules` with debug assertions only.
 
 #[cfg(feature = "canary")]
 mod canary;

@@ -1,5 +1,6 @@
-//! One memory budget: a store whose indexes and filters alone exceed it is written, read and
-//! scanned within it.
+//! One memory budget: a store whose indexes and filters alone exceed it is read and scanned within
+//! it. Writing and compaction keep within it, too, but for what the store holds for the tables that
+//! are being written.
 
 use std::sync::Arc;
 

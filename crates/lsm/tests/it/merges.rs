@@ -1,5 +1,6 @@
-//! Merges in subcompactions: what they write is committed, however wrong the subcompactions' sizes
-//! were.
+//! Merges in subcompactions: what they write is committed, however wrong the subcompactions'
+//! expected sizes were. A subcompaction that comes to more than was expected ends early and hands
+//! its rest on. Only a merge that fails throws tables away, and their bytes are counted.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

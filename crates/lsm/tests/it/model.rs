@@ -1,5 +1,10 @@
 //! The model: what an engine must hold, as plain ordered maps, and every state it may come back
-//! with after a power cut.
+//! with after a power cut; and the options, deciders and stores that most tests share.
+//!
+//! After a cut an engine may hold what any prefix of the written batches leaves, if the prefix has
+//! all batches that were synced. The user of a [`Model`] tells it of each batch that may have been
+//! written, in order, refused ones included, and of each sync. Writes that go to no log do not fit
+//! the model: a cut may take them from between others.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

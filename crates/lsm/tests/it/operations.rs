@@ -1,4 +1,10 @@
-//! Random operations of every kind against the model.
+//! Random operations of every kind against the model: batches of puts, deletes and range deletes,
+//! reads, scans, cursors and snapshots, flushes and compactions, key spaces that come and go, power
+//! cuts and new openings. One client; the jobs run beside it. Keys are few, so that most of them
+//! are overwritten often.
+//!
+//! [`Run`] is used by other suites, with deciders and numbers of jobs of their own. Writes that go
+//! to no log and ingests are not among the operations.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

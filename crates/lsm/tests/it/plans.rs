@@ -1,5 +1,7 @@
-//! Plans of any shape: those of every system's decider, and of one that picks random legal ones,
-//! under the same operations; and one whose plans are illegal.
+//! Plans of any shape, under the operations of `operations`: those of every system's decider, and
+//! of [`Arbitrary`], which picks legal plans, routes of flushes and places at random, one at a time
+//! or several side by side. Whatever is legal changes no key's value. A store goes on when its
+//! decider is replaced by another one. A plan that is illegal is refused and stops the engine.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

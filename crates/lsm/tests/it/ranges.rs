@@ -1,4 +1,7 @@
-//! Range deletes: single behaviours.
+//! Range deletes, one behaviour at a time: tables that are covered go without being read, snapshots
+//! keep what they see, the order within a batch counts, scans leap over what is hidden, and range
+//! tombstones alone are written to tables and found again. (`operations` has range deletes among
+//! random others.)
 
 use std::sync::Arc;
 

@@ -1,4 +1,6 @@
-//! Compaction while nobody writes.
+//! Compaction while nobody writes, with the option `compact_at_rest`: it begins when no write has
+//! come for long enough, or at once if somebody waits until the engine is idle. Writers that come
+//! meanwhile lose no write, and no table that was written is thrown away.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,4 +1,6 @@
-//! Tests of reads from damaged tables: against an ordered map, with damage at any place.
+//! Reads from damaged tables, against an ordered map. In each round one bit of one table is read
+//! wrongly, at a random place: every entry that is found is the newest of its key, and every key
+//! that is missing lies in a range that is listed as left out.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,4 +1,6 @@
-//! Single behaviours.
+//! Behaviours that need no suite of their own, one to a test: what scans and snapshots see, key
+//! spaces, close and reopening, read-only opening, the longest key, trivial moves, groups of
+//! writers, verification, and stores that are refused or found corrupt.
 
 use std::sync::Arc;
 

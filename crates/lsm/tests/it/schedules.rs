@@ -1,14 +1,19 @@
 //! Explored schedules: writers and readers in any order that threads could take, while memtables
-//! are flushed and tables compacted under them.
+//! are flushed and tables compacted under them. Chance, from the seed, decides which actor goes on
+//! wherever a thread could be interrupted with an effect. Built with debug assertions only.
 //!
 //! Each batch of a writer puts the writer's next number under all its keys, or deletes one of them,
-//! so that what a reader sees says by itself which batches it has seen:
+//! so that what a reader sees says by itself which batches it has seen. Each writer has keys of its
+//! own. The rules:
 //! 1. A batch is seen whole or not at all.
-//! 2. What was acknowledged before a read began is seen by it, and what has not begun is not.
+//! 2. What was acknowledged before a read began is seen by it, and what has not begun when it has
+//!    ended is not.
 //! 3. What a reader sees never goes back.
 //! 4. Sequences are published in order and without gaps: a snapshot of sequence n sees just as many
 //!    batches as have entries up to n.
 //! 5. A snapshot sees the same whenever it is asked.
+//!
+//! No power is cut and nothing fails here.
 //!
 //! `TERRACE_TEST_SEED=N cargo test -p terrace-lsm --test it schedules` repeats one schedule.
 

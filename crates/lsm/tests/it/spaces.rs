@@ -1,4 +1,7 @@
-//! Key spaces that come and go.
+//! Key spaces that come and go: a dropped one is gone at once for new reads and writes, for
+//! snapshots as well, and its tables go soon; scans that were open before go on. Its id is not used
+//! again. A drop that a failure and a power cut end early has happened or not, and the next opening
+//! takes it to its end.
 
 use terrace_env::random::Random;
 use terrace_env::runner;

@@ -1,5 +1,9 @@
 //! Writes that go to no log: a power cut takes back those of memtables that were not flushed, each
-//! as a whole, and touches no write that goes to the log.
+//! as a whole, and takes of the writes that go to the log only the newest that were not synced. A
+//! flush, a sync, a close or the drop of the engine makes them durable, with all writes before
+//! them.
+//!
+//! In the random lives one client writes, in order, so that what is found tells what was lost.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

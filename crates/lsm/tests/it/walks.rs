@@ -1,4 +1,7 @@
-//! Walks in both directions: a cursor and a scan against an ordered map.
+//! Walks in both directions: a cursor and a scan against an ordered map. [`Walk`] moves a cursor by
+//! chance and checks where it stands; [`check_both_ends`] takes a scan from both ends until they
+//! meet. `operations` uses both while everything changes; the tests here are single behaviours. The
+//! map is what the range held when the cursor or the scan was made: later writes are not seen.
 
 use std::collections::BTreeMap;
 use std::ops::Bound::{Excluded, Included, Unbounded};

@@ -8,14 +8,15 @@
 //!    parent), takes the separator and the new node.
 //! 3. The upper part is taken out of the old node.
 //!
-//! The upper part is a half; where entries are appended behind all others of a leaf, a full leaf
-//! stays as it is, and the new leaf has the new entry alone.
+//! The upper part is mostly a half. Where one entry after the other goes to the end of a leaf, the
+//! full leaf stays as it is and the new one gets the new entry alone; a full parent is then split
+//! near its end.
 //!
 //! A reader who read the parent before step 2 and the node after step 3 comes out in a leaf too far
-//! left, and sees it by the target being behind all of it: it goes on to the leaf's successor, and
-//! if it is not that either, descends again, which by then leads it right. A separator is the first
-//! entry of the leaf right behind it and stays so. So the leaf that is found by "the last separator
-//! before the target" holds an entry before the target: a walk back needs no links.
+//! left, and sees it by the target being behind all of it: it goes on to the next leaves, and if
+//! the target lies behind a few of them, descends again, which by then leads it right. A separator
+//! is the first entry of the leaf right behind it and stays so. So the leaf that is found by "the
+//! last separator before the target" holds an entry before the target: a walk back needs no links.
 //!
 //! Keys are compared by eight bytes first, those behind what the [`Window`] says all begin with.
 //!
