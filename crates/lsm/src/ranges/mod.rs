@@ -27,7 +27,8 @@
 //! reader, a [`JobRanges`] to one job.
 //!
 //! # Not done here
-//! This folder does not read or write tables (`table`), and does not choose what is compacted.
+//! This folder does not know how tables are read and written (`table`), and does not choose what is
+//! compacted.
 
 mod coverage;
 mod fragments;
