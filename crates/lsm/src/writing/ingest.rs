@@ -58,6 +58,8 @@ pub struct Ingest {
     entries: u64,
     bytes: u64,
     uncharged: (u32, usize),
+    /// The error of the store that has ended it.
+    lost: Option<Error>,
 }
 
 /// Counts of an ingest.
@@ -90,12 +92,13 @@ impl Ingest {
             entries: 0,
             bytes: 0,
             uncharged: (0, 0),
+            lost: None,
         })
     }
 
     /// Adds a key, which must lie behind all others: in a later key space, or behind them in the
     /// same one. An error leaves out this key and nothing else, unless it is one of the store: then
-    /// the ingest is lost.
+    /// the ingest is lost, and every further call fails with this error.
     pub fn put(&mut self, space: KeySpaceId, user_key: &[u8], value: &[u8]) -> Result<(), Error> {
         let closed = self.shared.tree.glance().closed.clone();
         closed.check()?;
@@ -103,6 +106,7 @@ impl Ingest {
     }
 
     fn put_open(&mut self, space: KeySpaceId, user_key: &[u8], value: &[u8]) -> Result<(), Error> {
+        self.check_not_lost()?;
         check_sizes(user_key, value)?;
         if self.spaces.last() != Some(&space) {
             self.shared.tree.glance().spaces.check_write(space)?;
@@ -121,18 +125,28 @@ impl Ingest {
         }
         let trailer = Trailer::new(SeqNo(0), Kind::Put);
         self.key.extend_from_slice(&trailer.to_bytes());
+        self.write(value).inspect_err(|error| self.lost = Some(error.clone()))?;
+        self.entries += 1;
+        self.bytes += (user_key.len() + value.len()) as u64;
+        self.charge(user_key.len() + value.len());
+        Ok(())
+    }
+
+    /// Writes an entry of the key that was checked last.
+    fn write(&mut self, value: &[u8]) -> Result<(), Error> {
         let builder = match &mut self.builder {
             Some(builder) => builder,
             None => self.builder.insert(begin_table(&self.shared)?),
         };
         builder.add(&self.key, value)?;
-        self.entries += 1;
-        self.bytes += (user_key.len() + value.len()) as u64;
-        self.charge(user_key.len() + value.len());
         if builder_is_full(&self.builder, self.shared.options.table_size) {
             self.end_table()?;
         }
         Ok(())
+    }
+
+    fn check_not_lost(&self) -> Result<(), Error> {
+        self.lost.clone().map_or(Ok(()), Err)
     }
 
     /// How many keys have come.
@@ -150,6 +164,7 @@ impl Ingest {
     }
 
     fn finish_open(mut self) -> Result<Ingested, Error> {
+        self.check_not_lost()?;
         self.end_table()?;
         let built = std::mem::take(&mut self.built);
         let sum = built.iter().map(|table| table.size.0).sum();

@@ -242,14 +242,20 @@ impl Shared {
                 transaction.seal(writer.id(), LogRecord { first: *first }.annotation());
             }
         }
-        for id in overtaken {
+        for &id in &overtaken {
             transaction.delete(id);
         }
         if let Some((writer, first)) = &created {
             transaction.create(writer.id(), LogRecord { first: *first }.annotation());
         }
-        if !transaction.is_empty() {
-            self.store.commit(transaction)?;
+        let committed =
+            if transaction.is_empty() { Ok(()) } else { self.store.commit(transaction) };
+        if let Err(error) = committed {
+            // The next call tends them.
+            let mut logs = self.ahead.logs.lock();
+            logs.left.extend(left);
+            logs.overtaken.extend(overtaken);
+            return Err(error.into());
         }
         drop(turn);
         drop(left);
