@@ -92,6 +92,12 @@ pub trait ReservedSpace: Send + Sync + 'static {
     /// The bytes that are set aside and not yet used.
     fn remaining(&self) -> ByteCount;
 
+    /// See [`Reservation::admits`]. Stores in which files do not stand in each other's way admit
+    /// any number.
+    fn admits(&self, _files: u32) -> bool {
+        true
+    }
+
     /// For the store that made it to find its own type again.
     fn as_any(&self) -> &dyn std::any::Any;
 }
@@ -107,6 +113,15 @@ impl Reservation {
     #[must_use]
     pub fn remaining(&self) -> ByteCount {
         self.0.remaining()
+    }
+
+    /// Whether so many files may be written at once under this reservation. In a zoned store each
+    /// file that is being written has a zone to itself: it takes one of the device's open zones,
+    /// and may leave the rest of the zone unused. A yes sets the space for that aside, until the
+    /// reservation is dropped. A no can become a yes later. Never waits; one file always may.
+    #[must_use]
+    pub fn admits(&self, files: u32) -> bool {
+        files <= 1 || self.0.admits(files)
     }
 
     /// The store's own reservation.
@@ -293,6 +308,13 @@ pub trait FileWriter: Send {
     /// ends at once.
     fn begin_write_out(&mut self) -> Result<(), StoreError> {
         self.write_out()
+    }
+
+    /// Waits for the writes that are under way, before the caller turns to another file. In a zoned
+    /// store, a writer that rests can be made to give its zone to another writer; one whose writes
+    /// are under way cannot, and the other one would wait. Promises nothing else.
+    fn rest(&mut self) -> Result<(), StoreError> {
+        Ok(())
     }
 
     /// Makes everything appended so far durable.

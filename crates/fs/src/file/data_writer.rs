@@ -154,8 +154,8 @@ impl DataWriter {
                 if !self.member.has_group() {
                     self.region = Arc::clone(pool).lease_at_once(&ask).map(Arc::new);
                 }
-                while self.region.is_none() && !self.regions.is_empty() {
-                    self.settle()?;
+                if self.region.is_none() {
+                    self.rest()?;
                 }
                 continue;
             }
@@ -444,6 +444,13 @@ impl FileWriter for DataWriter {
     }
 
     fn write_out(&mut self) -> Result<(), StoreError> {
+        Ok(())
+    }
+
+    fn rest(&mut self) -> Result<(), StoreError> {
+        while !self.regions.is_empty() {
+            self.settle()?;
+        }
         Ok(())
     }
 

@@ -92,6 +92,10 @@ pub(crate) trait Pool: Send + Sync {
     /// Sets space aside for a job. Waits as [`lease`](Self::lease) does.
     fn reserve(self: Arc<Self>, rank: Rank, bytes: ByteCount) -> Result<Reserved, StoreError>;
 
+    /// Whether so many files may be written at once under a reservation, as
+    /// [`Reservation::admits`](terrace_env::store::Reservation::admits) says. Never waits.
+    fn admits(&self, id: ReservationId, files: u32) -> bool;
+
     /// Gives back what is left of a reservation.
     fn end_reservation(&self, id: ReservationId);
 

@@ -47,6 +47,10 @@ impl ReservedSpace for Reserved {
         ByteCount(self.left.load(Ordering::Relaxed))
     }
 
+    fn admits(&self, files: u32) -> bool {
+        self.pool.admits(self.id, files)
+    }
+
     fn as_any(&self) -> &dyn Any {
         self
     }

@@ -413,3 +413,50 @@ fn a_store_full_of_tiny_files_can_be_emptied_again() {
     let space = fs.space();
     assert_eq!((space.live.0, space.free), (0, space.capacity));
 }
+
+#[test]
+fn several_files_of_one_client_take_turns_in_fewer_zones_if_they_rest_in_between() {
+    runner::simulate(1, || {
+        let drive = formatted(tight(), 1);
+        let fs = mount(&drive).expect("a mount");
+        // Each append begins writes.
+        fs.set_io_size(ByteCount::kib(128));
+        let create = |stream| create(&fs, FileKind::Table, stream).expect("a table");
+        let mut writers: Vec<_> = (0..6).map(create).collect();
+        for round in 0..3 {
+            for writer in &mut writers {
+                let bytes = pattern(writer.id().0, round * 150_000, 150_000);
+                writer.append(&bytes).expect("nobody else is waited for");
+                writer.rest().expect("writes that succeed");
+            }
+        }
+        let mut transaction = Transaction::new();
+        for writer in &mut writers {
+            writer.finish().expect("the last bytes");
+            transaction.seal(writer.id(), note("a table"));
+        }
+        fs.commit(transaction).expect("a commit");
+        writers.iter().for_each(|writer| verify(&fs, writer.id()));
+        assert_eq!(fs.audit(), Vec::<String>::new());
+    });
+}
+
+#[test]
+fn further_files_are_admitted_where_zones_and_slots_are_left() {
+    let tight = mount(&formatted(tight(), 1)).expect("a mount");
+    let reservation = tight.reserve(Rank::Compaction, ByteCount::kib(300)).expect("space");
+    assert!(reservation.admits(1) && !reservation.admits(2), "an open zone is missing");
+
+    let zone = ByteCount::kib(256);
+    let drive = formatted(Geometry::uniform(zone, data_zones_min(64) + 20), 1);
+    let fs = mount(&drive).expect("a mount");
+    let reservation = fs.reserve(Rank::Compaction, ByteCount::kib(300)).expect("space");
+    let before = fs.space().reserved;
+    assert!(reservation.admits(2));
+    assert_eq!(fs.space().reserved, before, "every reservation has a zone for a second file");
+    assert!(reservation.admits(4));
+    assert_eq!(fs.space().reserved.0, before.0 + 2 * zone.0);
+    assert!(!reservation.admits(200));
+    drop(reservation);
+    assert_eq!(fs.space().reserved, ByteCount(0));
+}

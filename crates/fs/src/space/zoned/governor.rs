@@ -6,10 +6,10 @@
 //! A reservation of `n` bytes is a right to as many free zones as `n` bytes and a sixteenth for
 //! padding fill, and one more, for a second writer whose zone is not full yet. A job therefore
 //! never runs out within its reservation while it keeps at most two files open, and no zone fails
-//! under it. If too few zones are free, the reservation combines the free zones that there are with
-//! room in partly written zones, for the rest of the job's blocks and the blocks that a second
-//! writer strands. This room is reserved by zone: no other writer appends to the zone, and reclaim
-//! leaves it alone.
+//! under it. Before it opens another file beside two, it asks for one more zone. If too few zones
+//! are free, the reservation combines the free zones that there are with room in partly written
+//! zones, for the rest of the job's blocks and the blocks that a second writer strands. This room
+//! is reserved by zone: no other writer appends to the zone, and reclaim leaves it alone.
 //!
 //! A zone that was taken and not filled leaves room. This room goes to the ranks that the zone was
 //! kept for: flush and logs leave as much room as the ranks above them, down to compaction, lack in
@@ -32,6 +32,9 @@ use crate::space::ReservationId;
 /// Zones of the smallest reservation: one, and one for a second writer.
 const SMALLEST_GRANT: u32 = 2;
 
+/// Files that may be open at once under any reservation.
+const FILES_OPEN: u32 = 2;
+
 /// Active slots that neither logs nor room that is set aside may take, beside the one log that must
 /// go on: one for the job that frees space.
 const SLOTS_TO_FREE: u32 = 1;
@@ -41,6 +44,9 @@ const PADDING_SHARE: u64 = 16;
 
 #[derive(Debug)]
 struct Quota {
+    rank: Rank,
+    /// How many files may be open at once.
+    files: u32,
     /// Free zones it may still take.
     zones: u32,
     /// Zones it was given instead, or has opened and not filled.
@@ -173,7 +179,7 @@ impl Governor {
             table.hold(*zone, id);
         }
         self.granted += zones;
-        self.quotas.insert(id, Quota { zones, partly });
+        self.quotas.insert(id, Quota { rank, files: FILES_OPEN, zones, partly });
         Some(id)
     }
 
@@ -207,6 +213,27 @@ impl Governor {
         let (partly, _) = found.filter(|(_, room)| *room <= spare)?;
         let slots = self.slots_with(table, 1).saturating_add(partly.len() as u32);
         (partly.is_empty() || slots <= limits.active).then_some((free, partly))
+    }
+
+    /// Free zones that a reservation must be given before so many files are open under it, and its
+    /// rank.
+    pub(crate) fn zones_to_admit(&self, id: ReservationId, files: u32) -> (Rank, u32) {
+        let quota = self.quotas.get(&id).expect("a reservation that is held");
+        (quota.rank, files.saturating_sub(quota.files))
+    }
+
+    /// Lets so many files be open at once under a reservation, if its rank may take as many free
+    /// zones as they could strand.
+    pub(crate) fn admit(&mut self, id: ReservationId, files: u32, table: &ZoneTable) -> bool {
+        let (rank, more) = self.zones_to_admit(id, files);
+        if more > self.available(rank, table) {
+            return false;
+        }
+        let quota = self.quotas.get_mut(&id).expect("a reservation that is held");
+        quota.files += more;
+        quota.zones += more;
+        self.granted += more;
+        true
     }
 
     /// Active slots that are spoken for while logs hold so many zones: theirs, those of zones whose
@@ -394,6 +421,22 @@ mod tests {
             // It was kept for this.
             assert!(governor.grant(Rank::Compaction, 8, WIDE, &mut table).is_some(), "{case}");
         }
+    }
+
+    #[test]
+    fn a_third_file_at_once_takes_a_zone_more_and_is_refused_where_there_is_none() {
+        let (mut governor, table) = (Governor::new(2, ZONE), &mut table(13, 0));
+        let id = governor.grant(Rank::Compaction, BLOCKS, LIMITS, table).unwrap();
+        assert!(governor.admit(id, 2, table) && governor.granted() == 2);
+        assert!(governor.admit(id, 4, table) && governor.granted() == 4);
+        assert!(governor.admit(id, 3, table) && governor.granted() == 4, "asked for before");
+        let left = governor.available(Rank::Compaction, table);
+        assert!(!governor.admit(id, 5 + left, table) && governor.granted() == 4);
+        assert!(governor.admit(id, 4 + left, table));
+        assert_eq!(governor.available(Rank::Compaction, table), 0);
+        assert_eq!(governor.available_to(id, Rank::Compaction, table), 4 + left);
+        governor.release(id, table);
+        assert_eq!(governor.granted(), 0);
     }
 
     #[test]

@@ -141,6 +141,25 @@ impl Pool for ZonedPool {
         self.retire_zone(ZoneId(lease.stretch));
     }
 
+    /// A lease for each further file must be there beside all that are held, and beside one each
+    /// for a flush, a compaction and reclaim. Otherwise writers would take each other's zones in
+    /// turns, and tables would lie in pieces.
+    fn admits(&self, id: ReservationId, files: u32) -> bool {
+        let mut state = self.state.lock();
+        let held = u32::try_from(state.leases.len()).unwrap_or(u32::MAX);
+        let leases = held.saturating_add(1 + OTHERS_OPEN);
+        let slots = state.governor.slots_with(&state.table, leases);
+        if leases > self.limits.leases || slots > self.limits.active {
+            return false;
+        }
+        let (rank, more) = state.governor.zones_to_admit(id, files);
+        if more > 0 && state.gives_way(rank, more) {
+            return false;
+        }
+        let State { table, governor, .. } = &mut *state;
+        governor.admit(id, files, table)
+    }
+
     fn end_reservation(&self, id: ReservationId) {
         let State { table, governor, .. } = &mut *self.state.lock();
         governor.release(id, table);
