@@ -133,9 +133,9 @@ pub trait Compaction: Send + Sync + Debug {
         deepest_free(tree, span)
     }
 
-    /// Whether what a merge writes has to lie in key order, also across tables. A merge is then
-    /// written by one worker, and its tables follow each other in a zone; otherwise several write
-    /// at once, each to a zone of its own.
+    /// Whether what a merge writes to a destination has to lie in key order, also across tables. A
+    /// merge is then written by one worker, and its tables for a destination follow each other in a
+    /// zone; otherwise several workers write at once, each to a zone of its own.
     fn writes_in_order(&self) -> bool {
         false
     }

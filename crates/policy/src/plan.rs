@@ -5,6 +5,13 @@
 //! or out of it, by metadata alone; moves stand alone or go along with a merge. Parts may come from
 //! any levels and runs, and go to any: several runs of several levels in one plan.
 //!
+//! The level, run and stream of a route are its *destination*. Each destination has one table at a
+//! time that is being written. The table goes on from a route to the next one of the same
+//! destination, also over routes of other runs in between: with routes that alternate between two
+//! runs, tables get as large as with one. Of two destinations of one run, the table of one ends
+//! where the other gets its first key, because the tables of a run must not overlap. The engine may
+//! end tables earlier where memory, space or open zones are short.
+//!
 //! A plan must keep the order of age: of two entries of one key, the newer stays the one that is
 //! found first. [`Plan::check`](Plan::check) tells what breaks it; the engine checks a plan first,
 //! and then carries it out without thinking. A large merge may be carried out in *instalments*,
@@ -84,9 +91,11 @@ pub struct Cut {
     /// When they have grown to this.
     pub size: ByteCount,
     /// Before each of these, in key order: no output has keys on both sides of one. They also end
-    /// where they would reach over something else in the run they go to.
+    /// where they would reach over something else in the run they go to. A key that lies before the
+    /// route ends the table that an earlier route of the same destination has left open.
     pub keys: Vec<Key>,
-    /// Tables of the next level that outputs may overlap, in key order.
+    /// Tables of the next level that outputs may overlap, in key order; also those between the last
+    /// route of the same destination and this one.
     pub grandparents: Vec<Grandparent>,
     /// Grandparent cut: when they overlap grandparents of more bytes than this.
     pub overlap_max: ByteCount,
@@ -117,9 +126,10 @@ pub struct Route {
     pub end: Option<Key>,
     /// The run that gets it.
     pub to: Place,
-    /// The stream its tables are written to.
+    /// The stream its tables are written to. With the place, the destination.
     pub stream: u16,
-    /// Where its tables end.
+    /// Where its tables end. A table that comes from an earlier route of the same destination ends
+    /// by this from here on.
     pub cut: Cut,
 }
 

@@ -198,11 +198,12 @@ impl Sweep {
         let cut = self.leveled.cut(tree, level + 1, &hull);
         let stream = LEVEL_STREAM_FIRST + u16::from(to.level);
         let mut routes = vec![Route { end: None, to, stream, cut }];
-        if *next < hull.end {
-            let mut tail = routes[0].clone();
-            tail.stream = if self.options.tzone { TAIL_STREAM } else { stream };
+        if *next < hull.end && self.options.tzone {
+            let tail = Route { stream: TAIL_STREAM, ..routes[0].clone() };
             routes[0].end = Some(Arc::clone(next));
             routes.push(tail);
+        } else if *next < hull.end {
+            routes[0].cut.keys.push(Arc::clone(next));
         }
         let plan = Plan::Merge(Merge { inputs, routes, moves: Vec::new() });
         Choice { plan, state: state.encode() }

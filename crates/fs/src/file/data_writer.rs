@@ -15,7 +15,7 @@
 //!
 //! # Threads
 //! One writer to a file; readers of the same file see every byte that was appended. An append can
-//! wait for space and for the device. The error of a write comes from a later append, sync or
+//! wait for space and for the device. The error of a write comes from a later append, rest, sync or
 //! finish, and from all calls after it. A call that finds no space can be made again, unless a part
 //! of the append was taken, or the bytes are those of a failed write: then the writer has ended.
 
@@ -335,15 +335,11 @@ impl DataWriter {
                 (tail.buffer.len(), u64::from(tail.at) * BLOCK as u64, size)
             };
             if left == 0 {
-                break;
+                return self.rest();
             }
             debug_assert_eq!(at + left as u64, size, "the buffer ends where the file does");
             self.push(true)?;
         }
-        while !self.regions.is_empty() {
-            self.settle()?;
-        }
-        Ok(())
     }
 
     /// Records what has been written since the last sync, in the catalog if it knows the file.
@@ -495,9 +491,7 @@ impl FileWriter for DataWriter {
 impl Drop for DataWriter {
     fn drop(&mut self) {
         while !self.regions.is_empty() {
-            if let Err(error) = self.settle() {
-                self.failed = Some(error);
-            }
+            self.failed = self.settle().err().or(self.failed.take());
         }
         self.region = None;
         self.member.end_turn();

@@ -9,8 +9,9 @@ use terrace_env::{ByteCount, Cause, runner};
 use terrace_policy::{Place, RunId};
 
 use super::job::worst_case_of_memtable;
-use super::rewrite::{Rewrite, TableSource};
+use super::rewrite::Rewrite;
 use super::space_pressure::Retry;
+use super::table_source::TableSource;
 use super::tombstone_elision::TombstoneElision;
 use crate::Error;
 use crate::event::Job;
@@ -90,13 +91,14 @@ impl Shared {
         Ok(TableSource {
             store: Arc::clone(&self.store),
             options: self.options.clone(),
-            memory: self.memory.jobs.clone(),
+            memory: Arc::clone(&self.memory),
             last_level: self.tree.view().version.last_level(),
             rank: Rank::Flush,
             cause: Cause::Flush,
             reservation,
             budget: ByteCount(u64::MAX),
             worst,
+            tables_open: 1,
             discarded: Arc::clone(&self.counters.bytes_discarded),
         })
     }

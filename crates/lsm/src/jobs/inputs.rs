@@ -62,10 +62,12 @@ pub(crate) fn find(version: &Version, place: Place, part: &Part) -> Result<Segme
     Ok(Segment { table, span, size })
 }
 
-/// Cuts a merge's outputs where they would reach over what their run keeps, or gets by a move.
+/// Cuts a merge's outputs where they would reach over what their run keeps, or gets by a move. A
+/// table may reach from one route into a later one of the same run: such cuts also lie between two
+/// of them.
 pub(crate) fn add_barriers(version: &Version, merge: &mut Merge) {
     let spans = || merge.inputs.iter().flat_map(|input| &input.parts).map(|part| &part.span);
-    let mut start = spans().map(|span| &span.start).min().cloned();
+    let first = spans().map(|span| &span.start).min().cloned();
     let last = spans().map(|span| &span.end).max().cloned();
     let places: BTreeSet<Place> = merge.routes.iter().map(|route| route.to).collect();
     let kept = places.into_iter().filter_map(|to| {
@@ -73,22 +75,24 @@ pub(crate) fn add_barriers(version: &Version, merge: &mut Merge) {
         Some((to, KeptRun::of(run.view(), to, merge)))
     });
     let kept: BTreeMap<Place, KeptRun> = kept.collect();
+    // Where the last route to a run ended.
+    let mut ends: BTreeMap<Place, Key> = BTreeMap::new();
     for at in 0..merge.routes.len() {
         let to = merge.routes[at].to;
+        let start = ends.get(&to).or(first.as_ref());
         let end = merge.routes[at].end.as_ref().or(last.as_ref());
-        let kept = kept.get(&to).map_or(Vec::new(), |run| run.spans(start.as_ref(), end));
+        let kept = kept.get(&to).map_or(Vec::new(), |run| run.spans(start, end));
         let moved = merge.moves.iter().filter(|one| one.to == Some(to));
         let barriers = kept.into_iter().chain(moved.map(|one| one.part.span.clone()));
         let route = &mut merge.routes[at];
-        let in_route = |key: &Key| {
-            start.as_ref().is_none_or(|start| start < key)
-                && route.end.as_ref().is_none_or(|end| key < end)
+        let is_due = |key: &Key| {
+            start.is_none_or(|start| start <= key) && route.end.as_ref().is_none_or(|end| key < end)
         };
-        let mut keys: Vec<Key> = barriers.map(|span| span.start).filter(in_route).collect();
+        let mut keys: Vec<Key> = barriers.map(|span| span.start).filter(is_due).collect();
         keys.append(&mut route.cut.keys);
         keys.sort_unstable();
         keys.dedup();
         route.cut.keys = keys;
-        start = route.end.clone();
+        ends.extend(route.end.clone().map(|end| (to, end)));
     }
 }

@@ -57,12 +57,16 @@ impl Shared {
         Ok((self.routes(routes, on_top), admitted))
     }
 
+    /// No table reaches from one route into another: whether anything in its run lies in between
+    /// was not checked.
     fn routes(&self, routes: Vec<FlushRoute>, on_top: Place) -> Vec<Route> {
-        let route = |route: FlushRoute| Route {
-            end: route.end,
-            to: route.to.unwrap_or(on_top),
-            stream: route.stream,
-            cut: Cut::at(self.options.table_size),
+        let mut start = None;
+        let route = |route: FlushRoute| {
+            let mut cut = Cut::at(self.options.table_size);
+            cut.keys.extend(start.take());
+            start.clone_from(&route.end);
+            let to = route.to.unwrap_or(on_top);
+            Route { end: route.end, to, stream: route.stream, cut }
         };
         routes.into_iter().map(route).collect()
     }

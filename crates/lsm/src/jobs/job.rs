@@ -20,17 +20,18 @@ use crate::tree::{DeciderState, Edit, NewTable};
 const TABLE_TAIL_BYTES: u64 = 16 << 10;
 
 /// The most bytes that tables of these entries can take. `plain` counts keys with trailers and
-/// values.
+/// values. The last table of each destination may be cut short.
 pub(crate) fn worst_case(
     filter_bits: u8,
     table_size: ByteCount,
+    destinations: u64,
     entries: u64,
     plain: u64,
 ) -> ByteCount {
     // Per block a frame and an index entry: a fiftieth is twice what they take at 4 KiB.
     let blocks = plain + entries * entry_bytes(filter_bits);
     let blocks = blocks + blocks / 50 + blocks / 256;
-    let tables = blocks / table_size.0.max(1) + 2;
+    let tables = blocks / table_size.0.max(1) + 1 + destinations;
     ByteCount(blocks + tables * TABLE_TAIL_BYTES)
 }
 
@@ -66,7 +67,7 @@ pub(crate) fn worst_case_of_memtable(
 ) -> ByteCount {
     let smallest = ENTRY_BYTES + SPACE_BYTES + TRAILER_BYTES;
     let excess = entry_bytes(filter_bits).saturating_sub(ENTRY_BYTES as u64);
-    let worst = worst_case(0, table_size, 0, bytes + bytes / smallest as u64 * excess);
+    let worst = worst_case(0, table_size, 1, 0, bytes + bytes / smallest as u64 * excess);
     ByteCount(worst.0 + routes.saturating_sub(1) as u64 * TABLE_TAIL_BYTES)
 }
 

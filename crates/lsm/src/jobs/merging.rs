@@ -20,10 +20,11 @@
 //! again.
 //!
 //! Memory: each subcompaction under way has one or two read-ahead buffers for each input run, and
-//! the table being written; all of them share what [jobs may hold](crate::memory). A merge holds a
-//! version for no longer than a subcompaction takes, so that trimmed blocks come free.
+//! the tables being written, one for each [destination](super::destinations) at most; all of them
+//! share what [jobs may hold](crate::memory). A merge holds a version for no longer than a
+//! subcompaction takes, so that trimmed blocks come free.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use terrace_env::store::Rank;
@@ -32,8 +33,9 @@ use terrace_policy::{Key, Merge, Move, Part, Place, Urgency};
 
 use super::inputs::{self, find};
 use super::job::{with_ranges, worst_case};
-use super::rewrite::{Rewrite, Rewritten, TableSource};
+use super::rewrite::{Rewrite, Rewritten};
 use super::subcompaction::{self, Load, Subcompaction};
+use super::table_source::{TABLES_OPEN_MAX, TableSource};
 use super::tombstone_elision::TombstoneElision;
 use super::worker::MergeSubcompactions;
 use crate::Error;
@@ -60,6 +62,8 @@ pub(crate) struct MergeJob {
     merge: Merge,
     last_level: u8,
     table_size: ByteCount,
+    /// How many destinations its routes have.
+    destinations: u64,
     /// For a merge that ends when writers are back: how many groups there were when it began.
     groups: Option<u64>,
 }
@@ -70,7 +74,10 @@ impl MergeJob {
         let cuts = merge.routes.iter().map(|route| &route.cut);
         let table_size = cuts.map(|cut| cut.size.min(cut.aligned_from)).min();
         let table_size = table_size.unwrap_or(ByteCount(1));
-        Self { merge, last_level: version.last_level(), table_size, groups }
+        let routes = merge.routes.iter();
+        let destinations: BTreeSet<_> = routes.map(|route| (route.to, route.stream)).collect();
+        let (last_level, destinations) = (version.last_level(), destinations.len() as u64);
+        Self { merge, last_level, table_size, destinations, groups }
     }
 
     /// Parts that a subcompaction takes out of each run, up to `end` if it ends there, with their
@@ -293,7 +300,7 @@ impl Shared {
         alone: bool,
     ) -> Result<(TableSource, bool), Error> {
         let bits = self.options.filter_bits;
-        let worst = worst_case(bits, job.table_size, load.entries, load.plain);
+        let worst = worst_case(bits, job.table_size, job.destinations, load.entries, load.plain);
         let worst = with_ranges(worst, ranges, job.table_size, &job.merge.routes);
         let (mut wanted, least) = (worst, INSTALMENT_MIN.min(ByteCount(job.table_size.0 / 2)));
         let reservation = loop {
@@ -309,20 +316,22 @@ impl Shared {
             }
         };
         let short = wanted < worst;
-        // The table that is being written when the budget is used up must still be ended. The worst
+        // Tables that are being written when the budget is used up must still be ended. The worst
         // case has an allowance for the tails of tables, which is enough for that; in a part of it,
         // it may not be.
         let budget = if short { (wanted.0 - wanted.0 / 8).max(1) } else { wanted.0 };
         let source = TableSource {
             store: Arc::clone(&self.store),
             options: self.options.clone(),
-            memory: self.memory.jobs.clone(),
+            memory: Arc::clone(&self.memory),
             last_level: job.last_level,
             rank: Rank::Compaction,
             cause: Cause::Compaction,
             reservation: Some(Arc::new(reservation)),
             budget: ByteCount(budget),
             worst,
+            // A part of the worst case has no room for the rests of several zones.
+            tables_open: if short { 1 } else { TABLES_OPEN_MAX },
             discarded: Arc::clone(&self.counters.bytes_discarded),
         };
         Ok((source, short))

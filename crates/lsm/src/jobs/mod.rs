@@ -8,7 +8,7 @@
 //! | what if a job or a writer finds no space | `space_pressure` |
 //! | how is a merge carried out | `merging` |
 //! | how is it cut into parts for several workers | `subcompaction`, `worker` |
-//! | how do sorted entries become tables | `rewrite`, `outputs` |
+//! | how do sorted entries become tables | `rewrite`, `destinations`, `table_source`, `outputs` |
 //! | which entries of a key must a job keep | `retention`, `tombstone_elision` |
 //! | which segments does a plan name | `inputs` |
 //! | how do tables change their level unread | `trivial_move` |
@@ -34,8 +34,9 @@
 //! # Invariants
 //! - A job is dropped between two steps without a trace on the medium: its tables are not sealed
 //!   before its commit, and unsealed files of a former life are removed.
-//! - Memory is bounded: two read-ahead buffers per input run and a table being written for each
-//!   part that is under way, whatever the size of the plan.
+//! - Memory is bounded, whatever the size of the plan: for each part that is under way, two
+//!   read-ahead buffers per input run, and one table being written for each destination of its
+//!   routes, eight at most.
 //! - A job that finds no space waits and tries again; any other error stops all writing until
 //!   somebody calls `resume`.
 //! - An entry is dropped only if no snapshot and no later reader can see it, and a delete only if
@@ -53,6 +54,7 @@ mod board;
 mod checkpoint;
 pub(crate) mod compaction;
 mod delete_only;
+mod destinations;
 pub(crate) mod flush;
 pub(crate) mod inputs;
 mod intake;
@@ -64,6 +66,7 @@ mod retention;
 mod rewrite;
 mod space_pressure;
 mod subcompaction;
+mod table_source;
 mod tombstone_elision;
 mod trivial_move;
 pub(crate) mod worker;

@@ -39,7 +39,7 @@ impl Outputs {
         std::mem::replace(self, none)
     }
 
-    /// In key order.
+    /// In the order in which they ended. Those of one destination are in key order.
     pub(crate) fn tables(&self) -> &[Output] {
         &self.tables
     }

@@ -2,80 +2,36 @@
 //! into new tables.
 //!
 //! It goes by steps of a bounded size and may be dropped between any two: its tables are not
-//! sealed, so nothing of it is left. Memory: one or two read-ahead buffers per input run, the table
-//! being written (see [`TableBuilder`]), and what is known of the tables that are done.
+//! sealed, so nothing of it is left. Memory: one or two read-ahead buffers per input run, the
+//! tables being written (see [`TableBuilder`](crate::table::TableBuilder)), and what is known of
+//! the tables that are done. At most
+//! [`TABLES_OPEN_MAX`](super::table_source::TABLES_OPEN_MAX) are being written at once: one, unless
+//! the routes have several destinations.
 //!
-//! Tables end as the route's [`Cut`](terrace_policy::Cut) says, and always between two full keys.
-//! When a job has written as much as it may, it ends there, at its *boundary*: entries before it
-//! are done, and entries behind it stay where they are, for a later job.
+//! Tables end as the route's [`Cut`](terrace_policy::Cut) says, and always between two full keys. A
+//! table goes on over routes of other [`Destinations`]. When a job has written as much as it may,
+//! it ends there, at its *boundary*, and so do all its tables: entries before it are done, and
+//! entries behind it stay where they are, for a later job.
 
-use std::sync::Arc;
-
-use terrace_env::store::{CreateOptions, FileKind, Rank, Reservation, Store};
-use terrace_env::{ByteCount, Cause, MemoryGauge, SeqNo};
+use terrace_env::{ByteCount, SeqNo};
 use terrace_policy::{Key, Route};
 
-use super::outputs::{Output, Outputs};
+use super::destinations::Destinations;
+use super::outputs::Outputs;
 use super::retention::{Retention, Verdict};
+use super::table_source::TableSource;
 use super::tombstone_elision::TombstoneElision;
 use crate::Error;
 use crate::canary::{self, Rule};
 use crate::cost;
-use crate::counters::Count;
 use crate::key;
-use crate::options::EngineOptions;
 use crate::ranges::JobRanges;
 use crate::reading::Merge;
-use crate::table::TableBuilder;
-use crate::tree::table_hint;
 
 /// How many bytes of entries a step goes through: some milliseconds of work.
 const STEP_BYTES: usize = 256 << 10;
 /// After how many hidden entries in a row the inputs leap to the end of what hides them.
 const LEAP_AFTER: u32 = 16;
-
-/// Where the tables of a job come from.
-pub(crate) struct TableSource {
-    pub(crate) store: Arc<dyn Store>,
-    pub(crate) options: EngineOptions,
-    /// Counts what jobs hold.
-    pub(crate) memory: MemoryGauge,
-    /// The last level that holds anything.
-    pub(crate) last_level: u8,
-    pub(crate) rank: Rank,
-    pub(crate) cause: Cause,
-    /// The job's worst case; without it the job takes what its rank may, and fails if that is not
-    /// enough.
-    pub(crate) reservation: Option<Arc<Reservation>>,
-    /// How much the job may write before it ends at its next key.
-    pub(crate) budget: ByteCount,
-    /// The most that all its tables can take together.
-    pub(crate) worst: ByteCount,
-    /// Counts the bytes that are written and not committed.
-    pub(crate) discarded: Arc<Count>,
-}
-
-/// A table may become larger than its cut by its last entry and the rest of a block.
-const OVERSHOOT_SHARE: u64 = 32;
-
-impl TableSource {
-    /// `written`: the bytes of the job's tables so far.
-    fn begin(&self, route: &Route, written: u64) -> Result<TableBuilder, Error> {
-        let whole = route.cut.size.0.saturating_add(route.cut.size.0 / OVERSHOOT_SHARE);
-        let left = self.worst.0.min(self.budget.0).saturating_sub(written);
-        let writer = self.store.create(&CreateOptions {
-            kind: FileKind::Table,
-            hint: table_hint(route.to.level, route.stream),
-            size: Some(ByteCount(whole.min(left))),
-            rank: self.rank,
-            reservation: self.reservation.as_deref(),
-            group: None,
-            cause: self.cause,
-        })?;
-        let layout = self.options.layout(route.to.level, self.last_level);
-        Ok(TableBuilder::new(writer, layout, &self.memory))
-    }
-}
 
 /// How far a job is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -110,15 +66,12 @@ pub(crate) struct Rewrite {
     elision: TombstoneElision,
     routes: Vec<Route>,
     route: usize,
-    /// Within the route: the cuts and grandparents passed, and their size since the table began.
+    /// How many of the route's cuts and grandparents have been passed.
     cut: usize,
     grandparent: usize,
-    overlap: u64,
     /// Whether the route has got an entry.
     is_route_begun: bool,
-    source: TableSource,
-    builder: Option<TableBuilder>,
-    outputs: Outputs,
+    tables: Destinations,
     /// Where the job ended, if it was before the end.
     boundary: Option<Key>,
     counts: RewriteCounts,
@@ -141,7 +94,6 @@ impl Rewrite {
         routes: Vec<Route>,
         source: TableSource,
     ) -> Self {
-        let outputs = Outputs::new(Arc::clone(&source.discarded));
         assert!(routes.last().is_some_and(|route| route.end.is_none()), "a route to the end");
         Self {
             merge,
@@ -150,15 +102,12 @@ impl Rewrite {
             ranges,
             hidden: 0,
             elision,
+            tables: Destinations::new(&routes, source),
             routes,
             route: 0,
             cut: 0,
             grandparent: 0,
-            overlap: 0,
             is_route_begun: false,
-            source,
-            builder: None,
-            outputs,
             boundary: None,
             counts: RewriteCounts::default(),
         }
@@ -192,7 +141,8 @@ impl Rewrite {
                 Verdict::Keep { first } if first && self.must_end() => {
                     self.follow_route()?;
                     self.boundary = self.merge.key().map(|key| key::split(key).0.into());
-                    self.end_table(self.boundary.clone())?;
+                    self.take_ranges(self.boundary.clone())?;
+                    self.tables.end_all()?;
                     self.count(entries, bytes);
                     return Ok(Progress::Done);
                 }
@@ -215,19 +165,18 @@ impl Rewrite {
 
     /// Result of the job, once it is done.
     pub(crate) fn into_rewritten(mut self) -> Rewritten {
-        let (outputs, boundary) = (self.outputs.take(), self.boundary.take());
+        let (outputs, boundary) = (self.tables.take_outputs(), self.boundary.take());
         Rewritten { outputs, boundary, counts: self.counts }
     }
 
     /// Whether the job has written as much as it may.
     fn must_end(&self) -> bool {
-        self.outputs.bytes() + self.filled() >= self.source.budget.0
+        self.tables.are_over_budget(self.ranges.pending_bytes())
     }
 
-    /// About the bytes of the table that is being written.
+    /// About the bytes of the route's table.
     fn filled(&self) -> u64 {
-        let entries = self.builder.as_ref().map_or(0, |builder| builder.estimated_size().0);
-        entries + self.ranges.pending_bytes()
+        self.tables.filled(self.route).unwrap_or(0) + self.ranges.pending_bytes()
     }
 
     /// Goes on behind an entry that is hidden; where many were, as far as all older ones are.
@@ -251,13 +200,8 @@ impl Rewrite {
             self.pass_cuts()?;
         }
         let key = self.merge.key().expect("a merge that stands on an entry");
-        let builder = match &mut self.builder {
-            Some(builder) => builder,
-            None => self
-                .builder
-                .insert(self.source.begin(&self.routes[self.route], self.outputs.bytes())?),
-        };
-        builder.add(key, self.merge.value_slice())
+        let route = (self.route, &self.routes[self.route]);
+        self.tables.add(route, key, self.merge.value_slice())
     }
 
     /// The full key that the merge stands on; `None` where no range tombstone needs it.
@@ -275,29 +219,30 @@ impl Rewrite {
             if full_key < &end[..] {
                 break;
             }
-            self.end_route()?;
+            self.leave_route()?;
         }
         Ok(())
     }
 
-    /// Ends what goes to a route, which is not the last one.
-    fn end_route(&mut self) -> Result<(), Error> {
+    /// Goes over to the next route. The table of this one stays open: a later route may go on with
+    /// it, if no cut lies between.
+    fn leave_route(&mut self) -> Result<(), Error> {
         let end = self.routes[self.route].end.clone();
         self.pass_ranges(end.as_ref())?;
-        self.end_table(end)?;
+        self.take_ranges(end)?;
         self.route += 1;
-        (self.cut, self.grandparent, self.overlap) = (0, 0, 0);
-        self.is_route_begun = false;
+        (self.cut, self.grandparent, self.is_route_begun) = (0, 0, false);
         Ok(())
     }
 
-    /// Ends what goes to this route and to all behind.
+    /// Ends all tables, with what range tombstones are left for this route and those behind.
     fn end_all(&mut self) -> Result<(), Error> {
         while !self.ranges.is_done() && self.route + 1 < self.routes.len() {
-            self.end_route()?;
+            self.leave_route()?;
         }
         self.pass_ranges(None)?;
-        self.end_table(None)
+        self.take_ranges(None)?;
+        self.tables.end_all()
     }
 
     /// Ends the table if it must not go on before the key that the merge stands on.
@@ -322,23 +267,22 @@ impl Rewrite {
             if full_key < &grandparent.end[..] {
                 break;
             }
-            self.overlap += grandparent.size.0;
+            *self.tables.overlap(self.route) += grandparent.size.0;
             self.grandparent += 1;
         }
         let carries = cut.carry_overlap && self.is_route_begun;
         self.is_route_begun = true;
-        let Some(builder) = &self.builder else {
+        let overlap = *self.tables.overlap(self.route);
+        let Some(size) = self.tables.filled(self.route) else {
             // Overlaps that lie before a table are none of its business.
-            self.overlap = if carries { self.overlap } else { 0 };
+            *self.tables.overlap(self.route) = if carries { overlap } else { 0 };
             return Ok(());
         };
-        let size = builder.estimated_size();
-        let aligned = self.grandparent > grandparents_before && size >= cut.aligned_from;
-        let wide = self.overlap > cut.overlap_max.0;
-        if passed > 0 || size >= cut.size || wide || aligned {
-            let carried = if carries && !wide { self.overlap } else { 0 };
-            self.end_table(None)?;
-            self.overlap = carried;
+        let aligned = self.grandparent > grandparents_before && size >= cut.aligned_from.0;
+        let wide = overlap > cut.overlap_max.0;
+        if passed > 0 || size >= cut.size.0 || wide || aligned {
+            self.tables.end_table(self.route)?;
+            *self.tables.overlap(self.route) = if carries && !wide { overlap } else { 0 };
         }
         Ok(())
     }
@@ -366,9 +310,11 @@ impl Rewrite {
                 }
                 Passed::Grandparent(size) => {
                     self.grandparent += 1;
-                    let open = self.builder.is_some() || self.ranges.begin_before(&at);
-                    self.overlap = if open { self.overlap + size.0 } else { 0 };
-                    if self.overlap > overlap_max.0 || self.filled() >= aligned_from.0 {
+                    let is_open = self.tables.filled(self.route).is_some();
+                    let is_open = is_open || self.ranges.begin_before(&at);
+                    let overlap = self.tables.overlap(self.route);
+                    *overlap = if is_open { *overlap + size.0 } else { 0 };
+                    if *overlap > overlap_max.0 || self.filled() >= aligned_from.0 {
                         self.end_table(Some(at))?;
                     }
                 }
@@ -382,33 +328,16 @@ impl Rewrite {
         }
     }
 
-    /// Ends the table, if there is one. `end`: where the next one begins at the earliest, which
-    /// takes the range tombstones from there on; `None`: none is left behind.
+    /// Ends the route's table, if there is one. `end`: where the next one begins at the earliest,
+    /// which takes the range tombstones from there on.
     fn end_table(&mut self, end: Option<Key>) -> Result<(), Error> {
-        self.overlap = 0;
-        let ranges = self.ranges.take_until(end.as_deref());
-        if !ranges.is_empty() {
-            let builder = match &mut self.builder {
-                Some(builder) => builder,
-                None => self
-                    .builder
-                    .insert(self.source.begin(&self.routes[self.route], self.outputs.bytes())?),
-            };
-            builder.add_ranges(ranges);
-        }
-        if let Some(builder) = self.builder.take() {
-            let route = &self.routes[self.route];
-            let built = builder.finish()?;
-            self.outputs.push(Output { place: route.to, stream: route.stream, built });
-        }
-        Ok(())
+        self.take_ranges(end)?;
+        self.tables.end_table(self.route)
     }
-}
 
-impl Drop for Rewrite {
-    fn drop(&mut self) {
-        if let Some(unfinished) = &self.builder {
-            self.source.discarded.add(unfinished.estimated_size().0);
-        }
+    /// Gives the route's table the range tombstones up to a key; `None`: all that are left.
+    fn take_ranges(&mut self, end: Option<Key>) -> Result<(), Error> {
+        let fragments = self.ranges.take_until(end.as_deref());
+        self.tables.add_ranges((self.route, &self.routes[self.route]), fragments)
     }
 }

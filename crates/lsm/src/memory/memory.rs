@@ -253,6 +253,13 @@ impl Memory {
         present >= most && share(with_next, limit, 0, most) == most
     }
 
+    /// Whether a job may write another table beside one: if what the store below holds for it is
+    /// within the jobs' share.
+    pub(crate) fn has_room_for_table(&self) -> bool {
+        let with_table = self.jobs.used().0.saturating_add(writer_bytes(self.io_size) as u64);
+        with_table <= self.shares.jobs.0
+    }
+
     /// How much a job reads of an index at once.
     pub(crate) fn job_index_ahead(&self) -> usize {
         self.part(JOB_PART)

@@ -146,6 +146,11 @@ impl TableBuilder {
         self.ranges.extend(fragments);
     }
 
+    /// Waits for the writes under way, before the job turns to another table.
+    pub(crate) fn rest(&mut self) -> Result<(), Error> {
+        Ok(self.writer.rest()?)
+    }
+
     /// About the size of the file if it were finished now.
     pub(crate) fn estimated_size(&self) -> ByteCount {
         let blocks = self.offset + (self.block.size() + self.index.size()) as u64;

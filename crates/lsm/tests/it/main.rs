@@ -24,6 +24,7 @@
 #[cfg(feature = "canary")]
 mod canary;
 mod crash;
+mod destinations;
 mod determinism;
 mod durability;
 mod events;

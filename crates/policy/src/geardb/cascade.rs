@@ -16,6 +16,8 @@
 //! A plan sends each key to one place. Where a table of the window reaches over a range whose data
 //! ends above, that range is left out of it, and stays in the tree as the rest of the table.
 
+use std::collections::BTreeMap;
+
 use terrace_env::ByteCount;
 
 use super::division::{Fate, Gaps, Rule, divide, share, whole_dump};
@@ -155,33 +157,51 @@ impl<'a> Cascade<'a> {
         rest.into_iter().map(part).collect()
     }
 
+    /// Whether anything of a level stays where it is within a range.
+    fn keeps(&self, level: usize, range: &Span) -> bool {
+        let Some(run) = oldest(self.tree, level).filter(|_| !range.is_empty()) else {
+            return false;
+        };
+        let place = place(self.tree, level);
+        let inputs = self.inputs.iter().filter(|(of, _)| *of == place);
+        let taken: Vec<&SegmentView> = inputs.flat_map(|(_, parts)| parts).collect();
+        run.overlapping(range).iter().any(|table| {
+            let start = table.span.start.clone().max(range.start.clone());
+            let mut rest = vec![Span { start, end: table.span.end.clone().min(range.end.clone()) }];
+            let first = taken.partition_point(|part| part.span.end <= table.span.start);
+            let within = taken[first..].iter().take_while(|part| part.span.start < table.span.end);
+            for part in within {
+                rest = rest.iter().flat_map(|rest| rest.without(&part.span)).collect();
+            }
+            !rest.is_empty()
+        })
+    }
+
     /// The plan: one merge.
     pub(super) fn plan(mut self, table_size: ByteCount) -> Plan {
         let level = self.level;
         self.routed.extend(self.pieces.iter().map(|piece| (piece.clone(), level)));
         self.routed.sort_by(|a, b| a.0.start.cmp(&b.0.start));
         let mut routes: Vec<Route> = Vec::new();
-        let mut end = None;
+        // Where the last range that ends at a level has its end.
+        let mut ends: BTreeMap<usize, &Key> = BTreeMap::new();
         for (span, level) in &self.routed {
             let to = place(self.tree, *level);
-            match routes.last_mut() {
-                Some(route) if route.to == to => {
-                    // No table reaches over one that stays where it is.
-                    let run = oldest(self.tree, *level);
-                    let between = |end: &Key| Span { start: end.clone(), end: span.start.clone() };
-                    if end.is_some_and(|end| has_table(run, &between(end))) {
-                        route.cut.keys.push(span.start.clone());
-                    }
+            if routes.last().is_none_or(|route| route.to != to) {
+                if let Some(route) = routes.last_mut() {
+                    route.end = Some(span.start.clone());
                 }
-                last => {
-                    if let Some(route) = last {
-                        route.end = Some(span.start.clone());
-                    }
-                    let stream = LEVEL_STREAM_FIRST + u16::from(to.level);
-                    routes.push(Route { end: None, to, stream, cut: Cut::at(table_size) });
-                }
+                let stream = LEVEL_STREAM_FIRST + u16::from(to.level);
+                routes.push(Route { end: None, to, stream, cut: Cut::at(table_size) });
             }
-            end = Some(&span.end);
+            let between = |end: &Key| Span { start: end.clone(), end: span.start.clone() };
+            // No table reaches over one that stays where it is, or over what is left of one.
+            if let Some(end) = ends.insert(*level, &span.end)
+                && self.keeps(*level, &between(end))
+            {
+                let route = routes.last_mut().expect("the route of the range");
+                route.cut.keys.push(span.start.clone());
+            }
         }
         let part = |table: &SegmentView| Part { file: table.file, span: table.span.clone() };
         let inputs = self.inputs.iter().map(|(place, tables)| Input {

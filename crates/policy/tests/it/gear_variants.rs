@@ -132,7 +132,9 @@ fn by_algorithm_1_levels_grow_behind_a_window_that_nothing_meets_until_it_is_rep
     load.reopen(ALGORITHM_1);
     load.random(12_000, &mut random);
     let after = sizes(&load);
-    assert_eq!(before[3..], after[3..], "of level 3's window three keys are left, the last of all");
+    // Of level 3's window a few keys are left that nothing meets: it is not renewed.
+    assert!(after[3] < before[3] + before[3] / 20, "level 3: {before:?}, {after:?}");
+    assert_eq!(before[4..], after[4..], "below it");
     assert!(after[2] > 10 * 400, "level 2 has a limit of 400: {after:?}");
     assert_eq!(load.shared_zones(), 0);
     load.reopen(REPAIRED);

@@ -315,44 +315,74 @@ fn clip(span: &Span, to: &Span) -> Span {
     Span { start, end: Arc::clone((&span.end).min(&to.end)) }
 }
 
-/// Tables of the merged keys, cut as a job cuts them, with their routes.
+/// A table that is being filled.
+struct Table<'a> {
+    keys: Vec<u32>,
+    overlap: u64,
+    route: &'a Route,
+}
+
+impl Table<'_> {
+    /// Whether it goes where the route goes.
+    fn is_of(&self, route: &Route) -> bool {
+        (self.route.to, self.route.stream) == (route.to, route.stream)
+    }
+}
+
+/// Tables of the merged keys, cut as a job cuts them, with their routes; in the order in which they
+/// end. Here a job may have one table open for each destination.
 fn cut<'a>(keys: &[u32], routes: &'a [Route]) -> Vec<(Vec<u32>, &'a Route)> {
-    let mut tables = Vec::new();
-    let mut rest = keys;
+    let (mut ended, mut open, mut rest) = (Vec::new(), Vec::new(), keys);
     for route in routes {
         let end = route.end.as_ref();
         let within = |key: &u32| end.is_none_or(|end| full_key(*key)[..] < end[..]);
         let (own, behind) = rest.split_at(rest.partition_point(within));
-        tables.extend(cut_route(own, route).into_iter().map(|table| (table, route)));
+        cut_route(own, route, &mut open, &mut ended);
         rest = behind;
     }
-    tables
+    ended.extend(open);
+    ended.into_iter().map(|table| (table.keys, table.route)).collect()
 }
 
-fn cut_route(keys: &[u32], route: &Route) -> Vec<Vec<u32>> {
-    let (mut tables, mut table, mut overlap) = (Vec::new(), Vec::new(), 0);
+fn cut_route<'a>(
+    keys: &[u32],
+    route: &'a Route,
+    open: &mut Vec<Table<'a>>,
+    ended: &mut Vec<Table<'a>>,
+) {
     let (mut passed, mut barrier, cut) = (0, 0, &route.cut);
     for key in keys {
         let at = full_key(*key);
-        let mut ends = table.len() as u64 >= cut.size.0;
+        let own = open.iter().position(|table| table.is_of(route));
+        let mut table = own.map(|at| open.remove(at));
+        let mut ends = table.as_ref().is_some_and(|t| t.keys.len() as u64 >= cut.size.0);
         while cut.keys.get(barrier).is_some_and(|key| key[..] <= at[..]) {
             barrier += 1;
             ends = true;
         }
         while cut.grandparents.get(passed).is_some_and(|o| o.end[..] <= at[..]) {
-            ends |= table.len() as u64 >= cut.aligned_from.0;
-            let is_begun = if cut.carry_overlap { key != &keys[0] } else { !table.is_empty() };
-            overlap += if is_begun { cut.grandparents[passed].size.0 } else { 0 };
+            if let Some(table) = &mut table {
+                ends |= table.keys.len() as u64 >= cut.aligned_from.0;
+                table.overlap += cut.grandparents[passed].size.0;
+            }
             passed += 1;
         }
+        let overlap = table.as_ref().map_or(0, |table| table.overlap);
         let wide = overlap > cut.overlap_max.0;
-        if ends || wide {
-            tables.push(std::mem::take(&mut table));
-            overlap = if cut.carry_overlap && !wide { overlap } else { 0 };
-        }
-        table.push(*key);
+        ended.extend(table.take_if(|_| ends || wide));
+        let carried = if cut.carry_overlap && !wide { overlap } else { 0 };
+        let mut table = table.unwrap_or_else(|| {
+            // The tables of a run must not overlap.
+            let of_run = |table: &mut Table<'_>| table.route.to == route.to;
+            ended.extend(open.extract_if(.., of_run));
+            Table { keys: Vec::new(), overlap: carried, route }
+        });
+        table.keys.push(*key);
+        open.push(table);
     }
-    tables.push(table);
-    tables.retain(|table| !table.is_empty());
-    tables
+    // A cut between two routes.
+    let end = route.end.as_ref();
+    if cut.keys.get(barrier).is_some_and(|key| end.is_some_and(|end| key <= end)) {
+        ended.extend(open.extract_if(.., |table| table.is_of(route)));
+    }
 }

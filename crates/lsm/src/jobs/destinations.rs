@@ -1,0 +1,203 @@
+//! [`Destinations`]: the tables that a job is writing, one for each destination of its routes.
+//!
+//! A destination is a run and a stream. Its table stays open while the job goes through routes of
+//! other destinations, and goes on when the job is back: with routes that alternate between two
+//! runs, tables get as large as with one.
+//!
+//! A table ends before its [`Cut`](terrace_policy::Cut) says so
+//! - when another destination of the same run gets an entry or a range tombstone: the tables of a
+//!   run must not overlap;
+//! - when the job opens a table and may not have one more open: the one that was written to longest
+//!   ago ends. [`TableSource`] says how many may be open;
+//! - at the boundary of the job, as all others.
+//!
+//! The tables of a destination are written one after the other, in key order. Only the table that
+//! was written to last has writes under way. The store may take the zone of any other for somebody
+//! who waits, and a job that waits for a zone holds up nobody, itself included.
+
+use std::sync::Arc;
+
+use terrace_policy::{Place, Route};
+
+use super::outputs::{Output, Outputs};
+use super::table_source::TableSource;
+use crate::Error;
+use crate::ranges::Fragment;
+use crate::table::TableBuilder;
+
+/// A run and a stream that tables go to.
+struct Destination {
+    to: Place,
+    stream: u16,
+    /// The table that is being written.
+    builder: Option<TableBuilder>,
+    /// Bytes of the range tombstones that the table has.
+    ranges: u64,
+    /// Bytes of the grandparents that it overlaps.
+    overlap: u64,
+    /// When the job turned to it: the number of the turn.
+    turned: u64,
+}
+
+impl Destination {
+    /// About the bytes of the table that is being written.
+    fn filled(&self) -> u64 {
+        self.builder.as_ref().map_or(0, |builder| builder.estimated_size().0 + self.ranges)
+    }
+}
+
+/// See the [module](self).
+pub(crate) struct Destinations {
+    source: TableSource,
+    all: Vec<Destination>,
+    /// The destination of each route.
+    of_route: Vec<usize>,
+    /// The destination that was written to last.
+    current: usize,
+    /// How often the job has turned to another destination.
+    turns: u64,
+    outputs: Outputs,
+}
+
+impl Destinations {
+    /// Those of some routes, without a table.
+    pub(crate) fn new(routes: &[Route], source: TableSource) -> Self {
+        let mut all: Vec<Destination> = Vec::new();
+        let mut of_route = Vec::with_capacity(routes.len());
+        for &Route { to, stream, .. } in routes {
+            let at = all.iter().position(|one| (one.to, one.stream) == (to, stream));
+            of_route.push(at.unwrap_or(all.len()));
+            if at.is_none() {
+                let (ranges, overlap, turned) = (0, 0, 0);
+                all.push(Destination { to, stream, builder: None, ranges, overlap, turned });
+            }
+        }
+        let outputs = Outputs::new(Arc::clone(&source.discarded));
+        Self { source, all, of_route, current: 0, turns: 0, outputs }
+    }
+
+    /// Whether the job has written as much as it may, with so much more that is to come.
+    pub(crate) fn are_over_budget(&self, pending: u64) -> bool {
+        self.written() + pending >= self.source.budget.0
+    }
+
+    /// About the bytes of all tables, finished or not.
+    fn written(&self) -> u64 {
+        self.outputs.bytes() + self.all.iter().map(Destination::filled).sum::<u64>()
+    }
+
+    /// About the bytes of a route's table; `None` if no table is open.
+    pub(crate) fn filled(&self, route: usize) -> Option<u64> {
+        let destination = &self.all[self.of_route[route]];
+        destination.builder.as_ref().map(|_| destination.filled())
+    }
+
+    /// The bytes of the grandparents that a route's table overlaps.
+    pub(crate) fn overlap(&mut self, route: usize) -> &mut u64 {
+        &mut self.all[self.of_route[route]].overlap
+    }
+
+    /// Adds an entry behind all others of the route's table.
+    pub(crate) fn add(
+        &mut self,
+        (at, route): (usize, &Route),
+        key: &[u8],
+        value: &[u8],
+    ) -> Result<(), Error> {
+        self.open((at, route))?.add(key, value)
+    }
+
+    /// Adds range tombstones behind all others of the route's table.
+    pub(crate) fn add_ranges(
+        &mut self,
+        (at, route): (usize, &Route),
+        fragments: Vec<Fragment>,
+    ) -> Result<(), Error> {
+        if fragments.is_empty() {
+            return Ok(());
+        }
+        let bytes: usize = fragments.iter().map(Fragment::bytes).sum();
+        self.open((at, route))?.add_ranges(fragments);
+        self.all[self.of_route[at]].ranges += bytes as u64;
+        Ok(())
+    }
+
+    /// The table of a route, which is written to next.
+    fn open(&mut self, (at, route): (usize, &Route)) -> Result<&mut TableBuilder, Error> {
+        let at = self.of_route[at];
+        if self.all[at].builder.is_none() {
+            self.make_room(route.to)?;
+            let builder = self.source.begin(route, self.written())?;
+            self.all[at].builder = Some(builder);
+        }
+        self.turn_to(at)?;
+        Ok(self.all[at].builder.as_mut().expect("an open table"))
+    }
+
+    /// Leaves the table that was written to last, so that none but one has writes under way.
+    fn turn_to(&mut self, at: usize) -> Result<(), Error> {
+        if at != self.current {
+            if let Some(left) = &mut self.all[self.current].builder {
+                left.rest()?;
+            }
+            self.current = at;
+            self.turns += 1;
+            self.all[at].turned = self.turns;
+        }
+        Ok(())
+    }
+
+    /// Ends tables, so that one for a run may be opened.
+    fn make_room(&mut self, to: Place) -> Result<(), Error> {
+        for other in 0..self.all.len() {
+            if self.all[other].to == to {
+                self.end(other)?;
+            }
+        }
+        loop {
+            let open = self.all.iter().enumerate().filter(|(_, one)| one.builder.is_some());
+            let count = open.clone().count();
+            if self.source.may_open_beside(count) {
+                return Ok(());
+            }
+            let oldest = open.min_by_key(|(_, one)| one.turned).map(|(at, _)| at);
+            self.end(oldest.expect("one table always may be open"))?;
+        }
+    }
+
+    /// Ends the table of a route, if there is one.
+    pub(crate) fn end_table(&mut self, route: usize) -> Result<(), Error> {
+        self.end(self.of_route[route])
+    }
+
+    /// Ends all tables.
+    pub(crate) fn end_all(&mut self) -> Result<(), Error> {
+        (0..self.all.len()).try_for_each(|at| self.end(at))
+    }
+
+    fn end(&mut self, at: usize) -> Result<(), Error> {
+        if self.all[at].builder.is_some() {
+            self.turn_to(at)?;
+        }
+        let destination = &mut self.all[at];
+        if let Some(builder) = destination.builder.take() {
+            (destination.ranges, destination.overlap) = (0, 0);
+            let (place, stream) = (destination.to, destination.stream);
+            self.outputs.push(Output { place, stream, built: builder.finish()? });
+        }
+        Ok(())
+    }
+
+    /// Finished tables, for a job that goes on without them.
+    pub(crate) fn take_outputs(&mut self) -> Outputs {
+        self.outputs.take()
+    }
+}
+
+impl Drop for Destinations {
+    fn drop(&mut self) {
+        for builder in self.all.iter().filter_map(|one| one.builder.as_ref()) {
+            self.source.discarded.add(builder.estimated_size().0);
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! [`TableSource`]: creates the tables of a job: where they go, what they may take, and how many of
+//! them may be open at once.
+
+use std::sync::Arc;
+
+use terrace_env::store::{CreateOptions, FileKind, Rank, Reservation, Store};
+use terrace_env::{ByteCount, Cause};
+use terrace_policy::Route;
+
+use crate::Error;
+use crate::counters::Count;
+use crate::memory::Memory;
+use crate::options::EngineOptions;
+use crate::table::TableBuilder;
+use crate::tree::table_hint;
+
+/// The most tables that a job has open at once. Each takes memory for its writes, and may take an
+/// open zone. A cascade through all levels has five destinations.
+pub(crate) const TABLES_OPEN_MAX: usize = 8;
+
+/// A table may become larger than its cut by its last entry and the rest of a block.
+const OVERSHOOT_SHARE: u64 = 32;
+
+/// See the [module](self).
+pub(crate) struct TableSource {
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) options: EngineOptions,
+    pub(crate) memory: Arc<Memory>,
+    /// The last level that holds anything.
+    pub(crate) last_level: u8,
+    pub(crate) rank: Rank,
+    pub(crate) cause: Cause,
+    /// The job's worst case; without it the job takes what its rank may, and fails if that is not
+    /// enough.
+    pub(crate) reservation: Option<Arc<Reservation>>,
+    /// How much the job may write before it ends at its next key.
+    pub(crate) budget: ByteCount,
+    /// The most that all its tables can take together.
+    pub(crate) worst: ByteCount,
+    /// The most tables that it may have open at once.
+    pub(crate) tables_open: usize,
+    /// Counts the bytes that are written and not committed.
+    pub(crate) discarded: Arc<Count>,
+}
+
+impl TableSource {
+    /// Begins a table. `written`: the bytes of the job's tables so far.
+    pub(crate) fn begin(&self, route: &Route, written: u64) -> Result<TableBuilder, Error> {
+        let whole = route.cut.size.0.saturating_add(route.cut.size.0 / OVERSHOOT_SHARE);
+        let left = self.worst.0.min(self.budget.0).saturating_sub(written);
+        let writer = self.store.create(&CreateOptions {
+            kind: FileKind::Table,
+            hint: table_hint(route.to.level, route.stream),
+            size: Some(ByteCount(whole.min(left))),
+            rank: self.rank,
+            reservation: self.reservation.as_deref(),
+            group: None,
+            cause: self.cause,
+        })?;
+        let layout = self.options.layout(route.to.level, self.last_level);
+        Ok(TableBuilder::new(writer, layout, &self.memory.jobs))
+    }
+
+    /// Whether the job may open another table beside so many that are open: if memory, open zones
+    /// and space are there for it now. One table always may be open.
+    pub(crate) fn may_open_beside(&self, open: usize) -> bool {
+        let admits = |reservation: &Arc<Reservation>| reservation.admits(open as u32 + 1);
+        open == 0
+            || (open < self.tables_open
+                && self.memory.has_room_for_table()
+                && self.reservation.as_ref().is_some_and(admits))
+    }
+}
