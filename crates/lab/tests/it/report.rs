@@ -106,7 +106,7 @@ fn a_report_on_a_users_file_has_the_title_of_the_file() {
     let mut report = report(specimen::outcomes());
     let title = report.chapters[0].experiment.title.clone();
     assert_eq!(report.title(), title);
-    assert_eq!(texts(&read(&report.html().unwrap()), "h1"), [title.clone()]);
+    assert_eq!(texts(&read(&report.html().unwrap()), "h1"), std::slice::from_ref(&title));
     assert!(report.markdown(None).contains(&format!("# {title}\n")));
     report.chapters[0].experiment.name = "geardb/fig3".into();
     assert_eq!(report.title(), "Figures of the papers, redrawn");

@@ -3,17 +3,37 @@
 //! further one ten times - 4 MiB and 10 MiB at memtables of 4 MiB - and a collector that starts at
 //! 20 % free. These are what a system has of its own: parameters of the system that are given come
 //! before them.
+//!
+//! The rows that are LevelDB ([`row`]) also slow and stop writers, grow compactions, cut tables,
+//! check moves and place flushes as LevelDB does ([`Leveled`], steps 3, 4 and 6). The other rows
+//! keep the engine's own ways.
 
 use std::sync::Arc;
 
 use terrace_env::ByteCount;
 
-use super::{StoreShape, System};
-use crate::{Compaction, Leveled, ZonesSource};
+use super::{Row, StoreShape, System};
+use crate::{Compaction, Leveled, Throttle, ZonesSource};
 
 /// The papers' threshold: 20 % free (GearDB, section 2.3). The papers do not say how much a zone
 /// must give; here it is 10 %.
 pub(super) const COLLECTOR: (u8, u8) = (20, 10);
+
+/// LevelDB's 25 tables' worth for a compaction that grows, and its level 2 for a flush
+/// (`db/version_set.cc`, `ExpandedCompactionByteSizeLimit`; `db/dbformat.h`, `kMaxMemCompactLevel`).
+const GROWTH: u16 = 25;
+const FLUSH_LEVEL: u8 = 2;
+
+/// A row that is LevelDB, over zones that a collector empties.
+pub(super) const fn row(row: Row) -> System {
+    let mut system = System::row(row, COLLECTOR);
+    system.throttle = Some(Throttle::Leveldb);
+    system.growth = Some(GROWTH);
+    system.check_moves = true;
+    system.carry_overlap = true;
+    system.flush_level = FLUSH_LEVEL;
+    system
+}
 
 /// LevelDB's tables, at the most.
 const TABLE_SIZE_MAX: ByteCount = ByteCount::mib(16);

@@ -18,14 +18,14 @@
 
 use std::sync::Arc;
 
-use super::{Row, RowParts, System, leveldb, parameter};
+use super::{Row, RowParts, leveldb, parameter};
 use crate::{CostBenefit, LogStructured};
 
 pub(super) const PARTS: RowParts = RowParts {
     name: "leveldb-cost-benefit",
     summary: "leveled; tables of all levels in one log of zones, emptied where it pays most",
     live_max: 55,
-    own: System::row(Row::LeveldbCostBenefit, leveldb::COLLECTOR),
+    own: leveldb::row(Row::LeveldbCostBenefit),
     parameters: parameter::LEVELED,
     placement: |_| Arc::new(LogStructured),
     compaction: leveldb::compaction,
