@@ -20,7 +20,8 @@ use crate::{Compaction, Leveled, Throttle, ZonesSource};
 pub(super) const COLLECTOR: (u8, u8) = (20, 10);
 
 /// LevelDB's 25 tables' worth for a compaction that grows, and its level 2 for a flush
-/// (`db/version_set.cc`, `ExpandedCompactionByteSizeLimit`; `db/dbformat.h`, `kMaxMemCompactLevel`).
+/// (`db/version_set.cc`, `ExpandedCompactionByteSizeLimit`; `db/dbformat.h`,
+/// `kMaxMemCompactLevel`).
 const GROWTH: u16 = 25;
 const FLUSH_LEVEL: u8 = 2;
 
