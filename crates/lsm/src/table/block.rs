@@ -1,8 +1,14 @@
 //! A sorted block as it is read: its entries and restart points. The layout is
 //! `docs/format/table.md`.
 //!
-//! Every length and offset is checked before it is used: a block whose checksum holds may still
-//! have been written by a faulty program.
+//! Every length and offset is checked before it is used, because a block whose checksum holds may
+//! still have been written by a faulty program. A wrong one is [`Error::Corruption`]. Two checks
+//! are the caller's: that an entry shares no more bytes than the key before has
+//! ([`Block::check_key`]), and that the kind of an entry is known. Nobody here checks the order of
+//! the keys.
+//!
+//! A clone shares the bytes. A block that was released or parked has no bytes: no entry may be
+//! read.
 
 use bytes::Bytes;
 use std::ops::Range;

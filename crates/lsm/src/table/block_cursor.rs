@@ -1,4 +1,13 @@
-//! Walks the entries of a sorted block.
+//! [`BlockCursor`]: walks the entries of one sorted block, forward and backward. It reads nothing
+//! from the file.
+//!
+//! An entry can only be decoded behind the one before it, from a restart point on. So a step back
+//! decodes the entries since the restart point once, and keeps them for the next steps back: up to
+//! 64 KiB of keys.
+//!
+//! `next` and `prev` are for a cursor that stands on an entry. At an end, after an error, and in a
+//! block that has just been put in, the caller seeks first. A damaged entry is
+//! [`Error::Corruption`]; the kinds and the order of entries are not checked.
 
 use bytes::Bytes;
 use std::cmp::Ordering;

@@ -1,8 +1,21 @@
-//! [`TableBuilder`]: writes a table, entry by entry, in key order.
+//! [`TableBuilder`]: writes a table, entry by entry.
 //!
-//! Memory: the block being filled, without its value if that is large, and index and filter (see
-//! [`IndexBuilder`]), which are one to three hundredths of the file. If a builder is dropped before
-//! it is finished, its file is gone.
+//! The caller adds entries in the order of their internal keys, each once; debug builds check the
+//! order of full keys. Range tombstones are fragments: in order, without overlap, added at any time
+//! before [`TableBuilder::finish`]. A table has at least one entry or one fragment, or `finish`
+//! panics.
+//!
+//! A finished table is written, and not yet durable or visible: the caller seals its file in a
+//! transaction. If the builder is dropped, or the [`BuiltTable`] before it is sealed, the file is
+//! gone. After an error the builder is of no use: the caller drops it.
+//!
+//! Memory: the block being filled; index and filter, not compressed (see [`IndexBuilder`]), which
+//! are some hundredths of the file where values have 100 bytes or more; and 2.5 times `io_size` for
+//! what the store has on its way. A lease counts the last two, and a block of 64 KiB or more while
+//! it is compressed. A value of 64 KiB or more that ends an uncompressed block is written from
+//! where it lies.
+//!
+//! One owner. A call that closes a block waits when the store is behind with its writes.
 
 use bytes::Bytes;
 use terrace_env::store::FileWriter;
@@ -26,8 +39,8 @@ const RESTART_INTERVAL: usize = 16;
 /// Least bytes of a filter, properties and footer, in an estimate of the file's size.
 const TAIL_BYTES: u64 = FOOTER_BYTES as u64 + 256;
 
-/// A value of this size and larger is not copied into its block, where that is not compressed: a
-/// copy of the largest takes a fifth of a default store's memory.
+/// A value of this size and larger is not copied into the block that it ends, where that is not
+/// compressed: a copy of the largest takes a fifth of a default store's memory.
 const LARGE_VALUE: usize = 64 << 10;
 
 /// The bounds of a partition of an index: smaller ones save nothing, larger ones are no longer read

@@ -1,9 +1,21 @@
-//! Walks a table's entries in order, forward and backward, reading ahead.
+//! [`TableCursor`]: walks a table's entries in order, forward and backward, reading ahead.
+//!
+//! Every entry comes, with its stored sequence: `global_sequence` and the readers above decide
+//! which one is seen. A scan takes blocks from the block cache, and after a seek puts its first
+//! block in, unless that has 128 KiB or more. A job does neither.
+//!
+//! [`TableCursor::stay_within`] comes before the first seek, and all seeks are within its range.
+//! The cursor then comes to no block outside the range, and reads no further ahead than its end.
+//! The blocks at both ends may hold keys outside the range, so the caller compares the keys.
 //!
 //! A cursor can be *parked* while other cursors of a merge come first. Where memory is short, it
-//! then gives a large block back and keeps its place in it; [`TableCursor::ready`] reads the block
-//! again. Such a block mostly is one entry. If the entry was passed over or handed out before the
-//! cursor moved on, nothing is read twice.
+//! then gives a block of 128 KiB or more back and keeps its place in it; the key can still be asked
+//! for. [`TableCursor::ready`] reads the block again, and must come before the value. Such a block
+//! mostly has one entry. If the cursor goes on from there without a call of `ready`, the block is
+//! not read again.
+//!
+//! After an error the cursor stands nowhere until the next seek. One owner; a call may wait for the
+//! device.
 
 use std::sync::Arc;
 

@@ -1,5 +1,9 @@
-//! The filter that tells most absent keys without a read: a Bloom filter whose bits for one key
-//! all lie in one 64-byte line. The layout is `docs/format/table.md`.
+//! The filter that tells most absent keys without a read of data: a Bloom filter whose bits for one
+//! key all lie in one 64-byte line. The layout is `docs/format/table.md`.
+//!
+//! A filter knows the full keys of entries. "No" is certain for entries, and says nothing of range
+//! tombstones, which the caller looks up by themselves. A filter of an unknown kind, or with a
+//! header that makes no sense, is no filter: every key may be there.
 //!
 //! One line costs one cache miss instead of one per probe; in exchange, at 10 bits a key, the share
 //! of false answers rises from 0.8 % to about 1 % (Putze, Sanders, Singler: "Cache-, Hash- and

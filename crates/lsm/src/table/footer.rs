@@ -1,5 +1,15 @@
-//! Codec of a table's footer and properties. The footer is the last 80 bytes of the file and has
-//! the places of index, filter and properties. The layout is `docs/format/table.md`.
+//! Codec of a table's footer and properties. The layout is `docs/format/table.md`.
+//!
+//! The footer is the last 80 bytes of the file, in no frame, with a checksum of its own. It has the
+//! places of index, filter and properties; in a table with an index of two levels, of the index of
+//! partitions, and of no filter. Where the range tombstones lie is in the properties.
+//!
+//! [`Footer::decode`] checks that these places lie before the footer, and that the file is as long
+//! as the footer says. [`Properties::decode`] takes contents whose frame was verified. It skips
+//! unknown properties; the caller checks the place of the range tombstones.
+//!
+//! Damage is [`Error::Corruption`]; a version, feature or number of index levels that is not known
+//! is [`Error::Unsupported`].
 
 use terrace_env::checksum::crc32c;
 use terrace_env::codec::{DecodeError, Reader, Writer};

@@ -1,12 +1,16 @@
-//! The frame every block of a table lies in: contents, compression, checksum. The layout is
-//! `docs/format/table.md`.
+//! The frame every block of a table lies in: contents, compression, checksum. Only the footer has
+//! none. The layout is `docs/format/table.md`.
 //!
 //! The checksum is over the bytes as they are stored, the compression, the table's tag and the
-//! block's offset. The tag is the file's id when the table was written. So a block of another
-//! table, or of another place, does not verify.
+//! block's offset. The tag is the file's id when the table was written; a copy in a checkpoint
+//! keeps it. A store never uses an id again. So a block of another table of the store, or of
+//! another place, does not verify.
 //!
-//! Damage is [`Error::Corruption`]. An unknown compression under a good checksum is
-//! [`Error::Unsupported`].
+//! [`TableName::open`] verifies a block and decompresses it. Damage is [`Error::Corruption`]. An
+//! unknown compression under a good checksum is [`Error::Unsupported`].
+//!
+//! A [`Handle`] is checked against a limit that the caller knows: where the blocks end that it may
+//! name.
 
 use bytes::Bytes;
 use terrace_env::FileId;

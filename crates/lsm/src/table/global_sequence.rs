@@ -1,12 +1,16 @@
-//! Reads tables whose entries all have one sequence, as those of an ingest have: [`get`],
-//! [`submit`] and [`GlobalSequenceCursor`].
+//! [`get`], [`submit`] and [`GlobalSequenceCursor`]: read a table with its global sequence number,
+//! if it has one. A run reads all its tables through them; a table without a global sequence number
+//! is read as it is.
 //!
 //! An ingest writes its tables before its place in the order of writes is known. In such a table
-//! every entry is a put, each key has one entry, and the stored sequences mean nothing. The table's
-//! annotation has the *global sequence number*, which is the sequence of all entries. This module
-//! puts it in the place of the stored ones when entries are read.
+//! every entry is a put, each key has one entry, there are no range tombstones, and the stored
+//! sequences mean nothing. The table's annotation has the *global sequence number*, which is the
+//! sequence of all entries. This module puts it in the place of the stored ones when entries are
+//! read.
 //!
-//! Because each key has one entry, every search within the table is a search for a full key.
+//! Because each key has one entry, every search within such a table is a search for a full key.
+//!
+//! The rules of `reader` and `cursor` for callers hold here, too.
 
 use std::borrow::Cow;
 use std::sync::Arc;

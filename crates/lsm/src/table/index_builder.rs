@@ -1,10 +1,17 @@
-//! Collects a table's index and filter while its data blocks are written.
+//! [`IndexBuilder`]: collects a table's index and filter while its data blocks are written.
+//!
+//! The order of calls: [`IndexBuilder::add_key`] for each entry, in key order;
+//! [`IndexBuilder::add_block`] for each block, once the first key of the next block is known and
+//! before it is added; [`IndexBuilder::add_last_block`] for the last; then
+//! [`IndexBuilder::finish`], which panics if the last block is missing.
 //!
 //! The index is cut into partitions as it grows. A table with a small index gets one index and one
 //! filter, made at its end. In a larger table each partition of the index has a filter of its own,
-//! made when the partition ends, or when the index turns out to be large. Memory until the table's
-//! end: index and filters as they will be stored, and eight bytes for each key whose filter is not
-//! made yet.
+//! made when the partition ends, or when the index turns out to be large.
+//!
+//! Memory until the table's end: index and filters, before they are compressed, and eight bytes for
+//! each key whose filter is not made yet. Nothing is written here: the builder of the table writes
+//! what [`IndexBuilder::finish`] returns.
 
 use super::block_builder::{BlockBuilder, join};
 use super::filter;

@@ -1,4 +1,11 @@
-//! Walks the entries of a table's index, over its partitions.
+//! [`IndexCursor`]: walks the entries of a table's index, over its partitions. It has the index of
+//! one partition at a time.
+//!
+//! A scan leaves the indexes that it reads in the slots of the table. A job takes from a slot what
+//! is there, reads the rest many partitions by one request, and leaves nothing: it comes by once.
+//!
+//! After an error the cursor stands nowhere until the next seek. A call that comes to another
+//! partition may wait for the device.
 
 use std::sync::Arc;
 

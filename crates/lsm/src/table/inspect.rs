@@ -1,9 +1,15 @@
-//! A table taken apart: each part by itself, so that a damaged one does not hide the others.
+//! [`TableFile`]: a table taken apart, each part by itself, so that a damaged one hides as little
+//! as possible of the others. Some parts are found by others: without the footer nothing is found;
+//! without the properties, no range tombstones; without the index of partitions, no index and no
+//! filter; without an index, none of its blocks.
 //!
-//! Built on the reader's own parts, and on nothing that an open engine has: no cache, no tree. One
-//! block is in memory at a time, beside the index. Immutable.
+//! Built on the reader's own parts, and on nothing that an open engine has: no cache, no tree, no
+//! memory budget. Each call reads from the file, and has one block in memory at a time, beside the
+//! index of one partition. Immutable; any number of threads.
 //!
-//! It repairs nothing: what does not verify is an error, and the caller goes on with the next part.
+//! It repairs nothing: a part that does not verify is an error, and the caller goes on with the
+//! next part. Entries have the sequences that are stored: of a table of an ingest, they mean
+//! nothing (see `global_sequence`).
 
 use std::sync::Arc;
 

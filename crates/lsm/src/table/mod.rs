@@ -2,18 +2,34 @@
 //!
 //! | question | answered in |
 //! |---|---|
-//! | how is a table written | `builder`, `block_builder`, `index_builder`, `filter` |
-//! | how is a table opened and searched | `open`, `reader`, `index`, `partition`, `point_reads` |
-//! | how is a table walked | `cursor`, `read_ahead`, `section`, `walk`, `global_sequence` |
+//! | how is a table written | `builder`, `block_builder`, `index_builder` |
+//! | how are its parts stored | `frame`, `compression`, `footer`, `partition`, `range_block` |
+//! | how is a table opened and searched | `open`, `reader`, `index`, `filter`, `point_reads` |
+//! | how is a table walked | `cursor`, `index_cursor`, `block_cursor`, `block`, `walk` |
+//! | how are blocks read ahead | `read_ahead`, `section` |
+//! | how are the tables of an ingest read | `global_sequence` |
+//! | how large is a range of a table | `sizes` |
 //! | how is a damaged table read | `survey`, `inspect` |
+//! | tests of whole tables | `specimens`, `range_specimens`, `shapes` |
 //!
 //! # Invariants
-//! - A table never changes. Which ranges of it still count is the business of `tree`.
-//! - A block is verified when it is read from the file; damage is
-//!   [`Error::Corruption`](crate::Error::Corruption).
+//! - A table never changes. Which ranges of it still count is the business of `tree`. What lies in
+//!   front of them may have been given back to the store; the caller reads nothing there.
+//! - Entries are in the order of their internal keys, each once. The job that writes the table sees
+//!   to that. Readers rely on it, and only `reading::verify` checks it.
+//! - A block's checksum is verified when the block is taken out of the bytes that were read, before
+//!   anything in it is used. The block cache has verified blocks only.
+//! - Range tombstones lie beside the entries. Searches and cursors do not apply them: the caller
+//!   does, with [`Table::ranges`].
+//!
+//! # Errors
+//! Damage is [`Error::Corruption`](crate::Error::Corruption). What a newer version wrote is
+//! [`Error::Unsupported`](crate::Error::Unsupported). A read that the store could not carry out is
+//! [`Error::Store`](crate::Error::Store).
 //!
 //! # Threads
-//! Any number of readers share a table. A builder and a cursor have one owner each.
+//! Any number of readers share a table. A builder and a cursor have one owner each. All of them may
+//! wait for the device, so the caller holds no lock.
 
 mod block;
 mod block_builder;

@@ -1,9 +1,14 @@
-//! Opens a table: reads its end by one request, or gets it from the job that has just written the
-//! table, and checks the parts that are always in memory.
+//! Opens a table: reads its end, or gets it from the job that has just written the table, and
+//! checks the parts that are always in memory. It does not compare them with the table's
+//! annotation: the caller does, in `tree`.
 //!
-//! The structures that the footer names mostly lie in the bytes that were read with it. One that
-//! does not is read by itself. If the front of the table has been given back, the request may be
-//! shorter.
+//! Mostly the end is read by one request: of 1 KiB for a client, of 1/32 of `io_size` for a job. A
+//! structure that the footer names, and that is not in these bytes, is read by itself. If the front
+//! of the table has been given back and the request reaches into it, the request is made again with
+//! fewer bytes.
+//!
+//! An opening waits for the device, so the caller holds no lock. Two openings of one table both
+//! read: the caller lets one at a time begin.
 
 use std::sync::Arc;
 

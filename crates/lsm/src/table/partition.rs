@@ -1,5 +1,8 @@
 //! Where a partition's index and filter lie: the value of a second-level index entry. The layout is
 //! `docs/format/table.md`.
+//!
+//! A place that reaches beyond the limit is damage. The limit is the caller's; [`all`] takes the
+//! beginning of the index of partitions, because partitions lie before it.
 
 use terrace_env::codec::{DecodeError, Reader, Writer};
 

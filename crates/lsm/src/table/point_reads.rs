@@ -1,12 +1,16 @@
 //! [`PointReads`]: how one or several point reads take the blocks that they need.
 //!
 //! Several reads in the order of their keys find the keys of one block one after the other. So the
-//! last block is kept: a block is read once, also where the cache has no room for it or is not to
-//! be filled. Reads of further blocks can be submitted before the keys are looked up; each is
-//! waited for when its block is needed. The caller bounds the number of submitted reads, and with
-//! it the memory: one block each, beside the last block.
+//! last block is kept: for the keys that are looked up one after the other in a run, a block is
+//! read once, also where the cache has no room for it or is not to be filled. A single read keeps
+//! no block.
 //!
-//! Used by one actor at a time.
+//! Reads of further blocks can be submitted before the keys are looked up; each is waited for when
+//! its block is needed. The caller bounds the number of submitted reads, and with it the memory:
+//! one block each, beside the last block. The caller looks up every key for which it has submitted
+//! a read. After an error some reads are left: dropping them waits for the device.
+//!
+//! Used by one actor at a time, without a lock.
 
 use std::collections::VecDeque;
 

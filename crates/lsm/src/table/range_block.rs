@@ -1,7 +1,8 @@
 //! The range block: a table's range tombstones as fragments. The layout is `docs/format/table.md`.
 //!
-//! Pure; the decoder checks what it reads: bounds that are full keys and in order, sequences that
-//! fall.
+//! Pure. The encoder is given at least one fragment; fragments are in key order and do not overlap.
+//! The decoder checks what it reads: bounds that are as long as full keys can be, fragments in
+//! order, sequences that fall. It takes contents whose frame was verified.
 
 use terrace_env::SeqNo;
 use terrace_env::codec::{DecodeError, Reader, Writer};

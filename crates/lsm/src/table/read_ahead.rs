@@ -1,19 +1,31 @@
-//! Reads ahead: a section of blocks by one request to the store.
+//! [`ReadAhead`]: reads a section of blocks by one request to the store. A cursor has one for data;
+//! that of a job has another one for the index, which is read by one buffer.
 //!
 //! A scan begins with single blocks and reads further ahead the longer it goes on, in either
-//! direction; a job reads large sectiones at once. Both take less where memory is short. Blocks
-//! read ahead are not put into the block cache: a long scan would push everything else out of it.
+//! direction; a job reads large sections at once. Both take less where memory is short. Blocks read
+//! ahead are not put into the block cache: a long scan would push everything else out of it.
 //!
 //! Two buffers: while the walk consumes one section, the read of the next one is under way. A job
 //! submits it as soon as it has the present section. A scan submits it in the middle of the present
 //! section, and only once its reads have grown to their largest size: a short scan reads no more
-//! than it would without. There is one buffer where memory is short, or a block is larger than a
-//! section should be; the next section is then read when the walk comes to it. Walks backward have
-//! one buffer, too.
+//! than it would without. There is one buffer where memory is short, where a block is larger than a
+//! section should be, or where the walk may end before the next section; that is then read when the
+//! walk comes to it. Walks backward have one buffer, too.
 //!
-//! A block that begins in one section and ends in the next is put together in memory of its own.
+//! A section may end within a block. The part of the block that is in memory is kept, and only the
+//! rest is read. A walk backward reads the whole block again.
 //!
-//! The memory of what is read ahead is a `Section`, which also says when it is used again.
+//! For the cursor:
+//! - It asks [`ReadAhead::get`] first, and [`ReadAhead::fill`] if there is nothing. A block that it
+//!   found in the cache it tells to [`ReadAhead::passed`].
+//! - The bytes are as they are stored: the cursor verifies each block.
+//! - Forward, no section goes beyond the end that the cursor names. Where a section would reach
+//!   into bytes that were given back to the store, less is read at once.
+//! - Any other failed read is an error of the block asked for, though the damage may lie elsewhere
+//!   in the section. The section is dropped; the next call reads again.
+//!
+//! One owner. A call, or a drop with a read under way, may wait for the device. The memory of what
+//! is read ahead is a `Section`, which also says when it is used again.
 
 use bytes::{Bytes, BytesMut};
 use terrace_env::store::{PendingRead, ReadBuf, StoreError};

@@ -1,12 +1,23 @@
-//! [`Table`]: an open table. Its [`Outline`] is always in memory; everything else is read on
-//! demand.
+//! [`Table`]: an open table. Its [`Outline`] is in memory as long as the table is open; everything
+//! else is read on demand.
 //!
 //! Index and filter, or their partitions, stay in slots of the table as long as the memory budget
-//! allows (see `memory`); data blocks go to the block cache. An index of one level counts as a
-//! single partition.
+//! allows (see `memory`). Data blocks of point reads go to the block cache, unless the read's
+//! options say otherwise. An index of one level counts as a single partition.
 //!
-//! Immutable but for its slots; any number of readers. The file stays readable as long as the table
-//! lives. How a table is opened is in `open`, what jobs ask of its sizes in `sizes`.
+//! For callers:
+//! - [`Table::get`] looks at entries alone. The caller asks [`Table::ranges`] for range tombstones,
+//!   and hands the newest one over as `cover`.
+//! - Readers search a table through `global_sequence`, because only that knows the sequence of the
+//!   entries of an ingest.
+//! - Most calls may wait for the device: the caller holds no lock.
+//!
+//! Immutable but for its slots; any number of readers. The table keeps its file open. Bytes that
+//! could be read when the file was opened can be read as long as the table lives, though the file
+//! is deleted or trimmed meanwhile. Bytes trimmed before that are an [`Error::Store`].
+//!
+//! How a table is opened is in `open`, what jobs ask of its sizes in `sizes`, how damage is found
+//! in `survey`.
 
 use std::fmt;
 use std::sync::{Arc, Weak};

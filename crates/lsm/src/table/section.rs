@@ -1,11 +1,14 @@
 //! [`Section`]: the memory of a part of a table that has been read at once.
 //!
-//! - The memory is used again for the next section if it fits. While a client has a value out of
-//!   it, the next section gets memory of its own.
+//! - The memory is used again for the next section if it is large enough, and not more than four
+//!   times too large. While a client has a value out of it, the next section gets memory of its
+//!   own.
 //! - A section that was read into a buffer elsewhere takes the place of the present one. The memory
 //!   of the present one can then be filled again.
 //! - A large section, of [`MAPPED_MIN`] bytes or more, counts until the last value out of it is
-//!   dropped, and is then the system's again. A small one counts while its owner has it.
+//!   dropped, and is then the system's again.
+//! - A small one counts while its owner has it, and not for the values out of it. If the owner says
+//!   so, it does not count at all: a scan's single blocks do not.
 //!
 //! Threads: one owner; values out of it go anywhere.
 

@@ -1,5 +1,7 @@
-//! Tables of every shape against an ordered map: blocks and partitions of any size down to one
-//! byte, with and without filters, values from nothing to many blocks, one entry and thousands.
+//! Tests of tables of every shape against an ordered map: blocks and partitions of any size down to
+//! one byte, with and without filters, values from nothing to many blocks, one entry and thousands,
+//! a memory budget from hardly anything to plenty. Searches, scans and jobs must find the same.
+//! Shapes come from seeds. One more test bounds the memory of a large table.
 
 use std::sync::Arc;
 

@@ -2,9 +2,14 @@
 //!
 //! Every data block of a key range is read and taken apart. A block that does not verify may hold
 //! the keys between the separators of the index around it. Where a part of the index cannot be
-//! read, that part counts as one damaged block.
+//! read, that part counts as one damaged block; it may hold all keys of its partition.
 //!
-//! It reads block by block: it is for damaged tables, not for fast walks. Pure but for the reads.
+//! Any failed read counts as damage. A read fails also when the engine is closed meanwhile; the
+//! caller asks for that afterwards. The order of entries is not checked, nor the filters. Range
+//! tombstones are checked when the table is opened.
+//!
+//! It reads and waits block by block: it is for damaged tables, not for fast walks. It changes
+//! nothing; indexes stay in the slots of the table.
 
 use bytes::Bytes;
 use terrace_env::Cause;

@@ -1,5 +1,7 @@
-//! [`Walk`]: the reader on whose behalf a table is read in order, a client's scan or a job. It
-//! decides the cause that reads are counted under.
+//! [`Walk`]: the reader on whose behalf a table is read in order, a client's scan or a job.
+//!
+//! It decides the cause that reads are counted under, the share of memory that they take, how far
+//! they are ahead, and whether blocks are looked up in the block cache: only those of a scan are.
 
 use terrace_env::Cause;
 
@@ -8,7 +10,7 @@ use terrace_env::Cause;
 pub(crate) enum Walk {
     /// A client's scan.
     Scan,
-    /// A job in the background, which reads all of it.
+    /// A job, or a verification: it reads its range once, to the end.
     Job(Cause),
 }
 
