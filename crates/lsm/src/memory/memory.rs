@@ -4,17 +4,21 @@
 //! |---|---|---|
 //! | memtables | up to three quarters of all | they are flushed; writers wait |
 //! | log | nine frames, each 1/64 of all, 1 MiB at most; none below 4 MiB | writers wait |
-//! | jobs | a quarter of the rest, at most 32 of what they move at once | read-ahead gets smaller |
-//! | scans | a sixteenth of the rest, at most half of that | the same |
-//! | open tables: indexes, filters | up to three quarters of what is left | dropped |
-//! | block cache | what open tables leave | blocks are dropped |
+//! | jobs | a quarter of what these leave, at most 32 times `io_size` | read-ahead gets smaller |
+//! | scans | a sixteenth of what these leave, at most 16 times `io_size` | the same |
+//! | open tables: indexes, filters | up to three quarters of the rest | dropped |
+//! | block cache | what open tables leave of the rest | blocks are dropped |
+//!
+//! The log takes at most a quarter of what memtables leave. A memtable has 16 KiB in any case.
+//! `io_size` is what jobs move at once. [`Memory::new`] takes options in which it has been fitted
+//! to the budget.
 //!
 //! When jobs or scans have used up their share, a cursor of a merge gives its large block back
 //! while other cursors of the merge come first.
 //!
-//! Each share is counted by a gauge, and all of them together by one more. Large batches that are
-//! being written are counted, too, and have no share: clients bring them. These are not counted,
-//! because they are small or are not the engine's:
+//! Each share is counted by a gauge, and all of them together by one more. Batches of 64 KiB or
+//! more that are being written are counted, too, and have no share: clients bring them. These are
+//! not counted, because they are small or are not the engine's:
 //! - values that clients hold, unless they lie in something large that was read;
 //! - the working memory of codecs, some 200 KiB per thread; stacks; what the allocator adds;
 //! - the catalog of the store below, and its caches, which it counts itself.
@@ -22,7 +26,8 @@
 //! `docs/memory.md` says all of it for users.
 //!
 //! A share is no wall: one block, partition or batch that does not fit is held all the same, as
-//! long as it is in use.
+//! long as it is in use. And no call here waits: it tells a caller how much there is, and the
+//! caller waits, reads less or goes on. Any number of threads.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -2,10 +2,12 @@
 //!
 //! Once an engine is closed, another one may open the store and replace the files. So a reader asks
 //! before each read and returns [`Error::Closed`]. It asks again when a read has failed: if the
-//! engine was closed meanwhile, the error of the read says nothing about the medium.
+//! engine was closed meanwhile, the error of the read says nothing about the medium. The flag stops
+//! nobody: a read that is under way when the engine is closed goes on, and if it succeeds, its
+//! result is returned.
 //!
 //! # Threads
-//! Any number; the value changes once.
+//! Any number; the value changes once, before the engine gives the store up.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

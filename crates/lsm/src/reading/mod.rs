@@ -12,6 +12,7 @@
 //! | what do readers find once the engine is closed | `closed` |
 //! | what can still be read when tables are damaged | `salvage` |
 //! | is everything in the tree as it should be | `verify` |
+//! | tests of reads that are submitted ahead | `reads_under_way` |
 //!
 //! # Point reads
 //! A point read goes through the places from the newest to the oldest: the active memtable, the
@@ -29,22 +30,26 @@
 //!   All that was visible when the view was taken is then within the sequence, so the reader misses
 //!   no write that had returned before the read began. A read by a snapshot has its sequence long
 //!   before the view: jobs keep the entries that it sees.
-//! - The view is an immutable value. A reader keeps it, and with it memtables, versions and files,
-//!   until it ends: later writes and compactions change nothing for it.
+//! - The view is an immutable value. A scan, a cursor or a salvage keeps its memtables, runs and
+//!   files until it ends. Its active memtable may still grow, but by entries that are newer than
+//!   the reader's sequence. So later writes and compactions change nothing for it.
 //! - A snapshot is a sequence number that jobs know of. It keeps entries, not files.
+//! - A dropped key space is an error for every read that begins afterwards, also by a snapshot from
+//!   before. Scans and cursors that were opened before go on.
 //! - Once the engine is closed, every read says so. A read that fails while the engine closes says
 //!   so, too, and not what it found on a medium that others may write by then.
 //! - A read never returns something stale in the place of something damaged. It fails, or, in a
 //!   salvage, the range is left out and listed.
 //!
 //! # Threads
-//! Any number of readers on any threads; one cursor is used by one thread at a time. Readers take
-//! no lock that writers hold, except to register and to end (`readers`, snapshots).
+//! Any number of readers on any threads; one scan, cursor or salvage is used by one thread at a
+//! time. Reads take no lock that writers hold; only beginning and ending a snapshot takes the lock
+//! of the tree. A read may wait for the device, so the caller holds no lock.
 //!
 //! # Not done here
 //! `merge` and `run_cursor` also serve the jobs, which read with their own buffers and keep what
-//! their inputs hold for all readers, not for one: see `jobs`. Blocks, indexes and filters are
-//! read in `table`.
+//! their inputs hold for all readers, not for one: see `jobs`. Blocks, indexes and filters are read
+//! in `table`.
 
 mod closed;
 mod cursor;

@@ -1,18 +1,23 @@
 //! Reading several keys at once, as they were at one moment.
 //!
-//! 1. One view and one sequence serve all keys.
-//! 2. The keys are looked up in the memtables, then in run after run, from the newest to the
-//!    oldest. A key that a place knows of is not looked up further down.
-//! 3. For each key, the read of its block is submitted in the first run whose filter allows for the
-//!    key, before the first key is looked up. So a flash drive works on many blocks at a time. Once
-//!    [`READS_MAX`] reads are under way, the keys so far are looked up before further reads are
-//!    submitted.
-//! 4. In each run the keys come in their order, and so do its tables and their blocks: a block that
-//!    holds several of the keys is read once.
+//! 1. One view and one sequence serve all keys. Keys may come in any order, and more than once;
+//!    values are returned in the order of the keys.
+//! 2. The keys are looked up in the memtables. The others go on in key order, in groups: through
+//!    run after run, from the newest to the oldest. A key that a place knows of is not looked up
+//!    further down.
+//! 3. Before the first key of a group is looked up, the read of each key's block is submitted, in
+//!    the first run whose filter allows for the key. So a flash drive works on many blocks at a
+//!    time. A group ends once [`READS_MAX`] reads are under way.
+//! 4. In each run the keys of a group come in their order, and so do its tables and their blocks: a
+//!    block that holds several of them is read once.
 //!
 //! Four reads are not submitted ahead: of a table's end when the table is opened, of an index or a
 //! filter that is not in memory, of a second block when a key's entries lie behind the first, and
-//! of the block of a further run when a filter was wrong.
+//! of the block of a further run when a filter was wrong. In the first two cases nothing is
+//! submitted for the key.
+//!
+//! An error of one key is the error of all. The reads that are under way are then waited for.
+//! Memory: one block for each of them, and the last block. The caller holds no lock.
 
 use bytes::Bytes;
 use terrace_env::SeqNo;

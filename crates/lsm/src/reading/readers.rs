@@ -1,9 +1,13 @@
 //! [`Readers`]: the snapshots, scans, cursors and checkpoints that there are, so that a store that
-//! is short of space can say which readers may keep it.
+//! is short of space can say which readers may keep it. [`SpaceHolders`] says so in an error.
 //!
-//! A reader is listed from its beginning to its end. Point reads are not listed: none lasts. How
-//! much space a reader keeps is not known. A snapshot keeps entries in tables from being dropped.
-//! The others keep files that are deleted meanwhile, and several of them often keep the same ones.
+//! A reader is listed from its beginning to its end. A salvage is listed as a scan, and each clone
+//! of a snapshot by itself. Not listed are point reads, because none lasts; verifications, which
+//! keep files while they run; and jobs.
+//!
+//! How much space a reader keeps is not known. A snapshot keeps entries in tables from being
+//! dropped. The others keep files that are deleted meanwhile, and several of them often keep the
+//! same ones.
 //!
 //! Threads: any. The list has a lock of its own, which is held for one look or change.
 

@@ -1,5 +1,17 @@
-//! Walks a sorted run, forward and backward: its segments one behind the other, each only within
-//! its range.
+//! [`RunCursor`]: walks a sorted run, forward and backward: its segments one behind the other, each
+//! only within its range.
+//!
+//! The run has at least one segment. All its entries are shown, with the global sequence number
+//! where a table has one; range tombstones are not applied. [`RunCursor::leap`] passes over whole
+//! tables that a range tombstone hides, without opening them.
+//!
+//! A table is opened when the walk comes to it. A job that goes forward submits the first read of
+//! the next table once it has the last section of the present one, if memory is there; a scan does
+//! not.
+//!
+//! Where memory is short, the value may have been given back ([`RunCursor::park`]):
+//! [`RunCursor::ready`] comes before it is asked for. After an error the cursor stands nowhere
+//! until the next seek. One owner, which holds no lock: a call may wait for the device.
 
 use std::sync::Arc;
 

@@ -1,6 +1,6 @@
-//! Reading what is left of damaged tables.
+//! [`Salvage`]: what is left of damaged tables, as of the newest visible writes.
 //!
-//! 1. All tables of the range are read and verified, block by block.
+//! 1. All tables of the range are read and verified, block by block, before the call returns.
 //! 2. A block that cannot be read may have held the newest version of a key. So older runs may not
 //!    speak for the keys that the block may hold: only versions in *newer* runs and memtables are
 //!    shown. They are right whatever was in the block, because they hide it.
@@ -13,9 +13,11 @@
 //! Each piece between two ends of damage has a cursor of its own, over runs that are cut to the
 //! piece. It reads nothing that lies behind: no block, no part of an index, no table.
 //!
-//! A salvage belongs to one thread at a time, and holds files, as a scan does. Everything is read
-//! twice, once to verify it. Nothing is changed. Logs are not looked at: the opening has replayed
-//! them into memtables, or has failed.
+//! Any failed read counts as damage, also one that would succeed later. If a read fails only after
+//! the survey, the salvage returns the error and ends. A salvage belongs to one thread at a time,
+//! which holds no lock, and holds files, as a scan does. Everything that is shown is read twice,
+//! once to verify it. Nothing is changed. Logs are not looked at: the opening has replayed them
+//! into memtables, or has failed.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;

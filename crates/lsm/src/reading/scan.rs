@@ -1,8 +1,12 @@
 //! [`Scan`]: the entries of a range in key order, as an iterator from both ends.
 //!
-//! A scan sees the entries that were visible when it began. Each end has a cursor of its own,
-//! opened at its first use. An entry that one end has returned narrows the range of the other, so
-//! each entry is returned once.
+//! A scan sees the entries that were visible when it began. It holds their memtables and files
+//! until it is dropped, also after its end. Each end has a cursor of its own, opened at its first
+//! use. An entry that one end has returned narrows the range of the other, so each entry is
+//! returned once.
+//!
+//! When either end finds no further entry, or fails, the whole scan has ended: neither end returns
+//! anything more. One thread at a time, which holds no lock: a step may wait for the device.
 
 use std::sync::Arc;
 

@@ -1,8 +1,16 @@
-//! Verification of a version: reads every block of every table, while the engine goes on working.
+//! Verification of a version: reads what counts in every table, while the engine goes on working.
 //!
-//! Checksums must hold, entries must be in order, and each table must have as many entries as its
-//! annotation says. Later writes are not looked at. Entries in memtables are only counted: their
-//! logs were verified when they were replayed.
+//! Checksums must hold and entries must be in order. A table of which one segment has everything
+//! must have as many entries as its annotation says. Data blocks and filters are read anew, past
+//! both caches. An index, and the end of a table, is read only if it is not in memory: what is
+//! there was verified when it was read, or comes from the job that wrote the table. Parts of tables
+//! that count no more are left out.
+//!
+//! It ends at the first thing that is wrong. Later writes are not looked at. Entries in memtables
+//! are only counted: their logs were verified when they were replayed.
+//!
+//! It keeps the version's files until it ends, and is not listed among the `readers`. The caller
+//! holds no lock: all of it waits for the device.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
