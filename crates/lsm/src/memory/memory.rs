@@ -4,8 +4,8 @@
 //! |---|---|---|
 //! | memtables | up to three quarters of all | they are flushed; writers wait |
 //! | log | nine frames, each 1/64 of all, 1 MiB at most; none below 4 MiB | writers wait |
-//! | jobs | a quarter of what these leave, at most 32 times `io_size` | read-ahead gets smaller |
-//! | scans | a sixteenth of what these leave, at most 16 times `io_size` | the same |
+//! | jobs | 1/4 of what memtables and log leave, at most 32 x `io_size` | read-ahead gets smaller |
+//! | scans | 1/16 of what memtables and log leave, at most 16 x `io_size` | the same |
 //! | open tables: indexes, filters | up to three quarters of the rest | dropped |
 //! | block cache | what open tables leave of the rest | blocks are dropped |
 //!

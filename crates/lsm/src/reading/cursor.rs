@@ -12,7 +12,8 @@
 //!   cursor keeps a copy of its own entry.
 //!
 //! To change direction, the cursor makes the merge seek to its key from the other side. After eight
-//! hidden entries in a row, sources that have nothing newer leap to the end of the range tombstone.
+//! hidden entries in a row, sources that have nothing newer leap over what the range tombstone
+//! hides.
 //!
 //! After an error a cursor stands nowhere; a move from there begins at an end of the range. One
 //! thread at a time, which holds no lock: a move may wait for the device. Once the engine is

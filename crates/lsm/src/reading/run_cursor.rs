@@ -1,9 +1,9 @@
 //! [`RunCursor`]: walks a sorted run, forward and backward: its segments one behind the other, each
 //! only within its range.
 //!
-//! The run has at least one segment. All its entries are shown, with the global sequence number
-//! where a table has one; range tombstones are not applied. [`RunCursor::leap`] passes over whole
-//! tables that a range tombstone hides, without opening them.
+//! The run has at least one segment, or [`RunCursor::new`] panics. All its entries are shown, with
+//! the global sequence number where a table has one; range tombstones are not applied.
+//! [`RunCursor::leap`] passes over whole tables that a range tombstone hides, without opening them.
 //!
 //! A table is opened when the walk comes to it. A job that goes forward submits the first read of
 //! the next table once it has the last section of the present one, if memory is there; a scan does

@@ -15,7 +15,7 @@
 //!
 //! Any failed read counts as damage, also one that would succeed later. If a read fails only after
 //! the survey, the salvage returns the error and ends. A salvage belongs to one thread at a time,
-//! which holds no lock, and holds files, as a scan does. Everything that is shown is read twice,
+//! which holds no lock, and holds files, as a scan does. What is shown out of tables is read twice,
 //! once to verify it. Nothing is changed. Logs are not looked at: the opening has replayed them
 //! into memtables, or has failed.
 

@@ -4,8 +4,8 @@
 //! Every length and offset is checked before it is used, because a block whose checksum holds may
 //! still have been written by a faulty program. A wrong one is [`Error::Corruption`]. Two checks
 //! are the caller's: that an entry shares no more bytes than the key before has
-//! ([`Block::check_key`]), and that the kind of an entry is known. Nobody here checks the order of
-//! the keys.
+//! ([`Block::check_key`]), and that the kind of an entry is known. The order of the keys is not
+//! checked.
 //!
 //! A clone shares the bytes. A block that was released or parked has no bytes: no entry may be
 //! read.

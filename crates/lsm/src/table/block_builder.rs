@@ -1,9 +1,10 @@
 //! Writes sorted blocks: entries with shared key prefixes and restart points, for data and index.
 //! The layout is `docs/format/table.md`.
 //!
-//! The caller adds keys in order; that is not checked. The finished contents have no frame yet:
-//! `frame` adds it. A block must stay below 4 GiB, or the builder panics; the limits of keys and
-//! values see to that.
+//! The caller adds keys in order; that is not checked. After [`BlockBuilder::begin_entry`] comes
+//! the entry's value, or [`BlockBuilder::finish_around_value`]. The finished contents have no frame
+//! yet: `frame` adds it. A block must stay below 4 GiB, or the builder panics; the limits of keys
+//! and values see to that.
 
 use terrace_env::codec::Writer;
 

@@ -10,9 +10,9 @@
 //!
 //! A cursor can be *parked* while other cursors of a merge come first. Where memory is short, it
 //! then gives a block of 128 KiB or more back and keeps its place in it; the key can still be asked
-//! for. [`TableCursor::ready`] reads the block again, and must come before the value. Such a block
-//! mostly has one entry. If the cursor goes on from there without a call of `ready`, the block is
-//! not read again.
+//! for. [`TableCursor::ready`] reads the block again, and must come before the value. A move within
+//! the block reads it again, too; but such a block mostly has one entry, and a move out of the
+//! block does not need it.
 //!
 //! After an error the cursor stands nowhere until the next seek. One owner; a call may wait for the
 //! device.

@@ -2,9 +2,10 @@
 //! none. The layout is `docs/format/table.md`.
 //!
 //! The checksum is over the bytes as they are stored, the compression, the table's tag and the
-//! block's offset. The tag is the file's id when the table was written; a copy in a checkpoint
-//! keeps it. A store never uses an id again. So a block of another table of the store, or of
-//! another place, does not verify.
+//! block's offset. The tag is the file's id when the table was written, and a store never uses an
+//! id again. So a block of another table of the store, or of another place, does not verify.
+//! Exception: tables that a checkpoint has copied keep their tags, and the store that it made may
+//! come to use such a number as an id.
 //!
 //! [`TableName::open`] verifies a block and decompresses it. Damage is [`Error::Corruption`]. An
 //! unknown compression under a good checksum is [`Error::Unsupported`].

@@ -2,7 +2,8 @@
 //! one partition at a time.
 //!
 //! A scan leaves the indexes that it reads in the slots of the table. A job takes from a slot what
-//! is there, reads the rest many partitions by one request, and leaves nothing: it comes by once.
+//! is there, reads the rest many partitions by one request, and keeps only the partition it stands
+//! in: it comes by once.
 //!
 //! After an error the cursor stands nowhere until the next seek. A call that comes to another
 //! partition may wait for the device.

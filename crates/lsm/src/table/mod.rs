@@ -19,7 +19,7 @@
 //!   to that. Readers rely on it, and only `reading::verify` checks it.
 //! - A block's checksum is verified when the block is taken out of the bytes that were read, before
 //!   anything in it is used. The block cache has verified blocks only.
-//! - Range tombstones lie beside the entries. Searches and cursors do not apply them: the caller
+//! - Range tombstones lie beside the entries. Searches and cursors do not look them up: the caller
 //!   does, with [`Table::ranges`].
 //!
 //! # Errors

@@ -1,6 +1,6 @@
 //! Opens a table: reads its end, or gets it from the job that has just written the table, and
-//! checks the parts that are always in memory. It does not compare them with the table's
-//! annotation: the caller does, in `tree`.
+//! checks the parts that an open table always has in memory. It does not compare them with the
+//! table's annotation: the caller does, in `tree`.
 //!
 //! Mostly the end is read by one request: of 1 KiB for a client, of 1/32 of `io_size` for a job. A
 //! structure that the footer names, and that is not in these bytes, is read by itself. If the front
