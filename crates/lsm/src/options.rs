@@ -39,7 +39,8 @@ pub enum Durability {
 pub struct ReadOptions {
     /// Whether blocks that are read for a key stay in the block cache. Off: for reads of keys that
     /// are not read again soon, so that they push nothing out; blocks that are in the cache are
-    /// found there all the same. Scans and cursors never fill it. Default: on.
+    /// found there all the same. Scans and cursors do not go by this: they keep the block that a
+    /// seek comes to, and no other. Default: on.
     pub fill_cache: bool,
 }
 
