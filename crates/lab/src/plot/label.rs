@@ -106,7 +106,7 @@ impl Label {
         }
         let family = FAMILIES.iter().find_map(|(prefix, suffix, text, unit)| {
             let rest = name.strip_prefix(prefix)?.strip_suffix(suffix)?;
-            Some(Self { text: text.replace('…', rest), unit: *unit })
+            Some(Self { text: text.replace('…', &rest.replace('_', " ")), unit: *unit })
         });
         family.unwrap_or_else(|| Self { text: name.replace('_', " "), unit: Unit::Factor })
     }
