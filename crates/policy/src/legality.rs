@@ -14,8 +14,9 @@
 //!
 //! The routes of a run may lie apart, with something that stays in the run in between. That breaks
 //! no rule: outputs end before it, because the engine adds a key to the [cut](crate::Cut::keys) for
-//! each segment that stays or is moved there. A commit that finds two segments of a run overlapping
-//! is refused.
+//! each segment that stays or is moved there. Nothing checks the outputs before they are committed:
+//! a commit that leaves two segments of a run overlapping ends with an error, and the store holds
+//! them.
 //!
 //! Ranges of keys stand for the keys in them. This is on the safe side: two ranges that overlap may
 //! have no key in common. A part that a plan drops is taken to be invisible: the engine checks

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use terrace_env::{ByteCount, Cause};
-use terrace_policy::{Key, Merge, Part, Place, Plan};
+use terrace_policy::{Key, Merge, Part, Place, Plan, Route};
 
 use super::tombstone_elision::KeptRun;
 use crate::Error;
@@ -63,8 +63,8 @@ pub(crate) fn find(version: &Version, place: Place, part: &Part) -> Result<Segme
 }
 
 /// Cuts a merge's outputs where they would reach over what their run keeps, or gets by a move. A
-/// table may reach from one route into a later one of the same run: such cuts also lie between two
-/// of them.
+/// table may reach from one route into a later one of the same destination: such cuts also lie
+/// between two of them.
 pub(crate) fn add_barriers(version: &Version, merge: &mut Merge) {
     let spans = || merge.inputs.iter().flat_map(|input| &input.parts).map(|part| &part.span);
     let first = spans().map(|span| &span.start).min().cloned();
@@ -75,11 +75,12 @@ pub(crate) fn add_barriers(version: &Version, merge: &mut Merge) {
         Some((to, KeptRun::of(run.view(), to, merge)))
     });
     let kept: BTreeMap<Place, KeptRun> = kept.collect();
-    // Where the last route to a run ended.
-    let mut ends: BTreeMap<Place, Key> = BTreeMap::new();
+    // Where the last route of a destination ended. Another destination of the same run may have had
+    // a route since, and no key: the table is still open then.
+    let mut ends: BTreeMap<(Place, u16), Key> = BTreeMap::new();
     for at in 0..merge.routes.len() {
-        let to = merge.routes[at].to;
-        let start = ends.get(&to).or(first.as_ref());
+        let Route { to, stream, .. } = merge.routes[at];
+        let start = ends.get(&(to, stream)).or(first.as_ref());
         let end = merge.routes[at].end.as_ref().or(last.as_ref());
         let kept = kept.get(&to).map_or(Vec::new(), |run| run.spans(start, end));
         let moved = merge.moves.iter().filter(|one| one.to == Some(to));
@@ -93,6 +94,6 @@ pub(crate) fn add_barriers(version: &Version, merge: &mut Merge) {
         keys.sort_unstable();
         keys.dedup();
         route.cut.keys = keys;
-        ends.extend(route.end.clone().map(|end| (to, end)));
+        ends.extend(route.end.clone().map(|end| ((to, stream), end)));
     }
 }

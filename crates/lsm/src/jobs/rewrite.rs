@@ -141,6 +141,8 @@ impl Rewrite {
                 Verdict::Keep { first } if first && self.must_end() => {
                     self.follow_route()?;
                     self.boundary = self.merge.key().map(|key| key::split(key).0.into());
+                    // Range tombstones may begin behind a cut that no entry has passed.
+                    self.pass_ranges(self.boundary.clone().as_ref())?;
                     self.take_ranges(self.boundary.clone())?;
                     self.tables.end_all()?;
                     self.count(entries, bytes);

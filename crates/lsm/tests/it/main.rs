@@ -9,6 +9,7 @@
 //! | what happens when the store fails, is full or is damaged | `faults`, `full`, `salvage` |
 //! | what happens when a leader panics | `leads` |
 //! | is each part right | `ranges`, `spaces`, `versions`, `merges`, `rest`, `events`, `memory` |
+//! | where do tables go and end | `routed`, `destinations`, `barriers`, `grandparents` |
 //! | and the rest | `scenarios` |
 //! | is a run repeatable, and do the tests notice broken rules | `determinism`, `canary` |
 //!
@@ -21,6 +22,7 @@
 //!
 //! `canary` is built with the feature `canary` only, `schedules` with debug assertions only.
 
+mod barriers;
 #[cfg(feature = "canary")]
 mod canary;
 mod crash;
@@ -39,6 +41,7 @@ mod operations;
 mod plans;
 mod ranges;
 mod rest;
+mod routed;
 mod salvage;
 mod scenarios;
 #[cfg(debug_assertions)]
