@@ -2,8 +2,8 @@
 //!
 //! The files of a tree go to a key space, its symbolic links to another one that belongs to it
 //! ([`links_of`]). So trees that are imported into different key spaces share nothing. A path is in
-//! one of the two: a file that takes the place of a link deletes the link, and the other way round.
-//! A path that is not in the tree any more is left alone.
+//! one of the two: a file that takes the place of a link deletes the link, in the same batch, and
+//! the other way round. A path that is not in the tree any more is left alone.
 //!
 //! The caller ends with [`Loader::finish`], which writes the last batch. Batches are gathered, not
 //! durable: the caller syncs or closes the store. After an error, the batches before it are there.
@@ -73,8 +73,7 @@ impl<'a> Loader<'a> {
         self.loaded.files += 1;
         self.loaded.bytes += contents.len() as u64;
         let (files, links) = (self.files.clone(), self.links.clone());
-        self.replace(&links, path)?;
-        self.put(&files, path, contents)
+        self.put(&files, &links, path, contents)
     }
 
     /// Puts an entry of the tree below `root`; returns the bytes of its contents.
@@ -88,8 +87,7 @@ impl<'a> Loader<'a> {
             Content::Link(target) => {
                 self.loaded.links += 1;
                 let (files, links) = (self.files.clone(), self.links.clone());
-                self.replace(&files, &entry.path)?;
-                self.put(&links, &entry.path, target)?;
+                self.put(&links, &files, &entry.path, target)?;
                 Ok(0)
             }
         }
@@ -101,21 +99,24 @@ impl<'a> Loader<'a> {
         Ok(self.loaded)
     }
 
-    /// Deletes what an earlier import put at this path of the other key space.
-    fn replace(&mut self, other: &KeySpace, path: &[u8]) -> Result<(), Failure> {
+    /// Puts an entry into a key space, and deletes what an earlier import put at this path of the
+    /// other one: both or neither, whatever happens between two batches.
+    fn put(
+        &mut self,
+        space: &KeySpace,
+        other: &KeySpace,
+        path: &[u8],
+        value: &[u8],
+    ) -> Result<(), Failure> {
+        if self.batched > 0 && self.batched + path.len() + value.len() > BATCH {
+            self.write()?;
+        }
         if other.get(path)?.is_some() {
             self.batch.key_space(other).delete(path);
             self.batched += path.len();
         }
-        Ok(())
-    }
-
-    fn put(&mut self, space: &KeySpace, key: &[u8], value: &[u8]) -> Result<(), Failure> {
-        if self.batched > 0 && self.batched + key.len() + value.len() > BATCH {
-            self.write()?;
-        }
-        self.batch.key_space(space).put(key, value);
-        self.batched += key.len() + value.len();
+        self.batch.key_space(space).put(path, value);
+        self.batched += path.len() + value.len();
         Ok(())
     }
 

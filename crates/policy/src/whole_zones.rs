@@ -11,7 +11,8 @@
 //!    a zone, and each of them is whole in it.
 //! 3. Otherwise, and where nobody knows how much is still to be written, it opens a free zone, even
 //!    if another has to be finished for that.
-//! 4. A table that became larger than it should have puts the rest behind others of its level.
+//! 4. A table that became larger than it should have puts the rest behind others of its stream and
+//!    level.
 //! 5. Without a free zone it takes any room there is, first where its own level is, then where
 //!    there is most: two tables that share a zone are better than a job that cannot end.
 //!

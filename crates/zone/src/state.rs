@@ -4,16 +4,17 @@
 //! Pure: [`ZoneTable`] holds states and write pointers and no bytes. A `plan_*` function checks a
 //! request against geometry, state and limits. It gives the [`Transition`] that the request causes,
 //! or the typed error; for a read, which changes nothing, it tells how many of the blocks are
-//! written. [`ZoneTable::apply`] carries a transition out. Between plan and apply, the table must
-//! not change. Every emulated drive uses this machine. [`ZoneTable::set`] checks no rule: it is for
-//! states that were found or forced.
+//! written (of a conventional zone: all). [`ZoneTable::apply`] carries a transition out. Between
+//! plan and apply, the table must not change. Every emulated drive uses this machine.
+//! [`ZoneTable::set`] checks no rule: it is for states that were found or forced.
 //!
 //! Rules that ZBC and NVMe leave to the device, and what is chosen here:
 //! - When all open slots are taken, the *least recently opened* of the implicitly open zones is
 //!   closed to make room, for an explicit open as for a write. If there is none, the request fails
 //!   with `TooManyOpen`. A write that fills an empty zone at once needs the slots, too.
 //! - Opening and finishing full zones: opening fails, finishing does nothing.
-//! - Closing a closed zone does nothing; closing an empty or full one fails.
+//! - Closing a closed zone does nothing; closing an empty or full one fails. An open zone that
+//!   holds nothing is empty once it is closed.
 //! - Reads must stay within a zone; they may go beyond its pointer and its capacity.
 //!
 //! Each request costs O(log n) in the number of open zones and of runs of conventional zones. The

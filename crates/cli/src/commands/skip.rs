@@ -4,7 +4,8 @@
 //! With the option, all tables of the range are read and verified before the first entry, so
 //! everything is read twice. Without it, the first damaged block ends the scan with an error that
 //! names the option. The caller prints the entries, then the result with [`Skip::add`], and last
-//! calls [`tell`], which fails with exit code 3 if anything was left out.
+//! calls [`tell`], which fails with exit code 3 if anything was left out. It also refuses the
+//! option together with a backward scan: with the option, entries come forward only.
 
 use std::io::{self, Write};
 
@@ -34,7 +35,7 @@ pub(super) struct Entries {
 }
 
 impl Skip {
-    /// The entries of a range, backward if `reverse`, which never skips.
+    /// The entries of a range; backward if `reverse`, unless damage is to be skipped.
     pub(super) fn entries(
         &self,
         space: &KeySpace,

@@ -1,9 +1,9 @@
 //! The two runners: real threads, and simulated actors on a virtual clock.
 //!
-//! Code asks for time, sleep and actors through the free functions of this module, and never learns
-//! on which runner it is: inside [`simulate`] they mean the simulation, anywhere else the machine.
-//! Devices, stores and the engine are therefore written once, and the simulation runs the same
-//! lines as threads do.
+//! Code asks for time, sleep and actors through the free functions of this module, and need not
+//! know on which runner it is (`is_simulated` tells): inside [`simulate`] they mean the simulation,
+//! anywhere else the machine. Devices, stores and the engine are therefore written once, and the
+//! simulation runs the same lines as threads do.
 //!
 //! | | threads | simulation |
 //! |---|---|---|
@@ -19,7 +19,8 @@
 //! actor's stack.
 //!
 //! # Threads
-//! All functions may be called from anywhere. Those that wait must not be called while a lock of
+//! All functions but [`simulate`] may be called from anywhere; a simulation within another one
+//! panics. Those that wait must not be called while a lock of
 //! [`sync`](crate::sync) is held, which debug builds check. A simulation lives on one OS thread; a
 //! thread that was made otherwise than by [`spawn`] is outside of it.
 

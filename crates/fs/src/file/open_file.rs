@@ -5,6 +5,10 @@
 //!   writes under way, or from the writer's buffer.
 //! - A log is indexed before it is read: a read of one that is not panics.
 //! - A file has at most one writer.
+//! - A trim gives the file a new state, which handles opened later share. Older handles keep the
+//!   old one, and can read what was trimmed.
+//!
+//! A read beyond `size`, or of trimmed bytes, fails with `OutOfRange`.
 //!
 //! # Threads
 //! One lock around the state, never held over a device call: a read takes a plan and the pin of the

@@ -1,6 +1,6 @@
-//! Codec of a frame: header, payload and checksum. A frame verifies only for the store, the log and
-//! the epoch it was written for. Whether it is the one that is due, by sequence and chain, the
-//! [`Scanner`](super::Scanner) looks at.
+//! Codec of a frame: header, payload and checksum. A frame verifies only for the store and the log
+//! that it was written for. Whether it is of the epoch, and the one that is due by sequence and
+//! chain, the [`Scanner`](super::Scanner) looks at: a reader has to do both.
 //!
 //! An encoded frame starts on a block of its buffer and is padded to a block; its payload is at
 //! most [`PAYLOAD_MAX`] bytes. Encoding moves the cursor, whatever becomes of the frame then.

@@ -3,9 +3,10 @@
 //!
 //! The holder is the only writer there. It claims blocks before it submits a write, submits writes
 //! in the order of their claims, and settles each claim when its write has completed; in between it
-//! cannot lose the lease. Where leases or active zones are short, the lease of a holder that has no
-//! claim can be taken away and its zone given to another writer; a log's lease never is. The next
-//! claim of the old holder then gives nothing, and it asks for another region.
+//! cannot lose the lease. Where leases, active zones or space are short, the lease of a holder that
+//! has no claim can be taken away and its zone given to another writer; on a plain device where
+//! space is short only. A log's own lease never is. The next claim of the old holder then gives
+//! nothing, and it asks for another region.
 
 use std::sync::Arc;
 

@@ -1,10 +1,10 @@
 //! [`Occupancy`]: what the zones hold at a moment.
 //!
 //! *Valid* are bytes of tables that the tree refers to, *live* those of the newest versions of
-//! records, as the ledger has them. Both are held against the capacity of the zones that hold live
-//! or pinned bytes of tables or logs: a zone with nothing but dead bytes counts as empty. Journal
-//! and superblock are not counted: their zones are as many at each scale, and of the full drive one
-//! in thousands.
+//! records, as the ledger has them. Both are held against the capacity of the zones in use, which
+//! hold bytes of tables or logs that a file refers to or a reader pins: a zone with nothing but
+//! dead bytes counts as empty. Journal and superblock are not counted: their zones are as many at
+//! each scale, and of the full drive one in thousands.
 
 use terrace::{Db, Fs};
 use terrace_env::store::StoreError;

@@ -9,7 +9,10 @@
 //!   run must not overlap;
 //! - when the job opens a table and may not have one more open: the one that was written to longest
 //!   ago ends. [`TableSource`] says how many may be open;
-//! - at the boundary of the job, as all others.
+//! - at the key where the job ends before its last route, as all others.
+//!
+//! The cuts are the caller's: it asks how full a table is, and ends it. Tables that are open when
+//! this is dropped count as thrown away.
 //!
 //! The tables of a destination are written one after the other, in key order. Only the table that
 //! was written to last has writes under way. The store may take the zone of any other for somebody

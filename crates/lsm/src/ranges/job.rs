@@ -8,8 +8,9 @@
 //! something older.
 //!
 //! The job asks in key order, and never goes back. It is told of the ends of tables in the same
-//! order. A tombstone over the key at which a table ends is cut there, and a part goes into either
-//! table. A job that is cut into subcompactions has one [`JobRanges`] for each. Pure; one thread.
+//! order. A tombstone over the key at which a table ends is cut there, and each of the two tables
+//! gets its part. A job that is cut into subcompactions has one [`JobRanges`] for each. Pure; one
+//! thread.
 
 use std::sync::Arc;
 
@@ -52,7 +53,7 @@ impl JobRanges {
         Self { snapshots, covers, kept, ..Self::default() }
     }
 
-    /// Whether any are left to go into tables.
+    /// Whether none is left to go into tables.
     pub(crate) fn is_done(&self) -> bool {
         self.next == self.kept.len()
     }

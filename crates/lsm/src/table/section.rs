@@ -4,7 +4,8 @@
 //!   times too large. While a client has a value out of it, the next section gets memory of its
 //!   own.
 //! - A section that was read into a buffer elsewhere takes the place of the present one. The memory
-//!   of the present one can then be filled again.
+//!   of the present one can then be filled again, if it is large and no client has a value out of
+//!   it.
 //! - A large section, of [`MAPPED_MIN`] bytes or more, counts until the last value out of it is
 //!   dropped, and is then the system's again.
 //! - A small one counts while its owner has it, and not for the values out of it. If the owner says

@@ -7,7 +7,8 @@
 //! 3. The logs are replayed. The store has cut the torn end of each. A preallocated log records how
 //!    long the log before it was; an earlier log that is shorter is reported as corruption.
 //! 4. If the last log that holds anything is not sealed, writing goes on in this log and its
-//!    memtable. All other memtables wait for their flush.
+//!    memtable; otherwise in an empty log behind it, or in a new one. All other memtables wait for
+//!    their flush; their logs are sealed where they were not, and other empty logs deleted.
 //!
 //! A read-only opening writes nothing.
 //!

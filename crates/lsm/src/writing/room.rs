@@ -1,6 +1,7 @@
 //! Room for writes: the leader of a group calls [`Shared::make_room`] before it appends the group
 //! to the log. The call slows the leader down, waits for a flush, sets space aside for the
-//! memtable's flush, or changes to a new memtable and log, until the group may be written. The
+//! memtable's flush, or changes to a new memtable and log, until the group may be written. Where
+//! the system stops writers, puts that need a new memtable wait until level 0 has fewer runs. The
 //! caller has the lead and holds no lock. Before a long wait, the bytes gathered in the log are
 //! handed to the medium.
 //!
@@ -11,15 +12,15 @@
 //! When space is short:
 //! - Before the first group of a memtable, space is set aside for the flush of a memtable of full
 //!   size, or of less. The memtable is full at the size that was got; the group that makes it full
-//!   may go beyond. If not even the smallest size is got, puts wait for the flush of the memtables
-//!   before it.
+//!   may go beyond. If not even the smallest size is got, the group waits for the flush of the
+//!   memtables before it.
 //! - Deletes may also take the space that is kept for flushes; otherwise a full store could not
 //!   give space back. A memtable that takes this space admits no puts. Deletes are refused too if
 //!   even this space is used up and no job can free more.
 //! - Memtables that an opening replayed have no space set aside. The first group after the opening
 //!   waits until they are flushed.
-//! - A put fails with `NoSpace` if no job can free space. The leader waits for a job that has its
-//!   space, however little the job leaves to others meanwhile.
+//! - A put fails with `NoSpace` if no job can free space. As long as a job is under way that has
+//!   its own space set aside, the leader waits for that job.
 //! - Space is set aside by tries of smaller and smaller sizes. Once the tries have taken
 //!   [`SPACE_WAIT_MAX`] in all, only the smallest size is tried.
 //! - A log that finds no space for an append or a sync is *given up*: its memtable is flushed, and

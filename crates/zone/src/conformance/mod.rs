@@ -18,9 +18,10 @@
 //!
 //! Each rule begins with a device whose zones are all empty, and may leave it in any state. For
 //! [`check`] the device needs, beside its conventional zones (of 6 blocks or more), sequential
-//! zones of 4 physical blocks or more (the last may be smaller): at least one, 3 more than the
-//! active limit, and 1 more than the open limit. The active limit is 2 or more. A plain device
-//! needs 6 physical blocks. No zone may have failed, and nobody else may use the device.
+//! zones of 4 physical blocks or more: at least two, 3 more than the active limit, and 1 more than
+//! the open limit. The last zone may be smaller, but needs 2 physical blocks. The active limit is 2
+//! or more. A plain device needs 6 physical blocks. No zone may have failed, and nobody else may
+//! use the device.
 //!
 //! Where real devices differ, each behaviour that was seen is allowed: the pointer of a zone is
 //! looked at only where it means something, reads beyond it give zeros or 0xff, and a zone that was

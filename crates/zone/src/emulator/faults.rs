@@ -13,9 +13,11 @@
 //!   each write to the start of a zone fails, whatever its cause.
 //! - Zones fail: a group of zones becomes read-only or offline at once, for ever.
 //!
-//! A [`FaultPlan`] says which faults happen, and when. A request that breaks the rules of the
-//! device gets the error for that, and is not counted, but for the failure of zones: towards that,
-//! all requests but reads count. Counting begins when the plan is given to the drive.
+//! A [`FaultPlan`] says which faults happen, and when. Counting begins when the plan is given to
+//! the drive. Not counted are requests that fail for another reason first: they break the rules of
+//! the device, the host is full, a failed write to the zone has not been waited for, or a read
+//! meets a bad block. Towards the failure of zones all requests but reads count; towards a full
+//! host, writes but those of journal and superblock.
 
 use std::collections::BTreeSet;
 use std::ops::Range;

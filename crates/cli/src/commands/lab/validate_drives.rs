@@ -1,7 +1,8 @@
 //! `terrace lab validate-drives`: compares the timing models of drives with published metrics.
 //!
 //! A metric that is more than 10 % off makes the command fail, after everything is printed.
-//! Patterns for which nothing is published are measured over a grid and only printed.
+//! A fixed grid of patterns, published or not, is measured as well and only printed, unless
+//! `--sweep none` is given.
 
 use serde::Serialize;
 use terrace_lab::drives::{self, Comparison, Grid, Validation};

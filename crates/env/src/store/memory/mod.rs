@@ -15,10 +15,10 @@
 //!   then on; of the later ones, reads succeed. Other calls do not fail by plan.
 //! - **A full medium** ([`MemoryStore::with_capacity`]): ranks run out of space one after another.
 //!   Bytes that readers of deleted files hold are not free: [`Busy`](super::StoreError::Busy).
-//!   (Bytes that were trimmed are free at once, although readers that are older than the trim still
-//!   see them.)
-//! - **Delay** ([`MemoryStore::with_latency`]): the operations above take time, so that in a
-//!   simulation others run while they are under way.
+//!   (Whole blocks of 4096 bytes that were trimmed are free at once, although readers that are
+//!   older than the trim still see them. Once the file is deleted, such a reader holds all of it.)
+//! - **Delay** ([`MemoryStore::with_latency`]): appends, syncs, finishes, commits and reads take
+//!   time, so that in a simulation others run while they are under way.
 //!
 //! Corruption and lost zones are not modelled: they belong to devices. Nor are places: a placement
 //! group changes nothing.
