@@ -1,7 +1,10 @@
 //! [`Event`]s for [`Listener`]s: jobs that begin and end, stalls of writers, failures.
 //!
-//! The actor that does the work calls the listeners, between its steps and with no lock held. So
-//! the time that a listener takes delays that actor. Without listeners no event is built.
+//! The actor that does the work calls the listeners, with no lock held. So the time that a listener
+//! takes delays that actor: a job, or a client's write and all writes behind it. Several actors may
+//! call at once. A listener cannot be removed. Without listeners no event is built.
+//!
+//! Not told: trivial moves, delete-only compactions and ingests.
 
 use std::fmt;
 use std::sync::Arc;
@@ -18,7 +21,7 @@ use crate::shared::Shared;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Job {
-    /// Writes a memtable into tables of level 0.
+    /// Writes a memtable into tables, of level 0 or below.
     Flush {
         /// The memory that it takes.
         memory: ByteCount,
@@ -43,7 +46,8 @@ pub enum Event {
         /// Which.
         job: Job,
     },
-    /// The job that began last of its kind ended.
+    /// A job ended. Where several compactions are under way, it is one of those that began with
+    /// the same `job`.
     Ended {
         /// Which.
         job: Job,

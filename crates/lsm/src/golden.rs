@@ -1,5 +1,10 @@
 //! Golden specimens: bytes that an older version wrote, kept in `tests/golden`. Today's code must
-//! write the same bytes, and read them back. `TERRACE_REGENERATE=1` writes them anew.
+//! read them back, and must write the same bytes, unless a compression library writes them
+//! ([`readable_specimen`]). The functions here compare the written bytes; the test that calls them
+//! reads the kept ones.
+//!
+//! With `TERRACE_REGENERATE` in the environment, the specimens are written anew, so that every
+//! comparison succeeds.
 
 use std::path::PathBuf;
 

@@ -8,8 +8,13 @@
 //! | [`Role`] | an annotation: which file stands where in the tree |
 //!
 //! Everything reads with the decoders that the engine itself uses, so it shows what the engine
-//! would see. Nothing is written, nothing panics whatever the bytes are, and each part that does
-//! not verify is an error of its own: the caller goes on behind it.
+//! would see. Nothing is written, and nothing panics whatever the bytes are. Each part that does
+//! not verify is an error of its own, and the caller goes on behind it. Two losses are final:
+//! without a footer nothing of a table is found, and behind a batch whose length cannot be right
+//! nothing of that append is.
+//!
+//! The caller finds the files, and takes the frames of a log apart: a [`Batches`] gets the payload
+//! of one.
 
 use bytes::Bytes;
 use terrace_env::store::{Annotation, FileKind};
@@ -194,7 +199,7 @@ pub enum Role {
     },
     /// A write-ahead log.
     Log {
-        /// Nothing in it is older.
+        /// Entries of the log that are older, if there are any, are in tables.
         first_sequence: SeqNo,
     },
     /// The store itself.

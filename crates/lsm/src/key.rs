@@ -2,7 +2,11 @@
 //! `docs/format/keys.md`.
 //!
 //! A *full key* is key space and user key; an *internal key* adds the trailer. Full keys are
-//! compared first, by memcmp, then trailers: newest first. Pure; no state.
+//! compared first, as bytes, then trailers: newest first. Pure; no state.
+//!
+//! Lengths and kinds are checked where keys come in: those of clients by [`check_sizes`], those
+//! from a medium by [`check`]. Behind that, [`split`] and [`compare`] panic on anything shorter
+//! than a trailer.
 
 use std::cmp::Ordering;
 use std::fmt;

@@ -14,21 +14,23 @@
 //! | how is a store copied while it is written | `jobs` |
 //! | how do ranges of keys go at once | `ranges` |
 //! | how much memory is used, and for what | `memory` |
-//! | what do clients call | `engine`, `options`, `error` |
+//! | what do clients call | `engine`, `options`, `limits`, `error` |
 //! | what is a key, and a range of keys | `key`, `bounds` |
 //! | what do the engine's actors share | `shared`, `role` |
 //! | does the engine work, has it failed, or is it closing | `lifecycle` |
 //! | how does the engine go on after a failure | `resume` |
 //! | what is counted, and told | `counters`, `stats`, `lifetime`, `event` |
 //! | what is in a file, whole or damaged | [`inspect`] |
+//! | what helps tests and simulations | `canary`, `cost`, `golden` |
 //!
 //! Each folder says at its head what it is for, its invariants, its thread rule, and what it does
-//! not do.
+//! not do. The order of the locks is in `shared`.
 //!
 //! The formats on the medium are described in `docs/format/` (`keys`, `batch`, `table`,
 //! `annotation`). Which tables are merged is decided by `terrace_policy`.
 //!
-//! lsm does not know zones or devices.
+//! lsm does not know zones or addresses. Of the device it knows what the store says: space, and
+//! whether it has a head that moves.
 
 mod bounds;
 pub mod canary;

@@ -1,11 +1,13 @@
 //! [`Lifecycle`]: whether the engine works, has failed, or is closing.
 //!
-//! - *Failed*: a job or the log had an error other than a lack of space. Nothing is written until a
-//!   client calls [`resume`](crate::Engine::resume).
-//! - *Closing* is for ever.
+//! - *Failed*: a job or the log had an error other than a lack of space. Writes are refused and
+//!   jobs stop until a client calls [`resume`](crate::Engine::resume); reads go on. The first
+//!   failure is kept until then, later ones are ignored. The failure of a panic cannot be taken
+//!   back.
+//! - *Closing* is for ever, and counts before a failure: writers get [`Error::Closed`].
 //!
-//! Nobody waits here. Jobs and writers wait at other owners, for example at the flush queue. So a
-//! change of the lifecycle is followed by a call that wakes all of them
+//! Nobody waits here. Jobs and writers wait at other owners, for example at the flush queue. So the
+//! caller that changes the lifecycle wakes all of them afterwards
 //! ([`Shared::wake_all`](crate::shared::Shared)).
 //!
 //! # Threads

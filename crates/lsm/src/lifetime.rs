@@ -1,11 +1,12 @@
 //! [`Written`]: the sums of writes in a store's life, over all processes, and what jobs did to each
 //! level of the tree ([`LevelWork`]). They are kept in the store's annotation.
 //!
-//! The sums go to the medium with commits that are made anyway: flushes, changes of the annotation,
-//! and compactions that keep a state of their decider. When the engine is closed they get a commit
-//! of their own, if clients or jobs have written anything since. A power cut, a process that ends
-//! without a close, or a failure of this commit loses the counts since the last commit that had
-//! them; a close succeeds all the same. Nothing in the store is derived from them.
+//! The sums go to the medium with commits that write the annotation anyway: those of flushes,
+//! changes of the annotation itself, and most commits that end a merge or a series of trivial
+//! moves. When the engine is closed they get a commit of their own, if there were writes, flushes
+//! or merges since. A power cut, an engine that is dropped and not closed, or a failure of this
+//! commit loses the counts since the last commit that had them; a close succeeds all the same.
+//! Nothing in the store is derived from them, and a checkpoint begins at zero.
 //!
 //! Not counted: what a mount writes before the engine is opened, and what is written from the
 //! closing commit on.

@@ -1,8 +1,11 @@
-//! The ranges of the engine's options, each with its reason. They are checked when an engine is
-//! opened, before anything is read or written.
+//! The ranges of the engine's numeric options, each with its reason. They are checked when an
+//! engine is opened, before anything is read or written: a value outside is an error of the
+//! opening.
 //!
-//! A size within its range can still be too large for the memory budget. It is then made smaller
-//! ([`EngineOptions::fitted`](crate::EngineOptions::fitted)).
+//! Within their ranges, options can still ask for more than the memory budget has. Then
+//! `memtable_size` and `io_size` are made smaller
+//! ([`EngineOptions::fitted`](crate::EngineOptions::fitted)), and too many memtables
+//! (`memtables_max`) are refused.
 
 use terrace_env::{ByteCount, Limit};
 

@@ -1,4 +1,8 @@
-//! [`EngineOptions`]: the options of the engine, with their defaults and what each trades.
+//! [`EngineOptions`], with defaults; [`Durability`] of a write; [`ReadOptions`] of a point read.
+//!
+//! The store remembers none of the engine's options but `system`: each opening may have others. The
+//! ranges are in [`limits`], and an opening checks them. It then makes `memtable_size` and
+//! `io_size` smaller where the memory budget is too small for them ([`EngineOptions::fitted`]).
 
 use std::time::Duration;
 

@@ -5,10 +5,12 @@
 //! 2. clears the failure, so that the jobs start again with what they had not committed,
 //! 3. gives up the log, because nobody knows how it ends: all memtables are flushed, including
 //!    writes that were never synced, and
-//! 4. begins a new log, with sequences above all that the old one may hold.
+//! 4. waits for that, and begins a new log, with sequences above all that the old one may hold.
 //!
-//! If a step fails, the engine has failed again. After a panic it cannot be resumed, because its
-//! memory cannot be trusted.
+//! If the engine has not failed, nothing happens. If step 3 or 4 fails, the engine has failed
+//! again; but if there is no space for them, the engine is only short of space, and the next write
+//! tries the two steps again. After a panic the engine cannot be resumed, because its memory cannot
+//! be trusted.
 
 use crate::Error;
 use crate::event::Event;

@@ -1,6 +1,7 @@
 //! [`Shared`]: what the engine's actors share, and how they tell each other of changes.
 //!
-//! Each part of it has one owner, with private fields, one lock and one condition:
+//! Each part of it at which actors wait has one owner, with private fields, one lock and one
+//! condition:
 //!
 //! | owner | of | who waits there |
 //! |---|---|---|
@@ -12,14 +13,15 @@
 //! | [`Workers`] | parts of merges | workers, and the compaction that needs them |
 //! | [`PreallocatedLogs`], [`Gathering`] | the next log; what is due to be written | their actors |
 //!
-//! A change that others wait for elsewhere is made first; afterwards the actor that made it wakes
-//! them, under the lock of the owner at which they wait. So nobody looks before the change and
-//! sleeps through the call.
+//! A change that others wait for elsewhere is made first. Then the actor that made it takes the
+//! lock of the owner at which they wait, and notifies them. So nobody looks before the change and
+//! sleeps through the call. Example: a commit shows the new version to readers, and then wakes the
+//! flush queue and the board.
 //!
 //! # Locks
 //! None is held over a call to the store, or a wait but for its own condition. Order, outermost
-//! first: write lane, flush queue, board, space pressure, tree, [`Lifecycle`]. Most are taken one
-//! at a time.
+//! first: write lane, flush queue, board, space pressure, tree, [`Lifecycle`]. The other owners ask
+//! at most the lifecycle under their lock. Most locks are taken one at a time.
 
 use std::sync::Arc;
 

@@ -1,4 +1,9 @@
-//! [`Stats`]: the engine's counters, gauges and derived metrics, read at one moment.
+//! [`Stats`]: the engine's counters, gauges and derived metrics. They are read one after the other
+//! while the engine works, so a count may be ahead of another.
+//!
+//! Most counts are since the engine was opened, but those of the store (`io`, and with them the
+//! bytes of the write amplification) are since the store was mounted. Times are in nanoseconds,
+//! sizes in bytes.
 
 use serde::{Deserialize, Serialize};
 use terrace_env::Cause;
