@@ -29,8 +29,8 @@
 //! The formats on the medium are described in `docs/format/` (`keys`, `batch`, `table`,
 //! `annotation`). Which tables are merged is decided by `terrace_policy`.
 //!
-//! lsm does not know zones or addresses. Of the device it knows what the store says: space, and
-//! whether it has a head that moves.
+//! lsm does not know zones or addresses. Of devices it knows what the store says: space for tables
+//! and for logs, and whether the tables lie on a disk with a head.
 
 mod bounds;
 pub mod canary;

@@ -1,11 +1,13 @@
 //! Codec of the annotations of tables and logs; that of the store is in
 //! [`store_record`](super::store_record). A table's annotation has its counts, its first and last
-//! key and sequence, and its segments with their places; a log's, its first sequence. There is no
-//! manifest: at open, the tree is rebuilt from annotations. The layout is
-//! `docs/format/annotation.md`.
+//! key and sequence, and its segments with their places; a log's, the sequence from which on its
+//! entries are in no table. There is no manifest: at open, the tree is rebuilt from annotations.
+//! The layout is `docs/format/annotation.md`.
 //!
-//! Pure; every decoder checks what it reads. A newer version or kind is [`Error::Unsupported`],
-//! anything else that is wrong is [`Error::Corruption`].
+//! Pure. A decoder checks each field, but not against the table itself: its handle does, once it is
+//! opened. Another version, or a newer kind, is [`Error::Unsupported`], anything else that is wrong
+//! is [`Error::Corruption`]. An encoder checks nothing: the caller gives at least one segment, in
+//! key order and without overlap, also where the segments lie in several runs.
 
 use std::ops::RangeInclusive;
 

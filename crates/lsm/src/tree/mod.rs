@@ -21,10 +21,11 @@
 //!
 //! # How it changes
 //! An `Edit` lists the parts of tables that are taken out and the segments that are put in. The
-//! same lists make the transaction and the next version, so that memory and medium cannot differ.
-//! The transaction seals new tables, annotates tables whose place or segments change, and deletes
-//! tables without a segment. There is no manifest: the annotations of the files are the tree, and
-//! an opening rebuilds it from them.
+//! same lists make the transaction and the next version, so that both say the same. The transaction
+//! seals new tables, annotates tables whose place or segments change, gives back what lies in front
+//! of a table's first segment, and deletes tables without a segment. A flush's transaction also
+//! deletes the log, or notes what the tables have of it. There is no manifest: the annotations of
+//! the files are the tree, and an opening rebuilds it from them.
 //!
 //! # Invariants
 //! - A version never changes. A reader that holds one finds all its tables, though they have been
@@ -34,10 +35,12 @@
 //! - Of two places with entries of one key, the one nearer to level 0, or in the newer run of a
 //!   level, has the newer ones. This includes range tombstones.
 //! - Changes are committed one after the other, and each starts from what the one before it left.
-//! - The decider's state commits in the same transaction as its choice.
+//! - The decider's state commits in the same transaction as the end of its choice, unless the state
+//!   of a later choice has been committed. A merge that ends early leaves the old state.
 //!
 //! # Threads
-//! Readers share versions without a lock. One change at a time is being committed.
+//! Readers share versions without a lock. One change at a time is being committed, by any actor:
+//! it takes the turn, and holds no lock while it waits for the store.
 //!
 //! # Not done here
 //! The tree does not choose what is merged (`terrace_policy`) and does not carry it out (`jobs`).

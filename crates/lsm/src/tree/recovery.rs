@@ -1,16 +1,20 @@
 //! Opening of an engine: rebuilds the tree from the annotations of the store's files, and replays
 //! each log into a memtable of its own, oldest log first.
 //!
-//! 1. The store is claimed: by one engine to write, or by any number to read.
+//! 1. The store is claimed: by one engine to write, or by any number to read. If others have it,
+//!    that is an error.
 //! 2. If the store was last open under another system, the tree is taken as it is. The new system
 //!    is recorded, and the state of the old decider is dropped.
 //! 3. The logs are replayed. The store has cut the torn end of each. A preallocated log records how
-//!    long the log before it was; an earlier log that is shorter is reported as corruption.
+//!    long the log before it was; if that log is still there with another size, this is corruption.
 //! 4. If the last log that holds anything is not sealed, writing goes on in this log and its
 //!    memtable; otherwise in an empty log behind it, or in a new one. All other memtables wait for
 //!    their flush; their logs are sealed where they were not, and other empty logs deleted.
 //!
-//! A read-only opening writes nothing.
+//! A read-only opening writes nothing: it keeps all logs and memtables.
+//!
+//! Any annotation or log that is damaged fails the opening. Tables are not read: a damaged one is
+//! found by the first read of it.
 //!
 //! # Memory
 //! The logs may hold more than the memtables' share of memory, for example because the store was

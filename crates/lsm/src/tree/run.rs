@@ -1,4 +1,12 @@
-//! Sorted runs: segments of tables in key order. A changed run shares what did not change.
+//! Sorted runs: segments of tables in key order, and the search for a key in one.
+//!
+//! A run never changes. [`Run::changed`] makes another, which shares most of the segments that the
+//! change does not touch ([`Chunked`]). It checks the order of segments around each change: an
+//! overlap is [`Error::Corruption`]. [`Run::new`] checks nothing: the caller gives segments in key
+//! order and without overlap.
+//!
+//! A search may open a table and read from the device. The caller asks the runs from the newest to
+//! the oldest and stops at the first answer: what older runs have of the key is older.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

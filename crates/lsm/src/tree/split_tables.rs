@@ -2,8 +2,9 @@
 //! a table has to know the table's other segments, and finds their runs here instead of looking
 //! into every run.
 //!
-//! Most tables have all their segments in one run and are not listed. If a change concerns no such
-//! table, the new version shares the list with the old one.
+//! Most tables have all their segments in one run and are not listed. A change tells, of each table
+//! that it concerns, all runs in which the table has segments afterwards. If none of these tables
+//! is split, before or after, the new version shares the list with the old one.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

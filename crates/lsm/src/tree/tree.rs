@@ -3,7 +3,7 @@
 //! | part | read | changed |
 //! |---|---|---|
 //! | the view: memtables, version, key spaces | without a lock | under the lock |
-//! | the newest visible sequence | without a lock | by the leader of the writes, and by an ingest |
+//! | the newest visible sequence | without a lock | in the lead of the writes, also by an ingest |
 //! | the record: the store's own annotation | under the lock | in a turn to commit |
 //! | the sequences of snapshots | under the lock | under the lock |
 //!
@@ -12,7 +12,8 @@
 //! takes the [`Turn`] first. The turn is a role, not a lock: its holder writes to the store. It
 //! starts from what the turn before left, because only a turn can replace the version or the
 //! record. Memtables change without a turn: the leader of the writes puts a new active memtable
-//! into the view, and only the commit of a flush takes one out.
+//! into the view, and only the commit of a flush takes one out. Turns are taken in no particular
+//! order, and a thread that has one must not take another.
 //!
 //! # Invariants
 //! - A reader takes the view first and the newest visible sequence second. So everything that was

@@ -1,12 +1,14 @@
 //! Versions: the contents of the tree at one moment, as an immutable value.
 //!
 //! Readers take an `Arc` of the current version and need no lock afterwards. A change makes a new
-//! version, which shares the runs that did not change, and the unchanged parts of the others
-//! ([`Run`]). There is no manifest: at open, the version is rebuilt from the files' annotations.
+//! version, which shares the runs that did not change, and most of the segments of the others
+//! ([`Run`]). The [tree](super::tree) makes it the current one. There is no manifest: at open, the
+//! version is rebuilt from the files' annotations.
 //!
-//! Invariants, checked when a version is made: the runs of a level have falling ids; the segments
-//! of a run are in key order and do not overlap; a run has at least one segment. Debug builds also
-//! count all segments and compare the list of split tables with the count.
+//! Invariants: the runs of a level have falling ids; the segments of a run are in key order and do
+//! not overlap; a run has at least one segment. The order is checked around each changed place when
+//! a version is made, and an overlap is [`Error::Corruption`]. Debug builds also count all segments
+//! and compare the list of split tables with the count.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -1,5 +1,10 @@
-//! [`View`]: what readers see at one moment, as an immutable value. A reader that keeps a view
-//! keeps its memtables and files, whatever is written or compacted meanwhile.
+//! [`View`]: what readers see at one moment: memtables, a version of the tree, and the key spaces.
+//! A reader that keeps a view keeps its memtables and files, whatever is written or compacted
+//! meanwhile.
+//!
+//! The view itself never changes, but writes still go to its active memtable. So a reader also
+//! takes a sequence, after the view, and passes over what is newer. Once the engine is closed, the
+//! view says so ([`Closed`]), and nothing may be read by it any more.
 
 use std::sync::Arc;
 
