@@ -4,18 +4,21 @@
 //! 1. A manual compaction that a client has asked for. The client waits here for the answer.
 //! 2. A compaction that frees space, if a job or a writer found none.
 //! 3. A compaction that the shape of the tree needs. If the decider finds none, the board notes the
-//!    number of the tree's last change, and does not ask again before the tree has changed.
-//! 4. A compaction that is worth while only at rest, once writers rest ([`Rest`]) or a client waits
-//!    for all jobs.
+//!    number of the tree's last change, and does not ask again before the tree has changed, or the
+//!    end of a snapshot lets tables go.
+//! 4. If the options allow it, a compaction that is worth while only at rest, once writers rest
+//!    ([`Rest`]) or a client waits for all jobs.
 //!
-//! No task is given out while new data is on its way below level 0 ([`Admitted`]), or after a
-//! failure.
+//! No task is given out while another actor chooses, while new data is on its way below level 0
+//! ([`Admitted`]), or after a failure.
 //!
 //! # Several compactions at once
 //! 1. One actor at a time chooses: a task comes with the turn to choose ([`Choosing`]), so that
 //!    each choice knows of all before it.
 //! 2. The chosen plan claims its rectangle of the tree ([`Claim`]); the turn to choose ends with
-//!    that. The board refuses a claim that meets another one, whatever the decider thought.
+//!    that. The board refuses a claim that meets another one, whatever the decider thought: that is
+//!    a bug of the decider and stops the engine. Moves that are chosen while no plan is under way
+//!    keep the turn instead of a claim.
 //! 3. While plans are under way, other actors are given the task to choose another plan beside
 //!    them, as many as the decider and the options allow. The decider sees the claims. Tasks 1, 2
 //!    and 4 wait until no plan is under way, because their plans depend on the whole tree. Nothing
@@ -27,8 +30,9 @@
 //!
 //! # Threads
 //! Any. One lock and one condition: something here has changed, or something else that the waiters
-//! here must look at ([`wake`](Board::wake)). With the lock held, the owners of the lack of space
-//! and of the tree may be asked, not the flush queue.
+//! here must look at ([`wake`](Board::wake)). With the lock held, the owners of the lack of space,
+//! of the tree and of the lifecycle may be asked, not the flush queue. An actor that is given a
+//! task must end it ([`end_task`](Board::end_task)), whatever comes of it.
 
 use std::collections::{BTreeMap, VecDeque};
 

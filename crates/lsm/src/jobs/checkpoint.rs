@@ -1,15 +1,20 @@
 //! Checkpoints: a consistent copy of a store in another one, while writes go on.
 //!
+//! The target must be empty, and is claimed until the copy is done. The tables that are copied stay
+//! pinned, so space that compactions free in the source comes free only afterwards. If the target
+//! has too little space, or anything else fails, the target stays as empty as it was.
+//!
 //! # Steps
-//! 1. The engine flushes its memtables twice. The first flush runs beside writes; the second, of
-//!    the little written meanwhile, keeps writers out. The version then holds exactly the writes
-//!    before that moment, and pins its files. A read-only engine copies its logs instead, and fails
-//!    if a log is not the one it has read.
+//! 1. The engine flushes its memtables twice. The first flush runs beside writes; during the
+//!    second, of the little written meanwhile, writers wait. The version then holds exactly the
+//!    writes before that moment, and pins its files. The list of key spaces is read right behind
+//!    it. A read-only engine copies its logs instead, and fails if a log that it has in memory is
+//!    not the one it has read.
 //! 2. Tables are copied as they are, in large reads and writes. Every checksum in them is verified
-//!    in the bytes that are written. If the front of a table was given back, the copy has zeros
-//!    there, and gives them back as well.
-//! 3. One transaction seals all files and writes the target's own annotation. Before it, the target
-//!    is as empty as it was.
+//!    in the bytes that are written. If the front of a table counts no more, the copy has zeros
+//!    there, and gives them back.
+//! 3. One transaction seals all files and writes the target's own annotation. Its counts of bytes
+//!    written begin at zero; sequences, key spaces and the decider's state are those of the source.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

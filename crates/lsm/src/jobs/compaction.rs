@@ -8,10 +8,13 @@
 //! - When the tree needs nothing and writers [rest](super::rest), or a client waits for the jobs,
 //!   the decider is asked for a compaction that is worth while only at rest, if the options allow
 //!   it. Such a merge ends between two subcompactions when writers are back.
-//! - A compaction that finds no space is tried again later. A client's request fails after five
-//!   tries. Any other error stops the engine.
-//! - When the engine closes, a plan that is under way is dropped, but for the instalments that are
-//!   committed.
+//! - A compaction that finds no space is tried again later, one for rest only after the tree has
+//!   changed. A client's request fails once its actor has found no space five times in a row. Any
+//!   other error stops the engine, as does a plan that the tree does not allow.
+//! - When the engine closes or fails, a plan that is under way is dropped, but for the instalments
+//!   that are committed.
+//!
+//! No lock is held while a decider is asked; the actor has the turn to choose.
 
 use std::sync::Arc;
 

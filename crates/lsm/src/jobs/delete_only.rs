@@ -1,5 +1,6 @@
-//! Delete-only compaction: drops tables that range tombstones cover, without reading their data.
-//! One transaction drops up to 4096 segments, so a large range delete frees its space quickly.
+//! Delete-only compaction: drops segments of tables that range tombstones cover, without reading
+//! their entries. One transaction drops up to 4096 segments, so a large range delete frees its
+//! space quickly. Tables that have range tombstones are opened for that.
 //!
 //! A segment is dropped in two cases. All snapshots must see the tombstones in question:
 //! 1. Range tombstones of newer runs cover all keys of the segment. Every entry of the segment is
@@ -11,9 +12,9 @@
 //! being dropped, the segment is looked at again when the oldest snapshot ends.
 //!
 //! A compaction's actor calls this before it asks for a plan, with the turn to choose: so no plan
-//! begins meanwhile. A segment within the claim of a plan that is under way stays. Beside a claim,
-//! a segment may go for the reasons for which two plans may run side by side: see
-//! [`Claims`].
+//! begins meanwhile. It asks the board for the claims first and takes the version afterwards. A
+//! segment within the claim of a plan that is under way stays. Beside a claim, a segment may go for
+//! the reasons for which two plans may run side by side: see [`Claims`].
 
 use terrace_env::{Cause, SeqNo};
 use terrace_policy::{Claims, Part, Place, Span};

@@ -1,6 +1,12 @@
-//! The flush: the oldest full memtable becomes a run of level 0, and its log is deleted, by one
-//! transaction. One actor, one memtable at a time, so that level 0's runs keep their age. The
-//! decider may send ranges of the memtable below level 0 ([`super::intake`]).
+//! The flush: the oldest immutable memtable becomes a run of level 0, and its log is deleted, by
+//! one transaction. One actor, one memtable at a time, so that level 0's runs keep their age. The
+//! decider may send ranges of the memtable below level 0 instead ([`super::intake`]).
+//!
+//! An opening flushes in the same way, before the actor begins. If it has replayed a part of a log,
+//! the log stays, and its annotation notes where the rest begins.
+//!
+//! A flush that finds no space is begun again later, and any other error stops the engine. A client
+//! that waits for a flush is told of the lack of space when flushes have failed twice meanwhile.
 
 use std::sync::Arc;
 

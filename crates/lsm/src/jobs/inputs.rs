@@ -1,6 +1,10 @@
 //! Finds the inputs of a plan in a version: the segments that the plan names, the reason if they
 //! may not be taken, and the keys at which outputs must end so as not to overlap segments that
 //! stay.
+//!
+//! A plan is checked first ([`defect`]), and its claim keeps its parts in the tree until it ends.
+//! [`find`] relies on that and panics on a part that is not there. Where a part is less than its
+//! segment, it opens the table for the size.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -1,14 +1,16 @@
 //! Intake: asks the decider where a flush and the tables of an ingest go, and keeps compactions
 //! away from data that goes below level 0.
 //!
-//! 1. The decider is asked with the tree as it is now, and its answer is checked.
+//! 1. The decider is asked with the tree as it is now, and its answer is checked. An answer that
+//!    the tree does not allow is an error.
 //! 2. If anything goes below level 0, the [`board`](super::board) admits it. It refuses if a plan
 //!    that is under way is in the way, or other new data.
 //! 3. The answer is checked again, because the tree may have changed before the board admitted it.
-//!    From then on nothing can get in the way: no compaction begins, and none that is under way
-//!    meets the claim.
+//!    From then on nothing can get in the way until the [`Admitted`] is dropped: no compaction
+//!    begins, and none that is under way meets the claim. The caller drops it after its commit.
 //!
-//! After a refusal everything goes on top of level 0, which is always legal.
+//! After a refusal everything goes on top of level 0, which is always legal. So does a flush that
+//! has not got its space: it may have to wait for a compaction, which it must not keep away.
 
 use std::sync::Arc;
 

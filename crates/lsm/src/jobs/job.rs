@@ -1,5 +1,9 @@
 //! Common code of the background jobs: computes the worst case they reserve, carries a [`Rewrite`]
 //! to its end, and commits it.
+//!
+//! Worst cases are bytes of all tables that a job may write. They hold for data blocks of about 4
+//! KiB and more. A job ends between two steps when the engine closes or fails; what it has written
+//! is then dropped.
 
 use terrace_env::ByteCount;
 use terrace_policy::Route;

@@ -1,20 +1,22 @@
-//! Carries out a merge. Workers carry out its [subcompactions](super::subcompaction), as many at
-//! once as there are workers and space. The compaction's actor begins and commits them in key
-//! order. Each commit is an instalment: it adds the outputs to the tree, takes the merged keys from
-//! the inputs, and leaves a legal tree. The decider's state is committed with the last.
+//! Carries out a merge in [subcompactions](super::subcompaction). Workers carry them out, as many
+//! at once as there are workers and space; with one worker, or one subcompaction, the compaction's
+//! actor does it itself. The actor begins and commits them. Each commit is an instalment: it adds
+//! the outputs to the tree, takes the merged keys from the inputs, and leaves a legal tree. The
+//! decider's state is committed with the last, and not at all if the merge leaves anything undone.
 //!
-//! If the decider wants the outputs to lie in key order on the device, one subcompaction follows
-//! the other.
+//! Subcompactions are committed in key order, but the rest of one that ended early comes behind
+//! those that are under way. If the decider wants the outputs to lie in key order on the device,
+//! one follows the other.
 //!
-//! A subcompaction writes no more than its reservation holds. If its entries are larger than was
-//! estimated, it ends early, between two keys, and the rest becomes the next subcompaction. If
-//! there is no space for the rest, the subcompactions under way are finished and committed first.
-//! So no output of a merge is thrown away, unless the engine closes or the merge fails.
+//! A subcompaction ends within its reservation. If its entries are larger than was estimated, it
+//! ends early, between two keys, and the rest becomes the next subcompaction to begin. If there is
+//! no space for the rest, the subcompactions under way are finished and committed first. So no
+//! output of a merge is thrown away, unless the engine closes or fails, or a subcompaction does.
 //!
 //! If space is short for a subcompaction, those before it are finished first. If it is still short,
 //! the subcompaction runs alone within the space that can be set aside, and the merge ends where
-//! that is used up. The decider then chooses anew, and the store has more space. If not even the
-//! smallest instalment can be written, the merge fails with `NoSpace`.
+//! that is used up. The decider then chooses anew. If not even the smallest instalment can be
+//! reserved, the merge fails for lack of space; what it has committed stays.
 //!
 //! A merge that was begun because writers rested ends between two subcompactions once they write
 //! again.

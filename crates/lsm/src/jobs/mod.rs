@@ -19,17 +19,17 @@
 //! # Deciders and doers
 //! A decider of `terrace_policy` gets a view of the tree and the zones and returns a plan: inputs,
 //! and for each range of the merged keys the place of its output. The jobs carry plans out without
-//! a choice of their own, except for two: how a merge is cut into parts, and the order of moves
-//! that need no reading.
+//! a choice of their own, except for three: how a merge is cut into parts, where a part ends early
+//! for lack of space, and which tables go because range tombstones cover them.
 //!
 //! # How a merge goes
 //! 1. The compaction's actor asks the decider and finds the plan's segments in the version.
 //! 2. The merge is cut into parts with about equal bytes of input. Each part reserves the worst
-//!    case of its output; then a worker reads the inputs, drops what no reader can see, and writes
-//!    tables.
-//! 3. The actor commits the parts in key order. Each commit puts the new tables in, takes what
-//!    was merged from the inputs, and leaves a legal tree. The state of the decider commits with
-//!    the last part.
+//!    case of its output, or less where space is short; then a worker reads the inputs, drops what
+//!    no reader can see, and writes tables.
+//! 3. The actor commits the parts one by one. Each commit puts the new tables in, takes what was
+//!    merged from the inputs, and leaves a legal tree. The state of the decider commits with the
+//!    last part, if nothing of the merge was left undone.
 //!
 //! # Invariants
 //! - A job is dropped between two steps without a trace on the medium: its tables are not sealed
@@ -43,8 +43,9 @@
 //!   nothing older of its key is left below the job's inputs.
 //!
 //! # Threads
-//! One actor flushes. One actor compacts, or as many as plans may be under way at once; workers
-//! carry out the parts of their merges. No lock is held while a job reads, writes or commits.
+//! One actor flushes. One actor compacts, or as many as plans may be under way at once; workers,
+//! if there are several, carry out the parts of their merges. A checkpoint runs in the thread of
+//! its client. No lock is held while a job reads, writes or commits.
 //!
 //! # Not done here
 //! A job neither chooses its inputs nor the zones of its outputs. An ingest writes its tables in

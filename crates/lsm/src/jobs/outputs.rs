@@ -1,5 +1,8 @@
-//! [`Outputs`]: tables that a job has written and not committed yet. If they are dropped, their
-//! bytes are counted as discarded, so that metrics show the cost of work that was thrown away.
+//! [`Outputs`]: tables that a job has written and not committed yet, in key order. The caller
+//! commits them and then calls [`committed`](Outputs::committed). If they are dropped before, their
+//! files are gone, because they are not sealed, and their bytes are counted as discarded, so that
+//! metrics show the cost of work that was thrown away. A table that was not finished is not
+//! counted.
 
 use std::sync::Arc;
 

@@ -1,5 +1,9 @@
-//! [`Rest`]: whether writers rest, so that what pays at rest may be compacted. They rest when
-//! nothing was written for [`REST_AFTER`] and no memtable waits for its flush.
+//! [`Rest`]: whether writers rest, so that what pays at rest may be compacted. They rest when no
+//! batch was written between two looks that lie [`REST_AFTER`] apart, and no memtable waits for its
+//! flush. So a rest is noticed up to twice that time after the last write. Reads and ingests do not
+//! count.
+//!
+//! Each actor that looks has a [`Rest`] of its own.
 
 use std::time::Duration;
 

@@ -1,11 +1,12 @@
-//! [`Retention`]: decides which entries a job keeps, namely all that some reader may still see. The
-//! job asks in the order of internal keys.
+//! [`Retention`]: decides which entries of a key a job keeps, namely all that some reader may still
+//! see. The job asks in the order of internal keys, and only for entries that no range tombstone
+//! hides: those are dropped before ([`JobRanges`](crate::ranges::JobRanges)).
 //!
-//! Snapshots cut the sequences into stripes; the readers of one stripe see the same entries. Of the
-//! entries of one key in one stripe, only the newest is kept. If it is a delete in the oldest
-//! stripe, and no older entry of its key lies below the job's inputs, the delete is dropped, too:
-//! older entries among the inputs are dropped with it. Example: with a snapshot at 6, of puts 9, 7,
-//! 5 and 3 of one key 9 and 5 are kept.
+//! Snapshots, in growing order, cut the sequences into stripes; the readers of one stripe see the
+//! same entries. Of the entries of one key in one stripe, only the newest is kept. If it is a
+//! delete in the oldest stripe, and no older entry of its key lies below the job's inputs, the
+//! delete is dropped, too: older entries among the inputs are dropped with it. Example: with a
+//! snapshot at 6, of puts 9, 7, 5 and 3 of one key 9 and 5 are kept.
 //!
 //! Two reserved kinds will be judged here: an entry whose expiry is over is dropped like one that a
 //! delete hides, and an indirect value that is dropped gives back what it names. Until then a job

@@ -3,17 +3,21 @@
 //!
 //! # Lack of space
 //! 1. A job or a writer that finds no space notes it. The compaction's actor then asks the decider
-//!    for what frees space.
+//!    for what frees space. A lack on a log device is not noted: only the flush of the log's
+//!    memtable helps, and the writer that finds it sees to that.
 //! 2. The lack ends with the next change of the tree: then space may have come free.
 //! 3. If the decider has nothing that frees space, or a compaction that is due finds no space
 //!    either, that is noted with the number of the tree's last change. As long as the tree stays
-//!    the same, trying again is in vain, and writers are told so.
+//!    the same, writers are told that waiting is in vain, once no compaction is under way. Jobs
+//!    still try again from time to time, because deleted files may have been pinned.
 //!
-//! The end of a snapshot makes a second try worth while, too, because jobs may drop more entries.
+//! When the oldest snapshot ends, the decider is asked once more, because jobs may drop more
+//! entries.
 //!
 //! # Threads
 //! Any. One lock and one condition: that one of these things has changed, or that a job has ended
-//! and given its reservation back. A job that found no space waits here before it tries again.
+//! and given its reservation back. A job that found no space waits here before it tries again: 2 ms
+//! at first, then longer, up to half a second.
 
 use std::time::Duration;
 

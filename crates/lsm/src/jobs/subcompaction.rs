@@ -1,5 +1,5 @@
 //! Subcompactions: cuts a merge into ranges of keys with about equal bytes of input. Workers merge
-//! several ranges at once. The ranges are committed one by one, in key order.
+//! several ranges at once. The ranges are committed one by one ([`merging`](super::merging)).
 //!
 //! Each subcompaction ends with a table that is cut short, on average half a table, and tables
 //! above it later overlap one table more. So subcompactions are as large as allowed: about 16
@@ -13,7 +13,7 @@
 //!
 //! The cuts follow from the indexes of the tables, the size of a table, the number of workers, the
 //! free space, and the ranges that are moved unread, in which there is no cut. A merge of a few
-//! tables is one subcompaction, and no index is read for it. [`Load`] estimates how much a
+//! tables is one subcompaction, and no index is read to cut it. [`Load`] estimates how much a
 //! subcompaction reads.
 
 use terrace_env::{ByteCount, Cause};

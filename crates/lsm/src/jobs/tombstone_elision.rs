@@ -1,9 +1,14 @@
 //! Tombstone elision: a job may drop a tombstone only if no older entry of its key stays in the
-//! tree. [`TombstoneElision`] tells which keys below the job's inputs may have such entries.
+//! tree. [`TombstoneElision`] tells which keys below the job's inputs may have such entries. It
+//! knows ranges and not keys: a key in the range of an older segment counts, whether the segment
+//! has it or not.
 //!
 //! A job asks only when it could drop a tombstone. [`TombstoneElision`] keeps views of the older
-//! runs and looks keys up in them when asked. It copies no ranges: below a merge of level 0 lies
-//! the whole tree.
+//! runs and looks keys up in them when asked; only for range tombstones does it list the ranges. It
+//! copies none before: below a merge of level 0 lies the whole tree.
+//!
+//! The answer is of the version in which the subcompaction began, and stays right: the plan's claim
+//! keeps other jobs and new data from putting older entries below its inputs.
 
 use std::sync::Arc;
 

@@ -1,5 +1,6 @@
-//! Trivial moves: tables, or parts of tables, go to another level. No data is read or written; one
-//! transaction changes their annotations.
+//! Trivial moves: tables, or parts of tables, go to another level, or out of the tree where nobody
+//! sees anything of them. No entry is read or written; one transaction changes the annotations of
+//! the tables. A part of a segment needs a look at the table's index.
 //!
 //! A table that overlaps nothing goes down one level per choice of the decider. Data that arrives
 //! in key order goes down wholly in this way. A commit costs a disk a revolution or more, so up to
@@ -7,6 +8,10 @@
 //! choices before it would leave. The series ends at a choice that is no trivial move, or that
 //! cannot be committed with the others. The decider's state of the last choice is committed with
 //! the moves.
+//!
+//! The caller has the turn to choose, until the commit. Where other plans are under way it has a
+//! claim instead, and the series is one choice. If a choice of the series is illegal, nothing is
+//! moved.
 
 use terrace_env::ByteCount;
 use terrace_policy::{Choice, Move, Place, Plan, TreeView};

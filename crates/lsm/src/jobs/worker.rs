@@ -1,11 +1,12 @@
 //! [`Workers`]: actors that carry out the subcompactions of merges. The actor of a compaction hands
 //! subcompactions out, waits for them, and commits their results. There are as many workers as
-//! subcompactions may be carried out at once, for all merges together. They wait while there is
-//! nothing to do.
+//! subcompactions may be carried out at once, for all merges together. A worker alone has no actor:
+//! its work is done by the compaction's own. Workers wait while there is nothing to do.
 //!
 //! # Threads
 //! Any. One lock and one condition: a subcompaction was handed out or is done, or the engine stops.
-//! No lock is held while a subcompaction is carried out or dropped.
+//! No lock is held while a subcompaction is carried out or dropped. A merge that ends early waits
+//! for those of its subcompactions that are being carried out, and drops what they wrote.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;

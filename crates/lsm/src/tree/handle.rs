@@ -1,12 +1,12 @@
 //! [`TableHandle`]: a table as the tree knows it: its record, a reader that pins its file, and the
 //! open table from its first use on.
 //!
-//! Opening reads the footer, the properties, the range tombstones and the top of the index, and
+//! Opening reads the footer, the properties, the range tombstones and the top of a large index, and
 //! fails with [`Error::Corruption`] if they are not of the table that the record describes. One
-//! actor at a time opens a table; the others wait, and no lock is held. Two kinds of tables are
-//! opened without a read: one that was just written, by its last bytes; and one whose front was
-//! given back, which takes over the parts in memory, if there are any. When memory is short, an
-//! open table that was not used for a while is closed, and opened again at its next use.
+//! actor at a time opens a table; the others wait, and no lock is held. Two kinds of tables are as
+//! a rule opened without a read: one that was just written, by its last bytes; and one whose front
+//! was given back, which takes over the parts in memory. When memory is short, an open table that
+//! was not used for a while is closed, and opened again at its next use.
 //!
 //! A handle pins the file, so that a version that is still in use can be read though the tables
 //! were deleted since. The segments in its record are those of the table when the handle was made:
