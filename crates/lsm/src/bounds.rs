@@ -1,7 +1,7 @@
 //! [`Bounds`]: a range of the keys of one key space, as clients give it. Pure; no state.
 //!
-//! Keys are user keys, compared as bytes. Nothing is checked: a range whose end lies before its
-//! start holds no key, and a bound may be longer than any key.
+//! Keys are user keys, compared as bytes. Nothing is checked here: a range whose end lies before
+//! its start holds no key, and a bound may be longer than any key.
 
 use std::ops::Bound;
 

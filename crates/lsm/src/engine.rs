@@ -205,7 +205,8 @@ impl Engine {
         answer.map_err(|error| error.with_holders(|of_logs| self.shared.space_holders(of_logs)))
     }
 
-    /// Waits until no flush and no compaction is due, those that are due at rest included.
+    /// Waits until no flush and no compaction is due; those that are due at rest are included, if
+    /// the options allow them.
     pub fn wait_idle(&self) -> Result<(), Error> {
         self.check_writable("a wait for jobs")?;
         self.shared.board.await_idle(&self.shared)

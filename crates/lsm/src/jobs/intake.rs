@@ -3,8 +3,9 @@
 //!
 //! 1. The decider is asked with the tree as it is now, and its answer is checked. An answer that
 //!    the tree does not allow is an error.
-//! 2. If anything goes below level 0, the [`board`](super::board) admits it. It refuses if a plan
-//!    that is under way is in the way, or other new data.
+//! 2. If anything goes below level 0, the [`board`](super::board) admits it. It waits while an
+//!    actor of compaction chooses a plan, and refuses if a plan that is under way is in the way, or
+//!    other new data.
 //! 3. The answer is checked again, because the tree may have changed before the board admitted it.
 //!    From then on nothing can get in the way until the [`Admitted`] is dropped: no compaction
 //!    begins, and none that is under way meets the claim. The caller drops it after its commit.

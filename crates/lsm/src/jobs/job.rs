@@ -83,7 +83,8 @@ fn entry_bytes(filter_bits: u8) -> u64 {
 }
 
 impl Shared {
-    /// Carries a job to its end; `None` if the engine closes first: then nothing of it is left.
+    /// Carries a job to its end; `None` if the engine closes or fails first: then nothing of it is
+    /// left.
     pub(crate) fn carry_out(&self, mut job: Rewrite) -> Result<Option<Rewritten>, Error> {
         while job.step()? == Progress::More {
             if self.lifecycle.must_stop() {

@@ -3,6 +3,7 @@
 //! | question | answered in |
 //! |---|---|
 //! | how does a memtable become tables | `flush` |
+//! | what goes below level 0 at once, and how is it kept out of the way | `intake` |
 //! | what are compactions to do next, and who waits for them | `board`, `rest` |
 //! | what is compacted next, and what if it fails | `compaction` |
 //! | what if a job or a writer finds no space | `space_pressure` |

@@ -9,7 +9,8 @@
 //! 3. If the decider has nothing that frees space, or a compaction that is due finds no space
 //!    either, that is noted with the number of the tree's last change. As long as the tree stays
 //!    the same, writers are told that waiting is in vain, once no compaction is under way. Jobs
-//!    still try again from time to time, because deleted files may have been pinned.
+//!    still try again from time to time, because space can come free without a change of the tree,
+//!    for example when a reader ends.
 //!
 //! When the oldest snapshot ends, the decider is asked once more, because jobs may drop more
 //! entries.

@@ -13,8 +13,8 @@
 //!
 //! The cuts follow from the indexes of the tables, the size of a table, the number of workers, the
 //! free space, and the ranges that are moved unread, in which there is no cut. A merge of a few
-//! tables is one subcompaction, and no index is read to cut it. [`Load`] estimates how much a
-//! subcompaction reads.
+//! tables is one subcompaction, and no index is read to cut it, unless the plan takes a part of a
+//! segment. [`Load`] estimates how much a subcompaction reads.
 
 use terrace_env::{ByteCount, Cause};
 use terrace_policy::{Key, Merge, Span};

@@ -5,7 +5,7 @@
 //!
 //! A job asks only when it could drop a tombstone. [`TombstoneElision`] keeps views of the older
 //! runs and looks keys up in them when asked; only for range tombstones does it list the ranges. It
-//! copies none before: below a merge of level 0 lies the whole tree.
+//! copies none of theirs before: below a merge of level 0 lies the whole tree.
 //!
 //! The answer is of the version in which the subcompaction began, and stays right: the plan's claim
 //! keeps other jobs and new data from putting older entries below its inputs.

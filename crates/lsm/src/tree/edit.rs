@@ -4,9 +4,10 @@
 //!
 //! The steps in order: [`Edit::kept`], [`Edit::record`], the commit, [`Edit::version`]. All of them
 //! get the same version, which must be the current one until the end: the caller has the turn to
-//! commit. A part that this version does not hold is a panic. The next version comes last, because
-//! a new table can be opened only once it is committed, and a front is given back only then. An
-//! edit of mere moves can make its version without a commit: trivial moves look ahead in this way.
+//! commit. A part of a table that this version does not hold is a panic. The next version comes
+//! last, because a new table can be opened only once it is committed, and a front is given back
+//! only then. An edit of mere moves can make its version without a commit: trivial moves look ahead
+//! in this way.
 //!
 //! Where a part of a segment is taken, the table is opened, and its index is read for the size of
 //! the rest.
