@@ -8,9 +8,9 @@
 //! those that are under way. If the decider wants the outputs to lie in key order on the device,
 //! one follows the other.
 //!
-//! A subcompaction ends within its reservation. If its entries are larger than was estimated, it
-//! ends early, between two keys, and the rest becomes the next subcompaction to begin. If there is
-//! no space for the rest, the subcompactions under way are finished and committed first. So no
+//! If the entries of a subcompaction are larger than was estimated, it ends early, at the next key
+//! once its reservation is used up, and the rest becomes the next subcompaction to begin. If there
+//! is no space for the rest, the subcompactions under way are finished and committed first. So no
 //! output of a merge is thrown away, unless the engine closes or fails, or a subcompaction does.
 //!
 //! If space is short for a subcompaction, those before it are finished first. If it is still short,

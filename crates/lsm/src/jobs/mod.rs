@@ -18,10 +18,11 @@
 //! | how is a store copied while it is written | `checkpoint` |
 //!
 //! # Deciders and doers
-//! A decider of `terrace_policy` gets a view of the tree and the zones and returns a plan: inputs,
-//! and for each range of the merged keys the place of its output. The jobs carry plans out without
-//! a choice of their own, except for three: how a merge is cut into parts, where a part ends early
-//! for lack of space, and which tables go because range tombstones cover them.
+//! A decider of `terrace_policy` gets a view of the tree and returns a plan: inputs, and for each
+//! range of the merged keys the place of its output. Some deciders look at zones as well, by a
+//! source that they were made with. The jobs carry plans out without a choice of their own, except
+//! for three: how a merge is cut into parts, where a part ends early for lack of space, and which
+//! tables go because range tombstones cover them.
 //!
 //! # How a merge goes
 //! 1. The compaction's actor asks the decider and finds the plan's segments in the version.
