@@ -29,6 +29,8 @@ pub enum Rule {
     CopiedLogsAsRead,
     /// No two plans that are under way may change the same part of the tree.
     ClaimsDoNotMeet,
+    /// A merge's table ends where a table of its run stays.
+    TablesEndAtBarriers,
     /// A table's bytes are counted in its level.
     TablesCounted,
 }

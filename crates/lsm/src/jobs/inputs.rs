@@ -14,6 +14,7 @@ use terrace_policy::{Key, Merge, Part, Place, Plan, Route};
 
 use super::tombstone_elision::KeptRun;
 use crate::Error;
+use crate::canary::{self, Rule};
 use crate::tree::Segment;
 use crate::tree::Version;
 
@@ -70,6 +71,9 @@ pub(crate) fn find(version: &Version, place: Place, part: &Part) -> Result<Segme
 /// table may reach from one route into a later one of the same destination: such cuts also lie
 /// between two of them.
 pub(crate) fn add_barriers(version: &Version, merge: &mut Merge) {
+    if canary::is_broken(Rule::TablesEndAtBarriers) {
+        return;
+    }
     let spans = || merge.inputs.iter().flat_map(|input| &input.parts).map(|part| &part.span);
     let first = spans().map(|span| &span.start).min().cloned();
     let last = spans().map(|span| &span.end).max().cloned();

@@ -9,6 +9,9 @@
 //! only then. An edit of mere moves can make its version without a commit: trivial moves look ahead
 //! in this way.
 //!
+//! [`Edit::kept`] also checks that the next version is legal. A store with a tree that is not would
+//! not open again, so a fault of a job or of a decider must end before the commit.
+//!
 //! Where a part of a segment is taken, the table is opened, and its index is read for the size of
 //! the rest.
 
@@ -22,7 +25,7 @@ use terrace_policy::{Key, Move, Part, Place, Span};
 
 use super::annotation::{SegmentRecord, TableRecord};
 use super::handle::TableHandle;
-use super::run::Segment;
+use super::run::{Added, Segment};
 use super::version::{Change, Version};
 use crate::Error;
 use crate::jobs::inputs;
@@ -86,7 +89,8 @@ impl Edit {
         self.new.push(table);
     }
 
-    /// The segments of the next version of tables that parts are taken from.
+    /// The segments of the next version of tables that parts are taken from. An error if a segment
+    /// of the next version would overlap another of its run.
     pub(crate) fn kept(&self, before: &Version) -> Result<Kept, Error> {
         let mut taken: BTreeMap<FileId, BTreeMap<Place, Vec<&Span>>> = BTreeMap::new();
         for (place, part) in &self.taken {
@@ -103,7 +107,21 @@ impl Edit {
             let moved = moved.remove(&file).unwrap_or_default();
             tables.insert(file, Rest::of(before, file, &taken, moved)?);
         }
-        Ok(Kept { tables })
+        let kept = Kept { tables };
+        self.check(before, &kept)?;
+        Ok(kept)
+    }
+
+    fn check(&self, before: &Version, kept: &Kept) -> Result<(), Error> {
+        let mut added: BTreeMap<Place, Vec<Added<'_>>> = BTreeMap::new();
+        let spans: Vec<Span> = self.new.iter().map(|table| table.record.span()).collect();
+        for (table, span) in self.new.iter().zip(&spans) {
+            added.entry(table.place).or_default().push((table.id, span));
+        }
+        for (place, segment) in kept.tables.values().flat_map(|rest| &rest.left) {
+            added.entry(*place).or_default().push((segment.table.id(), &segment.span));
+        }
+        before.check_change(&kept.removed(), &added)
     }
 
     /// Adds what makes the change durable.
@@ -140,11 +158,8 @@ impl Edit {
         store: &dyn Store,
         memory: &Arc<Memory>,
     ) -> Result<Version, Error> {
-        let mut change = Change::default();
-        for Rest { table, was, left, trim } in kept.tables.into_values() {
-            for (place, at) in was {
-                change.removed.entry(place).or_default().insert(at);
-            }
+        let mut change = Change { removed: kept.removed(), ..Change::default() };
+        for Rest { table, left, trim, .. } in kept.tables.into_values() {
             let table = match trim {
                 Some(_) if !left.is_empty() => table.trimmed(store)?,
                 _ => table,
@@ -163,7 +178,7 @@ impl Edit {
             let added = change.added.entry(place).or_default();
             added.push(Segment { table: handle, span, size });
         }
-        before.changed(change)
+        Ok(before.changed(change))
     }
 }
 
@@ -171,6 +186,17 @@ impl Edit {
 #[derive(Debug)]
 pub(crate) struct Kept {
     tables: BTreeMap<FileId, Rest>,
+}
+
+impl Kept {
+    /// Where the tables' segments are in the version before.
+    fn removed(&self) -> BTreeMap<Place, BTreeSet<usize>> {
+        let mut removed: BTreeMap<Place, BTreeSet<usize>> = BTreeMap::new();
+        for (place, at) in self.tables.values().flat_map(|rest| &rest.was) {
+            removed.entry(*place).or_default().insert(*at);
+        }
+        removed
+    }
 }
 
 /// Rest of a table.

@@ -122,11 +122,17 @@ impl TableHandle {
         if let Some(table) = self.table.get() {
             return Ok(table);
         }
+        let table = self.open_anew(cause)?;
+        self.keep(Arc::clone(&table));
+        Ok(table)
+    }
+
+    /// The table as it is on the device now, whether it is open or not. The caller alone has it.
+    pub(crate) fn open_anew(&self, cause: Cause) -> Result<Arc<Table>, Error> {
         let table = match self.record.kind {
             TableKind::Sorted => Table::open(Arc::clone(&self.file), &self.memory, cause)?,
         };
         self.check(&table)?;
-        self.keep(Arc::clone(&table));
         Ok(table)
     }
 

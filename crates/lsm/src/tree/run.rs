@@ -1,9 +1,9 @@
 //! Sorted runs: segments of tables in key order, and the search for a key in one.
 //!
 //! A run never changes. [`Run::changed`] makes another, which shares most of the segments that the
-//! change does not touch ([`Chunked`]). It checks the order of segments around each change: an
-//! overlap is [`Error::Corruption`]. [`Run::new`] checks nothing: the caller gives segments in key
-//! order and without overlap.
+//! change does not touch ([`Chunked`]). [`Run::check_change`] comes before it: it tells whether the
+//! change would make segments overlap. Neither checks the segments that were there before.
+//! [`Run::new`] checks nothing: the caller gives segments in key order and without overlap.
 //!
 //! A search may open a table and read from the device. The caller asks the runs from the newest to
 //! the oldest and stops at the first answer: what older runs have of the key is older.
@@ -11,7 +11,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use terrace_env::{ByteCount, Cause, Chunked, ChunkedSlice, SeqNo};
+use terrace_env::{ByteCount, Cause, Chunked, ChunkedSlice, FileId, SeqNo};
 use terrace_policy::{RunId, RunView, SegmentView, Span};
 
 use super::handle::TableHandle;
@@ -83,6 +83,9 @@ impl<'a> Sought<'a> {
     }
 }
 
+/// A segment that is to be put into a run: its table and its keys.
+pub(crate) type Added<'a> = (FileId, &'a Span);
+
 /// A sorted run.
 #[derive(Clone, Debug)]
 pub(crate) struct Run {
@@ -107,14 +110,9 @@ impl Run {
         Self { id, segments: segments.into_iter().collect(), views, ranged }
     }
 
-    /// The run without the segments at some indices and with others, which may come in any order
-    /// but must overlap nothing that stays. `place`: what errors call it.
-    pub(crate) fn changed(
-        &self,
-        removed: &BTreeSet<usize>,
-        added: Vec<Segment>,
-        place: impl FnOnce() -> String,
-    ) -> Result<Self, Error> {
+    /// The run without the segments at some indices and with others, which may come in any order.
+    /// They have been [checked](Self::check_change).
+    pub(crate) fn changed(&self, removed: &BTreeSet<usize>, added: Vec<Segment>) -> Self {
         let mut patches: BTreeMap<usize, Vec<Segment>> = BTreeMap::new();
         patches.extend(removed.iter().map(|at| (*at, Vec::new())));
         let ranged = |segments: &mut dyn Iterator<Item = &Segment>| {
@@ -136,30 +134,39 @@ impl Run {
             (at.clone(), with)
         });
         let views = self.views.patched(views);
-        let mut touched = Vec::with_capacity(changes.len());
-        let (mut gone, mut come) = (0, 0);
-        for (at, with) in &changes {
-            let from = at.start + come - gone;
-            touched.push(from.saturating_sub(1)..from + with.len() + 1);
-            (gone, come) = (gone + at.len(), come + with.len());
-        }
         let segments = self.segments.patched(changes);
-        let changed = Self { id: self.id, segments, views, ranged: self.ranged + more - fewer };
-        match touched.into_iter().find_map(|around| changed.overlap(around)) {
-            None => Ok(changed),
-            Some([left, right]) => {
-                let expected =
-                    format!("table {} to begin behind {:?}", right.table.id(), left.span);
-                Err(Error::corruption(place(), 0, expected, format!("{:?}", right.span)))
-            }
-        }
+        Self { id: self.id, segments, views, ranged: self.ranged + more - fewer }
     }
 
-    /// Two neighbours of these that overlap.
-    fn overlap(&self, around: std::ops::Range<usize>) -> Option<[&Segment; 2]> {
-        let around = self.segments.slice(around.start..around.end.min(self.segments.len()));
-        let pairs = around.iter().zip(around.iter().skip(1));
-        pairs.map(|(left, right)| [left, right]).find(|[a, b]| a.span.end > b.span.start)
+    /// Checks that segments that are to be put in, in any order, overlap neither each other nor
+    /// what stays. `place`: the name of the run in an error.
+    pub(crate) fn check_change(
+        &self,
+        removed: &BTreeSet<usize>,
+        added: &[Added<'_>],
+        place: impl Fn() -> String,
+    ) -> Result<(), Error> {
+        let overlap = |(left, before): Added<'_>, (right, behind): Added<'_>| {
+            let expected = format!("table {right} to begin behind table {left}, {before:?}");
+            Err(Error::corruption(place(), 0, expected, format!("{behind:?}")))
+        };
+        let mut added = added.to_vec();
+        added.sort_by_key(|(_, span)| &span.start);
+        for pair in added.windows(2) {
+            if pair[0].1.overlaps(pair[1].1) {
+                return overlap(pair[0], pair[1]);
+            }
+        }
+        for one in added {
+            let (first, segments) = self.overlapping(one.1);
+            let mut stays = (first..).zip(segments).filter(|(at, _)| !removed.contains(at));
+            if let Some((_, segment)) = stays.next() {
+                let stays = (segment.table.id(), &segment.span);
+                let one_is_first = one.1.start < stays.1.start;
+                return if one_is_first { overlap(one, stays) } else { overlap(stays, one) };
+            }
+        }
+        Ok(())
     }
 
     /// Deciders' view of the run.

@@ -6,9 +6,10 @@
 //! version is rebuilt from the files' annotations.
 //!
 //! Invariants: the runs of a level have falling ids; the segments of a run are in key order and do
-//! not overlap; a run has at least one segment. The order is checked around each changed place when
-//! a version is made, and an overlap is [`Error::Corruption`]. Debug builds also count all segments
-//! and compare the list of split tables with the count.
+//! not overlap; a run has at least one segment. Each change is checked before it is committed
+//! ([`Version::check_change`]), and all segments when a version is rebuilt: an overlap is
+//! [`Error::Corruption`]. Debug builds also count all segments and compare the list of split tables
+//! with the count.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -16,7 +17,7 @@ use std::sync::Arc;
 use terrace_env::FileId;
 use terrace_policy::{LevelView, Place, TreeView};
 
-use super::run::{Run, Segment, Sought};
+use super::run::{Added, Run, Segment, Sought};
 use super::split_tables::{Places, SplitTables};
 use crate::Error;
 use crate::memtable::Found;
@@ -50,11 +51,33 @@ impl Version {
         for (place, segment) in segments {
             change.added.entry(place).or_default().push(segment);
         }
-        Self::default().changed(change)
+        let version = Self::default();
+        let added = change.added.iter().map(|(place, segments)| {
+            (*place, segments.iter().map(|s| (s.table.id(), &s.span)).collect())
+        });
+        version.check_change(&change.removed, &added.collect())?;
+        Ok(version.changed(change))
     }
 
-    /// The next version.
-    pub(crate) fn changed(&self, mut change: Change) -> Result<Self, Error> {
+    /// Checks that no segment of the next version overlaps another of its run. Compares what is put
+    /// in with its neighbours, and nothing else.
+    pub(crate) fn check_change(
+        &self,
+        removed: &BTreeMap<Place, BTreeSet<usize>>,
+        added: &BTreeMap<Place, Vec<Added<'_>>>,
+    ) -> Result<(), Error> {
+        let none = BTreeSet::new();
+        for (place, added) in added {
+            let empty = Run::empty(place.run);
+            let run = self.run(*place).map_or(&empty, |run| &**run);
+            let removed = removed.get(place).unwrap_or(&none);
+            run.check_change(removed, added, || format!("the tree, {place}"))?;
+        }
+        Ok(())
+    }
+
+    /// The next version, after a change that has been [checked](Self::check_change).
+    pub(crate) fn changed(&self, mut change: Change) -> Self {
         let split = self.split.clone().changed(self.places_after(&change));
         let mut levels = self.levels.clone();
         let places: BTreeSet<Place> =
@@ -69,8 +92,7 @@ impl Version {
             }
             let removed = change.removed.remove(&place).unwrap_or_default();
             let added = change.added.remove(&place).unwrap_or_default();
-            let name = || format!("the tree, {place}");
-            runs[at] = Arc::new(runs[at].changed(&removed, added, name)?);
+            runs[at] = Arc::new(runs[at].changed(&removed, added));
             if runs[at].segments.is_empty() {
                 runs.remove(at);
             }
@@ -86,7 +108,7 @@ impl Version {
             SplitTables::among(version.segments().map(|(place, s)| (place, s.table.id()))),
             "a change of all segments of its tables"
         );
-        Ok(version)
+        version
     }
 
     /// Where the tables of a change are after it.

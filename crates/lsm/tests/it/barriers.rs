@@ -1,13 +1,15 @@
 //! Tables that stay between two routes of one run: no output reaches over them.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use terrace_env::random::Random;
+use terrace_env::store::MemoryStore;
 use terrace_env::{ByteCount, runner};
-use terrace_lsm::Engine;
-use terrace_policy::{Cut, FlushRoute, Place, Route, SegmentView, Span};
+use terrace_lsm::{Durability, Engine, EngineOptions};
+use terrace_policy::{Compaction, Cut, FlushRoute, Place, Route, SegmentView, Span};
 
-use crate::model::{Change, Model, contents};
+use crate::model::{Change, Model, batch, contents};
 use crate::routed::{RUNS, Routed, SPACE, full_key, key, open, options, put, to, write};
 
 /// Where each table begins.
@@ -29,6 +31,18 @@ fn puts(engine: &Engine, model: &mut Model, keys: Range<u32>) {
 /// One route for all that a flush has.
 fn all_to(to: Option<Place>) -> Vec<FlushRoute> {
     FlushRoute::all_to(to)
+}
+
+/// Routes to level 2, but for the range in which its table stays.
+fn around_what_stays() -> Vec<Route> {
+    let cut = Cut::at(ByteCount::mib(8));
+    let route = |end: Option<u32>, level: u8, stream: u16| Route {
+        end: end.map(full_key),
+        to: to(level),
+        stream,
+        cut: cut.clone(),
+    };
+    vec![route(Some(100), 2, 18), route(Some(200), 1, 17), route(None, 2, 18)]
 }
 
 #[test]
@@ -66,6 +80,96 @@ fn what_stays_ends_a_table_though_another_stream_of_its_run_has_no_key_in_betwee
         assert_eq!(contents(&engine), model.now);
         engine.verify().unwrap();
     });
+}
+
+#[test]
+#[cfg(feature = "canary")]
+fn a_merge_whose_table_would_reach_over_another_ends_before_its_commit() {
+    use terrace_env::store::Store;
+    use terrace_lsm::canary::{Rule, set};
+
+    runner::simulate(1, || {
+        let store = Arc::new(MemoryStore::new());
+        let (decider, mut model) = (Routed::new(around_what_stays()), Model::default());
+        let open = || {
+            let decider = Arc::clone(&decider) as Arc<dyn Compaction>;
+            Engine::open(Arc::clone(&store) as Arc<dyn Store>, decider, options()).unwrap()
+        };
+        let engine = open();
+        *decider.flush.lock() = all_to(Some(to(2)));
+        puts(&engine, &mut model, 100..200);
+        engine.flush().unwrap();
+        *decider.flush.lock() = all_to(None);
+        *decider.stays.lock() = Some(Span { start: full_key(100), end: full_key(200) });
+        set(Some(Rule::TablesEndAtBarriers));
+        for _ in 0..RUNS {
+            puts(&engine, &mut model, 0..100);
+            puts(&engine, &mut model, 200..300);
+            engine.flush().unwrap();
+        }
+        let error = engine.wait_idle().unwrap_err().to_string();
+        set(None);
+        assert!(
+            error.contains("the tree, level 2") && error.contains("to begin behind"),
+            "{error}"
+        );
+        drop(engine);
+        // Nothing of it is in the store, and the merge is made anew.
+        let engine = open();
+        engine.wait_idle().unwrap();
+        assert_eq!(starts(&decider.tables(to(2))), of_keys(&[0, 100, 200]));
+        assert_eq!(contents(&engine), model.now);
+        engine.verify().unwrap();
+    });
+}
+
+/// A merge that runs out of space behind the last entry in front of a table that stays. Behind that
+/// table there is a range tombstone, and then an entry at which the merge ends.
+#[test]
+fn range_tombstones_behind_what_stays_go_into_a_table_of_their_own() {
+    let mut ended_early = 0;
+    for capacity in (2_000..3_000).step_by(50) {
+        runner::simulate(1, || {
+            let store = MemoryStore::new().with_capacity(ByteCount::kib(capacity), ByteCount(0));
+            let (decider, mut model) = (Routed::new(around_what_stays()), Model::default());
+            let options = EngineOptions { memtable_size: ByteCount::mib(1), ..options() };
+            let shared = Arc::clone(&decider) as Arc<dyn Compaction>;
+            let engine = Engine::open(Arc::new(store), shared, options).unwrap();
+            // What the range tombstone hides, and no merge takes.
+            *decider.flush.lock() = all_to(Some(to(3)));
+            puts(&engine, &mut model, 150..290);
+            engine.flush().unwrap();
+            *decider.flush.lock() = all_to(Some(to(2)));
+            puts(&engine, &mut model, 100..200);
+            engine.flush().unwrap();
+            *decider.flush.lock() = all_to(None);
+            *decider.stays.lock() = Some(Span { start: full_key(100), end: full_key(200) });
+            let mut random = Random::seeded(1);
+            puts(&engine, &mut model, 0..99);
+            // Half of all bytes.
+            write(&engine, &mut model, vec![put(&mut random, 99, 700 << 10)]);
+            engine.flush().unwrap();
+            puts(&engine, &mut model, 210..301);
+            engine.flush().unwrap();
+            let last = vec![
+                Change::Range(SPACE, key(210), Some(key(300))),
+                put(&mut random, 400, 650 << 10),
+            ];
+            if engine.write(batch(&last), Durability::Synced).is_err() {
+                return;
+            }
+            model.write(last);
+            // Where the space is not enough for that, the merge is not made.
+            let merged = engine.flush().and_then(|()| engine.wait_idle()).is_ok();
+            if merged && engine.stats().compaction_steps_ended_early > 0 {
+                ended_early += 1;
+                assert_eq!(starts(&decider.tables(to(2)))[..2], of_keys(&[0, 100]));
+            }
+            assert_eq!(contents(&engine), model.now, "{capacity} KiB");
+            engine.verify().unwrap();
+        });
+    }
+    assert!(ended_early > 0);
 }
 
 #[test]
