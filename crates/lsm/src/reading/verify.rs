@@ -1,10 +1,9 @@
 //! Verification of a version: reads what counts in every table, while the engine goes on working.
 //!
 //! Checksums must hold and entries must be in order. A table of which one segment has everything
-//! must have as many entries as its annotation says. Data blocks and filters are read anew, past
-//! both caches. An index, and the end of a table, is read only if it is not in memory: what is
-//! there was verified when it was read, or comes from the job that wrote the table. Parts of tables
-//! that count no more are left out.
+//! must have as many entries as its annotation says. All of a table is read anew, past both caches:
+//! its end and its indexes too, though the table is open. Data blocks that count no more are left
+//! out.
 //!
 //! It ends at the first thing that is wrong. Later writes are not looked at. Entries in memtables
 //! are only counted: their logs were verified when they were replayed.
@@ -23,7 +22,7 @@ use terrace_policy::Span;
 use crate::Error;
 use crate::key::{self, Trailer};
 use crate::shared::Shared;
-use crate::table::{TableCursor, Walk};
+use crate::table::{Table, TableCursor, Walk};
 use crate::tree::TableHandle;
 
 /// Counts of what was read and found right.
@@ -51,31 +50,31 @@ pub(crate) fn verify(shared: &Shared) -> Result<Verified, Error> {
     }
     let entries_in_logs = view.memtables().map(|memtable| memtable.len() as u64).sum();
     let mut verified = Verified { entries_in_logs, ..Verified::default() };
-    for (table, spans) in tables.into_values() {
-        table.table(Cause::Recovery)?.check_filters(Cause::Recovery)?;
+    for (handle, spans) in tables.into_values() {
+        let table = handle.open_anew(Cause::Recovery)?;
+        table.check_filters(Cause::Recovery)?;
         let mut entries = 0;
         for span in &spans {
-            entries += verify_span(table, span)?;
+            entries += verify_span(handle.id(), &table, span)?;
         }
-        let record = table.record();
+        let record = handle.record();
         let whole =
             |span: &&&Span| span.start[..] <= record.smallest[..] && span.contains(&record.largest);
         if spans.iter().any(|span| whole(&span)) && entries != record.entries {
-            let region = format!("table {}", table.id());
+            let region = format!("table {}", handle.id());
             let expected = format!("{} entries", record.entries);
             return Err(Error::corruption(region, 0, expected, format!("{entries} entries")));
         }
         verified.tables += 1;
-        verified.bytes += table.size().0;
+        verified.bytes += handle.size().0;
         verified.entries += entries;
     }
     Ok(verified)
 }
 
 /// Goes through the entries of a range; returns how many there are.
-fn verify_span(table: &Arc<TableHandle>, span: &Span) -> Result<u64, Error> {
-    let cause = Cause::Recovery;
-    let mut cursor = TableCursor::new(table.table(cause)?, Walk::Job(cause));
+fn verify_span(id: FileId, table: &Arc<Table>, span: &Span) -> Result<u64, Error> {
+    let mut cursor = TableCursor::new(Arc::clone(table), Walk::Job(Cause::Recovery));
     cursor.seek(&key::internal_key(&span.start, Trailer::NEWEST))?;
     let (mut last, mut entries): (Vec<u8>, u64) = (Vec::new(), 0);
     while let Some(found) = cursor.key() {
@@ -83,7 +82,7 @@ fn verify_span(table: &Arc<TableHandle>, span: &Span) -> Result<u64, Error> {
             break;
         }
         if entries > 0 && key::compare(&last, found) != Ordering::Less {
-            let region = format!("table {}, entry {entries}", table.id());
+            let region = format!("table {id}, entry {entries}");
             let expected = format!("a key behind {}", last.escape_ascii());
             return Err(Error::corruption(region, 0, expected, found.escape_ascii()));
         }

@@ -96,15 +96,17 @@ impl Footer {
         let Some((covered, crc)) = bytes.split_last_chunk::<4>() else {
             return corrupt(format!("{FOOTER_BYTES} bytes"), bytes.len().to_string());
         };
+        if !covered.starts_with(MAGIC) {
+            let magic = covered[..covered.len().min(MAGIC.len())].escape_ascii();
+            return corrupt("magic TerTable".into(), magic.to_string());
+        }
         let (got, expected) = (u32::from_le_bytes(*crc), crc32c(covered));
         if got != expected {
             return corrupt(format!("checksum {expected:#010x}"), format!("{got:#010x}"));
         }
         let mut reader = Reader::new(covered);
         let wrong = |error: DecodeError| Error::decode(region(), start, &error);
-        if reader.bytes("magic", 8).map_err(wrong)? != MAGIC {
-            return corrupt("magic TerTable".into(), format!("{:?}", bytes.get(..8)));
-        }
+        reader.bytes("magic", MAGIC.len()).map_err(wrong)?;
         let version = reader.u32("version").map_err(wrong)?;
         let features = reader.u32("features").map_err(wrong)?;
         for (field, supported, got, known) in [
@@ -308,6 +310,8 @@ mod tests {
         for len in 0..bytes.len() {
             assert!(Footer::decode(FileId(1), 250, &bytes[..len]).is_err());
         }
+        let no_table = Footer::decode(FileId(1), 250, &[7; FOOTER_BYTES]).unwrap_err();
+        assert!(no_table.to_string().contains("magic TerTable"), "{no_table}");
     }
 
     #[test]

@@ -1,12 +1,16 @@
 //! Reads from damaged tables, against an ordered map. In each round one bit of one table is read
 //! wrongly, at a random place: every entry that is found is the newest of its key, and every key
-//! that is missing lies in a range that is listed as left out.
+//! that is missing lies in a range that is listed as left out. A verification notices damage of
+//! tables that are open.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use terrace_env::random::{Random, Rng};
-use terrace_env::store::{CrashMode, FileKind, FileReader, Layer, MemoryStore, Store, StoreError};
+use terrace_env::store::{
+    CrashMode, FileInfo, FileKind, FileReader, Layer, MemoryStore, Store, StoreError,
+};
 use terrace_env::{ByteCount, Cause, FileId, runner};
 use terrace_lsm::{Bounds, Durability, Engine, EngineOptions, KeySpaceId};
 
@@ -18,12 +22,12 @@ const SPACE: KeySpaceId = KeySpaceId::DEFAULT;
 struct Damaged {
     store: MemoryStore,
     file: FileId,
-    at: u64,
+    at: Arc<AtomicU64>,
 }
 
 struct DamagedReader {
     reader: Arc<dyn FileReader>,
-    at: u64,
+    at: Arc<AtomicU64>,
 }
 
 impl FileReader for DamagedReader {
@@ -37,7 +41,7 @@ impl FileReader for DamagedReader {
 
     fn read_at(&self, offset: u64, into: &mut [u8], cause: Cause) -> Result<(), StoreError> {
         self.reader.read_at(offset, into, cause)?;
-        let at = self.at.checked_sub(offset).and_then(|at| into.get_mut(at as usize));
+        let at = self.at.load(Relaxed).checked_sub(offset).and_then(|at| into.get_mut(at as usize));
         if let Some(byte) = at {
             *byte ^= 1;
         }
@@ -52,7 +56,7 @@ impl Layer for Damaged {
 
     fn open(&self, id: FileId) -> Result<Arc<dyn FileReader>, StoreError> {
         let reader = self.store.open(id)?;
-        let at = self.at;
+        let at = Arc::clone(&self.at);
         Ok(if id == self.file { Arc::new(DamagedReader { reader, at }) } else { reader })
     }
 }
@@ -127,6 +131,7 @@ fn damage(seed: u64, block_size: ByteCount, count: usize) {
             let table = &tables[random.random_range(0..tables.len())];
             let (file, at) = (table.id, random.random_range(0..table.size));
             let store = store.crash(CrashMode::KeepUnsynced, &mut random);
+            let at = Arc::new(AtomicU64::new(at));
             let store = Arc::new(Damaged { store, file, at });
             let engine = Engine::open(store, decider(), options()).unwrap();
             if let Some(missing) = check(&engine, &held) {
@@ -149,4 +154,32 @@ fn all_but_what_is_listed_is_there_and_nothing_is_stale() {
 #[test]
 fn damage_at_the_ends_of_partitions_is_gone_round() {
     damage(2, ByteCount(1), 150);
+}
+
+#[test]
+fn a_verification_notices_damage_of_an_open_table() {
+    for block_size in [ByteCount(512), ByteCount(1)] {
+        runner::simulate(3, || {
+            let options = || EngineOptions { block_size, ..options() };
+            let store = MemoryStore::new();
+            let engine = Engine::open(Arc::new(store.clone()), decider(), options()).unwrap();
+            let held = fill(&engine, &mut Random::seeded(3));
+            engine.close().unwrap();
+            drop(engine);
+            let tables = store.list().into_iter().filter(|file| file.kind == FileKind::Table);
+            let FileInfo { id: file, size, .. } = tables.max_by_key(|table| table.size).unwrap();
+            let at = Arc::new(AtomicU64::new(u64::MAX));
+            let store = Arc::new(Damaged { store, file, at: Arc::clone(&at) });
+            let engine = Engine::open(store, decider(), options()).unwrap();
+            assert_eq!(check(&engine, &held), None);
+            // Footer, properties, index and filter, and some of the data.
+            for from_end in 1..size {
+                at.store(size - from_end, Relaxed);
+                let damage = engine.verify().unwrap_err();
+                assert!(damage.is_corruption(), "byte {}: {damage}", size - from_end);
+            }
+            at.store(u64::MAX, Relaxed);
+            engine.verify().unwrap();
+        });
+    }
 }
