@@ -325,12 +325,12 @@ impl Engine {
         if !(std::thread::panicking() && runner::is_simulated()) {
             self.shared.write_out_last();
         }
+        self.shared.give_up_store();
         if let Some(panic) = ends.into_iter().find_map(Result::err)
             && !std::thread::panicking()
         {
             std::panic::resume_unwind(panic);
         }
-        self.shared.give_up_store();
     }
 }
 

@@ -39,11 +39,11 @@ pub(crate) fn run(shared: &Arc<Shared>) {
     let _guard = PanicGuard { shared, job: "a compaction" };
     let (mut retry, mut tries) = (Retry::new(), 0);
     while let Some((task, choosing)) = shared.board.await_task(shared) {
-        let result = shared.check_refused().and_then(|()| match &task {
+        let result = match &task {
             Task::Request(request) => shared.manual_compaction(request, choosing),
             Task::Pick { urgency, tree } => shared.keep_shape(*urgency, *tree, choosing),
             Task::PickBeside { tree } => shared.keep_shape_beside(*tree, choosing),
-        });
+        };
         shared.board.end_task();
         shared.space.compaction_ends(task.is_burden());
         // Writers may wait in vain now.
@@ -76,7 +76,8 @@ pub(crate) fn run(shared: &Arc<Shared>) {
 
 impl Shared {
     /// An error if a merge that found no space would find none again. Asked of the counts in
-    /// memory, before anything is read: a full store is tried again for as long as it is full.
+    /// memory, before a plan is chosen and read: a full store is tried again for as long as it is
+    /// full. Covered tables are dropped before: that needs no space.
     fn check_refused(&self) -> Result<(), Error> {
         let Some(bytes) = self.space.refused(self.tree.changes()) else { return Ok(()) };
         self.store.reserve(Rank::Compaction, bytes).map(drop).map_err(Error::from)
@@ -87,6 +88,7 @@ impl Shared {
         if self.delete_only_compaction(&version, &Claims::default())? {
             return Ok(());
         }
+        self.check_refused()?;
         let choose = |tree: &TreeView, state: &[u8]| self.decider.pick(tree, state, urgency);
         match choose(version.view(), &self.decider_state()) {
             Some(choice) => self.carry_out_choice(version, choice, &choose, urgency, choosing),
@@ -110,6 +112,7 @@ impl Shared {
         if self.delete_only_compaction(&version, &claims)? {
             return Ok(());
         }
+        self.check_refused()?;
         let state = self.board.chosen_state();
         match self.decider.pick_beside(version.view(), &claims, &state) {
             // Only one: the choice that follows it would have to be free as well.
@@ -132,6 +135,7 @@ impl Shared {
         if self.delete_only_compaction(&version, &Claims::default())? {
             return Ok(());
         }
+        self.check_refused()?;
         let choose = |tree: &TreeView, state: &[u8]| {
             self.decider.manual_compaction(tree, state, &request.span)
         };

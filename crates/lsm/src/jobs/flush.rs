@@ -110,8 +110,7 @@ impl Shared {
     }
 
     fn flush_worst(&self, memtable: &Memtable) -> ByteCount {
-        let (filter_bits, table_size) = (self.options.filter_bits, self.options.table_size);
         let routes = self.decider.flush_routes_max();
-        worst_case_of_memtable(filter_bits, table_size, routes, memtable.bytes() as u64)
+        worst_case_of_memtable(&self.options, routes, memtable.bytes() as u64)
     }
 }

@@ -1,19 +1,21 @@
 //! Common code of the background jobs: computes the worst case they reserve, carries a [`Rewrite`]
 //! to its end, and commits it.
 //!
-//! Worst cases are bytes of all tables that a job may write. They hold for data blocks of about 4
-//! KiB and more. A job ends between two steps when the engine closes or fails; what it has written
-//! is then dropped.
+//! Worst cases are bytes of all tables that a job may write. They hold for keys of up to some 40
+//! bytes; an index of longer keys may take more. A job ends between two steps when the engine
+//! closes or fails; what it has written is then dropped.
 
 use terrace_env::ByteCount;
 use terrace_policy::Route;
 
 use super::outputs::{Output, Outputs};
 use super::rewrite::{Progress, Rewrite, Rewritten};
+use super::subcompaction::Load;
 use crate::Error;
 use crate::canary::{self, Rule};
 use crate::key::{SPACE_BYTES, TRAILER_BYTES};
 use crate::memtable::{ENTRY_BYTES, ImmutableMemtable};
+use crate::options::EngineOptions;
 use crate::ranges::JobRanges;
 use crate::shared::Shared;
 use crate::tree::TableRecord;
@@ -23,18 +25,28 @@ use crate::tree::{DeciderState, Edit, NewTable};
 /// and index aside.
 const TABLE_TAIL_BYTES: u64 = 16 << 10;
 
-/// The most bytes that tables of these entries can take. `plain` counts keys with trailers and
-/// values. The last table of each destination may be cut short.
+/// Larger data blocks are counted as blocks of this size. A fiftieth of it is twice the bytes of a
+/// block's frame and of its entry in the index.
+const BLOCK_MAX: u64 = 4 << 10;
+
+/// The most bytes that tables of these entries can take. The last table of each destination may be
+/// cut short.
 pub(crate) fn worst_case(
-    filter_bits: u8,
+    options: &EngineOptions,
     table_size: ByteCount,
     destinations: u64,
-    entries: u64,
-    plain: u64,
+    Load { entries, plain }: Load,
 ) -> ByteCount {
-    // Per block a frame and an index entry: a fiftieth is twice what they take at 4 KiB.
-    let blocks = plain + entries * entry_bytes(filter_bits);
-    let blocks = blocks + blocks / 50 + blocks / 256;
+    let bytes = plain + entries * entry_bytes(options.filter_bits);
+    // Each block but the last of a table is full, or has one entry.
+    let small = BLOCK_MAX / options.block_size.0.clamp(1, BLOCK_MAX);
+    let frames = (bytes / 50 * small).min(entries * (BLOCK_MAX / 50)).max(bytes / 50);
+    of_blocks(table_size, destinations, bytes + frames)
+}
+
+/// The same for so many bytes of data blocks, filters and index entries.
+fn of_blocks(table_size: ByteCount, destinations: u64, bytes: u64) -> ByteCount {
+    let blocks = bytes + bytes / 256;
     let tables = blocks / table_size.0.max(1) + 1 + destinations;
     ByteCount(blocks + tables * TABLE_TAIL_BYTES)
 }
@@ -62,16 +74,19 @@ pub(crate) fn with_ranges(
 }
 
 /// The same for a memtable of so many bytes and routes, whatever its entries are. A memtable takes
-/// more for an entry besides key and value than tables do, unless filters are very large.
+/// more for an entry besides key and value than tables do, unless filters are very large. Data
+/// blocks count as if they were of 4 KiB: with smaller ones the flush may take a part of the space
+/// that the store keeps for flushes. How many entries there will be is not known, and to set aside
+/// a block for each would take several times the space.
 pub(crate) fn worst_case_of_memtable(
-    filter_bits: u8,
-    table_size: ByteCount,
+    options: &EngineOptions,
     routes: usize,
     bytes: u64,
 ) -> ByteCount {
     let smallest = ENTRY_BYTES + SPACE_BYTES + TRAILER_BYTES;
-    let excess = entry_bytes(filter_bits).saturating_sub(ENTRY_BYTES as u64);
-    let worst = worst_case(0, table_size, 1, 0, bytes + bytes / smallest as u64 * excess);
+    let excess = entry_bytes(options.filter_bits).saturating_sub(ENTRY_BYTES as u64);
+    let bytes = bytes + bytes / smallest as u64 * excess;
+    let worst = of_blocks(options.table_size, 1, bytes + bytes / 50);
     ByteCount(worst.0 + routes.saturating_sub(1) as u64 * TABLE_TAIL_BYTES)
 }
 

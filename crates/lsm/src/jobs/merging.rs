@@ -301,8 +301,7 @@ impl Shared {
         ranges: &JobRanges,
         alone: bool,
     ) -> Result<(TableSource, bool), Error> {
-        let bits = self.options.filter_bits;
-        let worst = worst_case(bits, job.table_size, job.destinations, load.entries, load.plain);
+        let worst = worst_case(&self.options, job.table_size, job.destinations, load);
         let worst = with_ranges(worst, ranges, job.table_size, &job.merge.routes);
         let (mut wanted, least) = (worst, INSTALMENT_MIN.min(ByteCount(job.table_size.0 / 2)));
         let reservation = loop {

@@ -77,9 +77,13 @@ pub(crate) mod worker;
 pub use checkpoint::{CheckpointProgress, Checkpointed};
 
 pub(crate) use board::Board;
+#[cfg(test)]
+pub(crate) use job::worst_case;
 pub(crate) use job::worst_case_of_memtable;
 #[cfg(test)]
 pub(crate) use retention::{Retention, Verdict};
 pub(crate) use space_pressure::SpacePressure;
+#[cfg(test)]
+pub(crate) use subcompaction::Load;
 pub(crate) use subcompaction::Subcompaction;
 pub(crate) use worker::Workers;

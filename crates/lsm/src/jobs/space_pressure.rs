@@ -12,8 +12,8 @@
 //!    still try again from time to time, because space can come free without a change of the tree,
 //!    for example when a reader ends.
 //!
-//! When the oldest snapshot ends, the decider is asked once more, because jobs may drop more
-//! entries.
+//! When the oldest snapshot ends, jobs may drop more entries and tables: what was noted in 3 no
+//! longer holds, and the actor tries again at once.
 //!
 //! # Threads
 //! Any. One lock and one condition: that one of these things has changed, or that a job has ended
@@ -120,11 +120,9 @@ impl SpacePressure {
     /// A snapshot has ended: what it kept can be dropped now. Whether anybody needs that.
     pub(crate) fn snapshot_has_ended(&self) -> bool {
         self.change(|state| {
-            let needed = state.lack.is_some();
-            if needed {
-                state.exhausted_at = None;
-            }
-            needed
+            // What was tried in vain may succeed now, without a change of the tree.
+            (state.exhausted_at, state.refused_at) = (None, None);
+            state.lack.is_some()
         })
     }
 
@@ -295,6 +293,9 @@ mod tests {
         assert!(!space.needs_compaction(0) && space.lack_in_vain(0).is_some());
         assert!(space.snapshot_has_ended(), "somebody needs what it kept");
         assert!(space.needs_compaction(0));
+        space.note_refused(0);
+        assert!(space.lack_in_vain(0).is_some());
+        assert!(space.snapshot_has_ended() && space.lack_in_vain(0).is_none());
         space.note_refused(0);
         space.tree_has_changed(1, WriteRule::Free);
         assert!(!space.is_short() && space.lack_in_vain(1).is_none());

@@ -13,6 +13,7 @@ use super::specimens::{Entry, File, build, entry, open_with};
 use super::{
     Compression, Lookup, PointReads, Table, TableBuilder, TableCursor, TableLayout, Walk, hash,
 };
+use crate::jobs::{Load, worst_case};
 use crate::key::{self, Kind, Trailer, internal_key};
 use crate::memory::{Memory, writer_bytes};
 use crate::memtable::Found;
@@ -148,6 +149,27 @@ fn tables_of_any_shape_hold_what_was_put_in() {
         assert_eq!(memory.stats().tables, 0, "seed {seed}");
     }
     assert!(levels.iter().all(|&count| count > 10 || test_seeds(150).count() < 150), "{levels:?}");
+}
+
+/// Blocks down to one byte: an entry each, with a frame and an entry of the index for each.
+#[test]
+fn tables_of_any_shape_take_no_more_than_the_worst_case_says() {
+    for seed in test_seeds(150) {
+        let random = &mut Random::seeded(seed);
+        let TableLayout { block_size, index, .. } = any_layout(random);
+        let options = EngineOptions {
+            block_size,
+            filter_bits: index.filter_bits,
+            ..EngineOptions::default()
+        };
+        let entries = any_entries(random);
+        let plain = entries.iter().map(|(key, value)| (key.len() + value.len()) as u64).sum();
+        let load = Load { entries: entries.len() as u64, plain };
+        let worst = worst_case(&options, ByteCount::mib(64), 1, load);
+        let layout = TableLayout::new(block_size, Compression::None, index.filter_bits);
+        let size = build(&entries, layout).len() as u64;
+        assert!(size <= worst.0, "seed {seed}: {size} of {worst}, blocks of {block_size}");
+    }
 }
 
 #[test]

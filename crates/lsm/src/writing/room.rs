@@ -5,15 +5,15 @@
 //! caller has the lead and holds no lock. Before a long wait, the bytes gathered in the log are
 //! handed to the medium.
 //!
-//! A group that is large beside a memtable, and would make the active one exceed its size, goes to
+//! A group that is large beside a memtable, and would make the active one exceed its limit, goes to
 //! a new one. It waits for flushes if the memtables would exceed their share of the memory budget
 //! with it.
 //!
 //! When space is short:
 //! - Before the first group of a memtable, space is set aside for the flush of a memtable of full
 //!   size, or of less. The memtable is full at the size that was got; the group that makes it full
-//!   may go beyond. If not even the smallest size is got, the group waits for the flush of the
-//!   memtables before it.
+//!   may go beyond, if the group is small beside that size. If not even the smallest size is got,
+//!   the group waits for the flush of the memtables before it.
 //! - Deletes may also take the space that is kept for flushes; otherwise a full store could not
 //!   give space back. A memtable that takes this space admits no puts. Deletes are refused too if
 //!   even this space is used up and no job can free more.
@@ -58,6 +58,7 @@ const DELETES_MIN: usize = 4 << 10;
 /// A group is large beside memtables from this part of one on: what it adds is reckoned before it
 /// is written.
 const LARGE_PART: usize = 8;
+/// And at least from so many bytes on, if the space for a memtable of full size was set aside.
 const LARGE_MIN: usize = 64 << 10;
 
 /// A group that is to be written.
@@ -119,7 +120,7 @@ impl Shared {
                     let urgent = !puts && (urgent || self.space.is_short());
                     self.rotate(log, urgent)
                 }
-                Ok(Next::Admit) => self.admit(log, bytes, puts),
+                Ok(Next::Admit) => self.admit(log, memory, puts),
                 Err(error) => Err(error),
             };
             done?;
@@ -147,11 +148,12 @@ impl Shared {
                 return Ok(Next::SlowDown(delay, cause));
             }
         }
-        let full = filled >= if log.admitted > 0 { log.admitted.min(size) } else { size };
+        let limit = if log.admitted > 0 { log.admitted.min(size) } else { size };
         // A group that would make the memtable much larger than its limit gets a memtable of its
         // own.
-        let is_large = memory >= (size / LARGE_PART).max(LARGE_MIN);
-        let full = full || (is_large && filled > 0 && filled + memory > size);
+        let large = (size / LARGE_PART).max(LARGE_MIN);
+        let is_large = memory >= if limit < size { limit / LARGE_PART } else { large };
+        let full = filled >= limit || (is_large && filled > 0 && filled + memory > limit);
         let crowded = is_large
             && !full
             && !immutable.is_empty()
@@ -186,8 +188,8 @@ impl Shared {
         }
     }
 
-    /// Sets space aside for the flush of the memtable, with at least `bytes` more in it.
-    fn admit(&self, log: &mut ActiveLog, bytes: usize, puts: bool) -> Result<(), Error> {
+    /// Sets space aside for the flush of the memtable, with at least `memory` bytes more in it.
+    fn admit(&self, log: &mut ActiveLog, memory: usize, puts: bool) -> Result<(), Error> {
         if !self.memtables.lock().all_have_space() {
             // Logs that an opening replayed: the space that was set aside for their flushes is
             // nobody's now, and must become nobody else's.
@@ -195,7 +197,7 @@ impl Shared {
             self.wait_for_flushes()?;
         }
         let least = if puts { ADMITTED_MIN } else { DELETES_MIN };
-        let least = least.max(self.tree.glance().active.bytes() + bytes);
+        let least = least.max(self.tree.glance().active.bytes() + memory);
         let most = (self.options.memtable_size.0 as usize).max(least);
         let ranks: &[Rank] = if puts { &[Rank::Log] } else { &[Rank::Log, Rank::Flush] };
         let mut refused = None;
@@ -261,11 +263,10 @@ impl Shared {
         most: usize,
         least: usize,
     ) -> Result<(usize, Reservation), Error> {
-        let (filter_bits, table_size) = (self.options.filter_bits, self.options.table_size);
         let routes = self.decider.flush_routes_max();
         let (mut size, start) = (most, runner::now());
         loop {
-            let worst = worst_case_of_memtable(filter_bits, table_size, routes, size as u64);
+            let worst = worst_case_of_memtable(&self.options, routes, size as u64);
             match self.store.reserve(rank, worst) {
                 Ok(reservation) => return Ok((size, reservation)),
                 Err(error) if error.is_space() && size > least => {

@@ -6,11 +6,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use terrace_env::random::{Random, Rng, RngCore};
-use terrace_env::store::MemoryStore;
+use terrace_env::store::{MemoryStore, Rank, Store};
 use terrace_env::{ByteCount, runner, test_seeds};
-use terrace_lsm::{Durability, Engine, KeySpaceId};
+use terrace_lsm::{Bounds, Durability, Engine, KeySpaceId};
+use terrace_policy::{Compaction, Cut, Route};
 
-use crate::model::{Contents, batch, contents, open};
+use crate::model::{Change, Contents, Model, batch, contents, open};
+use crate::routed::{self, Routed, to};
 
 const SPACE: KeySpaceId = KeySpaceId::DEFAULT;
 
@@ -63,6 +65,42 @@ fn a_full_store_is_filled_emptied_and_filled_again() {
             assert_eq!(engine.stats().failure, None);
         });
     }
+}
+
+/// Somebody else takes the space that a merge of all runs would need: it is refused, and the tree
+/// stays as it is until covered tables go, which needs no space.
+#[test]
+fn a_full_store_drops_what_a_range_delete_covers_once_the_snapshot_ends_that_kept_it() {
+    runner::simulate(1, || {
+        let store = MemoryStore::new().with_capacity(ByteCount::mib(4), ByteCount(0));
+        let last = Route { end: None, to: to(2), stream: 18, cut: Cut::at(ByteCount::mib(8)) };
+        let decider = Routed::new(vec![last]);
+        let shared = Arc::clone(&decider) as Arc<dyn Compaction>;
+        let engine = Engine::open(Arc::new(store.clone()), shared, routed::options()).unwrap();
+        let (mut model, mut random) = (Model::default(), Random::seeded(1));
+        for number in 0..2 {
+            let puts = (0..50).map(|at| routed::put(&mut random, 2 * at + number, 10 << 10));
+            routed::write(&engine, &mut model, puts.collect());
+            engine.flush().unwrap();
+        }
+        let (snapshot, seen) = (engine.snapshot(), contents(&engine));
+        let space = store.space();
+        let free = space.free.0 - space.reserved.0;
+        let taken = store.reserve(Rank::Flush, ByteCount(free - (60 << 10))).unwrap();
+        routed::write(&engine, &mut model, vec![Change::Range(SPACE, key(0), Some(key(100)))]);
+        engine.flush().unwrap();
+        runner::sleep(Duration::from_secs(5));
+        let in_tables = || engine.stats().levels.iter().map(|level| level.bytes).sum::<u64>();
+        assert!(in_tables() > 900 << 10 && engine.stats().compaction_steps == 0);
+        let scan = snapshot.scan(SPACE, &Bounds::all()).unwrap();
+        assert_eq!(scan.count(), seen.len());
+        drop(snapshot);
+        runner::sleep(Duration::from_secs(5));
+        assert!(in_tables() < 10 << 10, "{}", in_tables());
+        assert_eq!(engine.stats().compaction_steps, 0);
+        assert_eq!(contents(&engine), model.now);
+        drop(taken);
+    });
 }
 
 /// Puts and deletes its own keys for a while; returns what must be there, and how often it was
