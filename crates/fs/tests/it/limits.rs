@@ -459,4 +459,13 @@ fn further_files_are_admitted_where_zones_and_slots_are_left() {
     assert!(!reservation.admits(200));
     drop(reservation);
     assert_eq!(fs.space().reserved, ByteCount(0));
+
+    // Files that nothing has been written to count too.
+    let limits = Some(OPEN_ZONES_MIN + 4);
+    let shape = Geometry::uniform(ByteCount::kib(256), data_zones_min(64) + 40);
+    let drive = Geometry { max_open: limits, max_active: limits, ..shape };
+    let fs = mount(&formatted(drive, 1)).expect("a mount");
+    let reservation = fs.reserve(Rank::Compaction, ByteCount::kib(300)).expect("space");
+    let admitted = (1..20).take_while(|files| reservation.admits(*files)).count() as u32;
+    assert!((2..=4).contains(&admitted), "{admitted} of {} zones open", OPEN_ZONES_MIN + 4);
 }

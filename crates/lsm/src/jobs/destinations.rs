@@ -7,8 +7,8 @@
 //! A table ends before its [`Cut`](terrace_policy::Cut) says so
 //! - when another destination of the same run gets an entry or a range tombstone: the tables of a
 //!   run must not overlap;
-//! - when the job opens a table and may not have one more open: the one that was written to longest
-//!   ago ends. [`TableSource`] says how many may be open;
+//! - when the job opens a table and may not have one more open: the fullest ends, which has least
+//!   to lose. [`TableSource`] says how many may be open;
 //! - at the key where the job ends before its last route, as all others.
 //!
 //! The cuts are the caller's: it asks how full a table is, and ends it. Tables that are open when
@@ -38,8 +38,6 @@ struct Destination {
     ranges: u64,
     /// Bytes of the grandparents that it overlaps.
     overlap: u64,
-    /// When the job turned to it: the number of the turn.
-    turned: u64,
 }
 
 impl Destination {
@@ -57,8 +55,6 @@ pub(crate) struct Destinations {
     of_route: Vec<usize>,
     /// The destination that was written to last.
     current: usize,
-    /// How often the job has turned to another destination.
-    turns: u64,
     outputs: Outputs,
 }
 
@@ -71,12 +67,12 @@ impl Destinations {
             let at = all.iter().position(|one| (one.to, one.stream) == (to, stream));
             of_route.push(at.unwrap_or(all.len()));
             if at.is_none() {
-                let (ranges, overlap, turned) = (0, 0, 0);
-                all.push(Destination { to, stream, builder: None, ranges, overlap, turned });
+                let (ranges, overlap) = (0, 0);
+                all.push(Destination { to, stream, builder: None, ranges, overlap });
             }
         }
         let outputs = Outputs::new(Arc::clone(&source.discarded));
-        Self { source, all, of_route, current: 0, turns: 0, outputs }
+        Self { source, all, of_route, current: 0, outputs }
     }
 
     /// Whether the job has written as much as it may, with so much more that is to come.
@@ -144,8 +140,6 @@ impl Destinations {
                 left.rest()?;
             }
             self.current = at;
-            self.turns += 1;
-            self.all[at].turned = self.turns;
         }
         Ok(())
     }
@@ -163,8 +157,8 @@ impl Destinations {
             if self.source.may_open_beside(count) {
                 return Ok(());
             }
-            let oldest = open.min_by_key(|(_, one)| one.turned).map(|(at, _)| at);
-            self.end(oldest.expect("one table always may be open"))?;
+            let fullest = open.max_by_key(|(_, one)| one.filled()).map(|(at, _)| at);
+            self.end(fullest.expect("one table always may be open"))?;
         }
     }
 
