@@ -444,6 +444,7 @@ impl FileWriter for DataWriter {
     }
 
     fn rest(&mut self) -> Result<(), StoreError> {
+        self.check_alive()?;
         while !self.regions.is_empty() {
             self.settle()?;
         }

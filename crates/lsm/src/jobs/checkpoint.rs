@@ -225,7 +225,7 @@ impl Copy<'_> {
         let record = handle.record();
         // Only what lies before the first segment may have been given back.
         let from = if record.smallest[..] < *first {
-            handle.table(Cause::Client)?.offset_of(first)?
+            handle.table(Cause::Client)?.offset_of(first, Cause::Client)?
         } else {
             0
         };

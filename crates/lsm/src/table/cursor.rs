@@ -80,7 +80,7 @@ impl TableCursor {
         let Some(start) = &self.start else { return Ok(false) };
         let floor = match self.floor {
             Some(floor) => floor,
-            None => *self.floor.insert(self.index.table().offset_of(start)?),
+            None => *self.floor.insert(self.index.table().offset_of(start, self.walk.cause())?),
         };
         Ok(self.index.handle()?.is_some_and(|handle| handle.offset < floor))
     }

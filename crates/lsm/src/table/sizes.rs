@@ -43,11 +43,12 @@ impl Table {
         Ok(pieces)
     }
 
-    /// Where the first data block begins that may hold keys from `start` on.
-    pub(crate) fn offset_of(&self, start: &[u8]) -> Result<u64, Error> {
+    /// Where the first data block begins that may hold keys from `start` on. `cause`: of reading
+    /// the index.
+    pub(crate) fn offset_of(&self, start: &[u8], cause: Cause) -> Result<u64, Error> {
         let target = key::internal_key(start, key::Trailer::NEWEST);
         for partition in self.partition_of(&target)..self.partitions() {
-            let index = self.index(partition, Cause::Compaction)?;
+            let index = self.index(partition, cause)?;
             let at = index.seek(&target);
             if at < index.len() {
                 return Ok(self.handle(&index, at)?.offset);
@@ -58,7 +59,7 @@ impl Table {
 
     /// The bytes of all data blocks that may hold keys of the range.
     pub(crate) fn blocks_of(&self, span: &Span) -> Result<ByteCount, Error> {
-        let start = self.offset_of(&span.start)?;
+        let start = self.offset_of(&span.start, Cause::Compaction)?;
         let target = key::internal_key(&span.end, key::Trailer::NEWEST);
         for partition in self.partition_of(&target)..self.partitions() {
             let index = self.index(partition, Cause::Compaction)?;
@@ -73,6 +74,7 @@ impl Table {
 
     /// About the bytes of the data blocks with keys in `start..end`.
     pub(crate) fn size_of(&self, start: &[u8], end: &[u8]) -> Result<ByteCount, Error> {
-        Ok(ByteCount(self.offset_of(end)?.saturating_sub(self.offset_of(start)?)))
+        let offset = |key| self.offset_of(key, Cause::Compaction);
+        Ok(ByteCount(offset(end)?.saturating_sub(offset(start)?)))
     }
 }

@@ -274,8 +274,9 @@ fn trim(
     if first <= start {
         return Ok(None);
     }
-    let table = table.table(Cause::Compaction)?;
-    let (from, to) = (table.offset_of(start)?, table.offset_of(first)?);
+    let cause = Cause::Compaction;
+    let table = table.table(cause)?;
+    let (from, to) = (table.offset_of(start, cause)?, table.offset_of(first, cause)?);
     // From the front: a store frees whole blocks, and the one in which the last trim ended is whole
     // only together with what that trim took of it.
     Ok((from < to).then_some((0, to)))
