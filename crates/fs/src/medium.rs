@@ -6,16 +6,18 @@
 //!
 //! The medium is itself a [`Device`]: journal, superblock and files all write through it, and it
 //! counts them. A request is counted when it is submitted, whether or not it succeeds, because a
-//! failed write may have moved its bytes.
+//! failed write may have moved its bytes. Reports, and zones that are opened or closed explicitly,
+//! are not counted.
 //!
 //! The time that actors wait for requests is counted by cause, too.
 //!
 //! After a flush that has failed, every flush fails: see [`Flushes`].
 //!
-//! Once the store is unmounted the medium is *shut*: it refuses all requests, though not to report
-//! zones. Another mount may own the device by then, and a write by a handle of the old mount would
-//! destroy its data. Shutting waits for requests that are just being submitted. Requests submitted
-//! before are carried out before any of a later mount to the same zone.
+//! Once the store is unmounted the medium is *shut*: it refuses all requests, with `Unmounted` when
+//! they are waited for, though not to report zones. Another mount may own the device by then, and a
+//! write by a handle of the old mount would destroy its data. Shutting waits for requests that are
+//! just being submitted. Requests submitted before are carried out before any of a later mount to
+//! the same zone.
 //!
 //! Submitting does not wait for the request; waiting does, and a flush also for earlier ones. No
 //! lock is held over either.

@@ -19,7 +19,8 @@
 //!
 //! # Failure
 //! After a failed write or flush, nobody knows what is on the medium. The journal then takes no
-//! more commits, and those that wait fail. A transaction that cannot be staged fails alone, and
+//! more commits, and those that wait fail, with `Stopped`. A group that was durable before a step
+//! of a roll failed is still acknowledged. A transaction that cannot be staged fails alone, and
 //! changes nothing. The catalog can still be read, and may include changes that were never
 //! acknowledged. Only where the disk of the host is full when the journal changes zones do commits
 //! wait, for up to a minute, before that counts as failed: see [`Tail`](super::tail::Tail).

@@ -12,12 +12,13 @@
 //!
 //! The bytes are described in `docs/format/journal.md`, the reasons in decision 0003. The journal
 //! has one write under way at a time, and it is forced. A commit is acknowledged, and the blocks
-//! that it frees come free, only after its write. A zone is released only once a superblock is
-//! durable whose head lies behind it.
+//! that it frees come free, only after its write. A zone that was written is released only once a
+//! superblock is durable from which a replay does not come to it any more.
 //!
 //! # Threads
-//! Any number of actors commit. One of them at a time leads, and alone writes; it holds no lock
-//! over a device call. Replay and walks are for one actor, while nobody writes.
+//! Any number of actors commit, and hold no lock then. One of them at a time leads, and alone
+//! writes; it holds no lock over a device call. Replay and walks are for one actor, while nobody
+//! writes.
 
 mod apply;
 mod committer;

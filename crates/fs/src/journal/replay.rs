@@ -3,8 +3,9 @@
 //! mount found something torn behind its end.
 //!
 //! The end is where the last whole append ends. The end is *clean* if the zone's write pointer
-//! stands there. Otherwise something torn lies behind it, or the zone has no pointer that would
-//! tell, as on a plain device; a mount for writing then goes on in another zone.
+//! stands there, and no link behind it leads on to a torn append. Otherwise something torn lies
+//! behind it, or the zone has no pointer that would tell, as on a plain device; a mount for writing
+//! then goes on in another zone.
 //!
 //! A frame that is missing before the last splice, or before the end that the superblock vouches
 //! for, is corruption and not the end. Nobody may write meanwhile. A mount for writing flushes the

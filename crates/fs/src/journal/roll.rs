@@ -1,7 +1,8 @@
 //! Incremental checkpoint of the catalog (a *roll*): when it is due, and the payloads of each of
 //! its steps. A roll is due when more than 256 KiB, and more than twice the last snapshot, were
 //! written since the head, or when somebody has asked for one. The committer writes them to the
-//! journal, between the transactions.
+//! journal, one step behind each group of transactions: without commits, a roll stands still,
+//! unless a client waits for it.
 //!
 //! 1. `Head` begins the snapshot.
 //! 2. `Chunk` after `Chunk` of about 256 KiB lists the files in the order of their ids. A chunk is

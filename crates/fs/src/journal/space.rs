@@ -1,6 +1,7 @@
 //! [`JournalSpace`]: the seam through which the journal takes whole zones, or stretches of a plain
 //! device, from the pool, and releases them. The actor that writes the journal calls it, one call
-//! at a time and without a lock; a call may wait for the device, and never for space.
+//! at a time and without a lock; a call may wait for the device, and never for space: without a
+//! free zone, `take` fails with `NoSpace`.
 
 use terrace_env::ZoneId;
 use terrace_env::store::StoreError;
@@ -8,12 +9,14 @@ use terrace_env::store::StoreError;
 /// The space governor as the journal sees it. Called without any lock held, from whichever actor
 /// leads a group commit.
 pub trait JournalSpace: Send + Sync + 'static {
-    /// Gives the journal a sequential zone of its own, empty: its reset has completed if it needed
-    /// one (it need not be durable: the journal's first forced write makes it so). Never waits for
-    /// reclaim: the journal is the first in rank and has a reserve.
+    /// Gives the journal a zone of its own. A sequential one is empty: its reset has completed if
+    /// it needed one (it need not be durable: the journal's first forced write makes it so). A
+    /// stretch of a plain device may show old bytes. Never waits for reclaim: the journal is the
+    /// first in rank and has a reserve.
     fn take(&self) -> Result<ZoneId, StoreError>;
 
-    /// A zone that the journal does not need any more, not even after a power cut.
+    /// A zone that the journal does not need any more, not even after a power cut; or that was
+    /// taken and not written, because the disk of the host is full.
     fn release(&self, zone: ZoneId);
 
     /// A zone that was taken and could not be written. It is not given to the journal again.

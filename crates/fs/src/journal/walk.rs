@@ -5,7 +5,8 @@
 //! zone, or at the next splice. Frames that are missing in between are left out: nothing is
 //! guessed. Frames of an append that has no end are left out, too. The first append behind damage
 //! may lack its front, since a frame does not say whether it begins one. Where a link is damaged,
-//! zones behind it are not found before the next splice.
+//! zones behind it are not found before the next splice. If the zone that a link or a splice leads
+//! to cannot be opened, the walk ends there with the error.
 //!
 //! A walk writes nothing, and nobody may write meanwhile.
 

@@ -11,15 +11,17 @@
 //! | [`plain`] | the pool of a device without |
 //!
 //! # Invariants
-//! - A block has one owner at most: a file, the journal, the superblock or a lease.
-//! - What a reader may still read is *pinned*, and not given out.
-//! - No job that has its reservation, and at most two files open, runs out of space, unless a
-//!   device fails under it.
+//! - A block has one owner at most: a file, the journal, the superblock or a lease. - Blocks of no
+//!   file that a reader may still read are *pinned*, and not given out.
+//! - A job does not run out of space within its reservation, as long as it has at most two files
+//!   open (one on a plain device), no device fails under it, and the journal takes no more than is
+//!   kept for it.
 //!
 //! # Threads
 //! Each pool has one lock, taken after that of a file and never held over a device call. Writers
-//! may wait in a pool for space: they hold no lock then. Pure parts, called under the pool's lock,
-//! decide who gets space when it is short.
+//! may wait in a pool for space, and most calls that lease or end a write wait for the device:
+//! callers hold no lock then. Pure parts, called under the pool's lock, decide who gets space when
+//! it is short.
 
 mod ask;
 mod group;

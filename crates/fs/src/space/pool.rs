@@ -2,8 +2,8 @@
 //!
 //! A pool hands out *regions*: runs of blocks that one writer appends to. A writer leases a region,
 //! claims blocks of it before each write, and settles every claim when its write has completed.
-//! Blocks count as unsealed from their claim on; transactions turn them into live ones, and readers
-//! into pinned ones, until they are freed.
+//! Blocks count as unsealed from their claim on, and as live once a transaction has sealed their
+//! file. When they leave the file, they are pinned as long as readers hold them, and freed then.
 //!
 //! A store has a pool for each of its devices, and [`Pools`](super::Pools) says which.
 //!
@@ -13,8 +13,10 @@
 //! the [`ZonedPool`](super::zoned::ZonedPool).
 //!
 //! # Threads
-//! Any thread may call any method. Only `lease` and `reserve` wait for space. All ways to lease,
-//! and `settle`, `abandon` and `retire`, may wait for the device; no lock is held over those.
+//! Any thread may call any method; the calls of one lease come from its holder alone. Only `lease`
+//! and `reserve` wait for space. All ways to lease, and `settle`, `abandon` and `retire`, may wait
+//! for the device. Callers hold no lock over any of these. After `stop`, all ways to get space fail
+//! with its error; claims of regions that are held go on.
 
 use std::sync::Arc;
 

@@ -2,11 +2,14 @@
 //! device.
 //!
 //! The holder is the only writer there. It claims blocks before it submits a write, submits writes
-//! in the order of their claims, and settles each claim when its write has completed; in between it
-//! cannot lose the lease. Where leases, active zones or space are short, the lease of a holder that
-//! has no claim can be taken away and its zone given to another writer; on a plain device where
-//! space is short only. A log's own lease never is. The next claim of the old holder then gives
-//! nothing, and it asks for another region.
+//! in the order of their claims, and settles each claim when its write has completed; in between
+//! nobody takes the lease away. A write that fails ends the lease: its holder abandons or retires
+//! the region.
+//!
+//! Where leases or active zones are short, a holder that has no claim can lose its lease to another
+//! writer. Where space is short, only an *idle* lease is taken, one that a placement group holds
+//! between two files; on a plain device no other is ever taken. A log's own lease is not taken at
+//! all. The next claim of the old holder then gives nothing, and it asks for another region.
 
 use std::sync::Arc;
 

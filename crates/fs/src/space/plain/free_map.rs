@@ -7,7 +7,9 @@
 //! A *stretch* is an aligned run of fixed length. The journal takes whole ones, so the map counts
 //! how many are wholly free.
 //!
-//! Pure. Every change costs the logarithm of the number of runs.
+//! Pure. A change costs the logarithm of the number of runs, for each run that it touches; the
+//! first whole stretch is found by a walk over the runs. To free what is free, or to take what is
+//! not, is a panic.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;

@@ -2,19 +2,19 @@
 //! reservations.
 //!
 //! The currency is the block. In addition the journal needs whole *stretches*. A rank may take
-//! blocks as long as these stay free, beside what reservations hold:
+//! blocks as long as these stay free, beside what the reservations of others hold:
 //!
 //! | rank | must leave |
 //! |---|---|
-//! | journal | nothing |
+//! | journal | nothing, not even what is reserved |
 //! | reclaim, compaction, urgent log | `J` whole stretches |
 //! | flush, log | `J` whole stretches and `U` blocks |
 //!
 //! `J` is the number of stretches that the journal may still need, beside those it has, until a
-//! snapshot is complete. `U` = [`URGENT_RESERVE`]: a delete can be logged though puts have filled
-//! the device. The flush of its memtable goes to another device, and gives back its log and those
-//! before it. Nothing is copied to free space, since a block that comes free can be written at
-//! once.
+//! snapshot is complete: 1 at least. `U` = [`URGENT_RESERVE`]: a delete can be logged though puts
+//! have filled the device. The flush of its memtable goes to another device, and gives back its log
+//! and those before it. Nothing is copied to free space, since a block that comes free can be
+//! written at once.
 //!
 //! Pure; the owner locks it.
 

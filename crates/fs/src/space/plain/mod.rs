@@ -8,6 +8,14 @@
 //! | `state` | what the lock guards; which run a writer gets |
 //! | `pool` | the seam: what writers ask for |
 //! | `journal_space` | stretches for the journal |
+//!
+//! # Invariants
+//! - A block is free, pinned, leased, lost to a failed medium, or has one owner: a file, the
+//!   journal or the superblock. [`PlainPool::audit`] counts.
+//! - At the start of the device, stretches stay whole for the journal, as many as `governor` says.
+//!
+//! # Threads
+//! One lock in [`PlainPool`]; the others are pure and called under it. No call uses the device.
 
 mod free_map;
 mod governor;

@@ -14,13 +14,14 @@
 //! | `world` | a test: all that can happen in a store of a few zones |
 //!
 //! # Invariants
-//! - A zone is written by one lease at a time, or by the journal; only a zone without live,
-//!   unsealed or pinned blocks is reset, and only when it is taken.
-//! - What is kept for a rank is used by it and by those before it alone.
+//! - A zone is written by one lease at a time, by the journal, or as the superblock's. The pool
+//!   resets a zone only if it has no live, unsealed or pinned blocks, and only when it is taken to
+//!   be written.
+//! - Each rank leaves to the ranks above it what `reserves` says. Only the journal leaves nothing.
 //!
 //! # Threads
 //! One lock, never held over a device call: a zone that is reset, finished or emptied is taken from
-//! all others meanwhile. Table, governor, reserves and the choices of `state` are pure.
+//! all other writers meanwhile. Table, governor, reserves and the choices of `state` are pure.
 
 mod governor;
 mod journal_space;

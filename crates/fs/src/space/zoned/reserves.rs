@@ -6,7 +6,7 @@
 //!
 //! | rank | must leave free, beside what is reserved |
 //! |---|---|
-//! | journal | nothing |
+//! | journal | nothing, not even what is reserved |
 //! | reclaim | `J`: what the journal may still need, beside what it has, until a roll is through |
 //! | compaction | `J + R + min(P, U + F + D)` |
 //! | urgent log | `J + R + max(C - P, 0)` |
@@ -48,9 +48,9 @@
 //! # What is not promised
 //! Deletes without end while readers pin. Each delete has to be remembered beside what it deletes,
 //! and no merge of the two gives anything back before the readers go: in a full store of small
-//! values that is as much as there is data. When what is kept is used up, deletes are refused as
-//! *busy*. Nor is more promised of parts of tables that were trimmed since a reader opened them:
-//! what reclaim moves of these stays pinned at its old place.
+//! values that is as much as there is data. When what is kept is used up, deletes are refused, as
+//! *busy* where readers pin enough for them. Nor is more promised of parts of tables that were
+//! trimmed since a reader opened them: what reclaim moves of these stays pinned at its old place.
 //!
 //! Pure. The [governor](super::governor) counts what reservations hold.
 

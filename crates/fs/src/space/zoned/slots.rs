@@ -11,12 +11,14 @@
 //! | the end of the superblock's log | as one |
 //!
 //! A full zone is counted until the write that fills it has completed, and, where blocks do not
-//! fill its capacity, until it is finished. So a store never asks the device for a slot more than
-//! there are, if the mount could finish what it had to.
+//! fill its capacity, until it is finished. A zone that cannot be finished stays counted. So a
+//! store never asks the device for a slot more than there are, if the mount could finish what it
+//! had to.
 //!
 //! A power cut can undo the finish of a zone whose slot another zone has taken meanwhile: a mount
 //! then finds all slots taken, by any zones. [`ZonedPool::free_slots`] finishes zones before the
-//! journal goes on, until files and free zones are within what is theirs.
+//! journal goes on, until files and free zones are within what is theirs, or none is left that it
+//! could finish.
 //!
 //! # Threads
 //! The pool's lock is not held over a device call: a zone that is finished is leased, or is nobody

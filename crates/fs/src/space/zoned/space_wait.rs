@@ -1,8 +1,10 @@
 //! [`SpaceWait`]: how long a writer waits for space.
 //!
-//! A writer waits up to [`WAIT_MAX`] while zones come free, and up to [`IDLE_MAX`] while none does.
-//! Example: readers hold all that reclaim gives back. Reclaim works on, no zone comes free, and the
-//! writer gets an error after 15 s.
+//! A writer waits for reclaim up to [`WAIT_MAX`] while zones come free, and up to [`IDLE_MAX`]
+//! while none does. It waits up to [`WAIT_MAX`] for a lease or an active slot as well, and up to
+//! [`PIN_WAIT_MAX`], from the beginning of its wait, for readers. Example: readers hold all that
+//! reclaim gives back. Reclaim works on, no zone comes free, and the writer gets an error after 15
+//! s.
 //!
 //! A wait has made progress when a look finds more free zones than the look before it, whoever
 //! takes them then. A zone that comes free and is taken between two looks, which are at most 50 ms

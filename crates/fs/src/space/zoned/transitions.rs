@@ -2,16 +2,16 @@
 //!
 //! | transition | from | to |
 //! |---|---|---|
-//! | `take` | free or written | leased, by a job that finishes, fills or empties the zone |
+//! | `take` | free or written | leased, by a job that finishes or empties the zone |
 //! | `lease` | free or written | leased, by a writer, with an active slot |
 //! | `end_lease` | leased | written, or free if nothing came of it |
 //! | `end_emptying` | leased | written, or free if all was moved |
-//! | `end_writing` | leased or written | full and written, read-only or offline |
+//! | `end_writing` | leased, written or journal | full and written, read-only or offline |
 //! | `give_to_journal` | free | journal |
 //! | `take_from_journal` | journal | free, with old bytes |
 //!
 //! A zone that is written, and of which nothing is used any more, becomes free within the same
-//! transition. The others count blocks, mark an active slot, or name a holder.
+//! transition. The others count blocks, mark an active slot or a reset, or name a holder.
 //!
 //! The owner of the table locks it. A transition asks no device and cannot fail: the owner takes a
 //! zone first and resets, finishes or writes it then, and says how that ended by another

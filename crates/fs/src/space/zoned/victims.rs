@@ -1,15 +1,17 @@
 //! Reclaim's part of the pool: decides when to reclaim and which zone, and records the outcome.
 //!
 //! - Reclaim is due when the policy says so and something can be gained: dead blocks, or, while a
-//!   writer waits, room in partly written zones.
-//! - After a policy has chosen no victim, reclaim is not due before a lease or a victim has ended,
-//!   more blocks have died, the policy has been exchanged, or a first writer has begun to wait. A
-//!   reclaim that a client asks for is tried at any time.
+//!   writer waits, room in partly written zones that makes a zone when it is gathered.
+//! - After a policy has chosen no victim, or a copy has found no room, reclaim is not due before
+//!   something has changed: a lease or a victim has ended, blocks were sealed, pinned or freed, the
+//!   journal has given a zone back, the policy has been exchanged, or a first writer has begun to
+//!   wait. A reclaim that a client asks for is tried at any time.
 //! - A compaction gives way where reclaim can help: to logs and flushes that wait, and to reclaim
 //!   itself while fewer than half of the spare zones would be left; see `gives_way`.
 //!
 //! # Threads
-//! Under the pool's lock, except while the levels of tables are asked for.
+//! Under the pool's lock, except while the levels of tables are asked for: the caller's closure may
+//! take the journal's lock. `await_work` waits, and gives the lock up meanwhile.
 
 use std::collections::{BTreeMap, BTreeSet};
 

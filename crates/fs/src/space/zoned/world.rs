@@ -1,5 +1,5 @@
-//! All that can happen to the space of a store of a few zones, in every order: that no state is
-//! reached out of which deletes do not lead.
+//! A test of all that can happen to the space of a store of a few zones, in every order: deletes
+//! lead out of every state that is reached.
 //!
 //! # The world
 //! The zones' counts and the governor are the real ones. Around them is the least engine there can
@@ -10,9 +10,10 @@
 //! space waits for reclaim, which goes on for as long as it gives anything.
 //!
 //! Where a choice is free - which zone is written, which block is read - every choice is tried: so
-//! whatever a placement or a decider of any row does is among them. Nor does a compaction give way
-//! to writers here: it takes what the governor lets it have, at any time. A reader can begin to pin
-//! what is freed, and end; power can be cut at any time.
+//! whatever a placement or a decider of any row does is among them. Only reclaim has no choice
+//! here: it takes the victim with the fewest live blocks, and goes on in the zone that it writes.
+//! Nor does a compaction give way to writers here: it takes what the governor lets it have, at any
+//! time. A reader can begin to pin what is freed, and end; power can be cut at any time.
 //!
 //! # What is checked
 //! In every state that can be reached:
@@ -20,8 +21,8 @@
 //!   store.
 //! - Whatever readers pin: the first delete since a put is let in and can be flushed, though
 //!   nothing that was deleted before has come free. It may delete everything, so a store can always
-//!   be emptied for users that come after the readers. While four zones are pinned, four deletes
-//!   are let in, one after the other, whose tombstones fill half a zone each.
+//!   be emptied for users that come after the readers. From one more state, in which four zones are
+//!   pinned, four deletes are let in, one after the other, whose tombstones fill half a zone each.
 //!
 //! The old places of moved blocks are not pinned: a reader holds deleted blocks, and moved ones
 //! only for as long as a read takes. Parts of trimmed tables are not in this world.

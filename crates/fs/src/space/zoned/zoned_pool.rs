@@ -2,25 +2,28 @@
 //! transactions free.
 //!
 //! # Rules
-//! - A free zone is reset when it is taken, never before: nothing is lost by a free zone that still
-//!   shows old bytes.
+//! - The pool resets a free zone when it is taken to be written, not before: nothing is lost by a
+//!   free zone that still shows old bytes.
 //! - Leases are limited by the device's open zones, partly written zones by its active zones. When
-//!   leases run short, that of a resting writer is taken away, unless it is a log's; when active
-//!   zones do, another stream's zone is filled up if the placement says so, else the fullest is
-//!   finished.
+//!   leases run short, that of a resting writer is taken away, unless it is a log's; if all write,
+//!   a writer waits, for a minute at most, and gets `Busy` then. When active zones run short,
+//!   another stream's zone is filled up if the placement says so, else the fullest that nobody has
+//!   set aside is finished; if there is none, a resting writer's lease is taken.
 //! - Once the journal has failed, no zone is given to files any more: nobody knows whether its last
-//!   write is on the medium, and so whether the zones that the write would free are free.
-//! - A writer that finds no space waits while reclaim can give back anything, as long as
-//!   [`SpaceWait`] allows. Then it waits shortly for readers, if they pin as much as it needs.
-//!   Reclaim does not wait for what it would have to free itself, and the journal never waits.
-//! - A compaction sets no space aside while a log or a flush waits for space, or while reclaim is
-//!   due and few zones are spare, but for a minute at most; see `gives_way`. A compaction writes
-//!   many times what a log writes. It would take every zone that comes free, and a put would wait
-//!   until the compaction ends.
+//!   write is on the medium, and so whether the zones that the write would free are free. - A
+//!   writer that finds no space is given that of idle leases. Then it waits while reclaim can give
+//!   back anything, as long as [`SpaceWait`] allows. If reclaim cannot, and readers pin as much as
+//!   the writer needs, it waits for them until 100 ms have passed since it began to wait, and gets
+//!   `Busy` then; if they pin less, it gets `NoSpace` at once. Reclaim itself waits for readers
+//!   only, and the journal does not wait at all.
+//! - A compaction sets no space aside while a log or a flush waits for space that reclaim can give,
+//!   or while reclaim is due and few zones are spare, but for a minute at most; see `gives_way`. A
+//!   compaction writes many times what a log writes. It would take every zone that comes free, and
+//!   a put would wait until the compaction ends.
 //!
 //! # Threads
 //! One lock around the counts, never held over a device call: a zone that is being reset or
-//! finished is leased meanwhile.
+//! finished is leased meanwhile, or the journal's.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -109,7 +112,7 @@ impl ZonedPool {
         self.wanted.notify_all();
     }
 
-    /// A copy of what is known of each zone, from `first` on.
+    /// A copy of what is known of each zone.
     pub(crate) fn zones(&self) -> Vec<Zone> {
         let state = self.state.lock();
         (0..state.table.len()).map(|zone| *state.table.get(ZoneId(zone))).collect()
