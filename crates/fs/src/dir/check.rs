@@ -1,4 +1,4 @@
-//! Checking a directory: every invariant and every checksum, without changing anything.
+//! Checking a directory: every known checksum and these invariants, without changing anything.
 //!
 //! | what | how |
 //! |---|---|
@@ -6,13 +6,14 @@
 //! | directory | each file that the journal names is there, is a file and is long enough |
 //! | leftovers | files of the store's own names that the journal does not name |
 //! | names | each name's file lists it, and each file's names lead to it |
-//! | tables | the checksum of all bytes, where it is known; others are read |
+//! | tables, clients' files | the checksum of each extent, where it is known; others are read |
 //! | logs | every frame is verified; a sealed log has the recorded length; zeros follow its end |
 //!
-//! Everything that is wrong is listed, with the path and the byte in the file. A journal that
-//! cannot be replayed ends the check early. What a crash may leave, and the next opening removes,
-//! is listed apart, unless the store was closed. The directory must not be open for writing: its
-//! lock sees to that.
+//! What is wrong is listed, with the path and the byte in the file. A log is left at its first
+//! error, and a journal that cannot be replayed ends the check early. Only a directory without a
+//! store, or that cannot be read, is an error of the call. What a crash may leave, and the next
+//! opening removes, is listed apart, unless the store was closed. The directory must not be open
+//! for writing: its lock sees to that, or, of other [`Files`], the caller.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -4,8 +4,9 @@
 //! 1. A committer syncs the files that its transaction seals, and queues the changes.
 //! 2. If nobody leads, the committer takes the journal and with it the lead. The leader applies the
 //!    queued transactions to the catalog, in order, until their records come to 1 MiB; a
-//!    transaction that cannot be applied fails alone. The leader syncs the directory if files were
-//!    created, and appends the group to the journal by one synced write.
+//!    transaction that cannot be applied fails alone. The leader syncs the directory if the group
+//!    creates or seals files and any were made since the last such sync. It appends the group to
+//!    the journal by one write, and syncs that.
 //! 3. The members of the group get their results. Then, still leading, it removes deleted files,
 //!    punches out trimmed bytes that nobody reads, and rolls the journal if it has grown enough.
 //!    The next group waits for that.
@@ -19,7 +20,8 @@
 //! before the new journal is in force fails no commit: the old journal goes on.
 //!
 //! # Threads
-//! Any number of actors may commit, and none holds a lock over it.
+//! Any number of actors may commit, and none holds a lock over it. The call of a leader returns
+//! only after step 3.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;

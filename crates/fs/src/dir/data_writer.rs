@@ -6,7 +6,7 @@
 //!
 //! A sync makes all of it durable, and commits the new length of a client's file that the catalog
 //! has. To finish syncs nothing: the transaction that seals the file does. An append that fails has
-//! taken nothing, and can be made again; after a failed sync every call fails.
+//! taken nothing, and can be made again; after a failed sync of the file every later call fails.
 
 use std::sync::Arc;
 

@@ -8,7 +8,8 @@
 //!
 //! Bytes and length of a file are durable after a sync of its handle; that a name is there, moved
 //! or gone, after a sync of the directory. A handle goes on working when its file is renamed or
-//! removed. All calls may wait for the disk, so none is made under a lock.
+//! removed. All calls but `describe` and `unlock` may wait for the disk, so none of them is made
+//! under a lock.
 
 use std::io;
 use std::ops::Range;

@@ -1,6 +1,7 @@
 //! Finds the superblock, the journal and the files of a directory's store for an inspector, without
 //! opening the store. The bytes are handed on as they are: to verify them is the inspector's
-//! affair. A file that is missing is corruption.
+//! affair. A file that is missing, or ends before the bytes that are read, is corruption; only a
+//! short superblock is filled up with zeros. Nobody may write meanwhile.
 
 use std::sync::Arc;
 

@@ -4,9 +4,9 @@
 //! to where the journal is known to be durable: the end of the snapshot and, once the store is
 //! closed, the end of the journal. A frame before that is never taken for a torn tail.
 //!
-//! One actor at a time has the [`Journal`]: the opening, then the leader of a group commit. Its
-//! calls wait for the disk, and no lock is held over them. After a commit that failed, nothing more
-//! may be written to it.
+//! One actor at a time has the [`Journal`]: the opening, then the leader of a group commit, or
+//! closing. Its calls wait for the disk, and no lock is held over them. After a commit that failed,
+//! nothing more may be written to it.
 
 use std::io::ErrorKind;
 use std::sync::Arc;

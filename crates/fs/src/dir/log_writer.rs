@@ -7,7 +7,7 @@
 //! 2. A frame of one block that a write-out has written stays *open*: the next write-out writes it
 //!    again, with what has been appended since, as long as it fits the block. So a log of small
 //!    appends that are written one by one takes no more room than one whose appends gather. A frame
-//!    that is full, or synced, is closed, and never written again.
+//!    that is full, or synced, or in front of a frame, is closed, and not written again.
 //!
 //! Writing an open frame again is safe: a process that ends leaves the old block or the new one,
 //! and a power cut may take the frame anyway, as it was never synced.
@@ -17,9 +17,10 @@
 //!
 //! # Failure
 //! What a failed write may have left is cut off the file, and the cut is synced. If it was the open
-//! frame that was written again, its former bytes are written back. The bytes stay gathered, and
-//! the call can be made again. If the cut fails, or a sync, nobody knows what is durable: every
-//! later call fails.
+//! frame that was written again, its former bytes are written back; if that fails as well, they are
+//! in memory alone until a write-out succeeds. Gathered bytes stay gathered, an append that failed
+//! has taken nothing, and the call can be made again. If the cut fails, or a sync, nobody knows
+//! what is durable: every later call fails.
 
 use std::sync::Arc;
 

@@ -3,14 +3,15 @@
 //!
 //! # Fault model
 //! - After a **power cut** each sector of 512 bytes of a file is, by chance, as it was last synced
-//!   or as it was last written; the length is one of the two or in between. Each name,
-//!   independently of the others, is as it was when the directory was last synced or as it is now.
+//!   or as it was last written, with zeros where that version has no bytes; the length is one of
+//!   the two or in between. Each name, independently of the others, is as it was when the directory
+//!   was last synced or as it is now.
 //! - A cut can be set to happen at the n-th operation that changes or syncs something. The
 //!   operation fails, though its bytes may be found afterwards; all later ones fail too, reads
 //!   included. `power_cut` then gives the directory that is found when the power is back, as
 //!   another one.
 //! - After a **crash of the process** everything is there, and as volatile as before. Handles from
-//!   before it fail.
+//!   before it cannot write or sync any more.
 //! - One operation can be made to fail by itself, without an effect.
 //!
 //! # Threads

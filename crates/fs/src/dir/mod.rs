@@ -22,9 +22,10 @@
 //! # Order
 //! Durability, step by step, with the reasons:
 //!
-//! 1. **Commit**: the bytes of the files that are sealed; the directory, if files were created
-//!    since it was last synced; then one append to the journal and its sync. Only then are deleted
-//!    files removed and trimmed bytes punched out. So whatever the journal names is there.
+//! 1. **Commit**: the bytes of the files that are sealed; the directory, if the group creates or
+//!    seals files and any were made since it was last synced; then one append to the journal and
+//!    its sync. Only then are deleted files removed and trimmed bytes punched out. So whatever the
+//!    journal names is there.
 //! 2. **Sync of a log**: its frames, then its own sync; no metadata. Its entry in the directory was
 //!    made durable by the commit that created it: before that commit, no sync makes a log last.
 //! 3. **Sync of a client's file**: its own sync, then a commit of its new length, once the catalog
@@ -36,7 +37,8 @@
 //! 5. **Opening for writing**: the directory, the journal and all unsealed logs are synced before
 //!    they are believed: an earlier process may have left them in the cache of the operating
 //!    system. Then the ends of the logs, a new epoch and all files go into a new journal (a roll),
-//!    and nothing else is written before that is in force.
+//!    and nothing else is written before that is in force; only files that no record names are
+//!    removed.
 //!
 //! # Assumptions about the medium
 //! A synced file, and a synced directory's entries, survive a power cut. Of what is not synced, any

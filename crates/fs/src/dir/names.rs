@@ -1,6 +1,7 @@
 //! Names of the store's files in the directory: `CURRENT` and, until it is renamed, `CURRENT.new`;
 //! `JOURNAL-n`; `LOCK`; and one for each file by id and kind. Files of any other name are left
-//! alone, wherever the store would remove leftovers; a new store needs a directory without them.
+//! alone, wherever the store would remove leftovers; a new store needs a directory without them,
+//! and without files of ids.
 
 use terrace_env::FileId;
 use terrace_env::store::FileKind;

@@ -4,7 +4,8 @@
 //! A reservation is only a count, which the writers under it count down. A rank matters only when
 //! space is reserved: no append is refused for its rank. Other programs write to the same disk, so
 //! it holds against other reservations of this store alone. If the disk fills up nevertheless, an
-//! append fails with `NoSpace`, reserved or not, and can be tried again.
+//! append fails with `NoSpace`, reserved or not, and can be tried again, unless a log could not be
+//! cut back to its end. Nothing here waits for space.
 
 use std::any::Any;
 use std::io;

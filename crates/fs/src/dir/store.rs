@@ -1,7 +1,8 @@
 //! [`DirStore`]: the [`Store`] over a plain directory: open, close, and the calls of the trait.
 //! Calls that create, open, read, write or commit, or ask for space, can wait for the disk; those
-//! that ask for names and files take locks only. The directory stays locked until `close`, or until
-//! the store and all its handles are dropped.
+//! that ask for names and files take locks only. To close or drop the store waits for the disk,
+//! too. The directory stays locked until `close`, or until the store and all its handles are
+//! dropped.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -40,8 +41,8 @@ impl DirStore {
     /// [closed](Self::close), or it and all its handles are dropped.
     ///
     /// # Errors
-    /// [`StoreError::Invalid`] if somebody else has the store open, or if the directory holds
-    /// something else; [`StoreError::Corruption`] if what is there is damaged.
+    /// [`StoreError::InUse`] if somebody else has the store open; [`StoreError::Invalid`] if the
+    /// directory holds something else; [`StoreError::Corruption`] if what is there is damaged.
     pub fn open(path: impl AsRef<Path>, options: DirOptions) -> Result<Arc<Self>, StoreError> {
         let files = OsFiles::open(path.as_ref(), options.access)?;
         Self::open_on(Arc::new(files), options)
