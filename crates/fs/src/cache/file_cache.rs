@@ -12,7 +12,8 @@
 //! - Reads for checks ([`Cause::Recovery`]) go to the medium, and so do those of reclaim, whose
 //!   copies do not come in either.
 //!
-//! Logs are not kept: they are read once, after a crash, by a mount that has an empty cache.
+//! Logs are not kept: as a rule they are read once, after a crash, by a mount that has an empty
+//! cache.
 //!
 //! # Threads
 //! One reader-writer lock, the innermost of all: nothing moves in the order when a block is found,

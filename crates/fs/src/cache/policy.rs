@@ -18,7 +18,8 @@ pub enum CachePolicy {
     FifoByBlock,
     /// The deepest level first, and in it the newest file from its end. A level is compacted the
     /// sooner the higher it is; and in one level compactions go round the keys in a circle, so that
-    /// the newest blocks are read last. Files of no level come after all levels, the oldest first.
+    /// the newest blocks are read last. Files of no level count as deeper than all levels, and
+    /// leave before them, the oldest first from its beginning.
     #[default]
     ByLevel,
 }

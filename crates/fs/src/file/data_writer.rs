@@ -4,8 +4,9 @@
 //!    device by the next append. A third write waits for the first.
 //! 2. A completed write extends the file's map; the checksum of an extent grows with it.
 //! 3. When a zone fails under a write, it is retired, and the bytes, which were kept, are written
-//!    to another. Appends notice only when eight zones have failed under one write. Where the disk
-//!    of the host is full, the zone's rest is given up and writing fails.
+//!    to another. Appends notice only when eight zones have failed under one write, or when there
+//!    is no other zone. Where the disk of the host is full, the zone's rest is given up and writing
+//!    fails; it also fails with any error that is not a zone's.
 //! 4. [`sync`](FileWriter::sync) writes the last partial block padded. The partial block stays in
 //!    the buffer; when more is appended it is written again elsewhere. Of a client's file, the
 //!    transaction that records the new length then makes all durable; while the catalog does not
@@ -16,8 +17,9 @@
 //! # Threads
 //! One writer to a file; readers of the same file see every byte that was appended. An append can
 //! wait for space and for the device. The error of a write comes from a later append, rest, sync or
-//! finish, and from all calls after it. A call that finds no space can be made again, unless a part
-//! of the append was taken, or the bytes are those of a failed write: then the writer has ended.
+//! finish, and from all appends, syncs and finishes after it. A call that finds no space can be
+//! made again, unless a part of the append was taken, or the bytes are those of a failed write:
+//! then the writer has ended.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

@@ -4,8 +4,8 @@
 //!   another lease.
 //! - The journal records a lease before the first frame goes there: after a crash the log is
 //!   followed from lease to lease. While the catalog does not know the log, its leases wait for the
-//!   transaction that creates it. For that the first one is taken early, if there is space to
-//!   spare.
+//!   transaction that creates it. For that the first one is taken early, if there is space to spare
+//!   and the log is in no placement group.
 //! - A lease begins at a block of the log: where the frames before it end. So all of them must have
 //!   completed when it is taken.
 //!

@@ -11,16 +11,17 @@
 //!    it.
 //! 3. A write-out writes what has gathered, unforced, and waits for all frames that are under way:
 //!    a process may end with a request in the queue of its device. A write-out that is only begun
-//!    waits for no frame, unless too many are under way.
+//!    waits for no frame, unless too many are under way or the log has to go on in another zone.
 //! 4. A [`LogLease`] says where the next frame goes. The log goes on in another zone only once all
 //!    frames under way have completed.
 //! 5. When a zone fails under a write, that frame and those behind it, whose bytes were kept, are
-//!    written to another zone in the same way, until eight zones have failed in a row. A call that
-//!    finds no space fails and can be made again: what has gathered stays. Any other failure is
-//!    returned by whichever call finds it, and by all after it.
+//!    written to another zone in the same way, unless more than eight zones have failed in a row. A
+//!    call that finds no space fails and can be made again: what has gathered stays. Any other
+//!    failure is returned by whichever call finds it, and by all after it.
 //!
 //! # Threads
-//! One writer to a log; readers see every byte that was appended.
+//! One writer to a log; readers see every byte that was appended, as long as its writer does not
+//! end by a failure: then the bytes that are in no frame are lost.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

@@ -3,10 +3,10 @@
 //!
 //! Each state of a file's map has a pin; a map that only grows keeps its pin. An open file holds
 //! the pin of its state, and a read the pin of the state that it was planned from. When blocks
-//! leave the map, by a durable transaction or because the writer wrote them anew, they are
-//! condemned to the pin of the state before. They come free when the pin is dropped. A pin has one
-//! successor at most, and holds it: the pin of the next state, so that what a later change frees
-//! waits for the readers of all earlier states too.
+//! leave the map, by a durable transaction, or because the writer wrote them anew or gave them up,
+//! they are condemned to the pin of the state before. They come free when the pin is dropped. A pin
+//! has one successor at most, and holds it: the pin of the next state, so that what a later change
+//! frees waits for the readers of all earlier states too.
 //!
 //! # Threads
 //! Any. To condemn blocks, and to drop a pin, takes the lock of their pool: nobody does either who

@@ -1,9 +1,9 @@
 //! The end of a growing file, in three parts: bytes in blocks that its map has, writes under way to
 //! further blocks, and bytes in memory.
 //!
-//! The parts are in file order, and bytes in memory win: after a sync the last block of the map,
-//! which was padded, is at the front of the buffer too. Writes join the map in file order, one
-//! after the other, each when it has completed. Not for logs. The file's lock guards it.
+//! The parts are in file order, and bytes in memory win: after a sync the last block of the map, if
+//! it was padded, is at the front of the buffer too. Writes join the map in file order, one after
+//! the other, each when it has completed. Not for logs. The file's lock guards it.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

@@ -5,8 +5,8 @@
 //! commit.
 //!
 //! Unmounting records the ends of all logs, and that the store is closed, by one last commit. If a
-//! log still has a writer, or one that failed, only how far logs are durable is recorded, and the
-//! store is not closed: the next mount takes it as after a crash.
+//! log still has a writer, or its writer failed or left an append in pieces, only how far logs are
+//! durable is recorded, and the store is not closed: the next mount takes it as after a crash.
 
 use std::sync::Arc;
 

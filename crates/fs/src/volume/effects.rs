@@ -3,8 +3,9 @@
 //! Blocks that a reader may still read are condemned to the pin of the state that is read. Others
 //! are dead at once.
 //!
-//! Only a commit calls it, in its turn: for one transaction at a time, in the order of staging. It
-//! waits for nothing.
+//! Only a commit carries effects out, in its turn: for one transaction at a time, in the order of
+//! staging. A writer that ends without a commit has its blocks condemned as well (`abandon`). Both
+//! take locks, of the registry, the journal, the file and the pool, and wait for nothing else.
 
 use std::sync::Arc;
 

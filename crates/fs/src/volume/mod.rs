@@ -19,7 +19,7 @@
 //!
 //! # Threads
 //! Any. Locks are taken in the order registry, journal, file, space, and none is held over a device
-//! call or a commit.
+//! call or a commit. The lock of the turns is taken under the journal's.
 
 mod close;
 mod commit;
