@@ -7,7 +7,8 @@
 //! changes.
 //!
 //! Devices that do not belong to one store are refused before the journal is read. For a mount that
-//! writes, all devices are flushed first; the caller has claimed them.
+//! writes, all devices are flushed first. Nothing here keeps other mounts off: the caller has
+//! claimed the devices, or sees to it that nobody writes.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Checking a store: every invariant and every checksum, without changing anything.
+//! Checking a store: every known checksum and these invariants, without changing anything.
 //!
 //! | what | how |
 //! |---|---|
@@ -9,12 +9,15 @@
 //! | logs | every frame is verified; a sealed log has the length that is recorded |
 //! | ends of logs | behind the recorded ends of a store that was closed, no frame follows |
 //!
-//! Everything that is wrong is listed, with the region and the byte offset in it or on its device.
-//! Only what makes it impossible to go on, such as a journal that cannot be replayed, ends the
-//! check early. A journal that names blocks which the store has not cannot be replayed.
+//! What is wrong is listed, with the region and the byte offset in it or on its device. A log or an
+//! extent is left at its first error. Only what makes it impossible to go on, such as a journal
+//! that cannot be replayed, ends the check early; devices that cannot be asked, or do not belong
+//! together, are an error of the call. A journal that names blocks which the store has not cannot
+//! be replayed.
 //!
 //! Nothing keeps writers off meanwhile: the caller sees to it that the store is not mounted for
-//! writing. The check holds the catalog in memory, and reads every byte of the files once.
+//! writing. The check holds the catalog in memory, and reads every byte of the files once, of logs
+//! up to their ends.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

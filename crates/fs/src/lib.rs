@@ -1,4 +1,4 @@
-//! Layer 2: files on zones, and on a plain device beside them.
+//! Layer 2: files on zones, and on a plain device beside them; or the same in a plain directory.
 //!
 //! | part | what it does |
 //! |---|---|
@@ -12,6 +12,7 @@
 //! | [`journal`] | the endless log of those records |
 //! | [`dir`] | the same store over a plain directory |
 //! | [`inspect`] | what is on the medium, damaged or not, without a mount |
+//! | [`canary`] | rules that a test can break, to prove that others notice |
 //!
 //! Not seen from outside:
 //!
@@ -26,10 +27,10 @@
 //!
 //! # Invariants
 //! - No extent is pointed to a new place before the copy there is durable, and no block is written
-//!   again while a reader can see it.
-//! - A commit is acknowledged only when it is durable, and what it frees comes free only then.
-//! - No lock is held over a device call or a wait. Locks are taken in the order registry, journal,
-//!   file, space.
+//!   again while an open handle or a read can see it.
+//! - A commit is acknowledged only when it is durable, and what it frees comes free only then. - No
+//!   lock is held over a device call, or over a wait but that of its own condition. Locks are taken
+//!   in the order registry, journal, file, space; in `dir`, volume, file.
 //! - fs does not know keys, or levels beyond the typed annotation.
 
 mod address;

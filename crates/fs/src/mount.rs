@@ -13,8 +13,8 @@
 //!    than files and free zones may have, further zones are finished, so that the journal has its
 //!    active slots.
 //! 5. For writing, the journal goes on; its first transaction says that this mount's epoch is used
-//!    and where each recovered log ends. Nothing else is written before it. Then reclaim begins, if
-//!    the options want it.
+//!    and where each recovered log ends. Nothing but journal and superblock is written before it.
+//!    Then reclaim begins, if the options want it.
 //!
 //! A read-only mount ends after step 3 and writes nothing at all: no reset, no flush, no journal.
 
@@ -61,7 +61,7 @@ pub struct MountOptions {
     pub placement: Arc<dyn Placement>,
     /// Which zones are emptied.
     pub reclaim: Arc<dyn Reclaim>,
-    /// Whether a background actor reclaims. Without it nobody waits for space, and
+    /// Whether a background actor reclaims. Without it nobody waits for reclaim, and
     /// [`Fs::reclaim_one`] is the only reclaim; for tests and tools.
     pub background: bool,
 }

@@ -12,7 +12,9 @@
 //! - Where zones are whole blocks long, as on every device that is sold, block `b` starts at byte
 //!   `4096 * b` of the device.
 //!
-//! A value without a pointer in it: code that often converts addresses keeps a copy.
+//! A value without a pointer in it: code that often converts addresses keeps a copy. An address
+//! that is converted must be one of this device: [`has`](ZoneGrid::has) tells, and only debug
+//! builds check.
 
 use terrace_env::store::StoreError;
 use terrace_env::{DeviceId, Lba, ZoneId};

@@ -16,7 +16,8 @@
 //! | the others | codecs of what records and snapshots are made of |
 //!
 //! # Invariants
-//! - The id of a file that was committed is never used again, and neither is the epoch of a mount.
+//! - The id of a file that was committed is never used again, and neither is the epoch of a mount
+//!   for writing.
 //! - Records that are decoded name only blocks that the store has. Whether a zone may hold data,
 //!   and whether two files claim the same blocks, is checked at mount.
 //! - Its owner locks it: in the store on zones the journal, in a directory the volume.

@@ -3,7 +3,8 @@
 //! At the first frame that does not verify, where sequence `s` was expected:
 //!
 //! 1. Before the end that the caller knows of, such as that of a sealed log: corruption. So is,
-//!    anywhere, a frame that verifies and is of an unknown version.
+//!    anywhere, the expected frame if it verifies and is of an unknown version, or says `synced >
+//!    s`.
 //! 2. If the header is that of frame `s`, the frame is corrupt rather than torn in three cases: it
 //!    is no longer than what the device writes as a whole; its checksum holds once one bit of its
 //!    length is changed; or lost blocks read as zeros on this medium, the frame takes several

@@ -8,8 +8,9 @@
 //!
 //! An inspection uses the decoders and scanners of a mount, so of a sound store it shows what a
 //! mount would see. Where a mount ends with an error, an inspection reports the error and goes on
-//! with the next structure that verifies. It writes nothing, recovers no log, and does not panic on
-//! any bytes. Nobody may write meanwhile: a directory is locked against that, devices are not.
+//! with the next structure that verifies, if it can be found. It writes nothing, recovers no log,
+//! and does not panic on any bytes. Nobody may write meanwhile: a directory is locked against that,
+//! devices are not.
 
 mod extents;
 mod inspector;

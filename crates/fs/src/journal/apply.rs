@@ -7,7 +7,8 @@
 //! damaged.
 //!
 //! Appends come whole and in the journal's order. Links and continuations are the caller's affair,
-//! and errors here. After an error the catalog is as the records before the wrong one left it.
+//! and errors here. After an error in a record the catalog is as the records before it left it;
+//! after one in a chunk, it may have a part of the chunk's files.
 
 use terrace_env::FileId;
 use terrace_env::codec::Reader;

@@ -1,6 +1,7 @@
 //! [`Reserved`]: space set aside for a job. What is left of it is given back when the last handle
-//! is dropped. Its owner counts down the bytes that it appends; what is really set aside, in zones
-//! or blocks, the pool's governor counts.
+//! is dropped. The writers under it count down the bytes that they append; what is really set
+//! aside, in zones or blocks, the pool's governor counts. It is good for one pool, the one that
+//! granted it.
 
 use std::any::Any;
 use std::sync::Arc;

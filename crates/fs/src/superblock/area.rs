@@ -1,9 +1,9 @@
 //! Where superblocks stand on a device, how the newest is found, and how the next is written.
 //!
-//! - With a conventional zone, or on a plain device: the first two blocks of the zone or stretch,
-//!   generation `g` in block `g % 2`.
-//! - Without: two sequential zones; one is appended to until it is full or ends badly, then the
-//!   other is reset and used. All writes are forced.
+//! - With a usable conventional zone among the first eight, or on a plain device: the first two
+//!   blocks of the zone or stretch, generation `g` in block `g % 2`.
+//! - Without: two sequential zones; one is appended to until it is full, ends badly or fails, then
+//!   the other is reset and used. All writes are forced.
 //!
 //! # Invariants
 //! - The zones named here are used for nothing else.
@@ -13,9 +13,9 @@
 //!   which was never relied on. More is corruption, never a silent step back to an older state.
 //!   Where stepping back by one would be wrong, the writer writes twice.
 //!
-//! One owner, which alone writes; every call waits for the device. `choose` destroys what stands in
-//! the zones that it chooses. A caller of `find` that is going to write flushes the device before
-//! it.
+//! One owner, which alone writes; `choose`, `find` and `write` wait for the device. `choose`
+//! destroys what stands in the zones that it chooses. A caller of `find` that is going to write
+//! flushes the device before it.
 
 use std::sync::Arc;
 

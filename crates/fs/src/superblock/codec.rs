@@ -1,8 +1,9 @@
 //! Codec of the superblock: one block, with a checksum of itself at its end.
 //!
 //! Decoding refuses another format version: [`Foreign`](super::Foreign) tells which. It checks the
-//! block alone: whether the addresses in it exist, and whether the shape is the device's, is for
-//! its reader. `docs/format/superblock.md` has the byte table.
+//! block alone: whether the addresses in it exist, whether the shape is the device's, and whether
+//! this version knows the features and so many devices, is for its reader.
+//! `docs/format/superblock.md` has the byte table.
 
 use terrace_env::checksum::crc32c;
 use terrace_env::codec::{DecodeError, Reader, Writer};

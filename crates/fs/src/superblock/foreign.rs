@@ -1,9 +1,9 @@
 //! [`Foreign`]: a superblock of another format version.
 //!
 //! Magic, version, UUID and generation stand at the same bytes in all versions, and so does the
-//! checksum. So a store that another version of the program wrote is recognised and refused by its
-//! name and version, and is never taken for a damaged one; nor is an older superblock beside it
-//! taken for the newest.
+//! checksum. So a store that another version of the program wrote is recognised, by a superblock
+//! whose checksum holds, and refused by its name and version: it is not taken for a damaged one,
+//! nor is an older superblock beside it taken for the newest.
 
 use terrace_env::Uuid;
 use terrace_env::checksum::crc32c;

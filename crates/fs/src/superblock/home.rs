@@ -1,6 +1,7 @@
 //! [`Home`]: the zones of a device that hold its superblocks: one that is conventional, or two that
 //! are sequential. Addresses here say device 0, whatever number the device has in its store. A
-//! placement that names anything but starts of zones is refused.
+//! placement that names anything but starts of zones of the device is refused; the type of the
+//! zones is not looked at.
 
 use terrace_env::ZoneId;
 

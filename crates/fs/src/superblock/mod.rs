@@ -19,7 +19,8 @@
 //!   longer needs are released.
 //!
 //! # Threads
-//! None of its own: the leader of the journal's commits writes, with no lock held.
+//! None of its own: the actor that formats or mounts writes, and then the leader of the journal's
+//! commits, with no lock held.
 
 mod area;
 mod codec;

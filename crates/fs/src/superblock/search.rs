@@ -59,7 +59,7 @@ pub(super) fn candidates(
     Ok(reports)
 }
 
-/// Results for all candidates. Zones that cannot be read hold nothing.
+/// Results for all candidates. Offline zones are passed over.
 pub(super) fn look(device: &dyn Device) -> Result<Vec<Seen>, StoreError> {
     let mut all = Vec::new();
     for wanted in [ZoneType::Conventional, ZoneType::Sequential] {
