@@ -9,9 +9,9 @@
 //!   opened zone to make room for another; an explicitly opened one it must not. Power-on closes
 //!   all open zones.
 //! - Reset empties a zone; finish makes it full. Read-only and offline zones stay what they are.
-//! - A request stays within one zone. Reads below the pointer return what was written; beyond it
-//!   zeros (some devices: 0xff).
-//! - A completed write is *volatile* until a flush completes or it was forced (`fua`). A power cut
+//! - A request stays within one zone. Reads below the pointer return what was written, unless a
+//!   power cut has taken it; beyond it zeros (some devices: 0xff). - A completed write is
+//!   *volatile* until a flush that covers it completes, unless it was forced (`fua`). A power cut
 //!   keeps, drops or tears volatile writes block by block; zone resets and finishes are volatile
 //!   too. A forced write makes nothing durable but itself and the reset of its own zone: volatile
 //!   blocks before it in the zone may be lost although the pointer is behind them.

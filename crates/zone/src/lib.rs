@@ -8,7 +8,7 @@
 //! back-end can be run through it.
 //!
 //! A device may be called from any number of actors. No lock of [`sync`](terrace_env::sync) may be
-//! held over a call.
+//! held over a report, a submission or a wait.
 //!
 //! zone does not know files or keys.
 

@@ -1,9 +1,10 @@
 //! Controller of the emulated drive: takes requests, applies faults, calls the observer, asks the
 //! timing model, and counts.
 //!
-//! The order is: power and access; the observer, which is shown all requests but reads, also those
-//! that the rules will refuse; failures of zones; the rules of the device; faults; the change
-//! itself; the counts, for requests that succeeded; the timing model, for all.
+//! The order is: power, access and, of an image, whether a sync of the host has failed (reads pass
+//! these two); the observer, which is shown all requests but reads, also those that the rules will
+//! refuse; failures of zones; the rules of the device; faults; the change itself; the counts, for
+//! requests that succeeded; the timing model, for all.
 //!
 //! The caller holds the drive's lock, and nothing here waits. For an image the caller syncs the
 //! host's file without the lock: as far as [`Core::barrier`] says before it submits, and as far as

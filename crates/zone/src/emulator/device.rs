@@ -2,11 +2,12 @@
 //!
 //! A submission carries the request out, but for what a flush does. The wait takes the time that
 //! the timing model says, and, for a flush or a forced write of an image, syncs the host's file. A
-//! drive without a model completes everything at once.
+//! submission to an image may have to sync it first. A drive without a model completes everything
+//! at once, but for these syncs. To wait for a ticket twice is a panic.
 //!
 //! The calls for tests may come at any time, from any actor, but not from within the observer.
 //! After [`Emulator::power_cut`] every request fails until [`Emulator::power_on`]. An image that
-//! was opened for reading refuses all calls that change the drive.
+//! was opened for reading refuses all requests and calls that would change its bytes or zones.
 
 use std::fmt;
 use std::path::Path;

@@ -3,7 +3,7 @@
 //!
 //! To be watched, the drives are in memory, in a simulation: an observer's copy takes the locks of
 //! the other drives, so that two threads could each wait for the other. [`Drives::power_cut`] cuts
-//! one drive after the other.
+//! one drive after the other, up to the first that fails.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -7,8 +7,8 @@
 //!
 //! # Power cuts of the host
 //! Bytes that the host has not synced may or may not be on its disk, in any order. Whatever is
-//! found then must be what a power cut of the drive could have left. Two rules ensure it, beside
-//! syncing when the drive flushes:
+//! found then must be what a power cut of the drive could have left, unless the drive is unsynced.
+//! Two rules ensure it, beside syncing when the drive flushes:
 //! - A zone is not punched out or written again before its reset is on the host's disk. Otherwise
 //!   the zone could be found full, without the bytes that were durable in it.
 //! - A zone becomes active only if the active limit would hold even though all zone states that
@@ -20,9 +20,9 @@
 //! syncs it before it submits the request, without the drive's lock.
 //!
 //! # A full disk of the host
-//! In sequential zones, up to [`AHEAD`] bytes behind each forced write are allocated ahead, so that
-//! journal and logs go on for a while. A write that finds no room fails with
-//! [`DeviceError::HostFull`]; it may be tried again when there is room.
+//! In sequential zones, up to [`AHEAD`] bytes behind each forced write are allocated ahead, where
+//! the host's file system can, so that journal and logs go on for a while. A request that finds no
+//! room fails with [`DeviceError::HostFull`]; it may be tried again when there is room.
 
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};

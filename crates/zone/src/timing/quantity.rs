@@ -1,8 +1,9 @@
 //! Values with units as drive files write them, such as `8.2 ms` or `180 MB/s`, each with its
 //! source.
 //!
-//! Values are not negative, and less than 10^18 of the smallest unit. Times are rounded to whole
-//! nanoseconds, rates to whole bytes per second. Sizes are read as [`ByteCount`] reads them.
+//! Times and rates are not negative, and less than 10^18 nanoseconds, or bytes per second. Times
+//! are rounded to whole nanoseconds, rates to whole bytes per second. Sizes are read as
+//! [`ByteCount`] reads them.
 
 use std::fmt;
 use std::str::FromStr;

@@ -2,7 +2,7 @@
 //!
 //! At `1/n` every size of a drive is an n-th: zones, tracks, pages, caches. A [`ScaleMode`] says
 //! what else shrinks. Blocks stay as they are: 4 KiB remain 4 KiB. Counts stay, too: zones, dies,
-//! commands in a queue.
+//! commands in a queue; and so does the append limit, as long as it fits a zone.
 //!
 //! Sizes are rounded down, those of zones to whole physical blocks; a scale at which nothing is
 //! left of a zone is refused with the geometry. Units of flash have at least 512 bytes.

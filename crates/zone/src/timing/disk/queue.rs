@@ -2,7 +2,8 @@
 //! cache to reach the medium.
 //!
 //! Each kind is in the order of submission, so tickets grow. Reads behind the first flush are not
-//! eligible. Writes leave from the front alone; the model takes them out.
+//! eligible, nor those beyond the drive's queue depth. Writes leave from the front alone; the model
+//! takes them out.
 
 use std::collections::VecDeque;
 

@@ -3,8 +3,8 @@
 //! After a read the head reads on from there, track after track, up to a segment's size, until it
 //! has something else to do. A request within a range that has been read is answered from the
 //! cache. A request that goes on where the head is reading waits for the platters only. Writes do
-//! not go through this cache; the ranges that they overwrite are dropped, and reading ahead ends
-//! where they meet it.
+//! not go through this cache; a range that they overlap is dropped whole, and so is the range that
+//! is read ahead.
 //!
 //! The last ranges are kept, as many as the drive has segments. Of each range, the end is kept that
 //! fits a segment.
