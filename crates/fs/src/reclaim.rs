@@ -13,8 +13,9 @@
 //!
 //! # Failures
 //! - If a zone fails while a copy is written to it, the copy is made again in another zone, up to
-//!   eight times. - If no space is left for a copy, on the device or on the disk of the host, the
-//!   work on the victim ends. Reclaim tries again once something has changed.
+//!   eight times.
+//! - If no space is left for a copy, on the device or on the disk of the host, the work on the
+//!   victim ends. Reclaim tries again once something has changed.
 //! - If an extent cannot be read, does not verify, or its copy cannot be written, it stays where it
 //!   is, and reclaim leaves the victim alone until the next mount.
 //! - If a commit fails, the store takes none any more, and reclaim ends.

@@ -10,11 +10,12 @@
 //!   all open zones.
 //! - Reset empties a zone; finish makes it full. Read-only and offline zones stay what they are.
 //! - A request stays within one zone. Reads below the pointer return what was written, unless a
-//!   power cut has taken it; beyond it zeros (some devices: 0xff). - A completed write is
-//!   *volatile* until a flush that covers it completes, unless it was forced (`fua`). A power cut
-//!   keeps, drops or tears volatile writes block by block; zone resets and finishes are volatile
-//!   too. A forced write makes nothing durable but itself and the reset of its own zone: volatile
-//!   blocks before it in the zone may be lost although the pointer is behind them.
+//!   power cut has taken it; beyond it zeros (some devices: 0xff).
+//! - A completed write is *volatile* until a flush that covers it completes, unless it was forced
+//!   (`fua`). A power cut keeps, drops or tears volatile writes block by block; zone resets and
+//!   finishes are volatile too. A forced write makes nothing durable but itself and the reset of
+//!   its own zone: volatile blocks before it in the zone may be lost although the pointer is behind
+//!   them.
 //! - A flush covers what had completed when it was submitted. A request that nobody has waited for
 //!   has not completed, however long ago it was submitted.
 //! - A request against these rules changes nothing. Of a write that fails otherwise, the first

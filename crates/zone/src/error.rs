@@ -3,8 +3,8 @@
 //! - An error that says which rule a request broke: nothing has changed.
 //! - [`Medium`](DeviceError::Medium), [`Host`](DeviceError::Host),
 //!   [`HostFull`](DeviceError::HostFull): part of a write may have been done. A caller that tries
-//!   again writes at the pointer that the zone's report gives. -
-//!   [`FlushFailed`](DeviceError::FlushFailed), [`HostSync`](DeviceError::HostSync): writes that
+//!   again writes at the pointer that the zone's report gives.
+//! - [`FlushFailed`](DeviceError::FlushFailed), [`HostSync`](DeviceError::HostSync): writes that
 //!   had completed since the last flush may be lost. After the second, the image takes no changes
 //!   until it is opened again.
 //! - [`ZoneReadOnly`](DeviceError::ZoneReadOnly), [`ZoneOffline`](DeviceError::ZoneOffline): the

@@ -5,8 +5,9 @@
 //!    interrupted start leaves.
 //! 2. Sync and replay the journal.
 //! 3. Check that every file is there that the journal names. Sync every unsealed log and find its
-//!    end; a log that is damaged before its end is an error. 4. Remove what no record names: files
-//!    whose commit never came, journals that are not in force, and `CURRENT.new`.
+//!    end; a log that is damaged before its end is an error.
+//! 4. Remove what no record names: files whose commit never came, journals that are not in force,
+//!    and `CURRENT.new`.
 //! 5. Write a new journal whose snapshot has the new epoch and the ends of the logs.
 //!
 //! The journal of before is removed in the end, with what may lie behind its torn end: each opening

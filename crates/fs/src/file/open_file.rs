@@ -4,8 +4,9 @@
 //! - Bytes below `size` can be read, but for those that were trimmed: from the map's blocks, from
 //!   the file cache, from writes under way, or from the writer's buffer.
 //! - A log is indexed before it is read: a read of one that is not panics.
-//! - A file has at most one writer. - A trim gives an open file a new state, which handles opened
-//!   later share. Older handles keep the old one, and can read what was trimmed.
+//! - A file has at most one writer.
+//! - A trim gives an open file a new state, which handles opened later share. Older handles keep
+//!   the old one, and can read what was trimmed.
 //!
 //! A read beyond `size`, or of trimmed bytes, fails with `OutOfRange`.
 //!

@@ -37,8 +37,8 @@ use super::leader::Leader;
 use super::roll::{self, Roll, Step};
 use crate::catalog::{Catalog, Effects, Record};
 
-/// The journal of a mounted store, and the catalog that it keeps. Commits are grouped; none waits
-/// for more than a chunk of a roll.
+/// The journal of a mounted store, and the catalog that it keeps. Commits are grouped; beside
+/// groups, a commit waits for one step of a roll at most.
 pub struct Journal {
     state: Mutex<State>,
     changed: Condvar,

@@ -2,10 +2,10 @@
 //! somewhere.
 //!
 //! # At mount
-//! - If the end is clean, the journal goes on right there. - If something torn lies behind the end,
-//!   or the zone has no write pointer that would tell, the journal goes on in a fresh zone with a
-//!   new epoch, and the superblock records a *splice* from the old end to this zone. A replay never
-//!   reads the bytes behind the old end again.
+//! - If the end is clean, the journal goes on right there.
+//! - If something torn lies behind the end, or the zone has no write pointer that would tell, the
+//!   journal goes on in a fresh zone with a new epoch, and the superblock records a *splice* from
+//!   the old end to this zone. A replay never reads the bytes behind the old end again.
 //! - If there is a splice already and the journal is small, or the superblock cannot hold another
 //!   splice, a snapshot is written to fresh zones, and the superblock names the snapshot. So a
 //!   small store that crashes again and again never holds more than a few journal zones.

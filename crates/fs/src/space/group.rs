@@ -5,20 +5,21 @@
 //! claims blocks, finishes, and leaves the rest to the next one. So the files lie one behind the
 //! other, and as long as the lease lasts, no other writer gets between them.
 //!
-//! 1. [`Group::begin`] asks the pool for a region for all files ([`Pool::lease_group`]). 2. A file
-//!    takes the [`Turn`] when it needs a region. If another file has the turn, or the group has
-//!    ended, the file leases a region of its own.
+//! 1. [`Group::begin`] asks the pool for a region for all files ([`Pool::lease_group`]).
+//! 2. A file takes the [`Turn`] when it needs a region. If another file has the turn, or the group
+//!    has ended, the file leases a region of its own.
 //! 3. If the region is full, too small or gone, the turn asks the pool for a region for the rest of
 //!    the group. If the pool has none, or the group has written its size already, the file leases a
-//!    region as if it had no group, and the group goes on in that one. Only this can wait for
-//!    space.
+//!    region as if it had no group, and the group goes on in that one.
 //! 4. Between two turns the lease is *idle*: the pool may take it away if another writer lacks
 //!    space or a lease.
 //! 5. The end of the group ends the lease, or the end of the turn does if that comes later. Other
 //!    writers get what was not claimed.
 //!
 //! # Threads
-//! The lock is held over no call of the pool: the region belongs to the turn while there is one.
+//! The lock is held over no call of the pool: the region belongs to the turn while there is one. A
+//! region for the group is leased without a wait for space; a file that leases one by itself, in
+//! steps 2 and 3, can wait.
 
 use std::any::Any;
 use std::sync::Arc;

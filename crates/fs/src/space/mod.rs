@@ -11,8 +11,8 @@
 //! | [`plain`] | the pool of a device without |
 //!
 //! # Invariants
-//! - A block has one owner at most: a file, the journal, the superblock or a lease. - Blocks of no
-//!   file that a reader may still read are *pinned*, and not given out.
+//! - A block has one owner at most: a file, the journal, the superblock or a lease.
+//! - Blocks of no file that a reader may still read are *pinned*, and not given out.
 //! - A job does not run out of space within its reservation, as long as it has at most two files
 //!   open (one on a plain device), no device fails under it, and the journal takes no more than is
 //!   kept for it.

@@ -3,8 +3,8 @@
 //!
 //! The holder is the only writer there. It claims blocks before it submits a write, submits writes
 //! in the order of their claims, and settles each claim when its write has completed; in between
-//! nobody takes the lease away. A write that fails ends the lease: its holder abandons or retires
-//! the region.
+//! nobody takes the lease away. A write that fails ends the lease: its holder abandons, retires or
+//! drops the region.
 //!
 //! Where leases or active zones are short, a holder that has no claim can lose its lease to another
 //! writer. Where space is short, only an *idle* lease is taken, one that a placement group holds

@@ -1,8 +1,8 @@
 //! Controller of the emulated drive: takes requests, applies faults, calls the observer, asks the
 //! timing model, and counts.
 //!
-//! The order is: power, access and, of an image, whether a sync of the host has failed (reads pass
-//! these two); the observer, which is shown all requests but reads, also those that the rules will
+//! The order is: power; for all but reads, access and, of an image, whether a sync of the host has
+//! failed; the observer, which is shown all requests but reads, also those that the rules will
 //! refuse; failures of zones; the rules of the device; faults; the change itself; the counts, for
 //! requests that succeeded; the timing model, for all.
 //!

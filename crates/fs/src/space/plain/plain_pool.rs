@@ -4,14 +4,16 @@
 //! # Rules
 //! - Blocks that come free can be written at once, in place: there is nothing to reset, and nothing
 //!   to reclaim. A file's block comes free when the transaction that frees it is durable and the
-//!   last reader has gone. - A writer's region is a run of any length, of 64 MiB at most unless it
-//!   is a placement group's. What the writer does not claim of it comes free when the lease ends.
+//!   last reader has gone.
+//! - A writer's region is a run of any length, of 64 MiB at most unless it is a placement group's.
+//!   What the writer does not claim of it comes free when the lease ends.
 //! - The old bytes of a block stay until the block is written. Frames of logs and journal tell by
 //!   owner, epoch and chain that they are of an earlier life.
 //! - If the medium fails under a write, the region is *shunned*: its blocks are not given out again
-//!   before the next mount. - A writer that finds no space is given that of idle leases. If that is
-//!   not enough, it waits up to 100 ms for readers, if they pin as much as it needs, and fails with
-//!   `Busy` then; otherwise it fails with `NoSpace` at once.
+//!   before the next mount.
+//! - A writer that finds no space is given that of idle leases. If that is not enough, it waits up
+//!   to 100 ms for readers, if they pin as much as it needs, and fails with `Busy` then; otherwise
+//!   it fails with `NoSpace` at once.
 //! - Once the journal has failed, no region and no reservation is given out any more.
 //!
 //! # Threads

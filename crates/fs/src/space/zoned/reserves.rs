@@ -1,8 +1,8 @@
 //! Ranked reserves: which free zones a writer leaves to others, and why that is enough.
 //!
 //! The currency is the free zone, because that is what a writer is leased. A rank may take a free
-//! zone as long as all that is kept for the ranks above it, and all that reservations hold, stays
-//! free:
+//! zone as long as all that is kept for the ranks above it, and all that the reservations of others
+//! hold, stays free:
 //!
 //! | rank | must leave free, beside what is reserved |
 //! |---|---|

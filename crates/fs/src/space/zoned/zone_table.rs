@@ -2,8 +2,9 @@
 //!
 //! # Invariants
 //! - `live + unsealed + pinned <= written <= capacity` in every zone that may hold files; a change
-//!   that breaks this panics. - A written zone without live, unsealed or pinned blocks is free: it
-//!   becomes free in the moment its last block goes, or, if it is leased then, when the lease ends.
+//!   that breaks this panics.
+//! - A written zone without live, unsealed or pinned blocks is free: it becomes free in the moment
+//!   its last block goes, or, if it is leased then, when the lease ends.
 //! - Every total and index equals the one that a walk over all zones would find
 //!   ([`ZoneTable::verify`]).
 //!

@@ -10,12 +10,13 @@
 //!   another stream's zone is filled up if the placement says so, else the fullest that nobody has
 //!   set aside is finished; if there is none, a resting writer's lease is taken.
 //! - Once the journal has failed, no zone is given to files any more: nobody knows whether its last
-//!   write is on the medium, and so whether the zones that the write would free are free. - A
-//!   writer that finds no space is given that of idle leases. Then it waits while reclaim can give
-//!   back anything, as long as [`SpaceWait`] allows. If reclaim cannot, and readers pin as much as
-//!   the writer needs, it waits for them until 100 ms have passed since it began to wait, and gets
-//!   `Busy` then; if they pin less, it gets `NoSpace` at once. Reclaim itself waits for readers
-//!   only, and the journal does not wait at all.
+//!   write is on the medium, and so whether the zones that the write would free are free.
+//! - A writer that finds no space is given that of idle leases, but for those under a reservation.
+//!   Then it waits while reclaim can give back anything, as long as [`SpaceWait`] allows. If
+//!   reclaim cannot, and readers pin as much as the writer needs, it waits for them until 100 ms
+//!   have passed since it began to wait, and gets `Busy` then; if they pin less, it gets `NoSpace`
+//!   at once. Reclaim itself waits for leases and readers only, and the journal does not wait at
+//!   all.
 //! - A compaction sets no space aside while a log or a flush waits for space that reclaim can give,
 //!   or while reclaim is due and few zones are spare, but for a minute at most; see `gives_way`. A
 //!   compaction writes many times what a log writes. It would take every zone that comes free, and

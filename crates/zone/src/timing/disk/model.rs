@@ -10,8 +10,8 @@
 //!    settling and rotation together), unless another has been passed over too often. Dirty ranges
 //!    take part if a forced write or a flush waits for them, if a write waits for room, from the
 //!    time the cache is half full until it is down to a quarter, or if there has been nothing to
-//!    read for a while. 5. After a read the head reads on until it has something else to do, or has
-//!    filled a segment.
+//!    read for a while.
+//! 5. After a read the head reads on until it has something else to do, or has filled a segment.
 //! 6. A flush completes when everything is written that the cache held when the flush came. Later
 //!    reads that need the head wait for the flush.
 //! 7. Operations on zones take the controller, not the head. A reset drops the zone's dirty ranges,
