@@ -1,4 +1,5 @@
-//! Checking a store: every known checksum and these invariants, without changing anything.
+//! Checking a store, without changing anything: every known checksum, and the invariants in this
+//! table.
 //!
 //! | what | how |
 //! |---|---|

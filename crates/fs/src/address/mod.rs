@@ -8,8 +8,8 @@
 //! | [`AddressSpace`] | the devices of a store: which addresses there are |
 //!
 //! Everything that is recorded, checked or shown names a block by its address. A zone is computed
-//! where one is needed: for a command to the device, and for the counts of zones. Why it is so:
-//! decision 0017.
+//! where one is needed: for a command to the device, for the counts of zones, and for messages. Why
+//! it is so: decision 0017.
 
 mod block_addr;
 mod space;

@@ -1,4 +1,4 @@
-//! Which blocks of the device hold which blocks of a file.
+//! Which blocks of the devices hold which blocks of a file.
 //!
 //! # Invariants
 //! - The pieces of a map are in file order, do not overlap in the file, and none is empty.
@@ -9,7 +9,7 @@
 //!
 //! Maps are values: every change makes a new one, and whoever holds the old one can still go by it.
 //! A map keeps no blocks: a reader finds its bytes there as long as it holds the pin of the map's
-//! state, too. Blocks of the file between two pieces were trimmed.
+//! state, too. Blocks of the file before or between pieces were trimmed.
 
 use terrace_env::DeviceId;
 

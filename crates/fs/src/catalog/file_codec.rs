@@ -2,7 +2,8 @@
 //!
 //! Refused are extents that the store does not have, or that overlap in the file, a log without a
 //! run, and a run of something that is no log. Not checked here are the size against the extents,
-//! and the order of the runs. Whether two files claim the same blocks is checked at mount.
+//! the order of the runs, and the durable end of a log. Whether two files claim the same blocks is
+//! checked at mount.
 
 use std::sync::Arc;
 

@@ -1,9 +1,9 @@
 //! [`ZoneLevels`]: how deep in their tree the tables of each zone lie.
 //!
 //! For every zone the levels of the files that have a block there, added up; a file that lies in
-//! several zones counts in each of them. Level 0 adds nothing, and neither does a file that the
-//! catalog does not have yet. Kept as files change, so that reclaim can weigh a zone without a walk
-//! over the catalog.
+//! several zones counts in each of them. Level 0 adds nothing, and neither does a file without a
+//! level, or one that the catalog does not have yet. Kept as files change, so that reclaim can
+//! weigh a zone without a walk over the catalog.
 
 use std::collections::BTreeMap;
 

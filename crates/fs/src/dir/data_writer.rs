@@ -5,8 +5,9 @@
 //! One writer to a file; readers see every byte that was appended.
 //!
 //! A sync makes all of it durable, and commits the new length of a client's file that the catalog
-//! has. To finish syncs nothing: the transaction that seals the file does. An append that fails has
-//! taken nothing, and can be made again; after a failed sync of the file every later call fails.
+//! has. A file that no commit has created yet is not found again, synced or not. To finish syncs
+//! nothing: the transaction that seals the file does. An append that fails has taken nothing, and
+//! can be made again; after a failed sync of the file every later call fails.
 
 use std::sync::Arc;
 

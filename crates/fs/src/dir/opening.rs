@@ -10,11 +10,11 @@
 //!    and `CURRENT.new`.
 //! 5. Write a new journal whose snapshot has the new epoch and the ends of the logs.
 //!
-//! The journal of before is removed in the end, with what may lie behind its torn end: each opening
-//! appends to a journal of its own. The caller holds the lock of the directory, which keeps other
-//! processes out. Opening for reading takes steps 1 to 3 without the syncs, and changes nothing. It
-//! wants a store, does not look whether every file is there, and passes over a damaged log: only a
-//! reader of that log gets the error.
+//! The journal of before is removed in the end, or by the next opening, with what may lie behind
+//! its torn end: each opening appends to a journal of its own. The caller holds the lock of the
+//! directory, which keeps other processes out. Opening for reading takes steps 1 to 3 without the
+//! syncs, and changes nothing. It wants a store, does not look whether every file is there, and
+//! passes over a damaged log: only a reader of that log gets the error.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

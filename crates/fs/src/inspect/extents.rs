@@ -1,7 +1,7 @@
 //! Reads a file from the devices at the places that the catalog gives, without a mount. Bytes are
 //! not verified, and those that were trimmed are an error. Nothing keeps the blocks where they are:
-//! nobody may write to the store meanwhile. Of an unsealed file it finds what the last sync
-//! recorded.
+//! nobody may write to the store meanwhile. Of an unsealed file it finds what the journal recorded
+//! last.
 
 use std::sync::Arc;
 

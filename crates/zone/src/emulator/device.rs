@@ -7,7 +7,8 @@
 //!
 //! The calls for tests may come at any time, from any actor, but not from within the observer.
 //! After [`Emulator::power_cut`] every request fails until [`Emulator::power_on`]. An image that
-//! was opened for reading refuses all requests and calls that would change its bytes or zones.
+//! was opened for reading takes reads and reports alone, and refuses the calls that would change
+//! its bytes or zones.
 
 use std::fmt;
 use std::path::Path;

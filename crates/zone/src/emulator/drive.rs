@@ -5,8 +5,8 @@
 //! it out; between the two the drive must not change. Once somebody has waited for the request, the
 //! caller passes its [`Effect`] to [`Drive::complete`].
 //!
-//! The drive knows no time and no observers, and decides on no faults: it only carries out parts of
-//! writes, and failures of zones, when it is told to. The caller holds the drive's lock.
+//! The drive knows no time and no observers, and decides on no faults: it carries out parts of
+//! writes, failures of zones and power cuts when it is told to. The caller holds the drive's lock.
 
 use std::sync::Arc;
 

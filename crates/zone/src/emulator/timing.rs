@@ -1,6 +1,7 @@
 //! [`Timing`]: the seam through which an emulated drive asks a model when its requests complete.
 //!
-//! The effect of a request is decided when it is submitted (that of a flush, when it completes); a
+//! The effect of a request is decided when it is submitted (that of a flush, when it completes),
+//! unless a power cut, or a flush or sync that fails, takes it back before it is waited for; a
 //! model changes only its time. The drive tells the model of each request as a [`Command`], and the
 //! model answers when it completes. The answer may come at once ([`Progress::Decided`]) or later
 //! ([`Progress::Undecided`]). Example: a disk chooses among queued commands when its head is free,

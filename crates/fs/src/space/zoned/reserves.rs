@@ -25,9 +25,10 @@
 //!    zone that reclaim writes to. One zone to copy to, `R`, is all it needs, because each victim
 //!    gives back at least what it takes.
 //! 2. When a put is let in, at least `J + R + C + U + F` zones are free, beside the space for its
-//!    flush. So as much slack is there when nothing is under way, whatever jobs do later: the log
-//!    takes free zones under the same rule, a flush takes what was set aside, and an instalment of
-//!    a compaction gives back the blocks that it has read once it is committed. By 1, at most one
+//!    flush. Where fewer are, room in partly written zones stands in for them, up to `C + U + F`.
+//!    So as much slack is there when nothing is under way, whatever jobs do later: the log takes
+//!    free zones under the same rule, a flush takes what was set aside, and an instalment of a
+//!    compaction gives back the blocks that it has read once it is committed. By 1, at most one
 //!    zone of it is not free when it is wanted.
 //! 3. Deletes fill `F` by their flush and `U` by their log, and leave `C`. A flush gives `U` back.
 //!    `F` and `C` are the smallest reservation, two zones, and one for what 1 loses; so a small
