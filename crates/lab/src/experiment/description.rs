@@ -1,6 +1,8 @@
 //! [`Experiment`]: the description of an experiment, as its file gives it. Sizes, counts and times
 //! are those of the full drive, whatever the scale of a run.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 use terrace::CachePolicy;
 use terrace_env::ByteCount;
@@ -71,6 +73,7 @@ macro_rules! settings {
             /// These settings, and `others` where these say nothing.
             #[must_use]
             pub fn or(self, others: &Self) -> Self {
+                let others = others.clone();
                 Self { $($field: self.$field.or(others.$field),)* }
             }
         }
@@ -96,8 +99,12 @@ settings! {
         workers: usize,
         /// Whether every write waits for the medium.
         synced: bool,
-        /// Where the log and the journal are.
-        log: LogLocation,
+        /// Where the log is.
+        log: Location,
+        /// Where the metadata of the file system are: its journal; `None`: where the log is.
+        metadata: Location,
+        /// The drive whose times the log device has; `None` where nothing is on one.
+        log_device: String,
         /// How it is written.
         log_writes: LogWrites,
         /// [`Options::file_cache`](terrace::Options::file_cache).
@@ -107,15 +114,32 @@ settings! {
     }
 }
 
-/// Where the write-ahead log and the journal are.
+/// Where the write-ahead log is, or the file system's metadata.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum LogLocation {
-    /// On the drive, where they cost what they cost.
+#[serde(rename_all = "kebab-case")]
+pub enum Location {
+    /// In sequential zones of the drive, among the tables.
     #[default]
     Drive,
-    /// On a log device: a plain device in memory beside the drive, which takes no time.
-    Elsewhere,
+    /// In conventional zones of the drive.
+    Conventional,
+    /// On a plain device beside the drive, which has the times of a drive of its own.
+    LogDevice,
+    /// On a plain device beside the drive, which takes no time.
+    // The other name is that of results from before there were several places.
+    #[serde(alias = "elsewhere")]
+    Free,
+}
+
+impl fmt::Display for Location {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Drive => "drive",
+            Self::Conventional => "conventional",
+            Self::LogDevice => "log-device",
+            Self::Free => "free",
+        })
+    }
 }
 
 /// Work of clients, one kind of workload.

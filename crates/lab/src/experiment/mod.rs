@@ -23,7 +23,7 @@ mod plot;
 mod position;
 
 pub use claim::{Claim, Measure, Quantity};
-pub use description::{Experiment, LogLocation, PhaseDescription, StoreDescription, Variant};
+pub use description::{Experiment, Location, PhaseDescription, StoreDescription, Variant};
 pub use library::names;
 pub use parse::ExperimentError;
 pub use plot::{Over, Plot, SETTING};

@@ -73,12 +73,23 @@ const NAMED: [(&str, &str, Unit); 36] = [
 
 /// Families of names: their common prefix and suffix, their label and unit; in the label, `…`
 /// stands for the rest.
-const FAMILIES: [(&str, &str, &str, Unit); 21] = [
+const FAMILIES: [(&str, &str, &str, Unit); 27] = [
     ("waits.", "", "waiting at once, …", Unit::Jobs),
     ("waits_by_cause.", "", "waits, …", Unit::Seconds),
     ("longest_waits.", "", "longest operation, …", Unit::Seconds),
     ("write_amplification.", "", "write amplification, …", Unit::Factor),
     ("log_device_amplification.", "", "written to the log device, …", Unit::Factor),
+    ("log_device_seconds_by_cause.", "", "log device at work for …", Unit::Seconds),
+    ("log_device_queued_by_cause.", "", "requests to the log device queued for …", Unit::Seconds),
+    ("log_device_service_by_cause.", "", "requests to the log device served for …", Unit::Seconds),
+    ("log_device_positioning_by_cause.", "", "log device seeking for …", Unit::Seconds),
+    ("log_device_writes_by_cause.", "", "requests that write to the log device for …", Unit::Count),
+    (
+        "log_device_write_size_by_cause.",
+        "",
+        "bytes of a request that writes to the log device for …",
+        Unit::Count,
+    ),
     ("seconds_by_cause.", "", "drive at work for …", Unit::Seconds),
     ("queued_by_cause.", "", "requests queued for …", Unit::Seconds),
     ("service_by_cause.", "", "requests served for …", Unit::Seconds),

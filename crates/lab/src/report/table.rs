@@ -2,6 +2,7 @@
 //! experiment's settings in words.
 
 use super::Chapter;
+use crate::experiment::{Location, StoreDescription};
 use crate::plot::{Arrangement, Unit, number};
 use crate::run::{Metrics, Outcome};
 
@@ -81,6 +82,25 @@ impl Table {
     }
 }
 
+/// Where log and metadata are, as far as the experiment says it.
+fn places(store: &StoreDescription) -> Vec<(&'static str, String)> {
+    let words = |place: Location| match place {
+        Location::Drive => "on the drive".to_owned(),
+        Location::Conventional => "in conventional zones of the drive".to_owned(),
+        Location::LogDevice => {
+            format!("on a log device: {}", store.log_device.as_deref().unwrap_or("none"))
+        }
+        Location::Free => "on a log device, at no cost".to_owned(),
+    };
+    match (store.log, store.metadata) {
+        (log, Some(metadata)) if log != Some(metadata) => {
+            let log = log.map(|log| ("log", words(log)));
+            log.into_iter().chain([("metadata", words(metadata))]).collect()
+        }
+        (log, _) => log.map(|log| ("log and metadata", words(log))).into_iter().collect(),
+    }
+}
+
 /// Settings of an experiment, as pairs of words.
 pub(super) fn settings(chapter: &Chapter, outcomes: &[Outcome]) -> Vec<(&'static str, String)> {
     let experiment = &chapter.experiment;
@@ -97,13 +117,7 @@ pub(super) fn settings(chapter: &Chapter, outcomes: &[Outcome]) -> Vec<(&'static
     if store.synced == Some(true) {
         said.push(("writes", "each waits for the medium".to_owned()));
     }
-    said.extend(store.log.map(|log| {
-        let place = match log {
-            crate::experiment::LogLocation::Drive => "on the drive",
-            crate::experiment::LogLocation::Elsewhere => "on a log device, at no cost",
-        };
-        ("log and metadata", place.to_owned())
-    }));
+    said.extend(places(store));
     for phase in &experiment.phases {
         let mut words = format!("{} operations", Unit::Count.show(phase.operations as f64));
         if let Some(records) = phase.records {

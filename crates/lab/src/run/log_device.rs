@@ -1,5 +1,5 @@
-//! The log device of a run whose log is elsewhere: a plain device in memory, without a timing
-//! model, for the journal and all logs.
+//! The size of the log device of a run: a plain device in memory for the journal and all logs. It
+//! also stands for conventional zones of the drive.
 //!
 //! It must never be full: the engine would end a log early, and the run would differ from one with
 //! a larger device. So its size is an upper bound, in closed form, of what may be on it at once.

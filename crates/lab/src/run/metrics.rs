@@ -73,6 +73,24 @@ pub struct Metrics {
     /// `trivial_move`, `delete_only`.
     #[serde(default)]
     pub jobs_by_kind: BTreeMap<String, f64>,
+    /// As `seconds_by_cause`, of the log device; empty, as those below, where it takes no time.
+    #[serde(default)]
+    pub log_device_seconds_by_cause: BTreeMap<String, f64>,
+    /// As `queued_by_cause`, of the log device.
+    #[serde(default)]
+    pub log_device_queued_by_cause: BTreeMap<String, f64>,
+    /// As `service_by_cause`, of the log device.
+    #[serde(default)]
+    pub log_device_service_by_cause: BTreeMap<String, f64>,
+    /// As `positioning_by_cause`, of the log device.
+    #[serde(default)]
+    pub log_device_positioning_by_cause: BTreeMap<String, f64>,
+    /// Requests that wrote to the log device, by cause; there are some without times, too.
+    #[serde(default)]
+    pub log_device_writes_by_cause: BTreeMap<String, f64>,
+    /// As `write_size_by_cause`, of the log device.
+    #[serde(default)]
+    pub log_device_write_size_by_cause: BTreeMap<String, f64>,
     /// Bytes that were read for clients per byte of keys and values that they got; `None` where
     /// they read nothing.
     pub read_amplification: Option<f64>,
@@ -97,7 +115,8 @@ pub struct Metrics {
     pub waits_by_cause: BTreeMap<String, f64>,
     /// Latency of operations, by percentile: `p50`, `p90`, `p99`, `p99.9`, `max`.
     pub latency_seconds: BTreeMap<String, f64>,
-    /// A hash over every request to the drive with its times, as sixteen hexadecimal digits.
+    /// A hash over every request to the drive, and to a log device that takes time, with its times,
+    /// as sixteen hexadecimal digits.
     pub trace_hash: String,
 }
 
@@ -180,11 +199,16 @@ pub(super) fn metrics(
         .map(|(name, at)| ((*name).to_owned(), seconds_of(latencies.value_at_quantile(*at))))
         .collect();
     latency_seconds.insert("max".into(), longest);
-    let requests = interval.requests();
-    let summed = |of: fn(&(f64, f64)) -> f64| {
+    let readings = interval.of_log_device();
+    let log_interval = readings.1.since(&readings.0);
+    let (requests, log_requests) = (interval.requests(), log_interval.requests());
+    let summed = |requests: &BTreeMap<Cause, (f64, f64)>, of: fn(&(f64, f64)) -> f64| {
         requests.iter().map(|(cause, times)| (cause.to_string(), of(times) * time_scale)).collect()
     };
     let (reads, writes) = interval.reads_and_writes();
+    let (_, log_writes) = log_interval.reads_and_writes();
+    let log_seconds = seconds_by_cause(scene, &log_interval, scene.log_mechanisms);
+    let timed = log_seconds.len() > 1;
     let shrunk = (scene.time_scale * scene.rate) as f64;
     let got = tally.read.0;
     let written = interval.written();
@@ -195,10 +219,10 @@ pub(super) fn metrics(
             0.0
         },
         seconds: run_seconds * time_scale,
-        seconds_by_cause: seconds_by_cause(scene, interval),
-        queued_by_cause: summed(|times| times.0),
-        service_by_cause: summed(|times| times.1),
-        positioning_by_cause: positioning_by_cause(scene, interval),
+        seconds_by_cause: seconds_by_cause(scene, interval, scene.mechanisms),
+        queued_by_cause: summed(&requests, |times| times.0),
+        service_by_cause: summed(&requests, |times| times.1),
+        positioning_by_cause: positioning_by_cause(scene, interval, scene.mechanisms),
         reads_by_cause: counts(&reads),
         read_size_by_cause: sizes(&reads, shrunk),
         writes_by_cause: counts(&writes),
@@ -211,6 +235,16 @@ pub(super) fn metrics(
         merges_by_level: by_level(&written, |level| Some(level.merges as f64)),
         tables_per_merge_by_level: by_level(&written, LevelWork::tables_per_merge),
         jobs_by_kind: jobs_by_kind(&written),
+        log_device_seconds_by_cause: if timed { log_seconds } else { BTreeMap::new() },
+        log_device_queued_by_cause: summed(&log_requests, |times| times.0),
+        log_device_service_by_cause: summed(&log_requests, |times| times.1),
+        log_device_positioning_by_cause: positioning_by_cause(
+            scene,
+            &log_interval,
+            scene.log_mechanisms,
+        ),
+        log_device_writes_by_cause: counts(&log_writes),
+        log_device_write_size_by_cause: sizes(&log_writes, shrunk),
         read_amplification: (got > 0).then(|| interval.read_for_clients() as f64 / got as f64),
         cache_hit_share: interval.cache_hit_share(),
         space_efficiency: SpaceEfficiency {
@@ -239,8 +273,12 @@ fn seconds_waited(waits: &Waits, time_scale: impl Fn(WaitCause) -> u64) -> BTree
 }
 
 /// How long it only moved.
-fn positioning_by_cause(scene: &Scene, interval: &Interval<'_>) -> BTreeMap<String, f64> {
-    let of = |cause: Cause| interval.positioned(cause, scene.mechanisms) * scene.time_scale as f64;
+fn positioning_by_cause(
+    scene: &Scene,
+    interval: &Interval<'_>,
+    mechanisms: u64,
+) -> BTreeMap<String, f64> {
+    let of = |cause: Cause| interval.positioned(cause, mechanisms) * scene.time_scale as f64;
     let seconds = Cause::ALL.into_iter().map(|cause| (cause.to_string(), of(cause)));
     seconds.filter(|(_, seconds)| *seconds > 0.0).collect()
 }
@@ -278,12 +316,16 @@ fn sizes(moved: &BTreeMap<Cause, Moved>, shrunk: f64) -> BTreeMap<String, f64> {
 }
 
 /// Seconds that the mechanism worked, by cause, and seconds that it was idle.
-fn seconds_by_cause(scene: &Scene, interval: &Interval<'_>) -> BTreeMap<String, f64> {
+fn seconds_by_cause(
+    scene: &Scene,
+    interval: &Interval<'_>,
+    mechanisms: u64,
+) -> BTreeMap<String, f64> {
     let time_scale = scene.time_scale as f64;
     let mut left = interval.seconds() * time_scale;
     let mut seconds = BTreeMap::new();
     for cause in Cause::ALL {
-        let worked = interval.worked(cause, scene.mechanisms) * time_scale;
+        let worked = interval.worked(cause, mechanisms) * time_scale;
         if worked > 0.0 {
             left -= worked;
             seconds.insert(cause.to_string(), worked);

@@ -10,7 +10,8 @@
 //! |---|---|
 //! | `plan`, `phase`, `scaling` | a run and its phases as plain values, scaled to `1/n` |
 //! | `carry_out`, `stage` | a run from its first phase to its last, on drive and store |
-//! | `log_device`, `log_writes` | the log elsewhere, and the log as in a publication |
+//! | `places`, `log_device`, `log_timing` | where log and metadata lie, and what that costs |
+//! | `log_writes` | the log as in a publication |
 //! | `recorder` | all requests to the drive, as a hash and as text |
 //! | `reading`, `occupancy`, `jobs` | counters, zones, jobs at a moment |
 //! | `sampler`, `sample` | values at even times |
@@ -23,12 +24,14 @@ mod carry_out;
 mod error;
 mod jobs;
 mod log_device;
+mod log_timing;
 mod log_writes;
 mod metrics;
 mod names;
 mod occupancy;
 mod outcome;
 mod phase;
+mod places;
 mod plan;
 mod reading;
 mod recorder;

@@ -55,6 +55,15 @@ impl Metrics {
             merges_by_level: levels().into(),
             tables_per_merge_by_level: levels().into(),
             jobs_by_kind: JOB_KINDS.map(|kind| (kind.to_owned(), 0.0)).into(),
+            log_device_seconds_by_cause: causes()
+                .into_iter()
+                .chain([(IDLE.to_owned(), 0.0)])
+                .collect(),
+            log_device_queued_by_cause: causes().into(),
+            log_device_service_by_cause: causes().into(),
+            log_device_positioning_by_cause: causes().into(),
+            log_device_writes_by_cause: causes().into(),
+            log_device_write_size_by_cause: causes().into(),
             read_amplification: Some(0.0),
             cache_hit_share: Some(0.0),
             tables_per_get: Some(0.0),
@@ -85,7 +94,7 @@ impl Metrics {
     /// or on a level, that does not appear.
     #[must_use]
     pub fn value(&self, name: &str) -> Option<f64> {
-        let zero_where_absent: [(&str, &BTreeMap<String, f64>); 10] = [
+        let zero_where_absent: [(&str, &BTreeMap<String, f64>); 15] = [
             ("seconds_by_cause", &self.seconds_by_cause),
             ("queued_by_cause", &self.queued_by_cause),
             ("service_by_cause", &self.service_by_cause),
@@ -96,6 +105,11 @@ impl Metrics {
             ("read_by_level", &self.read_by_level),
             ("moved_by_level", &self.moved_by_level),
             ("merges_by_level", &self.merges_by_level),
+            ("log_device_seconds_by_cause", &self.log_device_seconds_by_cause),
+            ("log_device_queued_by_cause", &self.log_device_queued_by_cause),
+            ("log_device_service_by_cause", &self.log_device_service_by_cause),
+            ("log_device_positioning_by_cause", &self.log_device_positioning_by_cause),
+            ("log_device_writes_by_cause", &self.log_device_writes_by_cause),
         ];
         if let Some((map, cause)) = name.split_once('.')
             && let Some((_, values)) = zero_where_absent.iter().find(|(known, _)| *known == map)

@@ -14,9 +14,10 @@ use terrace_zone::{Geometry, GeometryError};
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::phase::PhasePlan;
+use super::places::{Places, conventional_room};
 use super::scaling::Scaling;
 use super::{LogWrites, PlanError, log_device};
-use crate::experiment::{Experiment, LogLocation, Variant};
+use crate::experiment::{Experiment, Location, Variant};
 
 /// Two blocks of the file system: below, nothing is left of it.
 const IO_SIZE_MIN: u64 = 8 << 10;
@@ -74,8 +75,14 @@ pub struct StorePlan {
     pub workers: usize,
     /// Whether every write waits for the medium.
     pub synced: bool,
-    /// Where the log and the journal are.
-    pub log: LogLocation,
+    /// Where the log is.
+    pub log: Location,
+    /// Where the metadata are; `None`: where the log is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub metadata: Option<Location>,
+    /// The drive whose times the log device has, and a hash of its parameters.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub log_device: Option<(String, String)>,
     /// How it is written.
     pub log_writes: LogWrites,
     /// [`Options::file_cache`].
@@ -136,7 +143,8 @@ impl RunPlan {
             phases,
             sample_every: (experiment.sample_every.0 / scaling.time_scale()).max(1),
         };
-        plan.geometry(&drive).map_err(of_drive)?;
+        let geometry = plan.geometry(&drive).map_err(of_drive)?;
+        plan.log_start(&geometry)?;
         Ok(plan)
     }
 
@@ -185,16 +193,13 @@ impl RunPlan {
 
     /// The drive, if it is still the one that the plan was made for.
     pub(super) fn find_drive(&self) -> Result<Drive, PlanError> {
-        let drive = Drive::find(&self.drive)?;
-        let found = hash_of(&drive);
-        if found == self.drive_hash {
-            return Ok(drive);
-        }
-        Err(PlanError::Impossible {
-            what: format!("drive {}", self.drive),
-            expected: format!("the parameters of hash {}", self.drive_hash),
-            found,
-        })
+        find_unchanged(&self.drive, &self.drive_hash)
+    }
+
+    /// The drive whose times the log device has, if it has any, and is as it was.
+    pub(super) fn find_log_device(&self) -> Result<Option<Drive>, PlanError> {
+        let drive = self.store.log_device.as_ref();
+        drive.map(|(name, hash)| find_unchanged(name, hash)).transpose()
     }
 
     /// The shape of the part of the drive that the store has, scaled.
@@ -205,18 +210,30 @@ impl RunPlan {
         drive.geometry_of(self.scale(), size)
     }
 
-    /// The log device, if the log is elsewhere.
+    /// Where log and metadata lie.
+    pub(super) fn places(&self) -> Places {
+        let log = self.store.log;
+        Places { log, metadata: self.store.metadata.unwrap_or(log) }
+    }
+
+    /// The log device as the file system sees it, if there is one.
     pub(super) fn log_geometry(&self, drive: &Geometry) -> Option<Geometry> {
         let space = ByteCount(u64::from(self.zones) * zone_bytes(drive, drive.zone_capacity));
         let size = || log_device::size(&self.store, &self.phases, space);
-        (self.store.log == LogLocation::Elsewhere).then(|| Geometry::plain(size()))
+        self.places().beside().then(|| Geometry::plain(size()))
+    }
+
+    /// The first byte of what lies in conventional zones of a drive of this shape.
+    pub(super) fn log_start(&self, drive: &Geometry) -> Result<Option<u64>, PlanError> {
+        let size = self.log_geometry(drive).filter(|_| self.places().in_conventional());
+        size.map(|log| conventional_room(drive, log.capacity())).transpose()
     }
 
     /// Memory that the log device takes, about, beside that of the drive.
     #[must_use]
     pub fn log_memory(&self) -> ByteCount {
         let logs = log_device::logs(&self.store);
-        ByteCount(if self.store.log == LogLocation::Elsewhere { logs } else { 0 })
+        ByteCount(if self.places().beside() { logs } else { 0 })
     }
 
     /// How the store is opened.
@@ -254,6 +271,7 @@ fn store_plan(
 ) -> Result<StorePlan, PlanError> {
     let over = variant.map(|variant| variant.store.clone()).unwrap_or_default();
     let store = over.or(&experiment.store);
+    let (places, log_device) = Places::of(&store, shapes.full)?;
     let usual = Options::default();
     let size = |size: Option<terrace_zone::timing::Size>, usual: ByteCount| {
         size.map_or(usual.0, |size| size.0)
@@ -282,7 +300,9 @@ fn store_plan(
         io_size: scaling.bytes(size(store.io_size, usual.io_size)).max(IO_SIZE_MIN),
         workers: store.workers.unwrap_or(usual.workers),
         synced: store.synced.unwrap_or(false),
-        log: store.log.unwrap_or_default(),
+        log: places.log,
+        metadata: (places.metadata != places.log).then_some(places.metadata),
+        log_device,
         log_writes: store.log_writes.unwrap_or_default(),
         file_cache: scaling.bytes(size(store.file_cache, usual.file_cache)),
         cache_policy: store.cache_policy.unwrap_or_default(),
@@ -343,7 +363,21 @@ fn zones(full: &Geometry, space: Option<u64>) -> Result<u32, PlanError> {
     })
 }
 
+/// The drive of this name, if it still has the parameters of this hash.
+fn find_unchanged(name: &str, hash: &str) -> Result<Drive, PlanError> {
+    let drive = Drive::find(name)?;
+    let found = hash_of(&drive);
+    if found == hash {
+        return Ok(drive);
+    }
+    Err(PlanError::Impossible {
+        what: format!("drive {name}"),
+        expected: format!("the parameters of hash {hash}"),
+        found,
+    })
+}
+
 /// Every parameter is in the text that is hashed.
-fn hash_of(drive: &Drive) -> String {
+pub(super) fn hash_of(drive: &Drive) -> String {
     format!("{:016x}", xxh3_64(format!("{drive:?}").as_bytes()))
 }

@@ -12,6 +12,7 @@ use terrace_env::{Cause, Time, runner};
 use terrace_zone::Emulator;
 use terrace_zone::timing::DeviceTime;
 
+use super::places::Places;
 use super::{Amplification, LogDeviceAmplification};
 
 /// The counters at a moment.
@@ -19,6 +20,9 @@ use super::{Amplification, LogDeviceAmplification};
 pub(super) struct Reading {
     pub(super) at: Time,
     device: DeviceTime,
+    /// Times of the log device; all zero where it has none. What lies in conventional zones is the
+    /// drive's, in times and requests.
+    log_device: DeviceTime,
     /// Requests to the drive; and what the file cache has.
     io: IoCounts,
     /// Requests to the log device; all zero without one.
@@ -33,15 +37,27 @@ pub(super) struct Reading {
 
 impl Reading {
     /// The counters now. Costs no time of the run.
-    pub(super) fn take(db: &Db, fs: &Fs, drive: &Emulator) -> Self {
+    pub(super) fn take(
+        db: &Db,
+        fs: &Fs,
+        (drive, log_device): (&Emulator, Option<&Emulator>),
+        places: Places,
+    ) -> Self {
         let stats = db.stats();
         let (mut io, mut log_io) = (IoCounts::default(), IoCounts::default());
         for device in fs.devices() {
             *(if device.holds_tables { &mut io } else { &mut log_io }) = device.io;
         }
+        let mut device = drive.device_time();
+        let mut log_time = log_device.map(Emulator::device_time).unwrap_or_default();
+        for cause in places.causes_on_drive() {
+            device.take_requests(&mut log_time, cause);
+            take_counts(&mut io, &mut log_io, cause);
+        }
         Self {
             at: runner::now(),
-            device: drive.device_time(),
+            device,
+            log_device: log_time,
             io: IoCounts { cache: stats.io.cache, ..io },
             log_io,
             user_bytes: stats.user_bytes,
@@ -50,6 +66,11 @@ impl Reading {
             waits: stats.waits,
             written: stats.process,
         }
+    }
+
+    /// The same moment with the log device in the place of the drive.
+    fn of_log_device(&self) -> Self {
+        Self { device: self.log_device.clone(), io: self.log_io.clone(), ..self.clone() }
     }
 
     /// Interval since an earlier reading.
@@ -80,6 +101,11 @@ pub(super) struct Interval<'a> {
 }
 
 impl Interval<'_> {
+    /// The readings of the interval, from and to, with the log device in the place of the drive.
+    pub(super) fn of_log_device(&self) -> (Reading, Reading) {
+        (self.from.of_log_device(), self.to.of_log_device())
+    }
+
     pub(super) fn seconds(&self) -> f64 {
         self.to.at.since(self.from.at).as_secs_f64()
     }
@@ -183,6 +209,19 @@ impl Interval<'_> {
         let gets = self.to.gets - self.from.gets;
         let searched = self.to.tables_searched - self.from.tables_searched;
         (gets > 0).then(|| searched as f64 / gets as f64)
+    }
+}
+
+/// Takes over the bytes and requests of a cause.
+fn take_counts(to: &mut IoCounts, from: &mut IoCounts, cause: Cause) {
+    let moved = [
+        (&mut to.read_bytes, &mut from.read_bytes),
+        (&mut to.reads, &mut from.reads),
+        (&mut to.written_bytes, &mut from.written_bytes),
+        (&mut to.writes, &mut from.writes),
+    ];
+    for (to, from) in moved {
+        to[cause as usize] += std::mem::take(&mut from[cause as usize]);
     }
 }
 

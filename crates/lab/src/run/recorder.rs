@@ -1,5 +1,5 @@
-//! [`Recorder`]: sees every request to the drive with its times, between drive and model. Requests
-//! to a log device are not among them.
+//! [`Recorder`]: sees every request to the drive with its times, between drive and model; and those
+//! to a log device, if that has times.
 //!
 //! Each request goes into a hash when its completion is decided, in the order of these decisions:
 //! what it is, where, for whom, when it was submitted, when the drive began to serve it and when it
@@ -8,10 +8,11 @@
 //!
 //! > submitted start end cause kind block blocks flags
 //!
-//! in nanoseconds of the run and logical blocks; the flags are `f` for a forced write, `a` for an
-//! append and `!` for what was refused. If a line cannot be written, the text ends there;
-//! [`Trace::finish`] returns the error, and the run fails with it at its end. A request that a
-//! power cut takes before its completion is decided is not recorded.
+//! in nanoseconds of the run and logical blocks. The flags are `f` for a forced write, `a` for an
+//! append, `!` for what was refused and `b` for a request to the log device beside the drive. If a
+//! line cannot be written, the text ends there; [`Trace::finish`] returns the error, and the run
+//! fails with it at its end. A request that a power cut takes before its completion is decided is
+//! not recorded.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -48,8 +49,13 @@ impl Trace {
         self.failed.take().map_or(flushed, Err)
     }
 
-    fn record(&mut self, submitted: Time, start: Time, end: Time, command: &Command) {
-        let flags = [command.forced, command.append, command.refused];
+    fn record(
+        &mut self,
+        beside: bool,
+        (submitted, start, end): (Time, Time, Time),
+        command: &Command,
+    ) {
+        let flags = [beside, command.forced, command.append, command.refused];
         let bits = flags.iter().fold(0u8, |bits, flag| bits << 1 | u8::from(*flag));
         let words = [submitted.0, start.0, end.0, command.lba.0, command.blocks];
         let mut bytes = [0; 5 * 8 + 3];
@@ -59,7 +65,7 @@ impl Trace {
         bytes[40..].copy_from_slice(&[command.cause as u8, command.kind as u8, bits]);
         self.hash.update(&bytes);
         if let Some(into) = &mut self.into {
-            let marks = ['f', 'a', '!'];
+            let marks = ['b', 'f', 'a', '!'];
             let flags: String =
                 marks.iter().zip(flags).filter_map(|(mark, set)| set.then_some(*mark)).collect();
             let Command { cause, kind, lba, blocks, .. } = command;
@@ -84,18 +90,25 @@ impl Trace {
 pub(super) struct Recorder {
     inner: Box<dyn Timing>,
     trace: Arc<Mutex<Trace>>,
+    /// The requests are those to the log device.
+    beside: bool,
     /// Commands that the model has not decided.
     undecided: BTreeMap<u64, (Time, Command)>,
 }
 
 impl Recorder {
     pub(super) fn new(inner: Box<dyn Timing>, trace: Arc<Mutex<Trace>>) -> Self {
-        Self { inner, trace, undecided: BTreeMap::new() }
+        Self { inner, trace, beside: false, undecided: BTreeMap::new() }
+    }
+
+    /// The recorder of the log device's own drive.
+    pub(super) fn beside(inner: Box<dyn Timing>, trace: Arc<Mutex<Trace>>) -> Self {
+        Self { beside: true, ..Self::new(inner, trace) }
     }
 
     fn note(&mut self, submitted: Time, command: &Command, progress: Progress) -> bool {
         let Progress::Decided { start, end } = progress else { return false };
-        self.trace.lock().record(submitted, start, end, command);
+        self.trace.lock().record(self.beside, (submitted, start, end), command);
         true
     }
 }

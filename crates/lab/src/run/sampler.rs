@@ -23,6 +23,7 @@ use terrace_zone::Emulator;
 use super::Sample;
 use super::jobs::Jobs;
 use super::occupancy::{Occupancy, share};
+use super::places::Places;
 use super::reading::Reading;
 use crate::workload::World;
 
@@ -32,10 +33,16 @@ pub(super) struct Scene {
     pub(super) db: Db,
     pub(super) fs: Arc<Fs>,
     pub(super) drive: Arc<Emulator>,
+    /// The log device, if there is one.
+    pub(super) log_device: Option<Arc<Emulator>>,
     pub(super) world: World,
     pub(super) jobs: Arc<Jobs>,
+    /// Where log and metadata lie.
+    pub(super) places: Places,
     /// Parts of the drive's mechanism that work at once.
     pub(super) mechanisms: u64,
+    /// The same of the log device's.
+    pub(super) log_mechanisms: u64,
     /// Seconds of the full drive in a second of the run.
     pub(super) time_scale: u64,
     /// How many times faster than the run's the full drive is.
@@ -44,7 +51,8 @@ pub(super) struct Scene {
 
 impl Scene {
     pub(super) fn reading(&self) -> Reading {
-        Reading::take(&self.db, &self.fs, &self.drive)
+        let devices = (&*self.drive, self.log_device.as_deref());
+        Reading::take(&self.db, &self.fs, devices, self.places)
     }
 
     pub(super) fn occupancy(&self) -> Result<Occupancy, StoreError> {

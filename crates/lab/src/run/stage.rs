@@ -14,10 +14,12 @@ use terrace::{ByteCount, Db, Devices, Durability, FormatOptions, Fs, Options};
 use terrace_env::store::StoreError;
 use terrace_env::sync::Mutex;
 use terrace_fs::MountOptions;
+use terrace_zone::emulator::Timing;
 use terrace_zone::timing::ScaleMode;
-use terrace_zone::{Emulator, GeometryError};
+use terrace_zone::{Emulator, Geometry, GeometryError};
 
 use super::jobs::Jobs;
+use super::log_timing::{Conventional, LogTiming, SharedTiming};
 use super::metrics::metrics;
 use super::occupancy::zone_shares;
 use super::phase::PhasePlan;
@@ -44,24 +46,17 @@ impl<'a> Stage<'a> {
         into: Option<Box<dyn Write + Send>>,
     ) -> Result<Self, RunError> {
         let model = plan.find_drive()?;
-        let refused = |drive: &str, problem: GeometryError| PlanError::Geometry {
-            drive: drive.to_owned(),
-            scale: plan.scale().to_string(),
-            problem,
-        };
-        let of_drive = |problem| refused(model.name(), problem);
+        let of_drive = |problem| refused(plan, model.name(), problem);
         let geometry = plan.geometry(&model).map_err(of_drive)?;
-        let timing = model.timing(plan.scale()).map_err(of_drive)?;
-        let log_geometry = plan.log_geometry(&geometry);
-        let drive = Arc::new(Emulator::in_memory(geometry, plan.seed).map_err(of_drive)?);
-        let log_device = log_geometry.map(|geometry| Emulator::in_memory(geometry, plan.seed));
-        let log_device = log_device.transpose().map_err(|it| refused("the log device", it))?;
         let trace = Trace::written_to(into);
-        let recorder = Recorder::new(timing, Arc::clone(&trace));
-        drive.set_timing(Some(Box::new(recorder)));
+        let timing = model.timing(plan.scale()).map_err(of_drive)?;
+        let timing = SharedTiming::new(Box::new(Recorder::new(timing, Arc::clone(&trace))));
+        let (log_device, log_mechanisms) = log_device(plan, &geometry, &timing, &trace)?;
+        let drive = Arc::new(Emulator::in_memory(geometry, plan.seed).map_err(of_drive)?);
+        drive.set_timing(Some(Box::new(timing)));
         let entries = entries(plan)?;
         let place = |error: terrace::Error| RunError::Store { place: "opening".into(), error };
-        let opened = store(plan, plan.options()?, &drive, log_device.map(Arc::new));
+        let opened = store(plan, plan.options()?, &drive, log_device.clone());
         let (db, fs) = opened.map_err(place)?;
         let jobs = Arc::new(Jobs::default());
         db.listen(Arc::clone(&jobs) as _);
@@ -74,9 +69,12 @@ impl<'a> Stage<'a> {
             db,
             fs,
             drive,
+            log_device,
             world,
             jobs,
+            places: plan.places(),
             mechanisms: model.mechanisms(),
+            log_mechanisms,
             time_scale: plan.time_scale(),
             rate,
         };
@@ -167,6 +165,7 @@ impl<'a> Stage<'a> {
     /// was written, and the store is closed.
     pub(super) fn finish(self) -> Result<(), RunError> {
         self.scene.drive.set_timing(None);
+        self.scene.log_device.iter().for_each(|device| device.set_timing(None));
         let verified = self.scene.world.verify(&mut |_| ());
         let Self { scene, trace, .. } = self;
         let closed = scene.db.clone().close();
@@ -175,6 +174,39 @@ impl<'a> Stage<'a> {
         let finished: io::Result<()> = trace.lock().finish();
         finished.map_err(RunError::Trace)
     }
+}
+
+fn refused(plan: &RunPlan, drive: &str, problem: GeometryError) -> PlanError {
+    PlanError::Geometry { drive: drive.to_owned(), scale: plan.scale().to_string(), problem }
+}
+
+/// The log device, if there is one, and how many parts of its own drive's mechanism work at once.
+/// `drive` and `timing` are those of the tables.
+fn log_device(
+    plan: &RunPlan,
+    drive: &Geometry,
+    timing: &SharedTiming,
+    trace: &Arc<Mutex<Trace>>,
+) -> Result<(Option<Arc<Emulator>>, u64), PlanError> {
+    let Some(geometry) = plan.log_geometry(drive) else { return Ok((None, 1)) };
+    let size = geometry.capacity();
+    let emulator = Emulator::in_memory(geometry, plan.seed);
+    let emulator = emulator.map_err(|problem| refused(plan, "the log device", problem))?;
+    let model = plan.find_log_device()?;
+    let device = model.as_ref().map(|model| {
+        let timing = model.plain_timing(plan.scale(), size);
+        let timing = timing.map_err(|problem| refused(plan, model.name(), problem))?;
+        Ok::<_, PlanError>(Box::new(Recorder::beside(timing, Arc::clone(trace))) as Box<dyn Timing>)
+    });
+    let block = u64::from(drive.logical_block);
+    let conventional = plan.log_start(drive)?;
+    let conventional =
+        conventional.map(|start| Conventional { model: timing.clone(), start, block });
+    let device = device.transpose()?;
+    if device.is_some() || conventional.is_some() {
+        emulator.set_timing(Some(Box::new(LogTiming::new(plan.places(), device, conventional))));
+    }
+    Ok((Some(Arc::new(emulator)), model.map_or(1, |model| model.mechanisms())))
 }
 
 /// Makes the store, and opens it so that its log is written the way the plan has it.
@@ -276,8 +308,7 @@ mod tests {
     #[test]
     fn a_log_device_is_not_half_full_even_if_every_small_entry_takes_a_block() {
         let text = LOAD.replace("20_000", "1_000_000");
-        let text =
-            text.replace("memtable_size", "log = \"elsewhere\", synced = true, memtable_size");
+        let text = text.replace("memtable_size", "log = \"free\", synced = true, memtable_size");
         let plan = plan(&text);
         let (used, size) = runner::simulate(plan.seed, || {
             let stage = Stage::open(&plan, None).unwrap();

@@ -11,6 +11,7 @@ mod golden;
 mod linearizability;
 mod load;
 mod model;
+mod places;
 mod plots;
 mod queue_depth;
 mod report;

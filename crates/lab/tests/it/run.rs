@@ -4,13 +4,12 @@
 use terrace_env::{ByteCount, runner};
 use terrace_lab::experiment::Experiment;
 use terrace_lab::run::{
-    Cost, LogDeviceAmplification, Metrics, Outcome, RunChoice, RunPlan, Sample, carry_out,
-    carry_out_traced,
+    Cost, Metrics, Outcome, RunChoice, RunPlan, Sample, carry_out, carry_out_traced,
 };
 use terrace_policy::{StoreShape, System};
 
 /// A random load of 1.2 GB into 6 GiB of a disk.
-const LOAD: &str = r#"
+pub(crate) const LOAD: &str = r#"
 title = "a random load"
 source = "none"
 about = "for tests"
@@ -59,7 +58,7 @@ operations = 24_000
 value_size = "4096"
 "#;
 
-fn plan(text: &str, scale: &str) -> RunPlan {
+pub(crate) fn plan(text: &str, scale: &str) -> RunPlan {
     let experiment = Experiment::parse("test", "test.toml", text).unwrap();
     let system = &experiment.systems[0];
     let choice = RunChoice { system, variant: None, scale: scale.parse().unwrap(), seed: 1 };
@@ -73,7 +72,7 @@ fn run(plan: &RunPlan) -> Vec<Outcome> {
     outcomes.into_iter().map(costless).collect()
 }
 
-fn metrics(text: &str, scale: &str) -> Metrics {
+pub(crate) fn metrics(text: &str, scale: &str) -> Metrics {
     run(&plan(text, scale)).remove(0).metrics
 }
 
@@ -167,35 +166,6 @@ fn work_on_levels_comes_to_what_jobs_wrote() {
     }
 }
 
-#[test]
-fn a_log_elsewhere_is_written_to_a_log_device_and_not_to_the_drive() {
-    // With space enough that nothing is collected: the start of the collector depends on which
-    // actor is faster.
-    let text = LOAD.replace("6GiB", "24GiB");
-    let here = metrics(&text, "1/64");
-    let text = text.replace("[store]", "[store]\nlog = \"elsewhere\"");
-    let elsewhere = metrics(&text, "1/64");
-    assert_eq!(metrics(&text, "1/64"), elsewhere, "the same seed");
-    assert_eq!((here.write_amplification.reclaim, elsewhere.write_amplification.reclaim), (0., 0.));
-    for cause in ["log", "journal"] {
-        assert!(here.seconds_by_cause[cause] > 0.0 && here.writes_by_cause[cause] > 0.0, "{cause}");
-        let of_drive = [&elsewhere.seconds_by_cause, &elsewhere.writes_by_cause];
-        assert_eq!(of_drive.map(|it| it.get(cause)), [None, None], "{cause}");
-    }
-    // Other times of flushes make other merges: that alone is worth some percent either way.
-    let faster = elsewhere.kv_per_second / here.kv_per_second;
-    assert!(faster > 0.95, "{faster} times as fast");
-    // The same bytes are written, to the other device.
-    let (wa, beside) = (elsewhere.write_amplification, elsewhere.log_device_amplification);
-    assert_eq!((wa.log, wa.metadata), (0., 0.));
-    assert_eq!(wa.total, wa.flush + wa.compaction + wa.reclaim);
-    let (log, metadata) = (here.write_amplification.log, here.write_amplification.metadata);
-    assert!((beside.log / log - 1.0).abs() < 0.01, "{} and {log}", beside.log);
-    assert!((beside.metadata / metadata - 1.0).abs() < 0.1, "{} and {metadata}", beside.metadata);
-    assert!((beside.total - beside.log - beside.metadata).abs() < 1e-9, "{beside:?}");
-    assert_eq!(here.log_device_amplification, LogDeviceAmplification::default());
-}
-
 /// Whether two scales agree in what they say of the full drive.
 fn agree(text: &str, scales: [&str; 2], tolerance: f64, of: &[&str]) {
     let [small, large] = scales.map(|scale| metrics(text, scale));
@@ -273,7 +243,7 @@ sample_every = "600 s"
 [store]
 memtable_size = "64MiB"
 memory = "512MiB"
-log = "elsewhere"
+log = "free"
 
 [[phase]]
 workload = "filluniquerandom"

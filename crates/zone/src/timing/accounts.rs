@@ -83,6 +83,19 @@ impl DeviceTime {
         self.service[cause as usize] += nanos(end, start);
     }
 
+    /// Takes over the requests of a cause from another account, because this drive has served them.
+    /// Work stays where it is: it is counted where it is done.
+    pub fn take_requests(&mut self, from: &mut Self, cause: Cause) {
+        let moved = [
+            (&mut self.requests, &mut from.requests),
+            (&mut self.queued, &mut from.queued),
+            (&mut self.service, &mut from.service),
+        ];
+        for (to, from) in moved {
+            to[cause as usize] += std::mem::take(&mut from[cause as usize]);
+        }
+    }
+
     pub(crate) fn with_work(mut self, work: Work) -> Self {
         self.work = work;
         self

@@ -10,7 +10,7 @@ use serde::Deserialize;
 use terrace_env::ByteCount;
 
 use super::disk::DiskParameters;
-use super::flash::FlashParameters;
+use super::flash::{FlashParameters, PlainFlash};
 use super::{Disk, Flash, Published, Scale, Size, Sourced};
 use crate::emulator::Timing;
 use crate::{Geometry, GeometryError, Layout};
@@ -308,6 +308,31 @@ impl Drive {
             _ => unreachable!("a drive file without a model is refused"),
         })
     }
+
+    /// The model of its times as a plain device of 4 KiB blocks, at a scale and at rest at time
+    /// zero. A device may be smaller than the drive; it then has the outer part of a disk.
+    ///
+    /// # Errors
+    /// When the drive has fewer bytes than `size`; and as [`geometry`](Self::geometry).
+    pub fn plain_timing(
+        &self,
+        scale: Scale,
+        size: ByteCount,
+    ) -> Result<Box<dyn Timing>, GeometryError> {
+        let whole = self.geometry(scale)?;
+        let bytes = ByteCount(whole.blocks() * u64::from(whole.logical_block));
+        if size > bytes {
+            let (expected, got) = (format!("at most {bytes}"), size.to_string());
+            return Err(GeometryError { what: "the size of a plain device", expected, got });
+        }
+        // Without conventional zones, which would have a place of their own on the platters.
+        let plain = Geometry { conventional: Vec::new(), ..Geometry::plain(bytes) };
+        Ok(match (&self.file.disk, &self.file.flash) {
+            (Some(disk), _) => Box::new(Disk::new(disk, &plain, scale)),
+            (_, Some(flash)) => Box::new(PlainFlash::new(flash, &plain, scale)),
+            _ => unreachable!("a drive file without a model is refused"),
+        })
+    }
 }
 
 #[cfg(test)]
@@ -320,7 +345,11 @@ impl Drive {
 
 #[cfg(test)]
 mod tests {
+    use terrace_env::{Cause, Lba, Time, ZoneId};
+
     use super::*;
+    use crate::emulator::{Command, Progress, RequestKind};
+    use crate::{ZoneState, ZoneStatus};
 
     #[test]
     fn each_drive_is_found_by_its_name_and_says_where_its_values_are_from() {
@@ -339,6 +368,45 @@ mod tests {
             assert_eq!(rotational, drive.media() == Media::Disk, "{name}");
         }
         assert_eq!(Drive::all().len(), FILES.len());
+    }
+
+    #[test]
+    fn a_plain_device_is_written_anywhere_and_has_at_most_the_drive() {
+        // Forced writes of 4 KiB, each elsewhere and some of them twice, one after the other.
+        let seconds = |name: &str| {
+            let drive = Drive::find(name).unwrap();
+            let size = ByteCount::gib(1);
+            let mut timing = drive.plain_timing(Scale::FULL, size).unwrap();
+            let mut now = Time(0);
+            for ticket in 0..100 {
+                let command = Command {
+                    kind: RequestKind::Write,
+                    cause: Cause::Journal,
+                    lba: Lba(ticket % 70 * 3571),
+                    blocks: 1,
+                    zone: None,
+                    append: false,
+                    forced: true,
+                    refused: false,
+                };
+                let status = ZoneStatus { state: ZoneState::NotWritePointer, written: 0 };
+                let zone = Some((ZoneId(0), status));
+                let mut progress = timing.submit(now, ticket, &Command { zone, ..command });
+                while let Progress::Undecided { ask } = progress {
+                    progress = timing.poll(ask, ticket);
+                }
+                let Progress::Decided { end, .. } = progress else { unreachable!() };
+                now = end;
+            }
+            now.since(Time(0)).as_secs_f64()
+        };
+        let [disk, safe, unsafe_] = ["hitachi-hua72303", "wd-zn540", "cosmos-openssd"].map(seconds);
+        assert!((0.3..2.0).contains(&disk), "100 seeks and turns take {disk} s");
+        assert!((0.0005..0.005).contains(&safe), "100 writes of a safe buffer take {safe} s");
+        assert!(safe < unsafe_ && unsafe_ < disk, "100 programs take {unsafe_} s");
+        let drive = Drive::find("wd-zn540").unwrap();
+        let small = drive.plain_timing("1/1024".parse().unwrap(), ByteCount::gib(2)).err().unwrap();
+        assert!(small.to_string().contains("at most"), "{small}");
     }
 
     #[test]

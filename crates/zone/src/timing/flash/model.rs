@@ -74,7 +74,20 @@ impl Flash {
         geometry: &Geometry,
         scale: Scale,
     ) -> Self {
+        Self::with(parameters.settings(scale), geometry)
+    }
+
+    /// The same, with zones that are striped over all its dies.
+    pub(super) fn over_all_dies(
+        parameters: &FlashParameters,
+        geometry: &Geometry,
+        scale: Scale,
+    ) -> Self {
         let settings = parameters.settings(scale);
+        Self::with(Settings { dies_per_zone: settings.dies, ..settings }, geometry)
+    }
+
+    fn with(settings: Settings, geometry: &Geometry) -> Self {
         let logical_block = u64::from(geometry.logical_block);
         Self {
             dies: Dies::new(settings.dies, settings.channels, settings.suspend),

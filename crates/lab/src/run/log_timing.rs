@@ -1,0 +1,269 @@
+//! [`LogTiming`]: when requests to the log device of a run complete. The file system sees one
+//! device; each request goes to where its cause [lies](Places::of_cause):
+//!
+//! - What is free completes when it is submitted.
+//! - What is on a log device takes the times of that drive.
+//! - What is in conventional zones goes to the model of the drive of tables: it moves that drive's
+//!   head and waits in its queue. The block `b` of the log device is the block `b` behind the first
+//!   conventional zone.
+//!
+//! A flush makes durable what is volatile on the whole log device, so it goes to each of these
+//! drives, and completes when the last of them is done.
+//!
+//! The model of the drive of tables then has two emulated drives above it, each with tickets of its
+//! own; [`SharedTiming`] keeps them apart. A power cut of the drive of tables is not for runs of
+//! this kind: requests of the log device that it took would never complete.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use terrace_env::sync::Mutex;
+use terrace_env::{Lba, Time};
+use terrace_zone::emulator::{Command, Progress, RequestKind, Timing};
+use terrace_zone::timing::Work;
+
+use super::places::Places;
+use crate::experiment::Location;
+
+/// Tickets of the log device, among those of the drive of tables.
+const OF_LOG: u64 = 1 << 63;
+/// Bytes of a block of the log device.
+const LOG_BLOCK: u64 = 4096;
+
+/// A model that several emulated drives use.
+#[derive(Clone)]
+pub(super) struct SharedTiming(Arc<Mutex<Box<dyn Timing>>>);
+
+impl SharedTiming {
+    pub(super) fn new(model: Box<dyn Timing>) -> Self {
+        Self(Arc::new(Mutex::new(model)))
+    }
+}
+
+impl Timing for SharedTiming {
+    fn submit(&mut self, now: Time, ticket: u64, command: &Command) -> Progress {
+        self.0.lock().submit(now, ticket, command)
+    }
+
+    fn poll(&mut self, now: Time, ticket: u64) -> Progress {
+        self.0.lock().poll(now, ticket)
+    }
+
+    fn power_cut(&mut self, now: Time) {
+        self.0.lock().power_cut(now);
+    }
+
+    fn work(&mut self, now: Time) -> Work {
+        self.0.lock().work(now)
+    }
+}
+
+/// Conventional zones of the drive of tables, as the log device that they stand for.
+pub(super) struct Conventional {
+    pub(super) model: SharedTiming,
+    /// Where they begin, in bytes.
+    pub(super) start: u64,
+    /// Bytes of a logical block of the drive.
+    pub(super) block: u64,
+}
+
+impl Conventional {
+    fn submit(&mut self, now: Time, ticket: u64, command: &Command) -> Progress {
+        let lba = Lba((self.start + command.lba.0 * LOG_BLOCK) / self.block);
+        let blocks = command.blocks * LOG_BLOCK / self.block;
+        let moved = Command { lba, blocks, zone: None, ..*command };
+        self.model.submit(now, ticket | OF_LOG, &moved)
+    }
+
+    fn poll(&mut self, now: Time, ticket: u64) -> Progress {
+        self.model.poll(now, ticket | OF_LOG)
+    }
+}
+
+/// See the [module](self).
+pub(super) struct LogTiming {
+    places: Places,
+    /// The model of the log device's own drive, where something lies there.
+    device: Option<Box<dyn Timing>>,
+    /// Where something lies in conventional zones.
+    conventional: Option<Conventional>,
+    /// Commands that one drive at least has not decided.
+    undecided: BTreeMap<u64, Parts>,
+}
+
+/// The progress of a command on each drive that it went to.
+#[derive(Clone, Copy, Default)]
+struct Parts {
+    device: Option<Progress>,
+    conventional: Option<Progress>,
+}
+
+impl Parts {
+    /// Decided once both are: it begins with the first and ends with the last.
+    fn together(self, now: Time) -> Progress {
+        let free = Progress::Decided { start: now, end: now };
+        match (self.device, self.conventional) {
+            (None, None) => free,
+            (Some(one), None) | (None, Some(one)) => one,
+            (Some(one), Some(other)) => both(one, other),
+        }
+    }
+}
+
+fn both(one: Progress, other: Progress) -> Progress {
+    match (one, other) {
+        (Progress::Decided { start, end }, Progress::Decided { start: first, end: last }) => {
+            Progress::Decided { start: start.min(first), end: end.max(last) }
+        }
+        (Progress::Undecided { ask }, Progress::Undecided { ask: other }) => {
+            Progress::Undecided { ask: ask.min(other) }
+        }
+        (undecided @ Progress::Undecided { .. }, _) | (_, undecided) => undecided,
+    }
+}
+
+impl LogTiming {
+    pub(super) fn new(
+        places: Places,
+        device: Option<Box<dyn Timing>>,
+        conventional: Option<Conventional>,
+    ) -> Self {
+        Self { places, device, conventional, undecided: BTreeMap::new() }
+    }
+
+    fn note(&mut self, now: Time, ticket: u64, parts: Parts) -> Progress {
+        let progress = parts.together(now);
+        if let Progress::Undecided { .. } = progress {
+            self.undecided.insert(ticket, parts);
+        }
+        progress
+    }
+}
+
+impl Timing for LogTiming {
+    fn submit(&mut self, now: Time, ticket: u64, command: &Command) -> Progress {
+        let everywhere = command.kind == RequestKind::Flush;
+        let place = self.places.of_cause(command.cause);
+        let device = self.device.as_mut().filter(|_| everywhere || place == Location::LogDevice);
+        let device = device.map(|device| device.submit(now, ticket, command));
+        let zones = self.conventional.as_mut();
+        let zones = zones.filter(|_| everywhere || place == Location::Conventional);
+        let conventional = zones.map(|zones| zones.submit(now, ticket, command));
+        self.note(now, ticket, Parts { device, conventional })
+    }
+
+    fn poll(&mut self, now: Time, ticket: u64) -> Progress {
+        let mut parts = self.undecided.remove(&ticket).unwrap_or_default();
+        let due = |part: Option<Progress>| match part {
+            Some(Progress::Undecided { ask }) => ask <= now,
+            _ => false,
+        };
+        if due(parts.device) {
+            parts.device = self.device.as_mut().map(|device| device.poll(now, ticket));
+        }
+        if due(parts.conventional) {
+            parts.conventional = self.conventional.as_mut().map(|zones| zones.poll(now, ticket));
+        }
+        self.note(now, ticket, parts)
+    }
+
+    fn power_cut(&mut self, now: Time) {
+        self.undecided.clear();
+        if let Some(device) = &mut self.device {
+            device.power_cut(now);
+        }
+    }
+
+    /// Work of the log device's own drive: work in conventional zones is counted by theirs.
+    fn work(&mut self, now: Time) -> Work {
+        self.device.as_mut().map(|device| device.work(now)).unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use terrace_env::Cause;
+
+    use super::*;
+
+    /// Decides each command after so many milliseconds, when it is asked; notes where it was.
+    struct Slow(u64, Arc<Mutex<Vec<Command>>>, BTreeMap<u64, Time>);
+
+    impl Timing for Slow {
+        fn submit(&mut self, now: Time, ticket: u64, command: &Command) -> Progress {
+            let end = now + Duration::from_millis(self.0);
+            self.1.lock().push(*command);
+            self.2.insert(ticket, end);
+            Progress::Undecided { ask: end }
+        }
+
+        fn poll(&mut self, now: Time, ticket: u64) -> Progress {
+            assert!(now >= self.2[&ticket], "asked too early");
+            Progress::Decided { start: now, end: self.2.remove(&ticket).unwrap() }
+        }
+    }
+
+    fn command(kind: RequestKind, cause: Cause) -> Command {
+        let (lba, blocks) = (Lba(3), if kind == RequestKind::Flush { 0 } else { 2 });
+        let (append, forced, refused) = (false, true, false);
+        Command { kind, cause, lba, blocks, zone: None, append, forced, refused }
+    }
+
+    /// A log on a device that takes 3 ms, with metadata in conventional zones that take 10 ms; and
+    /// what each of them was given.
+    fn timing() -> (LogTiming, [Arc<Mutex<Vec<Command>>>; 2]) {
+        let given = [(); 2].map(|()| Arc::new(Mutex::new(Vec::new())));
+        let [device, zones] = [(3, 0), (10, 1)].map(|(millis, at)| {
+            Box::new(Slow(millis, Arc::clone(&given[at]), BTreeMap::new())) as Box<dyn Timing>
+        });
+        let model = SharedTiming::new(zones);
+        let conventional = Conventional { model, start: 1 << 20, block: 512 };
+        let places = Places { log: Location::LogDevice, metadata: Location::Conventional };
+        (LogTiming::new(places, Some(device), Some(conventional)), given)
+    }
+
+    const MS: u64 = 1_000_000;
+
+    fn ask(millis: u64) -> Progress {
+        Progress::Undecided { ask: Time(millis * MS) }
+    }
+
+    #[test]
+    fn each_request_goes_where_its_cause_lies() {
+        let (mut timing, given) = timing();
+        let log = command(RequestKind::Write, Cause::Log);
+        assert_eq!(timing.submit(Time(0), 0, &log), ask(3));
+        let journal = command(RequestKind::Write, Cause::Journal);
+        assert_eq!(timing.submit(Time(0), 1, &journal), ask(10));
+        assert_eq!(timing.poll(Time(0), 1), ask(10), "asked before it is due");
+        let ended = Progress::Decided { start: Time(3 * MS), end: Time(3 * MS) };
+        assert_eq!(timing.poll(Time(3 * MS), 0), ended);
+        assert_eq!(*given[0].lock(), [log]);
+        let moved = Command { lba: Lba((1 << 20) / 512 + 3 * 8), blocks: 2 * 8, ..journal };
+        assert_eq!(*given[1].lock(), [moved]);
+    }
+
+    #[test]
+    fn a_flush_goes_everywhere_and_ends_with_the_last() {
+        let (mut timing, given) = timing();
+        let flush = command(RequestKind::Flush, Cause::Log);
+        assert_eq!(timing.submit(Time(0), 7, &flush), ask(3));
+        assert_eq!(given.map(|of| of.lock().len()), [1, 1]);
+        assert_eq!(timing.poll(Time(3 * MS), 7), ask(10));
+        let ended = Progress::Decided { start: Time(3 * MS), end: Time(10 * MS) };
+        assert_eq!(timing.poll(Time(10 * MS), 7), ended);
+    }
+
+    #[test]
+    fn what_is_free_takes_no_time() {
+        let places = Places { log: Location::Free, metadata: Location::LogDevice };
+        let device = Box::new(Slow(3, Arc::default(), BTreeMap::new()));
+        let mut timing = LogTiming::new(places, Some(device), None);
+        let now = Progress::Decided { start: Time(5), end: Time(5) };
+        assert_eq!(timing.submit(Time(5), 0, &command(RequestKind::Write, Cause::Log)), now);
+        let journal = command(RequestKind::Write, Cause::Journal);
+        assert_ne!(timing.submit(Time(5), 1, &journal), now);
+    }
+}
