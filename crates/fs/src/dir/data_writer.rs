@@ -69,6 +69,7 @@ impl FileWriter for DataWriter {
     }
 
     fn append(&mut self, bytes: &[u8]) -> Result<(), StoreError> {
+        let _pass = self.volume.gate.pass()?;
         self.check()?;
         self.node.check_writable()?;
         let size = self.len();
@@ -94,6 +95,7 @@ impl FileWriter for DataWriter {
     }
 
     fn sync(&mut self) -> Result<(), StoreError> {
+        let _pass = self.volume.gate.pass()?;
         self.check()?;
         if self.node.lock().deleted {
             return Err(StoreError::NotFound(self.node.id));
@@ -113,6 +115,7 @@ impl FileWriter for DataWriter {
     }
 
     fn finish(&mut self) -> Result<(), StoreError> {
+        self.volume.gate.check()?;
         self.check()?;
         let mut state = self.node.lock();
         if state.deleted {

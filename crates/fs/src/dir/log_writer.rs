@@ -225,6 +225,7 @@ impl FileWriter for LogWriter {
     }
 
     fn append(&mut self, bytes: &[u8]) -> Result<(), StoreError> {
+        let _pass = self.volume.gate.pass()?;
         self.check()?;
         self.node.check_writable()?;
         let gathered = self.node.lock().log.pending.len();
@@ -246,6 +247,7 @@ impl FileWriter for LogWriter {
     }
 
     fn write_out(&mut self) -> Result<(), StoreError> {
+        let _pass = self.volume.gate.pass()?;
         self.check()?;
         if self.node.lock().deleted {
             return Err(StoreError::NotFound(self.node.id));
@@ -254,6 +256,7 @@ impl FileWriter for LogWriter {
     }
 
     fn sync(&mut self) -> Result<(), StoreError> {
+        let _pass = self.volume.gate.pass()?;
         self.check()?;
         if self.node.lock().deleted {
             return Err(StoreError::NotFound(self.node.id));
@@ -271,6 +274,7 @@ impl FileWriter for LogWriter {
     }
 
     fn finish(&mut self) -> Result<(), StoreError> {
+        let _pass = self.volume.gate.pass()?;
         self.check()?;
         if self.node.lock().deleted {
             return Err(StoreError::NotFound(self.node.id));

@@ -144,6 +144,7 @@ impl FileReader for Reader {
     }
 
     fn read_at(&self, offset: u64, into: &mut [u8], cause: Cause) -> Result<(), StoreError> {
+        self.volume.gate.check()?;
         let size = self.len();
         let end = offset.saturating_add(into.len() as u64);
         if end > size {

@@ -56,9 +56,11 @@ impl DirStore {
     /// Ends all writing, records where every log ends, so that what a later opening lacks of them
     /// is known to be lost, and unlocks the directory. If a file still has a writer, or the ends
     /// cannot be recorded, nothing is lost: the store is then as after a crash. Everything
-    /// committed is durable already; what handles that are still open ask for is refused, or fails.
-    /// Calling it again does nothing.
+    /// committed is durable already. Writes under way are waited for, and what handles that are
+    /// still open ask for later is refused; a read that has begun may still succeed. Calling it
+    /// again does nothing.
     pub fn close(&self) {
+        self.0.gate.shut();
         let _ = self.0.record_ends();
         self.0.close();
     }
@@ -82,6 +84,7 @@ impl Store for DirStore {
     }
 
     fn reopen(&self, id: FileId) -> Result<Box<dyn FileWriter>, StoreError> {
+        let _pass = self.0.gate.pass()?;
         self.0.lock().check()?;
         let (node, end) = self.0.claim(id, |_, node| {
             let mut state = node.lock();

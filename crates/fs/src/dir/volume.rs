@@ -22,6 +22,7 @@ use terrace_env::wait::{WaitCause, WaitCounts};
 use terrace_env::{Cause, FileId, Users, Uuid};
 
 use super::commit::{Queue, Work};
+use super::gate::Gate;
 use super::journal::Journal;
 use super::log_index::LogIndex;
 use super::node::{Node, NodeState};
@@ -48,6 +49,7 @@ pub(super) struct Volume {
     pub(super) created: AtomicU64,
     state: Mutex<State>,
     pub(super) changed: Condvar,
+    pub(super) gate: Arc<Gate>,
     /// The users of the store.
     pub(super) users: Users,
     io: Mutex<IoCounts>,
@@ -85,15 +87,16 @@ impl Volume {
     ) -> Self {
         let (created, io, waits) = (AtomicU64::new(0), Mutex::default(), WaitCounts::default());
         let (state, changed) = (Mutex::new(state), Condvar::new());
-        let users = Users::default();
-        Self { files, access, uuid, epoch, created, state, changed, users, io, waits }
+        let (users, gate) = (Users::default(), Arc::default());
+        Self { files, access, uuid, epoch, created, state, changed, gate, users, io, waits }
     }
 
     pub(super) fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock()
     }
 
-    /// Ends all changes, waiting for the commit that is under way, and unlocks the directory.
+    /// Ends all changes, waiting for the commit that is under way, and unlocks the directory. The
+    /// [gate](Gate) is shut.
     pub(super) fn close(&self) {
         let mut state = self.lock();
         state.refusal = Some(StoreError::Closed);

@@ -76,6 +76,41 @@ fn a_reader_writes_nothing_at_all() {
 }
 
 #[test]
+fn handles_of_a_closed_store_change_and_read_nothing() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let path = directory.path();
+    let first = DirStore::open(path, DirOptions::default()).expect("a new store");
+    let store: Arc<dyn Store> = Arc::clone(&first) as Arc<dyn Store>;
+    let (mut log, mut table) = (create(&store, FileKind::Log), create(&store, FileKind::Table));
+    let mut transaction = Transaction::new();
+    transaction.create(log.id(), Annotation::default());
+    store.commit(transaction).expect("a commit");
+    log.append(b"a record").expect("an append");
+    log.sync().expect("a sync");
+    let reader = store.open(log.id()).expect("the log");
+    first.close();
+
+    // Another process may have the directory now.
+    let second: Arc<dyn Store> = DirStore::open(path, DirOptions::default()).expect("the store");
+    let mut other = second.reopen(log.id()).expect("the log");
+    other.append(b", and one more").expect("an append");
+    other.sync().expect("a sync");
+    for writer in [&mut log, &mut table] {
+        let refused = [writer.append(b"late"), writer.write_out(), writer.sync(), writer.finish()];
+        let is_closed = |result: &Result<(), StoreError>| matches!(result, Err(StoreError::Closed));
+        // A table's writer has nothing of its own to write out.
+        assert!(refused.iter().filter(|result| is_closed(result)).count() >= 3, "{refused:?}");
+    }
+    assert!(matches!(reader.read_at(0, &mut [0; 8], Cause::Read), Err(StoreError::Closed)));
+    drop((log, table, reader, store, first));
+    let mut bytes = [0; 22];
+    let id = other.id();
+    drop(other);
+    second.open(id).expect("the log").read_at(0, &mut bytes, Cause::Read).expect("a read");
+    assert_eq!(&bytes, b"a record, and one more");
+}
+
+#[test]
 fn a_directory_of_other_things_does_not_become_a_store() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     std::fs::write(directory.path().join("notes.txt"), b"mine").expect("a write");

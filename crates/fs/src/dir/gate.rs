@@ -1,0 +1,60 @@
+//! [`Gate`]: lets writers of files change the directory until the store is closed. After that the
+//! directory is another process's.
+//!
+//! A writer holds a [`Pass`] while it changes a file. [`Gate::shut`] waits for the passes that are
+//! out; from then on none is given. A reader only asks whether the gate is shut
+//! ([`Gate::check`]), and a read that has begun may go on behind a close: it changes nothing.
+//!
+//! # Threads
+//! Any. Not to be shut by a thread that has a pass: it would wait for itself.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use terrace_env::store::StoreError;
+use terrace_env::sync::{Condvar, Mutex};
+
+/// See the [module](self).
+#[derive(Debug, Default)]
+pub(super) struct Gate {
+    is_shut: AtomicBool,
+    /// How many passes are out.
+    passes: Mutex<usize>,
+    returned: Condvar,
+}
+
+impl Gate {
+    /// Leave to change files until it is dropped.
+    pub(super) fn pass(self: &Arc<Self>) -> Result<Pass, StoreError> {
+        let mut passes = self.passes.lock();
+        self.check()?;
+        *passes += 1;
+        Ok(Pass(Arc::clone(self)))
+    }
+
+    /// An error once the gate is shut.
+    pub(super) fn check(&self) -> Result<(), StoreError> {
+        if self.is_shut.load(Ordering::Acquire) { Err(StoreError::Closed) } else { Ok(()) }
+    }
+
+    /// Gives out no pass any more, and waits for those that are out. A thread that panics does not
+    /// wait: its own writer may have one.
+    pub(super) fn shut(&self) {
+        let mut passes = self.passes.lock();
+        self.is_shut.store(true, Ordering::Release);
+        while *passes > 0 && !std::thread::panicking() {
+            self.returned.wait(&mut passes);
+        }
+    }
+}
+
+/// Leave to change files.
+#[derive(Debug)]
+pub(super) struct Pass(Arc<Gate>);
+
+impl Drop for Pass {
+    fn drop(&mut self) {
+        *self.0.passes.lock() -= 1;
+        self.0.returned.notify_all();
+    }
+}
