@@ -142,6 +142,7 @@ impl Check {
             of_superblock.chain(found.of_superblock.iter().map(|zone| (tables, *zone)));
         reserved.extend(of_superblock.map(|place| (place, "a zone of the superblock")));
         claims.sort_unstable_by_key(|claim| claim.extent.first);
+        // The claim that reaches furthest of those before.
         let mut before: Option<Claim> = None;
         for claim in claims {
             let Claim { file, extent } = *claim;
@@ -149,14 +150,15 @@ impl Check {
             if let Some(what) = self.misplacement(&extent, &reserved) {
                 self.checked.note(region.clone(), offset, what.0, what.1);
             }
-            if let Some(other) = before.filter(|other| {
-                other.extent.device() == extent.device() && other.extent.end() > extent.start()
-            }) {
+            let same_device = |other: &Claim| other.extent.device() == extent.device();
+            before = before.filter(same_device);
+            if let Some(other) = before.filter(|other| other.extent.end() > extent.start()) {
                 let expected = "blocks of one file";
                 let got = format!("blocks of file {} too", other.file);
                 self.checked.note(region, offset, expected, got);
             }
-            before = Some(*claim);
+            let reaches_further = |other: &Claim| other.extent.end() > extent.end();
+            before = before.filter(reaches_further).or(Some(*claim));
         }
     }
 
