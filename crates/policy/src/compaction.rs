@@ -83,6 +83,10 @@ pub struct Choice {
     pub state: Vec<u8>,
 }
 
+/// Choices that only move tables and are one commit, unless a decider says otherwise: a commit
+/// costs a disk a revolution or more.
+pub const MOVES_TOGETHER: usize = 64;
+
 /// A way to keep a tree in shape. Pure: the same tree and state give the same choice. Where zones
 /// matter to it, it was made with a [`ZonesSource`](crate::ZonesSource), and is pure in what that
 /// gives as well.
@@ -111,6 +115,11 @@ pub trait Compaction: Send + Sync + Debug {
 
     /// The next plan on the way to where all keys of `span` are in one run; `None` when they are.
     fn manual_compaction(&self, tree: &TreeView, state: &[u8], span: &Span) -> Option<Choice>;
+
+    /// How many successive choices that only move tables may be one commit; at least 1.
+    fn moves_together(&self) -> usize {
+        MOVES_TOGETHER
+    }
 
     /// Where a memtable goes whose keys all lie in `span`, as [`FlushRoute::check`] allows it: by
     /// default as a whole on top. No table of it goes to two places. At most

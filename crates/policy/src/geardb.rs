@@ -215,6 +215,10 @@ impl Compaction for Gear {
         due.or_else(|| self.beside(tree, state, self.leveled.beyond_shape(tree, urgency)))
     }
 
+    fn moves_together(&self) -> usize {
+        self.leveled.moves_together()
+    }
+
     fn flush_routes(&self, tree: &TreeView, span: &Span) -> Vec<FlushRoute> {
         self.leveled.flush_routes(tree, span)
     }

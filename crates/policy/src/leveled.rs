@@ -43,7 +43,7 @@
 use terrace_env::ByteCount;
 
 use crate::claims::Claims;
-use crate::compaction::{Choice, Compaction, Pressure, Urgency, WriteRule};
+use crate::compaction::{Choice, Compaction, MOVES_TOGETHER, Pressure, Urgency, WriteRule};
 use crate::intake::{FlushRoute, leveldb_flush};
 use crate::plan::{Cut, Grandparent, Input, Merge, Move, Part, Place, Plan, Route};
 use crate::pointers::Pointers;
@@ -96,6 +96,8 @@ pub struct LeveledOptions {
     /// Whether a table is moved only if it overlaps no more of the level behind its new one than an
     /// output may.
     pub check_moves: bool,
+    /// How many successive moves are one commit, see [`Compaction::moves_together`].
+    pub moves_together: usize,
     /// The deepest level that a flush may go to, where nothing of its keys is on the way; 0: on
     /// top.
     pub flush_level: usize,
@@ -120,6 +122,7 @@ impl Default for LeveledOptions {
             aligned_from: 100,
             growth: 0,
             check_moves: false,
+            moves_together: MOVES_TOGETHER,
             flush_level: 0,
             jobs: 1,
         }
@@ -517,6 +520,10 @@ impl Compaction for Leveled {
 
     fn jobs_max(&self) -> usize {
         self.options.jobs
+    }
+
+    fn moves_together(&self) -> usize {
+        self.options.moves_together
     }
 
     fn pick_beside(&self, tree: &TreeView, claims: &Claims, state: &[u8]) -> Option<Choice> {

@@ -41,7 +41,7 @@ mod zones;
 
 pub use by_lifetime::ByLifetime;
 pub use claims::{Claim, Claims};
-pub use compaction::{Choice, Compaction, Pressure, Urgency, WriteRule};
+pub use compaction::{Choice, Compaction, MOVES_TOGETHER, Pressure, Urgency, WriteRule};
 pub use cost_benefit::CostBenefit;
 pub use geardb::{Gear, GearOptions, GearVariant};
 pub use greedy::Greedy;

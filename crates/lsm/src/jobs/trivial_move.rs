@@ -3,9 +3,9 @@
 //! the tables. A part of a segment needs a look at the table's index.
 //!
 //! A table that overlaps nothing goes down one level per choice of the decider. Data that arrives
-//! in key order goes down wholly in this way. A commit costs a disk a revolution or more, so up to
-//! 64 successive choices are committed together. The decider makes each choice on the tree that the
-//! choices before it would leave. The series ends at a choice that is no trivial move, or that
+//! in key order goes down wholly in this way. A commit costs a disk a revolution or more, so
+//! successive choices are committed together, as many as the decider allows. The decider makes each
+//! choice on the tree that the choices before it would leave. The series ends at a choice that is no trivial move, or that
 //! cannot be committed with the others. The decider's state of the last choice is committed with
 //! the moves.
 //!
@@ -20,15 +20,13 @@ use crate::Error;
 use crate::shared::Shared;
 use crate::tree::{DeciderState, Edit, Version};
 
-/// Choices that are committed together, at most.
-const CHOICES_MAX: u64 = 64;
-
 /// Chooses the next plan for a tree, given the decider's state.
 pub(crate) type Chooser<'a> = &'a dyn Fn(&TreeView, &[u8]) -> Option<Choice>;
 
 /// Moves that follow one another, as one change.
-#[derive(Default)]
 struct TrivialMoves {
+    /// Choices that are committed together, at most.
+    most: u64,
     /// From the place of each part to the place where it ends.
     moves: Vec<Move>,
     choices: u64,
@@ -37,6 +35,10 @@ struct TrivialMoves {
 }
 
 impl TrivialMoves {
+    fn new(most: usize) -> Self {
+        Self { most: most as u64, moves: Vec::new(), choices: 0, sizes: Vec::new() }
+    }
+
     /// Adds the moves of one choice on the tree that those before it leave.
     fn add(&mut self, ahead: &Version, moves: Vec<Move>) -> Result<(), Error> {
         let mut edit = Edit::default();
@@ -58,7 +60,7 @@ impl TrivialMoves {
             let mut of_table = self.moves.iter().filter(|before| before.part.file == one.part.file);
             of_table.all(|before| goes_on(before, one))
         };
-        self.choices < CHOICES_MAX
+        self.choices < self.most
             && self.moves.iter().chain(moves).all(|one| one.to.is_some())
             && moves.iter().all(follows)
     }
@@ -86,7 +88,7 @@ impl Shared {
         mut state: DeciderState,
         choose: Chooser<'_>,
     ) -> Result<(), Error> {
-        let mut trivial = TrivialMoves::default();
+        let mut trivial = TrivialMoves::new(self.decider.moves_together());
         trivial.add(version, moves)?;
         while trivial.takes(&[]) {
             let edit = trivial.edit(version)?;

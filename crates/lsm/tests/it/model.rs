@@ -171,7 +171,12 @@ pub(crate) fn decider() -> Arc<Leveled> {
 
 /// The same, with so many compactions at once.
 pub(crate) fn decider_of(jobs: usize) -> Arc<Leveled> {
-    Arc::new(Leveled::new(LeveledOptions {
+    Arc::new(Leveled::new(LeveledOptions { jobs, ..leveled() }))
+}
+
+/// Levels so small that a test fills several.
+pub(crate) fn leveled() -> LeveledOptions {
+    LeveledOptions {
         level0_runs: 2,
         level0_slow: 4,
         level0_stop: 6,
@@ -180,9 +185,8 @@ pub(crate) fn decider_of(jobs: usize) -> Arc<Leveled> {
         table_size: ByteCount::kib(6),
         levels: 5,
         overlap_tables: 4,
-        jobs,
         ..LeveledOptions::default()
-    }))
+    }
 }
 
 pub(crate) fn open(store: &MemoryStore) -> Engine {

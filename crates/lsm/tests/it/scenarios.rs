@@ -5,13 +5,14 @@
 use std::sync::Arc;
 
 use terrace_env::random::Random;
-use terrace_env::runner;
 use terrace_env::store::{CrashMode, MemoryStore, Store, Transaction};
+use terrace_env::{ByteCount, runner};
 use terrace_lsm::{
     Batch, Bounds, Durability, Engine, EngineOptions, Error, KEY_BYTES_MAX, KeySpaceId, Scan,
 };
+use terrace_policy::{Leveled, LeveledOptions};
 
-use crate::model::{self, Write, batch, contents, decider, open, options};
+use crate::model::{self, Write, batch, contents, decider, leveled, open, options};
 
 const SPACE: KeySpaceId = KeySpaceId::DEFAULT;
 
@@ -183,6 +184,32 @@ fn sequential_writes_are_moved_and_not_rewritten() {
         assert_eq!(stats.compactions, 0, "{stats:?}");
         assert!(stats.trivial_moves > 10 && stats.levels.len() > 2, "{stats:?}");
     });
+}
+
+#[test]
+fn successive_moves_are_one_commit_or_as_many_as_the_decider_says() {
+    let operations = |moves_together: usize| {
+        runner::simulate(1, || {
+            let store = MemoryStore::new();
+            let options = EngineOptions { memtable_size: ByteCount::mib(1), ..options() };
+            let decider = Leveled::new(LeveledOptions { moves_together, ..leveled() });
+            let shared: Arc<dyn Store> = Arc::new(store.clone());
+            let engine = Engine::open(shared, Arc::new(decider), options).unwrap();
+            for run in 0..2u32 {
+                for i in run * 5000..run * 5000 + 5000 {
+                    put(&engine, &i.to_be_bytes(), &[i as u8; 50]);
+                }
+                engine.flush().unwrap();
+            }
+            engine.wait_idle().unwrap();
+            let stats = engine.stats();
+            assert!(stats.compactions == 0 && stats.trivial_moves > 20, "{stats:?}");
+            (store.operations(), stats.trivial_moves)
+        })
+    };
+    let ([together, moves], [alone, same]) = (operations(64).into(), operations(1).into());
+    assert_eq!(moves, same);
+    assert!(alone > together + moves / 2, "{alone} and {together} operations, {moves} moves");
 }
 
 #[test]

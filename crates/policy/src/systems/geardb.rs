@@ -20,7 +20,8 @@
 //!   another variant has filled.
 //!
 //! Under both, writers are slowed by LevelDB's rule (`throttle=leveldb`) from 8 runs in level 0 on,
-//! and stopped at 12.
+//! and stopped at 12, and each choice that only moves tables is a commit (`moves_together=1`): the
+//! authors built on LevelDB.
 //!
 //! The authors ran their code with memtables of 8 MiB, tables of 4 MiB and 20 MiB in level 1, which
 //! is two and a half memtables, with about 990 whole tables - 4 GB - cached in memory, and only
@@ -48,7 +49,7 @@ use super::parameter::{self, Parameter};
 use super::{Row, RowParts, StoreShape, System, leveldb};
 use crate::{
     Compaction, Gear, GearOptions, GearVariant, LastResort, LevelSeparated, LeveledOptions,
-    Throttle, ZonesSource,
+    MOVES_TOGETHER, Throttle, ZonesSource,
 };
 
 pub(super) const PARTS: RowParts = RowParts {
@@ -71,6 +72,7 @@ const PARAMETERS: &[Parameter] = &[
     parameter::LEVEL0_SLOW,
     parameter::LEVEL0_STOP,
     parameter::LEVEL1_SIZE,
+    parameter::MOVES_TOGETHER,
     parameter::TABLE_SIZE,
     parameter::THROTTLE,
     parameter::VARIANT,
@@ -97,14 +99,15 @@ fn compaction(
     zones: Arc<dyn ZonesSource>,
 ) -> Arc<dyn Compaction> {
     let level0 = store.memtable_size.0.saturating_mul(system.level0_runs.into());
-    let (throttle, growth) = match system.variant {
-        GearVariant::Repaired => (Throttle::Paced, 0),
-        GearVariant::Code => (Throttle::Leveldb, LEVELDB_GROWTH),
-        GearVariant::Algorithm1 => (Throttle::Leveldb, 0),
+    let (throttle, growth, moves_together) = match system.variant {
+        GearVariant::Repaired => (Throttle::Paced, 0, MOVES_TOGETHER),
+        GearVariant::Code => (Throttle::Leveldb, LEVELDB_GROWTH, 1),
+        GearVariant::Algorithm1 => (Throttle::Leveldb, 0, 1),
     };
     let leveled = LeveledOptions {
         throttle: system.throttle.unwrap_or(throttle),
         growth: system.growth.unwrap_or(growth).into(),
+        moves_together: system.moves_together.map_or(moves_together, usize::from),
         ..system.leveled(store, leveldb::level1_size(store))
     };
     let options = GearOptions {

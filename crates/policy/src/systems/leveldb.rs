@@ -5,8 +5,8 @@
 //! before them.
 //!
 //! The rows that are LevelDB ([`row`]) also slow and stop writers, grow compactions, cut tables,
-//! check moves and place flushes as LevelDB does ([`Leveled`], steps 3, 4 and 6). The other rows
-//! keep the engine's own ways.
+//! check and commit moves and place flushes as LevelDB does ([`Leveled`], steps 3, 4 and 6). The
+//! other rows keep the engine's own ways.
 
 use std::sync::Arc;
 
@@ -31,6 +31,7 @@ pub(super) const fn row(row: Row) -> System {
     system.throttle = Some(Throttle::Leveldb);
     system.growth = Some(GROWTH);
     system.check_moves = true;
+    system.moves_together = Some(1);
     system.carry_overlap = true;
     system.flush_level = FLUSH_LEVEL;
     system

@@ -49,6 +49,7 @@ pub(super) const LEVELED: &[Parameter] = &[
     LEVEL0_SLOW,
     LEVEL0_STOP,
     LEVEL1_SIZE,
+    MOVES_TOGETHER,
     TABLE_SIZE,
     THROTTLE,
 ];
@@ -231,6 +232,19 @@ pub(super) const LEVEL1_SIZE: Parameter = Parameter {
     kind: Kind::Size,
     set: |system, value| system.level1_size = Some(ByteCount(value)),
     get: |system| system.level1_size.map(|size| size.0),
+};
+
+/// See [`System::moves_together`].
+pub(super) const MOVES_TOGETHER: Parameter = Parameter {
+    limit: Limit {
+        option: "moves_together",
+        least: 1,
+        most: 64,
+        reason: "a commit of more moves would be a large one, and hardly save another",
+    },
+    kind: Kind::Number,
+    set: |system, value| system.moves_together = Some(value as u16),
+    get: |system| system.moves_together.map(Into::into),
 };
 
 /// See [`System::table_size`].

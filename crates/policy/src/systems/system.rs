@@ -12,7 +12,10 @@ use super::{
     RowParts, StoreShape, bluefs, geardb, level_separated, leveldb_cost_benefit, leveldb_greedy,
     lifetime, text, tiered,
 };
-use crate::{Compaction, GearVariant, LeveledOptions, Placement, Reclaim, Throttle, ZonesSource};
+use crate::{
+    Compaction, GearVariant, LeveledOptions, MOVES_TOGETHER, Placement, Reclaim, Throttle,
+    ZonesSource,
+};
 
 /// A store has room for so many tables of a size that is asked for: one that is rewritten, what it
 /// meets, and the same again while both are there. Tables of the rows' own sizes are smaller.
@@ -80,6 +83,10 @@ pub struct System {
     /// behind, as LevelDB has it. Without: less is written now, and a later compaction may be
     /// large.
     pub check_moves: bool,
+    /// How many successive choices that only move tables are one commit at most; `None`: as the row
+    /// has it. LevelDB commits each move (`db/db_impl.cc`, `BackgroundCompaction`), which costs a
+    /// disk a revolution. Range: 1 to 64.
+    pub moves_together: Option<u16>,
     /// Whether what a table of full size overlaps of the level behind its own counts towards the
     /// ten tables that the next output may overlap, as LevelDB counts. Then some tables are
     /// smaller, and compactions meet a little less.
@@ -197,6 +204,7 @@ impl System {
             throttle: None,
             growth: None,
             check_moves: false,
+            moves_together: None,
             carry_overlap: false,
             level1_size: None,
             factor: 10,
@@ -336,6 +344,7 @@ impl System {
             throttle: self.throttle.unwrap_or_default(),
             growth: self.growth.unwrap_or_default().into(),
             check_moves: self.check_moves,
+            moves_together: self.moves_together.map_or(MOVES_TOGETHER, usize::from),
             carry_overlap: self.carry_overlap,
             level1_size: self.level1_size.unwrap_or(level1_size).max(ByteCount(1)),
             factor: u32::from(self.factor.max(2)),
