@@ -2,8 +2,9 @@
 //! compaction consumes (LL-compaction, "Solution for Short-Lived SST").
 //!
 //! 1. Tails of all levels go to the fullest partly written zone of the [`TAIL_STREAM`], or to a
-//!    free one: each level has one tail at a time, so that few of these zones hold anything live.
-//! 2. Everything else, and tails where no zone is free, as in [`LevelSeparated`].
+//!    free one. As long as a level is compacted by sweeps alone it has at most one tail at a time,
+//!    so that few of these zones hold anything live.
+//! 2. Everything else, and tails where no free zone can be opened, as in [`LevelSeparated`].
 //!
 //! A zone that a writer holds is not in the view. So two tails that are written at once go to two
 //! zones.

@@ -15,9 +15,10 @@
 //!   move older entries only among places that are older than all places of the merge, so it never
 //!   brings any there that the merge has not seen.
 //!
-//! The engine holds a claim from the choice of a plan to its end, and refuses a plan whose claim
-//! meets another one ([`Claim::meets`]). Tables that a range delete hides may be dropped beside
-//! plans where [`Claims::allow_taking`] says so.
+//! The engine holds a claim from the choice of a plan to its end, and stops with an error if a
+//! decider chooses a plan whose claim meets another one ([`Claim::meets`]). Trivial moves take no
+//! claim while no other plan is under way: nothing else is chosen until they are committed. Tables
+//! that a range delete hides may be dropped beside plans where [`Claims::allow_taking`] says so.
 //!
 //! Nothing is claimed against flushes and ingests that put what is newest on top of the tree. Data
 //! that goes below level 0 has a claim from the top to its place ([`of_intake`](Claim::of_intake)).

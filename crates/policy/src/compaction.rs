@@ -7,7 +7,9 @@
 //! after the other, each for the tree that the last one leaves, and committed together.
 //!
 //! The engine checks each plan and carries it out. It commits the choice's state with the last
-//! instalment: if a merge ends early, the state stays as it was.
+//! instalment: if a merge ends early, the state stays as it was. Where plans go side by side, the
+//! state of a choice is dropped if that of a later choice is committed already. State of another
+//! system is not handed to a decider: a store opened under a new system begins with empty state.
 //!
 //! # Threads
 //! One thread at a time asks for plans. Any thread may ask for routes, places and the pressure

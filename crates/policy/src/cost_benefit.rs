@@ -4,9 +4,9 @@
 //! 1. [`Greedy`] says when reclaim is due, and which zones give enough to be worth their copying.
 //! 2. Of those, the victim is the one with the largest `(1 - u) * age / (1 + u)`: `u` is the live
 //!    share of the zone, `1 - u` what comes back, `1 + u` what is read and written for it, and the
-//!    age the levels of its live tables added up. What comes back are the dead bytes: room that was
-//!    never written is not among them. A deep table dies late, so waiting for it is of no use; a
-//!    table of level 0 is about to die by itself.
+//!    age the levels of its live tables added up. What comes back are the dead bytes; room that was
+//!    never written counts only where a view shows zones for their room alone. A deep table dies
+//!    late, so waiting for it is of no use; a table of level 0 is about to die by itself.
 //! 3. Among equals, the one with the fewest live bytes; then as in [`Greedy`].
 //!
 //! # Where the paper is silent

@@ -2,13 +2,14 @@
 //! Drives with Gear Compaction", FAST '19, section 3).
 //!
 //! *Layout* (3.1). A zone serves tables of one level, and each level has one zone that is written.
-//! Two levels share a zone where a table went down by metadata alone, or where no zone was free.
+//! Two levels share a zone where a table went down by metadata alone, where reclaim has moved
+//! tables, or where no zone was free.
 //!
 //! *Compaction windows* (3.2). In each level a group of zones, 1/k of it, is its window. Gear
 //! compactions take only tables of windows, so that what dies in a level dies in its window; each
 //! variant names its exceptions. Levels 0 and 1 are always all window. When the last table of a
-//! window has been compacted, its zones hold nothing live. Other zones then become the window. See
-//! [`window`].
+//! window has been compacted, its whole zones hold nothing live of the level. Other zones then
+//! become the window. See [`window`].
 //!
 //! *Gear compaction* (3.3, algorithm 1).
 //! 1. Active compaction: tables of a level, level 0 in the paper, merge with what they overlap in
@@ -29,22 +30,23 @@
 //!
 //! - A compaction begins in level 0 (`repaired`: also in a level that nothing else empties; `code`:
 //!   in the level with the highest score).
-//! - Levels 0 and 1 are all window (`repaired`: so are levels smaller than a window; `code`: so is
-//!   level 2).
+//! - Levels 0 and 1 are all window (`repaired`: so are levels of at most 1/k of their limit;
+//!   `code`: so is level 2).
 //! - The window of another level is 1/k of its bytes ([`repaired`]), its oldest zones / k, rounded
 //!   down ([`code`]), or zones that hold 1/k of its limit ([`algorithm1`]).
 //! - A level joins if the one above is full (`code`: and it has 1/k of the upper level's limit;
 //!   `algorithm-1`: and it has 1/k of its own). A level is full if it reaches its limit with what
 //!   the merge brings (`code`: before the merge).
 //! - Data out of the next level's range goes down if it makes a table (`code`: all of it or
-//!   nothing).
-//! - A whole zone goes down unread if it is full (`code`: three quarters full; `algorithm-1`:
-//!   never).
+//!   nothing; `repaired`: any, where the compaction begins below level 0).
+//! - A whole zone of a level above its limit goes down unread if it is full, meets nothing in the
+//!   next level and holds no other level's tables (`code`: if it is three quarters full;
+//!   `algorithm-1`: never).
 //!
 //! They share the state, so that a store may be opened under another variant; each takes the
-//! windows as it finds them. Data in several runs of a level is merged first in all of them, and
-//! outputs end where a range that goes elsewhere begins: without that, tables of a level would
-//! overlap.
+//! windows as it finds them. Data in several runs of a level behind level 0 is merged first in all
+//! of them, and outputs end where a range that goes elsewhere begins: without that, tables of a
+//! level would overlap.
 //!
 //! [`Leveled`] chooses what does not belong to gear compaction: manual compactions, those for lack
 //! of space, and, but for `algorithm-1`, those of tables that are mostly deletes and those of a

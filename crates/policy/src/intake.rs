@@ -2,10 +2,10 @@
 //! bring such data. The decider says where it goes, by ranges of keys.
 //!
 //! Data may go below level 0 where nothing of its keys lies on the way, and nothing in the run that
-//! gets it ([`check_place`]). An answer that breaks this ends the flush or the ingest with an
-//! error. Example: a sequential load, whose keys lie behind all others, need not be written to
-//! level 0 first. By default a flush goes on top, and an ingest as deep as is free. A flush may be
-//! divided: each range of keys has its own destination and its own stream.
+//! gets it ([`check_place`]). An answer that breaks this is an error: it fails the ingest, and a
+//! flush stops the engine. Example: a sequential load, whose keys lie behind all others, need not
+//! be written to level 0 first. By default a flush goes on top, and an ingest as deep as is free. A
+//! flush may be divided: each range of keys has its own destination and its own stream.
 //!
 //! While data is on its way below level 0, the engine begins no compaction. Where a plan or other
 //! new data is in the way already, or no space is set aside for a flush, the data goes on top

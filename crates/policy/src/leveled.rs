@@ -24,15 +24,16 @@
 //! 6. Where it is asked for (LevelDB does, down to level 2): a flush whose keys are in no level on
 //!    the way goes below level 0, as deep as the level behind its place has at most ten tables'
 //!    bytes of its range.
-//! 7. When nobody writes, level 0 is merged into level 1 before it has its full number of runs:
-//!    each of its runs costs every read a look. It is left if it overlaps more than four times its
-//!    own bytes there. Not LevelDB's; an option of the engine.
+//! 7. When nobody writes, the oldest run of level 0, with all that overlap it, is merged into level
+//!    1 before level 0 has its full number of runs: each run costs every read a look. It is left if
+//!    these runs overlap more than four times their own bytes there. Not LevelDB's; an option of
+//!    the engine.
 //! 8. When space is short and nothing of this is due: first any segment with a tombstone, then
 //!    level 0, then any segment that lies over another one.
 //!
 //! Where several compactions may be under way, another one is chosen by steps 1 to 4: a level's
 //! score counts without what leaves the level already, and a level's turn passes over segments that
-//! the claims of the others do not allow.
+//! the claims of the others do not allow. Level 0 waits if they do not allow its oldest run.
 //!
 //! Other layouts are drained: while a level behind level 0 has several runs, the oldest but one is
 //! merged into the oldest, segment by segment, deepest level first. That comes before all steps,

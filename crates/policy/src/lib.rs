@@ -12,9 +12,10 @@
 //!
 //! A [`System`] is a row of such deciders and of their parameters.
 //!
-//! policy does not know I/O, bytes on a medium, threads or the clock. Deciders keep nothing between
-//! two calls, so any thread may ask them at any time: state that has to last is an argument, and a
-//! part of the choice.
+//! policy does not know I/O, threads or the clock. Of bytes on a medium it knows only the state of
+//! a decider, which has a version. Deciders keep nothing between two calls, so any thread may ask
+//! them at any time: state that has to last is an argument, and a part of the choice. For the
+//! state's sake one thread at a time asks for plans ([`Compaction`]).
 
 mod by_lifetime;
 mod claims;

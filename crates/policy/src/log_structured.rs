@@ -1,8 +1,9 @@
 //! Placement as one log: tables of all levels go into the open zone, in order of arrival, as an
 //! LSM-tree on a log-structured file system has them (GearDB, section 2.3 and figure 2).
 //!
-//! 1. A partly written zone of the same family: tables of any level and stream, logs, what reclaim
-//!    has moved, or others' files. Among several the fullest, so that zones close.
+//! 1. A partly written zone of the same family: tables of any level and stream, what reclaim has
+//!    moved, or files without a level (logs, client files), each stream by itself. Among several
+//!    the fullest, so that zones close.
 //! 2. A free zone, if it can be opened without finishing another.
 //! 3. Any partly written zone, the one with the most room.
 //!

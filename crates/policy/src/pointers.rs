@@ -2,9 +2,10 @@
 //! level's next compaction begins.
 //!
 //! In bytes: version (1), number of levels (1), then per level its pointer, a full key with its
-//! length (4); empty for none. Bytes that are not understood, such as another decider's state,
-//! count as none: each level begins with its first key. [`Pointers::decode`] is told how many
-//! levels the tree has; of a level beyond, the pointer is lost.
+//! length (4); empty for none. Bytes that are not understood count as none: each level begins with
+//! its first key. Nothing in them tells other deciders' state apart; the engine hands over only
+//! state of the same system. [`Pointers::decode`] is told how many levels the tree has; of a level
+//! beyond, the pointer is lost.
 
 use terrace_env::codec::{DecodeError, Reader, Writer};
 

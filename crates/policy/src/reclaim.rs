@@ -8,12 +8,13 @@
 //! partly written zones instead, whose room could be gathered. A choice costs the same on ten zones
 //! and on fifty thousand. A victim that was not shown counts as none.
 //!
-//! New data should find some *spare* zones ([`Supply::spare_min`]). Compactions leave these to logs
-//! and flushes while reclaim works.
+//! New data should find some *spare* zones ([`Supply::spare_min`]). While reclaim works,
+//! compactions leave half of these to logs and flushes.
 //!
-//! A policy that chooses no victim is asked again only when more blocks have died, a writer has
-//! ended with a zone, a first writer has begun to wait, or a client asks for reclaim. Each victim
-//! reduces the dead bytes by its gain, so reclaim comes to an end under any policy.
+//! A policy that chooses no victim is asked again only when more blocks have died, a writer or a
+//! victim has ended with a zone, a first writer has begun to wait, or a client asks for reclaim.
+//! Each victim that is emptied reduces the dead bytes by its gain, and one that cannot be read or
+//! moved is left alone until the next mount. So reclaim comes to an end under any policy.
 //!
 //! Both questions are asked under the lock of the pool: a policy must not wait or call the file
 //! system.

@@ -21,10 +21,11 @@
 //!
 //! # Where the slides are silent
 //! - Tables that overlap nothing move down by metadata alone, as in LevelDB, and nothing is carried
-//!   along with them. Sequential tables move in key order, so their zones keep step 6.
+//!   along with them, unless more than a quarter of the entries of one of them are tombstones.
+//!   Sequential tables move in key order, so their zones keep step 6.
 //! - A part of level `i+1` that nothing overlaps is carried along only if it is smaller than a
-//!   zone. A larger one fills zones of its own but for its ends, and copying it at each round would
-//!   cost more than these.
+//!   zone, and not at all where there are no zones. A larger one fills zones of its own but for its
+//!   ends, and copying it at each round would cost more than these.
 //! - Before the first overlap, only tables behind the last one that is newer than the first table
 //!   of level `i` taken are carried along: a compaction that ended early, for lack of space, has
 //!   just written the newer one. Without this rule the compaction would write the same tables again

@@ -1,7 +1,8 @@
 //! [`Measurement`]: the result of a piece of work: time, latencies, bytes, memory.
 //!
 //! A measurement ends with the last operation. Of the work in the background it has as much as was
-//! done by then; [`WhenIdle`] has all of it.
+//! done by then; [`WhenIdle`] has all of it, for work that writes. Only the memory is read later,
+//! when the background work is done.
 
 use std::time::Duration;
 

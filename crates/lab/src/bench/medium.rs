@@ -1,8 +1,9 @@
 //! Medium of a measurement's store: a drive in memory, a drive's image, or a directory.
 //!
-//! A drive gets four times the size of the entries, space for the logs, and 64 zones. An image has
-//! no name in its directory from the start, so nothing is left of it. A directory of files is
-//! removed with its `Home`: the store is to be closed before.
+//! A drive gets four times the size of the entries, space for the logs, and 64 zones. An image
+//! loses its name as soon as it is made, so nothing is left of it. A directory of files is removed
+//! with its `Home`: the store is to be closed before. If the process is killed, the directory
+//! stays.
 
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -5,8 +5,8 @@
 //!   on at most three zones, which are written before as far as the job says.
 //! - The first completions of reads and writes are not counted: writes until the caches are full,
 //!   reads until the drive could begin to read ahead.
-//! - A sequential job over the whole drive runs at 16 places, spread evenly, and moves the same
-//!   bytes at each. Bytes over time then come out as for one pass from end to end.
+//! - A sequential or appending job over the whole drive runs at 16 places, spread evenly, and moves
+//!   the same bytes at each. Bytes over time then come out as for one pass from end to end.
 //! - Nothing has to be written before it is read: a model takes the time of a real read all the
 //!   same.
 

@@ -1,6 +1,7 @@
-//! A grid of measurements, for the eye: patterns, sizes, depths and places. Only patterns and
-//! places that the drive has are measured: random writes on a disk's conventional zones, or
-//! anywhere on a disk without zones; flash at one place alone.
+//! A grid of measurements, for the eye: patterns, sizes, depths and places. The patterns are
+//! sequential and random reads and writes. Random writes are measured on a disk's conventional
+//! zones, or anywhere on a disk without zones, and not on flash; flash is measured at one place
+//! alone. A zoned disk without conventional zones ends the sweep with an error.
 
 use terrace_env::ByteCount;
 use terrace_zone::timing::{Drive, Job, Media, Pattern, Region};

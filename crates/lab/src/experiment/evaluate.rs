@@ -1,5 +1,6 @@
 //! Evaluation of a [`Claim`]: finds the value of the claim's metric in the outcomes of our runs. If
-//! a run or a metric is missing, or a ratio would be one to zero, there is no value.
+//! a run or a metric is missing, a series never reaches the value that is waited for, or a ratio
+//! would be one to zero, there is no value.
 //!
 //! The caller gives only outcomes of the claim's own experiment: the names of systems, variants and
 //! phases are compared, not that of the experiment.

@@ -1,7 +1,8 @@
 //! Reading an [`Experiment`] from its file.
 //!
-//! A file is refused as a whole at its first error. The error names line and column, the expected
-//! value or the choices, and the value found.
+//! A file is refused as a whole at its first error. The error names line and column. If the file
+//! has the right form, the error also names the expected value or the choices, and the value found;
+//! otherwise it has the message of the TOML library.
 
 use super::check::{self, Flaw};
 use super::position::{self, Position};

@@ -1,6 +1,6 @@
 //! Position of a field in a file: from a path such as `plot[0].series[1]` to line and column, and
 //! back. Lines and columns count from 1. The position of a field that is missing is that of the
-//! table around it.
+//! innermost table or array that would hold it, or the beginning of the file.
 
 use std::fmt;
 use std::ops::Range;

@@ -161,7 +161,7 @@ fn any_options(random: &mut Random) -> Options {
         })
 }
 
-/// A system with metrics of its own, with those that fit the drive, or the one that the store
+/// A system with parameters of its own, with those that fit the drive, or the one that the store
 /// remembers.
 fn any_system(random: &mut Random) -> Option<System> {
     let bytes = |random: &mut Random, from: u64, to: u64| {

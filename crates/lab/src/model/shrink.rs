@@ -2,8 +2,9 @@
 //! script still fails (delta debugging: Zeller and Hildebrandt, "Simplifying and isolating
 //! failure-inducing input", 2002).
 //!
-//! The caller's `fails` decides what counts as failing; a shorter script may fail for another
-//! reason than the first. With too few tries the result is only shorter, not the shortest.
+//! The script must fail when it comes, and the caller's `fails` must give the same answer for the
+//! same script; a shorter script may fail for another reason than the first. With enough tries no
+//! single operation could be left out before changes were; there may still be a shorter script.
 
 use super::operation::Operation;
 

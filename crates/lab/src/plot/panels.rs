@@ -1,8 +1,8 @@
 //! [`Panels`]: charts one below the other, with lines and points in them.
 //!
 //! A line of more than 720 points is thinned to the least and the greatest point of each of 360
-//! parts of the axis; its points must be in order. The text of a mark is left out where there is no
-//! space for it.
+//! parts of the axis; its points must be in order. A line of one point is seen only where its
+//! points are marked. The text of a mark is left out where there is no space for it.
 
 use plotters::chart::{ChartBuilder, ChartContext};
 use plotters::coord::cartesian::Cartesian2d;

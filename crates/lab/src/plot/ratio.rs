@@ -4,7 +4,7 @@
 //!
 //! The constant is a parameter in the text of the systems that the ratio is taken to, such as
 //! `free_min` in `leveldb-greedy:free_min=20`, or the number that a variant's name begins with.
-//! Runs without it are left out.
+//! Runs without it are left out, and so are runs whose metric is missing or zero.
 
 use super::arrangement::{Arrangement, Setting, row};
 use super::axis::{Axis, tick};

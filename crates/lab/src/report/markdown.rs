@@ -1,5 +1,6 @@
-//! The report as a page of Markdown, for the documentation. It has links to the pictures of its
-//! plots; the caller writes these files, named by [`Chapter::plot_file`].
+//! The report as a page of Markdown, for the documentation. If the caller gives a directory of
+//! plots, the page has links to their pictures; the caller writes these files, named by
+//! [`Chapter::plot_file`].
 
 use std::fmt::Write as _;
 

@@ -1,7 +1,7 @@
 //! [`Metrics`]: the metrics of a phase, by which runs are compared. Times, and sizes of requests,
 //! are those of the full drive; counts of zones are those of the scaled run. A metric that a phase
-//! does not have, such as read amplification without reads, is absent, not zero; by cause, a cause
-//! without any work counts as zero.
+//! does not have, such as read amplification without reads, is absent, not zero; by cause or level,
+//! one without any work counts as zero, but has no mean size of requests or merges.
 
 use std::collections::BTreeMap;
 

@@ -1,7 +1,8 @@
 //! The names by which metrics and series are called: those that they have in the JSON.
 //!
 //! Waits are in the JSON, too, but not among these names: `waits_by_cause` and `longest_waits` of a
-//! phase, `waits.CAUSE` of a sample. So an experiment cannot ask for them.
+//! phase, `waits.CAUSE` of a sample. So an experiment cannot ask for them, nor for levels deeper
+//! than 7.
 
 use std::collections::BTreeMap;
 

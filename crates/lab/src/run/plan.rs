@@ -3,8 +3,9 @@
 //!
 //! With the same engine two equal plans give the same outcomes, to the last digit, except for their
 //! costs; the JSON of the plan without its names is a part of the key in a store of results. It
-//! holds the sizes of the scaled run, so that nothing is computed twice. The drive is in it by its
-//! name and a hash: if the drive's file has changed, the run is refused.
+//! holds the sizes of the scaled run. The shapes of the drive and of the log device are computed
+//! when the run begins: the drive is in the plan by its name and a hash, and if the drive's file
+//! has changed, the run is refused.
 
 use serde::{Deserialize, Serialize};
 use terrace::{ByteCount, CachePolicy, Durability, Options, System};

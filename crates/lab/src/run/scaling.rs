@@ -13,6 +13,8 @@
 //!
 //! Bytes over time and seeks over bytes then stay what they are, and so do their ratios. Sizes are
 //! rounded down. A zone, a memtable, a table or a memory that would come below 16 KiB is refused.
+//! Requests of jobs stay at 8 KiB or more, blocks of tables at 256 bytes, operations and records at
+//! one. The file cache is an n-th in both modes.
 //!
 //! The throttle's delays follow from the bytes of an operation, and from what a byte costs the
 //! jobs, which is the same at every scale. So one operation is delayed as on the full drive; all of

@@ -1,7 +1,8 @@
 //! Estimates the memory that a run takes, and reads how much the machine has.
 //!
-//! The estimate is on the high side: it has the drive written full. It may be too small for a phase
-//! with far more records than operations, because the ledger takes up to eight bytes a record.
+//! The estimate is on the high side: it has the drive written full. It may be too small for a run
+//! with a file cache, which is not in it, and for a phase with far more records than operations,
+//! because the ledger takes up to eight bytes a record.
 
 use terrace_env::ByteCount;
 use terrace_zone::timing::Drive;

@@ -9,8 +9,8 @@
 //! names of the run that asks for it.
 //!
 //! A file is written beside its place and renamed, so that it is there as a whole or not at all,
-//! and it holds the hash and a checksum. One that is damaged, or that is another's, is an error
-//! and never a result.
+//! and it holds the hash and a checksum. One that is damaged, or that is another's, is an error and
+//! never a result. To keep a run takes an outcome of each of its phases, measured or not.
 //!
 //! It does not throw anything away: what older engines have left may be deleted at any time.
 //!

@@ -5,7 +5,8 @@
 //! fit into memory together; a single run is always tried. The outcome of a run is kept as soon as
 //! the run ends: if the program ends, no more than the runs under way are lost. A run that fails or
 //! panics does not end the others. The caller's `watch` is called from the threads of the runs,
-//! also from several at once.
+//! also from several at once, and from the caller's own where a result is known or a run has
+//! panicked.
 //!
 //! A run that is the beginning of another one (the *host*), or equal to it but for its names, waits
 //! for the host and takes its outcomes from the results. If they are not there, because the host

@@ -6,8 +6,8 @@
 //!
 //! Seed, record, generation and size determine a value. It has a head with the generation and a
 //! check of all four, and then bytes from a pool of random bytes. So making or verifying a value
-//! costs one copy or comparison, and a measurement is of the store, not of the generator. Values do
-//! not compress, and do not depend on the sizes of others.
+//! costs one copy or comparison, and a measurement is of the store, not of the generator. Values
+//! hardly compress, and do not depend on the sizes of others.
 //!
 //! Keys have [`KEY_SIZE_MIN`] bytes or more, values [`VALUE_SIZE_MIN`] to [`VALUE_SIZE_MAX`]; other
 //! sizes panic.

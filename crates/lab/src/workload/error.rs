@@ -1,6 +1,6 @@
 //! Errors of clients: an operation that failed, or an answer that is wrong. A
 //! [`ClientError::Mismatch`] says that the store answered wrongly; the other errors, that an
-//! operation was refused.
+//! operation failed or was refused.
 
 use std::fmt;
 use std::ops::RangeInclusive;

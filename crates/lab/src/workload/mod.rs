@@ -7,6 +7,7 @@
 //! | part | what it does |
 //! |---|---|
 //! | [`Workload`], [`Preset`], [`Ycsb`], [`Chooser`], [`Sizes`] | which operation comes next |
+//! | [`Zipfian`], [`Order`] | distributions and orders of records, for choosers |
 //! | [`Source`] | a sequence with an end: the first operations of a workload, a trace |
 //! | [`Entries`] | keys and values by record; any value can be told from a wrong one |
 //! | [`Ledger`] | what the store must hold, also while several clients write |

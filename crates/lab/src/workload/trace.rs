@@ -1,5 +1,6 @@
 //! Sequences of operations as text, to be written down and carried out again. The format is
-//! `docs/format/trace.md`: a header line, how keys lie, then an operation a line.
+//! `docs/format/trace.md`: a header line, how keys lie, then an operation a line. Without the
+//! second line keys are numbered; empty lines and lines that begin with `#` are passed over.
 //!
 //! A trace has the sizes of values, but neither their bytes nor the sizes of keys: whoever carries
 //! it out chooses these. It is read line by line, so an error in a line is found when the line's

@@ -12,11 +12,11 @@
 //! # Outcome
 //! - *A level without a full window never takes anything.* A new store has nothing in level 2. So
 //!   level 2 never joins, level 1 grows with the store, and each compaction rewrites what it
-//!   overlaps there: of a random load nearly all of level 1. Writes never hang, since level 0
-//!   always has a plan; each costs more than the last: 116 bytes are written for one of the first
-//!   eighth of GearDB's load, where the code writes 11
-//!   (`geardb/fig10a --scale 1/64 --share 1/8`). A sequential load stays in level 1 as well:
-//!   moves of whole zones (section 4) are no part of the algorithm.
+//!   overlaps there: of a random load nearly all of level 1. While there is space, writes do not
+//!   hang, since a full level 0 always has a plan; each costs more than the last: 116 bytes are
+//!   written for one of the first eighth of GearDB's load, where the code writes 11 (`geardb/fig10a
+//!   --scale 1/64 --share 1/8`). A sequential load stays in level 1 as well: moves of whole zones
+//!   (section 4) are no part of the algorithm.
 //! - In a store whose levels another variant has filled, gears turn. Data collects above the first
 //!   level without a full window, and above a level whose window is left with tables that no input
 //!   overlaps: such a window is never renewed. Three keys at the end of all keys are enough,

@@ -4,10 +4,10 @@
 //! which level follows from the ranges of tables alone, though: here the whole cascade is planned
 //! before the first byte is read, and is one merge with many routes.
 //!
-//! A cascade holds *pieces*: ranges of keys, in all of which it takes whatever the tree has down to
-//! its level. Going down one level divides each piece by the next level's tables. The ranges that
-//! go on, and the tables of the window that they overlap, are the pieces there; ranges that stay or
-//! are dumped get routes.
+//! A cascade holds *pieces*: ranges of keys, in all of which it takes whatever the tree has from
+//! the level where the cascade begins down to its level. Going down one level divides each piece by
+//! the next level's tables. The ranges that go on, and the tables of the window that they overlap,
+//! are the pieces there; ranges that stay or are dumped get routes.
 //!
 //! A piece takes all tables of its level within its keys. A range that goes on or is dumped
 //! overlaps no table of the next level but those that are taken, too. So no output overlaps a table

@@ -11,8 +11,10 @@
 //!    zones. As soon as the window has fewer zones than that, it is chosen anew.
 //! 4. Data out of the range of level i + 1 is dumped there all at once if it makes a table, or not
 //!    at all: also where level i + 1 does not join.
-//! 5. A zone goes down unread if nothing in it overlaps the next level and at most a quarter of it
-//!    is unwritten: 64 MiB of a zone of 256 MiB. A single table is never moved but copied.
+//! 5. A zone of the level of step 1 goes down unread if nothing in it overlaps the next level, it
+//!    holds no other level's tables, and at most a quarter of it is unwritten: 64 MiB of a zone of
+//!    256 MiB. A single table out of a zone is copied; only compactions that are not gear
+//!    compactions (see the [module](super)) move it.
 //!
 //! So most compactions take their first tables outside of windows, and zones of all levels have
 //! dead tables in them. Nothing is repaired: zones come back when they happen to be empty, and

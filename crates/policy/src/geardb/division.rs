@@ -6,7 +6,9 @@
 //! - *out of its window*: over the other tables, and between two of them. It stays.
 //! - *out of its range*: where neither is. It is dumped into the next level as it is.
 //!
-//! A dump of less than a table stays, so that no small tables come about. How gaps are judged
+//! A dump of less than a table stays or, by [`Gaps::Closed`], may go on with the window, so that no
+//! small tables come about. The caller says how large a table is; a compaction of a level over all
+//! limits dumps any size. How gaps are judged
 //! beside that is the variant's: see [`Gaps`].
 //!
 //! Bytes in a range are estimates: keys count as evenly spread.

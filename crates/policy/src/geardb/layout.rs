@@ -4,7 +4,8 @@
 //! A table belongs to the zone where it begins, even if it reaches into the next one. A zone is as
 //! old as the oldest table that the level still has in it. If the zone of a table is not known, the
 //! table counts as a zone of its own; in a plain directory, every table does. [`Spread`] counts
-//! otherwise: by extents, so that a table which reaches into a second zone is in both.
+//! otherwise: by extents, so that a table which reaches into a second zone is in both, and a table
+//! whose zone is not known in none.
 
 use std::collections::BTreeMap;
 

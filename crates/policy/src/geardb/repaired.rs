@@ -2,8 +2,9 @@
 //!
 //! A gear compaction begins in level 0 (steps 1 to 4 of the [module](super)). A level joins if the
 //! one above it reaches its limit with what the merge brings. A run of level 0 that overlaps
-//! nothing in level 1 goes down as it is; so do whole zones ([`Gear::zone_down`]), which is how
-//! sequential writes go down unread (section 4).
+//! nothing in levels 0 and 1 goes down as it is, unless more than a quarter of the entries of one
+//! of its tables are tombstones; so do whole zones ([`Gear::zone_down`]), which is how sequential
+//! writes go down unread (section 4).
 //!
 //! # What the paper leaves open, and what it gets wrong
 //! - By algorithm 1 as printed a level without a full window never takes anything, and the level
@@ -12,9 +13,9 @@
 //!   When a window is nearly empty, the next zones therefore join it. After more than k compactions
 //!   in a row that overlapped nothing of the window, the window is replaced by zones whose tables
 //!   overlap the input; the tables left wait for their next turn. A compaction that begins in a
-//!   level above its limits does not wait for that: its window is replaced at once. Data left in
-//!   zones that lost their turn is written anew when a level spreads over more zones than its
-//!   windows explain ([`Gear::gather`]).
+//!   level above its limits does not wait for that: the window of the next level is replaced at
+//!   once. Data left in zones that lost their turn is written anew when a level spreads over more
+//!   zones than its windows explain ([`Gear::gather`]).
 //! - Windows of L(i+1) take 1/k of whatever passes: level i keeps (k - 1) k^(i-1) times what one
 //!   compaction brings, even if its limit is lower. Data that no gear compaction meets any more may
 //!   add to that. Beyond it, level i is where a gear compaction begins ([`Gear::overfull`]). Tables

@@ -2,8 +2,8 @@
 //!
 //! A window is stored as *id ranges*. An id range is the tables of one zone whose ids lie between
 //! two bounds. Ids only grow and are never used twice. So an id range of a zone that was emptied
-//! and written anew holds no table; and a table that reclaim has moved to another zone is in no
-//! window any more.
+//! and written anew holds no table; and a table that reclaim has moved to another zone has left the
+//! window, unless an id range of that zone happens to hold its id.
 //!
 //! Encoded, with the bytes of each field, integers little-endian: version (1), the largest id of a
 //! table when the last gear compaction was chosen (8), number of levels (1); then per level the

@@ -1,13 +1,13 @@
 //! The compaction window of a level (section 3.2): the tables of the level that gear compactions
-//! may take. So tables of the level die in the zones of its window only, but for those that the
-//! other compactions take ([`super`]) and that range deletes hide.
+//! may take. So tables of the level die in the zones of its window only, but for those that other
+//! compactions or a variant's exceptions take ([`super`]) and that range deletes hide.
 //!
 //! 1. It is a group of zones. How many, and whether of the last zone only a part, is the variant's.
 //! 2. By [`Window::turn_on`] zones take turns, from the oldest to the youngest and round again;
 //!    what is written while a round goes on is younger, and waits for the next. Where the zones
 //!    left in a round are too few for the window, others join it, oldest first.
 //!    [`Window::of_oldest`] knows no rounds.
-//! 3. When all its tables are compacted, its whole zones hold nothing live.
+//! 3. When all its tables are compacted, its whole zones hold nothing live of the level.
 //!
 //! A window is remembered by its tables' zones and ids: see [`state`](super::state).
 

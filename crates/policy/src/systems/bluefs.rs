@@ -5,7 +5,7 @@
 //!    complete zones (section 4, "Data placement"). See [`WholeZones`].
 //! 2. Compaction is that of the engine above, unmodified: leveled, see [`Leveled`].
 //! 3. When a table is deleted, its zones hold nothing and are reset: there is no cleaning as long
-//!    as free zones last.
+//!    as free zones last. Exceptions are below.
 //! 4. Logs and the journal go to sequential zones of their own (section 3.3, section 4).
 //!
 //! # Where it departs from the paper
@@ -18,8 +18,8 @@
 //!
 //! # Where the paper is silent
 //! - It has zones of 256 MiB and drives of 52,000. Where zones are small, a table owns several;
-//!   where they are larger than 256 MiB, or too large for the merges of a small store, a zone holds
-//!   an even number of tables, all of one level and each of them whole.
+//!   where they are larger than 256 MiB, or too large for the merges of a small store, a zone is
+//!   divided evenly among several tables, all of one level and each of them whole.
 //! - Small tables of one level share zones, each of them whole. A zone is then empty when the last
 //!   of them is deleted.
 //! - Where no free zone is left, tables share whatever room there is, and a collector empties zones
@@ -33,8 +33,9 @@
 //! Every system here has the properties that BlueFS has below its layout, because file system and
 //! engine provide them:
 //!
-//! - The superblock in the first conventional zone, and a journal that has the only copy of all
-//!   metadata and is compacted to a new place (section 4): `fs`, `superblock/` and `journal/`.
+//! - The superblock in a conventional zone, if the drive has one, and a journal that has the only
+//!   copy of all metadata and is compacted to a new place (section 4): `fs`, `superblock/` and
+//!   `journal/`.
 //! - Records of the log that have their length in line and are padded to 4 KiB, so that the log can
 //!   be in sequential zones (sections 3.3 and 4): `fs`, `frame/` and `file/log_writer.rs`.
 //! - A synchronous insert is one write (section 4, "Journaling"): `fs`, `file/log_writer.rs`.

@@ -20,8 +20,8 @@
 //!   another variant has filled.
 //!
 //! Under both, writers are slowed by LevelDB's rule (`throttle=leveldb`) from 8 runs in level 0 on,
-//! and stopped at 12, and each choice that only moves tables is a commit (`moves_together=1`): the
-//! authors built on LevelDB.
+//! and stopped at 12, and each choice that only moves tables is a commit (`moves_together=1`),
+//! unless parameters say otherwise: the authors built on LevelDB.
 //!
 //! The authors ran their code with memtables of 8 MiB, tables of 4 MiB and 20 MiB in level 1, which
 //! is two and a half memtables, with about 990 whole tables - 4 GB - cached in memory, and only
@@ -36,8 +36,8 @@
 //! - As long as zones hold one level each, a level takes zones for its tables, three eighths more
 //!   with `windows=4`, and four zones. A store may have less than that for all levels together, and
 //!   be full although much of it is dead. Then writers wait for space, and a collector empties
-//!   zones for them ([`LastResort`]). It does nothing before. Zones that lost tables by range
-//!   deletes are counted at the next merge.
+//!   zones for them ([`LastResort`]). Before that it works only when a client asks for it. Zones
+//!   that lost tables by range deletes are counted at the next merge.
 //! - After another system's layout, tables in mixed zones are rewritten level by level, until no
 //!   level spreads over more zones than that.
 

@@ -1,12 +1,13 @@
 //! Common parts of the systems around LevelDB, as the papers measure it (LevelDB 1.19): tables of a
 //! memtable's size, but of 16 MiB at most; level 1 as large as two and a half memtables, each
-//! further one ten times - 4 MiB and 10 MiB at memtables of 4 MiB - and a collector that starts at
-//! 20 % free. These are what a system has of its own: parameters of the system that are given come
-//! before them.
+//! further one ten times - 4 MiB and 10 MiB at memtables of 4 MiB - and, for rows that take it, a
+//! collector that starts at 20 % free. These are what a system has of its own: parameters of the
+//! system that are given come before them.
 //!
 //! The rows that are LevelDB ([`row`]) also slow and stop writers, grow compactions, cut tables,
 //! check and commit moves and place flushes as LevelDB does ([`Leveled`], steps 3, 4 and 6). The
-//! other rows keep the engine's own ways.
+//! other rows keep the engine's own ways; of these, two variants of `geardb` slow and stop writers
+//! and commit moves as LevelDB does, and one of them grows compactions as it does.
 
 use std::sync::Arc;
 

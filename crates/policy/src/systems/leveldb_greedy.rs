@@ -5,9 +5,9 @@
 //!    round, trivial moves, outputs cut at ten overlapping tables of the next level but one. Tables
 //!    are as large as memtables, but 16 MiB at most; level 1 is as large as two and a half
 //!    memtables, each further one ten times: at memtables of 4 MiB, the parameters that the papers
-//!    use. Writers are slowed from eight runs in level 0 on and stopped at twelve, and by nothing
-//!    else: under a load that the drive limits, levels grow beyond their targets, and compactions
-//!    write less. See [`leveldb`] for what else is LevelDB's.
+//!    use. Writers are slowed from eight runs in level 0 on and stopped at twelve, and by no other
+//!    debt of compaction: under a load that the drive limits, levels grow beyond their targets, and
+//!    compactions write less. See [`leveldb`] for what else is LevelDB's.
 //! 2. Tables of all levels are written to the open zone, one behind the other (figure 2). See
 //!    [`LogStructured`].
 //! 3. When less than 20 % of the zones is free, few are spare, or a writer waits, the zone with the

@@ -3,7 +3,9 @@
 //!
 //! Reading checks the range at once. A [`System`] that a program makes by its fields is checked
 //! when a store is opened under it ([`System::check`]). A parameter that the row does not have is
-//! neither read, written nor checked.
+//! neither read nor written, and its range is not checked; a program that sets one by its field may
+//! change the deciders all the same. The relations of `level0_runs`, `level0_slow` and
+//! `level0_stop` are checked in every row.
 
 use terrace_env::{ByteCount, Limit, OutOfRange};
 

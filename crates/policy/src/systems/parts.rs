@@ -28,7 +28,8 @@ pub(super) struct RowParts {
     pub(super) live_max: u64,
     /// The system with the parameters that are the row's own.
     pub(super) own: System,
-    /// The parameters that it has, by name in alphabetical order. It ignores all others.
+    /// The parameters that it has, by name in alphabetical order. Others are neither read nor
+    /// written.
     pub(super) parameters: &'static [Parameter],
     /// Where files go.
     pub(super) placement: fn(&System) -> Arc<dyn Placement>,

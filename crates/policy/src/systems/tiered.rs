@@ -3,7 +3,7 @@
 //! Not a system of the papers: it is what few rewrites look like at their simplest, for comparison.
 //!
 //! 1. Levels collect runs. A level with `tier_runs` runs or more goes down whole, merged into one
-//!    run. The last level is one run. See [`Tiered`].
+//!    run or, where nothing overlaps, moved as one. The last level is one run. See [`Tiered`].
 //! 2. Each level has its own open zones, see [`LevelSeparated`]. The runs of a tier come one after
 //!    the other and go at once, so that the zones of a tier die whole but for the last one.
 //! 3. There are as many levels as keep the deepest tier, when it is full, within an eighth of the

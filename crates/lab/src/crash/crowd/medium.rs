@@ -1,8 +1,10 @@
 //! Medium of a crowd's store - a drive, a directory or memory - and the ways to make it fail.
 //!
-//! [`Medium::harm`] makes an operation fail, so many operations later. [`Medium::heal`] mends a
-//! drive and a store in memory. It does not mend a directory: its lasting failure is a power cut,
-//! after which its operations fail. A [cut](Medium::cut) is made on a copy, which has power again.
+//! [`Medium::harm`] makes an operation fail, so many operations later. On a drive it is a request
+//! of a kind that chance decides, and there may be too few of that kind to come to it.
+//! [`Medium::heal`] mends a drive and a store in memory. It does not mend a directory: a failure
+//! that has not come yet stays, and a lasting failure is a power cut, after which the directory's
+//! operations fail. A [cut](Medium::cut) is made on a copy, which has power again.
 
 use std::sync::Arc;
 use std::time::Duration;
