@@ -2,8 +2,10 @@
 //!
 //! In text, invisible characters are escaped: control characters, characters that turn the
 //! direction of text, joiners and fillers without width, spaces other than the plain one, marks
-//! without a letter before them. Bytes that are not UTF-8 are escaped, too. So different keys look
-//! different. In JSON, bytes that are not UTF-8 are written as hex, in a field whose name says so.
+//! without a letter before them. Bytes that are not UTF-8 are escaped, too. So different keys have
+//! different texts; only letters of different scripts, or of different forms of one letter, may
+//! still look alike. In JSON, bytes that are not UTF-8 are written as hex, in a field whose name
+//! says so.
 
 use std::fmt::{self, Write};
 

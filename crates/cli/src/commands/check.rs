@@ -5,7 +5,8 @@
 //!    invariant between them. All problems are listed.
 //! 2. The store, if step 1 found no problem: every block of every table, the order of its entries,
 //!    and their number. Entries that are only in logs are verified by the replay when the store is
-//!    opened, and are counted. This step ends at the first problem.
+//!    opened, and are counted. This step ends at the first problem: then the command fails with it,
+//!    and prints nothing of step 1.
 //!
 //! What a crash leaves behind - files that nothing names, a store that was not closed - is told and
 //! is no problem.

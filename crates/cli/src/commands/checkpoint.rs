@@ -3,7 +3,7 @@
 //!
 //! The source is opened for reading only. The target becomes a store at the very end. After an
 //! error it is empty: an image that was made for the copy is removed, one that was there may have
-//! been formatted.
+//! been formatted. A directory that was made for the copy stays.
 
 use std::io;
 use std::os::unix::ffi::OsStrExt;

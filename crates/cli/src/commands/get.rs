@@ -1,5 +1,5 @@
-//! `terrace get IMAGE KEY`: prints the value of a key, byte for byte; only on a terminal a newline
-//! is added.
+//! `terrace get IMAGE KEY`: prints the value of a key, byte for byte; on a terminal a newline is
+//! added to a value that does not end with one.
 //!
 //! With `--json` it prints key and value as an object, in hex where they are not UTF-8. A key that
 //! is not there is exit code 5.

@@ -2,8 +2,8 @@
 //!
 //! The store remembers the path of the plain drive. If that lies in the directory of the zoned
 //! drive, or below, the path is as seen from there, so that both images can be moved together;
-//! otherwise it is absolute. A remembered path is only where to look: a mount checks that the drive
-//! is the right one.
+//! otherwise it is absolute. A path that is not UTF-8 cannot be remembered, and is an error. A
+//! remembered path is only where to look: a mount checks that the drive is the right one.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

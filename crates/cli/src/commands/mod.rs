@@ -10,7 +10,9 @@
 //! | `skip` | reading on behind damage |
 //!
 //! A command that only looks opens the store for reading only, and changes nothing. One that writes
-//! to a store closes it before it prints its result: what it reports is durable.
+//! to a store closes it before it prints its result: what it reports is durable. With
+//! `--unsynced-image` it is so only on the emulated drive: the host writes the image to its disk
+//! when it likes.
 
 mod arguments;
 mod bench;

@@ -1,5 +1,5 @@
 //! [`Report`]: experiments with their outcomes at one scale and from one seed; an experiment that
-//! says nothing at so small a scale is there at its smallest one ([`Experiment::scale`]). `page`
+//! says nothing at so small a scale is there at its smallest one (`Experiment::scale`). `page`
 //! and `markdown` print it. It holds what it shows: nothing is read or run to print it.
 
 use super::{Answer, Chapter};

@@ -1,8 +1,8 @@
 //! The metrics as tables that can be pasted into a Markdown page, or as one JSON object.
 //!
 //! Text is printed run by run, JSON once at the end. Times of the processor and latencies are in
-//! microseconds for an operation, sizes in bytes. In the tables three digits are shown; JSON has
-//! all.
+//! microseconds for an operation; sizes have their unit in text, and are in bytes in JSON. The
+//! tables show three digits, or all before the point; JSON has all.
 
 use std::fmt::{self, Display, Formatter};
 

@@ -4,7 +4,7 @@
 //! The works of one plan share a store as far as each of them allows: one that begins with an empty
 //! store makes a new one, and one that needs a filled store fills it first. With an option about
 //! clients or their operations, a name means the workload of the generator, even where a mix has
-//! the same name.
+//! the same name; `--clients` together with `--replay` is about the trace alone.
 
 use std::path::{Path, PathBuf};
 

@@ -9,9 +9,9 @@
 //! | `answer` | the result, as JSON and as a table |
 //! | `sizes` | sizes of keys and values as one types them |
 //!
-//! Every value that is read is verified. A medium that was made for a measurement is gone after it;
-//! only traces and latencies that were asked for stay. A build with debug assertions measures
-//! something else, and says so.
+//! Every value that is read is verified. A medium that was made for a measurement is gone after it,
+//! unless the process is killed; only traces and latencies that were asked for stay. A build with
+//! debug assertions measures something else, and says so.
 
 mod answer;
 mod command;

@@ -2,9 +2,10 @@
 //! keys to print.
 //!
 //! Keys are of the key space `default` unless another is given; `--from` is included, `--to` is
-//! not. Names of key spaces come from the store's own annotation: if that is damaged, `--space`
-//! takes an id. The filter chooses entries, and the blocks that may hold them. Other parts, such as
-//! batches of a log and range tombstones of a table, are printed in any case.
+//! not. `--space` alone means all keys of that space. Names of key spaces come from the store's own
+//! annotation: where it has no such name, or is damaged, `--space` is taken for an id. The filter
+//! chooses entries, and the blocks that may hold them. Other parts, such as batches of a log and
+//! range tombstones of a table, are printed in any case.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;

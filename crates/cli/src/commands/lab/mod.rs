@@ -10,8 +10,9 @@
 //! | `report` | compares kept outcomes with the papers, in HTML |
 //! | `validate_drives` | compares the timing models with published metrics |
 //!
-//! The same experiment, system, variant, scale and seed give the same metrics on every machine;
-//! only the cost of a run, in time and memory of the host, is that of the machine.
+//! With the same engine, the same experiment, system, variant, scale, share of operations and seed
+//! give the same metrics on every machine; only the cost of a run, in time and memory of the host,
+//! is that of the machine.
 
 mod bars;
 mod command;

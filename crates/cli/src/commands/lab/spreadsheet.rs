@@ -2,7 +2,7 @@
 //! tools: a row for each measured phase, or for each sample.
 //!
 //! A file that is there is written over. The first row has the names of the columns; a metric that
-//! a run does not have is an empty field.
+//! a run does not have is an empty field. Waits are not among the columns.
 
 use std::fs::File;
 use std::path::Path;
