@@ -1,6 +1,6 @@
 //! CRC32C (Castagnoli), by the processor's instruction where there is one.
 //!
-//! All formats of the project use it. Most of their checksums are *bound* to where they belong: the
+//! All formats of the medium use it. Most of their checksums are *bound* to where they belong: the
 //! caller computes them over more than the bytes themselves, such as the store's UUID or an epoch,
 //! by [`crc32c_append`]. So bytes of another store, or of an earlier life of the same zone, do not
 //! verify, but for one chance in 2^32. A checksum finds damage; it is no defence against forgery.

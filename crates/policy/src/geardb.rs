@@ -43,10 +43,11 @@
 //!   next level and holds no other level's tables (`code`: if it is three quarters full;
 //!   `algorithm-1`: never).
 //!
-//! They share the state, so that a store may be opened under another variant; each takes the
-//! windows as it finds them. Data in several runs of a level behind level 0 is merged first in all
-//! of them, and outputs end where a range that goes elsewhere begins: without that, tables of a
-//! level would overlap.
+//! They share the form of the state. Each takes the windows as it finds them; a store that is
+//! opened under another variant, or with other parameters, begins without any, because the engine
+//! does not hand over state that was left under another system text. Data in several runs of a
+//! level behind level 0 is merged first in all of them, and outputs end where a range that goes
+//! elsewhere begins: without that, tables of a level would overlap.
 //!
 //! [`Leveled`] chooses what does not belong to gear compaction: manual compactions, those for lack
 //! of space, and, but for `algorithm-1`, those of tables that are mostly deletes and those of a

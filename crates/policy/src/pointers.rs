@@ -4,8 +4,8 @@
 //! In bytes: version (1), number of levels (1), then per level its pointer, a full key with its
 //! length (4); empty for none. Bytes that are not understood count as none: each level begins with
 //! its first key. Nothing in them tells other deciders' state apart; the engine hands over only
-//! state of the same system. [`Pointers::decode`] is told how many levels the tree has; of a level
-//! beyond, the pointer is lost.
+//! state that was left under the same text of the system. [`Pointers::decode`] is told how many
+//! levels the tree has; of a level beyond, the pointer is lost.
 
 use terrace_env::codec::{DecodeError, Reader, Writer};
 

@@ -1,8 +1,8 @@
 //! [`Cursor`]: walks the keys of a range, in both directions, as they were when it was made.
 //!
-//! It stands nowhere until it is moved, and after an error. Key and value can be asked for only
-//! where it stands on a key. While it lives it keeps space from being freed; once the store is
-//! closed, moving it is an error.
+//! It stands nowhere until it is moved, beyond either end, and after an error. Key and value can be
+//! asked for only where it stands on a key. While it lives it keeps space from being freed; once
+//! the store is closed, moving it is an error.
 
 use bytes::Bytes;
 

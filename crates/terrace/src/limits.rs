@@ -1,6 +1,7 @@
 //! The ranges of [`Options`](crate::Options), each with its reason; both ends are within the range.
-//! They are checked when a store is opened and before a device is formatted, not when an option is
-//! set. Those of systems are with [`System`](crate::System).
+//! They are checked when a store is opened, and before
+//! [`Db::create_device`](crate::Db::create_device) formats a device, not when an option is set.
+//! Those of systems are with [`System`](crate::System).
 
 use terrace_env::{ByteCount, Limit};
 

@@ -1,4 +1,5 @@
 //! The [`Store`] trait, and the traits of its handles: readers and writers of files, reservations.
+//! Invariants, and rules for threads, are in the [module](super).
 
 use std::fmt;
 use std::sync::Arc;

@@ -1,9 +1,9 @@
 //! [`Layer`]: a store on top of another one, from which it differs in some calls.
 //!
 //! A layer names the store below it, and implements only the calls in which the two differ. It can
-//! change how files are created, reopened and opened, commits, and reservations. All other calls
-//! are passed on to the store below, as are handles, unless the layer wraps them. A reservation
-//! that reaches the store below must be its own.
+//! change how files are created, reopened and opened, commits, reservations, and placement groups.
+//! All other calls are passed on to the store below, as are handles, unless the layer wraps them. A
+//! reservation that reaches the store below must be its own.
 //!
 //! Threads: as for the store below. A layer holds no lock over a call of it.
 

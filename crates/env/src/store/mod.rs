@@ -26,8 +26,9 @@
 //! after the other, in an order that the store chooses.
 //!
 //! # Modules
-//! `contract` has the traits, `transaction`, `annotation`, `error`, `pending_read` and `read_buf`
-//! the values that go through them, `by_cause` how counts look in JSON.
+//! `contract` has the traits, `transaction`, `annotation`, `error`, `group`, `pending_read` and
+//! `read_buf` the values that go through them, `layer` a store on another, `by_cause` how counts
+//! look in JSON.
 
 mod annotation;
 mod by_cause;

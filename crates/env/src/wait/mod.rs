@@ -10,7 +10,8 @@
 //! # Rules
 //! - A wait is counted once, by the innermost code that waits: code that calls it stops its own
 //!   clock before. So the waits of one actor do not overlap. Their sum and the time of its
-//!   computing are its latency.
+//!   computing are its latency, but for what nobody counts: locks, and on threads the turns of
+//!   others on the processor.
 //! - An idle actor does not wait in this sense. Example: the flush's actor while no memtable is
 //!   full.
 //! - Waits of no length are not counted.

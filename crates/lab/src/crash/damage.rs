@@ -1,7 +1,7 @@
 //! Damage on the medium: changes one random block on a copy of a store's drives, and opens the
-//! store there. The block is one that was written; but of a full or conventional zone, and of a
-//! plain drive whose block is not all zeros, any may be taken. The caller has closed the store
-//! before it took the snapshots, and calls from within a simulation.
+//! store there. The block lies below the pointer of its zone; of a full or a conventional zone it
+//! can be any, of a plain drive any that is not all zeros. The caller has closed the store before
+//! it took the snapshots, and calls from within a simulation.
 //!
 //! Two results are allowed: everything reads back, or the damage is reported as corruption; any
 //! other error fails the test, too. Wrong data, data that is missing without an error, and panics

@@ -1,5 +1,6 @@
 //! Common steps of the checks: make a file, read it, compare its bytes. A step that fails panics,
-//! but for [`try_commit`] and [`read`], which return the error.
+//! but for [`try_commit`] and [`read`], which return the store's error. If the two ways to read
+//! disagree, [`read`] panics as well.
 
 use std::sync::Arc;
 
