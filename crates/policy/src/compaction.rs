@@ -9,8 +9,8 @@
 //! The engine checks each plan and carries it out. It commits the choice's state with the last
 //! instalment: if a merge ends early, the state stays as it was. Where plans go side by side, the
 //! state of a choice is dropped if that of a later choice is committed already. State that was left
-//! under another system is not handed to a decider: a store opened under a new system begins with
-//! empty state.
+//! under another system, or with other parameters, is not handed to a decider: a store opened under
+//! a new system begins with empty state.
 //!
 //! # Threads
 //! One thread at a time asks for plans. Any thread may ask for routes, places and the pressure

@@ -3,8 +3,9 @@
 //! failure-inducing input", 2002).
 //!
 //! The script must fail when it comes, and the caller's `fails` must give the same answer for the
-//! same script; a shorter script may fail for another reason than the first. With enough tries no
-//! single operation could be left out before changes were; there may still be a shorter script.
+//! same script; a shorter script may fail for another reason than the first. With enough tries, no
+//! single operation could be left out at the point where leaving out changes began; a shorter
+//! script may still exist.
 
 use super::operation::Operation;
 

@@ -1,8 +1,8 @@
 //! [`Jobs`]: how many flushes and compactions are under way.
 //!
 //! A job that was under way when the [`Listener`] was registered is not counted, and its end takes
-//! one off the count of another. So the listener is registered before any job begins. Nor is a
-//! compaction that only moves tables by metadata: listeners are not told of it.
+//! one off the count of another. So the listener is registered before any job begins. A compaction
+//! that only moves tables by metadata is not counted either: listeners are not told of it.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
