@@ -7,6 +7,7 @@
 //! number may lie anywhere from its last batch that was acknowledged as synced to its last that had
 //! begun.
 
+use std::fmt::{self, Display, Formatter};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -119,20 +120,37 @@ fn write(db: &Db, known: &Known, writer: usize, random: &mut Random) -> Met {
     met
 }
 
-/// Each writer's newest batch that is found; an `Err` where one is found in part.
-fn found(db: &Db) -> Result<Numbers, String> {
+/// Why it is not known which batches are there.
+enum Unknown {
+    /// A read failed.
+    Unread(String),
+    /// A batch is there in part, which no harm excuses.
+    Torn(String),
+}
+
+impl Display for Unknown {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let (Self::Unread(reason) | Self::Torn(reason)) = self;
+        f.write_str(reason)
+    }
+}
+
+/// Each writer's newest batch that is found.
+fn found(db: &Db) -> Result<Numbers, Unknown> {
     let mut numbers = Numbers::default();
     for (writer, number) in numbers.iter_mut().enumerate() {
         let mut found = Vec::new();
         for at in 0..KEYS {
-            found.push(db.get(&key(writer, at)).map_err(|error| error.to_string())?);
+            let read = db.get(&key(writer, at));
+            found.push(read.map_err(|error| Unknown::Unread(error.to_string()))?);
         }
         let first = found[0].as_ref();
         *number = first.map_or(0, |value| u64::from_le_bytes(*value.first_chunk().expect("long")));
         for (at, found) in (0..KEYS).zip(&found) {
             let expected = (*number > 0).then(|| value(*number, at));
             if found.as_deref() != expected.as_deref() {
-                return Err(format!("writer {writer}: batch {number} in part, at key {at}"));
+                let torn = format!("writer {writer}: batch {number} in part, at key {at}");
+                return Err(Unknown::Torn(torn));
             }
         }
     }
@@ -192,8 +210,8 @@ pub fn run(medium: &Medium, setup: &Setup, harm: Harm, random: &mut Random) -> R
     match found(&db) {
         Ok(found) => hold_against("before the cut", found, acked, begun)?,
         // A directory may have lost its power for good.
-        Err(error) if !matches!(harm, Harm::Lasting(_)) => return Err(error),
-        Err(_) => {}
+        Err(Unknown::Unread(_)) if matches!(harm, Harm::Lasting(_)) => {}
+        Err(unknown) => return Err(unknown.to_string()),
     }
     met.groups = db.stats().groups;
     let end = cut(medium, &known, random);
