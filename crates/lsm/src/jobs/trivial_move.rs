@@ -5,9 +5,9 @@
 //! A table that overlaps nothing goes down one level per choice of the decider. Data that arrives
 //! in key order goes down wholly in this way. A commit costs a disk a revolution or more, so
 //! successive choices are committed together, as many as the decider allows. The decider makes each
-//! choice on the tree that the choices before it would leave. The series ends at a choice that is no trivial move, or that
-//! cannot be committed with the others. The decider's state of the last choice is committed with
-//! the moves.
+//! choice on the tree that the choices before it would leave. The series ends at a choice that is
+//! no trivial move, or that cannot be committed with the others. The decider's state of the last
+//! choice is committed with the moves.
 //!
 //! The caller has the turn to choose, until the commit. Where other plans are under way it has a
 //! claim instead, and the series is one choice. If a choice of the series is illegal, nothing is
