@@ -12,7 +12,7 @@ use terrace_env::{ByteCount, DeviceId, FileId, ZoneId};
 use terrace_policy::{ExtentView, ZoneView, ZonesSource, ZonesView};
 use terrace_zone::{Device, Layout, ZoneState, ZoneType};
 
-use crate::catalog::Extent;
+use crate::catalog::{Extent, Levels};
 use crate::mount::Access;
 use crate::space::{Condition, Share, Used, Zone};
 use crate::{BLOCK, BlockAddr, Fs, block};
@@ -149,8 +149,9 @@ impl Fs {
                 if record.sealed {
                     counted.entry(zone).or_default().0 += extent.blocks;
                 }
-                let level = record.annotation.hint.level.map_or(0, u64::from);
-                levels.entry(zone).or_default().insert(id, level);
+                if let Some(level) = record.annotation.hint.level {
+                    levels.entry(zone).or_default().insert(id, level.into());
+                }
             }
         });
         for file in self.volume.all_unsealed() {
@@ -175,10 +176,10 @@ impl Fs {
         for (index, zone) in self.volume.pools.zoned().zones().iter().enumerate() {
             let id = ZoneId(index as u32);
             let kept = self.volume.journal.read(|c| c.levels_in(device, id));
-            let found = levels.remove(&id);
-            let found: u64 = found.iter().flat_map(BTreeMap::values).sum();
+            let found = levels.remove(&id).unwrap_or_default();
+            let found = Levels { tables: found.len() as u64, sum: found.values().sum() };
             if kept != found {
-                let text = format!("zone {index}: levels of {kept} are counted, found {found}");
+                let text = format!("zone {index}: {kept:?} are counted, found {found:?}");
                 problems.push(text);
             }
             let found = counted.remove(&id).unwrap_or_default();

@@ -4,22 +4,23 @@
 //! 1. [`Greedy`] says when reclaim is due, and which zones give enough to be worth their copying.
 //! 2. Of those, the victim is the one with the largest `(1 - u) * age / (1 + u)`: `u` is the live
 //!    share of the zone, `1 - u` what comes back, `1 + u` what is read and written for it, and the
-//!    age the levels of its live tables added up. What comes back are the dead bytes; room that was
-//!    never written counts only where a view shows zones for their room alone. A deep table dies
-//!    late, so waiting for it is of no use; a table of level 0 is about to die by itself.
+//!    age comes from the levels of its tables ([`ZoneAge`]). What comes back are the dead bytes;
+//!    room that was never written counts only where a view shows zones for their room alone. A deep
+//!    table dies late, so waiting for it is of no use; a table of level 0 is about to die by itself.
 //! 3. Among equals, the one with the fewest live bytes; then as in [`Greedy`].
 //!
 //! # Where the paper is silent
 //! - By the letter of the equation a zone of nothing but level-0 tables is worth nothing, and so is
 //!   one without tables. Such zones come last, but they come: a collector that left them alone
 //!   could not free what is dead there.
-//! - Which tables the sum is over: those that live. A zone of dead tables has no age; it is free.
-//! - The more tables a zone has, the older it is, in the sense of the equation. So neither the
-//!   emptiest nor the fullest zone wins but one that is about 40 % live, where all lie equally
-//!   deep. The view must not end at the emptiest zones for that: it shows zones of all live shares
+//! - Which tables the sum is over. A sum over the live ones grows with their number: where all lie
+//!   equally deep, neither the emptiest nor the fullest zone wins but one that is about 40 % live.
+//!   A sum over all that were written to the zone, and a mean over the live ones, then hardly
+//!   differ between zones, and the emptiest wins, as the paper says of both of its collectors.
+//! - The view must not end at the emptiest zones: it shows zones of all live shares
 //!   ([`Sight::Spread`]). Beyond [`CANDIDATES_MAX`](ReclaimView::CANDIDATES_MAX) it is a sample,
 //!   evenly spread over the order of live bytes; the best of 64 is on average better than 98 % of
-//!   all.
+//!   all. [`Sight::All`] is the reference for that.
 
 use std::cmp::Reverse;
 
@@ -28,25 +29,50 @@ use crate::{
     System,
 };
 
+/// The age of a zone in equation 1.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ZoneAge {
+    /// The levels of its live tables, added up.
+    #[default]
+    Live,
+    /// The levels of all tables that were written to it since it was last empty, added up: of a
+    /// live table the level that it has, of a deleted one the level that it had at last. Tables
+    /// that were deleted before the store was mounted are not known.
+    Written,
+    /// The mean level of its live tables.
+    Mean,
+}
+
 /// Takes the zone of the largest benefit over cost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CostBenefit {
     /// When it is time, and what is worth its copying.
     limits: Greedy,
+    age: ZoneAge,
+    sight: Sight,
 }
 
 impl CostBenefit {
     /// With the system's parameters.
     #[must_use]
     pub fn of(system: &System) -> Self {
-        Self { limits: Greedy::of(system) }
+        let sight = if system.all_candidates { Sight::All } else { Sight::Spread };
+        Self { limits: Greedy::of(system), age: system.zone_age, sight }
     }
-}
 
-/// Benefit over cost, by equation 1.
-fn score(zone: &CandidateZone) -> f64 {
-    let (gain, cost) = (zone.gain.0 as f64, zone.capacity.0 as f64 + zone.live.0 as f64);
-    gain * zone.levels as f64 / cost
+    fn age(&self, zone: &CandidateZone) -> f64 {
+        match self.age {
+            ZoneAge::Live => zone.levels as f64,
+            ZoneAge::Written => (zone.levels + zone.levels_dead) as f64,
+            ZoneAge::Mean => zone.levels as f64 / zone.tables.max(1) as f64,
+        }
+    }
+
+    /// Benefit over cost, by equation 1.
+    fn score(&self, zone: &CandidateZone) -> f64 {
+        let (gain, cost) = (zone.gain.0 as f64, zone.capacity.0 as f64 + zone.live.0 as f64);
+        gain * self.age(zone) / cost
+    }
 }
 
 impl Reclaim for CostBenefit {
@@ -55,7 +81,7 @@ impl Reclaim for CostBenefit {
     }
 
     fn sight(&self) -> Sight {
-        Sight::Spread
+        self.sight
     }
 
     fn is_due(&self, supply: &Supply) -> bool {
@@ -67,7 +93,7 @@ impl Reclaim for CostBenefit {
         let worth = view.candidates.iter().filter(|zone| self.limits.is_worth(zone, wanted));
         let victim = worth.min_by(|a, b| {
             let rank = |zone: &CandidateZone| (zone.live, Reverse(zone.gain), zone.zone);
-            score(b).total_cmp(&score(a)).then_with(|| rank(a).cmp(&rank(b)))
+            self.score(b).total_cmp(&self.score(a)).then_with(|| rank(a).cmp(&rank(b)))
         })?;
         Some(ReclaimChoice { victim: victim.zone, stream: RECLAIM_STREAM })
     }

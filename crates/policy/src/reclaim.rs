@@ -4,9 +4,10 @@
 //! reclaim is due. As long as it is, the file system asks for victims; when a client asks for
 //! reclaim, also if it is not due. It keeps zones ordered by live bytes and shows
 //! [`ReclaimView::CANDIDATES_MAX`] of those that can be emptied: the first ones, or a sample, as
-//! the policy has it ([`Sight`]). While somebody waits and no zone holds anything dead, it shows
-//! partly written zones instead, whose room could be gathered. A choice costs the same on ten zones
-//! and on fifty thousand. A victim that was not shown counts as none.
+//! the policy has it ([`Sight`]). So a choice costs the same on ten zones and on fifty thousand. A
+//! policy may ask for all, as a reference for such a sample. While somebody waits and no zone holds
+//! anything dead, the file system shows partly written zones instead, whose room could be gathered.
+//! A victim that was not shown counts as none.
 //!
 //! New data should find some *spare* zones ([`Supply::spare_min`]). While reclaim works,
 //! compactions leave half of these to logs and flushes.
@@ -65,9 +66,13 @@ pub struct CandidateZone {
     pub live: ByteCount,
     /// Bytes gained: the dead ones; of a zone without any, its room.
     pub gain: ByteCount,
-    /// The levels of the live tables in it, added up; a table that lies in several zones counts in
-    /// each.
+    /// How many live tables it has. A table that lies in several zones counts in each.
+    pub tables: u64,
+    /// The levels of its live tables, added up.
     pub levels: u64,
+    /// The levels that tables had when they were deleted, since the zone was last empty or the
+    /// store was mounted, added up.
+    pub levels_dead: u64,
 }
 
 /// Which zones a policy has to see.
@@ -79,6 +84,8 @@ pub enum Sight {
     /// Where there are more than a view shows: a sample, evenly spread over the order of live
     /// bytes.
     Spread,
+    /// All, which takes as long as there are many.
+    All,
 }
 
 impl Sight {
@@ -89,6 +96,7 @@ impl Sight {
         let most = ReclaimView::CANDIDATES_MAX;
         match self {
             Self::FewestLive => at < most,
+            Self::All => true,
             // The `i`-th shown is the `i * of / most`-th.
             Self::Spread => of <= most || (at * most).div_ceil(of) < ((at + 1) * most).div_ceil(of),
         }
@@ -105,7 +113,7 @@ pub struct ReclaimView<'a> {
 }
 
 impl ReclaimView<'_> {
-    /// The most candidates a view shows: enough for a policy that weighs more than live bytes, few
+    /// The most candidates that a view shows, but for [`Sight::All`]: enough for a policy that weighs more than live bytes, few
     /// enough to build the view for each decision.
     pub const CANDIDATES_MAX: usize = 64;
 }

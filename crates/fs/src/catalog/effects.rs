@@ -22,6 +22,19 @@ pub struct Freed {
     pub extents: Vec<Extent>,
 }
 
+/// A file that is gone.
+#[derive(Clone, Debug)]
+pub struct Deleted {
+    /// The file.
+    pub file: FileId,
+    /// How it was written: a directory finds it by that.
+    pub kind: FileKind,
+    /// The level that it had at last, if it was a table.
+    pub level: Option<u8>,
+    /// The blocks that it had.
+    pub map: Arc<ExtentMap>,
+}
+
 /// Space and files that a transaction gives back. To be carried out only once the transaction is
 /// durable: until then a power cut brings back the state that still needs these blocks.
 #[derive(Clone, Debug, Default)]
@@ -31,8 +44,8 @@ pub struct Effects {
     /// Blocks that were leased to a log and never held anything the catalog knows of: what lies
     /// behind the cut when a log is sealed, extended or cut at recovery.
     pub unleased: Vec<Freed>,
-    /// Files that are gone, and how they were written: a directory finds them by it.
-    pub deleted: Vec<(FileId, FileKind)>,
+    /// Files that are gone.
+    pub deleted: Vec<Deleted>,
 }
 
 impl Effects {

@@ -37,9 +37,11 @@ mod staging;
 mod state;
 mod zone_levels;
 
-pub use effects::{Effects, Freed};
+pub use effects::{Deleted, Effects, Freed};
 pub use extent::{Extent, ExtentMap, Mapped};
 pub use file::{FileRecord, LogMark, LogRun};
 pub use record::Record;
 pub(crate) use staging::FIRST_SEQUENCE;
 pub use state::Catalog;
+pub use zone_levels::Levels;
+pub(crate) use zone_levels::zones;

@@ -11,7 +11,9 @@ use terrace_env::FileId;
 use terrace_env::store::{Annotation, FileKind, StoreError};
 
 use super::name::NAME_MAX;
-use super::{Catalog, Effects, Extent, ExtentMap, FileRecord, Freed, LogMark, LogRun, Record};
+use super::{
+    Catalog, Deleted, Effects, Extent, ExtentMap, FileRecord, Freed, LogMark, LogRun, Record,
+};
 use crate::BLOCK;
 
 /// The sequence of a log's first frame.
@@ -189,7 +191,7 @@ impl<'a> Staging<'a> {
         epoch: u32,
         annotation: &Arc<Annotation>,
     ) -> Result<(), StoreError> {
-        if self.effects.deleted.iter().any(|(gone, _)| *gone == id) {
+        if self.effects.deleted.iter().any(|gone| gone.file == id) {
             return Err(StoreError::NotFound(id));
         }
         if id == FileId::STORE || self.catalog.get(id).is_some() {
@@ -258,7 +260,9 @@ impl<'a> Staging<'a> {
             self.put_name(name, None);
         }
         self.free(id, &file.extents, file.extents.extents().collect());
-        self.effects.deleted.push((id, file.kind));
+        let level = file.annotation.hint.level;
+        let map = Arc::clone(&file.extents);
+        self.effects.deleted.push(Deleted { file: id, kind: file.kind, level, map });
         self.put(id, None);
         Ok(())
     }

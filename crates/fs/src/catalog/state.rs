@@ -19,7 +19,7 @@ use terrace_env::{DeviceId, FileId, ZoneId};
 
 use super::annotation::{decode_annotation, encode_annotation};
 use super::staging::Staging;
-use super::zone_levels::ZoneLevels;
+use super::zone_levels::{Levels, ZoneLevels};
 use super::{Effects, FileRecord, Record};
 use crate::AddressSpace;
 
@@ -80,9 +80,9 @@ impl Catalog {
         before
     }
 
-    /// The levels of the tables that have bytes in a zone, added up.
+    /// How many tables have bytes in a zone, and how deep they lie.
     #[must_use]
-    pub fn levels_in(&self, device: DeviceId, zone: ZoneId) -> u64 {
+    pub fn levels_in(&self, device: DeviceId, zone: ZoneId) -> Levels {
         self.levels.of(device, zone)
     }
 

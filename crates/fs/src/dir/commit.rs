@@ -157,8 +157,8 @@ impl Volume {
 
     /// Gives back what durable transactions have freed.
     fn carry_out(&self, effects: &Effects) {
-        for (id, kind) in &effects.deleted {
-            self.remove(*id, *kind);
+        for gone in &effects.deleted {
+            self.remove(gone.file, gone.kind);
         }
         for freed in &effects.freed {
             let block = BLOCK as u64;
@@ -284,8 +284,8 @@ impl State {
                 self.note_committed(*id);
             }
         }
-        for (id, _) in &effects.deleted {
-            self.note_deleted(*id);
+        for gone in &effects.deleted {
+            self.note_deleted(gone.file);
         }
         group.effects.push(effects);
         Ok(())

@@ -13,23 +13,26 @@ use terrace_env::store::FileKind;
 
 use super::Volume;
 use crate::canary::{self, Rule};
-use crate::catalog::{Effects, Extent, ExtentMap, Freed};
+use crate::catalog::{self, Deleted, Effects, Extent, ExtentMap, Freed};
 use crate::file::{Body, FileState, OpenFile};
 use crate::space::Share;
 
 impl Volume {
     /// Carries out what a durable transaction gives back.
     pub(super) fn carry_out(&self, effects: &Effects, sealed: &[(Arc<OpenFile>, Vec<Extent>)]) {
+        for gone in &effects.deleted {
+            self.note_depth(gone);
+        }
         for (file, extents) in sealed {
             self.pools.turn(extents, Share::Unsealed, Share::Live);
             self.seal(file);
         }
         for freed in &effects.freed {
             let final_extents = sealed.iter().find(|(file, _)| file.id == freed.file);
-            let deleted = effects.deleted.iter().any(|(id, _)| *id == freed.file);
+            let deleted = effects.deleted.iter().any(|gone| gone.file == freed.file);
             self.give_back(freed, final_extents.map(|(_, extents)| extents.as_slice()), deleted);
         }
-        for (id, _) in &effects.deleted {
+        for id in effects.deleted.iter().map(|gone| &gone.file) {
             let mut files = self.files.lock();
             let unsealed = files.unsealed.remove(id);
             let open = unsealed.clone().or_else(|| files.sealed.get(id)?.upgrade());
@@ -47,6 +50,16 @@ impl Volume {
                 self.abandon(&file);
             }
         }
+    }
+
+    /// Lets the zones of a table that is gone remember how deep it lay. Its blocks still count
+    /// there.
+    fn note_depth(&self, gone: &Deleted) {
+        let Some(level) = gone.level.filter(|level| *level > 0) else { return };
+        let tables = self.media.tables().id();
+        let zones = catalog::zones(gone.map.extents(), self.media.space());
+        let zones = zones.into_iter().filter(|(device, _)| *device == tables);
+        self.pools.zoned().note_deleted(zones.map(|(_, zone)| zone), level);
     }
 
     /// Frees all blocks of a file that was never sealed, once nobody reads it.

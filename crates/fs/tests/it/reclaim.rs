@@ -62,3 +62,36 @@ fn cost_benefit_empties_deep_zones_before_shallow_ones_also_after_a_mount() {
         }
     });
 }
+
+#[test]
+fn a_zone_remembers_the_levels_of_its_dead_tables_until_the_next_mount() {
+    runner::simulate(1, || {
+        let cases = [("live", false), ("written", true), ("mean", true)];
+        for (age, takes_emptier) in cases {
+            let system: System = format!("leveldb-cost-benefit:zone_age={age}").parse().unwrap();
+            for is_remounted in [false, true] {
+                let drive = formatted(Geometry::uniform(ZONE, 64), 1);
+                let mut fs = mounted(system.reclaim(), &drive);
+                let (emptier, files) = zone_of(&fs, 3);
+                delete(&fs, &files[..6]);
+                let (fuller, files) = zone_of(&fs, 3);
+                delete(&fs, &files[..4]);
+                assert_eq!(fs.audit(), Vec::<String>::new());
+                if is_remounted {
+                    fs.unmount();
+                    drop(fs);
+                    fs = mounted(system.reclaim(), &drive);
+                }
+                assert!(fs.reclaim_one().expect("a store that takes commits"), "{age}");
+                let zones = fs.zones().expect("a report");
+                let is_empty = |zone: ZoneId| zones[zone.0 as usize].live == ByteCount(0);
+                // After a mount, what died before is not known: as by the live tables.
+                let emptier_goes = takes_emptier && !(is_remounted && age == "written");
+                let emptied = [emptier, fuller].map(is_empty);
+                assert_eq!(emptied, [emptier_goes, !emptier_goes], "{age}, {is_remounted}");
+                assert_eq!(fs.audit(), Vec::<String>::new());
+                fs.unmount();
+            }
+        }
+    });
+}

@@ -14,11 +14,12 @@
 //!
 //! # Where the paper is silent
 //! - As in `leveldb-greedy`: which zones are open at once, and when a collector should rather not.
-//! - Worth of a zone without deep tables: see [`CostBenefit`].
+//! - Worth of a zone without deep tables, and which tables make its age: see [`CostBenefit`].
 
 use std::sync::Arc;
 
-use super::{Row, RowParts, leveldb, parameter};
+use super::parameter::{self, Parameter};
+use super::{Row, RowParts, leveldb};
 use crate::{CostBenefit, LogStructured};
 
 pub(super) const PARTS: RowParts = RowParts {
@@ -26,9 +27,30 @@ pub(super) const PARTS: RowParts = RowParts {
     summary: "leveled; tables of all levels in one log of zones, emptied where it pays most",
     live_max: 55,
     own: leveldb::row(Row::LeveldbCostBenefit),
-    parameters: parameter::LEVELED,
+    parameters: PARAMETERS,
     placement: |_| Arc::new(LogStructured),
     compaction: leveldb::compaction,
     reclaim: |system| Arc::new(CostBenefit::of(system)),
     table_size: leveldb::table_size,
 };
+
+const PARAMETERS: &[Parameter] = &[
+    parameter::ALIGNED_FROM,
+    parameter::ALL_CANDIDATES,
+    parameter::CARRY_OVERLAP,
+    parameter::CHECK_MOVES,
+    parameter::FACTOR,
+    parameter::FLUSH_LEVEL,
+    parameter::FREE_MIN,
+    parameter::GAIN_MIN,
+    parameter::GROWTH,
+    parameter::JOBS,
+    parameter::LEVEL0_RUNS,
+    parameter::LEVEL0_SLOW,
+    parameter::LEVEL0_STOP,
+    parameter::LEVEL1_SIZE,
+    parameter::MOVES_TOGETHER,
+    parameter::TABLE_SIZE,
+    parameter::THROTTLE,
+    parameter::ZONE_AGE,
+];

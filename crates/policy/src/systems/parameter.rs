@@ -10,7 +10,7 @@
 use terrace_env::{ByteCount, Limit, OutOfRange};
 
 use super::System;
-use crate::{GearVariant, Throttle};
+use crate::{GearVariant, Throttle, ZoneAge};
 
 /// Kind of a parameter's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,6 +67,14 @@ pub(super) const ALIGNED_FROM: Parameter = Parameter {
     kind: Kind::Percent,
     set: |system, value| system.aligned_from = value as u8,
     get: |system| Some(system.aligned_from.into()),
+};
+
+/// See [`System::all_candidates`].
+pub(super) const ALL_CANDIDATES: Parameter = Parameter {
+    limit: switch("all_candidates"),
+    kind: Kind::Switch,
+    set: |system, value| system.all_candidates = value > 0,
+    get: |system| Some(system.all_candidates.into()),
 };
 
 /// See [`System::carry_overlap`].
@@ -319,6 +327,17 @@ pub(super) const WINDOWS: Parameter = Parameter {
     kind: Kind::Number,
     set: |system, value| system.windows = value as u16,
     get: |system| Some(system.windows.into()),
+};
+
+/// The ages of a zone, by their names' places.
+const AGES: [ZoneAge; 3] = [ZoneAge::Live, ZoneAge::Written, ZoneAge::Mean];
+
+/// See [`System::zone_age`].
+pub(super) const ZONE_AGE: Parameter = Parameter {
+    limit: Limit { option: "zone_age", least: 0, most: 2, reason: "it is one of three words" },
+    kind: Kind::Word(&["live", "written", "mean"]),
+    set: |system, value| system.zone_age = AGES[value as usize],
+    get: |system| AGES.iter().position(|age| *age == system.zone_age).map(|at| at as u64),
 };
 
 /// The range of what is on or off.

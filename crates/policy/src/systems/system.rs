@@ -13,7 +13,7 @@ use super::{
     lifetime, text, tiered,
 };
 use crate::{
-    Compaction, GearVariant, LeveledOptions, MOVES_TOGETHER, Placement, Reclaim, Throttle,
+    Compaction, GearVariant, LeveledOptions, MOVES_TOGETHER, Placement, Reclaim, Throttle, ZoneAge,
     ZonesSource,
 };
 
@@ -140,6 +140,12 @@ pub struct System {
     /// Whose gear compaction, where zones empty by it: with what was found to be missing, or as the
     /// authors' code or the paper has it, for comparisons.
     pub variant: GearVariant,
+    /// What the age of a zone is to a collector that weighs cost and benefit: the paper's sum can
+    /// be read in two ways, for comparisons.
+    pub zone_age: ZoneAge,
+    /// Whether a collector that weighs cost and benefit sees all zones, and not 64 of them. With:
+    /// choices are a little better, and take as long as there are many zones.
+    pub all_candidates: bool,
 }
 
 impl Default for System {
@@ -220,6 +226,8 @@ impl System {
             aligned_from: 100,
             flush_level: 0,
             variant: GearVariant::Repaired,
+            zone_age: ZoneAge::Live,
+            all_candidates: false,
         }
     }
 

@@ -17,7 +17,9 @@ fn decide(policy: &dyn Reclaim, input: &str) -> String {
             capacity: number(line, "capacity").expect("a capacity"),
             live: number(line, "live").expect("live bytes"),
             gain: number(line, "gain").expect("a gain"),
+            tables: number(line, "tables").unwrap_or(0),
             levels: number(line, "levels").unwrap_or(0),
+            levels_dead: number(line, "levels_dead").unwrap_or(0),
         })
         .collect();
     let supply = Supply {
@@ -61,7 +63,9 @@ fn collect(policy: &dyn Reclaim, live_percent: &[u64], wanted: bool) -> (usize, 
             live: terrace_env::ByteCount(*live),
             gain: terrace_env::ByteCount(CAPACITY - live),
             // Of the same depth everywhere, ten tables to a zone.
+            tables: live.div_ceil(10),
             levels: 3 * live.div_ceil(10),
+            levels_dead: 3 * ((CAPACITY - live) / 10),
         };
         let dead = zones.iter().enumerate().filter(|(_, live)| **live < CAPACITY);
         let candidates: Vec<CandidateZone> = dead.map(candidate).collect();
@@ -97,9 +101,25 @@ fn cost_benefit_weighs_how_deep_tables_lie() {
 }
 
 #[test]
+fn the_age_of_a_zone_is_that_of_its_live_tables_of_all_or_their_mean() {
+    check("reclaim-zone-age", |input| {
+        let chosen = |age: &str| {
+            let system: System = format!("leveldb-cost-benefit:zone_age={age}").parse().unwrap();
+            format!("{age}: {}", decide(&*system.reclaim(), input))
+        };
+        ["live", "written", "mean"].map(chosen).join("\n")
+    });
+}
+
+#[test]
 fn a_collector_ends_whatever_is_live_and_does_not_copy_for_ever_for_little() {
-    for row in [Row::LeveldbGreedy, Row::LeveldbCostBenefit] {
-        ends(&*System::of(row).reclaim());
+    for system in [
+        "leveldb-greedy",
+        "leveldb-cost-benefit",
+        "leveldb-cost-benefit:zone_age=written",
+        "leveldb-cost-benefit:zone_age=mean,all_candidates=on",
+    ] {
+        ends(&*system.parse::<System>().unwrap().reclaim());
     }
 }
 

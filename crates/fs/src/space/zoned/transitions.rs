@@ -108,6 +108,11 @@ impl ZoneTable {
         self.change(zone, |z| z.holder = 0);
     }
 
+    /// A table of this level is deleted that has blocks in a zone.
+    pub(crate) fn bury(&mut self, zone: ZoneId, level: u8) {
+        self.change(zone, |z| z.levels_dead += u64::from(level));
+    }
+
     /// Blocks of a zone that counted as `share` are dead.
     pub(crate) fn remove(&mut self, zone: ZoneId, share: Share, blocks: u32) {
         self.change(zone, |z| *z.share(share) -= blocks);

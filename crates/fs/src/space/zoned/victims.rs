@@ -22,6 +22,7 @@ use terrace_policy::{CandidateZone, ReclaimChoice, ReclaimView, Supply};
 use super::state::{ReclaimState, Refusal, State};
 use super::{Zone, ZonedPool};
 use crate::block::BLOCK;
+use crate::catalog::Levels;
 
 /// How the work on a victim ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,23 +67,29 @@ impl ZonedPool {
 
     /// Lets the policy choose a victim and keeps everybody else off it. `None` if there is none.
     /// `asked`: somebody wants a zone emptied, though nobody waits for it. `levels`: those of the
-    /// tables in each of these zones, added up.
+    /// live tables in each of these zones.
     pub(crate) fn choose_victim(
         &self,
         asked: bool,
-        levels: impl FnOnce(BTreeSet<ZoneId>) -> BTreeMap<ZoneId, u64>,
+        levels: impl FnOnce(BTreeSet<ZoneId>) -> BTreeMap<ZoneId, Levels>,
     ) -> Option<ReclaimChoice> {
-        // Asked for without the lock: what comes in sight meanwhile counts as level 0.
+        // Asked for without the lock: a zone that comes in sight meanwhile counts as one without
+        // live tables.
         let levels = levels(self.candidates());
         let mut state = self.state.lock();
         let supply = Supply { wanted: asked || state.waiters > 0, ..state.supply() };
         let as_bytes = |blocks: u32| ByteCount(u64::from(blocks) * BLOCK as u64);
-        let candidate = |zone: ZoneId, entry: &Zone, gain: u32| CandidateZone {
-            zone,
-            capacity: as_bytes(entry.capacity),
-            live: as_bytes(entry.live),
-            gain: as_bytes(gain),
-            levels: levels.get(&zone).copied().unwrap_or(0),
+        let candidate = |zone: ZoneId, entry: &Zone, gain: u32| {
+            let of_live = levels.get(&zone).copied().unwrap_or_default();
+            CandidateZone {
+                zone,
+                capacity: as_bytes(entry.capacity),
+                live: as_bytes(entry.live),
+                gain: as_bytes(gain),
+                tables: of_live.tables,
+                levels: of_live.sum,
+                levels_dead: entry.levels_dead,
+            }
         };
         let dead = state.table.candidates(state.victims.sight());
         let mut candidates: Vec<CandidateZone> =
@@ -103,6 +110,14 @@ impl ZonedPool {
         drop(state);
         self.changed.notify_all();
         choice
+    }
+
+    /// A table of this level is deleted that has blocks in these zones.
+    pub(crate) fn note_deleted(&self, zones: impl Iterator<Item = ZoneId>, level: u8) {
+        let mut state = self.state.lock();
+        for zone in zones {
+            state.table.bury(zone, level);
+        }
     }
 
     /// The zones that could be victims next.

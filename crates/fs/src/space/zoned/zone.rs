@@ -50,6 +50,9 @@ pub(crate) struct Zone {
     pub(crate) active: bool,
     /// Reclaim has failed on it and leaves it alone until the next mount.
     pub(crate) quarantined: bool,
+    /// The levels that tables in it had when they were deleted, added up; of tables that were
+    /// deleted before the mount nothing is known.
+    pub(crate) levels_dead: u64,
     /// The level and stream of the file that was written to it last.
     pub(crate) level: Option<u8>,
     pub(crate) stream: u16,
@@ -70,6 +73,7 @@ impl Zone {
             stale: false,
             active: false,
             quarantined: false,
+            levels_dead: 0,
             level: None,
             stream: 0,
             holder: 0,

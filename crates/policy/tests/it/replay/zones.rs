@@ -237,9 +237,8 @@ impl Zones {
     }
 
     fn candidates(&self, level_of: &impl Fn(FileId) -> u64) -> Vec<CandidateZone> {
-        let levels = |zone: &Zone| {
-            let tables: BTreeSet<FileId> = zone.slots.iter().flatten().map(|(of, _)| *of).collect();
-            tables.into_iter().map(level_of).sum()
+        let tables = |zone: &Zone| -> BTreeSet<FileId> {
+            zone.slots.iter().flatten().map(|(of, _)| *of).collect()
         };
         let mut candidates: Vec<(u32, &Zone)> = (0..)
             .zip(&self.all)
@@ -253,7 +252,9 @@ impl Zones {
             capacity: ByteCount(self.capacity as u64),
             live: ByteCount(zone.live as u64),
             gain: ByteCount((zone.slots.len() - zone.live) as u64),
-            levels: levels(zone),
+            tables: tables(zone).len() as u64,
+            levels: tables(zone).into_iter().map(level_of).sum(),
+            levels_dead: 0,
         };
         shown.map(|(_, zone)| view(zone)).collect()
     }
