@@ -21,6 +21,7 @@ const FILES: [(&str, &str); 30] = [
     ("geardb/windows", include_str!("../../experiments/geardb/windows.toml")),
     ("geardb/threshold", include_str!("../../experiments/geardb/threshold.toml")),
     ("geardb/gain", include_str!("../../experiments/geardb/gain.toml")),
+    ("geardb/age", include_str!("../../experiments/geardb/age.toml")),
     ("bluefs/fig2", include_str!("../../experiments/bluefs/fig2.toml")),
     ("bluefs/fig6", include_str!("../../experiments/bluefs/fig6.toml")),
     ("bluefs/fig9", include_str!("../../experiments/bluefs/fig9.toml")),

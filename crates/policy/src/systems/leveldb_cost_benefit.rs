@@ -5,9 +5,9 @@
 //!    tables of all levels.
 //! 2. When less than 20 % of the zones is free, few are spare, or a writer waits, the zone of the
 //!    largest benefit over cost is emptied; while nobody waits, only if it gives 10 % of a zone.
-//!    The benefit is what comes free, weighted with the levels of the zone's tables added up,
-//!    because what lies deep is rewritten rarely; the cost is reading the zone and writing what is
-//!    live in it. See [`CostBenefit`].
+//!    The benefit is what comes free, weighted with the levels of all tables that were written to
+//!    the zone, added up, because what lies deep is rewritten rarely; the cost is reading the zone
+//!    and writing what is live in it. See [`CostBenefit`].
 //!
 //! The paper finds it almost as slow as the greedy collector: in zones with tables of all levels
 //! the sums hardly differ.

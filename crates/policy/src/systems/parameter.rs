@@ -330,12 +330,12 @@ pub(super) const WINDOWS: Parameter = Parameter {
 };
 
 /// The ages of a zone, by their names' places.
-const AGES: [ZoneAge; 3] = [ZoneAge::Live, ZoneAge::Written, ZoneAge::Mean];
+const AGES: [ZoneAge; 3] = [ZoneAge::Written, ZoneAge::Live, ZoneAge::Mean];
 
 /// See [`System::zone_age`].
 pub(super) const ZONE_AGE: Parameter = Parameter {
     limit: Limit { option: "zone_age", least: 0, most: 2, reason: "it is one of three words" },
-    kind: Kind::Word(&["live", "written", "mean"]),
+    kind: Kind::Word(&["written", "live", "mean"]),
     set: |system, value| system.zone_age = AGES[value as usize],
     get: |system| AGES.iter().position(|age| *age == system.zone_age).map(|at| at as u64),
 };

@@ -140,8 +140,9 @@ pub struct System {
     /// Whose gear compaction, where zones empty by it: with what was found to be missing, or as the
     /// authors' code or the paper has it, for comparisons.
     pub variant: GearVariant,
-    /// What the age of a zone is to a collector that weighs cost and benefit: the paper's sum can
-    /// be read in two ways, for comparisons.
+    /// What the age of a zone is to a collector that weighs cost and benefit; the paper's sum can
+    /// be read in two ways. By live tables, zones that are about 40 % live go first, and twice as
+    /// much is moved.
     pub zone_age: ZoneAge,
     /// Whether a collector that weighs cost and benefit sees all zones, and not 64 of them. With:
     /// choices are a little better, and take as long as there are many zones.
@@ -226,7 +227,7 @@ impl System {
             aligned_from: 100,
             flush_level: 0,
             variant: GearVariant::Repaired,
-            zone_age: ZoneAge::Live,
+            zone_age: ZoneAge::Written,
             all_candidates: false,
         }
     }
