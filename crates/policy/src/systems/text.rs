@@ -118,7 +118,7 @@ mod tests {
             assert!(parameters.windows(2).all(|pair| pair[0].name() < pair[1].name()), "{system}");
             for parameter in parameters {
                 let mut other = system;
-                let values = ["3", "30", "7MiB", "off", "on", "paced", "leveldb", "code"];
+                let values = ["3", "30", "7MiB", "off", "on", "paced", "leveldb", "code", "live"];
                 let set = values.iter().filter(|text| parameter.read(&mut other, text).is_some());
                 assert!(set.count() > 0, "{}: none of {values:?}", parameter.name());
                 let differs = other != system;
