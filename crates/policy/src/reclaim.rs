@@ -113,8 +113,8 @@ pub struct ReclaimView<'a> {
 }
 
 impl ReclaimView<'_> {
-    /// The most candidates that a view shows, but for [`Sight::All`]: enough for a policy that weighs more than live bytes, few
-    /// enough to build the view for each decision.
+    /// The most candidates that a view shows, but for [`Sight::All`]: enough for a policy that
+    /// weighs more than live bytes, few enough to build the view for each decision.
     pub const CANDIDATES_MAX: usize = 64;
 }
 

@@ -11,7 +11,7 @@ use std::str::FromStr;
 use terrace::{ByteCount, System};
 use terrace_zone::timing::{Drive, Scale};
 
-use super::claim::{Claim, Measure, Quantity};
+use super::claim::{Claim, Measure, Quantity, Than};
 use super::{Experiment, PhaseDescription, Plot, SETTING, leading_number, parameter_of};
 use crate::run::{Metrics, Sample};
 use crate::workload::{Chooser, KEY_SIZE_MIN, Sizes};
@@ -175,30 +175,37 @@ fn claim(field: &str, claim: &Claim, experiment: &Experiment) -> Check {
     let meant = experiment.variants.iter().find(|it| Some(&it.name) == variant.as_ref());
     one_of(&field_of("system"), system, experiment.systems_of(meant))?;
     match measure {
-        Measure::Metric { metric: name, over } => {
+        Measure::Metric { metric: name, than } => {
             metric(&field_of("metric"), name)?;
-            over.as_ref().map_or(Ok(()), |over| {
-                let variants = experiment.variants.iter().map(|variant| variant.name.clone());
-                let both = experiment
-                    .runs()
-                    .filter_map(|(variant, system)| Some(format!("{system}, {}", variant?.name)));
-                let systems = experiment.systems.iter().cloned();
-                let known: Vec<String> = systems.chain(variants).chain(both).collect();
-                one_of(&field_of("over"), over, &known)
-            })
+            other(&field, than.as_ref(), experiment)
         }
         Measure::Series { series, when, reaches } => {
             one_of(&field_of("series"), series, &Sample::names())?;
             one_of(&field_of("when"), when, &Sample::names())?;
             ensure(reaches.is_finite(), &field_of("reaches"), "a number", reaches)
         }
-        Measure::End { series } => one_of(&field_of("series"), series, &Sample::names()),
+        Measure::End { series, than } => {
+            one_of(&field_of("series"), series, &Sample::names())?;
+            other(&field, than.as_ref(), experiment)
+        }
         Measure::Zones { between: (least, most) } => {
             let shares = (0.0..=1.0).contains(least) && (*least..=1.0).contains(most);
             let found = format!("[{least}, {most}]");
             ensure(shares, &field_of("zones_between"), "two shares, 0 to 1, ascending", found)
         }
     }
+}
+
+/// The other side of a comparison: a system, a variant, or both.
+fn other(field: &str, than: Option<&Than>, experiment: &Experiment) -> Check {
+    let Some(than) = than else { return Ok(()) };
+    let variants = experiment.variants.iter().map(|variant| variant.name.clone());
+    let both = experiment
+        .runs()
+        .filter_map(|(variant, system)| Some(format!("{system}, {}", variant?.name)));
+    let systems = experiment.systems.iter().cloned();
+    let known: Vec<String> = systems.chain(variants).chain(both).collect();
+    one_of(&format!("{field}.{}", than.field()), than.whose(), &known)
 }
 
 fn metric(field: &str, name: &str) -> Check {

@@ -36,19 +36,21 @@ pub struct Quantity {
 /// How a metric is taken from a run.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Measure {
-    /// `metric`, and `over`: a metric of the run, or its ratio to the same metric of another
-    /// system, or of the same system under another variant, or of another under another.
+    /// `metric`, and `over` or `minus`: a metric of the run, or its ratio to, or its difference
+    /// from, the same metric of another system, or of the same system under another variant, or of
+    /// another under another.
     Metric {
         /// Its name in the JSON.
         metric: String,
-        /// The system, or the variant, whose metric it is divided by; or both, as
-        /// `SYSTEM, VARIANT`.
-        over: Option<String>,
+        /// The other side, if it is compared.
+        than: Option<Than>,
     },
-    /// `series` alone: what it shows at the end.
+    /// `series`, and `over` or `minus`: what it shows at the end, likewise.
     End {
         /// The series.
         series: String,
+        /// The other side, if it is compared.
+        than: Option<Than>,
     },
     /// `series`, `when` and `reaches`: what a series shows when another has come to a value for
     /// the first time.
@@ -68,6 +70,33 @@ pub enum Measure {
     },
 }
 
+/// The other side of a comparison: the system, or the variant; or both, as `SYSTEM, VARIANT`.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Than {
+    /// `over`: the metric is divided by the other's.
+    Over(String),
+    /// `minus`: the other's is taken off the metric.
+    Minus(String),
+}
+
+impl Than {
+    /// Whose metric it is.
+    #[must_use]
+    pub fn whose(&self) -> &str {
+        let (Self::Over(whose) | Self::Minus(whose)) = self;
+        whose
+    }
+
+    /// The field that it is written in.
+    #[must_use]
+    pub fn field(&self) -> &'static str {
+        match self {
+            Self::Over(_) => "over",
+            Self::Minus(_) => "minus",
+        }
+    }
+}
+
 /// A [`Quantity`] as it is written: which fields there are decides what is measured.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -77,6 +106,7 @@ struct Fields {
     variant: Option<String>,
     metric: Option<String>,
     over: Option<String>,
+    minus: Option<String>,
     series: Option<String>,
     when: Option<String>,
     reaches: Option<f64>,
@@ -86,8 +116,8 @@ struct Fields {
 /// Fields that do not make a quantity.
 #[derive(Debug, thiserror::Error)]
 #[error(
-    "expected one of `metric` (and `over`), `series` (and `when` with `reaches`), or \
-     `zones_between`, found {}",
+    "expected one of `metric` or `series` (and `over` or `minus`), `series`, `when` and `reaches`, \
+     or `zones_between`, found {}",
     if found.is_empty() { "none of them".to_owned() } else { found.join(", ") }
 )]
 struct NoQuantity {
@@ -100,13 +130,17 @@ impl TryFrom<Fields> for Quantity {
     fn try_from(fields: Fields) -> Result<Self, NoQuantity> {
         let found = fields.found();
         let Fields { system, phase, variant, .. } = fields;
-        let Fields { metric, over, series, when, reaches, zones_between, .. } = fields;
-        let measure = match (metric, over, series, when, reaches, zones_between) {
-            (Some(metric), over, None, None, None, None) => Measure::Metric { metric, over },
+        let Fields { metric, over, minus, series, when, reaches, zones_between, .. } = fields;
+        let than = match (over, minus) {
+            (Some(_), Some(_)) => return Err(NoQuantity { found }),
+            (over, minus) => over.map(Than::Over).or(minus.map(Than::Minus)),
+        };
+        let measure = match (metric, than, series, when, reaches, zones_between) {
+            (Some(metric), than, None, None, None, None) => Measure::Metric { metric, than },
             (None, None, Some(series), Some(when), Some(reaches), None) => {
                 Measure::Series { series, when, reaches }
             }
-            (None, None, Some(series), None, None, None) => Measure::End { series },
+            (None, than, Some(series), None, None, None) => Measure::End { series, than },
             (None, None, None, None, None, Some(between)) => Measure::Zones { between },
             _ => return Err(NoQuantity { found }),
         };
@@ -120,6 +154,7 @@ impl Fields {
         let fields = [
             ("metric", self.metric.is_some()),
             ("over", self.over.is_some()),
+            ("minus", self.minus.is_some()),
             ("series", self.series.is_some()),
             ("when", self.when.is_some()),
             ("reaches", self.reaches.is_some()),

@@ -5,7 +5,7 @@
 //! The caller gives only outcomes of the claim's own experiment: the names of systems, variants and
 //! phases are compared, not that of the experiment.
 
-use super::claim::{Claim, Measure, Quantity};
+use super::claim::{Claim, Measure, Quantity, Than};
 use crate::run::{Outcome, Sample};
 
 impl Claim {
@@ -21,28 +21,18 @@ impl Quantity {
     fn evaluate(&self, outcomes: &[Outcome]) -> Option<f64> {
         let outcome = self.outcome(outcomes, &self.system)?;
         match &self.measure {
-            Measure::Metric { metric, over } => {
-                let own = outcome.metrics.value(metric)?;
-                let Some(over) = over else { return Some(own) };
-                let same = |outcome: &&Outcome| {
-                    let variant = outcome.variant.as_ref();
-                    outcome.system == self.system && variant == Some(over)
-                        || variant.is_some_and(|it| *over == format!("{}, {it}", outcome.system))
-                };
-                let other = self
-                    .outcome(outcomes, over)
-                    .or_else(|| outcomes.iter().filter(same).find(|it| self.is_of_phase(it)))?
-                    .metrics
-                    .value(metric)?;
-                (other != 0.0).then(|| own / other)
+            Measure::Metric { metric, than } => {
+                self.compare(outcomes, than.as_ref(), |outcome| outcome.metrics.value(metric))
             }
+            Measure::End { series, than } => self.compare(outcomes, than.as_ref(), |outcome| {
+                outcome.samples.last()?.values.get(series).copied()
+            }),
             Measure::Series { series, when, reaches } => {
                 let reached = |sample: &&Sample| {
                     sample.values.get(when).is_some_and(|value| value >= reaches)
                 };
                 outcome.samples.iter().find(reached)?.values.get(series).copied()
             }
-            Measure::End { series } => outcome.samples.last()?.values.get(series).copied(),
             Measure::Zones { between: (least, most) } => {
                 let zones = &outcome.zones;
                 let within = zones.iter().filter(|zone| (*least..=*most).contains(&zone.valid));
@@ -56,6 +46,33 @@ impl Quantity {
         outcomes.iter().find(|outcome| {
             outcome.system == system && outcome.variant == self.variant && self.is_of_phase(outcome)
         })
+    }
+
+    /// A value of the quantity's own run, or how it stands to that of another.
+    fn compare(
+        &self,
+        outcomes: &[Outcome],
+        than: Option<&Than>,
+        value: impl Fn(&Outcome) -> Option<f64>,
+    ) -> Option<f64> {
+        let own = value(self.outcome(outcomes, &self.system)?)?;
+        let Some(than) = than else { return Some(own) };
+        let other = value(self.other(outcomes, than.whose())?)?;
+        match than {
+            Than::Over(_) => (other != 0.0).then(|| own / other),
+            Than::Minus(_) => Some(own - other),
+        }
+    }
+
+    /// The outcome that this one is compared with: a system's, a variant's, or both.
+    fn other<'a>(&self, outcomes: &'a [Outcome], whose: &str) -> Option<&'a Outcome> {
+        let is_meant = |outcome: &&Outcome| {
+            let variant = outcome.variant.as_deref();
+            outcome.system == self.system && variant == Some(whose)
+                || variant.is_some_and(|it| whose == format!("{}, {it}", outcome.system))
+        };
+        let of_variant = || outcomes.iter().filter(is_meant).find(|it| self.is_of_phase(it));
+        self.outcome(outcomes, whose).or_else(of_variant)
     }
 
     fn is_of_phase(&self, outcome: &Outcome) -> bool {
@@ -83,6 +100,10 @@ mod tests {
             ("system = \"a\", metric = \"kv_per_second\"", Some(300.0)),
             ("system = \"a\", metric = \"kv_per_second\", over = \"b\"", Some(1.5)),
             ("system = \"a\", metric = \"kv_per_second\", over = \"lesser\"", Some(3.0)),
+            ("system = \"a\", metric = \"kv_per_second\", minus = \"b\"", Some(100.0)),
+            ("system = \"b\", metric = \"kv_per_second\", minus = \"a\"", Some(-100.0)),
+            ("system = \"b\", metric = \"kv_per_second\", minus = \"a, lesser\"", Some(100.0)),
+            ("system = \"a\", metric = \"kv_per_second\", minus = \"c\"", None),
             ("system = \"b\", metric = \"kv_per_second\", over = \"lesser\"", None),
             ("system = \"b\", metric = \"kv_per_second\", over = \"a, lesser\"", Some(2.0)),
             ("system = \"a\", metric = \"kv_per_second\", over = \"c\"", None),
@@ -99,6 +120,8 @@ mod tests {
                 None,
             ),
             ("system = \"a\", series = \"reclaim_share\"", Some(0.6)),
+            ("system = \"a\", series = \"reclaim_share\", minus = \"b\"", Some(0.0)),
+            ("system = \"a\", series = \"reclaim_share\", over = \"lesser\"", Some(1.0)),
             ("system = \"a\", zones_between = [0.45, 0.8]", Some(0.5)),
         ] {
             assert_eq!(claim(quantity).evaluate(&outcomes), expected, "{quantity}");

@@ -22,7 +22,7 @@ mod parse;
 mod plot;
 mod position;
 
-pub use claim::{Claim, Measure, Quantity};
+pub use claim::{Claim, Measure, Quantity, Than};
 pub use description::{Experiment, Location, PhaseDescription, StoreDescription, Variant};
 pub use library::names;
 pub use parse::ExperimentError;

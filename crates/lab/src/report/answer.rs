@@ -5,7 +5,7 @@
 use serde::Serialize;
 
 use super::table::NONE;
-use crate::experiment::{Claim, Experiment, Measure};
+use crate::experiment::{Claim, Experiment, Measure, Than};
 use crate::plot::{Label, Unit};
 use crate::run::Outcome;
 
@@ -62,17 +62,17 @@ impl Answer {
     #[must_use]
     pub fn of(experiment: &Experiment, claim: &Claim, outcomes: &[Outcome]) -> Self {
         let quantity = &claim.quantity;
-        let (unit, over) = match &quantity.measure {
-            Measure::Metric { over: Some(over), .. } => (Unit::Factor, Some(over)),
-            Measure::Metric { metric, over: None } => (Label::of(metric).unit, None),
-            Measure::Series { series, .. } | Measure::End { series } => {
-                (Label::of(series).unit, None)
+        let (unit, than) = match &quantity.measure {
+            Measure::Metric { metric: name, than } | Measure::End { series: name, than } => {
+                (Label::of(name).unit, than.as_ref())
             }
+            Measure::Series { series, .. } => (Label::of(series).unit, None),
             Measure::Zones { .. } => (Unit::Share, None),
         };
-        let system = match over {
-            Some(over) => format!("{} / {over}", quantity.system),
-            None => quantity.system.clone(),
+        let (unit, system) = match than {
+            Some(Than::Over(other)) => (Unit::Factor, format!("{} / {other}", quantity.system)),
+            Some(Than::Minus(other)) => (unit, format!("{} - {other}", quantity.system)),
+            None => (unit, quantity.system.clone()),
         };
         let setting: Vec<&str> = [&quantity.variant, &quantity.phase]
             .into_iter()

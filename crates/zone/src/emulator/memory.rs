@@ -153,9 +153,10 @@ fn fresh(spare: &mut Vec<Arc<[u8]>>, fill: impl Fn(&mut [u8])) -> Arc<[u8]> {
             return bytes;
         }
     }
-    let mut bytes = vec![0; CHUNK];
-    fill(&mut bytes);
-    bytes.into()
+    // Not by way of a `Vec`, which would be copied.
+    let mut bytes: Arc<[u8]> = std::iter::repeat_n(0, CHUNK).collect();
+    fill(Arc::get_mut(&mut bytes).expect("a new chunk"));
+    bytes
 }
 
 /// The byte that `bytes` repeats, if it does. Most data is found out at the first comparison.
