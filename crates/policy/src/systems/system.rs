@@ -140,9 +140,9 @@ pub struct System {
     /// Whose gear compaction, where zones empty by it: with what was found to be missing, or as the
     /// authors' code or the paper has it, for comparisons.
     pub variant: GearVariant,
-    /// What the age of a zone is to a collector that weighs cost and benefit; the paper's sum can
-    /// be read in two ways. By live tables, zones that are about 40 % live go first, and twice as
-    /// much is moved.
+    /// The age of a zone, to a collector that weighs cost and benefit; the paper's sum can be read
+    /// in two ways. By live tables, zones that are about 40 % live go first, and over half as much
+    /// again is moved.
     pub zone_age: ZoneAge,
     /// Whether a collector that weighs cost and benefit sees all zones, and not 64 of them. With:
     /// choices are a little better, and take as long as there are many zones.
