@@ -144,8 +144,8 @@ pub struct System {
     /// in two ways. By live tables, zones that are about 40 % live go first, and over half as much
     /// again is moved.
     pub zone_age: ZoneAge,
-    /// Whether a collector that weighs cost and benefit sees all zones, and not 64 of them. With:
-    /// choices are a little better, and take as long as there are many zones.
+    /// Whether a collector that weighs cost and benefit sees all zones, and not 64 of them, for
+    /// comparisons. With: a choice takes as long as there are many zones, and no less is moved.
     pub all_candidates: bool,
 }
 
