@@ -159,6 +159,8 @@ impl Pool for PlainPool {
         let region = held.region.clone();
         state.end_lease(lease.serial);
         state.shun(region);
+        drop(state);
+        self.changed.notify_all();
     }
 
     fn turn(&self, extents: &[Extent], from: Share, to: Share) {
