@@ -2,6 +2,7 @@
 //! state of its runs.
 
 use serde::Serialize;
+use terrace_zone::timing::Scale;
 
 use super::Answer;
 use crate::experiment::Experiment;
@@ -17,6 +18,9 @@ pub struct Chapter {
     pub outcomes: Vec<Outcome>,
     /// The runs that it consists of, with what is known of each.
     pub runs: Vec<RunStanding>,
+    /// Their scale, if it is not the one that was asked for: at that one the experiment would say
+    /// nothing.
+    pub scale: Option<Scale>,
 }
 
 /// A run, and whether there is a result of it.
@@ -45,6 +49,12 @@ pub enum Standing {
 }
 
 impl Chapter {
+    /// Whether a run has no result of this engine.
+    #[must_use]
+    pub fn is_incomplete(&self) -> bool {
+        self.runs.iter().any(|run| run.standing != Standing::Known)
+    }
+
     /// Answers of our runs to the claims of the paper.
     #[must_use]
     pub fn answers(&self) -> Vec<Answer> {
@@ -81,7 +91,8 @@ impl Chapter {
         format!("{}-{number}.svg", self.slug())
     }
 
-    /// Remarks on runs without a result of this engine, a sentence each.
+    /// Remarks, a sentence each: on a scale that was not asked for, and on runs without a result of
+    /// this engine.
     #[must_use]
     pub fn remarks(&self) -> Vec<String> {
         let named = |run: &RunStanding| match &run.variant {
@@ -94,6 +105,9 @@ impl Chapter {
             (!names.is_empty()).then(|| names.join(", "))
         };
         let mut remarks = Vec::new();
+        remarks.extend(self.scale.map(|scale| {
+            format!("Its runs are made at a scale of {scale}: at a smaller one they say nothing.")
+        }));
         remarks.extend(of(&Standing::Missing).map(|runs| format!("No result of: {runs}.")));
         remarks.extend(of(&Standing::OtherBuild).map(|runs| {
             format!("By another engine than this program's, so perhaps not its metrics: {runs}.")

@@ -69,5 +69,6 @@ fn chapter(
         outcomes.extend(found.0);
         runs.push(RunStanding { system: plan.system, variant: plan.variant, standing: found.1 });
     }
-    Ok(Chapter { experiment, outcomes, runs })
+    let own = experiment.scale(scale);
+    Ok(Chapter { experiment, outcomes, runs, scale: (own != scale).then_some(own) })
 }

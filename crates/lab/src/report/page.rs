@@ -80,7 +80,7 @@ impl Report {
 
     fn summary(&self) -> Markup {
         let answers = self.answers();
-        let missing = self.chapters.iter().any(|chapter| !chapter.remarks().is_empty());
+        let missing = self.chapters.iter().any(Chapter::is_incomplete);
         html! {
             section #claims {
                 h2 { "All claims" }

@@ -25,7 +25,7 @@ fn report(outcomes: Vec<Outcome>) -> Report {
         scale: "1/64".into(),
         seed: 1,
         names: vec!["nobody/fig1".into()],
-        chapters: vec![Chapter { experiment, outcomes, runs }],
+        chapters: vec![Chapter { experiment, outcomes, runs, scale: None }],
     }
 }
 
@@ -99,6 +99,20 @@ fn a_claim_that_repeats_another_experiments_is_counted_there() {
     assert_eq!(answers.len(), all);
     assert_eq!(answers.last().unwrap().experiment, "nobody/fig0");
     assert_eq!(report.chapters[0].answers().len(), all, "its own section has it, too");
+}
+
+#[test]
+fn a_section_says_its_scale_where_another_was_asked_for() {
+    let mut report = report(specimen::outcomes());
+    report.chapters[0].runs.retain(|run| run.standing == Standing::Known);
+    assert!(report.chapters[0].remarks().is_empty() && !report.chapters[0].is_incomplete());
+    report.chapters[0].scale = Some("1/8".parse().unwrap());
+    let said = "Its runs are made at a scale of 1/8: at a smaller one they say nothing.";
+    assert_eq!(report.chapters[0].remarks(), [said]);
+    assert!(!report.chapters[0].is_incomplete(), "no result is missing");
+    assert!(report.markdown(None).contains(said));
+    let page = report.html().unwrap();
+    assert!(page.contains(said) && !page.contains("Not every run has a result"));
 }
 
 #[test]

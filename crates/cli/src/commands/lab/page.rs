@@ -25,12 +25,12 @@ pub(super) fn write(
         scale: scale.to_string(),
         seed,
         names: names.to_vec(),
-        chapters: findings.experiments.iter().map(|it| chapter(findings, it)).collect(),
+        chapters: findings.experiments.iter().map(|it| chapter(findings, it, scale)).collect(),
     };
     std::fs::write(path, report.markdown(None)).map_err(|error| Failure::path(path, &error))
 }
 
-fn chapter(findings: &Findings<'_>, experiment: &Experiment) -> Chapter {
+fn chapter(findings: &Findings<'_>, experiment: &Experiment, asked: Scale) -> Chapter {
     let own = findings.outcomes.iter().filter(|outcome| outcome.experiment == experiment.name);
     let flops = findings.flops.iter().filter(|flop| flop.experiment == experiment.name);
     let runs = flops.map(|flop| RunStanding {
@@ -43,5 +43,7 @@ fn chapter(findings: &Findings<'_>, experiment: &Experiment) -> Chapter {
     if findings.claims.is_empty() {
         experiment.claims.clear();
     }
-    Chapter { experiment, outcomes: own.cloned().collect(), runs }
+    let own_scale = experiment.scale(asked);
+    let scale = (own_scale != asked).then_some(own_scale);
+    Chapter { experiment, outcomes: own.cloned().collect(), runs, scale }
 }
