@@ -6,7 +6,7 @@ use std::path::Path;
 use super::{Experiment, ExperimentError};
 
 /// The files, by the names of their experiments.
-const FILES: [(&str, &str); 31] = [
+const FILES: [(&str, &str); 33] = [
     ("geardb/fig3", include_str!("../../experiments/geardb/fig3.toml")),
     ("geardb/fig4", include_str!("../../experiments/geardb/fig4.toml")),
     ("geardb/fig5", include_str!("../../experiments/geardb/fig5.toml")),
@@ -38,6 +38,8 @@ const FILES: [(&str, &str); 31] = [
     ("lifetime/over-time", include_str!("../../experiments/lifetime/over-time.toml")),
     ("lifetime/ycsb", include_str!("../../experiments/lifetime/ycsb.toml")),
     ("lifetime/threshold", include_str!("../../experiments/lifetime/threshold.toml")),
+    ("lifetime/fill", include_str!("../../experiments/lifetime/fill.toml")),
+    ("lifetime/memtables", include_str!("../../experiments/lifetime/memtables.toml")),
 ];
 
 /// Stands for every experiment, alone or after a paper: `geardb/all`.
@@ -115,7 +117,8 @@ mod tests {
         let names = |name: &str| -> Vec<String> {
             Experiment::find(name).unwrap().into_iter().map(|it| it.name).collect()
         };
-        let lifetime = ["throughput", "writes", "over-time", "ycsb", "threshold"];
+        let lifetime =
+            ["throughput", "writes", "over-time", "ycsb", "threshold", "fill", "memtables"];
         assert_eq!(names("lifetime/all"), lifetime.map(|name| format!("lifetime/{name}")));
         assert_eq!(names("all").len(), FILES.len());
         let file = concat!(env!("CARGO_MANIFEST_DIR"), "/experiments/geardb/fig4.toml");
