@@ -1,5 +1,5 @@
-//! Devices: the contract, for authors of one, the emulator with its faults, and models of real
-//! drives.
+//! Devices: the contract, for those who write one; the emulator, whose power can be cut and whose
+//! requests can fail as planned ([`FaultPlan`]); and models of real drives.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -17,10 +17,11 @@
 //! ```
 //!
 //! A device holds one store, or none. [`Db::create_device`](crate::Db::create_device) loses all
-//! data on it.
+//! data on it; [`Db::open_device`](crate::Db::open_device) opens what is there.
 
 pub use terrace_env::random::Random;
-pub use terrace_env::{Lba, Uuid, ZoneId};
+pub use terrace_env::{Cause, IoBuf, Lba, Users, Uuid, ZoneId};
+pub use terrace_zone::emulator::{FaultPlan, RandomLatency, RequestKind, Timing};
 pub use terrace_zone::timing::{self, Drive};
 pub use terrace_zone::{
     Access, Completion, Device, DeviceError, Emulator, Geometry, GeometryError, Layout, Op,

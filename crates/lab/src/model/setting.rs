@@ -1,6 +1,8 @@
-//! Setting of a script: a drive, and the options that the store is opened with. There may be
-//! several sets of options: each opening chooses one by its number. A drive by chance may be so
-//! small that writes are refused for lack of space.
+//! Setting of a script: the drive, for some scripts a plain drive for journal and logs, how they
+//! are formatted, how long requests take, and one or more sets of options. The first opening takes
+//! set 0. Each later one names a number, which counts modulo the number of sets. The drive of a
+//! setting that is drawn from a seed ([`Setting::any`]) may be so small that writes are refused for
+//! lack of space.
 
 use std::time::Duration;
 

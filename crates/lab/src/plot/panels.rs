@@ -1,8 +1,10 @@
 //! [`Panels`]: charts one below the other, with lines and points in them.
 //!
-//! A line of more than 720 points is thinned to the least and the greatest point of each of 360
-//! parts of the axis; its points must be in order. A line of one point is seen only where its
-//! points are marked. The text of a mark is left out where there is no space for it.
+//! A line of more than 720 points is thinned: of each 360th part of the range from 0 to the end of
+//! the axis to the right, the least and the greatest point are drawn. So its points must be in
+//! order from left to right, and its axis should begin at 0. Marks are not thinned: each point of a
+//! marked line is drawn. A line of one point is seen only where its points are marked. The text of
+//! a mark is left out where there is no space for it.
 
 use plotters::chart::{ChartBuilder, ChartContext};
 use plotters::coord::cartesian::Cartesian2d;

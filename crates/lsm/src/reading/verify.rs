@@ -1,15 +1,16 @@
 //! Verification of a version: reads what counts in every table, while the engine goes on working.
 //!
-//! Checksums must hold and entries must be in order. A table of which one segment has everything
-//! must have as many entries as its annotation says. All of a table is read anew, past both caches:
-//! its end and its indexes too, though the table is open. Data blocks that count no more are left
-//! out.
+//! What the end of each table says must be what its annotation says. Checksums must hold, also of
+//! indexes and filters, and entries must be in order. Where one segment has all of a table, its
+//! entries are counted, too. All of a table is read anew, past both caches, though the table is
+//! open. Data blocks that count no more are left out.
 //!
 //! It ends at the first thing that is wrong. Later writes are not looked at. Entries in memtables
 //! are only counted: their logs were verified when they were replayed.
 //!
-//! It keeps the version's files until it ends, and is not listed among the `readers`. The caller
-//! holds no lock: all of it waits for the device.
+//! It holds one view until it ends: the files of its version stay on the device, and its memtables
+//! in memory, even when they are flushed meanwhile. It is not listed among the `readers` of
+//! `Stats`. The caller holds no lock: all of it waits for the device.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;

@@ -2,9 +2,10 @@
 //! The layout is `docs/format/table.md`.
 //!
 //! The caller adds keys in order; that is not checked. After [`BlockBuilder::begin_entry`] comes
-//! the entry's value, or [`BlockBuilder::finish_around_value`]. The finished contents have no frame
-//! yet: `frame` adds it. A block must stay below 4 GiB, or the builder panics; the limits of keys
-//! and values see to that.
+//! the entry's value, of the length that it was told, or [`BlockBuilder::finish_around_value`]; the
+//! length is not checked either. The finished contents have no frame yet: `frame` adds it. A block
+//! must stay below 4 GiB; the limits of keys and values see to that. The builder panics only where
+//! a restart point would lie beyond; the table's builder checks the size of the whole block.
 
 use terrace_env::codec::Writer;
 

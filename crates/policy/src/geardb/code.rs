@@ -6,15 +6,17 @@
 //!    in the next level, i, in its window or not.
 //! 2. Every merge may turn into a gear compaction: level i + 1 joins if level i is full, and level
 //!    i + 1 has 1/k of the limit *of level i*. Both count before the merge.
-//! 3. Levels 1 and 2 are all window. From level 3 on, the window is the oldest zones, whole: an
-//!    integer part of a k-th of all that the level has. So with k = 4 there is none below four
-//!    zones. As soon as the window has fewer zones than that, it is chosen anew.
+//! 3. Levels 1 and 2 are all window. From level 3 on, the window is the level's oldest zones,
+//!    whole: the number of its zones divided by k (`windows`), rounded down. So with k = 4 a level
+//!    of fewer than four zones has no window. As soon as fewer zones of the window hold anything,
+//!    it is chosen anew.
 //! 4. Data out of the range of level i + 1 is dumped there all at once if it makes a table, or not
 //!    at all: also where level i + 1 does not join.
 //! 5. A zone of the level of step 1 goes down unread if nothing in it overlaps the next level, it
 //!    holds no other level's tables, and at most a quarter of it is unwritten: 64 MiB of a zone of
 //!    256 MiB. A single table out of a zone is copied; only compactions that are not gear
-//!    compactions (see the [module](super)) move it.
+//!    compactions (see the [module](super)) move it. This is tried before the merge of step 1; then
+//!    there is no merge, and the pointer stays.
 //!
 //! So most compactions take their first tables outside of windows, and zones of all levels have
 //! dead tables in them. Nothing is repaired: zones come back when they happen to be empty, and

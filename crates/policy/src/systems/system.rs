@@ -346,14 +346,17 @@ impl System {
     /// unless the system says otherwise.
     pub(super) fn leveled(&self, store: &StoreShape, level1_size: ByteCount) -> LeveledOptions {
         let runs = usize::from(self.level0_runs.max(1));
+        let own = Self::of(self.row);
+        let growth = self.growth.or(own.growth).unwrap_or_default();
+        let moves_together = self.moves_together.or(own.moves_together);
         LeveledOptions {
             level0_runs: runs,
             level0_slow: usize::from(self.level0_slow().max(1)),
             level0_stop: usize::from(self.level0_stop().max(1)),
-            throttle: self.throttle.unwrap_or_default(),
-            growth: self.growth.unwrap_or_default().into(),
+            throttle: self.throttle.or(own.throttle).unwrap_or_default(),
+            growth: growth.into(),
             check_moves: self.check_moves,
-            moves_together: self.moves_together.map_or(MOVES_TOGETHER, usize::from),
+            moves_together: moves_together.map_or(MOVES_TOGETHER, usize::from),
             carry_overlap: self.carry_overlap,
             level1_size: self.level1_size.unwrap_or(level1_size).max(ByteCount(1)),
             factor: u32::from(self.factor.max(2)),

@@ -1,7 +1,8 @@
 //! Systems as text: `NAME` or `NAME:parameter=value,parameter=value`.
 //!
-//! Parameters that are the row's own are not written. So a text means the own values of the version
-//! that reads it. A parameter that the row does not have is an error; of a parameter that comes
+//! Only parameters that the row has, and that are other than its own, are written; `None` never is,
+//! and means the row's own. What is not written has the own value of the version that reads the
+//! text. A parameter that the row does not have is an error; of a parameter that comes
 //! twice, the last one counts.
 
 use std::collections::BTreeSet;

@@ -1,5 +1,6 @@
-//! Rules about the device's shape: what it reports, and requests that do not fit it. A request that
-//! does not fit is refused and changes nothing.
+//! Rules about the device's shape: what it reports, and requests that do not fit it: these are
+//! refused with the right error. That a refused request changes nothing is looked at for unaligned
+//! writes only, in one sequential zone.
 
 use terrace_env::{IoBuf, Lba, ZoneId};
 

@@ -2,8 +2,10 @@
 //! calls, so that tests can simulate power cuts of the host behind it.
 //!
 //! Several actors call at once. A sync makes durable at least the changes that had returned before
-//! it began. The file has at least the length of the whole image from the beginning on; nothing is
-//! read or written behind its end.
+//! it began. A caller that creates an image gives the file its length first. When an image is
+//! opened, its length is compared before any block is used; a read never goes beyond
+//! [`HostFile::size`]. Apart from that the file is at least as long as the image. A write or punch
+//! that fails may have changed something.
 
 use std::fmt;
 use std::fs::File;
@@ -28,11 +30,12 @@ pub(super) trait HostFile: fmt::Debug + Send + Sync + 'static {
     /// Writes all of `bytes` at `offset`.
     fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()>;
 
-    /// Gives the bytes' space back; they read as zeros. The length stays.
+    /// Gives the bytes' space back; they read as zeros. The length stays. Where the file system
+    /// cannot, it fails with `EOPNOTSUPP`, and the bytes stay.
     fn punch(&self, offset: u64, len: u64) -> io::Result<()>;
 
     /// Allocates space for the bytes, so that they can be written even if the disk is full by then;
-    /// their values stay. Where the file system cannot, nothing is done.
+    /// their values stay. Where the file system cannot, nothing is done, or it fails.
     fn allocate(&self, _offset: u64, _len: u64) -> io::Result<()> {
         Ok(())
     }

@@ -6,8 +6,10 @@
 //! not go through this cache; a range that they overlap is dropped whole, and so is the range that
 //! is read ahead.
 //!
-//! The last ranges are kept, as many as the drive has segments. Of each range, the end is kept that
-//! fits a segment.
+//! When the head stops, the range read ahead is kept, its end as far as it fits a segment; beside
+//! it the last such ranges, as many as the drive has segments, and the oldest falls out first.
+//! While the head reads ahead, the range may be larger than a segment: requests that are answered
+//! from the cache extend it, and its start is cut only at the next read from the platters.
 
 use super::surface::Surface;
 
