@@ -97,9 +97,12 @@ impl FromStr for System {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use terrace_env::ByteCount;
 
     use super::*;
+    use crate::{NoZones, StoreShape};
 
     #[test]
     fn systems_read_back_what_they_print() {
@@ -109,6 +112,20 @@ mod tests {
             system.table_size = Some(ByteCount(12_345));
             assert_eq!(system.to_string(), format!("{}:table_size=12345", system.name()));
             assert_eq!(system.to_string().parse(), Ok(system));
+        }
+    }
+
+    #[test]
+    fn none_is_what_the_row_has_of_its_own() {
+        for system in System::all() {
+            let capacity = ByteCount::gib(64);
+            let zone_capacity = Some(ByteCount::mib(256));
+            let store = StoreShape { capacity, zone_capacity, memtable_size: ByteCount::mib(4) };
+            let told =
+                |system: &System| format!("{:?}", system.compaction(&store, Arc::new(NoZones)));
+            let unsaid = System { throttle: None, growth: None, moves_together: None, ..system };
+            assert_eq!(told(&unsaid), told(&system), "{system}");
+            assert_eq!(unsaid.to_string(), system.to_string());
         }
     }
 
