@@ -144,6 +144,16 @@ impl<'a> Subject<'a> {
         reports[0]
     }
 
+    /// Everything that a refused request must leave as it is: the report of each zone, and the last
+    /// blocks of each conventional zone.
+    pub(super) fn kept(&self) -> (Vec<ZoneReport>, Vec<Vec<u8>>) {
+        let reports = self.device().report(ZoneId(0), self.geometry.zones).expect("a report");
+        let last = |zone| self.at(zone, self.geometry.zone_size(zone) - self.step());
+        let read =
+            |zone| self.read(last(zone), self.step()).expect("a read of a zone's end").to_vec();
+        (reports, self.conventional().into_iter().map(read).collect())
+    }
+
     pub(super) fn state(&self, zone: ZoneId) -> ZoneState {
         self.report(zone).state
     }

@@ -178,7 +178,9 @@ impl Disk {
         let barrier = self.queue.flushes.back().map_or(0, |flush| flush.limit);
         let forced = (write.forced || self.settings.write_cache == 0).then_some(ticket);
         self.buffer.insert((start, end), cause, now, barrier, forced);
-        self.segments.overwrite(start, end);
+        if let Some(head) = self.segments.overwrite(&self.surface, now, start, end) {
+            self.head = head;
+        }
         self.crowded |= self.buffer.bytes() > self.settings.write_cache / 2;
         if forced.is_none() {
             self.decide(ticket, now, arrived);
@@ -256,7 +258,7 @@ impl Disk {
         let Read { ticket, start, end, cause, place, .. } = self.queue.take_read(index);
         let free = match self.segments.find(&self.surface, now, start, end) {
             Some(Hit::Cached) => {
-                self.segments.taken(&self.surface, now, end);
+                self.segments.taken(&self.surface, now, start, end);
                 let arrived = self.cable(now, end - start);
                 return self.decide(ticket, now, arrived);
             }
@@ -322,7 +324,7 @@ impl Disk {
         let (start, end) = self.bytes(command);
         let read_ahead = self.segments.find(&self.surface, now, start, end);
         if self.buffer.holds(start, end) || read_ahead == Some(Hit::Cached) {
-            self.segments.taken(&self.surface, now, end);
+            self.segments.taken(&self.surface, now, start, end);
             let arrived = self.cable(visible, end - start);
             return self.decide(ticket, now, arrived);
         }

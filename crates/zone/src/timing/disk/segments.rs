@@ -1,15 +1,16 @@
 //! The disk's read cache: ranges that were read, and the range that the head is reading ahead.
 //!
-//! After a read the head reads on from there, track after track, up to a segment's size, until it
-//! has something else to do. A request within a range that has been read is answered from the
-//! cache. A request that goes on where the head is reading waits for the platters only. Writes do
-//! not go through this cache; a range that they overlap is dropped whole, and so is the range that
-//! is read ahead.
+//! After a read the head reads on from there, track after track, until it is a segment's size ahead
+//! of the host or has something else to do. The cache holds the last bytes that the head read on
+//! its way, at most a segment's size. A request within them is answered from the cache, and moves
+//! the place where the head will stop. A request that goes on where the head is reading waits for
+//! the platters only.
 //!
-//! When the head stops, the range read ahead is kept, its end as far as it fits a segment; beside
-//! it the last such ranges, as many as the drive has segments, and the oldest falls out first.
-//! While the head reads ahead, the range may be larger than a segment: requests that are answered
-//! from the cache extend it, and its start is cut only at the next read from the platters.
+//! When the head stops, these bytes are kept; beside them the last such ranges, as many as the
+//! drive has segments, and the oldest falls out first. A request must lie in one range as a whole.
+//!
+//! Writes do not go through this cache. A range of bytes that were read is dropped whole if a write
+//! overlaps it. If a write overlaps only what the head has not come to, the head stops before it.
 
 use super::surface::Surface;
 
@@ -35,6 +36,11 @@ struct LookAhead {
 impl LookAhead {
     fn reached(&self, surface: &Surface, now: u64) -> u64 {
         surface.read_on(self.from, now.saturating_sub(self.since), self.limit)
+    }
+
+    /// The bytes in the cache, of `size` bytes, when the head has come to `reached`.
+    fn held(&self, reached: u64, size: u64) -> Segment {
+        Segment { start: self.start.max(reached.saturating_sub(size)), end: reached }
     }
 }
 
@@ -66,7 +72,7 @@ impl Segments {
     pub(super) fn find(&self, surface: &Surface, now: u64, start: u64, end: u64) -> Option<Hit> {
         if let Some(ahead) = self.ahead
             && let reached = ahead.reached(surface, now)
-            && (ahead.start..=reached).contains(&start)
+            && (ahead.held(reached, self.size).start..=reached).contains(&start)
         {
             if end <= reached {
                 return Some(Hit::Cached);
@@ -80,12 +86,13 @@ impl Segments {
         self.kept.iter().any(holds).then_some(Hit::Cached)
     }
 
-    /// The host has taken what lay in the cache up to `end`: there is room to read on, if the head
-    /// is still reading.
-    pub(super) fn taken(&mut self, surface: &Surface, now: u64, end: u64) {
-        if let Some(ahead) = &mut self.ahead
-            && ahead.reached(surface, now) < ahead.limit
-        {
+    /// The host has taken `start..end` out of a cache. If that is what the head reads ahead, and
+    /// the head is still reading, it may go on for a segment's size behind `end`.
+    pub(super) fn taken(&mut self, surface: &Surface, now: u64, start: u64, end: u64) {
+        let Some(ahead) = &mut self.ahead else { return };
+        let reached = ahead.reached(surface, now);
+        let held = ahead.held(reached, self.size);
+        if held.start <= start && end <= held.end && reached < ahead.limit {
             ahead.limit = ahead.limit.max(end + self.size);
         }
     }
@@ -113,24 +120,112 @@ impl Segments {
     pub(super) fn stop(&mut self, surface: &Surface, now: u64) -> Option<u64> {
         let ahead = self.ahead.take()?;
         let end = ahead.reached(surface, now);
-        self.kept.push(Segment { start: ahead.start.max(end.saturating_sub(self.size)), end });
+        self.kept.push(ahead.held(end, self.size));
         if self.kept.len() > self.count {
             self.kept.remove(0);
         }
         Some(end)
     }
 
-    /// `start..end` is written: what was read of it counts no more.
-    pub(super) fn overwrite(&mut self, start: u64, end: u64) {
+    /// `start..end` is written at `now`: the bytes that were read of it count no more. Gives the
+    /// byte that the head has come to, if that ends its reading ahead.
+    pub(super) fn overwrite(
+        &mut self,
+        surface: &Surface,
+        now: u64,
+        start: u64,
+        end: u64,
+    ) -> Option<u64> {
         self.kept.retain(|one| one.end <= start || end <= one.start);
-        if self.ahead.is_some_and(|ahead| start < ahead.limit && ahead.start < end) {
+        let ahead = self.ahead.as_mut()?;
+        let reached = ahead.reached(surface, now);
+        let held = ahead.held(reached, self.size);
+        if held.start < end && start < held.end {
             self.ahead = None;
+            return Some(reached);
         }
+        if held.end <= start {
+            ahead.limit = ahead.limit.min(start);
+        }
+        None
     }
 
     /// Forgets everything.
     pub(super) fn clear(&mut self) {
         self.kept.clear();
         self.ahead = None;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::timing::{Drive, Scale};
+
+    /// Size of a segment here.
+    const SIZE: u64 = 1 << 20;
+    /// Time in which the head reads more than it may.
+    const LATER: u64 = 60_000_000_000;
+
+    fn surface() -> Surface {
+        let settings = Drive::find("hgst-hsh721414al").unwrap().disk_settings(Scale::FULL);
+        Surface::new(&settings, 1 << 40, 0, 256 << 20)
+    }
+
+    #[test]
+    fn the_cache_holds_a_segment_of_what_is_read_ahead_and_the_host_moves_it_on() {
+        let surface = surface();
+        let mut segments = Segments::new(SIZE, 2);
+        let (mut now, mut end) = (0, 65_536);
+        segments.read(&surface, now, 0, end);
+        for _ in 0..40 {
+            now += 100_000;
+            let cached = segments.find(&surface, now, end, end + 4096) == Some(Hit::Cached);
+            if cached {
+                segments.taken(&surface, now, end, end + 4096);
+                end += 4096;
+            }
+        }
+        assert!(end > 65_536, "a host that is slower than the platters is served from the cache");
+        let reached = segments.position(&surface, now + LATER).unwrap();
+        assert_eq!(reached, end + SIZE);
+        let find = |start| segments.find(&surface, now + LATER, start, start + 512);
+        assert_eq!((find(end - 512), find(end)), (None, Some(Hit::Cached)));
+        assert_eq!((find(reached - 512), find(reached)), (Some(Hit::Cached), None));
+    }
+
+    #[test]
+    fn a_hit_elsewhere_does_not_let_the_head_read_on() {
+        let surface = surface();
+        let mut segments = Segments::new(SIZE, 2);
+        segments.read(&surface, 0, 1 << 30, (1 << 30) + 4096);
+        segments.stop(&surface, LATER);
+        segments.read(&surface, LATER, 0, 4096);
+        let (start, end) = ((1 << 30) + 8192, (1 << 30) + 16384);
+        assert_eq!(segments.find(&surface, LATER, start, end), Some(Hit::Cached));
+        segments.taken(&surface, LATER, start, end);
+        assert_eq!(segments.position(&surface, 2 * LATER), Some(4096 + SIZE));
+    }
+
+    #[test]
+    fn a_write_drops_what_was_read_of_it_and_stops_the_head_before_what_was_not() {
+        let surface = surface();
+        let begun = || {
+            let mut segments = Segments::new(SIZE, 2);
+            segments.read(&surface, 0, 0, 4096);
+            segments
+        };
+        let mut segments = begun();
+        let written = 4096 + SIZE / 2;
+        assert_eq!(segments.overwrite(&surface, 0, written, written + 4096), None);
+        assert_eq!(segments.position(&surface, LATER), Some(written));
+        assert_eq!(segments.find(&surface, LATER, 4096, written), Some(Hit::Cached));
+        assert_eq!(segments.overwrite(&surface, LATER, 8192, 8704), Some(written));
+        assert_eq!(segments.position(&surface, LATER), None);
+        assert_eq!(segments.find(&surface, LATER, 4096, 8192), None);
+        // Bytes that have left the cache may be written.
+        let mut segments = begun();
+        assert_eq!(segments.overwrite(&surface, LATER, 0, 4096), None);
+        assert_eq!(segments.position(&surface, LATER), Some(4096 + SIZE));
     }
 }
