@@ -9,10 +9,11 @@
 //! store; should two be equal all the same, both are shown, forward that of the earlier source
 //! first, backward the other way round. So the order is always the same.
 //!
-//! A seek forward over several runs submits the first read of data of every run before it waits for
-//! one. So a drive works on all of them at a time. On a disk it leaves out the last run, which is
-//! read last. Where a table must be opened, or a part of an index is not in memory, that is waited
-//! for first. Behind the seek, each run reads ahead for itself; see `table/read_ahead.rs`.
+//! A seek over several runs, forward or backward, submits the first read of data of every run
+//! before it waits for one. So a drive works on all of them at a time. On a disk it leaves out the
+//! last run, which is read last. Where a table must be opened, or a part of an index is not in
+//! memory, that is waited for first. Behind the seek, each run reads ahead for itself; see
+//! `table/read_ahead.rs`.
 //!
 //! A merge moves in the direction of its last seek. To change direction, seek again. After an error
 //! it stands nowhere. The value can be asked for after [`Merge::ready`] only, because a source that
@@ -145,23 +146,25 @@ impl Merge {
 
     /// Moves to the first entry at or behind `target`, an internal key, to go forward.
     pub(crate) fn seek(&mut self, target: &[u8]) -> Result<(), Error> {
-        self.submit_seek(Some(target));
+        self.submit_seek(|cursor| cursor.submit_seek(Some(target)));
         self.start(Direction::Forward, |source| source.seek(target))
     }
 
     /// Moves to the first entry, to go forward.
     pub(crate) fn seek_to_first(&mut self) -> Result<(), Error> {
-        self.submit_seek(None);
+        self.submit_seek(|cursor| cursor.submit_seek(None));
         self.start(Direction::Forward, Source::seek_to_first)
     }
 
     /// Moves to the last entry before `target`, an internal key, to go backward.
     pub(crate) fn seek_before(&mut self, target: &[u8]) -> Result<(), Error> {
+        self.submit_seek(|cursor| cursor.submit_seek_before(Some(target)));
         self.start(Direction::Backward, |source| source.seek_before(target))
     }
 
     /// Moves to the last entry, to go backward.
     pub(crate) fn seek_to_last(&mut self) -> Result<(), Error> {
+        self.submit_seek(|cursor| cursor.submit_seek_before(None));
         self.start(Direction::Backward, Source::seek_to_last)
     }
 
@@ -277,7 +280,7 @@ impl Merge {
     /// Not of the last run on a disk. That run is the oldest and has most of the entries. A disk
     /// reads on behind the block that it read last, for nothing. The block of the last run is that
     /// one if its read comes last; the disk itself orders the reads that it has.
-    fn submit_seek(&mut self, target: Option<&[u8]>) {
+    fn submit_seek(&mut self, submit: impl Fn(&mut RunCursor)) {
         let is_run = |source: &&Source| matches!(source, Source::Run(_));
         if self.sources.iter().filter(is_run).nth(1).is_none() {
             return;
@@ -290,7 +293,7 @@ impl Merge {
         }
         for source in &mut self.sources[..submitted] {
             if let Source::Run(cursor) = source {
-                cursor.submit_seek(target);
+                submit(cursor);
             }
         }
     }

@@ -290,3 +290,33 @@ fn a_merge_submits_the_first_read_of_each_run_before_it_waits_for_one() {
         assert_eq!(scene.notes().under_way, 0);
     }
 }
+
+#[test]
+fn a_merge_backward_submits_the_first_read_of_each_run_too() {
+    for last in [false, true] {
+        let scene = Scene::new(IO_SIZE);
+        let runs: Vec<_> = (0..5).map(|_| scene.run(&[0..300, 300..600], 1000)).collect();
+        let cursors = runs.iter().map(|run| RunCursor::new(Arc::clone(run), Walk::Scan));
+        let sources = cursors.map(|cursor| Source::Run(Box::new(cursor)));
+        let mut merge = Merge::new(sources.collect());
+        let from = if last { 600 } else { 450 };
+        match last {
+            true => merge.seek_to_last().unwrap(),
+            false => merge.seek_before(&key::internal_key(&full(450), Trailer::NEWEST)).unwrap(),
+        }
+        assert_eq!(scene.notes().submitted, 5);
+        assert!(scene.notes().most_under_way >= 5, "{:?}", scene.notes());
+        let is_block = |range: &Range<u64>| range.end - range.start < 6000;
+        let reads = scene.take_reads();
+        assert!(reads.iter().all(|(_, range)| is_block(range)), "{reads:?}");
+        let mut entries = 0;
+        while let Some(found) = merge.key() {
+            assert!(key::split(found).0 == full(from - 1 - entries / 5));
+            entries += 1;
+            merge.prev().unwrap();
+        }
+        assert_eq!((entries, scene.notes().submitted), (5 * from, 5));
+        drop(merge);
+        assert_eq!(scene.notes().under_way, 0);
+    }
+}

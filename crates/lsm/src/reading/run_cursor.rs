@@ -55,6 +55,15 @@ impl RunCursor {
         self.run.segments.partition_point(|segment| &segment.span.end[..] <= full_key)
     }
 
+    /// The last segment that begins at or before the key; the last of all without a key.
+    fn place_before(&self, target: Option<&[u8]>) -> Option<usize> {
+        let segments = &self.run.segments;
+        let full_key = target.map(|target| key::split(target).0);
+        let begins =
+            |segment: &Segment| full_key.is_none_or(|full_key| &segment.span.start[..] <= full_key);
+        segments.partition_point(begins).checked_sub(1)
+    }
+
     /// Submits the first read of a seek to `target`, an internal key, or of one to the first entry.
     /// The seek has to follow, and meets the same errors.
     pub(crate) fn submit_seek(&mut self, target: Option<&[u8]>) {
@@ -67,6 +76,21 @@ impl RunCursor {
             let _ = match target.filter(|target| &segment.span.start[..] <= key::split(target).0) {
                 Some(target) => cursor.submit_seek(Some(target)),
                 None => cursor.submit_seek(start_of(segment).as_deref()),
+            };
+        }
+    }
+
+    /// Submits the first read of a seek to before `target`, an internal key, or of one to the last
+    /// entry. The seek has to follow, and meets the same errors.
+    pub(crate) fn submit_seek_before(&mut self, target: Option<&[u8]>) {
+        let Some(at) = self.place_before(target) else { return };
+        if self.open(at).is_err() {
+            return;
+        }
+        if let (Some(cursor), Some(segment)) = (&mut self.cursor, segments_at(&self.run, at)) {
+            let _ = match target.filter(|target| key::split(target).0 < &segment.span.end[..]) {
+                Some(target) => cursor.submit_seek_before(target),
+                None => cursor.submit_seek_before(&end_of(segment)),
             };
         }
     }
@@ -111,14 +135,11 @@ impl RunCursor {
 
     /// Moves to the last entry before `target`, an internal key.
     pub(crate) fn seek_before(&mut self, target: &[u8]) -> Result<(), Error> {
-        let (full_key, _) = key::split(target);
-        let segments = &self.run.segments;
-        let behind = segments.partition_point(|segment| &segment.span.start[..] <= full_key);
-        let Some(at) = behind.checked_sub(1) else {
+        let Some(at) = self.place_before(Some(target)) else {
             self.cursor = None;
             return Ok(());
         };
-        if &segments[at].span.end[..] <= full_key {
+        if &self.run.segments[at].span.end[..] <= key::split(target).0 {
             self.start_at_end(at)?;
         } else {
             self.open(at)?;
@@ -250,7 +271,7 @@ impl RunCursor {
     fn start_at_end(&mut self, at: usize) -> Result<(), Error> {
         self.open(at)?;
         if let (Some(cursor), Some(segment)) = (&mut self.cursor, segments_at(&self.run, at)) {
-            cursor.seek_before(&key::internal_key(&segment.span.end, Trailer::NEWEST))?;
+            cursor.seek_before(&end_of(segment))?;
         }
         Ok(())
     }
@@ -302,6 +323,11 @@ impl RunCursor {
 fn start_of(segment: &Segment) -> Option<Vec<u8>> {
     let is_whole = segment.span.start[..] <= segment.table.record().smallest[..];
     (!is_whole).then(|| key::internal_key(&segment.span.start, Trailer::NEWEST))
+}
+
+/// The internal key to seek before for a segment's last entry.
+fn end_of(segment: &Segment) -> Vec<u8> {
+    key::internal_key(&segment.span.end, Trailer::NEWEST)
 }
 
 fn segments_at(run: &Run, at: usize) -> Option<&Segment> {

@@ -108,6 +108,26 @@ impl TableCursor {
             Some(target) => self.index.seek(target)?,
             None => self.index.seek_to_first()?,
         }
+        self.submit_first()
+    }
+
+    /// The same for [`seek_before`](Self::seek_before). Only the first block of a walk backward is
+    /// submitted: what lies before it is read when the walk comes there.
+    pub(crate) fn submit_seek_before(&mut self, target: &[u8]) -> Result<(), Error> {
+        debug_assert!(self.walk == Walk::Scan, "jobs walk forward");
+        self.valid = false;
+        self.index.seek(target)?;
+        if self.index.handle()?.is_none() {
+            self.index.seek_to_last()?;
+            if self.is_in_front()? {
+                return Ok(());
+            }
+        }
+        self.submit_first()
+    }
+
+    /// Submits the read for the block that the index stands on, unless a scan finds it in memory.
+    fn submit_first(&mut self) -> Result<(), Error> {
         let Some(handle) = self.index.handle()? else { return Ok(()) };
         if self.walk != Walk::Scan || self.index.table().peek(handle).is_none() {
             let most = self.ceiling()?;

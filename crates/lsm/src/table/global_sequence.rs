@@ -94,6 +94,16 @@ impl GlobalSequenceCursor {
         self.table.submit_seek(boundary.as_deref().or(target))
     }
 
+    /// As [`TableCursor::submit_seek_before`].
+    pub(crate) fn submit_seek_before(&mut self, target: &[u8]) -> Result<(), Error> {
+        match self.global_sequence {
+            None => self.table.submit_seek_before(target),
+            Some(global_sequence) => {
+                self.table.submit_seek_before(&boundary(target, global_sequence))
+            }
+        }
+    }
+
     /// As [`TableCursor::has_room_for_another`].
     pub(crate) fn has_room_for_another(&self) -> bool {
         self.table.has_room_for_another()

@@ -255,7 +255,8 @@ impl ReadAhead {
     /// Submits what [`fill`](Self::fill) would read for this block, the first of a walk.
     pub(super) fn submit_first(&mut self, table: &Table, handle: Handle, most: u64) {
         let handle_end = handle.offset + u64::from(handle.size);
-        let is_near = (self.offset..=self.end).contains(&handle.offset) && self.end > 0;
+        let last = self.offset..=self.end;
+        let is_near = self.end > 0 && (last.contains(&handle.offset) || last.contains(&handle_end));
         let is_under_way = |next: &Next| (next.offset..next.end).contains(&handle.offset);
         if is_near || self.next.as_ref().is_some_and(is_under_way) {
             return;
