@@ -5,8 +5,9 @@
 //!    invariant between them. All problems are listed.
 //! 2. The store, if step 1 found no problem: every block of every table, the order of its entries,
 //!    and their number. Entries that are only in logs are verified by the replay when the store is
-//!    opened, and are counted. This step ends at the first problem: then the command fails with it,
-//!    and prints nothing of step 1.
+//!    opened, and are counted. This step ends at the first problem. Damage is told after the
+//!    outcome of step 1. After any other problem, such as a drive that cannot be read, the command
+//!    fails with it and prints no outcome.
 //!
 //! What a crash leaves behind - files that nothing names, a store that was not closed - is told and
 //! is no problem.
@@ -38,18 +39,22 @@ pub(crate) struct Answer {
     /// The part for the file system, or for the directory.
     #[serde(flatten)]
     pub(crate) files: Checked,
-    /// The part for the store's tables; `None` if the file system is corrupt.
+    /// The part for the store's tables; `None` if anything is corrupt.
     pub(crate) tables: Option<Verified>,
+    /// The damage that step 2 ended at.
+    #[serde(skip)]
+    damage: Option<Failure>,
 }
 
 impl Check {
     pub(crate) fn run(&self, output: &Output) -> Result<(), Failure> {
-        let checked = if self.target.path().is_dir() {
+        let mut checked = if self.target.path().is_dir() {
             let files = watched(|progress| DirStore::check(self.target.path(), progress))?;
             checked(files, || self.target.db(Access::ReadOnly))?
         } else {
-            check(self.target.devices(Access::ReadOnly)?)?
+            check_drive(self.target.devices(Access::ReadOnly)?)?
         };
+        let damage = checked.damage.take();
         let Answer { files, tables, .. } = &checked;
         let problems = &files.problems;
         output.result(&checked, |out| {
@@ -75,9 +80,10 @@ impl Check {
             }
             Ok(())
         })?;
-        match problems.len() {
-            0 => Ok(()),
-            count => Err(Failure::new(
+        match (problems.len(), damage) {
+            (0, None) => Ok(()),
+            (0, Some(damage)) => Err(damage),
+            (count, _) => Err(Failure::new(
                 Kind::Corruption,
                 format!("expected a clean store, found {count} problems; see above"),
             )),
@@ -85,9 +91,13 @@ impl Check {
     }
 }
 
-/// Checks the store on a drive that nobody writes.
+/// Checks the store on a drive that nobody writes; damage of its tables is an error.
 pub(crate) fn check(devices: impl Into<Devices>) -> Result<Answer, Failure> {
-    let devices = devices.into();
+    let mut checked = check_drive(devices.into())?;
+    checked.damage.take().map_or(Ok(checked), Err)
+}
+
+fn check_drive(devices: Devices) -> Result<Answer, Failure> {
     let files = watched(|progress| Fs::check_watched(devices.clone(), progress))?;
     checked(files, || {
         let options = Options::default().read_only(true);
@@ -109,9 +119,32 @@ fn watched(
 
 /// Checks the store above the files, if they are sound.
 fn checked(files: Checked, open: impl FnOnce() -> Result<Db, Failure>) -> Result<Answer, Failure> {
+    let corrupt = |files, damage| Answer { check: "corrupt", files, tables: None, damage };
     if !files.is_clean() {
-        return Ok(Answer { check: "corrupt", files, tables: None });
+        return Ok(corrupt(files, None));
     }
-    let tables = Some(open()?.verify()?);
-    Ok(Answer { check: "clean", files, tables })
+    match open().and_then(|db| Ok(db.verify()?)) {
+        Ok(tables) => Ok(Answer { check: "clean", files, tables: Some(tables), damage: None }),
+        Err(damage) if damage.kind == Kind::Corruption => Ok(corrupt(files, Some(damage))),
+        Err(failure) => Err(failure),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn damage_of_tables_is_told_beside_the_files_and_other_failures_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        Db::open_directory(dir.path(), Options::default()).unwrap().close().unwrap();
+        let outcome = |kind| {
+            let files = DirStore::check(dir.path(), &mut |_, _| ()).unwrap();
+            checked(files, || Err(Failure::new(kind, "in the table")))
+        };
+        let answer = outcome(Kind::Corruption).unwrap();
+        assert_eq!((answer.check, answer.tables.is_none()), ("corrupt", true));
+        assert_eq!(answer.damage.unwrap().message, "in the table");
+        assert_eq!(outcome(Kind::Failed).err().unwrap().message, "in the table");
+    }
 }

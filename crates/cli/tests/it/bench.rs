@@ -261,6 +261,7 @@ fn a_wrong_command_line_is_exit_code_2() {
         &["--record", "trace", "readmissing"],
         &["--record", "trace", "--replay", "trace"],
         &["--operations", "5"],
+        &["fillseq", "--histogram", "latencies", "--log", "written,gathered"],
     ] {
         let error = place.fails(2, &[&["bench"][..], words].concat());
         assert!(error.contains("error"), "{words:?}: {error}");

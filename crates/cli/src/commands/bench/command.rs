@@ -145,6 +145,18 @@ impl Bench {
             return load.run(output);
         }
         let plans = self.plans()?;
+        let into = [(&self.record, "record"), (&self.histogram, "histogram")];
+        if let (Some((_, option)), 2..) =
+            (into.iter().find(|(path, _)| path.is_some()), plans.len())
+        {
+            let runs = plans.len();
+            return Err(Failure::new(
+                Kind::Usage,
+                format!(
+                    "--{option}: expected one mode of the log, found {runs}: a file is of one run"
+                ),
+            ));
+        }
         let dir = self.dir.clone().unwrap_or_else(std::env::temp_dir);
         let scratch = match self.on {
             Medium::Memory => None,
