@@ -72,6 +72,7 @@ use terrace_env::ByteCount;
 
 use self::cascade::{Cascade, oldest, place};
 use self::layout::{Layout, LevelZone};
+pub use self::repaired::GearRepairs;
 use self::sight::{Sight, ZonesByLevel, is_free};
 use self::state::GearState;
 use crate::compaction::{Choice, Compaction, Pressure, Urgency, WriteRule};
@@ -105,6 +106,8 @@ pub struct GearOptions {
     pub level0_size: ByteCount,
     /// Whose rules.
     pub variant: GearVariant,
+    /// Constants of [`GearVariant::Repaired`].
+    pub repairs: GearRepairs,
 }
 
 /// Gear compaction.

@@ -44,7 +44,7 @@ pub use by_lifetime::ByLifetime;
 pub use claims::{Claim, Claims};
 pub use compaction::{Choice, Compaction, MOVES_TOGETHER, Pressure, Urgency, WriteRule};
 pub use cost_benefit::{CostBenefit, ZoneAge};
-pub use geardb::{Gear, GearOptions, GearVariant};
+pub use geardb::{Gear, GearOptions, GearRepairs, GearVariant};
 pub use greedy::Greedy;
 pub use intake::{FLUSH_STREAM, FlushRoute, check_place, deepest_free};
 pub use last_resort::LastResort;

@@ -148,6 +148,6 @@ pub use terrace_lsm::{
     VALUE_BYTES_MAX, Verified, WriteAmplification, Written, WrittenBytes,
 };
 pub use terrace_policy::{
-    GearVariant, MEMTABLES_KEPT, ParseSystemError, Row, System, Throttle, ZONES_KEPT,
+    GearRepairs, GearVariant, MEMTABLES_KEPT, ParseSystemError, Row, System, Throttle, ZONES_KEPT,
 };
 pub use terrace_zone::{Device, DeviceError, Emulator, Geometry, GeometryError};

@@ -24,6 +24,8 @@
 //! - A window is 1/k of the level's bytes, not of its limit: else a level of a quarter of its limit
 //!   would be half dead. It is whole zones, and of the last one as much as is missing, as equation
 //!   2 counts bytes.
+//!
+//! How much each of these takes is in [`GearRepairs`].
 
 use terrace_env::ByteCount;
 
@@ -36,19 +38,51 @@ use super::{Gear, goes};
 use crate::plan::Plan;
 use crate::tree::{SegmentView, Span};
 
-/// A level may occupy zones for more than its tables and its window: for one part in so many of its
-/// tables,
-const SPREAD_SHARE: u64 = 8;
-/// and for so many zones: the one being written, one that was being written when the store was
-/// closed, and the rest of the window's last one.
+/// A level may occupy so many zones more than for its tables, its window and a part of its tables:
+/// the one being written, one that was being written when the store was closed, and the rest of the
+/// window's last one.
 const SPREAD_ZONES: u64 = 3;
-/// A zone's remaining data is gathered if it is no more than this, in quarters of the zone.
-const GATHERED_QUARTERS: u64 = 3;
 
-/// A compaction that begins in a level over all limits takes tables from its window until their
-/// bytes reach this many times `level0_size`. The whole window at once could be a large part of the
-/// store, and level 0 would wait until it is written.
-const OVERFULL_ACTIVE: u64 = 4;
+/// Constants of the repairs. None is in the paper, except for [`window_of_limit`], its equation 2.
+/// `geardb/repairs` of the lab draws what each of them does.
+///
+/// [`window_of_limit`]: Self::window_of_limit
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GearRepairs {
+    /// How much a level may come to hold before a gear compaction begins in it, in percent of its
+    /// bound. Range: 100 to 1000.
+    pub bound: u16,
+    /// Whether the bound of a level is its limit, even if its windows leave more in it.
+    pub bound_of_limit: bool,
+    /// A compaction that begins in a level over its bound takes tables from its window until their
+    /// bytes reach this many times `level0_size`. The whole window at once could be a large part of
+    /// the store, and level 0 would wait until it is written. Range: 1 to 1000.
+    pub overfull: u16,
+    /// A zone's remaining data is gathered if it is no more than this, in percent of the zone. 0:
+    /// never. Range: 0 to 100.
+    pub gathered: u8,
+    /// A level may occupy zones for more than its tables and its window: for one part in so many of
+    /// its tables, and for three zones. Range: 1 to 1000.
+    pub spread: u16,
+    /// Further zones join a window of which no more than one part in so many is left. Range: 1 to
+    /// 1000.
+    pub nearly_empty: u16,
+    /// Whether a window is 1/k of its level's limit, and not of the level's bytes.
+    pub window_of_limit: bool,
+}
+
+impl GearRepairs {
+    /// The row's own.
+    pub const OWN: Self = Self {
+        bound: 125,
+        bound_of_limit: false,
+        overfull: 4,
+        gathered: 75,
+        spread: 8,
+        nearly_empty: 8,
+        window_of_limit: false,
+    };
+}
 
 impl Gear {
     pub(super) fn repaired(&self, sight: &mut Sight<'_>) -> Option<Plan> {
@@ -110,11 +144,12 @@ impl Gear {
             turn.window.clear();
             return Window::whole(run);
         }
-        let wanted = ByteCount(size / k);
+        let of_limit = self.options.repairs.window_of_limit;
+        let wanted = ByteCount(if of_limit { limit } else { size / k });
         let zones = sight.zones.of(level);
         let mut window = Window::remembered(run, zones, turn);
         let serves = |table: &SegmentView| table.span.meets(pieces);
-        if window.is_nearly_empty(wanted) {
+        if window.is_nearly_empty(wanted, self.options.repairs.nearly_empty) {
             let layout = Layout::of(run, zones);
             window.turn_on(&layout, turn, wanted, LastZone::Part, |_| true);
         }
@@ -133,12 +168,15 @@ impl Gear {
     }
 
     /// The most bytes that a level may come to hold: its limit or, if larger, the data that its
-    /// windows leave in it; and a quarter more for data that no compaction meets any more. Tables
-    /// that wait to go down as they are do not count.
+    /// windows leave in it; and more for data that no compaction meets any more. Tables that wait
+    /// to go down as they are do not count.
     fn most(&self, level: usize) -> f64 {
+        let GearRepairs { bound, bound_of_limit, .. } = self.options.repairs;
         let k = f64::from(self.options.windows);
         let left = (k - 1.0) * k.powi(level as i32 - 1) * self.options.level0_size.0 as f64;
-        self.leveled.target(level).max(left) * 1.25
+        let limit = self.leveled.target(level);
+        let most = if bound_of_limit { limit } else { limit.max(left) };
+        most * f64::from(bound) / 100.0
     }
 
     /// A gear compaction that begins in the window of a level that is over all limits. It takes the
@@ -167,7 +205,8 @@ impl Gear {
         let on = fates.into_iter().filter(|(_, fate)| *fate != Fate::Stay);
         let on: Vec<Span> = on.map(|(span, _)| span).collect();
         let mut size = 0;
-        let most = OVERFULL_ACTIVE * self.options.level0_size.max(self.table_size()).0;
+        let most = u64::from(self.options.repairs.overfull)
+            * self.options.level0_size.max(self.table_size()).0;
         let tables = all.tables.iter().copied().filter(|table| table.span.meets(&on));
         let tables = tables.take_while(|table| {
             let fits = size < most;
@@ -187,19 +226,20 @@ impl Gear {
     /// A compaction that rewrites the data left in the emptiest zone of a level, if the level
     /// spreads over too many zones.
     fn gather(&self, sight: &Sight<'_>, level: usize) -> Option<Plan> {
+        let GearRepairs { gathered, spread: part, .. } = self.options.repairs;
         let run = oldest(sight.tree, level)?;
         let spread = Spread::of(run, sight.zones.of(level));
         let zone = spread.zones.iter().map(|held| held.zone.capacity.0).max()?;
         let size = run.size().0;
         let window = size / u64::from(self.options.windows);
-        if spread.capacity() <= size + size / SPREAD_SHARE + window + SPREAD_ZONES * zone {
+        if spread.capacity() <= size + size / u64::from(part) + window + SPREAD_ZONES * zone {
             return None;
         }
         let settled = |table: &&SegmentView| table.file <= sight.state.settled;
         let emptiest = spread.zones.into_iter().filter(|held| {
             !held.zone.is_open()
                 && held.tables.iter().all(settled)
-                && held.size.0 <= held.zone.capacity.0 / 4 * GATHERED_QUARTERS
+                && held.size.0 <= held.zone.capacity.0 * u64::from(gathered) / 100
         });
         let Held { tables, .. } = emptiest.min_by_key(|held| (held.size, held.zone.zone))?;
         let inputs = vec![(place(sight.tree, level), tables)];

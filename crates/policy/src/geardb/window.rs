@@ -20,9 +20,6 @@ use super::state::{IdRange, NOWHERE, Turn};
 use crate::tree::{RunView, SegmentView, Span};
 use crate::zones::ZonesView;
 
-/// A window of which less than this share is left is nearly empty.
-const NEARLY_EMPTY_SHARE: u64 = 8;
-
 /// How much a window takes of the zone that makes it large enough.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum LastZone {
@@ -70,9 +67,9 @@ impl<'a> Window<'a> {
         ByteCount(self.tables.iter().map(|table| table.size.0).sum())
     }
 
-    /// Whether so little is left that the next zones should join.
-    pub(super) fn is_nearly_empty(&self, wanted: ByteCount) -> bool {
-        self.size().0 <= wanted.0 / NEARLY_EMPTY_SHARE
+    /// Whether so little is left that the next zones should join: one part in so many.
+    pub(super) fn is_nearly_empty(&self, wanted: ByteCount, part: u16) -> bool {
+        self.size().0 <= wanted.0 / u64::from(part)
     }
 
     pub(super) fn meets(&self, span: &Span) -> bool {

@@ -65,17 +65,24 @@ pub(super) const PARTS: RowParts = RowParts {
 };
 
 const PARAMETERS: &[Parameter] = &[
+    parameter::BOUND,
+    parameter::BOUND_OF,
     parameter::FACTOR,
     parameter::FLUSH_LEVEL,
+    parameter::GATHERED,
     parameter::GROWTH,
     parameter::LEVEL0_RUNS,
     parameter::LEVEL0_SLOW,
     parameter::LEVEL0_STOP,
     parameter::LEVEL1_SIZE,
     parameter::MOVES_TOGETHER,
+    parameter::NEARLY_EMPTY,
+    parameter::OVERFULL,
+    parameter::SPREAD,
     parameter::TABLE_SIZE,
     parameter::THROTTLE,
     parameter::VARIANT,
+    parameter::WINDOW_OF,
     parameter::WINDOWS,
 ];
 
@@ -115,6 +122,7 @@ fn compaction(
         windows: u32::from(system.windows.max(1)),
         level0_size: ByteCount(level0),
         variant: system.variant,
+        repairs: system.repairs,
     };
     Arc::new(Gear::new(options, zones))
 }

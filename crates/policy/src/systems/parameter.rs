@@ -77,6 +77,27 @@ pub(super) const ALL_CANDIDATES: Parameter = Parameter {
     get: |system| Some(system.all_candidates.into()),
 };
 
+/// See [`GearRepairs::bound`](crate::GearRepairs::bound).
+pub(super) const BOUND: Parameter = Parameter {
+    limit: Limit {
+        option: "bound",
+        least: 100,
+        most: 1000,
+        reason: "a level that may not hold its bound is compacted without end",
+    },
+    kind: Kind::Percent,
+    set: |system, value| system.repairs.bound = value as u16,
+    get: |system| Some(system.repairs.bound.into()),
+};
+
+/// See [`GearRepairs::bound_of_limit`](crate::GearRepairs::bound_of_limit).
+pub(super) const BOUND_OF: Parameter = Parameter {
+    limit: Limit { option: "bound_of", least: 0, most: 1, reason: "it is one of two words" },
+    kind: Kind::Word(&["windows", "limit"]),
+    set: |system, value| system.repairs.bound_of_limit = value > 0,
+    get: |system| Some(system.repairs.bound_of_limit.into()),
+};
+
 /// See [`System::carry_overlap`].
 pub(super) const CARRY_OVERLAP: Parameter = Parameter {
     limit: switch("carry_overlap"),
@@ -156,6 +177,19 @@ pub(super) const GAIN_MIN: Parameter = Parameter {
     kind: Kind::Percent,
     set: |system, value| system.gain_min = value as u8,
     get: |system| Some(system.gain_min.into()),
+};
+
+/// See [`GearRepairs::gathered`](crate::GearRepairs::gathered).
+pub(super) const GATHERED: Parameter = Parameter {
+    limit: Limit {
+        option: "gathered",
+        least: 0,
+        most: 100,
+        reason: "at 0 nothing is, and no zone holds more than itself",
+    },
+    kind: Kind::Percent,
+    set: |system, value| system.repairs.gathered = value as u8,
+    get: |system| Some(system.repairs.gathered.into()),
 };
 
 /// See [`System::growth`].
@@ -257,6 +291,45 @@ pub(super) const MOVES_TOGETHER: Parameter = Parameter {
     get: |system| system.moves_together.map(Into::into),
 };
 
+/// See [`GearRepairs::nearly_empty`](crate::GearRepairs::nearly_empty).
+pub(super) const NEARLY_EMPTY: Parameter = Parameter {
+    limit: Limit {
+        option: "nearly_empty",
+        least: 1,
+        most: 1000,
+        reason: "at 1 zones join at each compaction, and beyond only when a window is used up",
+    },
+    kind: Kind::Number,
+    set: |system, value| system.repairs.nearly_empty = value as u16,
+    get: |system| Some(system.repairs.nearly_empty.into()),
+};
+
+/// See [`GearRepairs::overfull`](crate::GearRepairs::overfull).
+pub(super) const OVERFULL: Parameter = Parameter {
+    limit: Limit {
+        option: "overfull",
+        least: 1,
+        most: 1000,
+        reason: "a compaction takes something, and level 0 waits until it is written",
+    },
+    kind: Kind::Number,
+    set: |system, value| system.repairs.overfull = value as u16,
+    get: |system| Some(system.repairs.overfull.into()),
+};
+
+/// See [`GearRepairs::spread`](crate::GearRepairs::spread).
+pub(super) const SPREAD: Parameter = Parameter {
+    limit: Limit {
+        option: "spread",
+        least: 1,
+        most: 1000,
+        reason: "at 1 a level takes twice its space, and beyond it is gathered without end",
+    },
+    kind: Kind::Number,
+    set: |system, value| system.repairs.spread = value as u16,
+    get: |system| Some(system.repairs.spread.into()),
+};
+
 /// See [`System::table_size`].
 pub(super) const TABLE_SIZE: Parameter = Parameter {
     limit: Limit {
@@ -314,6 +387,14 @@ pub(super) const VARIANT: Parameter = Parameter {
     get: |system| {
         VARIANTS.iter().position(|variant| *variant == system.variant).map(|at| at as u64)
     },
+};
+
+/// See [`GearRepairs::window_of_limit`](crate::GearRepairs::window_of_limit).
+pub(super) const WINDOW_OF: Parameter = Parameter {
+    limit: Limit { option: "window_of", least: 0, most: 1, reason: "it is one of two words" },
+    kind: Kind::Word(&["bytes", "limit"]),
+    set: |system, value| system.repairs.window_of_limit = value > 0,
+    get: |system| Some(system.repairs.window_of_limit.into()),
 };
 
 /// See [`System::windows`].

@@ -13,8 +13,8 @@ use super::{
     lifetime, text, tiered,
 };
 use crate::{
-    Compaction, GearVariant, LeveledOptions, MOVES_TOGETHER, Placement, Reclaim, Throttle, ZoneAge,
-    ZonesSource,
+    Compaction, GearRepairs, GearVariant, LeveledOptions, MOVES_TOGETHER, Placement, Reclaim,
+    Throttle, ZoneAge, ZonesSource,
 };
 
 /// A store has room for so many tables of a size that is asked for: one that is rewritten, what it
@@ -140,6 +140,8 @@ pub struct System {
     /// Whose gear compaction, where zones empty by it: with what was found to be missing, or as the
     /// authors' code or the paper has it, for comparisons.
     pub variant: GearVariant,
+    /// Constants of what was found to be missing in gear compaction, for comparisons.
+    pub repairs: GearRepairs,
     /// The age of a zone, to a collector that weighs cost and benefit; the paper's sum can be read
     /// in two ways. By live tables, zones that are about 40 % live go first, and over half as much
     /// again is moved.
@@ -227,6 +229,7 @@ impl System {
             aligned_from: 100,
             flush_level: 0,
             variant: GearVariant::Repaired,
+            repairs: GearRepairs::OWN,
             zone_age: ZoneAge::Written,
             all_candidates: false,
         }

@@ -136,7 +136,10 @@ mod tests {
             assert!(parameters.windows(2).all(|pair| pair[0].name() < pair[1].name()), "{system}");
             for parameter in parameters {
                 let mut other = system;
-                let values = ["3", "30", "7MiB", "off", "on", "paced", "leveldb", "code", "live"];
+                let values = [
+                    "3", "30", "7MiB", "off", "on", "paced", "leveldb", "code", "live", "300",
+                    "limit",
+                ];
                 let set = values.iter().filter(|text| parameter.read(&mut other, text).is_some());
                 assert!(set.count() > 0, "{}: none of {values:?}", parameter.name());
                 let differs = other != system;
@@ -164,7 +167,7 @@ mod tests {
         }
         assert!(error("bluefs:level1_size=1PB1").contains("a size such as"));
         let retired = error("geardb:published=on");
-        assert!(retired.contains("throttle, variant, windows, found"), "{retired}");
+        assert!(retired.contains("throttle, variant, window_of, windows, found"), "{retired}");
         let names = "one of repaired, code, algorithm-1, found \"on\"";
         assert!(error("geardb:variant=on").contains(names), "{}", error("geardb:variant=on"));
         // A parameter that only another system has.

@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use terrace_env::{FileId, ZoneId};
 use terrace_policy::{
-    ByteCount, Choice, ExtentView, Gear, GearOptions, GearVariant, LeveledOptions, NoZones,
-    TreeView, ZoneView, ZonesSource, ZonesView,
+    ByteCount, Choice, ExtentView, Gear, GearOptions, GearRepairs, GearVariant, LeveledOptions,
+    NoZones, TreeView, ZoneView, ZonesSource, ZonesView,
 };
 
 use crate::compaction::{self, describe_plan, tree};
@@ -35,7 +35,8 @@ pub(crate) fn gear(variant: GearVariant) -> Gear {
         ..LeveledOptions::default()
     };
     let level0_size = ByteCount(20);
-    Gear::new(GearOptions { leveled, windows: 4, level0_size, variant }, Arc::new(NoZones))
+    let repairs = GearRepairs::OWN;
+    Gear::new(GearOptions { leveled, windows: 4, level0_size, variant, repairs }, Arc::new(NoZones))
 }
 
 #[derive(Debug)]
