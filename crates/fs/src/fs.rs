@@ -139,6 +139,12 @@ impl Fs {
         reclaimer.run_once(&self.volume, true, || false)
     }
 
+    /// Waits until the background reclaim rests: until no zone is being emptied, and none is to be.
+    /// A store that is opened for reading has none. Writers that go on may make it wait for ever.
+    pub fn wait_reclaim_idle(&self) {
+        self.volume.pools.zoned().await_reclaim_idle();
+    }
+
     /// Extents that reclaim has found damaged since the mount, and left where they are.
     #[must_use]
     pub fn damaged_extents(&self) -> u64 {

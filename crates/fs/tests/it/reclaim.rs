@@ -95,3 +95,30 @@ fn a_zone_remembers_the_levels_of_its_dead_tables_until_the_next_mount() {
         }
     });
 }
+
+#[test]
+fn whoever_waits_for_reclaim_to_rest_finds_nothing_dead_that_it_would_take() {
+    runner::simulate(1, || {
+        let drive = formatted(Geometry::uniform(ZONE, 48), 1);
+        let system: System = "leveldb-greedy:free_min=90".parse().unwrap();
+        let options = MountOptions { reclaim: system.reclaim(), ..MountOptions::default() };
+        let fs = Fs::mount(Arc::clone(&drive), &options).expect("a mounted store");
+        fs.wait_reclaim_idle();
+        let zones: Vec<_> = (1..=10).map(|level| zone_of(&fs, level)).collect();
+        for (_, files) in &zones {
+            delete(&fs, &files[..4]);
+        }
+        let held = || {
+            let zones = fs.zones().expect("a report").into_iter();
+            zones.filter(|zone| zone.live > ByteCount(0)).count()
+        };
+        let before = held();
+        fs.wait_reclaim_idle();
+        // Ten zones half dead fill five.
+        assert!(held() <= before - 4, "{} of {before} zones", held());
+        assert!(!fs.reclaim_one().expect("a store that takes commits"), "more to be gained");
+        assert_eq!(fs.audit(), Vec::<String>::new());
+        fs.unmount();
+        fs.wait_reclaim_idle();
+    });
+}

@@ -11,7 +11,8 @@
 //!
 //! # Threads
 //! Under the pool's lock, except while the levels of tables are asked for: the caller's closure may
-//! take the journal's lock. `await_work` waits, and gives the lock up meanwhile.
+//! take the journal's lock. `await_work` and `await_reclaim_idle` wait, and give the lock up
+//! meanwhile.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -57,6 +58,16 @@ impl ZonedPool {
                 ReclaimState::Present if state.reclaim_is_due() => return true,
                 _ => self.wanted.wait(&mut state),
             }
+        }
+    }
+
+    /// Waits until no victim is being emptied and reclaim is not due; not at all where nobody
+    /// reclaims.
+    pub(crate) fn await_reclaim_idle(&self) {
+        let mut state = self.state.lock();
+        let works = |state: &State| state.reclaiming > 0 || state.reclaim_is_due();
+        while state.reclaim == ReclaimState::Present && works(&state) {
+            self.changed.wait(&mut state);
         }
     }
 
