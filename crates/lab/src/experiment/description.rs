@@ -166,7 +166,7 @@ pub struct PhaseDescription {
     /// Whether metrics are taken of it; `false` for what only fills the store.
     #[serde(default = "yes")]
     pub measured: bool,
-    /// Whether it ends when no flush and no compaction is due any more, and not with the last
+    /// Whether it ends when no flush, compaction or reclaim is due any more, and not with the last
     /// operation.
     #[serde(default)]
     pub wait_idle: bool,

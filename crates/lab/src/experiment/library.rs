@@ -6,7 +6,7 @@ use std::path::Path;
 use super::{Experiment, ExperimentError};
 
 /// The files, by the names of their experiments.
-const FILES: [(&str, &str); 33] = [
+const FILES: [(&str, &str); 34] = [
     ("geardb/fig3", include_str!("../../experiments/geardb/fig3.toml")),
     ("geardb/fig4", include_str!("../../experiments/geardb/fig4.toml")),
     ("geardb/fig5", include_str!("../../experiments/geardb/fig5.toml")),
@@ -22,6 +22,7 @@ const FILES: [(&str, &str); 33] = [
     ("geardb/threshold", include_str!("../../experiments/geardb/threshold.toml")),
     ("geardb/gain", include_str!("../../experiments/geardb/gain.toml")),
     ("geardb/age", include_str!("../../experiments/geardb/age.toml")),
+    ("geardb/repairs", include_str!("../../experiments/geardb/repairs.toml")),
     ("bluefs/fig2", include_str!("../../experiments/bluefs/fig2.toml")),
     ("bluefs/fig6", include_str!("../../experiments/bluefs/fig6.toml")),
     ("bluefs/fig9", include_str!("../../experiments/bluefs/fig9.toml")),

@@ -31,7 +31,7 @@ pub enum Unit {
 }
 
 /// Names whose words are not the name itself.
-const NAMED: [(&str, &str, Unit); 36] = [
+const NAMED: [(&str, &str, Unit); 41] = [
     ("cache_hit_share", "compaction reads found in the file cache", Unit::Share),
     // Families, as a whole.
     ("seconds_by_cause", "time that the drive works", Unit::Seconds),
@@ -60,6 +60,11 @@ const NAMED: [(&str, &str, Unit); 36] = [
     ("space_efficiency.live_end", "space efficiency, live, at the end", Unit::Share),
     ("space_efficiency.live_average", "space efficiency, live, on average", Unit::Share),
     ("space_efficiency.live_worst", "space efficiency, live, at the worst", Unit::Share),
+    ("read_gib", "GiB read from the drive", Unit::Count),
+    ("written_gib", "GiB written to the drive", Unit::Count),
+    ("space.gib", "GiB of the store's space", Unit::Count),
+    ("space.used_peak", "space in zones that hold anything, at most", Unit::Share),
+    ("space.valid_peak", "valid data in the store's space, at most", Unit::Share),
     ("seconds", "time taken", Unit::Seconds),
     ("stall_worst_seconds", "longest operation", Unit::Seconds),
     ("zones", "zones that hold anything", Unit::Count),

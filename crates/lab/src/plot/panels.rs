@@ -1,10 +1,9 @@
 //! [`Panels`]: charts one below the other, with lines and points in them.
 //!
-//! A line of more than 720 points is thinned: of each 360th part of the range from 0 to the end of
-//! the axis to the right, the least and the greatest point are drawn. So its points must be in
-//! order from left to right, and its axis should begin at 0. Marks are not thinned: each point of a
-//! marked line is drawn. A line of one point is seen only where its points are marked. The text of
-//! a mark is left out where there is no space for it.
+//! A line of more than 720 points is thinned: of each 360th part of the axis to the right, the
+//! least and the greatest point are drawn. So its points must be in order from left to right. Marks
+//! are not thinned: each point of a marked line is drawn. A line of one point is seen only where
+//! its points are marked. The text of a mark is left out where there is no space for it.
 
 use plotters::chart::{ChartBuilder, ChartContext};
 use plotters::coord::cartesian::Cartesian2d;
@@ -187,7 +186,8 @@ impl Panel {
     }
 
     fn line(&self, chart: &mut Chart<'_>, line: &Line) -> Result<(), Failed> {
-        let points = thinned(&line.points, self.x.to / self.x.factor);
+        let points =
+            thinned(&line.points, (self.x.from / self.x.factor, self.x.to / self.x.factor));
         let points: Vec<_> = points.into_iter().map(|point| self.scaled(point)).collect();
         if points.len() > 1 {
             let stroke = Ink::Line(line.series).colour().stroke_width(fine(1.5) as u32);
@@ -276,11 +276,12 @@ fn overlap(one: &[f64; 4], other: &[f64; 4]) -> bool {
 /// has more points than the screen.
 const COLUMNS: usize = 360;
 
-fn thinned(points: &[(f64, f64)], to: f64) -> Vec<(f64, f64)> {
-    if points.len() <= 2 * COLUMNS || to <= 0.0 {
+/// The points that are drawn of a line, on an axis that begins and ends there.
+fn thinned(points: &[(f64, f64)], (from, to): (f64, f64)) -> Vec<(f64, f64)> {
+    if points.len() <= 2 * COLUMNS || to <= from {
         return points.to_vec();
     }
-    let column = |(x, _): &(f64, f64)| (x / to * COLUMNS as f64) as usize;
+    let column = |(x, _): &(f64, f64)| ((x - from) / (to - from) * COLUMNS as f64) as usize;
     let mut kept = Vec::new();
     for part in points.chunk_by(|one, other| column(one) == column(other)) {
         let by_value = |a: &&(f64, f64), b: &&(f64, f64)| a.1.total_cmp(&b.1);
@@ -302,10 +303,13 @@ mod tests {
         let mut points: Vec<(f64, f64)> = (0..10_000).map(|i| (f64::from(i), 1.0)).collect();
         points[4321].1 = 9.0;
         points[4325].1 = -3.0;
-        let thin = thinned(&points, 10_000.0);
+        let thin = thinned(&points, (0.0, 10_000.0));
         assert!(thin.len() <= 2 * COLUMNS);
         assert!(thin.contains(&(4321.0, 9.0)) && thin.contains(&(4325.0, -3.0)));
         assert!(thin.is_sorted_by(|a, b| a.0 < b.0));
-        assert_eq!(thinned(&points[..700], 700.0), points[..700]);
+        // An axis that does not begin at 0 has all columns for itself.
+        let far: Vec<(f64, f64)> = points.iter().map(|(x, y)| (x + 1e6, *y)).collect();
+        assert_eq!(thinned(&far, (1e6, 1_010_000.0)).len(), thin.len());
+        assert_eq!(thinned(&points[..700], (0.0, 700.0)), points[..700]);
     }
 }

@@ -4,7 +4,7 @@
 use super::Chapter;
 use crate::experiment::{Location, StoreDescription};
 use crate::plot::{Arrangement, Unit, number};
-use crate::run::{Metrics, Outcome};
+use crate::run::{Metrics, Outcome, SpaceUse};
 
 /// A table. Every row has as many cells as there are columns.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,7 +28,7 @@ pub(super) const NONE: &str = "–";
 type Show = fn(&Metrics) -> String;
 
 /// The columns of the table of runs, besides system and setting.
-const RUNS: [(&str, Show); 18] = [
+const RUNS: [(&str, Show); 21] = [
     ("KV/s", |it| number(it.kv_per_second)),
     ("time", |it| Unit::Seconds.show(it.seconds)),
     ("WA", |it| number(it.write_amplification.total)),
@@ -42,12 +42,22 @@ const RUNS: [(&str, Show); 18] = [
     ("RA", |it| it.read_amplification.map_or(NONE.to_owned(), number)),
     ("valid", |it| Unit::Share.show(it.space_efficiency.valid_average)),
     ("live", |it| Unit::Share.show(it.space_efficiency.live_average)),
+    ("space", |it| of_space(it, |space| number(space.gib))),
+    ("used", |it| of_space(it, |space| Unit::Share.show(space.used_peak))),
     ("zones", |it| Unit::Count.show(it.zones_peak as f64)),
     ("runs", |it| number(it.runs_average)),
+    ("p99", |it| {
+        it.latency_seconds.get("p99").map_or(NONE.to_owned(), |at| Unit::Seconds.show(*at))
+    }),
     ("worst stall", |it| Unit::Seconds.show(it.stall_worst_seconds)),
     ("waited for", |it| it.longest_cause().unwrap_or(NONE).to_owned()),
     ("trace", |it| it.trace_hash.chars().take(8).collect()),
 ];
+
+/// A result from before the space was noted has none.
+fn of_space(metrics: &Metrics, show: fn(&SpaceUse) -> String) -> String {
+    if metrics.space.gib > 0.0 { show(&metrics.space) } else { NONE.to_owned() }
+}
 
 /// Meaning of the columns of the table of runs.
 pub(super) const LEGEND: &str = "KV/s: operations of clients per second of device time. WA: \
@@ -55,8 +65,10 @@ pub(super) const LEGEND: &str = "KV/s: operations of clients per second of devic
     the drive wrote per byte that it was given. log device: bytes of logs and metadata written \
     to a log device, which are not part of WA. RA: bytes read for clients per byte that they \
     got. valid, live: referenced table bytes, and bytes of newest versions, per byte of zones \
-    that hold anything, on average over time. zones: the most that held anything. runs: sorted \
-    runs, on average. worst stall: the longest operation. waited for: what it waited for most. \
+    that hold anything, on average over time. space: GiB that files could take on the full \
+    drive; used: the largest share of it in zones that held anything. zones: the most that held \
+    anything. runs: sorted runs, on average. p99: what one operation in a hundred took longer \
+    than. worst stall: the longest operation. waited for: what it waited for most. \
     trace: the first digits of a hash over every request to the drive with its times.";
 
 impl Table {
@@ -133,7 +145,7 @@ pub(super) fn settings(chapter: &Chapter, outcomes: &[Outcome]) -> Vec<(&'static
             }
         }
         words += &phase.clients.map_or(String::new(), |clients| format!(", {clients} clients"));
-        words += if phase.wait_idle { ", until no job is due" } else { "" };
+        words += if phase.wait_idle { ", until no job and no reclaim is due" } else { "" };
         words += if phase.measured { "" } else { "; not measured" };
         let name = phase.name();
         let workload = if name == phase.workload { String::new() } else { format!("{name}: ") };

@@ -47,6 +47,12 @@ pub struct Metrics {
     /// The bytes that each of them wrote, on average.
     #[serde(default)]
     pub write_size_by_cause: BTreeMap<String, f64>,
+    /// GiB that were read from the full drive, whoever wanted them.
+    #[serde(default)]
+    pub read_gib: f64,
+    /// GiB that were written to it.
+    #[serde(default)]
+    pub written_gib: f64,
     /// Bytes written to the drive per byte of keys and values.
     pub write_amplification: Amplification,
     /// Bytes written to the log device per byte of keys and values; none without one.
@@ -99,6 +105,9 @@ pub struct Metrics {
     pub cache_hit_share: Option<f64>,
     /// Bytes that count, per byte of zones that hold anything.
     pub space_efficiency: SpaceEfficiency,
+    /// The store's space, and how full it became.
+    #[serde(default)]
+    pub space: SpaceUse,
     /// The most zones that held anything.
     pub zones_peak: u64,
     /// Sorted runs in the tree, on average over time.
@@ -175,6 +184,17 @@ pub struct SpaceEfficiency {
     pub live_worst: f64,
 }
 
+/// Space that the store's files could take, and how full it became.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct SpaceUse {
+    /// All of it, in GiB of the full drive: without superblock, journal and what is kept for them.
+    pub gib: f64,
+    /// The largest share of it in zones that held anything.
+    pub used_peak: f64,
+    /// The largest share of it that was valid.
+    pub valid_peak: f64,
+}
+
 /// Percentiles of latencies that are told.
 const PERCENTILES: [(&str, f64); 4] = [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p99.9", 0.999)];
 
@@ -212,6 +232,8 @@ pub(super) fn metrics(
     let shrunk = (scene.time_scale * scene.rate) as f64;
     let got = tally.read.0;
     let written = interval.written();
+    let gib = |bytes: u64| bytes as f64 * shrunk / (1_u64 << 30) as f64;
+    let (read_bytes, written_bytes) = interval.moved();
     Metrics {
         kv_per_second: if run_seconds > 0.0 {
             tally.operations() as f64 / run_seconds
@@ -227,6 +249,8 @@ pub(super) fn metrics(
         read_size_by_cause: sizes(&reads, shrunk),
         writes_by_cause: counts(&writes),
         write_size_by_cause: sizes(&writes, shrunk),
+        read_gib: gib(read_bytes),
+        written_gib: gib(written_bytes),
         write_amplification: interval.amplification(),
         log_device_amplification: interval.log_device_amplification(),
         written_by_level: per_byte(&written, |level| level.bytes_written),
@@ -253,6 +277,11 @@ pub(super) fn metrics(
             live_end: end.live_efficiency(),
             live_average: samples.live_average(),
             live_worst: samples.live_worst.unwrap_or_else(|| end.live_efficiency()),
+        },
+        space: SpaceUse {
+            gib: gib(end.capacity),
+            used_peak: samples.used_peak.max(end.used_share()),
+            valid_peak: samples.valid_peak.max(end.valid_share()),
         },
         zones_peak: samples.zones_peak.max(end.zones),
         runs_average: samples.runs_average(),

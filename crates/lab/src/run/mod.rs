@@ -43,7 +43,7 @@ mod stage;
 pub use carry_out::{Progress, carry_out, carry_out_traced};
 pub use error::{PlanError, RunError};
 pub use log_writes::LogWrites;
-pub use metrics::{Amplification, LogDeviceAmplification, Metrics, SpaceEfficiency};
+pub use metrics::{Amplification, LogDeviceAmplification, Metrics, SpaceEfficiency, SpaceUse};
 pub use outcome::{Cost, Outcome};
 pub use phase::PhasePlan;
 pub use plan::{RunChoice, RunPlan, StorePlan};

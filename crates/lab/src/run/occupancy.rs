@@ -46,6 +46,14 @@ impl Occupancy {
         Ok(found)
     }
 
+    pub(super) fn used_share(&self) -> f64 {
+        share(self.used, self.capacity)
+    }
+
+    pub(super) fn valid_share(&self) -> f64 {
+        share(self.valid, self.capacity)
+    }
+
     pub(super) fn valid_efficiency(&self) -> f64 {
         share(self.valid, self.used)
     }

@@ -27,7 +27,7 @@ pub struct Outcome {
     pub samples: Vec<Sample>,
     /// Zones of tables that held anything at the end, by number.
     pub zones: Vec<ZoneShare>,
-    /// Cost of the run.
+    /// Cost of the phase, and of the phases right before it that are not measured.
     pub cost: Cost,
 }
 

@@ -22,7 +22,7 @@ use terrace_zone::Emulator;
 
 use super::Sample;
 use super::jobs::Jobs;
-use super::occupancy::{Occupancy, share};
+use super::occupancy::Occupancy;
 use super::places::Places;
 use super::reading::Reading;
 use crate::workload::World;
@@ -65,6 +65,8 @@ impl Scene {
 pub(super) struct Samples {
     pub(super) samples: Vec<Sample>,
     pub(super) zones_peak: u64,
+    pub(super) used_peak: f64,
+    pub(super) valid_peak: f64,
     pub(super) live_worst: Option<f64>,
     /// Sums of a value times the seconds that it stood for.
     seconds: f64,
@@ -183,8 +185,8 @@ impl Watch {
             ("kv_per_second", per_second(done)),
             ("read_mib_per_second", mib(read)),
             ("write_mib_per_second", mib(written)),
-            ("valid_share", share(held.valid, held.capacity)),
-            ("used_share", share(held.used, held.capacity)),
+            ("valid_share", held.valid_share()),
+            ("used_share", held.used_share()),
             ("valid_efficiency", held.valid_efficiency()),
             ("live_efficiency", held.live_efficiency()),
             ("zones", held.zones as f64),
@@ -210,6 +212,8 @@ impl Watch {
         }
         let found = &mut self.found;
         found.zones_peak = found.zones_peak.max(held.zones);
+        found.used_peak = found.used_peak.max(held.used_share());
+        found.valid_peak = found.valid_peak.max(held.valid_share());
         if operations >= self.of / 10 {
             let live = held.live_efficiency();
             found.live_worst = Some(found.live_worst.map_or(live, |worst| worst.min(live)));

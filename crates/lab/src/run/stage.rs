@@ -4,6 +4,7 @@
 //! then each phase is carried out once and in order, because a phase goes on with the store before
 //! it. [`Stage::finish`] verifies and closes the store, and ends the trace.
 
+use std::cell::Cell;
 use std::io::{self, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -37,6 +38,8 @@ pub(super) struct Stage<'a> {
     plan: &'a RunPlan,
     scene: Scene,
     trace: Arc<Mutex<Trace>>,
+    /// Cost of the phases since the last that was measured.
+    unmeasured: Cell<Cost>,
 }
 
 impl<'a> Stage<'a> {
@@ -78,7 +81,7 @@ impl<'a> Stage<'a> {
             time_scale: plan.time_scale(),
             rate,
         };
-        Ok(Self { plan, scene, trace })
+        Ok(Self { plan, scene, trace, unmeasured: Cell::default() })
     }
 
     /// The store and what it must hold.
@@ -112,6 +115,7 @@ impl<'a> Stage<'a> {
             done.store(of, Ordering::Relaxed);
             if phase.wait_idle {
                 self.scene.db.wait_idle().map_err(place)?;
+                self.scene.fs.wait_reclaim_idle();
             }
             Ok(tally)
         });
@@ -119,13 +123,21 @@ impl<'a> Stage<'a> {
         let sampled = sampler.map(Sampler::stop).transpose();
         let tally = played?;
         let of_store = |error: StoreError| place(error.into());
-        let Some(samples) = sampled.map_err(of_store)? else { return Ok(None) };
         let to = self.scene.reading();
-        let held = self.scene.occupancy().map_err(of_store)?;
         let interval = to.since(&from);
+        let (read, written) = interval.moved();
+        let before = self.unmeasured.take();
+        let cost = Cost {
+            processor_seconds: before.processor_seconds + processor_seconds() - processor,
+            gigabytes_moved: before.gigabytes_moved + (read + written) as f64 / 1e9,
+        };
+        let Some(samples) = sampled.map_err(of_store)? else {
+            self.unmeasured.set(cost);
+            return Ok(None);
+        };
+        let held = self.scene.occupancy().map_err(of_store)?;
         let trace_hash = self.trace.lock().hash();
         let metrics = metrics(&self.scene, &interval, &samples, &held, &tally, trace_hash);
-        let (read, written) = interval.moved();
         Ok(Some(Outcome {
             experiment: self.plan.experiment.clone(),
             system: self.plan.system.clone(),
@@ -136,10 +148,7 @@ impl<'a> Stage<'a> {
             metrics,
             samples: samples.samples,
             zones: zone_shares(&self.scene.fs).map_err(of_store)?,
-            cost: Cost {
-                processor_seconds: processor_seconds() - processor,
-                gigabytes_moved: (read + written) as f64 / 1e9,
-            },
+            cost,
         }))
     }
 

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use terrace_lab::experiment::Experiment;
-use terrace_lab::run::{Amplification, Cost, Metrics, Outcome, Sample, SpaceEfficiency, ZoneShare};
+use terrace_lab::run::{
+    Amplification, Cost, Metrics, Outcome, Sample, SpaceEfficiency, SpaceUse, ZoneShare,
+};
 
 const EXPERIMENT: &str = r#"
 title = "What a specimen shows"
@@ -150,9 +152,11 @@ fn metrics(behind: f64) -> Metrics {
             live_average: live,
             live_worst: live / 2.0,
         },
+        space: SpaceUse { gib: 12.0, used_peak: 0.95, valid_peak: 0.8 },
         zones_peak: 48,
         runs_average: 5.5,
         stall_worst_seconds: 0.25 * behind,
+        latency_seconds: BTreeMap::from([("p99".to_owned(), 0.0021 * behind)]),
         trace_hash: format!("{:016x}", (behind * 1e9) as u64),
         ..Metrics::default()
     }

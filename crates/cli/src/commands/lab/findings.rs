@@ -50,7 +50,7 @@ pub(super) struct Answer {
     explanation: Option<String>,
 }
 
-const METRICS: [&str; 15] = [
+const METRICS: [&str; 17] = [
     "system",
     "setting",
     "KV/s",
@@ -63,7 +63,9 @@ const METRICS: [&str; 15] = [
     "valid",
     "live",
     "worst",
+    "used",
     "zones",
+    "p99 ms",
     "stall s",
     "waited for",
 ];
@@ -128,7 +130,9 @@ impl<'a> Findings<'a> {
                 two(space.valid_end),
                 two(space.live_end),
                 two(space.live_worst),
+                two(metrics.space.used_peak),
                 metrics.zones_peak.to_string(),
+                metrics.latency_seconds.get("p99").map_or("-".to_owned(), |at| digits(at * 1e3)),
                 two(metrics.stall_worst_seconds),
                 metrics.longest_cause().unwrap_or("-").to_owned(),
             ]);
