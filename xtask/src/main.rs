@@ -1,10 +1,11 @@
-//! The project's chores: `cargo xtask tidy | test | ci | soak | bench | series`.
+//! The project's chores: `cargo xtask tidy | test | ci | soak | bench | figure | series`.
 //!
 //! CI runs nothing but `cargo xtask ci`, so that whatever CI finds, a developer can find too. A
 //! chore that fails ends with exit code 1; `tidy`, `test` and `ci` run all of their steps first. No
 //! chore reads standard input. One file per subject; this one only knows the command line.
 
 mod bench;
+mod figure;
 mod named;
 mod packages;
 mod reference;
@@ -48,6 +49,8 @@ enum Chore {
     /// Run one of the benchmarks and print its numbers
     #[command(subcommand)]
     Bench(bench::Bench),
+    /// Carry one figure out at 1/64, and compare its traces with those held
+    Figure(figure::Arguments),
     /// Redraw the papers' figures at 1/16 into docs/reproduction.md; goes on where it stopped
     Series(series::Arguments),
 }
@@ -80,9 +83,11 @@ fn run(chore: &Chore) -> anyhow::Result<()> {
             suite::test(&workspace, &mut steps);
             suite::demo(&workspace, &mut steps);
             steps.run("experiments", || series::smoke(&workspace));
+            steps.run("one figure whole", || figure::run(&workspace, figure::Arguments::default()));
         }
         Chore::Soak(arguments) => return soak::run(&workspace, arguments),
         Chore::Bench(bench) => return bench::run(&workspace, bench),
+        Chore::Figure(arguments) => return figure::run(&workspace, *arguments),
         Chore::Series(arguments) => return series::run(&workspace, arguments),
     }
     steps.close()
