@@ -134,7 +134,7 @@ fn plot(field: &str, plot: &Plot, experiment: &Experiment) -> Check {
             ensure(at.is_finite(), &field_of("published_at"), "a number", at)?;
             constant(&field_of("by"), by, experiment)
         }
-        Plot::ZonesSorted { .. } | Plot::ZonesCumulative { .. } => Ok(()),
+        Plot::Merges { .. } | Plot::ZonesSorted { .. } | Plot::ZonesCumulative { .. } => Ok(()),
     }
 }
 

@@ -6,7 +6,7 @@ use std::path::Path;
 use super::{Experiment, ExperimentError};
 
 /// The files, by the names of their experiments.
-const FILES: [(&str, &str); 34] = [
+const FILES: [(&str, &str); 35] = [
     ("geardb/fig3", include_str!("../../experiments/geardb/fig3.toml")),
     ("geardb/fig4", include_str!("../../experiments/geardb/fig4.toml")),
     ("geardb/fig5", include_str!("../../experiments/geardb/fig5.toml")),
@@ -16,6 +16,7 @@ const FILES: [(&str, &str); 34] = [
     ("geardb/fig12", include_str!("../../experiments/geardb/fig12.toml")),
     ("geardb/fig13", include_str!("../../experiments/geardb/fig13.toml")),
     ("geardb/fig14", include_str!("../../experiments/geardb/fig14.toml")),
+    ("geardb/fig15", include_str!("../../experiments/geardb/fig15.toml")),
     ("geardb/fig16", include_str!("../../experiments/geardb/fig16.toml")),
     ("geardb/fig17", include_str!("../../experiments/geardb/fig17.toml")),
     ("geardb/windows", include_str!("../../experiments/geardb/windows.toml")),

@@ -29,6 +29,11 @@ pub enum Plot {
         /// Title of the plot.
         title: String,
     },
+    /// How long each merge took, one after the other: GearDB's figure 15.
+    Merges {
+        /// Title of the plot.
+        title: String,
+    },
     /// One metric over another, a point for each run, joined by row of the system.
     Points {
         /// Title of the plot.
@@ -89,6 +94,7 @@ impl Plot {
             Self::Timeline { title, .. }
             | Self::ZonesSorted { title }
             | Self::ZonesCumulative { title }
+            | Self::Merges { title }
             | Self::Points { title, .. }
             | Self::Bars { title, .. }
             | Self::Ratio { title, .. } => title,

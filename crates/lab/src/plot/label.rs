@@ -31,7 +31,7 @@ pub enum Unit {
 }
 
 /// Names whose words are not the name itself.
-const NAMED: [(&str, &str, Unit); 41] = [
+const NAMED: [(&str, &str, Unit); 45] = [
     ("cache_hit_share", "compaction reads found in the file cache", Unit::Share),
     // Families, as a whole.
     ("seconds_by_cause", "time that the drive works", Unit::Seconds),
@@ -46,6 +46,10 @@ const NAMED: [(&str, &str, Unit); 41] = [
     ("merges_by_level", "merges from levels", Unit::Count),
     ("tables_per_merge_by_level", "tables of a merge", Unit::Count),
     ("jobs_by_kind", "jobs", Unit::Count),
+    ("merge_seconds", "time of merges", Unit::Seconds),
+    ("merge_seconds.total", "time of all merges", Unit::Seconds),
+    ("merge_seconds.mean", "time of a merge, on average", Unit::Seconds),
+    ("merge_seconds.max", "time of the longest merge", Unit::Seconds),
     ("latency_seconds", "latency", Unit::Seconds),
     ("space_efficiency", "space efficiency", Unit::Share),
     ("kv_per_second", "operations", Unit::PerSecond),

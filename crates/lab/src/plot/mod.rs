@@ -12,7 +12,7 @@
 //! | [`style_sheet`], [`hatches`] | what a page with drawings needs once; file `palette` |
 //! | [`Label`], [`Unit`] | names of metrics in words, and values as people read them |
 //! | `arrangement` | outcomes in the order of the experiment |
-//! | `bars`, `points`, `ratio`, `timeline`, `zones` | a kind of plot each |
+//! | `bars`, `merges`, `points`, `ratio`, `timeline`, `zones` | a kind of plot each |
 //! | `panels`, `axis`, `legend`, `lettering`, `ink` | parts that the kinds share |
 //!
 //! The `plotters` library draws shapes, axes and texts.
@@ -25,6 +25,7 @@ mod ink;
 mod label;
 mod legend;
 mod lettering;
+mod merges;
 mod palette;
 mod panels;
 mod picture;

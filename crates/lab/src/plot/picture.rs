@@ -5,7 +5,7 @@
 use super::arrangement::Arrangement;
 use super::ratio::Ratio;
 use super::zones::Order;
-use super::{PlotError, Svg, bars, points, timeline, zones};
+use super::{PlotError, Svg, bars, merges, points, timeline, zones};
 use crate::experiment::{Experiment, Plot};
 use crate::run::{Metrics, Outcome, Sample};
 
@@ -19,6 +19,7 @@ pub fn draw(plot: &Plot, experiment: &Experiment, outcomes: &[Outcome]) -> Resul
         Plot::Timeline { series, over, .. } => timeline::paint(title, &arrangement, series, *over),
         Plot::ZonesSorted { .. } => zones::paint(title, &arrangement, Order::Sorted),
         Plot::ZonesCumulative { .. } => zones::paint(title, &arrangement, Order::Cumulative),
+        Plot::Merges { .. } => merges::paint(title, &arrangement),
         Plot::Points { x, y, .. } => points::paint(title, &arrangement, x, y),
         Plot::Bars { metrics, .. } => bars::paint(title, &arrangement, metrics),
         Plot::Ratio { .. } => Ratio::of(plot, &arrangement).paint(title),
@@ -43,7 +44,9 @@ fn check(plot: &Plot, experiment: &Experiment) -> Result<(), PlotError> {
         Plot::Points { x, y, .. } => ("metric", Metrics::names(), vec![x.clone(), y.clone()]),
         Plot::Bars { metrics, .. } => ("metric", Metrics::names(), metrics.clone()),
         Plot::Ratio { metric, .. } => ("metric", Metrics::names(), vec![metric.clone()]),
-        Plot::ZonesSorted { .. } | Plot::ZonesCumulative { .. } => return Ok(()),
+        Plot::ZonesSorted { .. } | Plot::ZonesCumulative { .. } | Plot::Merges { .. } => {
+            return Ok(());
+        }
     };
     match asked.into_iter().find(|name| !choices.contains(name)) {
         None => Ok(()),

@@ -127,6 +127,7 @@ mod tests {
                 seed: 1,
                 metrics: Metrics::default(),
                 samples: Vec::new(),
+                merges: Vec::new(),
                 zones: Vec::new(),
                 cost: Cost::default(),
             })

@@ -1,18 +1,22 @@
-//! [`Jobs`]: how many flushes and compactions are under way.
+//! [`Jobs`]: how many flushes and compactions are under way, and how long each merge took.
 //!
 //! A job that was under way when the [`Listener`] was registered is not counted, and its end takes
 //! one off the count of another. So the listener is registered before any job begins. A compaction
 //! that only moves tables by metadata is not counted either: listeners are not told of it.
 
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use terrace::{Event, Job, Listener};
+use terrace_env::sync::Mutex;
 
 /// Listens to the engine.
 #[derive(Debug, Default)]
 pub(super) struct Jobs {
     flushes: AtomicU64,
     compactions: AtomicU64,
+    /// Of the merges that wrote something, in the order in which they ended.
+    merges: Mutex<Vec<Duration>>,
 }
 
 impl Jobs {
@@ -20,6 +24,12 @@ impl Jobs {
     pub(super) fn under_way(&self) -> (u64, u64) {
         let count = |of: &AtomicU64| of.load(Ordering::Relaxed);
         (count(&self.flushes), count(&self.compactions))
+    }
+
+    /// How long each merge took that has ended since the last call; those that came to nothing are
+    /// left out.
+    pub(super) fn take_merges(&self) -> Vec<Duration> {
+        std::mem::take(&mut self.merges.lock())
     }
 
     fn of(&self, job: &Job) -> Option<&AtomicU64> {
@@ -37,7 +47,10 @@ impl Listener for Jobs {
             Event::Began { job } => {
                 self.of(job).map(|count| count.fetch_add(1, Ordering::Relaxed));
             }
-            Event::Ended { job, .. } => {
+            Event::Ended { job, written, time } => {
+                if let (Job::Compaction { .. }, Some(_)) = (job, written) {
+                    self.merges.lock().push(*time);
+                }
                 // The job that was under way when the listener began was not counted.
                 let less = |count: u64| Some(count.saturating_sub(1));
                 let of = self.of(job);

@@ -79,6 +79,9 @@ pub struct Metrics {
     /// `trivial_move`, `delete_only`.
     #[serde(default)]
     pub jobs_by_kind: BTreeMap<String, f64>,
+    /// Seconds that merges took: `total`, `mean` and `max`; empty without any.
+    #[serde(default)]
+    pub merge_seconds: BTreeMap<String, f64>,
     /// As `seconds_by_cause`, of the log device; empty, as those below, where it takes no time.
     #[serde(default)]
     pub log_device_seconds_by_cause: BTreeMap<String, f64>,
@@ -201,11 +204,14 @@ const PERCENTILES: [(&str, f64); 4] = [("p50", 0.5), ("p90", 0.9), ("p99", 0.99)
 /// Kinds of jobs, as they are counted.
 pub(super) const JOB_KINDS: [&str; 5] = ["flush", "merge", "gear", "trivial_move", "delete_only"];
 
+/// Names of the metrics of `merge_seconds`.
+pub(super) const MERGE_SECONDS: [&str; 3] = ["total", "mean", "max"];
+
 /// Metrics of a phase.
 pub(super) fn metrics(
     scene: &Scene,
     interval: &Interval<'_>,
-    samples: &Samples,
+    (samples, merges): (&Samples, &[f64]),
     end: &Occupancy,
     tally: &Tally,
     trace_hash: String,
@@ -259,6 +265,7 @@ pub(super) fn metrics(
         merges_by_level: by_level(&written, |level| Some(level.merges as f64)),
         tables_per_merge_by_level: by_level(&written, LevelWork::tables_per_merge),
         jobs_by_kind: jobs_by_kind(&written),
+        merge_seconds: merge_seconds(merges),
         log_device_seconds_by_cause: if timed { log_seconds } else { BTreeMap::new() },
         log_device_queued_by_cause: summed(&log_requests, |times| times.0),
         log_device_service_by_cause: summed(&log_requests, |times| times.1),
@@ -322,6 +329,15 @@ fn by_level(written: &Written, of: impl Fn(&LevelWork) -> Option<f64>) -> BTreeM
 fn per_byte(written: &Written, of: fn(&LevelWork) -> u64) -> BTreeMap<String, f64> {
     let user_bytes = written.user_bytes;
     by_level(written, |level| (user_bytes > 0).then(|| of(level) as f64 / user_bytes as f64))
+}
+
+fn merge_seconds(merges: &[f64]) -> BTreeMap<String, f64> {
+    let Some(longest) = merges.iter().copied().max_by(f64::total_cmp) else {
+        return BTreeMap::new();
+    };
+    let total: f64 = merges.iter().sum();
+    let values = [total, total / merges.len() as f64, longest];
+    MERGE_SECONDS.map(str::to_owned).into_iter().zip(values).collect()
 }
 
 fn jobs_by_kind(written: &Written) -> BTreeMap<String, f64> {

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 use terrace_env::Cause;
 
-use super::metrics::JOB_KINDS;
+use super::metrics::{JOB_KINDS, MERGE_SECONDS};
 use super::{Metrics, Sample};
 
 /// Name of the idle time among metrics that go by cause.
@@ -55,6 +55,7 @@ impl Metrics {
             moved_by_level: levels().into(),
             merges_by_level: levels().into(),
             tables_per_merge_by_level: levels().into(),
+            merge_seconds: MERGE_SECONDS.map(|name| (name.to_owned(), 0.0)).into(),
             jobs_by_kind: JOB_KINDS.map(|kind| (kind.to_owned(), 0.0)).into(),
             log_device_seconds_by_cause: causes()
                 .into_iter()

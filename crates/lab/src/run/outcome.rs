@@ -1,6 +1,8 @@
 //! [`Outcome`]: the result of a phase of a run: metrics, samples and costs. All but the costs is
 //! the same on every machine.
 
+use std::ops::AddAssign;
+
 use serde::{Deserialize, Serialize};
 
 use super::{Metrics, Sample, ZoneShare};
@@ -25,9 +27,12 @@ pub struct Outcome {
     pub metrics: Metrics,
     /// Taken at even times.
     pub samples: Vec<Sample>,
+    /// Seconds that each merge took, in the order in which they ended, to tenths of a millisecond.
+    #[serde(default)]
+    pub merges: Vec<f64>,
     /// Zones of tables that held anything at the end, by number.
     pub zones: Vec<ZoneShare>,
-    /// Cost of the phase, and of the phases right before it that are not measured.
+    /// Cost of the phase. A series adds that of the phases right before it that are not measured.
     pub cost: Cost,
 }
 
@@ -38,6 +43,13 @@ pub struct Cost {
     pub processor_seconds: f64,
     /// Gigabytes that the drive moved, read and written.
     pub gigabytes_moved: f64,
+}
+
+impl AddAssign for Cost {
+    fn add_assign(&mut self, other: Self) {
+        self.processor_seconds += other.processor_seconds;
+        self.gigabytes_moved += other.gigabytes_moved;
+    }
 }
 
 impl Cost {
@@ -69,6 +81,7 @@ impl Outcome {
             seed: 1,
             metrics: Metrics { kv_per_second: 300.0, ..Metrics::default() },
             samples: vec![sample(1.0, 0.5, 0.1), sample(2.0, 0.71, 0.4), sample(3.0, 0.72, 0.6)],
+            merges: vec![0.25, 1.5, 0.5],
             zones: vec![zone(1, 0.1), zone(2, 0.45), zone(3, 0.8), zone(4, 1.0)],
             cost: Cost::default(),
         }

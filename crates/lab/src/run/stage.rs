@@ -4,7 +4,6 @@
 //! then each phase is carried out once and in order, because a phase goes on with the store before
 //! it. [`Stage::finish`] verifies and closes the store, and ends the trace.
 
-use std::cell::Cell;
 use std::io::{self, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -38,8 +37,6 @@ pub(super) struct Stage<'a> {
     plan: &'a RunPlan,
     scene: Scene,
     trace: Arc<Mutex<Trace>>,
-    /// Cost of the phases since the last that was measured.
-    unmeasured: Cell<Cost>,
 }
 
 impl<'a> Stage<'a> {
@@ -81,7 +78,7 @@ impl<'a> Stage<'a> {
             time_scale: plan.time_scale(),
             rate,
         };
-        Ok(Self { plan, scene, trace, unmeasured: Cell::default() })
+        Ok(Self { plan, scene, trace })
     }
 
     /// The store and what it must hold.
@@ -97,6 +94,7 @@ impl<'a> Stage<'a> {
         watch: &mut dyn FnMut(Progress<'_>),
     ) -> Result<Option<Outcome>, RunError> {
         let phase = &self.plan.phases[at];
+        self.scene.jobs.take_merges();
         let processor = processor_seconds();
         let from = self.scene.reading();
         let (done, of) = (Arc::new(AtomicU64::new(0)), phase.operations);
@@ -123,21 +121,15 @@ impl<'a> Stage<'a> {
         let sampled = sampler.map(Sampler::stop).transpose();
         let tally = played?;
         let of_store = |error: StoreError| place(error.into());
+        let Some(samples) = sampled.map_err(of_store)? else { return Ok(None) };
         let to = self.scene.reading();
         let interval = to.since(&from);
         let (read, written) = interval.moved();
-        let before = self.unmeasured.take();
-        let cost = Cost {
-            processor_seconds: before.processor_seconds + processor_seconds() - processor,
-            gigabytes_moved: before.gigabytes_moved + (read + written) as f64 / 1e9,
-        };
-        let Some(samples) = sampled.map_err(of_store)? else {
-            self.unmeasured.set(cost);
-            return Ok(None);
-        };
         let held = self.scene.occupancy().map_err(of_store)?;
         let trace_hash = self.trace.lock().hash();
-        let metrics = metrics(&self.scene, &interval, &samples, &held, &tally, trace_hash);
+        let merges = self.merges();
+        let found = (&samples, &merges[..]);
+        let metrics = metrics(&self.scene, &interval, found, &held, &tally, trace_hash);
         Ok(Some(Outcome {
             experiment: self.plan.experiment.clone(),
             system: self.plan.system.clone(),
@@ -147,9 +139,20 @@ impl<'a> Stage<'a> {
             seed: self.plan.seed,
             metrics,
             samples: samples.samples,
+            merges,
             zones: zone_shares(&self.scene.fs).map_err(of_store)?,
-            cost,
+            cost: Cost {
+                processor_seconds: processor_seconds() - processor,
+                gigabytes_moved: (read + written) as f64 / 1e9,
+            },
         }))
+    }
+
+    /// The seconds of the merges that ended in this phase, of the full drive.
+    fn merges(&self) -> Vec<f64> {
+        let seconds = |time: Duration| time.as_secs_f64() * self.scene.time_scale as f64;
+        let merges = self.scene.jobs.take_merges().into_iter();
+        merges.map(|time| (seconds(time) * 1e4).round() / 1e4).collect()
     }
 
     fn play(

@@ -25,7 +25,7 @@ use serde::{Deserialize, Serialize};
 use terrace_zone::timing::Scale;
 use xxhash_rust::xxh3::{Xxh3Default, xxh3_64};
 
-use crate::run::{Outcome, RunPlan};
+use crate::run::{Cost, Outcome, PhasePlan, RunPlan};
 
 /// The form of the files.
 pub(super) const VERSION: u32 = 2;
@@ -89,13 +89,22 @@ impl Results {
         Self { directory: directory.to_owned(), engine: engine.to_owned() }
     }
 
-    /// Outcomes of the measured phases of a run; `None` unless all of them are known.
+    /// Outcomes of the measured phases of a run, with the cost of the others as far as that is
+    /// known; `None` unless all measured ones are.
     ///
     /// # Errors
     /// When there is a file for one of them that cannot be trusted.
     pub fn find(&self, plan: &RunPlan) -> Result<Option<Vec<Outcome>>, ResultError> {
-        let measured = (0..plan.phases.len()).filter(|phase| plan.phases[*phase].measured);
-        measured.map(|phase| self.find_phase(&plan.as_far_as(phase))).collect()
+        let mut found = Vec::new();
+        for (at, phase) in plan.phases.iter().enumerate() {
+            match self.find_phase(&plan.as_far_as(at)) {
+                Ok(Some(outcome)) => found.push((phase, outcome)),
+                // Only its cost is missing.
+                _ if !phase.measured => {}
+                other => return other.map(|_| None),
+            }
+        }
+        Ok(Some(measured(found)))
     }
 
     /// Outcome of the last phase of a plan.
@@ -220,6 +229,22 @@ fn damaged(path: &Path, expected: &str, found: impl std::fmt::Display) -> Result
     ResultError::Damaged { path: path.to_owned(), expected, found }
 }
 
+/// Outcomes of the phases that are measured, each with the cost of the others right before it.
+pub(super) fn measured<'a>(
+    phases: impl IntoIterator<Item = (&'a PhasePlan, Outcome)>,
+) -> Vec<Outcome> {
+    let mut before = Cost::default();
+    let mut outcomes = Vec::new();
+    for (phase, mut outcome) in phases {
+        before += outcome.cost;
+        if phase.measured {
+            outcome.cost = std::mem::take(&mut before);
+            outcomes.push(outcome);
+        }
+    }
+    outcomes
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -239,6 +264,7 @@ mod tests {
             let mut outcome = called(Outcome::made_up("bluefs"), &plan.as_far_as(phase));
             // Has no short decimal form.
             outcome.metrics.seconds = 2.0_f64.sqrt() / 3e9 + phase as f64;
+            outcome.cost = Cost { processor_seconds: 1.5, gigabytes_moved: phase as f64 };
             outcome
         };
         vec![outcome(0), outcome(1)]
@@ -276,12 +302,13 @@ mod tests {
         other.phases[0].measured = false;
         let found = results.find(&other).unwrap().unwrap();
         assert_eq!(found.len(), 1, "what is not measured is not told");
-        let again = Outcome {
+        let mut again = Outcome {
             experiment: "other".into(),
             system: "bluefs:free_min=0".into(),
             variant: None,
             ..outcomes()[1].clone()
         };
+        again.cost += outcomes()[0].cost;
         assert_eq!(found[0], again);
         other.phases.truncate(1);
         other.phases[0].measured = true;

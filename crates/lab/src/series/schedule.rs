@@ -19,7 +19,7 @@ use terrace_env::runner::{self, JoinHandle};
 use terrace_env::sync::{Condvar, Mutex};
 use terrace_env::{ByteCount, Time};
 
-use super::{ResultError, Results, memory};
+use super::{ResultError, Results, memory, results};
 use crate::run::{self, Outcome, PlanError, Progress, RunError, RunPlan};
 
 /// How much may go on at once.
@@ -190,8 +190,7 @@ fn one(index: usize, plan: &RunPlan, results: &Results, watch: &Arc<Watch>) -> C
     let carried_out = run::carry_out(&plan.all_measured(), &mut progress);
     let outcome = carried_out.map_err(SeriesError::from).and_then(|outcomes| {
         results.keep(plan, &outcomes)?;
-        let each = plan.phases.iter().zip(outcomes);
-        Ok(each.filter(|(phase, _)| phase.measured).map(|(_, outcome)| outcome).collect())
+        Ok(results::measured(plan.phases.iter().zip(outcomes)))
     });
     watch(index, Event::Ended(outcome.as_deref()));
     outcome

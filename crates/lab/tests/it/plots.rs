@@ -42,6 +42,12 @@ fn plots_of_every_kind_are_as_they_were_looked_at() {
 }
 
 #[test]
+fn each_merge_is_drawn_in_a_panel_of_its_system() {
+    let plot = Plot::Merges { title: "Time of each merge".into() };
+    check("merges", &plot, &specimen::experiment(), &specimen::outcomes());
+}
+
+#[test]
 fn with_one_system_series_of_a_unit_share_a_panel() {
     let mut experiment = specimen::experiment();
     experiment.systems.truncate(1);

@@ -125,6 +125,7 @@ pub(crate) fn outcome(system: &str, place: u32) -> Outcome {
         seed: 1,
         metrics: metrics(behind),
         samples: (0..30).map(sample).collect(),
+        merges: (0..20).map(|at| f64::from(at % 7 + 1) * behind).collect(),
         zones: (0..48).map(zone).collect(),
         cost: Cost::default(),
     }
