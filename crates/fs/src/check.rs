@@ -16,9 +16,9 @@
 //! together, are an error of the call. A journal that names blocks which the store has not cannot
 //! be replayed.
 //!
-//! Nothing keeps writers off meanwhile: the caller sees to it that the store is not mounted for
-//! writing. The check holds the catalog in memory, and reads every byte of the files once, of logs
-//! up to their ends.
+//! The check claims the devices as a reader does, so that no mount of this process writes
+//! meanwhile. It holds the catalog in memory, and reads every byte of the files once, of logs up to
+//! their ends.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -43,8 +43,8 @@ use crate::{BlockAddr, Devices, ZonePlace};
 const READ_BLOCKS: u32 = 256;
 
 impl Fs {
-    /// Checks the store on a device that is not mounted for writing. An error only if the device
-    /// cannot be asked at all; whatever is wrong with the store is in the result.
+    /// Checks the store on devices that nobody has mounted for writing: else an error, as if a
+    /// device cannot be asked at all. Whatever is wrong with the store is in the result.
     pub fn check(devices: impl Into<Devices>) -> Result<Checked, StoreError> {
         Self::check_watched(devices, &mut |_, _| {})
     }
@@ -56,6 +56,7 @@ impl Fs {
     ) -> Result<Checked, StoreError> {
         let devices = devices.into();
         devices.check_layouts()?;
+        let _claims = devices.claim(false)?;
         let media = Arc::new(Media::new(&devices));
         let medium = media.tables();
         let reports = medium

@@ -91,6 +91,8 @@ fn journal_and_logs_lie_on_the_plain_device_and_tables_on_the_zoned_one() {
         assert!(cause == Cause::Log || here.written(cause) > ByteCount(0), "{cause:?}");
     }
     drop(open);
+    let error = Fs::check(&drives).expect_err("a check of a store that is written");
+    assert!(matches!(error, StoreError::InUse(_)), "{error}");
     audit(&fs, false);
     let report = Fs::check(&drives).expect("a check");
     assert!(report.is_clean(), "{:?}", report.problems);
