@@ -67,8 +67,9 @@ fn a_measurement_that_was_told_to_ignore_the_end_of_its_terminal_goes_on() {
     let place = Place::new();
     let script = "trap '' HUP; exec \"$0\" bench filluniquerandom --on directory --count 50000000 \
                   --dir .";
-    let mut child = Command::new("sh")
-        .args(["-c", script, env!("CARGO_BIN_EXE_terrace")])
+    // A runner of tests may have been started to ignore SIGTERM.
+    let mut child = Command::new("env")
+        .args(["--default-signal=TERM", "sh", "-c", script, env!("CARGO_BIN_EXE_terrace")])
         .current_dir(place.path())
         .stdin(Stdio::null())
         .stdout(Stdio::null())
