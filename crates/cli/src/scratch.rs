@@ -3,8 +3,8 @@
 //! signal that is ignored, as `nohup` has it, stays ignored.
 //!
 //! 1. A directory is made and listed under one lock, and is taken off the list once it is gone.
-//! 2. A signal takes the lock for good, so that no further directory is made, removes those on the
-//!    list, and then ends the process as the signal does by itself.
+//! 2. A signal takes the list for good: nobody makes or removes a directory any more. Then the
+//!    listed directories are removed, and the process ends as the signal does by itself.
 //!
 //! # Threads
 //! An actor waits for the signals from the first directory on. While it removes one, others may
@@ -12,6 +12,7 @@
 
 use std::fs;
 use std::io;
+use std::mem;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -21,14 +22,20 @@ use signal_hook::iterator::Signals;
 use signal_hook::low_level::emulate_default_handler;
 use tempfile::TempDir;
 use terrace_env::runner;
-use terrace_env::sync::Mutex;
+use terrace_env::sync::{Mutex, MutexGuard};
 
 use crate::failure::Failure;
 
-/// The directories that are there now.
-static MADE: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+static MADE: Mutex<Made> = Mutex::new(Made { dirs: Vec::new(), taken: false });
 
-/// How often it is tried to remove a directory that others still write to, and the time between.
+struct Made {
+    /// The directories that are there now.
+    dirs: Vec<PathBuf>,
+    /// A signal has taken the list.
+    taken: bool,
+}
+
+/// How often the removal of a directory is tried while others write there, and the time between.
 const TRIES: u32 = 2_000;
 const BETWEEN: Duration = Duration::from_millis(5);
 
@@ -39,10 +46,10 @@ impl Scratch {
     /// Makes an empty directory in another one.
     pub(crate) fn make(parent: &Path, prefix: &str) -> Result<Self, Failure> {
         watch().map_err(|error| Failure::from(error).while_doing("waiting for signals"))?;
-        let mut made = MADE.lock();
+        let mut made = list();
         let dir = tempfile::Builder::new().prefix(prefix).tempdir_in(parent);
         let dir = dir.map_err(|error| Failure::path(parent, &error))?;
-        made.push(dir.path().to_owned());
+        made.dirs.push(dir.path().to_owned());
         Ok(Self(Some(dir)))
     }
 
@@ -56,7 +63,19 @@ impl Drop for Scratch {
         let Some(dir) = self.0.take() else { return };
         let path = dir.path().to_owned();
         drop(dir);
-        MADE.lock().retain(|made| *made != path);
+        list().dirs.retain(|made| *made != path);
+    }
+}
+
+/// The list of directories. Does not return once a signal has taken it: the process ends.
+fn list() -> MutexGuard<'static, Made> {
+    loop {
+        let made = MADE.lock();
+        if !made.taken {
+            return made;
+        }
+        drop(made);
+        runner::sleep(BETWEEN);
     }
 }
 
@@ -73,7 +92,9 @@ fn watch() -> io::Result<()> {
         if let Some(signal) = signals.forever().next() {
             // A command whose files are gone need not say so.
             let _silence = (io::stdout().lock(), io::stderr().lock());
-            MADE.lock().iter().for_each(|path| remove(path));
+            list().taken = true;
+            let dirs = mem::take(&mut MADE.lock().dirs);
+            dirs.iter().for_each(|path| remove(path));
             let _ = emulate_default_handler(signal);
         }
     });
@@ -91,10 +112,11 @@ fn ignored_signals() -> u64 {
 
 fn remove(path: &Path) {
     for _ in 0..TRIES {
-        match fs::remove_dir_all(path) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => runner::sleep(BETWEEN),
-            _ => return,
+        // A file that others remove at the same time is an error too.
+        if fs::remove_dir_all(path).is_ok() || !path.exists() {
+            return;
         }
+        runner::sleep(BETWEEN);
     }
 }
 
@@ -108,9 +130,9 @@ mod tests {
         let scratch = Scratch::make(parent.path(), "scratch-").unwrap();
         let path = scratch.path().to_owned();
         fs::write(path.join("file"), "bytes").unwrap();
-        assert!(MADE.lock().contains(&path));
+        assert!(list().dirs.contains(&path));
         drop(scratch);
-        assert!(!path.exists() && !MADE.lock().contains(&path));
+        assert!(!path.exists() && !list().dirs.contains(&path));
         assert!(Scratch::make(&parent.path().join("missing"), "scratch-").is_err());
     }
 }

@@ -64,27 +64,30 @@ fn an_interrupted_measurement_leaves_nothing() {
 
 #[test]
 fn a_measurement_that_was_told_to_ignore_the_end_of_its_terminal_goes_on() {
-    let place = Place::new();
-    let script = "trap '' HUP; exec \"$0\" bench filluniquerandom --on directory --count 50000000 \
-                  --dir .";
-    // A runner of tests may have been started to ignore SIGTERM.
-    let mut child = Command::new("env")
-        .args(["--default-signal=TERM", "sh", "-c", script, env!("CARGO_BIN_EXE_terrace")])
-        .current_dir(place.path())
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
-    wait_for_files(place.path());
-    let id = child.id().to_string();
-    for signal in ["HUP", "TERM"] {
-        let sent = Command::new("kill").args(["-s", signal, &id]).status().unwrap();
-        assert!(sent.success());
+    // SIGTERM comes while the measurement makes its files, each time elsewhere.
+    for _ in 0..16 {
+        let place = Place::new();
+        let script = "trap '' HUP; exec \"$0\" bench filluniquerandom --on directory \
+                      --count 50000000 --dir .";
+        // A runner of tests may have been started to ignore SIGTERM.
+        let mut child = Command::new("env")
+            .args(["--default-signal=TERM", "sh", "-c", script, env!("CARGO_BIN_EXE_terrace")])
+            .current_dir(place.path())
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        wait_for_files(place.path());
+        let id = child.id().to_string();
+        for signal in ["HUP", "TERM"] {
+            let sent = Command::new("kill").args(["-s", signal, &id]).status().unwrap();
+            assert!(sent.success());
+        }
+        let status = child.wait().unwrap();
+        assert_eq!(std::os::unix::process::ExitStatusExt::signal(&status), Some(15), "{status}");
+        assert_eq!(names(place.path()), [""; 0]);
     }
-    let status = child.wait().unwrap();
-    assert_eq!(std::os::unix::process::ExitStatusExt::signal(&status), Some(15), "{status}");
-    assert_eq!(names(place.path()), [""; 0]);
 }
 
 /// Carried out where `small` is a disk of 64 MiB. Prints the exit codes of the commands.
