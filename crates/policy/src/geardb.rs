@@ -3,7 +3,7 @@
 //!
 //! *Layout* (3.1). A zone serves tables of one level, and each level has one zone that is written.
 //! Two levels share a zone where a table went down by metadata alone, where reclaim has moved
-//! tables, or where no zone was free.
+//! tables, where no zone was free or could be opened, or where another system has written.
 //!
 //! *Compaction windows* (3.2). In each level a group of zones, 1/k of it, is its window. Gear
 //! compactions take only tables of windows, so that what dies in a level dies in its window; each

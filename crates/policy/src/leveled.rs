@@ -1,13 +1,16 @@
 //! Leveled compaction, as LevelDB does it (`db/version_set.cc`, `PickCompaction`).
 //!
-//! Level 0 holds a run per flush, and per ingest that found no deeper place. Every further level
-//! holds one run, and may be `factor` times as large as the level above it.
+//! Level 0 holds a run per flush or ingest that found no deeper place. Every further level holds
+//! one run (another layout is drained, see below). The target of level 1 is `level1_size`, and that
+//! of each level behind it `factor` times the target of the level above. Numbers of tables below,
+//! such as ten, are LevelDB's; options set them.
 //!
-//! 1. A level's score is its size over its target; level 0's, its runs over their limit. The
-//!    level with the highest score of at least 1 is compacted into the next one.
+//! 1. A level's score is its size over its target; level 0's, its runs over their limit. The last
+//!    level has none. The level with the highest score of at least 1 is compacted into the next
+//!    one.
 //! 2. From level 0, the oldest run and all runs that overlap it, directly or by others. From any
-//!    other level, the first segment at or behind the level's pointer; the pointer moves behind
-//!    it and goes round (so that each key is compacted in turn).
+//!    other level, the first segment at or behind the level's pointer; the pointer moves behind it
+//!    and goes round (so that each key is compacted in turn).
 //! 3. They merge with what they overlap in the next level. If that is nothing, and they are of one
 //!    run, they move there by metadata alone - unless more than a quarter of the entries of one of
 //!    them are tombstones, which the merge may drop. Where it is asked for (LevelDB does both): a
@@ -20,7 +23,8 @@
 //!    ends where a table of the level behind its own ends. Otherwise its next compaction reads that
 //!    table whole, though it reaches only a little way into it.
 //! 5. When no level is too large: segments of whose entries at least half are tombstones go down as
-//!    well, so that the space of deleted data comes back though nothing new is written.
+//!    well, so that the space of deleted data comes back though nothing new is written. From level
+//!    0 the whole run goes, with all that overlap it. The last level stays as it is.
 //! 6. Where it is asked for (LevelDB does, down to level 2): a flush whose keys are in no level on
 //!    the way goes below level 0, as deep as the level behind its place has at most ten tables'
 //!    bytes of its range.
@@ -28,8 +32,8 @@
 //!    1 before level 0 has its full number of runs: each run costs every read a look. It is left if
 //!    these runs overlap more than four times their own bytes there. Not LevelDB's; an option of
 //!    the engine.
-//! 8. When space is short and nothing of this is due: first any segment with a tombstone, then
-//!    level 0, then any segment that lies over another one.
+//! 8. When space is short and no level is too large: first any segment with a tombstone, but for
+//!    the last level, then level 0, then any segment behind level 0 that lies over another one.
 //!
 //! Where several compactions may be under way, another one is chosen by steps 1 to 4: a level's
 //! score counts without what leaves the level already, and a level's turn passes over segments that

@@ -7,7 +7,8 @@
 //!    the first table at or behind `CP(i)`, going round.
 //! 2. Of level `i+1`, every table from `CP(i)` up to the next `CP(i)` takes part: those that
 //!    overlap are merged, the others are carried along, that is, read and written anew in their
-//!    place. So no long-lived table is left behind in a zone that otherwise dies.
+//!    place. So no long-lived table is left behind in a zone that otherwise dies. Exceptions are
+//!    below.
 //! 3. Further tables of level `i`, as long as they make the ratio of what comes from level `i` to
 //!    what comes from level `i+1` better, up to a limit.
 //! 4. The next `CP(i)` is the smaller of the smallest keys of the next table of level `i` and of

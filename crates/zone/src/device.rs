@@ -8,9 +8,11 @@
 //! - Open zones, and active (open or closed) zones, are limited. A device may close an implicitly
 //!   opened zone to make room for another; an explicitly opened one it must not. Power-on closes
 //!   all open zones.
-//! - Reset empties a zone; finish makes it full. Read-only and offline zones stay what they are.
-//! - A request stays within one zone. Reads below the pointer return what was written, unless a
-//!   power cut has taken it; beyond it zeros (some devices: 0xff).
+//! - Reset empties a sequential zone; finish makes it full. A read-only zone can still become
+//!   offline; no request makes either kind writable again.
+//! - A read or a write stays within one zone. Reads below the pointer return what was written,
+//!   unless a power cut has taken it or the block is bad; beyond it zeros (some devices: 0xff). An
+//!   offline zone cannot be read.
 //! - A completed write is *volatile* until a flush that covers it completes, unless it was forced
 //!   (`fua`). A power cut keeps, drops or tears volatile writes block by block; zone resets and
 //!   finishes are volatile too. A forced write makes nothing durable but itself and the reset of
@@ -20,7 +22,7 @@
 //!   has not completed, however long ago it was submitted.
 //! - A request against these rules changes nothing. Of a write that fails otherwise, the first
 //!   blocks may have been written: the report on the zone tells where its pointer is. After a flush
-//!   that failed, all volatile writes may be lost.
+//!   that failed, all volatile changes may be lost.
 //!
 //! A device with the layout [`Plain`](crate::Layout::Plain) has no zones. It is one conventional
 //! zone: blocks are read and written anywhere and overwritten in place, zone operations and appends

@@ -7,8 +7,8 @@
 //! drives complete what they are asked. The conformance suite is a library function, so that any
 //! back-end can be run through it.
 //!
-//! A device may be called from any number of actors. No lock of [`sync`](terrace_env::sync) may be
-//! held over a report, a submission or a wait.
+//! A device may be called from any number of actors, but not from within its own observer or timing
+//! model. No lock of [`sync`](terrace_env::sync) may be held over a report, a submission or a wait.
 //!
 //! zone does not know files or keys.
 

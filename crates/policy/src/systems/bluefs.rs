@@ -2,10 +2,10 @@
 //! Drives using BlueFS", CMU-PDL-19-102).
 //!
 //! 1. Tables are as large as zones (section 2.3; 256 MiB in section 5.1), and a table is assigned
-//!    complete zones (section 4, "Data placement"). See [`WholeZones`].
+//!    complete zones (section 4, "Data placement"). See [`WholeZones`]. Exceptions are below.
 //! 2. Compaction is that of the engine above, unmodified: leveled, see [`Leveled`].
 //! 3. When a table is deleted, its zones hold nothing and are reset: there is no cleaning as long
-//!    as free zones last. Exceptions are below.
+//!    as free zones last and tables share none.
 //! 4. Logs and the journal go to sequential zones of their own (section 3.3, section 4).
 //!
 //! # Where it departs from the paper

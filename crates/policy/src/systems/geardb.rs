@@ -1,13 +1,13 @@
 //! `geardb`: gear compaction over level-pure zones, which empty themselves (Yao et al., "GearDB: A
 //! GC-free Key-Value Store on HM-SMR Drives with Gear Compaction", FAST '19).
 //!
-//! 1. A zone holds tables of one level, and each level writes to one zone (section 3.1). See
-//!    [`LevelSeparated`].
+//! 1. A zone holds tables of one level, and each level writes to one zone (section 3.1), with the
+//!    exceptions that are below. See [`LevelSeparated`].
 //! 2. Compactions keep to compaction windows, 1/k of each level (`windows`; section 3.2 has 4), and
 //!    go down level by level as far as windows overlap (section 3.3). [`Gear`] lists the
 //!    compactions that do not keep to windows.
 //! 3. When the last table of a window has been compacted, its zones are empty, but for the last
-//!    one, of which the window may have had only a part. Nothing else has to clean them.
+//!    one, of which the window may have had only a part, and for zones that another level shares.
 //! 4. Tables and levels are LevelDB's (section 5), see [`leveldb`].
 //!
 //! # Variants

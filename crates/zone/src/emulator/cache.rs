@@ -11,13 +11,14 @@
 //! submitted, and nothing else: this is the least that a real drive promises, so tests find code
 //! that relies on more.
 //!
-//! Three changes need no flush: a forced write is durable once it is complete, a reset with the
-//! next write to its zone, and all changes of a zone once the zone fails.
+//! Some changes need no flush: a forced write is durable once it is complete, a reset with the next
+//! write to its zone, and all changes of a zone once the zone fails. When the old bytes of
+//! conventional zones come to more than [`UNDO_BYTES_MAX`], all complete overwrites become durable,
+//! as on a drive whose cache is full. Those in flight are kept, however many bytes they have.
 //!
-//! Between flushes the cache grows by a few words for each request in flight; complete ranges that
-//! touch are joined, unless a flush was submitted in between. When the old bytes of conventional
-//! zones come to more than [`UNDO_BYTES_MAX`], all complete overwrites become durable, as on a
-//! drive whose cache is full. Those in flight are kept, however many bytes they have.
+//! Of sequential zones the cache holds a few words for each request in flight, and for each range
+//! that is complete; complete ranges that touch are joined, unless a flush was submitted in
+//! between.
 //!
 //! The cache does not touch the medium: where it answers that a reset has become durable, the drive
 //! erases the zone. The caller holds the drive's lock.

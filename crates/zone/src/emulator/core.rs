@@ -4,7 +4,8 @@
 //! The order is: power; for all but reads, access and, of an image, whether a sync of the host has
 //! failed; the observer, which is shown all requests but reads, also those that the rules will
 //! refuse; failures of zones; the rules of the device; faults; the change itself; the counts, for
-//! requests that succeeded; the timing model, for all.
+//! requests that succeeded so far (a flush counts though its sync of the host may fail later); the
+//! timing model, for all.
 //!
 //! The caller holds the drive's lock, and nothing here waits. For an image the caller syncs the
 //! host's file without the lock: as far as [`Core::barrier`] says before it submits, and as far as

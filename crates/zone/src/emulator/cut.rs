@@ -1,12 +1,13 @@
 //! Power cut: decides what remains of the volatile cache, in one of four modes.
 //!
-//! [`PowerCut::DropUnflushed`] loses everything volatile and [`PowerCut::KeepAll`] nothing; in
-//! these two only the bytes in holes are left to chance. [`PowerCut::Prefixes`] and
-//! [`PowerCut::Blocks`] draw by chance, for each zone with volatile changes by itself: whether its
-//! reset and its finish were carried out, which of its volatile physical blocks are on the medium,
-//! and where its pointer is then. Blocks below the pointer that are not on the medium are *holes*:
-//! they read as zeros, as the bytes from the zone's earlier life where the medium remembers them,
-//! or as garbage. A hole below a forced write is possible in each mode but [`PowerCut::KeepAll`].
+//! [`PowerCut::DropUnflushed`] loses everything volatile (but see the active limit below), and
+//! [`PowerCut::KeepAll`] nothing. Of the first, only the bytes in holes are left to chance; of the
+//! second, nothing is. [`PowerCut::Prefixes`] and [`PowerCut::Blocks`] draw by chance, for each
+//! zone with volatile changes by itself: whether its reset and its finish were carried out, which
+//! of its volatile physical blocks are on the medium, and where its pointer is then. Blocks below
+//! the pointer that are not on the medium are *holes*: they read as zeros, as the bytes from the
+//! zone's earlier life where the medium remembers them, or as garbage. A hole below a forced write
+//! is possible in each mode but [`PowerCut::KeepAll`].
 //!
 //! A conventional zone has no holes: each physical block is as one of the volatile overwrites left
 //! it, or as it was before them.
@@ -14,7 +15,8 @@
 //! Open zones are closed; those that hold nothing are empty then.
 //!
 //! The active limit holds after a cut as well. If undoing a finish, a reset or the last blocks of a
-//! full zone would make too many zones active, this zone stays as it was, with holes.
+//! full zone would make too many zones active, this zone stays as it was: a full zone with holes,
+//! or a reset one.
 //!
 //! Requests in flight count as volatile. [`Drive::cut`] empties the cache, so the caller completes
 //! none of them any more.

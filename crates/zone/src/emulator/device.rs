@@ -5,10 +5,11 @@
 //! submission to an image may have to sync it first. A drive without a model completes everything
 //! at once, but for these syncs. To wait for a ticket twice is a panic.
 //!
-//! The calls for tests may come at any time, from any actor, but not from within the observer.
-//! After [`Emulator::power_cut`] every request fails until [`Emulator::power_on`]. An image that
-//! was opened for reading takes reads and reports alone, and refuses the calls that would change
-//! its bytes or zones.
+//! The calls for tests may come at any time, from any actor, but not from within the observer or
+//! the timing model. After [`Emulator::power_cut`] every request and report fails until
+//! [`Emulator::power_on`]; so do earlier requests that are waited for only then. An image that was
+//! opened for reading takes reads and reports alone, and refuses the calls that would change its
+//! bytes or zones.
 
 use std::fmt;
 use std::path::Path;

@@ -2,8 +2,8 @@
 //!
 //! - A read fails: a medium error; the next read may succeed.
 //! - A write fails: a medium error. Some of its first blocks may be written and the pointer be
-//!   advanced by them. Until somebody has waited for the failed write, further requests to the zone
-//!   fail, too, but for reads.
+//!   advanced by them. Until somebody has waited for the failed write, or a flush fails, or the
+//!   power is cut, further requests to the zone fail, too, but for reads.
 //! - An open, close, finish or reset fails: a medium error; nothing changes.
 //! - A flush fails: volatile writes are lost, kept or torn as by a power cut, though they were
 //!   reported complete; requests in flight fail, but for reads; open zones are closed.
@@ -14,10 +14,13 @@
 //! - Zones fail: a group of zones becomes read-only or offline at once, for ever.
 //!
 //! A [`FaultPlan`] says which faults happen, and when. Counting begins when the plan is given to
-//! the drive. Not counted are requests that fail for another reason first: they break the rules of
-//! the device, the host is full, a failed write to the zone has not been waited for, or a read
-//! meets a bad block. Towards the failure of zones all requests but reads count; towards a full
-//! host, writes but those of journal and superblock.
+//! the drive. Not counted are requests that fail for another reason first: the power is off, the
+//! drive is read-only, a sync of the host has failed, they break the rules of the device, the host
+//! is full, a failed write to the zone has not been waited for, or a read meets a bad block.
+//!
+//! Two faults count otherwise. Towards the failure of zones also count requests, but for reads,
+//! that break the rules. Towards a full host count the writes that keep the rules, but for those of
+//! journal and superblock.
 
 use std::collections::BTreeSet;
 use std::ops::Range;

@@ -2,8 +2,9 @@
 //! `docs/format/image.md`.
 //!
 //! Zone states are written to the file as they change, so that the image survives the process that
-//! uses it. A lock on the file lets in one writer alone, or any number of readers. Nobody waits for
-//! it: the open fails with [`DeviceError::InUse`].
+//! uses it. (An image that is opened for reading is not changed, though its zones count as closed.)
+//! A lock on the file lets in one writer alone, or any number of readers. An open that does not get
+//! the lock fails with [`DeviceError::InUse`] and does not wait.
 //!
 //! # Power cuts of the host
 //! Bytes that the host has not synced may or may not be on its disk, in any order. Whatever is
@@ -14,6 +15,9 @@
 //! - A zone becomes active only if the active limit would hold even though all zone states that
 //!   have not reached the host's disk were lost.
 //!
+//! A failed flush and a power cut that a test asks for may punch out a zone before its reset is on
+//! the host's disk.
+//!
 //! The file may be found with more open zones than the drive allows: power-on closes all zones.
 //!
 //! [`FileMedium::barrier`] says what has to be synced for these rules before a request. The caller
@@ -21,8 +25,9 @@
 //!
 //! # A full disk of the host
 //! In sequential zones, up to [`AHEAD`] bytes behind each forced write are allocated ahead, where
-//! the host's file system can, so that journal and logs go on for a while. A request that finds no
-//! room fails with [`DeviceError::HostFull`]; it may be tried again when there is room.
+//! the host's file system can, so that journal and logs go on for a while. A request whose bytes
+//! find no room in the file fails with [`DeviceError::HostFull`]; it may be tried again when there
+//! is room. A sync that finds no room fails like any other sync, for good.
 
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};

@@ -1,6 +1,6 @@
-//! The project's first device: a zoned drive, or a plain one, in memory or in a sparse file, that
-//! enforces every rule of the real thing. A plain drive is one conventional zone; it can also lie
-//! on a block device of the host.
+//! An emulated drive, zoned or plain, in memory or in a sparse file. It enforces the rules of
+//! [`Device`](crate::Device). A plain drive is one conventional zone; it can also lie on a block
+//! device of the host.
 //!
 //! | part | what it does |
 //! |---|---|
@@ -18,21 +18,23 @@
 //!
 //! # Fault model
 //! - Unflushed writes, resets and finishes are volatile, as [`Device`](crate::Device) says. On top
-//!   of that, any write to a sequential zone makes the reset that came before it durable.
+//!   of that, bytes that are written to a sequential zone make the reset before them durable, and a
+//!   zone that fails makes all its changes durable.
 //! - A write is complete, for the flush that follows and for a power cut, once it was waited for; a
 //!   forced write that was not waited for may be torn.
 //! - The unit of tearing is the physical block; a block is never torn itself.
 //! - The end of the process that uses an image is no power cut: the image keeps what was volatile.
-//! - A power cut of the *host* is one of the drive, with holes: what the drive said is durable has
-//!   been synced to the host's disk. A drive that was made [unsynced](Emulator::unsynced) may be
-//!   lost.
-//! - A [`FaultPlan`] says which requests fail, and when; [`Emulator::set_zone_condition`] fails a
-//!   zone, [`Emulator::corrupt`] damages blocks.
+//! - A power cut of the *host* is one of the drive, with holes: what a completed flush or forced
+//!   write covers has been synced to the host's disk. A drive that was made
+//!   [unsynced](Emulator::unsynced) may be lost.
+//! - A [`FaultPlan`] says which requests and zones fail, and when; [`Emulator::set_zone_condition`]
+//!   fails a zone, [`Emulator::corrupt`] damages blocks.
 //!
 //! # Threads
 //! One lock guards the drive. It is held while a request is carried out, and while the observer and
-//! the timing model are called: these must not use the drive. It is never held while a request, or
-//! a sync of the host, is waited for. A submission to an image may wait for such a sync.
+//! the timing model are called: these must not call the drive (the observer's event gives it a
+//! snapshot). The lock is not held while a request, or a sync of the host, is waited for. A
+//! submission to an image may wait for such a sync.
 
 mod cache;
 mod core;

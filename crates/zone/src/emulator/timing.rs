@@ -2,11 +2,12 @@
 //!
 //! The effect of a request is decided when it is submitted (that of a flush, when it completes),
 //! unless a power cut, or a flush or sync that fails, takes it back before it is waited for; a
-//! model changes only its time. The drive tells the model of each request as a [`Command`], and the
-//! model answers when it completes. The answer may come at once ([`Progress::Decided`]) or later
-//! ([`Progress::Undecided`]). Example: a disk chooses among queued commands when its head is free,
-//! and may be given better ones until then. An undecided answer names the time to ask again; the
-//! actor that waits for the request sleeps until then.
+//! model changes only its time. The drive tells the model of each request that is submitted while
+//! the model is set, as a [`Command`], and the model answers when it completes. The answer may come
+//! at once ([`Progress::Decided`]) or later ([`Progress::Undecided`]). Example: a disk chooses
+//! among queued commands when its head is free, and may be given better ones until then. An
+//! undecided answer names the time to ask again; the actor that waits for the request sleeps until
+//! then.
 //!
 //! A model is called with the drive's lock held, so it does not wait and does not use the drive. It
 //! gets refused requests, too.
