@@ -6,7 +6,8 @@
 //! the other way round. A path that is not in the tree any more is left alone.
 //!
 //! The caller ends with [`Loader::finish`], which writes the last batch. Batches are gathered, not
-//! durable: the caller syncs or closes the store. After an error, the batches before it are there.
+//! durable: the caller syncs or closes the store. After an error, the batches that were written
+//! before it stay.
 
 use std::ffi::OsStr;
 use std::fs;

@@ -1,14 +1,15 @@
-//! Directories that a command makes on the side, and takes away again however it ends: also by
-//! Ctrl-C (SIGINT), by SIGTERM, and when its terminal is closed (SIGHUP). SIGKILL leaves them. A
-//! signal that is ignored, as `nohup` has it, stays ignored.
+//! Directories that a command makes on the side, and removes when it ends: by itself, by Ctrl-C
+//! (SIGINT), by SIGTERM, or because its terminal was closed (SIGHUP). Any other signal, such as
+//! SIGKILL, leaves them. A signal that is ignored, as `nohup` has it, stays ignored.
 //!
-//! 1. A directory is made and listed under one lock, and is taken off the list once it is gone.
-//! 2. A signal takes the list for good: nobody makes or removes a directory any more. Then the
-//!    listed directories are removed, and the process ends as the signal does by itself.
+//! 1. A directory is made and listed under one lock, and is taken off the list once its owner has
+//!    removed it.
+//! 2. A signal takes the list for good: no further directory is made. Then the listed directories
+//!    are removed, and the process ends as the signal does by itself.
 //!
 //! # Threads
 //! An actor waits for the signals from the first directory on. While it removes one, others may
-//! still write there: it tries again until the directory is gone.
+//! still write there: it tries again for some ten seconds, and then leaves what is there.
 
 use std::fs;
 use std::io;

@@ -2,8 +2,8 @@
 //! direct I/O accepts it.
 //!
 //! A buffer with a capacity of [`MAPPED_MIN`] bytes or more is made of [`Pages`]: its memory goes
-//! back to the operating system when it is dropped. A clone copies all bytes. A buffer that grows
-//! beyond its capacity is moved.
+//! back to the operating system when it is dropped. A smaller buffer is the allocator's. A clone
+//! copies all bytes. A buffer that grows beyond its capacity is moved.
 
 use std::fmt;
 use std::ops::{Deref, DerefMut};

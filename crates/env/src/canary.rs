@@ -2,9 +2,9 @@
 //! notice.
 //!
 //! A crate names its rules in an enum that is `Copy` and `PartialEq`. With the crate's feature
-//! `canary`, `set` breaks one rule at a time, for the calling thread alone: a simulation runs all
-//! its actors on one. The rule stays broken until the next `set`. Without the feature no rule can
-//! be broken, and asking costs nothing.
+//! `canary`, `set` breaks one rule of the enum at a time, for the calling thread alone: a
+//! simulation runs all its actors on one. The rule stays broken until the next `set`. Without the
+//! feature no rule can be broken, and asking costs nothing.
 
 /// Makes the rules of an enum breakable: `set`, with the feature `canary` of the calling crate, and
 /// `is_broken`. To be called in the module of the enum.

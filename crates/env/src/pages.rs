@@ -2,10 +2,10 @@
 //!
 //! An allocator keeps freed memory for the next request. The C library's, once a large buffer was
 //! freed, keeps up to twice its size for each of a dozen threads. A store with a memory budget
-//! cannot afford that. So the buffers of I/O and the memory of memtables are allocated here, where
-//! they have [`MAPPED_MIN`] bytes or more. When such a buffer is dropped, its memory goes back to
-//! the operating system at once. A fresh page costs about 0.2 us when it is first written: a job
-//! that needs a buffer again and again keeps it.
+//! cannot afford that. So [`Pages`] maps memory of its own, for buffers of [`MAPPED_MIN`] bytes or
+//! more. When such a buffer is dropped, its memory goes back to the operating system at once. A
+//! fresh page costs about 0.2 us when it is first written: a job that needs a buffer again and
+//! again should keep it.
 //!
 //! Pages do not grow. Threads: any.
 

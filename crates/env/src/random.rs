@@ -1,5 +1,4 @@
-//! Seeded randomness: the same seed gives the same sequence on every machine. A test keeps that
-//! sequence as it is.
+//! Random numbers from a seed: the same seed gives the same sequence on every machine.
 //!
 //! A generator belongs to one user. Parts of a run that draw by themselves get
 //! [forks](Random::fork), taken in a fixed order.

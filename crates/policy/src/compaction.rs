@@ -4,7 +4,8 @@
 //!
 //! Pure: a choice follows from the arguments - tree, state, urgency, claims - and from what a
 //! decider sees of zones. The tree may be one that does not exist yet: trivial moves are chosen one
-//! after the other, each for the tree that the last one leaves, and committed together.
+//! after the other, each for the tree that the last one leaves, and up to
+//! [`Compaction::moves_together`] of them are committed together.
 //!
 //! The engine checks each plan and carries it out. It commits the choice's state with the last
 //! instalment: if a merge ends early, the state stays as it was. Where plans go side by side, the

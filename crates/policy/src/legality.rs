@@ -1,9 +1,8 @@
-//! The check whether a plan may be carried out on a tree. The engine checks every plan, whichever
-//! decider made it.
+//! The check whether a plan may be carried out on a tree, whichever decider made it.
 //!
 //! 1. A plan takes something. Every part is in the tree, within one segment, and taken once. The
-//!    inputs of a merge are newest first, each run once; its routes cover all keys in order; the
-//!    levels that it names exist.
+//!    inputs of a merge are newest first, each run once; its routes cover all keys in order. What a
+//!    plan takes goes to levels below [`LEVELS_MAX`], which may be empty so far.
 //! 2. Segments that a plan puts into a run overlap neither segments that stay there nor each other.
 //! 3. The order of age is kept: if a part is newer than a segment that stays in the tree within its
 //!    keys, it is newer afterwards, and the other way round. The same holds for two parts, unless

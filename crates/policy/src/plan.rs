@@ -6,17 +6,16 @@
 //! any levels and runs, and go to any: several runs of several levels in one plan.
 //!
 //! The level, run and stream of a route are its *destination*. Each destination has one table at a
-//! time that is being written; where several workers share a merge, each worker has one. The table
-//! goes on from a route to the next one of the same destination, also over routes of other runs in
-//! between: with routes that alternate between two runs, tables get as large as with one. Of two
-//! destinations of one run, the table of one ends where the other gets its first key, because the
-//! tables of a run must not overlap. The engine may end tables earlier where memory, space or open
-//! zones are short.
+//! time that is being written; where several workers share a merge, each worker has one. Unless a
+//! [`Cut`] ends it, the table goes on from a route to the next one of the same destination, also
+//! over routes of other runs in between: with routes that alternate between two runs, tables can
+//! get as large as with one. Of two destinations of one run, the table of one ends where the other
+//! gets its first key, because the tables of a run must not overlap. The engine may end tables
+//! earlier where memory, space or open zones are short.
 //!
 //! A plan must keep the order of age: of two entries of one key, the newer stays the one that is
-//! found first. [`Plan::check`](Plan::check) tells what breaks it; the engine checks a plan first,
-//! and then carries it out without thinking. A large merge may be carried out in *instalments*,
-//! front to back, each of them committed by itself.
+//! found first. [`Plan::check`](Plan::check) tells what breaks it. A large merge may be carried out
+//! in *instalments*, front to back, each of them committed by itself.
 //!
 //! Reserved: a plan will say where the values lie that indirect entries of its inputs name, and
 //! which of them move along; and that a part is merged because its entries expire. Both kinds of

@@ -14,8 +14,9 @@
 //!
 //! A policy that chooses no victim is asked again only when more blocks have died, a writer or a
 //! victim has ended with a zone, a first writer has begun to wait, or a client asks for reclaim.
-//! Each victim that is emptied reduces the dead bytes by its gain, and one that cannot be read or
-//! moved is left alone until the next mount. So reclaim comes to an end under any policy.
+//! Each victim that is emptied gives its gain back, and one that cannot be read or moved is left
+//! alone until the next mount. So reclaim comes to an end under any policy, unless data goes on
+//! dying.
 //!
 //! Both questions are asked under the lock of the pool: a policy must not wait or call the file
 //! system.

@@ -2,18 +2,19 @@
 //!
 //! Every level but the last holds runs as they came, newest first.
 //!
-//! 1. The level with the most runs goes down as a whole, if it has as many as `runs` says; of two
-//!    such levels the upper one. All its runs are merged into one new run of the next level, the
-//!    newest there.
+//! 1. Of the levels above the last, the one with the most runs goes down as a whole, if it has at
+//!    least as many as `runs` says; of two such levels the upper one. All its runs become one new
+//!    run of the next level, the newest there.
 //! 2. Into the last level they are merged with what they overlap there, so that it stays one run.
 //! 3. Where nothing overlaps anything, they go down by metadata alone - unless of the entries of a
 //!    segment at least half are tombstones, which the merge may drop.
-//! 4. Where no level is due, a level with such a segment goes down as well, the uppermost first.
+//! 4. Where no level is due, a level above the last with such a segment goes down as well, the
+//!    uppermost first.
 //! 5. When space is short and nothing of this is due, the deepest level above the last one that
 //!    holds anything goes down.
 //!
-//! Where several compactions may be under way, another one is the uppermost level that is due and
-//! free of the claims of the others.
+//! Where several compactions may be under way, another one is the uppermost level that is due by
+//! step 1 and free of the claims of the others.
 //!
 //! Other layouts are drained: the last level is that of the options, or the deepest of the tree if
 //! that is deeper; and while it has several runs, the oldest two are merged. That comes before all

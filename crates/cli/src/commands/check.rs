@@ -1,8 +1,8 @@
 //! `terrace check IMAGE`: verifies a store and changes nothing. Nobody may have it open for writing
 //! meanwhile.
 //!
-//! 1. The file system, on an image or in a directory: every structure, every checksum, every
-//!    invariant between them. All problems are listed.
+//! 1. The file system, on an image or in a directory: its structures, their checksums, and the
+//!    invariants between them. The problems that were found are listed.
 //! 2. The store, if step 1 found no problem: every block of every table, the order of its entries,
 //!    and their number. Entries that are only in logs are verified by the replay when the store is
 //!    opened, and are counted. This step ends at the first problem. Damage is told after the

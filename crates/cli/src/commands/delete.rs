@@ -1,5 +1,5 @@
 //! `terrace delete IMAGE`: deletes a key, a range of keys, or a whole key space. The deletes are
-//! durable when the command ends.
+//! durable when the command succeeds.
 //!
 //! A key that is not there, or a key space to be dropped, is an error (exit code 5) unless
 //! `--force` is given; a range may be empty. The key space of a key or a range must be there in any

@@ -5,8 +5,9 @@
 //! written before links, so no link of the store can redirect a file, and a link that was there
 //! before is not followed.
 //!
-//! A file that is there is an error unless `--overwrite` is given. After an error, what came before
-//! stays. Stored are contents and paths only: modes, times and empty directories are not.
+//! A file or link that is there is an error unless `--overwrite` is given. A directory at the place
+//! of a file is an error in any case. After an error, what came before stays. Stored are contents,
+//! targets of links and paths: modes, times and empty directories are not.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};

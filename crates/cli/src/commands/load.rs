@@ -3,9 +3,9 @@
 //!
 //! It reads one entry a line, and holds one batch of about 1 MiB, or with `--sorted` one table, in
 //! memory. A line that is no entry ends the command, and its number is told; empty lines of text,
-//! and the sums that end a scan in JSON, are passed over. The batches before it stay. With
-//! `--sorted` keys must come in order, each once, and after an error nothing is there. The entries
-//! are durable when the command ends.
+//! and the sums that end a scan in JSON, are passed over. After an error, the batches that were
+//! written before it stay; with `--sorted`, none of the entries is there. With `--sorted` keys must
+//! come in order, each once. The entries are durable when the command succeeds.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};

@@ -2,8 +2,7 @@
 //!
 //! Code asks for time, sleep and actors through the free functions of this module, and need not
 //! know on which runner it is (`is_simulated` tells): inside [`simulate`] they mean the simulation,
-//! anywhere else the machine. Devices, stores and the engine are therefore written once, and the
-//! simulation runs the same lines as threads do.
+//! anywhere else the machine. Devices, stores and the engine are therefore written once, for both.
 //!
 //! | | threads | simulation |
 //! |---|---|---|
@@ -20,9 +19,9 @@
 //!
 //! # Threads
 //! All functions but [`simulate`] may be called from anywhere; a simulation within another one
-//! panics. Those that wait must not be called while a lock of
-//! [`sync`](crate::sync) is held, which debug builds check. A simulation lives on one OS thread; a
-//! thread that was made otherwise than by [`spawn`] is outside of it.
+//! panics. Those that wait must not be called while a lock of [`sync`](crate::sync) is held, which
+//! debug builds check. A simulation lives on one OS thread; a thread that was made otherwise than
+//! by [`spawn`] is outside of it.
 
 mod ambient;
 mod coroutine;

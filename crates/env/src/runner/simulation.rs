@@ -1,31 +1,34 @@
 //! The simulated runner: actors as coroutines on the calling OS thread, and a virtual clock.
 //!
 //! The body of a simulation is its root actor and runs on the caller's stack. Whenever the root has
-//! to wait, it becomes the scheduler: it takes the actor with the smallest (time, id), sets the
-//! clock to that time, and resumes the actor's coroutine, until its own turn comes. No time passes
-//! while an actor computes. The switch points are [`sleep`](super::sleep),
+//! to wait, it becomes the scheduler: it takes the actor with the smallest (time, id) among those
+//! that can run, sets the clock to that time, and resumes the actor's coroutine, until its own turn
+//! comes. No time passes while an actor computes. The switch points are [`sleep`](super::sleep),
 //! [`sleep_until`](super::sleep_until), [`yield_now`](super::yield_now), [`charge`](super::charge),
 //! the joins of a [`JoinHandle`] and the waits of [`Condvar`](crate::sync::Condvar). Everything
 //! between two of them is atomic for the others, unless schedules are explored.
 //!
 //! # Explored schedules
-//! [`SimulationOptions::explore`] makes a simulation that takes every chance to go wrong which
-//! threads would have: whenever an actor is about to take a lock and holds none, and at each
+//! [`SimulationOptions::explore`] makes a simulation that looks for orders of events that threads
+//! could have: whenever an actor is about to take a lock and holds none, and at each
 //! [`switch_point`](crate::sync::switch_point), it may rest and let others in between; and of
 //! several actors that can run at the same time, chance takes one. The seed decides all of it, so
 //! that a schedule that breaks something is repeated by its seed. Only builds with debug assertions
 //! can explore.
 //!
 //! # When something goes wrong
-//! - An actor that panics wakes the actor that is joining it, which goes on with the panic. If
-//!   there is none, the root does, at once.
-//! - When nobody can run, the root panics with what each actor waits for.
-//! - So it does when the simulation runs past its limit of virtual time or of turns: actors that
-//!   wait for each other by polling, a *livelock*, never end by themselves.
-//! - An actor that outlives the root is a leak: the root's end becomes a panic with its name.
+//! - An actor that panics hands the panic to the actor that is joining it. If there is none, the
+//!   root gets it, as soon as it waits or ends; of several such panics the first.
+//! - When nobody can run, the root panics with what each actor waits for. (A root that is unwinding
+//!   already cancels the youngest actor instead.)
+//! - The root also panics when the simulation runs past its limit of virtual time or of turns,
+//!   unless the root is unwinding or the options say `unlimited`: actors that wait for each other
+//!   by polling, a *livelock*, do not end by themselves.
+//! - An actor that outlives the root is a leak: the root's end becomes a panic with its name,
+//!   unless it is one already.
 //! - An actor that still lives when the root has ended is cancelled, youngest first: its wait
 //!   unwinds, and its destructors run as actors, so that they can still stop and join others. An
-//!   actor that is stuck in a destructor is leaked.
+//!   actor that is stuck in a destructor, or takes too many turns there, is leaked.
 //! - Destructors that run while an actor unwinds may wait like any other code.
 //!
 //! # Threads

@@ -1,7 +1,7 @@
 //! [`StoreError`]: errors of a store, the same for all implementations.
 //!
-//! - [`NoSpace`](StoreError::NoSpace) and [`Busy`](StoreError::Busy) heal when space comes free:
-//!   the caller may try again.
+//! - [`NoSpace`](StoreError::NoSpace) and [`Busy`](StoreError::Busy) heal when enough space comes
+//!   free: the caller may try again then.
 //! - After [`HostFull`](StoreError::HostFull), writing has to be resumed. After
 //!   [`Stopped`](StoreError::Stopped), reads work and writes do not.
 //! - A call that was refused for its arguments ([`NotFound`](StoreError::NotFound),

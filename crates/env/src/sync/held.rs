@@ -1,12 +1,12 @@
-//! Which locks the calling actor holds: counted in debug builds, so that a lock held over a wait is
-//! a panic and not a stall that shows once a month.
+//! Which locks the calling actor holds: listed in builds with debug assertions, so that a lock held
+//! over a wait is a panic and not a stall that shows once a month.
 //!
-//! In release builds all of this is empty. While a panic is under way nothing is asserted: a second
+//! In other builds all of this is empty. While the thread panics nothing is asserted: a second
 //! panic would abort the process and hide the first.
 //!
 //! # Threads
-//! The list is the OS thread's. Simulated actors share it, which works because none of them holds a
-//! lock when it is suspended; a condition's own lock is taken off the list for the wait.
+//! The list is the OS thread's. Simulated actors share it, which works because none of them may
+//! hold a lock when it is suspended; a condition's own lock is taken off the list for the wait.
 
 #[cfg(debug_assertions)]
 mod tracked {

@@ -4,17 +4,17 @@
 //!
 //! The rule that makes both worlds share one code is that **no lock is held over a wait**: not over
 //! a device call, a sleep, a join, or the wait for a condition (its own lock excepted). Debug
-//! builds panic where it is broken, with the place the lock was taken at. An actor that has to keep
-//! others out for longer takes a role: a flag under the lock, and a condition that the others wait
-//! for.
+//! builds panic where it is broken, unless the thread panics already, with the place the lock was
+//! taken at. An actor that has to keep others out for longer takes a role: a flag under the lock,
+//! and a condition that the others wait for.
 //!
 //! Taking a lock while holding none is a [`switch_point`], where a simulation that explores
-//! schedules lets others in between.
+//! schedules may let others in between.
 //!
 //! A panic under a lock unlocks it; nothing is poisoned. No lock may be taken twice by the same
 //! actor.
 //!
-//! Layers above use no other locks; atomics and `Arc` are the standard library's.
+//! Layers above should use no other locks; atomics and `Arc` are the standard library's.
 
 mod condvar;
 pub(crate) mod held;

@@ -25,9 +25,9 @@
 //! # Not known of the code, and chosen here
 //! - A level without a table has no range, and nothing is dumped into it: else a new store's first
 //!   data would fall to the last level.
-//! - Outputs of all merges end at ten overlapping tables of the level behind, as LevelDB's do, with
-//!   its counter, which goes on where a table ends for its size.
-//! - Where a table lies in no known zone, it is a zone of its own and never goes down unread.
+//! - Outputs of the merges of step 1 end at ten overlapping tables of the level behind, as
+//!   LevelDB's do, with its counter, which goes on where a table ends for its size.
+//! - Where a table lies in no known zone, it is a zone of its own, and step 5 does not take it.
 //! - A zone that went down partly written stays the writing zone of the level above, so that two
 //!   levels share it.
 //!

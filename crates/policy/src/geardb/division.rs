@@ -6,10 +6,10 @@
 //! - *out of its window*: over the other tables, and between two of them. It stays.
 //! - *out of its range*: where neither is. It is dumped into the next level as it is.
 //!
-//! A dump of less than a table stays or, by [`Gaps::Closed`], may go on with the window, so that no
-//! small tables come about. The caller says how large a table is; a compaction of a level over all
-//! limits dumps any size. How gaps are judged
-//! beside that is the variant's: see [`Gaps`].
+//! A dump of less than a table stays or, by [`Gaps::Closed`], may go on with the window, so that
+//! few small tables come about. By [`Gaps::Together`] all dumps of a compaction count as one. The
+//! caller says how large a table is, and may let any size be dumped. How gaps are judged beside
+//! that is the variant's: see [`Gaps`].
 //!
 //! Bytes in a range are estimates: keys count as evenly spread.
 

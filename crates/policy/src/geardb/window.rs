@@ -7,7 +7,8 @@
 //!    what is written while a round goes on is younger, and waits for the next. Where the zones
 //!    left in a round are too few for the window, others join it, oldest first.
 //!    [`Window::of_oldest`] knows no rounds.
-//! 3. When all its tables are compacted, its whole zones hold nothing live of the level.
+//! 3. When all its tables are compacted, a zone that it had whole holds nothing live of the level,
+//!    unless the level has written to that zone since.
 //!
 //! A window is remembered by its tables' zones and ids: see [`state`](super::state).
 

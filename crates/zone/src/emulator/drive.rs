@@ -3,7 +3,8 @@
 //! Requests take effect here, in the order of submission, but for a flush: that makes durable what
 //! it covers when it completes. [`Drive::plan`] checks a request, and [`Drive::carry_out`] carries
 //! it out; between the two the drive must not change. Once somebody has waited for the request, the
-//! caller passes its [`Effect`] to [`Drive::complete`].
+//! caller passes its [`Effect`] to [`Drive::complete`] (that of a request that a power cut or a
+//! failed flush or sync has taken back is none).
 //!
 //! The drive knows no time and no observers, and decides on no faults: it carries out parts of
 //! writes, failures of zones and power cuts when it is told to. The caller holds the drive's lock.

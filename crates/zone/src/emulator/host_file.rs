@@ -2,10 +2,10 @@
 //! calls, so that tests can simulate power cuts of the host behind it.
 //!
 //! Several actors call at once. A sync makes durable at least the changes that had returned before
-//! it began. A caller that creates an image gives the file its length first. When an image is
-//! opened, its length is compared before any block is used; a read never goes beyond
-//! [`HostFile::size`]. Apart from that the file is at least as long as the image. A write or punch
-//! that fails may have changed something.
+//! it began, if the sync succeeds. A caller that creates an image in a regular file gives the file
+//! its length first. When an image is opened, its length is compared before any block is used; a
+//! read never goes beyond [`HostFile::size`]. Apart from that the file is at least as long as the
+//! image. A write or punch that fails may have changed something.
 
 use std::fmt;
 use std::fs::File;

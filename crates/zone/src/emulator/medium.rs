@@ -2,8 +2,9 @@
 //!
 //! A medium knows no rules. Bytes are addressed by zone and byte offset within it; what was never
 //! written, or was erased, reads as zeros. There are two exceptions. On a host's file system that
-//! cannot punch holes, erased bytes stay; requests read nothing behind a write pointer. On a block
-//! device of the host, bytes that were never written are those that stand there.
+//! cannot punch holes, erased bytes stay; reads of a sequential zone take nothing from the medium
+//! behind the write pointer. On a block device of the host, bytes that were never written are those
+//! that stand there.
 //!
 //! A medium has no volatile part of its own: what the drive may lose, `cache` knows. Nothing here
 //! waits for the host's disk to sync.

@@ -1,19 +1,20 @@
 //! When the commands of a ZNS SSD complete.
 //!
-//! - A zone is striped over its dies by program units: unit `u` of zone `z` lies on die
-//!   `(u + z) mod dies_per_zone` of the group of dies that `z` is given to in turn. So the
-//!   bandwidth of a zone is limited by its dies, and that of the drive by all of them.
+//! - A zone is striped over its dies by program units: unit `u` of zone `z` lies on die `(u + z)
+//!   mod dies_per_zone` of the group of dies that `z` is given to in turn. So the bandwidth of a
+//!   zone is limited by its dies, and that of the drive by all of them.
 //! - A write takes the controller and the link, then waits for room in the write buffer, and is
-//!   acknowledged. As soon as a zone has all bytes of a program unit, or is full, the unit goes to
-//!   its die. If the buffer is lost in power cuts, a forced write waits until its own units are
-//!   programmed, the last one as full as it is. A zone takes appends one by one, each for a while.
+//!   acknowledged. As soon as a zone has all bytes of a program unit, or is full or finished, the
+//!   unit goes to its die. If the buffer is lost in power cuts, a forced write waits until its own
+//!   units are programmed, the last one as full as it is. A zone takes appends one by one, each for
+//!   a while.
 //! - A read takes the controller, then each page its die, the channel and the link. Pages whose
 //!   unit has not gone to its die yet come from the buffer.
 //! - A reset takes time in proportion to the bytes that were written. Resets go one after the other
-//!   and delay no other command. Each die erases its blocks before the zone's first program
-//!   afterwards.
-//! - A finish takes as long as programming the rest of the zone. Finishes go one after the other;
-//!   the dies do them while they are otherwise idle.
+//!   and delay no other command at first: each die erases its blocks before the zone's next program
+//!   on it.
+//! - A finish takes a fixed time, and as long as programming the rest of the zone. Finishes go one
+//!   after the other; the dies do them while they are otherwise idle.
 //! - If the buffer survives power cuts, a flush takes a fixed time and waits for nothing. Otherwise
 //!   units that are not full are programmed as they are, and the flush waits for all programs.
 //!
