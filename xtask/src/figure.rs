@@ -1,10 +1,10 @@
 //! One figure of the papers, whole, at 1/64: CI carries it out and compares the trace of every run
 //! with `crates/lab/tests/golden/figure.txt`.
 //!
-//! A trace hash covers each request that a drive gets, with its times. So a change that alters what
-//! any of these systems writes or reads, or when, is seen, and nobody publishes other figures
-//! without knowing it. Where a change means to, `cargo xtask figure --regenerate` writes the file
-//! anew, and the pages of `cargo xtask series` have to be made again.
+//! A trace hash covers each request that a drive gets, with its times. So the comparison finds a
+//! change that alters what a system writes or reads in this figure, or when. Where a change means
+//! to, `cargo xtask figure --regenerate` writes the file anew, and the pages of `cargo xtask
+//! series` have to be made again.
 
 use anyhow::{Context, ensure};
 use serde_json::Value;

@@ -1,8 +1,9 @@
 //! The project's chores: `cargo xtask tidy | test | ci | soak | bench | figure | series`.
 //!
 //! CI runs nothing but `cargo xtask ci`, so that whatever CI finds, a developer can find too. A
-//! chore that fails ends with exit code 1; `tidy`, `test` and `ci` run all of their steps first. No
-//! chore reads standard input. One file per subject; this one only knows the command line.
+//! chore that fails ends with exit code 1, and a command line that cannot be parsed with 2. `tidy`,
+//! `test` and `ci` run all of their steps before they fail. No chore reads standard input. Each
+//! subject has a file or folder; this file knows the command line.
 
 mod bench;
 mod figure;

@@ -1,5 +1,6 @@
-//! `cargo xtask test`: every test there is, and the demonstration that CI adds. Only the tests on
-//! block devices are left out where the user may not make a loop device; that is told.
+//! `cargo xtask test`: the tests of the workspace, its canary runs, the tests on block devices and
+//! the examples; and the demonstration that CI adds. The tests on block devices are left out where
+//! the user may not make a loop device; that is told.
 //!
 //! Canary runs are found by the feature: a crate that declares the feature `canary` has tests with
 //! `canary` in their names. Each breaks a rule on purpose and expects the suite to notice. A crate

@@ -1,8 +1,8 @@
 //! Where the project lies, which files it consists of, and how its cargo is called.
 //!
 //! The root is where this program was built: a copy of the project builds its own. The files are
-//! those that git would track, new ones included; ignored ones are not among them. Commands start
-//! in the root, so relative paths are seen from there.
+//! the regular ones, new ones included, that no rule of git's for ignored files excludes. Calls of
+//! [`Workspace::cargo`] start in the root, so relative paths are seen from there.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -6,9 +6,9 @@
 //!
 //! A cell is a mark for the zone's state and seven letters. The letters divide the zone's capacity
 //! among its contents: each kind of contents that has a byte there gets at least one letter, as
-//! long as there are enough. A free zone that has not been reset yet shows its dead bytes under a
-//! mark of its own. Of a drive with more than 512 zones, several share a cell, whose mark is the
-//! most serious of theirs. Colours say nothing that the letters do not say.
+//! long as there are enough. A free sequential zone that has not been reset yet shows its dead
+//! bytes under a mark of its own. Of a drive with more than 512 zones, several share a cell, whose
+//! mark is the most serious of theirs. Colours say nothing that the letters do not say.
 
 use std::io::{self, Write};
 

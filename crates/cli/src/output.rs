@@ -2,9 +2,10 @@
 //! standard error.
 //!
 //! With `--json` every line of standard output is one JSON object, and the last one is the
-//! command's result or its error; only `completions` prints what it always does. Without `--json`
-//! an error goes to standard error. A write that fails ends the command; one to a reader that has
-//! gone ends it without a word.
+//! command's result or its error. Exceptions: `completions` prints a script with and without
+//! `--json`, and a command line that asks for help or cannot be parsed is answered in text. Without
+//! `--json` an error goes to standard error. A result that cannot be written ends the command; if
+//! the reader of standard output has gone, without a word.
 
 use std::fmt;
 use std::io::{self, IsTerminal, Write};

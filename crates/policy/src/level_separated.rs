@@ -1,10 +1,11 @@
 //! Placement with files of one stream and level together, in order of arrival.
 //!
-//! 1. A partly written zone of the same stream and level; among several the fullest, so that
-//!    zones close.
+//! 1. A partly written zone of the same stream and level; among several the fullest, so that zones
+//!    close.
 //! 2. A free zone, if it can be opened without finishing another.
 //! 3. Any partly written zone: first one of the same level, then the one with the most room, so
 //!    that the next switch is late.
+//! 4. A free zone for which another one has to be finished.
 //!
 //! A zone that a writer holds is not in the view: two files of one level that are written at once
 //! go to two zones. It refuses only if the view has neither a partly written nor a free zone.

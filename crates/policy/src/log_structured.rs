@@ -6,6 +6,7 @@
 //!    the fullest, so that zones close.
 //! 2. A free zone, if it can be opened without finishing another.
 //! 3. Any partly written zone, the one with the most room.
+//! 4. A free zone for which another one has to be finished.
 //!
 //! A zone that a writer holds is not in the view. So as many zones of a family are open as files
 //! are written at once: with one job, one.

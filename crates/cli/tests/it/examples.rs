@@ -1,5 +1,5 @@
-//! Every command of the README, of pages for users and of `--help` is run, in the order in which it
-//! stands there, in a directory of its own for each page.
+//! Commands of the README, of pages for users and of `--help` are run, in the order in which they
+//! stand there, in a directory of its own for each page. Exceptions are below.
 //!
 //! A line of a document counts as a command if:
 //! - in blocks of code without a language, fenced or further in by four spaces, each line that

@@ -17,7 +17,8 @@
 //! - A file has one writer at a time, and none once it is sealed.
 //! - Others find a file once a transaction has created or sealed it. Any other file is gone with
 //!   its writer.
-//! - A reader goes on reading a file that is deleted, or trimmed, after it was opened.
+//! - A reader goes on reading a file that is deleted, or trimmed, after it was opened. (The reading
+//!   of trimmed logs is left open.)
 //! - Ids grow, with gaps, and are never used again, not even after a power cut.
 //!
 //! # Threads

@@ -1,14 +1,15 @@
 //! Gear compaction as the paper means it, with what is missing there.
 //!
-//! A gear compaction begins in level 0 (steps 1 to 4 of the [module](super)). A level joins if the
-//! one above it reaches its limit with what the merge brings. A run of level 0 that overlaps
-//! nothing in levels 0 and 1 goes down as it is, unless more than a quarter of the entries of one
-//! of its tables are tombstones; so do whole zones ([`Gear::zone_down`]), which is how sequential
-//! writes go down unread (section 4).
+//! A gear compaction begins in level 0 (steps 1 to 4 of the [module](super)), or in a level above
+//! its bound (below). A level joins if the one above it reaches its limit with what the merge
+//! brings. A run of level 0 that overlaps nothing in levels 0 and 1 goes down as it is, unless more
+//! than a quarter of the entries of one of its tables are tombstones. So do whole zones of a level
+//! above its limit ([`Gear::zone_down`]), which is how sequential writes go down unread (section
+//! 4).
 //!
 //! # What the paper leaves open, and what it gets wrong
-//! - By algorithm 1 as printed a level without a full window never takes anything, and the level
-//!   above grows without bound. A level that is smaller than its window is all window here.
+//! - By algorithm 1 as printed a level without a full window does not join, and the level above
+//!   grows without bound. Here a level of at most 1/k of its limit is all window.
 //! - The last tables of a window may overlap no input, and their zones then never become empty.
 //!   When a window is nearly empty, the next zones therefore join it. After more than k compactions
 //!   in a row that overlapped nothing of the window, the window is replaced by zones whose tables
@@ -21,9 +22,9 @@
 //!   add to that. Beyond it, level i is where a gear compaction begins ([`Gear::overfull`]). Tables
 //!   that overlap nothing of the next level and wait for their zone to fill do not count: they go
 //!   down with the zone, unread.
-//! - A window is 1/k of the level's bytes, not of its limit: else a level of a quarter of its limit
-//!   would be half dead. It is whole zones, and of the last one as much as is missing, as equation
-//!   2 counts bytes.
+//! - A window is 1/k of the level's bytes, and not of its limit unless `window_of_limit` says so:
+//!   else a level of a quarter of its limit would be half dead. It is whole zones, and of the last
+//!   one as much as is missing, as equation 2 counts bytes.
 //!
 //! How much each of these takes is in [`GearRepairs`].
 

@@ -12,7 +12,7 @@
 //!
 //! A system can change at each opening of a store, and so can its parameters: a decider must accept
 //! every legal tree and any state, as [`Compaction`](crate::Compaction) says. The name of a system
-//! is remembered on the medium, so a name is never given to another system.
+//! is remembered on the medium, so a name must not be given to another system later.
 
 mod bluefs;
 mod geardb;

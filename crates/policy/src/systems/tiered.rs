@@ -5,7 +5,8 @@
 //! 1. Levels collect runs. A level with `tier_runs` runs or more goes down whole, merged into one
 //!    run or, where nothing overlaps, moved as one. The last level is one run. See [`Tiered`].
 //! 2. Each level has its own open zones, see [`LevelSeparated`]. The runs of a tier come one after
-//!    the other and go at once, so that the zones of a tier die whole but for the last one.
+//!    the other and go at once. So the zones of a tier die whole, but for the last one that each
+//!    worker wrote, as long as no table is moved and each level finds zones of its own.
 //! 3. There are as many levels as keep the deepest tier, when it is full, within an eighth of the
 //!    store; two at least. With a smaller deepest tier, the last run would be rewritten more often.
 //!    With a larger one, more of the space would hold entries that tiers hide.
