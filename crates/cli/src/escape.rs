@@ -1,11 +1,11 @@
 //! Keys and values as text: for people escaped, for JSON without loss.
 //!
-//! In text, invisible characters are escaped: control characters, characters that turn the
-//! direction of text, joiners and fillers without width, spaces other than the plain one, marks
-//! without a letter before them. Bytes that are not UTF-8 are escaped, too. So different keys have
-//! different texts; only letters of different scripts, or of different forms of one letter, may
-//! still look alike. In JSON, bytes that are not UTF-8 are written as hex, in a field whose name
-//! says so.
+//! In text, backslashes and invisible characters are escaped: control characters, characters that
+//! turn the direction of text, joiners and fillers without width, spaces other than the plain one,
+//! marks without a letter before them. Bytes that are not UTF-8 are escaped, too. So different keys
+//! have different texts; only letters of different scripts, or of different forms of one letter,
+//! may still look alike. In JSON, bytes that are not UTF-8 are written as hex, in a field whose
+//! name says so.
 
 use std::fmt::{self, Write};
 

@@ -1,8 +1,8 @@
 //! A directory tree as entries of a store, and back: the rule of `docs/cli.md`.
 //!
-//! Paths are bytes, relative to the tree's root, with `/` between names. Links are never followed,
-//! in either direction; only the root may be a link to a directory. A walk goes on while the tree
-//! changes: sizes are those of the moment when a file was found.
+//! Paths are bytes, relative to the tree's root, with `/` between names. The walk follows no links,
+//! but the root may be a link to a directory. A walk goes on while the tree changes: sizes are
+//! those of the moment when a file was found.
 //!
 //! [`place`] checks the text of a path only. Whoever writes there must also make sure that no
 //! directory on the way is a link.

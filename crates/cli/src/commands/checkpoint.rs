@@ -1,9 +1,10 @@
 //! `terrace checkpoint IMAGE TARGET`: copies a store into an empty drive or directory, and verifies
 //! the checksums of all tables and logs on the way. A target that is not there is made.
 //!
-//! The source is opened for reading only. The target becomes a store at the very end. After an
-//! error it is empty: an image that was made for the copy is removed, one that was there may have
-//! been formatted. A directory that was made for the copy stays.
+//! The source is opened for reading only. A target that is not empty is refused and stays as it is.
+//! The target becomes a store at the very end. If the copy fails, it is empty again: an image that
+//! was made for the copy is removed, one that was there may have been formatted, and a directory
+//! that was made for the copy stays.
 
 use std::io;
 use std::os::unix::ffi::OsStrExt;

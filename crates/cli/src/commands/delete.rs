@@ -3,7 +3,8 @@
 //!
 //! A key that is not there, or a key space to be dropped, is an error (exit code 5) unless
 //! `--force` is given; a range may be empty. The key space of a key or a range must be there in any
-//! case. With a key space of files goes the one of their symbolic links.
+//! case. A key space of files is dropped together with the one of their symbolic links; a delete of
+//! keys leaves the links.
 
 use std::ffi::OsString;
 

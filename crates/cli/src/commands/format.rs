@@ -1,9 +1,9 @@
 //! `terrace format IMAGE`: makes a new store on a drive, or in an empty directory.
 //!
-//! A zoned drive with a written sequential zone, or a plain one that holds a store, is refused
-//! unless `--force` is given; a directory that holds anything is refused in any case. The store is
-//! then opened once, so that it remembers its system. Options are checked before the drive is
-//! touched.
+//! A zoned drive of which a sequential zone is not empty, or a plain drive for the log that holds a
+//! store, is refused unless `--force` is given; a directory that holds anything is refused in any
+//! case. The store is then opened once, so that it remembers its system. On a drive, options are
+//! checked before the drive is touched.
 
 use std::sync::Arc;
 

@@ -2,7 +2,7 @@
 //!
 //! A store keeps *files*: byte strings that are appended to, sealed, and from then on only read,
 //! trimmed and deleted. All metadata changes go through one [`Transaction`], which is applied as a
-//! whole or not at all, and is durable when [`Store::commit`] returns. Appended bytes become
+//! whole or not at all, and is durable when [`Store::commit`] succeeds. Appended bytes become
 //! durable by [`FileWriter::sync`] or by the transaction that seals the file.
 //!
 //! | implementation | where |

@@ -1,5 +1,5 @@
 //! [`Transaction`]: changes to a store's metadata that take effect together or not at all, and are
-//! durable when [`Store::commit`](super::Store::commit) returns. [`Change`] lists the kinds.
+//! durable when [`Store::commit`](super::Store::commit) succeeds. [`Change`] lists the kinds.
 //!
 //! A transaction is only a list until it is committed: nothing is checked before. Changes are
 //! applied in their order, and each sees those before it.
