@@ -1,4 +1,5 @@
-//! `terrace bench`, on tiny counts: that it measures, not what.
+//! Tests of `terrace bench` with tiny counts. They check that it measures, and not which times come
+//! out.
 
 use serde_json::Value;
 

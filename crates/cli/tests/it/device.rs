@@ -1,4 +1,4 @@
-//! `terrace device`
+//! Tests of `terrace device`.
 
 use crate::program::Place;
 

@@ -1,4 +1,4 @@
-//! `terrace lab list`, `terrace lab run` and `terrace lab report`
+//! Tests of `terrace lab list`, `terrace lab run` and `terrace lab report`.
 
 use serde_json::Value;
 

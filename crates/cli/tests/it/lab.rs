@@ -1,4 +1,4 @@
-//! `terrace lab`, and drives by their names
+//! Tests of the modelled drives in the program: `terrace lab` and images of their shapes.
 
 use crate::program::Place;
 

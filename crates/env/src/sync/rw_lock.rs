@@ -1,6 +1,6 @@
-//! [`RwLock`]: a lock that many readers, or one writer, can hold at once. No actor may wait while it
-//! holds one. An actor that holds one, for reading too, must not take it again: a writer that waits
-//! in between would stop both.
+//! [`RwLock`]: a lock that many readers, or one writer, can hold at once. No actor may wait while
+//! it holds one. An actor that holds one, for reading too, must not take it again: a writer that
+//! waits in between would stop both.
 
 #![expect(clippy::disallowed_types, reason = "this is what others use instead")]
 

@@ -1,4 +1,4 @@
-//! The store's contract, on drives of every shape.
+//! The conformance suite of stores, run on `Fs` over the shapes of drives that the tests have.
 
 use terrace_env::store::conformance::{self, Subject};
 use terrace_env::{runner, test_seeds};

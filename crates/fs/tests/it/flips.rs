@@ -1,5 +1,5 @@
-//! Every bit of every specimen flipped, and every specimen cut at every length: what is read is the
-//! same, or less behind a torn tail, or an error. Never a panic, never another value.
+//! Specimens with one bit flipped, or cut short: what is read must be the same, or less behind a
+//! torn tail, or an error. A panic or another value fails the test.
 
 use std::sync::Arc;
 

@@ -1,4 +1,5 @@
-//! The journal without accidents.
+//! Tests of the journal on a drive that neither fails nor loses its power: commits, mounts, and
+//! records that a replay refuses.
 
 use std::sync::Arc;
 

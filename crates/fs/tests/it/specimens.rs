@@ -1,5 +1,5 @@
-//! The values that the golden specimens hold. They never change; a new format version gets its
-//! own.
+//! The values that the golden specimens hold. They must not change; a new format version gets
+//! values of its own.
 
 use std::sync::Arc;
 

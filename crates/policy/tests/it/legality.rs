@@ -1,4 +1,4 @@
-//! Tests of plan legality: each rule is broken once.
+//! Tests of plan legality: plans that break a rule, and plans that break none.
 
 use terrace_env::ByteCount;
 use terrace_policy::{

@@ -1,4 +1,4 @@
-//! Where files go.
+//! Goldens of placement: the zone that each decider chooses for a file.
 
 use terrace_env::ZoneId;
 use terrace_env::store::{FileKind, PlacementHint, Rank};

@@ -1,4 +1,4 @@
-//! When space is reclaimed, and what is emptied.
+//! Tests of reclaim deciders: when reclaim is due, and which zone is the victim.
 
 use terrace_env::ZoneId;
 use terrace_policy::{

@@ -1,4 +1,5 @@
-//! Both media keep every rule; an image keeps them also when it is opened anew at every turn.
+//! The conformance suite of devices, run on drives in memory and in images; on images also with the
+//! image opened anew at each pause of a rule.
 
 use std::cell::Cell;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! Every kind of fault, and what it leaves.
+//! Tests of the faults of an emulated drive: which request fails, and the state that is left.
 
 use std::collections::BTreeSet;
 

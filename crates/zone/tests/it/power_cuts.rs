@@ -1,5 +1,5 @@
-//! Tests of power cuts: synced data always survives; unsynced data perhaps, and there is a mode
-//! that loses it.
+//! Tests of power cuts: flushed and forced writes survive; other writes may, and there is a mode
+//! that loses them.
 
 use std::sync::Arc;
 

@@ -1,4 +1,5 @@
-//! The cuts themselves.
+//! The tests: power cuts at each request of a crowd that changes the drive, during recovery, in
+//! second lives and after a reformat.
 
 use terrace_env::random::{Random, Rng};
 use terrace_env::{runner, test_seeds};

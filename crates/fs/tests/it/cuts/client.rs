@@ -1,4 +1,5 @@
-//! A client that uses every part of a store, and notes what must survive.
+//! A client that creates, writes, changes and deletes files of each kind at random, and notes what
+//! must survive a power cut.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

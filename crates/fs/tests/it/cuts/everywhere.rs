@@ -1,4 +1,5 @@
-//! Cutting and recovering.
+//! The test that cuts the power at each request that changes the drive, recovers the store, and
+//! compares it with the facts that were noted for that moment.
 
 use std::sync::Arc;
 

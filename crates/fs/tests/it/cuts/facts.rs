@@ -1,4 +1,5 @@
-//! Expected contents of a store after a power cut.
+//! Expected contents of a store after a power cut, and their comparison with the store that was
+//! found.
 
 use std::collections::BTreeMap;
 use std::ops::Range;

@@ -1,4 +1,4 @@
-//! Power cuts at every device write, with recovery, and cuts during recovery.
+//! Power cuts at every request that changes the drive, with recovery, and cuts during recovery.
 //!
 //! A client runs on a drive whose observer keeps a snapshot before every request that changes it,
 //! beside what must be found after a cut at that moment. Then each snapshot is cut, in a mode by

@@ -1,4 +1,5 @@
-//! The suite: seeds, media, ends, damages.
+//! The tests: by seed, a store in a directory or on zones is closed or its process is killed, a
+//! file of it is damaged, and what is read is compared with the oracle.
 
 use std::collections::BTreeMap;
 
