@@ -1,6 +1,7 @@
 //! `terrace device create` makes an emulated drive in a sparse file, zoned or plain; a file that is
-//! there is never overwritten. A plain one can also be made on a block device of the host, if that
-//! holds nothing. `terrace device report` prints its geometry and the state of its zones.
+//! there is never overwritten. A plain one can also be made on a block device of the host, if the
+//! start of that is all zeros. `terrace device report` prints the geometry of a drive and the state
+//! of its zones.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};

@@ -2,8 +2,9 @@
 //!
 //! The tree is walked twice: first to find what cannot be stored, such as a file larger than the
 //! largest value, before anything is stored. After a later error, what came before is there.
-//! Sockets, devices and pipes are skipped and counted. Nothing is deleted: a path that an earlier
-//! import stored, and that is no longer in the tree, stays.
+//! Sockets, devices and pipes are skipped and counted. A path that an earlier import stored, and
+//! that is no longer in the tree, stays. A file that takes the place of a link replaces it, and the
+//! other way round.
 
 use std::path::PathBuf;
 

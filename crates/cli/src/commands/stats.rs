@@ -1,9 +1,10 @@
 //! `terrace stats IMAGE`: prints the counters of a store: levels, space, and bytes written by
 //! cause.
 //!
-//! The bytes written are those of the store's life, and those of this process. All other counters
-//! begin with each opening; the command opens the store anew, for reading only, so they show little
-//! more than the opening.
+//! Levels and space are those of the store as it is. The bytes written are those of the store's
+//! life, and those of this process. Counters that are not kept over the store's life begin with
+//! each opening; the command opens the store anew, for reading only, so they show little more than
+//! the opening.
 
 use std::io::{self, Write};
 

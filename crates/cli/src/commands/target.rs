@@ -1,10 +1,11 @@
 //! Target of a command: an emulated drive in a file, perhaps with a plain one beside it for the
 //! journal and the logs, or a plain directory.
 //!
-//! Commands say whether they read or write: a drive or directory that is opened for writing is open
-//! once, and for reading only nobody may have it open for writing. A store is opened with options
-//! that fit its size, and under the system that it remembers unless another is asked for. Only
-//! `format` makes a directory a store: other commands refuse an empty one as their IMAGE.
+//! Commands say whether they read or write. A drive or directory that is open for writing is not
+//! opened a second time; one that is open for reading can be opened again for reading. A store is
+//! opened with options that fit its size, and under the system that it remembers unless another is
+//! asked for. As its IMAGE, only `format` takes an empty directory, and makes it a store; other
+//! commands refuse it.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
