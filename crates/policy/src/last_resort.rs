@@ -7,7 +7,7 @@
 
 use crate::{Greedy, Reclaim, ReclaimChoice, ReclaimView, Supply};
 
-/// Reclaims only while a writer waits for space.
+/// Reclaims while a writer waits for space, or when a client asks for it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LastResort;
 

@@ -36,7 +36,7 @@ use crate::{DeviceError, ZoneState};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PowerCut {
-    /// Everything that is not durable is lost.
+    /// Everything that is not durable is lost, unless that would make too many zones active.
     DropUnflushed,
     /// Everything reached the medium.
     KeepAll,

@@ -1,4 +1,5 @@
-//! The metrics as tables that can be pasted into a Markdown page, or as one JSON object.
+//! Metrics of `terrace bench`, as tables and lines that can be pasted into a Markdown page, or as
+//! one JSON object.
 //!
 //! Text is printed run by run, JSON once at the end. Times of the processor and latencies are in
 //! microseconds for an operation; sizes have their unit in text, and are in bytes in JSON. The
