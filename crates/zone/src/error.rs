@@ -2,13 +2,13 @@
 //!
 //! - An error that says which rule a request broke: nothing has changed.
 //! - [`Medium`](DeviceError::Medium), [`Host`](DeviceError::Host),
-//!   [`HostFull`](DeviceError::HostFull): part of a write may have been done. A caller that tries
-//!   again writes at the pointer that the zone's report gives.
-//! - [`FlushFailed`](DeviceError::FlushFailed), [`HostSync`](DeviceError::HostSync): writes that
-//!   had completed since the last flush may be lost. After the second, the image takes no changes
-//!   until it is opened again.
+//!   [`HostFull`](DeviceError::HostFull): part of a write may have been done. A caller that tries a
+//!   write to a sequential zone again writes at the pointer that the zone's report gives.
+//! - [`FlushFailed`](DeviceError::FlushFailed), [`HostSync`](DeviceError::HostSync): writes, resets
+//!   and finishes that had completed since the last flush may be lost. After the second, the image
+//!   takes no changes until it is opened again.
 //! - [`ZoneReadOnly`](DeviceError::ZoneReadOnly), [`ZoneOffline`](DeviceError::ZoneOffline): the
-//!   zone stays so for ever.
+//!   zone is never writable again. A read-only zone may still go offline.
 //! - [`PowerLost`](DeviceError::PowerLost): every request fails until the power is back.
 //! - [`Unmounted`](DeviceError::Unmounted) comes from no device: handles of a store return it after
 //!   its end.

@@ -1,9 +1,9 @@
 //! Systems as text: `NAME` or `NAME:parameter=value,parameter=value`.
 //!
-//! Only parameters that the row has, and that are other than its own, are written; `None` never is,
-//! and means the row's own. What is not written has the own value of the version that reads the
-//! text. A parameter that the row does not have is an error; of a parameter that comes
-//! twice, the last one counts.
+//! Only parameters that the row has, and that are other than its own, are written; `None` is not
+//! written, and means the row's own. A parameter that the text leaves out has the row's own value,
+//! as the version that reads the text has it. A parameter that the row does not have is an error;
+//! of a parameter that comes twice, the last one counts.
 
 use std::collections::BTreeSet;
 use std::fmt;
