@@ -68,11 +68,12 @@ fn has_program(name: &str, directories: &[impl AsRef<Path>]) -> bool {
     directories.iter().any(|directory| directory.as_ref().join(name).is_file())
 }
 
-/// apt, through sudo where the user needs it; it asks no question.
+/// apt; through sudo unless the effective user is root. It asks no question.
 fn apt() -> Command {
-    let as_root = std::env::var("USER").is_ok_and(|user| user != "root");
-    let mut command = Command::new(if as_root { "sudo" } else { "apt-get" });
-    if as_root {
+    let user = Command::new("id").arg("-u").output();
+    let is_root = user.is_ok_and(|user| user.stdout.trim_ascii() == b"0");
+    let mut command = Command::new(if is_root { "apt-get" } else { "sudo" });
+    if !is_root {
         command.args(["--non-interactive", "apt-get"]);
     }
     command.arg("--quiet").env("DEBIAN_FRONTEND", "noninteractive");
