@@ -1,25 +1,27 @@
 //! Writes tables and clients' files: large writes, two at a time.
 //!
-//! 1. Appends fill a buffer. A full one gets a place in the writer's region, and is handed to the
-//!    device by the next append. A third write waits for the first.
-//! 2. A completed write extends the file's map; the checksum of an extent grows with it.
-//! 3. When a zone fails under a write, it is retired, and the bytes, which were kept, are written
-//!    to another. Appends notice only when eight zones have failed under one write, or when there
-//!    is no other zone. Where the disk of the host is full, the zone's rest is given up and writing
-//!    fails; it also fails with any error that is not a zone's.
+//! 1. Appends fill a buffer. Once the buffer is full and more is appended, its bytes get a place in
+//!    the writer's region and are handed to the device. A third write waits for the first.
+//! 2. A completed write joins the file's map, in file order. Its blocks extend the last extent and
+//!    that extent's checksum, or begin another extent: in another zone, behind a sync, or beyond 8
+//!    MiB.
+//! 3. When a zone fails under a write, the zone is retired, and the bytes, which were kept, are
+//!    written to others. Appends notice only when eight zones have failed under one write, or when
+//!    there is no other zone. Where the disk of the host is full, the zone's rest is given up and
+//!    writing fails. Writing also fails with any error that is not a zone's.
 //! 4. [`sync`](FileWriter::sync) writes the last partial block padded. The partial block stays in
-//!    the buffer; when more is appended it is written again elsewhere. Of a client's file, the
-//!    transaction that records the new length then makes all durable; while the catalog does not
-//!    know the file, only the transaction that creates it will. A sync of a table flushes the
-//!    device.
+//!    the buffer: the next write, of a sync or of `finish` too, writes it again elsewhere. Of a
+//!    client's file, the transaction that records the new length then makes all durable; while the
+//!    catalog does not know the file, only the transaction that creates it will. A sync of a table
+//!    flushes the device.
 //! 5. `finish` writes the rest, and flushes nothing: the transaction that seals the file does.
 //!
 //! # Threads
-//! One writer to a file; readers of the same file see every byte that was appended. An append can
-//! wait for space and for the device. The error of a write comes from a later append, rest, sync or
-//! finish, and from all appends, syncs and finishes after it. A call that finds no space can be
-//! made again, unless a part of the append was taken, or the bytes are those of a failed write:
-//! then the writer has ended.
+//! One writer to a file; readers of the same file see every byte that was appended, until the
+//! writer ends by a failure. An append can wait for space and for the device. The error of a write
+//! comes from a later append, rest, sync or finish, and from all appends, syncs and finishes after
+//! it. A call that finds no space can be made again, unless a part of the append was taken, or the
+//! bytes are those of a failed write: then the writer has ended.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

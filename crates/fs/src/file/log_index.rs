@@ -1,9 +1,10 @@
 //! Index of a log's frames: where the payload of each frame lies.
 //!
 //! It leads from a byte of the log, as clients count, to a byte of the file, heads of frames and
-//! padding counted. Frames are added in the order of the log. A scan makes the index of a log that
-//! is opened: it reads the whole log from the device and verifies every frame; the caller holds the
-//! pin of the blocks. What is read through the index afterwards is not verified again.
+//! padding counted. Frames are added in the order of the log: by the log's writer, as its frames
+//! complete, or by a scan, when a log is opened. A scan reads the log from the device up to its end
+//! and verifies every frame; the caller keeps the blocks in place meanwhile. What is read through
+//! the index afterwards is not verified again.
 
 use terrace_env::store::StoreError;
 

@@ -12,7 +12,8 @@
 //! It does not write, and does not know which frames are durable.
 //!
 //! # Threads
-//! Belongs to the log's one writer. To take a lease can wait for space, and for a commit.
+//! Belongs to the log's one writer. To take a lease can wait for space, for the device and for a
+//! commit; to take one early waits for the device alone.
 
 use std::sync::Arc;
 

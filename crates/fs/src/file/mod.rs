@@ -12,10 +12,10 @@
 //!
 //! # Invariants
 //! - A file has at most one writer, and any number of readers.
-//! - A reader finds every byte that was appended and not trimmed, unless its writer has failed. The
-//!   bytes of tables and clients' files are not verified here. A log is verified as a whole: an
-//!   unsealed one by the mount that finds it, a sealed one when it is opened and nobody has it
-//!   open. Its single reads are not.
+//! - A reader finds every byte that was appended and not trimmed, unless the file's writer has
+//!   failed. The bytes of tables and clients' files are not verified here. A log is verified as a
+//!   whole: an unsealed one by the mount that finds it, a sealed one when it is opened and nobody
+//!   has it open. Its single reads are not.
 //! - No lock is held over a device call: a read is planned under the file's lock, and carried out
 //!   without it.
 

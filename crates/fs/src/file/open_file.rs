@@ -1,14 +1,15 @@
 //! [`OpenFile`]: the state that all handles of one file share, with the map of its bytes.
 //!
 //! # Invariants
-//! - Bytes below `size` can be read, but for those that were trimmed: from the map's blocks, from
-//!   the file cache, from writes under way, or from the writer's buffer.
+//! - Bytes below `size` can be read, but for those that were trimmed and those that a failed writer
+//!   lost: from the map's blocks, from the file cache, from writes under way, or from the writer's
+//!   buffer.
 //! - A log is indexed before it is read: a read of one that is not panics.
 //! - A file has at most one writer.
 //! - A trim gives an open file a new state, which handles opened later share. Older handles keep
 //!   the old one, and can read what was trimmed.
 //!
-//! A read beyond `size`, or of trimmed bytes, fails with `OutOfRange`.
+//! A read beyond `size`, or of bytes that the handle's map lacks, fails with `OutOfRange`.
 //!
 //! # Threads
 //! One lock around the state, never held over a device call: a read takes a plan and the pin of the

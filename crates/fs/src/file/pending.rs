@@ -3,8 +3,9 @@
 //! byte that is not written.
 //!
 //! They lie in pieces of one size, so that memory is given up as bytes are written, and no byte is
-//! moved for it. The last piece that came free is kept for the next bytes. So the memory is at most
-//! that of the bytes and of three pieces: the spare one, and the rests of the first and the last.
+//! moved for it. The last piece that came free is kept for the next bytes, until `give_back`. So
+//! the memory is at most that of the bytes and of three pieces: the spare one, and the rests of the
+//! first and the last.
 //!
 //! Not for more than one thread: the file's lock guards it.
 

@@ -1,6 +1,7 @@
-//! [`Reader`]: a handle for reading a file of the store. It keeps the blocks of a sealed file that
-//! is deleted or trimmed meanwhile; they come free after the last such reader is dropped. Of a file
-//! that is being written it reads all that was appended so far. Reads of one handle may come from
+//! [`Reader`]: a handle for reading a file of the store. The handle keeps the blocks of a sealed
+//! file that is deleted or trimmed meanwhile; they come free after the last such handle, and the
+//! last read under way, has ended. Of a file that is being written the handle reads all that was
+//! appended so far, but for what a failed writer has lost. Reads of one handle may come from
 //! several threads at once. Once the store is unmounted, they fail where they need the device.
 //! Bytes are not verified here.
 

@@ -3,7 +3,8 @@
 //!
 //! The parts are in file order, and bytes in memory win: after a sync the last block of the map, if
 //! it was padded, is at the front of the buffer too. Writes join the map in file order, one after
-//! the other, each when it has completed. Not for logs. The file's lock guards it.
+//! the other, each when it has completed; after a failed write none joins any more. Logs have no
+//! such tail. The file's lock guards it.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

@@ -1,10 +1,10 @@
 //! Applies the journal's payloads to a catalog, one after the other.
 //!
-//! Replay starts at a `Head`. Until its snapshot is complete, a transaction is applied only to
-//! files before the snapshot's cursor; the chunks that follow hold the other files with the change
-//! in them. A later `Head` begins another snapshot, whose chunks are passed over. The superblock
-//! names a head only once its snapshot is complete; so the first snapshot is whole, or something is
-//! damaged.
+//! Replay starts at a `Head`; an inspection of a journal whose head is lost starts without one.
+//! Until its snapshot is complete, a transaction is applied only to files before the snapshot's
+//! cursor; the chunks that follow hold the other files with the change in them. A later `Head`
+//! begins another snapshot, whose chunks are passed over. The superblock names a head only once its
+//! snapshot is complete; so the first snapshot is whole, or something is damaged.
 //!
 //! Appends come whole and in the journal's order. Links and continuations are the caller's affair,
 //! and errors here. After an error in a record the catalog is as the records before it left it;

@@ -5,8 +5,8 @@
 //! 1. A commit stages its records on the catalog and adds them to the group that is gathering.
 //! 2. If nobody leads, the committer takes the lead. The leader takes the group, and the next step
 //!    of a roll if one is due, and releases the lock. It flushes the devices if a transaction of
-//!    the group needs its data durable, writes the group by one forced write, and wakes the
-//!    members.
+//!    the group needs its data durable, writes the group, forced (by one write, unless the group is
+//!    longer than about a MiB or goes on in another zone), and wakes the members.
 //! 3. Still leading, it writes the step of the roll. Meanwhile the next group gathers.
 //!
 //! # Threads
@@ -18,12 +18,13 @@
 //! The catalog that readers see includes transactions that are staged and not yet durable.
 //!
 //! # Failure
-//! After a failed write or flush, nobody knows what is on the medium. The journal then takes no
-//! more commits, and those that wait fail, with `Stopped`. A group that was durable before a step
-//! of a roll failed is still acknowledged. A transaction that cannot be staged fails alone, and
-//! changes nothing. The catalog can still be read, and may include changes that were never
-//! acknowledged. Only where the disk of the host is full when the journal changes zones do commits
-//! wait, for up to a minute, before that counts as failed: see [`Tail`](super::tail::Tail).
+//! After a failed write or flush of a group or a step, nobody knows what is on the medium. The
+//! journal then takes no more commits, and those that wait fail, with `Stopped`. A group that was
+//! durable before a step of a roll failed is still acknowledged. A transaction that cannot be
+//! staged fails alone, and changes nothing. The catalog can still be read, and may include changes
+//! that were never acknowledged. A change to another zone is tried several times before it counts
+//! as failed, and for up to a minute where the disk of the host is full: see
+//! [`Tail`](super::tail::Tail). A journal that is only read refuses commits with `ReadOnly`.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -2,8 +2,9 @@
 //! appends the group to the journal, and the next step of a snapshot if one is under way.
 //!
 //! The last step of a snapshot also writes the superblock, and only then releases the zones wholly
-//! before its head. One actor at a time has the [`Leader`], and no lock is held meanwhile: every
-//! call waits for the device. After an error from any call nothing more may be written.
+//! before its head. One actor at a time has the [`Leader`], and no lock is held meanwhile: its
+//! calls wait for the device. After a write, a flush or a step that failed, nothing more may be
+//! written.
 
 use std::sync::Arc;
 

@@ -1,6 +1,6 @@
 //! Reading the journal: from the superblock's head to the end, across zones and splices. A splice
 //! is an entry of the superblock: at which frame, and in which zone, the journal goes on, where a
-//! mount found something torn behind its end.
+//! mount could not go on at its end.
 //!
 //! The end is where the last whole append ends. The end is *clean* if the zone's write pointer
 //! stands there, and no link behind it leads on to a torn append. Otherwise something torn lies
@@ -9,8 +9,8 @@
 //!
 //! A frame that is missing before the last splice, or before the end that the superblock vouches
 //! for, is corruption and not the end. Nobody may write meanwhile. A mount for writing flushes the
-//! device first, so that what was read cannot be lost: [`replay()`] does that itself, the caller of
-//! [`replay_from`] before the call.
+//! device first, so that what was read cannot be lost: [`replay()`] does that itself if it is told
+//! that the mount will write, the caller of [`replay_from`] before the call.
 
 use std::sync::Arc;
 

@@ -5,10 +5,10 @@
 //! - If the end is clean, the journal goes on right there.
 //! - If something torn lies behind the end, or the zone has no write pointer that would tell, the
 //!   journal goes on in a fresh zone with a new epoch, and the superblock records a *splice* from
-//!   the old end to this zone. A replay never reads the bytes behind the old end again.
-//! - If there is a splice already and the journal is small, or the superblock cannot hold another
-//!   splice, a snapshot is written to fresh zones, and the superblock names the snapshot. So a
-//!   small store that crashes again and again never holds more than a few journal zones.
+//!   the old end to this zone. A replay then leaves out the bytes behind the old end.
+//! - If there is a splice already, and the journal is small or the superblock cannot hold another
+//!   splice, a snapshot is written to fresh zones instead of a splice, and the superblock names the
+//!   snapshot. So in a small store that crashes again and again the journal takes only a few zones.
 //!
 //! In the last two cases an older superblock would lead to the old end, which looks like a torn
 //! tail. The new superblock is therefore written twice, so that the loss of one copy does no harm.

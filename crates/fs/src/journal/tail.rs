@@ -2,17 +2,17 @@
 //!
 //! # Invariants
 //! - One write is on its way at a time, and it is forced: all frames before those in it are
-//!   durable. An append is one write for each zone and each MiB that it takes, and two more for
-//!   each change of zones: the first frame there, then the link here.
-//! - Every zone keeps its last block for a [`Link`]. The frame that a link points to is durable
-//!   before the link is written.
+//!   durable. An append takes about one write for each zone and each MiB, and two more for each
+//!   change of zones: the first frame there, then the link here.
+//! - Every zone keeps its last block for a [`Link`]; a zone that the journal left by a splice has
+//!   none. The frame that a link points to is durable before the link is written.
 //!
 //! # Failure
 //! If the first write to another zone fails, that zone is given up and the next one is tried, three
 //! in all. The zone that [`Tail::fresh`] begins in is not exchanged: there, the error is the
 //! caller's. Where the disk of the host has no room for another zone, the tail waits for up to
-//! [`HOST_WAIT_MAX`]. After any error that it returns, what stands behind the end is not known, and
-//! nothing more may be appended.
+//! [`HOST_WAIT_MAX`]. After any error that an append returns, what stands behind the end may be
+//! unknown, and nothing more may be appended.
 //!
 //! # Threads
 //! Belongs to the leader of the group commit, and before it to the actor that formats or mounts.

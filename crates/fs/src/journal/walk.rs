@@ -1,12 +1,14 @@
 //! [`JournalWalk`]: walks a journal and gives its appends, also those behind damaged ones.
 //!
-//! Follows links and splices as a replay does, and reads with the same scanner. Where a replay ends
-//! with an error, a walk gives the error and goes on at the next frame of the same epoch in the
-//! zone, or at the next splice. Frames that are missing in between are left out: nothing is
-//! guessed. Frames of an append that has no end are left out, too. The first append behind damage
-//! may lack its front, since a frame does not say whether it begins one. Where a link is damaged,
-//! zones behind it are not found before the next splice. If the zone that a link or a splice leads
-//! to cannot be opened, the walk ends there with the error.
+//! A walk follows links and splices as a replay does, and reads with the same scanner. Where the
+//! scanner finds damage, the walk gives the error and goes on at the next frame of the same epoch
+//! in the zone, else at the next splice; without either, the walk ends. An append whose payload
+//! does not decode is given with its defect. Whether records fit the files before them, and whether
+//! a continuation fits its link, a walk does not check. Frames that are missing in between are left
+//! out: nothing is guessed. Frames of an append that has no end are left out, too. The first append
+//! behind damage may lack its front, since a frame does not say whether it begins one. Where a link
+//! is damaged, zones behind it are not found before the next splice. If the zone that a link or a
+//! splice leads to cannot be opened, the walk ends there with the error.
 //!
 //! A walk writes nothing, and nobody may write meanwhile.
 
@@ -127,7 +129,7 @@ pub struct JournalAppend {
     pub(crate) payload: Vec<u8>,
 }
 
-/// The appends of a journal, in order. An error is damage that the walk went on behind.
+/// The appends of a journal, in order. An error is damage; the walk goes on behind it where it can.
 pub struct JournalWalk<'a> {
     open: Box<Open<'a>>,
     space: AddressSpace,

@@ -14,14 +14,14 @@
 //! - A block has one owner at most: a file, the journal, the superblock or a lease.
 //! - Blocks of no file that a reader may still read are *pinned*, and not given out.
 //! - A job does not run out of space within its reservation, as long as it has at most two files
-//!   open (one on a plain device), no device fails under it, and the journal takes no more than is
+//!   open (one on a plain device), no device fails under it, and the journal needs no more than is
 //!   kept for it.
 //!
 //! # Threads
 //! Each pool has one lock, taken after that of a file and never held over a device call. Writers
-//! may wait in a pool for space, and most calls that lease or end a write wait for the device:
-//! callers hold no lock then. Pure parts, called under the pool's lock, decide who gets space when
-//! it is short.
+//! may wait in a pool for space, and most calls that lease or end a write can wait for a device
+//! with zones: callers hold no lock then. Pure parts, called under the pool's lock, decide who gets
+//! space when it is short.
 
 mod ask;
 mod group;

@@ -8,15 +8,15 @@
 //! A store has a pool for each of its devices, and [`Pools`](super::Pools) says which.
 //!
 //! Each kind of pool knows its device: which regions there are, and what has to be done before a
-//! region is written again. Writers, pins and reservations know neither. The trait leaves out the
-//! work that only a pool of zones has: reclaim, the zones of the journal and the map of zones call
-//! the [`ZonedPool`](super::zoned::ZonedPool).
+//! region is written again. Writers, pins and reservations know neither. The trait leaves out what
+//! only some ask for: reclaim and the map of zones call the [`ZonedPool`](super::zoned::ZonedPool),
+//! and the journal takes its zones by [`JournalSpace`](crate::journal::JournalSpace).
 //!
 //! # Threads
 //! Any thread may call any method; the calls of one lease come from its holder alone. Only `lease`
 //! and `reserve` wait for space. All ways to lease, and `settle`, `abandon` and `retire`, may wait
-//! for the device. Callers hold no lock over any of these. After `stop`, all ways to get space fail
-//! with its error; claims of regions that are held go on.
+//! for the device. Callers hold no lock over any of these. After `stop`, `lease` and `reserve` fail
+//! with its error, and the other ways to lease give nothing; claims of regions that are held go on.
 
 use std::sync::Arc;
 

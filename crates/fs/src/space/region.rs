@@ -8,8 +8,9 @@
 //!
 //! Where leases or active zones are short, a holder that has no claim can lose its lease to another
 //! writer. Where space is short, only an *idle* lease is taken, one that a placement group holds
-//! between two files; on a plain device no other is ever taken. A log's own lease is not taken at
-//! all. The next claim of the old holder then gives nothing, and it asks for another region.
+//! between two files. On a plain device, only idle leases are taken. A log keeps its lease as long
+//! as the log is written there. The next claim of a holder that has lost its lease gives nothing,
+//! and the holder asks for another region.
 
 use std::sync::Arc;
 

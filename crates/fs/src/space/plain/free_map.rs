@@ -8,8 +8,8 @@
 //! how many are wholly free.
 //!
 //! Pure. A change costs the logarithm of the number of runs, for each run that it touches; the
-//! first whole stretch is found by a walk over the runs. To free what is free, or to take what is
-//! not, is a panic.
+//! first whole stretch is found by a walk over the runs. `put` panics on blocks that are free, and
+//! `take` on blocks that are not.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;

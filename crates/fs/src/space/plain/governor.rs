@@ -11,10 +11,10 @@
 //! | flush, log | `J` whole stretches and `U` blocks |
 //!
 //! `J` is the number of stretches that the journal may still need, beside those it has, until a
-//! snapshot is complete: 1 at least. `U` = [`URGENT_RESERVE`]: a delete can be logged though puts
-//! have filled the device. The flush of its memtable goes to another device, and gives back its log
-//! and those before it. Nothing is copied to free space, since a block that comes free can be
-//! written at once.
+//! snapshot is complete: 1 at least. `U` = [`URGENT_RESERVE`]: a MiB of deletes can be logged
+//! though puts have filled the device. The flush of its memtable goes to another device, and gives
+//! back its log and those before it. Nothing is copied to free space, since a block that comes free
+//! can be written at once.
 //!
 //! Pure; the owner locks it.
 

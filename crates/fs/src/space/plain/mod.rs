@@ -12,7 +12,8 @@
 //! # Invariants
 //! - A block is free, pinned, leased, lost to a failed medium, or has one owner: a file, the
 //!   journal or the superblock. [`PlainPool::audit`] counts.
-//! - At the start of the device, stretches stay whole for the journal, as many as `governor` says.
+//! - Files leave so many stretches whole for the journal as `governor` says; when that number
+//!   grows, files may lie there already.
 //!
 //! # Threads
 //! One lock in [`PlainPool`]; the others are pure and called under it. No call uses the device.

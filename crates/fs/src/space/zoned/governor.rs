@@ -6,15 +6,16 @@
 //! A reservation of `n` bytes is a right to as many free zones as `n` bytes and a sixteenth for
 //! padding fill, and one more, for a second writer whose zone is not full yet. A job therefore does
 //! not run out within its reservation while it keeps at most two files open, no zone fails under
-//! it, and the journal takes no more than is kept for it. Before it opens another file beside two,
-//! it asks for one more zone, and may be refused. If too few zones are free, the reservation
+//! it, and the journal takes no more than is kept for it. Before a job opens a third file, the
+//! governor asks for one more zone, and may refuse. If too few zones are free, the reservation
 //! combines the free zones that there are with room in partly written zones, for the rest of the
-//! job's blocks and the blocks that a second writer strands. This room is reserved by zone: no
-//! other writer appends to the zone, and reclaim leaves it alone.
+//! job's blocks and the blocks that a second writer strands; if there is too little room as well,
+//! the reservation is refused. This room is reserved by zone: no other writer appends to the zone,
+//! and reclaim leaves it alone.
 //!
 //! A zone that was taken and not filled leaves room. This room goes to the ranks that the zone was
 //! kept for: flush and logs leave as much room as compaction, and the ranks between it and them,
-//! lack in free zones. Reclaim and the journal take free zones only.
+//! lack in free zones, up to what is kept for these. No room is kept for reclaim and the journal.
 //!
 //! Pure; the owner of the governor locks it.
 

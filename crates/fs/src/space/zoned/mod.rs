@@ -17,7 +17,8 @@
 //! - A zone is written by one lease at a time, by the journal, or as the superblock's. The pool
 //!   resets a zone only if it has no live, unsealed or pinned blocks, and only when it is taken to
 //!   be written.
-//! - Each rank leaves to the ranks above it what `reserves` says. Only the journal leaves nothing.
+//! - Each rank leaves to the ranks above it what `reserves` says; the journal leaves nothing. What
+//!   a reservation was granted is its job's, whatever is left to others then.
 //!
 //! # Threads
 //! One lock, never held over a device call: a zone that is reset, finished or emptied is taken from

@@ -2,7 +2,8 @@
 //!
 //! The currency is the free zone, because that is what a writer is leased. A rank may take a free
 //! zone as long as all that is kept for the ranks above it, and all that the reservations of others
-//! hold, stays free:
+//! hold, stays free. A writer under a reservation may also take what was set aside for it, whatever
+//! else is free.
 //!
 //! | rank | must leave free, beside what is reserved |
 //! |---|---|
@@ -20,10 +21,10 @@
 //!
 //! # Why a full store does not stay full
 //! *Slack* is what no file refers to: free zones, dead blocks, and room in partly written zones.
-//! 1. Reclaim turns slack into free zones, all but less than a zone of it: it empties zones that
-//!    hold anything dead, and, for those who wait, zones with room. What is left is the room of the
-//!    zone that reclaim writes to. One zone to copy to, `R`, is all it needs, because each victim
-//!    gives back at least what it takes.
+//! 1. Reclaim turns slack into free zones, all but less than a zone of it, where nothing is pinned,
+//!    set aside or damaged: it empties zones that hold anything dead, and, for those who wait,
+//!    zones with room. What is left is the room of the zone that reclaim writes to. One zone to
+//!    copy to, `R`, is all it needs, because each victim gives back at least what it takes.
 //! 2. When a put is let in, at least `J + R + C + U + F` zones are free, beside the space for its
 //!    flush. Where fewer are, room in partly written zones stands in for them, up to `C + U + F`.
 //!    So as much slack is there when nothing is under way, whatever jobs do later: the log takes

@@ -1,7 +1,7 @@
 //! The device's active slots: how zones give theirs back.
 //!
-//! A device allows so many zones to be active, which are those that are partly written. A user of a
-//! slot is counted before it takes one, and until the device has said that it does not:
+//! A device limits how many zones are active: those that are partly written. A user of a slot is
+//! counted before it takes one, and until the device has said that it does not:
 //!
 //! | takes a slot | is counted |
 //! |---|---|
@@ -12,8 +12,8 @@
 //!
 //! A full zone is counted until the write that fills it has completed, and, where blocks do not
 //! fill its capacity, until it is finished. A zone that cannot be finished stays counted. So a
-//! store never asks the device for a slot more than there are, if the mount could finish what it
-//! had to.
+//! store asks the device for no more slots than there are, as long as the device finishes the zones
+//! that it is asked to.
 //!
 //! A power cut can undo the finish of a zone whose slot another zone has taken meanwhile: a mount
 //! then finds all slots taken, by any zones. [`ZonedPool::free_slots`] finishes zones before the

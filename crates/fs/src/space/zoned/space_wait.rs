@@ -7,8 +7,8 @@
 //! s.
 //!
 //! A wait has made progress when a look finds more free zones than the look before it, whoever
-//! takes them then. A zone that comes free and is taken between two looks, which are at most 50 ms
-//! apart, is not noticed. This only keeps time; the pool waits.
+//! takes them then. A zone that comes free and is taken between two looks is not noticed; the pool
+//! looks about every 50 ms. This only keeps time; the pool waits.
 
 use std::time::Duration;
 

@@ -4,8 +4,9 @@
 //!   writer waits, room in partly written zones that makes a zone when it is gathered.
 //! - After a policy has chosen no victim, or a copy has found no room, reclaim is not due before
 //!   something has changed: a lease or a victim has ended, blocks were sealed, pinned or freed, the
-//!   journal has given a zone back, the policy has been exchanged, or a first writer has begun to
-//!   wait. A reclaim that a client asks for is tried at any time.
+//!   journal has given a zone back, or the policy has been exchanged. A writer that begins to wait
+//!   is a change, too, if none waited when the policy chose no victim. A reclaim that a client asks
+//!   for is tried at any time.
 //! - A compaction gives way where reclaim can help: to logs and flushes that wait, and to reclaim
 //!   itself while fewer than half of the spare zones would be left; see `gives_way`.
 //!

@@ -3,17 +3,19 @@
 //!
 //! # The world
 //! The zones' counts and the governor are the real ones. Around them is the least engine there can
-//! be. A put is a block of data that is flushed at once. A delete goes into a log of one block and
-//! a memtable; its flush makes a block of tombstones of it. An *instalment* of a compaction reads a
-//! block of data, writes it elsewhere and frees the old one; when each block of data has been
-//! passed once since the flush, the tombstone and a block of data are dropped. A job that finds no
-//! space waits for reclaim, which goes on for as long as it gives anything.
+//! be. A put is a block of data that is flushed at once; none is made while a delete is in the
+//! memtable. A delete goes into a log of one block and a memtable; its flush makes a block of
+//! tombstones of it. An *instalment* of a compaction reads a block of data, writes it elsewhere and
+//! frees the old one; when each block of data has been passed once since the flush, the tombstone
+//! and a block of data are dropped. A job that finds no space waits for reclaim, which goes on for
+//! as long as it gives anything.
 //!
-//! Where a choice is free - which zone is written, which block is read - every choice is tried: so
-//! whatever a placement or a decider of any row does is among them. Only reclaim has no choice
-//! here: it takes the victim with the fewest live blocks, and goes on in the zone that it writes.
-//! Nor does a compaction give way to writers here: it takes what the governor lets it have, at any
-//! time. A reader can begin to pin what is freed, and end; power can be cut at any time.
+//! Where a choice is free - which zone is written, which block is read - every choice is tried, one
+//! of those that are alike; so whatever a placement or a decider of any row does is among them. Two
+//! have no choice here. The last instalment drops the first blocks that it finds. And reclaim goes
+//! by a rule: it takes the victim with the fewest live blocks, and goes on in the zone that it
+//! writes. Nor does a compaction give way to writers here: it takes what the governor lets it have,
+//! at any time. A reader can begin to pin what is freed, and end; power can be cut at any time.
 //!
 //! # What is checked
 //! In every state that can be reached:

@@ -2,25 +2,26 @@
 //! transactions free.
 //!
 //! # Rules
-//! - The pool resets a free zone when it is taken to be written, not before: nothing is lost by a
-//!   free zone that still shows old bytes.
+//! - The pool resets a free zone that shows old bytes when the zone is taken to be written, not
+//!   before: nothing is lost by them.
 //! - Leases are limited by the device's open zones, partly written zones by its active zones. When
-//!   leases run short, that of a resting writer is taken away, unless it is a log's; if all write,
-//!   a writer waits, for a minute at most, and gets `Busy` then. When active zones run short,
-//!   another stream's zone is filled up if the placement says so, else the fullest that nobody has
-//!   set aside is finished; if there is none, a resting writer's lease is taken.
+//!   leases run short, that of a resting writer is taken away, but not the one that a log is
+//!   written to; if all write, a writer waits, for a minute at most, and gets `Busy` then. When
+//!   active zones run short, another stream's zone is filled up if the placement says so, else the
+//!   fullest that nobody has set aside is finished; if there is none, a resting writer's lease is
+//!   taken.
 //! - Once the journal has failed, no zone is given to files any more: nobody knows whether its last
 //!   write is on the medium, and so whether the zones that the write would free are free.
 //! - A writer that finds no space is given that of idle leases, but for those under a reservation.
 //!   Then it waits while reclaim can give back anything, as long as [`SpaceWait`] allows. If
-//!   reclaim cannot, and readers pin as much as the writer needs, it waits for them until 100 ms
-//!   have passed since it began to wait, and gets `Busy` then; if they pin less, it gets `NoSpace`
-//!   at once. Reclaim itself waits for leases and readers only, and the journal does not wait at
-//!   all.
+//!   reclaim cannot, or that time is over, and readers pin as much as the writer needs, it waits
+//!   for them until 100 ms have passed since it began to wait, and gets `Busy` then; if they pin
+//!   less, it gets `NoSpace` at once. Reclaim itself waits for leases and readers only, and the
+//!   journal does not wait at all.
 //! - A compaction sets no space aside while a log or a flush waits for space that reclaim can give,
-//!   or while reclaim is due and few zones are spare, but for a minute at most; see `gives_way`. A
-//!   compaction writes many times what a log writes. It would take every zone that comes free, and
-//!   a put would wait until the compaction ends.
+//!   or while reclaim works or is due and few zones are spare; but it waits no longer than a minute
+//!   for that; see `gives_way`. A compaction writes many times what a log writes. It would take
+//!   every zone that comes free, and a put would wait until the compaction ends.
 //!
 //! # Threads
 //! One lock around the counts, never held over a device call: a zone that is being reset or
