@@ -6,19 +6,20 @@
 //! | superblocks and journal | found and replayed, as a mount does |
 //! | extents | within zones that hold data, below a pointer that means something, no block twice |
 //! | names | each name's file lists it, and each file's names lead to it |
-//! | bytes | each extent whose checksum is known is read and compared; others are read |
+//! | bytes | extents of files that are no logs are read, and compared with known checksums |
 //! | logs | every frame is verified; a sealed log has the length that is recorded |
 //! | ends of logs | behind the recorded ends of a store that was closed, no frame follows |
 //!
 //! What is wrong is listed, with the region and the byte offset in it or on its device. A log or an
-//! extent is left at its first error. Only what makes it impossible to go on, such as a journal
-//! that cannot be replayed, ends the check early; devices that cannot be asked, or do not belong
-//! together, are an error of the call. A journal that names blocks which the store has not cannot
-//! be replayed.
+//! extent is left at its first error. What makes it impossible to go on, such as a journal that
+//! cannot be replayed, is listed too, and ends the check early. Errors of the call are devices that
+//! are in use by a writer, that are in each other's place, that cannot be asked for their zones,
+//! or, where there are two, that are not those of one store. A journal that names blocks which the
+//! store has not cannot be replayed.
 //!
 //! The check claims the devices as a reader does, so that no mount of this process writes
-//! meanwhile. It holds the catalog in memory, and reads every byte of the files once, of logs up to
-//! their ends.
+//! meanwhile. It holds the catalog in memory, and reads the files once: tables and clients' files
+//! as they lie on the devices, logs up to their ends.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,8 +1,9 @@
 //! [`Fs`]: the [`Store`] on a zoned device, or on that and a plain one. The calls of the trait are
 //! here; what they do is done by the [`Volume`], by writers and readers of files, and by the pools
-//! of space. Calls that create, open, read, write, commit or reserve, begin a group, reclaim or
-//! unmount can wait for devices or space, and no lock may be held over them; nor over the drop of
-//! the store. Those that ask for names, files and counts take locks only.
+//! of space. Calls that create, open, read, write, commit or reserve, begin a group, roll the
+//! journal, reclaim or unmount can wait for devices or space, and no lock may be held over them;
+//! nor over the drop of the store. Calls that ask for names, files and counts, such as `lookup`,
+//! `info` and `io`, take locks only.
 
 use std::sync::Arc;
 

@@ -26,8 +26,8 @@
 //! | `check`, `usage` | everything verified; how space is used |
 //!
 //! # Invariants
-//! - No extent is pointed to a new place before the copy there is durable, and no block is written
-//!   again while an open handle or a read can see it.
+//! - No extent is pointed to a new place before the copy there is durable, and on devices no block
+//!   is written again while an open handle or a read can see it.
 //! - A commit is acknowledged only when it is durable, and what it frees comes free only then.
 //! - No lock is held over a device call, or over a wait but that of its own condition. Locks are
 //!   taken in the order registry, journal, file, space; in `dir`, volume, file.

@@ -2,12 +2,13 @@
 //!
 //! A plain device is shown as conventional zones of [`STRETCH`] blocks each, its *stretches*: the
 //! journal and the superblock take whole stretches, as they take zones elsewhere. A request may
-//! cross from one stretch to the next. Where stretches begin follows from the device's size alone.
+//! cross from one stretch to the next. Stretch `n` begins at block `n` times [`STRETCH`]; the last
+//! one may be shorter.
 //!
 //! The medium is itself a [`Device`]: journal, superblock and files all write through it, and it
 //! counts them. A request is counted when it is submitted, whether or not it succeeds, because a
-//! failed write may have moved its bytes. Reports, and zones that are opened or closed explicitly,
-//! are not counted.
+//! failed write may have moved its bytes. A request that a shut medium refuses is not counted.
+//! Reports, and zones that are opened or closed explicitly, are not counted.
 //!
 //! The time that actors wait for requests is counted by cause, too.
 //!
@@ -16,8 +17,8 @@
 //! Once the store is unmounted the medium is *shut*: it refuses all requests, with `Unmounted` when
 //! they are waited for, though not to report zones. Another mount may own the device by then, and a
 //! write by a handle of the old mount would destroy its data. Shutting waits for requests that are
-//! just being submitted. Requests submitted before are carried out before any of a later mount to
-//! the same zone.
+//! just being submitted, unless a panic unwinds. Requests submitted before are carried out before
+//! any of a later mount to the same zone.
 //!
 //! Submitting does not wait for the request; waiting does, and a flush also for earlier ones. No
 //! lock is held over either.

@@ -2,10 +2,12 @@
 //!
 //! # Steps
 //! 1. The policy chooses a victim among the zones that hold something dead or, if there is none and
-//!    a writer waits, among those with room. Zones with blocks that are unsealed or pinned, and
-//!    zones whose room is set aside, are no candidates.
-//! 2. Reclaim copies the live extents in it, a few MiB at a time, through a lease of reclaim's
-//!    rank. Where the checksum of an extent is known, the bytes read must have it.
+//!    a writer waits or a client has asked, among those with room. Zones with blocks that are
+//!    unsealed or pinned, zones whose room is set aside, and those that a failure has set apart are
+//!    no candidates.
+//! 2. Reclaim copies the live extents in the victim, 16 large writes or a little more at a time,
+//!    through a lease of reclaim's rank. Where the checksum of an extent is known, the bytes read
+//!    must have it.
 //! 3. A transaction, for which the devices are flushed first, points the files at the copies. If an
 //!    extent was trimmed or deleted meanwhile, the transaction leaves it out, and its copy is
 //!    freed.
@@ -13,12 +15,12 @@
 //!
 //! # Failures
 //! - If a zone fails while a copy is written to it, the copy is made again in another zone, up to
-//!   eight times.
+//!   eight times. So is the copy of a log's extent that does not lie in one piece.
 //! - If no space is left for a copy, on the device or on the disk of the host, the work on the
 //!   victim ends. Reclaim tries again once something has changed.
 //! - If an extent cannot be read, does not verify, or its copy cannot be written, it stays where it
 //!   is, and reclaim leaves the victim alone until the next mount.
-//! - If a commit fails, the store takes none any more, and reclaim ends.
+//! - If a commit fails, the store takes none any more, and the background reclaim ends.
 //!
 //! The work can be dropped between any two steps.
 //!

@@ -2,19 +2,18 @@
 //!
 //! Blocks are numbered from the start of the device, every zone taking as many numbers as its
 //! *size*, rounded up to whole blocks, has blocks: its *stride*. So block `b` lies in zone `b /
-//! stride`, whatever the zone's capacity is. Numbers of blocks behind a zone's capacity are never
-//! used. Example: a zone of 2 GiB with a capacity of 1077 MiB (NVMe ZNS) has 524,288 numbers, of
-//! which 275,712 are used.
+//! stride`, whatever the zone's capacity is. Numbers behind a zone's capacity name no block that
+//! can be written. Example: a zone of 2 GiB with a capacity of 1077 MiB (NVMe ZNS) has 524,288
+//! numbers, of which 275,712 are used.
 //!
 //! # Invariants
 //! - The address of a block depends on the zone size alone. It is the same on two devices that
 //!   differ in capacity, in conventional zones or in how short the last zone is.
-//! - Where zones are whole blocks long, as on every device that is sold, block `b` starts at byte
-//!   `4096 * b` of the device.
+//! - Where zones are whole blocks long, block `b` starts at byte `4096 * b` of the device.
 //!
 //! A value without a pointer in it: code that often converts addresses keeps a copy. An address
-//! that is converted must be one of this device: [`has`](ZoneGrid::has) tells, and only debug
-//! builds check.
+//! that is converted must be one of this device: [`has`](ZoneGrid::has) tells, and a conversion
+//! checks no more than the device, in debug builds.
 
 use terrace_env::store::StoreError;
 use terrace_env::{DeviceId, Lba, ZoneId};

@@ -1,9 +1,9 @@
 //! [`FileCache`]: the cache as writers and readers use it.
 //!
 //! # Rules
-//! - A block comes in when its write has completed, before the file's map names it. Reads bring
-//!   none in: tables that a compaction reads die with it, and the engine's own cache keeps the
-//!   blocks that clients read.
+//! - A block comes in, if there is room for it, when its write has completed, before the file's map
+//!   names it. Reads bring none in: tables that a compaction reads die with it, and the engine's
+//!   own cache keeps the blocks that clients read.
 //! - A block that is written again replaces the one before, or at least sends it out: the cache has
 //!   the bytes that a reader of the file would find on the medium.
 //! - Code that deletes or trims a file, or takes back appended bytes, has its blocks forgotten.

@@ -1,8 +1,8 @@
 //! [`Effects`]: deleted files, and blocks that become free once a transaction is durable.
 //!
-//! The code that has staged the transaction carries them out: once the transaction is durable, in
-//! the order in which transactions were staged, and minding readers, who may still hold the map
-//! before.
+//! The code that commits a transaction carries its effects out; a replay drops them. They are
+//! carried out once the transaction is durable, in the order in which transactions were staged, and
+//! minding readers, who may still hold the map before.
 
 use std::sync::Arc;
 

@@ -9,7 +9,7 @@
 //!
 //! Maps are values: every change makes a new one, and whoever holds the old one can still go by it.
 //! A map keeps no blocks: a reader finds its bytes there as long as it holds the pin of the map's
-//! state, too. Blocks of the file before or between pieces were trimmed.
+//! state, too. Blocks of a sealed file that no piece holds were trimmed.
 
 use terrace_env::DeviceId;
 

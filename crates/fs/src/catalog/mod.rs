@@ -3,7 +3,8 @@
 //! The [`Catalog`] changes by [`Record`]s, in the order in which they stand in the journal. A
 //! replay starts from a snapshot of it, and applies the same records that a commit staged. So the
 //! catalog after a crash is by construction the one from before it, but for transactions that were
-//! not durable yet. The store on zones and the store in a plain directory share it.
+//! not durable yet; to that, a mount for writing adds its epoch and the ends of unsealed logs. The
+//! store on zones and the store in a plain directory share it.
 //!
 //! | part | what it is |
 //! |---|---|

@@ -2,10 +2,11 @@
 //!
 //! # Invariants
 //! - A name belongs to exactly one file, and the file lists it.
-//! - Every file id in it is below [`next_file`](Catalog::next_file), every epoch below
-//!   [`next_epoch`](Catalog::next_epoch). Both only grow, unless a transaction fails and is taken
-//!   back, so nothing that a record has named is named anew. An id that was given out and never
-//!   committed is not known here.
+//! - Every file id in it is below [`next_file`](Catalog::next_file), and every epoch that a mount
+//!   has recorded below [`next_epoch`](Catalog::next_epoch); a catalog that an inspection makes of
+//!   a part of a journal may lack the epochs. Both counters only grow, unless a transaction fails
+//!   and is taken back, so nothing that a record has named is named anew. An id that was given out
+//!   and never committed is not known here.
 //! - While a snapshot is being replayed, it holds only files below the snapshot's cursor; changes
 //!   to others are ignored, because the chunk that is still to come has them.
 

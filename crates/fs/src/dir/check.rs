@@ -10,11 +10,12 @@
 //! | tables, clients' files | the checksum of each extent, where it is known; others are read |
 //! | logs | every frame is verified; a sealed log has the recorded length; zeros follow its end |
 //!
-//! What is wrong is listed, with the path and the byte in the file. A log is left at its first
-//! error, and a journal that cannot be replayed ends the check early. Only a directory without a
-//! store, or that cannot be read, is an error of the call. What a crash may leave, and the next
-//! opening removes, is listed apart, unless the store was closed. The directory must not be open
-//! for writing: its lock sees to that, or, of other [`Files`], the caller.
+//! What is wrong is listed, with the path and the byte in the file. A file is left where it cannot
+//! be read, a log at its first error, and a damaged journal ends the check early. Errors of the
+//! call are a directory that is in use by a writer, that holds no store or one that this version
+//! does not know, or of which the list, `CURRENT` or the journal cannot be read. What a crash may
+//! leave, and the next opening removes, is listed apart, unless the store was closed. The directory
+//! must not be open for writing: its lock sees to that, or, of other [`Files`], the caller.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -36,9 +37,8 @@ use crate::{Access, BLOCK};
 const READ_BYTES: u64 = 1 << 20;
 
 impl DirStore {
-    /// Checks the store in a directory that nobody has open for writing. An error only if there is
-    /// no store, or the directory cannot be read at all; whatever is wrong with the store is in the
-    /// result.
+    /// Checks the store in a directory that nobody has open for writing. Whatever is damaged in the
+    /// store is in the result; the [module](self) says what is an error.
     pub fn check(
         path: impl AsRef<Path>,
         progress: CheckProgress<'_>,

@@ -4,8 +4,8 @@
 //! A reader finds the end of a log, or of the journal, where frames stop being valid. It cannot
 //! tell by that alone whether the tail was torn or acknowledged frames are damaged. So each group
 //! of commits also records how far logs have become durable since the last one, and closing records
-//! the ends of all. If any file has a writer, or that of a log has failed, closing records nothing:
-//! the next opening takes the store as after a crash.
+//! the ends of all. If any file has a writer, that of a log has failed, or the store takes no
+//! commits any more, closing records nothing: the next opening takes the store as after a crash.
 
 use terrace_env::FileId;
 use terrace_env::store::{FileKind, StoreError};

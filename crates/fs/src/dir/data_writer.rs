@@ -7,7 +7,7 @@
 //! A sync makes all of it durable, and commits the new length of a client's file that the catalog
 //! has. A file that no commit has created yet is not found again, synced or not. To finish syncs
 //! nothing: the transaction that seals the file does. An append that fails has taken nothing, and
-//! can be made again; after a failed sync of the file every later call fails.
+//! can be made again; after a failed sync of the file every later append, sync and finish fails.
 
 use std::sync::Arc;
 

@@ -1,9 +1,10 @@
 //! [`Gate`]: lets writers of files change the directory until the store is closed. After that the
 //! directory is another process's.
 //!
-//! A writer holds a [`Pass`] while it changes a file. [`Gate::shut`] waits for the passes that are
-//! out; from then on none is given. A reader only asks whether the gate is shut
-//! ([`Gate::check`]), and a read that has begun may go on behind a close: it changes nothing.
+//! A writer holds a [`Pass`] while it changes a file. [`Gate::shut`] gives out none any more, and
+//! waits for those that are out, unless its thread panics. Commits need no pass: the volume waits
+//! for the one under way. A reader only asks whether the gate is shut ([`Gate::check`]), and a read
+//! that has begun may go on behind a close: it changes nothing.
 //!
 //! # Threads
 //! Any. Not to be shut by a thread that has a pass: it would wait for itself.

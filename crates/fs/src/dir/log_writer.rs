@@ -1,13 +1,13 @@
 //! Writes logs: frames, so that what survives a power cut is a prefix cut between appends.
 //!
 //! 1. Appends gather in memory. A write-out hands them to the operating system as a frame; a sync
-//!    does so too, and syncs the file. When more gathers than a frame is worth, a frame is written
-//!    before that, always in front of a whole append. An append that is longer than a frame does
-//!    not gather: it is written at once, in as many frames as it takes.
+//!    does so too, and syncs the file. Before more than 256 KiB would gather, what has gathered is
+//!    written as a frame, so that the next frame begins with an append. An append that is longer
+//!    than a frame does not gather: it is written at once, in as many frames as it takes.
 //! 2. A frame of one block that a write-out has written stays *open*: the next write-out writes it
-//!    again, with what has been appended since, as long as it fits the block. So a log of small
-//!    appends that are written one by one takes no more room than one whose appends gather. A frame
-//!    that is full, or synced, or in front of a frame, is closed, and not written again.
+//!    again, with what has been appended since, as long as it fits the block. So small appends that
+//!    are written out one by one share blocks. An open frame is closed, and not written again, when
+//!    the next bytes do not fit its block, and by a sync or the end of writing.
 //!
 //! Writing an open frame again is safe: a process that ends leaves the old block or the new one,
 //! and a power cut may take the frame anyway, as it was never synced.

@@ -7,9 +7,9 @@
 //!   the two or in between. Each name, independently of the others, is as it was when the directory
 //!   was last synced or as it is now.
 //! - A cut can be set to happen at the n-th operation that changes or syncs something. The
-//!   operation fails, though its bytes may be found afterwards; all later ones fail too, reads
-//!   included. `power_cut` then gives the directory that is found when the power is back, as
-//!   another one.
+//!   operation fails, though its bytes may be found afterwards; all later ones that read, change or
+//!   sync something fail, too. `power_cut` then gives the directory that is found when the power is
+//!   back, as another one.
 //! - After a **crash of the process** everything is there, and as volatile as before. Handles from
 //!   before it cannot write or sync any more.
 //! - One operation can be made to fail by itself, without an effect.

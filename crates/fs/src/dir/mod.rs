@@ -14,7 +14,7 @@
 //! | `opening`, `close` | recovery, and the ends of logs that closing records |
 //! | `commit`, `journal` | group commit; the journal's file and `CURRENT` |
 //! | `data_writer`, `log_writer`, `reader` | handles of files |
-//! | `gate` | which ends writing when the store is closed |
+//! | `gate` | keeps writers out once the store is closed |
 //! | `log_index`, `source` | where a log's bytes lie in its frames; a file for a scan |
 //! | `names`, `reservation` | names of files; space that is set aside |
 //! | [`Files`], [`OsFiles`], [`MemoryFiles`] | the seam to the host; a directory; the fake |

@@ -14,7 +14,7 @@
 //! its torn end: each opening appends to a journal of its own. The caller holds the lock of the
 //! directory, which keeps other processes out. Opening for reading takes steps 1 to 3 without the
 //! syncs, and changes nothing. It wants a store, does not look whether every file is there, and
-//! passes over a damaged log: only a reader of that log gets the error.
+//! passes over a log that is missing or damaged: only a reader of that log gets the error.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

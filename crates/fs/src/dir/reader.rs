@@ -1,11 +1,12 @@
 //! Handle for reading a file of the directory.
 //!
-//! A sealed file stays readable through the handle as it was when the handle was made, also what is
-//! trimmed or deleted later. What had been trimmed before is out of range. An unsealed file is read
-//! up to where its writer is at that moment. A log is read frame by frame. A frame is verified when
-//! it is read from the file. The frame that was read last is kept, up to 1 MiB per handle, because
-//! logs are read from front to back in small pieces. Bytes behind the last closed frame are copied
-//! from the writer's memory. The bytes of other kinds of files are not verified here.
+//! Until the store is closed, a sealed file stays readable through the handle as it was when the
+//! handle was made, also what is trimmed or deleted later. What had been trimmed before is out of
+//! range; of a log nothing is ever trimmed. An unsealed file is read up to where its writer is at
+//! that moment. A log is read frame by frame. A frame is verified when it is read from the file.
+//! The frame that was read last is kept, up to 1 MiB per handle, because logs are read from front
+//! to back in small pieces. Bytes behind the last closed frame are copied from the writer's memory.
+//! The bytes of other kinds of files are not verified here.
 
 use std::sync::Arc;
 

@@ -2,13 +2,14 @@
 //!
 //! # Threads
 //! One lock around the state, taken before that of a file, and never held over a file operation. A
-//! thread that opens a file that is not open yet does so without the lock, and drops it if another
-//! thread was faster.
+//! thread that opens a file that is not open yet does so without the lock, and drops its own
+//! opening if another thread was faster.
 //!
 //! # Invariants
 //! - A file id is given out once: a record sets ids aside before they are given out, and the next
 //!   opening begins behind them.
-//! - A file without a record has a writer, and goes with it.
+//! - A file that was never recorded has a writer, and is removed when the writer ends, or by the
+//!   next opening.
 
 use std::collections::BTreeMap;
 use std::io::ErrorKind;

@@ -1,17 +1,18 @@
 //! Where superblocks stand on a device, how the newest is found, and how the next is written.
 //!
-//! - With a usable conventional zone among the first eight, or on a plain device: the first two
-//!   blocks of the zone or stretch, generation `g` in block `g % 2`.
-//! - Without: two sequential zones; one is appended to until it is full, ends badly or fails, then
-//!   the other is reset and used. All writes are forced.
+//! - With a usable conventional zone of two blocks or more among the first eight, or on a plain
+//!   device: the first two blocks of the zone or stretch, generation `g` in block `g % 2`.
+//! - Without: two sequential zones among the first eight; one is appended to until it is full, ends
+//!   badly or fails, then the other is reset and used. All writes are forced.
 //!
 //! # Invariants
 //! - The zones named here are used for nothing else.
 //! - A place is one on the device itself, whatever number that has in a store: its addresses say
 //!   device 0.
 //! - At most one block at the end of what was written may be broken: the one that a power cut hit,
-//!   which was never relied on. More is corruption, never a silent step back to an older state.
-//!   Where stepping back by one would be wrong, the writer writes twice.
+//!   which was never relied on. More of them in the zone of the newest superblock, or in one where
+//!   none verifies, are corruption: a reader does not step back silently to an older state. Where
+//!   stepping back by one would be wrong, the writer writes twice.
 //!
 //! One owner, which alone writes; `choose`, `find` and `write` wait for the device. `choose`
 //! destroys what stands in the zones that it chooses. A caller of `find` that is going to write

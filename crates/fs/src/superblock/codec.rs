@@ -150,7 +150,7 @@ pub struct JournalHead {
     pub chain: u32,
 }
 
-/// A place where the journal goes on elsewhere, because a recovery found garbage behind its end.
+/// A place where the journal goes on elsewhere, because a mount could not go on at its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Splice {
     /// The sequence of the frame at `at`; the frame before it is the last one before the splice.

@@ -4,9 +4,11 @@
 //! tail. So each commit also records how far the logs are durable that were synced since the last
 //! commit.
 //!
-//! Unmounting records the ends of all logs, and that the store is closed, by one last commit. If a
-//! log still has a writer, or its writer failed or left an append in pieces, only how far logs are
-//! durable is recorded, and the store is not closed: the next mount takes it as after a crash.
+//! Unmounting records the ends of all logs, and that the store is closed, by one last commit,
+//! unless nothing has been written since the store was closed. If a log still has a writer, or its
+//! writer failed or left an append in pieces, only how far logs are durable is recorded, and the
+//! store is not closed. Then, and where the commit fails, the next mount takes the store as after a
+//! crash.
 
 use std::sync::Arc;
 

@@ -2,13 +2,13 @@
 //! records, and has the journal make them durable.
 //!
 //! The effects of transactions are carried out in the order in which the journal staged them. A
-//! transaction that fails leaves its files as uncommitted as they were; one that was not committed
-//! and has no writer any more is gone then. The first commit that finds the journal stopped stops
-//! the pools, before anything is freed.
+//! transaction that fails leaves its files as uncommitted as they were; a file that was not
+//! committed before and has no writer any more is gone then. A commit that finds the journal
+//! stopped stops the pools, before anything is freed.
 //!
-//! Data are flushed before a client's commit only if it creates or seals a file; the file system's
-//! own commits say whether they need it, as a move does. A file must be finished before the
-//! transaction that seals it.
+//! A client's commit asks for a flush of data only if it creates or seals a file (a flush for
+//! another transaction of the same group covers it too); the file system's own commits say whether
+//! they need it, as a move does. A file must be finished before the transaction that seals it.
 //!
 //! A commit waits for the journal and for its turn: no lock may be held over it.
 

@@ -2,8 +2,8 @@
 //!
 //! # Threads
 //! Locks are taken in the order registry, journal, file, space, and never over a device call.
-//! Opening a file waits for the device only if it is a sealed log that is not open yet: it is read
-//! through first.
+//! Opening a file waits for the device only if the file is a sealed log that has no index yet: the
+//! log is read through first.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
