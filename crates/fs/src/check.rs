@@ -14,8 +14,8 @@
 //! extent is left at its first error. What makes it impossible to go on, such as a journal that
 //! cannot be replayed, is listed too, and ends the check early. Errors of the call are devices that
 //! are in use by a writer, that are in each other's place, that cannot be asked for their zones,
-//! or, where there are two, that are not those of one store. A journal that names blocks which the
-//! store has not cannot be replayed.
+//! or, where there are two, that are not those of one store that this version knows. A journal that
+//! names blocks which the store has not cannot be replayed.
 //!
 //! The check claims the devices as a reader does, so that no mount of this process writes
 //! meanwhile. It holds the catalog in memory, and reads the files once: tables and clients' files
@@ -44,8 +44,9 @@ use crate::{BlockAddr, Devices, ZonePlace};
 const READ_BLOCKS: u32 = 256;
 
 impl Fs {
-    /// Checks the store on devices that nobody has mounted for writing: else an error, as if a
-    /// device cannot be asked at all. Whatever is wrong with the store is in the result.
+    /// Checks the store on devices that nobody has mounted for writing. Whatever is damaged in the
+    /// store is in the result. An error if a device is in use by a writer, in the other's place or
+    /// cannot be asked for its zones, or if two devices are not those of one store.
     pub fn check(devices: impl Into<Devices>) -> Result<Checked, StoreError> {
         Self::check_watched(devices, &mut |_, _| {})
     }

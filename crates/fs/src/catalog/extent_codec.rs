@@ -1,8 +1,8 @@
 //! The codec of extents.
 //!
 //! An extent of blocks that the store does not have is refused, and so is one that crosses the end
-//! of a zone. Whether the zone may hold data, and whether two files claim the same blocks, is
-//! checked at mount.
+//! of a zone. Whether the zone may hold data is checked at mount, and whether two files claim the
+//! same blocks, by a check of the store.
 
 use terrace_env::codec::{DecodeError, Reader, Writer};
 

@@ -2,8 +2,8 @@
 //!
 //! Beside fields that do not decode, refused are extents that the store does not have, or that
 //! overlap in the file, a log without a run, and a run of something that is no log. Not checked
-//! here are the size against the extents, the order of the runs, and the durable end of a log.
-//! Whether two files claim the same blocks is checked at mount.
+//! here are the size against the extents, the order of the runs, and the durable end of a log. Nor
+//! is checked here whether two files claim the same blocks.
 
 use std::sync::Arc;
 

@@ -19,8 +19,10 @@
 //! # Invariants
 //! - The id of a file that was committed is never used again, and neither is the epoch of a mount
 //!   for writing.
-//! - Records that are decoded name only blocks that the store has. Whether a zone may hold data,
-//!   and whether two files claim the same blocks, is checked at mount.
+//! - Records that are decoded name only blocks that the store has. Whether a zone may hold data is
+//!   checked at mount. Whether two files claim the same blocks, a check of the store finds out; a
+//!   mount notices that on a plain device, and in a zone of which more blocks are claimed than it
+//!   has.
 //! - Its owner locks it: in the store on zones the journal, in a directory the volume.
 
 mod annotation;

@@ -1,9 +1,9 @@
 //! Applying records to a catalog, all or nothing.
 //!
-//! Records are applied in order, and each sees the changes of those before it. Every change saves
-//! what it replaces; after an error the caller reverts, which puts it all back in reverse order.
-//! While a snapshot is being replayed, the part of a record that is about files still to come is
-//! left out, but for the counters. Space given back is gathered as [`Effects`].
+//! A transaction's records are applied in order, and each sees the changes of those before it.
+//! Every change saves what it replaces; after an error the caller reverts, which puts it all back
+//! in reverse order. While a snapshot is being replayed, the part of a record that is about files
+//! still to come is left out, but for the counters. Space given back is gathered as [`Effects`].
 
 use std::sync::Arc;
 

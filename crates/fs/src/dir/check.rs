@@ -38,7 +38,8 @@ const READ_BYTES: u64 = 1 << 20;
 
 impl DirStore {
     /// Checks the store in a directory that nobody has open for writing. Whatever is damaged in the
-    /// store is in the result; the [module](self) says what is an error.
+    /// store is in the result. An error if the directory is in use by a writer, holds no store that
+    /// this version knows, or cannot be read.
     pub fn check(
         path: impl AsRef<Path>,
         progress: CheckProgress<'_>,

@@ -1,7 +1,7 @@
 //! Index of a log's frames: the bytes of the log in each frame, and the checksum of each payload,
 //! by which a reader verifies a frame each time it reads it. Frames are added in the order of the
-//! log. A scan makes the index of a log that is opened: it reads and verifies all of it, up to
-//! where the scan finds its end.
+//! log: by its writer, or by a scan when the log is opened. A scan reads and verifies all of the
+//! log, up to where it finds the log's end.
 
 use terrace_env::checksum::crc32c;
 use terrace_env::store::StoreError;

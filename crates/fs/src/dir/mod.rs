@@ -46,8 +46,8 @@
 //! sectors of 512 bytes and any entries may survive. A rename is seen either not at all or done.
 //!
 //! # Threads
-//! Any number; no lock is held over a file operation. Commits go in groups, whose leader alone
-//! writes the journal, and stands in the way of other commits while it rolls.
+//! Any number of threads may call; no lock is held over a file operation. Commits go in groups. A
+//! group's leader alone writes the journal, and other commits wait while the leader rolls it.
 //!
 //! # What it does not do
 //! It does not own its disk's space: reservations are kept to among its own users only. It verifies

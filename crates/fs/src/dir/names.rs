@@ -1,7 +1,7 @@
 //! Names of the store's files in the directory: `CURRENT` and, until it is renamed, `CURRENT.new`;
-//! `JOURNAL-n`; `LOCK`; and one for each file by id and kind. Files of any other name are left
-//! alone, wherever the store would remove leftovers; a new store needs a directory without them,
-//! and without files of ids.
+//! `JOURNAL-n`; `LOCK`; and one for each file by id and kind. Where the store removes leftovers, it
+//! leaves files of any other name alone. A new store needs a directory that has neither such files
+//! nor files named by an id.
 
 use terrace_env::FileId;
 use terrace_env::store::FileKind;

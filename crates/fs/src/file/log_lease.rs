@@ -9,7 +9,7 @@
 //! - A lease begins at a block of the log: where the frames before it end. So all of them must have
 //!   completed when it is taken.
 //!
-//! It does not write, and does not know which frames are durable.
+//! This module writes no frames, and does not know which are durable.
 //!
 //! # Threads
 //! Belongs to the log's one writer. To take a lease can wait for space, for the device and for a

@@ -66,8 +66,8 @@ impl Subject {
 }
 
 impl Inspector {
-    /// Looks at a store's devices. An error only if they cannot be asked at all; whatever is wrong
-    /// with the store is [`damage`](Self::damage).
+    /// Looks at a store's devices. An error only if they cannot be asked, or are of the wrong
+    /// layouts; whatever is wrong with the store is [`damage`](Self::damage).
     pub fn device(devices: impl Into<Devices>) -> Result<Self, StoreError> {
         let devices = devices.into();
         devices.check_layouts()?;

@@ -25,7 +25,7 @@ pub struct LogAppend {
     pub payload: Vec<u8>,
 }
 
-/// The appends of a log, in order. An error is damage that the walk went on behind.
+/// The appends of a log, in order. An error is damage; the walk goes on behind it where it can.
 pub struct LogWalk {
     source: Arc<dyn BlockSource>,
     uuid: Uuid,

@@ -1,6 +1,6 @@
 //! Reading the journal: from the superblock's head to the end, across zones and splices. A splice
-//! is an entry of the superblock: at which frame, and in which zone, the journal goes on, where a
-//! mount could not go on at its end.
+//! is an entry of the superblock. It says from which frame on, and in which zone, the journal goes
+//! on, because a mount could not write right behind the journal's end.
 //!
 //! The end is where the last whole append ends. The end is *clean* if the zone's write pointer
 //! stands there, and no link behind it leads on to a torn append. Otherwise something torn lies

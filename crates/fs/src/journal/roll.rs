@@ -5,9 +5,10 @@
 //! unless a client waits for it.
 //!
 //! 1. `Head` begins the snapshot.
-//! 2. `Chunk` after `Chunk` lists the files in the order of their ids. A chunk has about 256 KiB,
-//!    the last one less. A chunk is taken from the catalog at the same moment as the transactions
-//!    that are written before it, so it holds exactly what the journal says up to there.
+//! 2. `Chunk` after `Chunk` lists the files in the order of their ids. A chunk has about 256 KiB:
+//!    the last one may have less, and one that ends with a large entry more. A chunk is taken from
+//!    the catalog at the same moment as the transactions that are written before it, so it holds
+//!    exactly what the journal says up to there.
 //! 3. `End`, with the number of files, completes the snapshot.
 //!
 //! When the end is durable, a superblock that names the head lets the zones wholly before it come

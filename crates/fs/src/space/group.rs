@@ -1,9 +1,9 @@
 //! [`Group`]: the regions of files that are written together and shall lie together.
 //!
 //! Before its first file is written, a group leases a region that holds all its files, or as much
-//! of them as a region can, if the pool has one. The files share the lease: one takes its *turn*,
-//! claims blocks, finishes, and leaves the rest to the next one. So the files lie one behind the
-//! other, and as long as the lease lasts, no other writer gets between them.
+//! of them as a region can, if the pool has one at once. The files share the lease: one takes its
+//! *turn*, claims blocks, finishes, and leaves the rest to the next one. So the files lie one
+//! behind the other, and as long as the lease lasts, no other writer gets between them.
 //!
 //! 1. [`Group::begin`] asks the pool for a region for all files ([`Pool::lease_group`]).
 //! 2. A file takes the [`Turn`] when it needs a region. If another file has the turn, or the group

@@ -1,7 +1,7 @@
 //! Implements [`Pool`] for a device with zones: leases, claims, frees and reservations of its
 //! writers. `lease` and `reserve` can wait for space: see [`SpaceWait`]. All ways to lease can
-//! reset a zone; `lease`, `lease_group`, `settle`, `abandon` and `retire` can finish one. The
-//! pool's lock is not held over that, and callers hold none.
+//! reset or finish a zone; `settle`, `abandon` and `retire` can finish one. The pool's lock is not
+//! held over that, and callers hold none.
 
 use std::sync::Arc;
 

@@ -127,8 +127,8 @@ impl Reserves {
         }
     }
 
-    /// Zones of what `rank` must leave that room in partly written zones can stand in for. Reclaim
-    /// and the journal take free zones only.
+    /// Zones of what `rank` must leave that room in partly written zones can stand in for. No room
+    /// is kept for reclaim and the journal.
     pub(super) fn in_room(&self, rank: Rank) -> u32 {
         match rank {
             Rank::Journal | Rank::Reclaim | Rank::Compaction => 0,

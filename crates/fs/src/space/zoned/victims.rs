@@ -8,7 +8,7 @@
 //!   is a change, too, if none waited when the policy chose no victim. A reclaim that a client asks
 //!   for is tried at any time.
 //! - A compaction gives way where reclaim can help: to logs and flushes that wait, and to reclaim
-//!   itself while fewer than half of the spare zones would be left; see `gives_way`.
+//!   itself while fewer than half of the zones that should be spare would be left; see `gives_way`.
 //!
 //! # Threads
 //! Under the pool's lock, except while the levels of tables are asked for: the caller's closure may
