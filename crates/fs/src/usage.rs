@@ -1,7 +1,7 @@
-//! Report on the use of space: sums for each device, and each zone for the zone map; for deciders,
-//! the zones of given tables. `zones` and `audit` wait for the device. Device, catalog and counts
-//! are asked one after the other: while others write, the parts of a report can be of different
-//! moments. An audit, which compares them, wants nobody to write.
+//! Reports on the use of space: the sums of each device, the use of each zone for a map of zones,
+//! and, for the deciders, the zones in which given tables lie. `zones` and `audit` wait for the
+//! device. Device, catalog and counts are asked one after the other: while others write, the parts
+//! of a report can be of different moments. An audit, which compares them, wants nobody to write.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -17,8 +17,8 @@
 //! | the others | codecs of what records and snapshots are made of |
 //!
 //! # Invariants
-//! - The id of a file that was committed is never used again, and neither is the epoch of a mount
-//!   for writing.
+//! - The id of a file that was committed is never used again, and neither is an epoch that a mount
+//!   for writing has committed.
 //! - Records that are decoded name only blocks that the store has. Whether a zone may hold data is
 //!   checked at mount. Whether two files claim the same blocks, a check of the store finds out; a
 //!   mount notices that on a plain device, and in a zone of which more blocks are claimed than it

@@ -3,9 +3,9 @@
 //! A record in the journal is *resolved*: it names ids and blocks, so that applying it needs
 //! nothing but the catalog. Before it is staged, a record that takes away or moves a name may leave
 //! the file open: staging fills it in. Decoding checks the fields alone, and that the store has the
-//! blocks; whether a record fits the files before it, staging finds out. Here is which fields a
-//! record has, and in which order they are written; the codecs of kinds, names, extents and
-//! annotations are in files of their own. The byte tables are in `docs/format/journal.md`.
+//! blocks; whether a record fits the files before it, staging finds out. This module says which
+//! fields a record has, and in which order they are written; the codecs of kinds, names, extents
+//! and annotations are in modules of their own. The byte tables are in `docs/format/journal.md`.
 
 use std::sync::Arc;
 

@@ -7,7 +7,8 @@
 //! that has begun may go on behind a close: it changes nothing.
 //!
 //! # Threads
-//! Any. Not to be shut by a thread that has a pass: it would wait for itself.
+//! Any thread may use a gate. A thread that has a pass must not shut it: the thread would wait for
+//! itself.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -15,10 +15,10 @@
 //! 4. A [`LogLease`] says where the next frame goes. The log goes on in another lease only once all
 //!    frames under way have completed.
 //! 5. When a zone fails under a write, that frame and those behind it, whose bytes were kept, are
-//!    written to another zone in the same way, unless more than eight zones have failed in a row. A
-//!    call that finds no space fails and can be made again: what has gathered stays. After any
-//!    other failed write or flush, such as on a full disk of the host, the call that finds it and
-//!    all later calls return the error.
+//!    written to another zone, unless more than eight zones have failed in a row. A call that finds
+//!    no space fails and can be made again: what has gathered stays. After any other failed write
+//!    or flush, such as on a full disk of the host, the call that finds it and all later calls
+//!    return the error.
 //!
 //! # Threads
 //! One writer to a log; readers see every byte that was appended, until the writer ends by a

@@ -9,8 +9,8 @@
 //! frees waits for the readers of all earlier states too.
 //!
 //! # Threads
-//! Any. To condemn blocks, and to drop a pin, takes the lock of their pool: nobody does either who
-//! holds that lock.
+//! Any thread may use a pin. To condemn blocks, and to drop a pin, takes the lock of their pool: a
+//! thread that holds that lock does neither.
 
 use std::sync::Arc;
 

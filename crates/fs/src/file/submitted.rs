@@ -2,7 +2,7 @@
 //!
 //! The read holds the pin of the state that it was planned from, so that its blocks are not written
 //! again before it ends, also when the reader is gone and the file deleted. Every ticket is waited
-//! for, also of a read that is dropped: the device would keep what it has read for ever. The
+//! for, also of a read that is dropped: else the device would keep the bytes for ever. The
 //! exception is a panic, in which nothing waits.
 
 use std::sync::Arc;

@@ -1,6 +1,7 @@
 //! Codec of a frame: header, payload and checksum. A frame verifies only for the store and the log
-//! that it was written for. Whether it is of the epoch, and the one that is due by sequence and
-//! chain, the [`Scanner`](super::Scanner) looks at: a reader has to do both.
+//! that it was written for. Verifying does not tell whether the frame is of the right epoch, and is
+//! the one that is due by sequence and chain: the [`Scanner`](super::Scanner) compares these. A
+//! reader has to do both.
 //!
 //! An encoded frame starts on a block of its buffer and is padded to a block; its payload is at
 //! most [`PAYLOAD_MAX`] bytes. Encoding moves the cursor, whatever becomes of the frame then.
@@ -32,7 +33,7 @@ pub struct Cursor {
     pub chain: u32,
 }
 
-/// Whose frames these are. None of it is trusted from the medium: a frame verifies only for the
+/// Whose frames these are. None of it is trusted from the medium: a frame counts only for the
 /// binding that it was written under.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Binding {

@@ -1,9 +1,10 @@
 //! Frames: what every log on the medium is made of, and how its end is found.
 //!
 //! The journal, write-ahead files, and the journal of the plain directory are sequences of frames.
-//! Each starts on a block, is padded to the block, and is bound by its checksum to the store, the
-//! owner and the epoch it belongs to, and by its chain to the frame before it. The byte table is in
-//! `docs/format/frame.md`; why the end can be told from damage is decision 0004.
+//! Each starts on a block, is padded to the block, and is bound by its checksum to the store and
+//! the owner that it belongs to, by a field to its epoch, and by its chain to the frame before it.
+//! The byte table is in `docs/format/frame.md`; why the end can be told from damage is decision
+//! 0004.
 //!
 //! | part | what it does |
 //! |---|---|

@@ -7,10 +7,11 @@
 //! | [`LogWalk`] | a write-ahead file's frames and payloads |
 //!
 //! An inspection uses the decoders and scanners of a mount, so of a sound store it shows what a
-//! mount would see. Where a mount ends with an error, an inspection reports the error and goes on
-//! with the next structure that verifies, if it can be found. It writes nothing, recovers no log,
-//! and does not panic on any bytes. Nobody may write meanwhile: a directory is locked against that,
-//! devices are not.
+//! mount would see. How far an unsealed log goes, a [`LogWalk`] of that log shows. Where a mount
+//! ends with an error, an inspection reports the error and goes on with the next structure that
+//! verifies, if it can be found. Where no superblock is of this version, it ends there. An
+//! inspection writes nothing, recovers no log, and must not panic on any bytes. Nobody may write
+//! meanwhile: a directory that has a file `LOCK` is locked against that, devices are not.
 
 mod extents;
 mod inspector;

@@ -3,10 +3,10 @@
 //! Superblocks lie among the first eight zones of a type: in one conventional zone, or by turns in
 //! two sequential ones; on a plain device in its first stretch. The search looks at the two blocks
 //! of a conventional zone, and at the last four that are written of a sequential one. Among these
-//! it finds the newest superblock, and the number of broken blocks behind it (of two in turn, how
-//! many are broken); superblocks of other format versions are found as such. A sequential zone that
-//! has lost its write pointer, because it is full or read-only, is searched by halving. The
-//! [`SuperblockArea`](super::SuperblockArea) decides what follows.
+//! it finds the newest superblock, and the number of broken blocks behind it (of a conventional
+//! zone, how many of the two are broken); superblocks of other format versions are found as such. A
+//! sequential zone that has lost its write pointer, because it is full or read-only, is searched by
+//! halving. The [`SuperblockArea`](super::SuperblockArea) decides what follows.
 //!
 //! An offline zone is passed over. A block with a medium error counts as a broken superblock. Any
 //! other error ends the search. Nothing is written.

@@ -5,10 +5,9 @@
 //! commit.
 //!
 //! Unmounting records the ends of all logs, and that the store is closed, by one last commit,
-//! unless nothing has been written since the store was closed. If a log still has a writer, or its
-//! writer failed or left an append in pieces, only how far logs are durable is recorded, and the
-//! store is not closed. Then, and where the commit fails, the next mount takes the store as after a
-//! crash.
+//! unless the store is closed already. If a log still has a writer, or its writer failed or left an
+//! append in pieces, only how far logs are durable is recorded, and the store is not closed. Then,
+//! and where the commit fails, the next mount takes the store as after a crash.
 
 use std::sync::Arc;
 

@@ -5,7 +5,8 @@
 //!
 //! Only a commit carries effects out, in its turn: for one transaction at a time, in the order of
 //! staging. A writer that ends without a commit has its blocks condemned as well (`abandon`). Both
-//! take locks, of the registry, the journal, the file and the pool, and wait for nothing else.
+//! take locks, of the registry, the journal, the file, the pool and the cache, and wait for nothing
+//! else.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! A mounted store's shared parts, and the two halves of a commit.
+//! A mounted store's shared parts, and the three steps of a commit.
 //!
 //! 1. Changes become records: what a file's writer has done is read from the open file.
 //! 2. The journal stages them and makes them durable, in a group with others.
@@ -18,8 +18,8 @@
 //! - Blocks that the catalog knows come free only after the transaction that frees them is durable.
 //!
 //! # Threads
-//! Any. Locks are taken in the order registry, journal, file, space, and none is held over a device
-//! call or a commit. The lock of the turns is taken under the journal's.
+//! Any thread may call. Locks are taken in the order registry, journal, file, space, and none is
+//! held over a device call or a commit. The lock of the turns is taken under the journal's.
 
 mod close;
 mod commit;

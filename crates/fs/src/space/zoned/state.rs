@@ -1,6 +1,7 @@
 //! State of a zoned device's pool, and the choices made from it, such as the zone for a writer.
 //! Pure, under the pool's lock. A choice changes nothing: the pool carries it out. If that gives no
-//! region yet, it asks again after the wait or the device call, since others may have been faster.
+//! region yet, the pool asks for another choice after the wait or the device call, since others may
+//! have been faster.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

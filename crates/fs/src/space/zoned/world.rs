@@ -12,8 +12,8 @@
 //!
 //! Where a choice is free - which zone is written, which block is read - every choice is tried, one
 //! of those that are alike; so whatever a placement or a decider of any row does is among them. Two
-//! have no choice here. The last instalment drops the first blocks that it finds. And reclaim goes
-//! by a rule: it takes the victim with the fewest live blocks, and goes on in the zone that it
+//! parts have no choice here. The last instalment drops the first blocks that it finds. And reclaim
+//! goes by a rule: it takes the victim with the fewest live blocks, and goes on in the zone that it
 //! writes. Nor does a compaction give way to writers here: it takes what the governor lets it have,
 //! at any time. A reader can begin to pin what is freed, and end; power can be cut at any time.
 //!
