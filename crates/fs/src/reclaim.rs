@@ -5,7 +5,7 @@
 //!    a writer waits or a client has asked, among those with room. Zones with blocks that are
 //!    unsealed or pinned, zones whose room is set aside, and those that a failure has set apart are
 //!    no candidates.
-//! 2. Reclaim copies the live extents in the victim, 16 large writes or a little more at a time,
+//! 2. Reclaim copies live extents of the victim, one by one until they come to 16 large writes,
 //!    through a lease of reclaim's rank. Where the checksum of an extent is known, the bytes read
 //!    must have it.
 //! 3. A transaction, for which the devices are flushed first, points the files at the copies. If an

@@ -4,8 +4,8 @@
 //! - What is in the cache is never more than its size, by reckoned bytes: 64 are added for each
 //!   block, and 256 for each file. Before a block comes in, others leave if need be; where the
 //!   policy gives up none for it, the block stays out. Under `FifoByFile`, a file that is next to
-//!   leave while it is still being written loses all its blocks, and no more of it come in before
-//!   the cache is resized.
+//!   leave when room is needed for a block of its own loses all its blocks, and no more of it come
+//!   in before the cache is resized.
 //! - A file with blocks in the cache is listed once in the order of eviction.
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -3,7 +3,7 @@
 //! 1. Appends fill a buffer. Once the buffer is full and more is appended, its bytes get a place in
 //!    the writer's region and are handed to the device. A third write waits for the first.
 //! 2. A completed write joins the file's map, in file order. Its blocks extend the last extent and
-//!    that extent's checksum, or begin another extent: in another zone, behind a sync, or beyond 8
+//!    that extent's checksum, or begin another extent: at another place, behind a sync, or beyond 8
 //!    MiB.
 //! 3. When a zone fails under a write, the zone is retired, and the bytes, which were kept, are
 //!    written to others. Appends notice only when eight zones have failed under one write, or when

@@ -1,7 +1,7 @@
 //! Types of the journal's frames, and the payloads that are neither records nor chunks of the
 //! catalog: head and end of a snapshot, links to the next zone, and the first frame there, which
-//! names the link. An address that is decoded here has not been checked: the reader of the zone
-//! does that.
+//! says where the journal comes from. An address that is decoded here has not been checked: the
+//! reader of the zone does that.
 
 use terrace_env::FileId;
 use terrace_env::codec::{DecodeError, Reader, Writer};
