@@ -123,6 +123,8 @@ pub enum Location {
     Drive,
     /// In conventional zones of the drive.
     Conventional,
+    /// On a plain device whose times are those of the zones behind the store, on a disk.
+    Sequential,
     /// On a plain device beside the drive, which has the times of a drive of its own.
     LogDevice,
     /// On a plain device beside the drive, which takes no time.
@@ -136,6 +138,7 @@ impl fmt::Display for Location {
         f.write_str(match self {
             Self::Drive => "drive",
             Self::Conventional => "conventional",
+            Self::Sequential => "sequential",
             Self::LogDevice => "log-device",
             Self::Free => "free",
         })

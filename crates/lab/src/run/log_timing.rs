@@ -3,9 +3,9 @@
 //!
 //! - What is free completes when it is submitted.
 //! - What is on a log device takes the times of that drive.
-//! - What is in conventional zones goes to the model of the drive of tables: it moves that drive's
-//!   head and waits in its queue. The block `b` of the log device is the block `b` behind the first
-//!   conventional zone.
+//! - What is in zones of the drive of tables, conventional or sequential ones, goes to the model of
+//!   that drive: it moves the drive's head and waits in its queue. The block `b` of the log device
+//!   is the block `b` behind the [start](Starts) of these zones.
 //!
 //! A flush makes durable what is volatile on the whole log device, so it goes to each of these
 //! drives, and completes when the last of them is done.
@@ -22,7 +22,7 @@ use terrace_env::{Lba, Time};
 use terrace_zone::emulator::{Command, Progress, RequestKind, Timing};
 use terrace_zone::timing::Work;
 
-use super::places::Places;
+use super::places::{Places, Starts, is_on_drive};
 use crate::experiment::Location;
 
 /// Tickets of the log device, among those of the drive of tables.
@@ -58,18 +58,19 @@ impl Timing for SharedTiming {
     }
 }
 
-/// Conventional zones of the drive of tables, as the log device that they stand for.
-pub(super) struct Conventional {
+/// Zones of the drive of tables, as the log device that they stand for.
+pub(super) struct OnDrive {
     pub(super) model: SharedTiming,
-    /// Where they begin, in bytes.
-    pub(super) start: u64,
+    pub(super) starts: Starts,
     /// Bytes of a logical block of the drive.
     pub(super) block: u64,
 }
 
-impl Conventional {
-    fn submit(&mut self, now: Time, ticket: u64, command: &Command) -> Progress {
-        let lba = Lba((self.start + command.lba.0 * LOG_BLOCK) / self.block);
+impl OnDrive {
+    fn submit(&mut self, now: Time, ticket: u64, place: Location, command: &Command) -> Progress {
+        // A flush has no address.
+        let start = self.starts.at(place).unwrap_or(0);
+        let lba = Lba((start + command.lba.0 * LOG_BLOCK) / self.block);
         let blocks = command.blocks * LOG_BLOCK / self.block;
         let moved = Command { lba, blocks, zone: None, ..*command };
         self.model.submit(now, ticket | OF_LOG, &moved)
@@ -85,8 +86,8 @@ pub(super) struct LogTiming {
     places: Places,
     /// The model of the log device's own drive, where something lies there.
     device: Option<Box<dyn Timing>>,
-    /// Where something lies in conventional zones.
-    conventional: Option<Conventional>,
+    /// Where something lies in zones of the drive of tables.
+    on_drive: Option<OnDrive>,
     /// Commands that one drive at least has not decided.
     undecided: BTreeMap<u64, Parts>,
 }
@@ -95,14 +96,14 @@ pub(super) struct LogTiming {
 #[derive(Clone, Copy, Default)]
 struct Parts {
     device: Option<Progress>,
-    conventional: Option<Progress>,
+    on_drive: Option<Progress>,
 }
 
 impl Parts {
     /// Decided once both are: it begins with the first and ends with the last.
     fn together(self, now: Time) -> Progress {
         let free = Progress::Decided { start: now, end: now };
-        match (self.device, self.conventional) {
+        match (self.device, self.on_drive) {
             (None, None) => free,
             (Some(one), None) | (None, Some(one)) => one,
             (Some(one), Some(other)) => both(one, other),
@@ -126,9 +127,9 @@ impl LogTiming {
     pub(super) fn new(
         places: Places,
         device: Option<Box<dyn Timing>>,
-        conventional: Option<Conventional>,
+        on_drive: Option<OnDrive>,
     ) -> Self {
-        Self { places, device, conventional, undecided: BTreeMap::new() }
+        Self { places, device, on_drive, undecided: BTreeMap::new() }
     }
 
     fn note(&mut self, now: Time, ticket: u64, parts: Parts) -> Progress {
@@ -146,10 +147,9 @@ impl Timing for LogTiming {
         let place = self.places.of_cause(command.cause);
         let device = self.device.as_mut().filter(|_| everywhere || place == Location::LogDevice);
         let device = device.map(|device| device.submit(now, ticket, command));
-        let zones = self.conventional.as_mut();
-        let zones = zones.filter(|_| everywhere || place == Location::Conventional);
-        let conventional = zones.map(|zones| zones.submit(now, ticket, command));
-        self.note(now, ticket, Parts { device, conventional })
+        let zones = self.on_drive.as_mut().filter(|_| everywhere || is_on_drive(place));
+        let on_drive = zones.map(|zones| zones.submit(now, ticket, place, command));
+        self.note(now, ticket, Parts { device, on_drive })
     }
 
     fn poll(&mut self, now: Time, ticket: u64) -> Progress {
@@ -161,8 +161,8 @@ impl Timing for LogTiming {
         if due(parts.device) {
             parts.device = self.device.as_mut().map(|device| device.poll(now, ticket));
         }
-        if due(parts.conventional) {
-            parts.conventional = self.conventional.as_mut().map(|zones| zones.poll(now, ticket));
+        if due(parts.on_drive) {
+            parts.on_drive = self.on_drive.as_mut().map(|zones| zones.poll(now, ticket));
         }
         self.note(now, ticket, parts)
     }
@@ -174,7 +174,7 @@ impl Timing for LogTiming {
         }
     }
 
-    /// Work of the log device's own drive: work in conventional zones is counted by theirs.
+    /// Work of the log device's own drive: the drive of tables counts the work in its zones.
     fn work(&mut self, now: Time) -> Work {
         self.device.as_mut().map(|device| device.work(now)).unwrap_or_default()
     }
@@ -184,7 +184,8 @@ impl Timing for LogTiming {
 mod tests {
     use std::time::Duration;
 
-    use terrace_env::Cause;
+    use terrace_env::{ByteCount, Cause};
+    use terrace_zone::Geometry;
 
     use super::*;
 
@@ -211,18 +212,25 @@ mod tests {
         Command { kind, cause, lba, blocks, zone: None, append, forced, refused }
     }
 
-    /// A log on a device that takes 3 ms, with metadata in conventional zones that take 10 ms; and
-    /// what each of them was given.
-    fn timing() -> (LogTiming, [Arc<Mutex<Vec<Command>>>; 2]) {
+    /// A log device of places on a drive with this geometry: a log on a device of its own takes
+    /// 3 ms, and the drive takes 10 ms. Beside it, commands that each of the two was given.
+    fn timing(log: Location, metadata: Location) -> (LogTiming, [Arc<Mutex<Vec<Command>>>; 2]) {
         let given = [(); 2].map(|()| Arc::new(Mutex::new(Vec::new())));
         let [device, zones] = [(3, 0), (10, 1)].map(|(millis, at)| {
             Box::new(Slow(millis, Arc::clone(&given[at]), BTreeMap::new())) as Box<dyn Timing>
         });
         let model = SharedTiming::new(zones);
-        let conventional = Conventional { model, start: 1 << 20, block: 512 };
-        let places = Places { log: Location::LogDevice, metadata: Location::Conventional };
-        (LogTiming::new(places, Some(device), Some(conventional)), given)
+        let places = Places { log, metadata };
+        // Four zones of a MiB, two of them conventional, of which the store has three.
+        let whole =
+            Geometry { conventional: [0..2].into(), ..Geometry::uniform(ByteCount(MIB), 4) };
+        let store = Geometry { zones: 3, ..whole.clone() };
+        let starts = Starts::of(places, ByteCount(MIB), &store, &whole).unwrap();
+        let on_drive = OnDrive { model, starts, block: 4096 };
+        (LogTiming::new(places, Some(device), Some(on_drive)), given)
     }
+
+    const MIB: u64 = 1 << 20;
 
     const MS: u64 = 1_000_000;
 
@@ -232,7 +240,7 @@ mod tests {
 
     #[test]
     fn each_request_goes_where_its_cause_lies() {
-        let (mut timing, given) = timing();
+        let (mut timing, given) = timing(Location::LogDevice, Location::Conventional);
         let log = command(RequestKind::Write, Cause::Log);
         assert_eq!(timing.submit(Time(0), 0, &log), ask(3));
         let journal = command(RequestKind::Write, Cause::Journal);
@@ -241,13 +249,27 @@ mod tests {
         let ended = Progress::Decided { start: Time(3 * MS), end: Time(3 * MS) };
         assert_eq!(timing.poll(Time(3 * MS), 0), ended);
         assert_eq!(*given[0].lock(), [log]);
-        let moved = Command { lba: Lba((1 << 20) / 512 + 3 * 8), blocks: 2 * 8, ..journal };
+        let moved = Command { lba: Lba(MIB / 4096 + 3), ..journal };
         assert_eq!(*given[1].lock(), [moved]);
     }
 
     #[test]
+    fn two_places_on_the_drive_have_starts_of_their_own() {
+        let (mut timing, given) = timing(Location::Conventional, Location::Sequential);
+        let log = command(RequestKind::Write, Cause::Log);
+        let journal = command(RequestKind::Write, Cause::Journal);
+        for (ticket, command) in [log, journal].iter().enumerate() {
+            assert_eq!(timing.submit(Time(0), ticket as u64, command), ask(10));
+        }
+        // Behind the first zone, and behind the three of the store.
+        let lbas = given[1].lock().iter().map(|command| command.lba.0).collect::<Vec<_>>();
+        assert_eq!(lbas, [MIB / 4096 + 3, 3 * MIB / 4096 + 3]);
+        assert!(given[0].lock().is_empty());
+    }
+
+    #[test]
     fn a_flush_goes_everywhere_and_ends_with_the_last() {
-        let (mut timing, given) = timing();
+        let (mut timing, given) = timing(Location::LogDevice, Location::Conventional);
         let flush = command(RequestKind::Flush, Cause::Log);
         assert_eq!(timing.submit(Time(0), 7, &flush), ask(3));
         assert_eq!(given.map(|of| of.lock().len()), [1, 1]);

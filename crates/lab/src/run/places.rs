@@ -2,9 +2,16 @@
 //!
 //! A store has either one device, or a log device beside it for the journal and all logs. So log
 //! and metadata are on the drive's sequential zones together, or neither is. The log device is one
-//! device for the file system and may stand for several: what lies on it can cost nothing, take the
-//! times of a drive of its own, or those of the conventional zones of the drive of tables. Which,
-//! follows from the cause of a request.
+//! device for the file system and may stand for several places: what lies on it can cost nothing,
+//! take the times of a drive of its own, or take those of zones of the drive of tables. The place
+//! of a request follows from its cause.
+//!
+//! [`Starts`] says where these zones begin:
+//!
+//! - *Conventional* zones follow the first one, which holds the superblock.
+//! - *Sequential* zones are those behind the last zone of the store. The drive of tables does not
+//!   know that they are written, so that rules of sequential zones do not hold there. Only the
+//!   times are modelled, and only those of a disk: flash would erase blocks.
 
 use terrace_env::{ByteCount, Cause};
 use terrace_zone::Geometry;
@@ -43,6 +50,9 @@ impl Places {
         if places.any(Location::Conventional) && drive.conventional.is_empty() {
             return impossible("log and metadata", "a drive with conventional zones", "none");
         }
+        if places.any(Location::Sequential) && !drive.rotational {
+            return impossible("log and metadata in sequential zones", "a disk", "flash");
+        }
         match (&store.log_device, places.any(Location::LogDevice)) {
             (Some(name), true) => {
                 let hash = hash_of(&Drive::find(name)?);
@@ -65,11 +75,6 @@ impl Places {
         self.log != Location::Drive
     }
 
-    /// Whether anything lies in conventional zones.
-    pub(super) fn in_conventional(self) -> bool {
-        self.any(Location::Conventional)
-    }
-
     /// Where a request to the log device is carried out.
     pub(super) fn of_cause(self, cause: Cause) -> Location {
         if cause == Cause::Log { self.log } else { self.metadata }
@@ -77,23 +82,67 @@ impl Places {
 
     /// The causes whose requests to the log device the drive of tables carries out.
     pub(super) fn causes_on_drive(self) -> impl Iterator<Item = Cause> {
-        let on_drive = move |cause: &Cause| self.of_cause(*cause) == Location::Conventional;
+        let on_drive = move |cause: &Cause| is_on_drive(self.of_cause(*cause));
         Cause::ALL.into_iter().filter(on_drive)
     }
 }
 
-/// The first byte of the conventional zones that stand for a log device, if they have room for its
-/// `size`: those after the first, which holds the superblock.
-pub(super) fn conventional_room(drive: &Geometry, size: ByteCount) -> Result<u64, PlanError> {
-    let zone = drive.zone_size * u64::from(drive.logical_block);
-    let run = drive.conventional.first().filter(|run| run.start == 0);
-    let room = run.map_or(0, |run| u64::from(run.end.saturating_sub(1)) * zone);
-    if size.0 <= room {
-        return Ok(zone);
+/// Whether the drive of tables carries out requests to a log device that lies there.
+pub(super) fn is_on_drive(place: Location) -> bool {
+    matches!(place, Location::Conventional | Location::Sequential)
+}
+
+/// Where zones that stand for a log device begin on the drive of tables, in bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Starts {
+    conventional: Option<u64>,
+    sequential: Option<u64>,
+}
+
+impl Starts {
+    /// The starts of the places that are in use, if each has room for the log device's `size`.
+    /// `store` is the part of the drive that the store has, `whole` all of it.
+    pub(super) fn of(
+        places: Places,
+        size: ByteCount,
+        store: &Geometry,
+        whole: &Geometry,
+    ) -> Result<Self, PlanError> {
+        let zone = store.zone_size * u64::from(store.logical_block);
+        let first = store.conventional.first().filter(|run| run.start == 0);
+        let conventional = (zone, first.map_or(zone, |run| u64::from(run.end) * zone));
+        let sequential = (store.capacity().0, whole.capacity().0);
+        let start = |place: Location, (start, end): (u64, u64)| {
+            if !places.any(place) {
+                return Ok(None);
+            }
+            let room = end.saturating_sub(start);
+            if size.0 <= room {
+                return Ok(Some(start));
+            }
+            Err(PlanError::Impossible {
+                what: format!("log and metadata in {place} zones"),
+                expected: format!("at most {}", ByteCount(room)),
+                found: size.to_string(),
+            })
+        };
+        Ok(Self {
+            conventional: start(Location::Conventional, conventional)?,
+            sequential: start(Location::Sequential, sequential)?,
+        })
     }
-    Err(PlanError::Impossible {
-        what: "log and metadata in conventional zones".into(),
-        expected: format!("at most {}", ByteCount(room)),
-        found: size.to_string(),
-    })
+
+    /// The start of a place; `None` where it is not on the drive, or not in use.
+    pub(super) fn at(self, place: Location) -> Option<u64> {
+        match place {
+            Location::Conventional => self.conventional,
+            Location::Sequential => self.sequential,
+            Location::Drive | Location::LogDevice | Location::Free => None,
+        }
+    }
+
+    /// Whether no place on the drive is in use.
+    pub(super) fn is_empty(self) -> bool {
+        self == Self::default()
+    }
 }

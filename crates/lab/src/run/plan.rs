@@ -15,7 +15,7 @@ use terrace_zone::{Geometry, GeometryError};
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::phase::PhasePlan;
-use super::places::{Places, conventional_room};
+use super::places::{Places, Starts};
 use super::scaling::Scaling;
 use super::{LogWrites, PlanError, log_device};
 use crate::experiment::{Experiment, Location, Variant};
@@ -145,7 +145,7 @@ impl RunPlan {
             sample_every: (experiment.sample_every.0 / scaling.time_scale()).max(1),
         };
         let geometry = plan.geometry(&drive).map_err(of_drive)?;
-        plan.log_start(&geometry)?;
+        plan.log_starts(&geometry, &small)?;
         Ok(plan)
     }
 
@@ -224,10 +224,15 @@ impl RunPlan {
         self.places().beside().then(|| Geometry::plain(size()))
     }
 
-    /// The first byte of what lies in conventional zones of a drive of this shape.
-    pub(super) fn log_start(&self, drive: &Geometry) -> Result<Option<u64>, PlanError> {
-        let size = self.log_geometry(drive).filter(|_| self.places().in_conventional());
-        size.map(|log| conventional_room(drive, log.capacity())).transpose()
+    /// Where the log device lies on the drive of tables. The store has a part of the `whole` drive,
+    /// which is of the shape `drive`.
+    pub(super) fn log_starts(
+        &self,
+        drive: &Geometry,
+        whole: &Geometry,
+    ) -> Result<Starts, PlanError> {
+        let Some(log) = self.log_geometry(drive) else { return Ok(Starts::default()) };
+        Starts::of(self.places(), log.capacity(), drive, whole)
     }
 
     /// Memory that the log device takes, about, beside that of the drive.

@@ -15,11 +15,11 @@ use terrace_env::store::StoreError;
 use terrace_env::sync::Mutex;
 use terrace_fs::MountOptions;
 use terrace_zone::emulator::Timing;
-use terrace_zone::timing::ScaleMode;
+use terrace_zone::timing::{Drive, ScaleMode};
 use terrace_zone::{Emulator, Geometry, GeometryError};
 
 use super::jobs::Jobs;
-use super::log_timing::{Conventional, LogTiming, SharedTiming};
+use super::log_timing::{LogTiming, OnDrive, SharedTiming};
 use super::metrics::metrics;
 use super::occupancy::zone_shares;
 use super::phase::PhasePlan;
@@ -51,7 +51,7 @@ impl<'a> Stage<'a> {
         let trace = Trace::written_to(into);
         let timing = model.timing(plan.scale()).map_err(of_drive)?;
         let timing = SharedTiming::new(Box::new(Recorder::new(timing, Arc::clone(&trace))));
-        let (log_device, log_mechanisms) = log_device(plan, &geometry, &timing, &trace)?;
+        let (log_device, log_mechanisms) = log_device(plan, (&model, &geometry), &timing, &trace)?;
         let drive = Arc::new(Emulator::in_memory(geometry, plan.seed).map_err(of_drive)?);
         drive.set_timing(Some(Box::new(timing)));
         let entries = entries(plan)?;
@@ -193,14 +193,15 @@ fn refused(plan: &RunPlan, drive: &str, problem: GeometryError) -> PlanError {
 }
 
 /// The log device, if there is one, and how many parts of its own drive's mechanism work at once.
-/// `drive` and `timing` are those of the tables.
+/// `drive` is that of the tables, with the part of it that the store has; `timing` is its model.
 fn log_device(
     plan: &RunPlan,
-    drive: &Geometry,
+    drive: (&Drive, &Geometry),
     timing: &SharedTiming,
     trace: &Arc<Mutex<Trace>>,
 ) -> Result<(Option<Arc<Emulator>>, u64), PlanError> {
-    let Some(geometry) = plan.log_geometry(drive) else { return Ok((None, 1)) };
+    let (whole, part) = drive;
+    let Some(geometry) = plan.log_geometry(part) else { return Ok((None, 1)) };
     let size = geometry.capacity();
     let emulator = Emulator::in_memory(geometry, plan.seed);
     let emulator = emulator.map_err(|problem| refused(plan, "the log device", problem))?;
@@ -210,13 +211,13 @@ fn log_device(
         let timing = timing.map_err(|problem| refused(plan, model.name(), problem))?;
         Ok::<_, PlanError>(Box::new(Recorder::beside(timing, Arc::clone(trace))) as Box<dyn Timing>)
     });
-    let block = u64::from(drive.logical_block);
-    let conventional = plan.log_start(drive)?;
-    let conventional =
-        conventional.map(|start| Conventional { model: timing.clone(), start, block });
+    let of_drive = |problem| refused(plan, whole.name(), problem);
+    let starts = plan.log_starts(part, &whole.geometry(plan.scale()).map_err(of_drive)?)?;
+    let block = u64::from(part.logical_block);
+    let on_drive = (!starts.is_empty()).then(|| OnDrive { model: timing.clone(), starts, block });
     let device = device.transpose()?;
-    if device.is_some() || conventional.is_some() {
-        emulator.set_timing(Some(Box::new(LogTiming::new(plan.places(), device, conventional))));
+    if device.is_some() || on_drive.is_some() {
+        emulator.set_timing(Some(Box::new(LogTiming::new(plan.places(), device, on_drive))));
     }
     Ok((Some(Arc::new(emulator)), model.map_or(1, |model| model.mechanisms())))
 }

@@ -15,8 +15,12 @@ fn with(settings: &str) -> String {
 
 /// A short load of synced writes, with memtables so large that the drive has little to do.
 fn synced(settings: &str) -> Metrics {
+    metrics(&synced_text(settings), "1/64")
+}
+
+fn synced_text(settings: &str) -> String {
     let text = with(&format!("synced = true\n{settings}")).replace("8MiB", "64MiB");
-    metrics(&text.replace("300_000", &format!("{}", SYNCED * 64)), "1/64")
+    text.replace("300_000", &format!("{}", SYNCED * 64))
 }
 
 /// Writes of a synced load, in the run.
@@ -138,6 +142,21 @@ fn log_and_metadata_can_lie_on_a_device_and_in_conventional_zones() {
 }
 
 #[test]
+fn a_log_in_sequential_zones_is_nearer_to_the_tables_than_one_in_conventional_zones() {
+    let text = |log: &str| synced_text(&format!("log = \"{log}\"\nmetadata = \"sequential\""));
+    let [near, far] = ["sequential", "conventional"].map(|log| metrics(&text(log), "1/64"));
+    assert_eq!(metrics(&text("sequential"), "1/64"), near, "the same seed");
+    for of in [&near, &far] {
+        assert!(of.write_amplification.log > 1.0 && of.write_amplification.metadata > 0.0);
+        assert_eq!(of.log_device_amplification, LogDeviceAmplification::default());
+        assert!(of.seconds_by_cause["log"] > 0.0 && of.seconds_by_cause["journal"] > 0.0);
+    }
+    let each = |of: &Metrics| of.positioning_by_cause["log"] / of.writes_by_cause["log"];
+    println!("{} s of seeking a synced write nearby, {} s far off", each(&near), each(&far));
+    assert!(near.trace_hash != far.trace_hash && each(&near) < each(&far));
+}
+
+#[test]
 fn places_that_do_not_fit_together_are_refused() {
     let refused = |settings: &str, drive: &str| {
         let text = with(settings).replace("seagate-st13125nm007", drive);
@@ -157,4 +176,6 @@ fn places_that_do_not_fit_together_are_refused() {
     assert!(unknown.contains("\"floppy\""), "{unknown}");
     let flash = refused("log = \"conventional\"", "wd-zn540");
     assert!(flash.contains("expected a drive with conventional zones"), "{flash}");
+    let flash = refused("log = \"sequential\"", "wd-zn540");
+    assert!(flash.contains("in sequential zones: expected a disk, found flash"), "{flash}");
 }
