@@ -222,8 +222,10 @@ mod tests {
         let model = SharedTiming::new(zones);
         let places = Places { log, metadata };
         // Four zones of a MiB, two of them conventional, of which the store has three.
-        let whole =
-            Geometry { conventional: [0..2].into(), ..Geometry::uniform(ByteCount(MIB), 4) };
+        let whole = Geometry {
+            conventional: std::iter::once(0..2).collect(),
+            ..Geometry::uniform(ByteCount(MIB), 4)
+        };
         let store = Geometry { zones: 3, ..whole.clone() };
         let starts = Starts::of(places, ByteCount(MIB), &store, &whole).unwrap();
         let on_drive = OnDrive { model, starts, block: 4096 };
