@@ -27,7 +27,7 @@ use std::sync::Arc;
 use terrace_env::checksum::{crc32c, crc32c_append};
 use terrace_env::store::{FileKind, StoreError};
 use terrace_env::{ByteCount, Cause, DeviceId, FileId, Uuid, ZoneId};
-use terrace_zone::{Device as _, Layout, ZoneReport, ZoneType};
+use terrace_zone::{Device as _, ZoneReport, ZoneType};
 
 use crate::Fs;
 use crate::assembly::{Assembled, assemble};
@@ -170,7 +170,7 @@ impl Check {
         let medium = self.media.of(extent.device());
         let (geometry, grid) = (medium.geometry(), medium.grid());
         let ZonePlace { zone, block } = grid.place(extent.first);
-        if medium.layout() == Layout::Plain {
+        if !medium.layout().is_zoned() {
             // It may cross several stretches.
             let last = grid.zone(extent.first.plus(extent.blocks - 1));
             let mut stretches = reserved.range((medium.id(), zone)..=(medium.id(), last));
@@ -270,7 +270,7 @@ impl Check {
     /// Whether blocks are none behind a zone's capacity.
     fn can_be_read(&self, at: BlockAddr, blocks: u32) -> bool {
         let medium = self.media.of(at.device());
-        if medium.layout() == Layout::Plain {
+        if !medium.layout().is_zoned() {
             return true;
         }
         let ZonePlace { zone, block } = medium.grid().place(at);

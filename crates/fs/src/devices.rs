@@ -63,6 +63,7 @@ impl Devices {
                 let got = match got {
                     Layout::Zoned => "a zoned one",
                     Layout::Plain => "a plain one",
+                    Layout::Tracks(_) => "one of shingled tracks",
                 };
                 let message = format!("device {index}: expected {what}, found {got}");
                 return Err(StoreError::Invalid(message));

@@ -136,7 +136,9 @@ impl Media {
         let medium = self.of(at.device());
         match medium.layout() {
             Layout::Zoned => medium.grid().describe(what, medium.grid().place(at)),
-            Layout::Plain => (format!("{what} on device {}", at.device()), medium.grid().byte(at)),
+            Layout::Plain | Layout::Tracks(_) => {
+                (format!("{what} on device {}", at.device()), medium.grid().byte(at))
+            }
         }
     }
 

@@ -94,7 +94,7 @@ impl Medium {
         let (passing, under_way) = (AtomicU64::new(0), Mutex::default());
         let shape = match device.geometry().layout {
             Layout::Zoned => device.geometry().clone(),
-            Layout::Plain => in_stretches(device.geometry()),
+            Layout::Plain | Layout::Tracks(_) => in_stretches(device.geometry()),
         };
         let grid = ZoneGrid::new(id, &shape);
         Self { device, shape, grid, counts, waits, under_way, flushes: Flushes::default(), passing }
@@ -224,7 +224,7 @@ impl Device for Medium {
     }
 
     fn report(&self, first: ZoneId, count: u32) -> Result<Vec<ZoneReport>, DeviceError> {
-        if self.layout() == Layout::Zoned {
+        if self.layout().is_zoned() {
             return self.device.report(first, count);
         }
         let whole = self.device.report(ZoneId(0), 1)?;

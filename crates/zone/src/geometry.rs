@@ -1,4 +1,4 @@
-//! The shape of a device: [`Layout`] and [`Geometry`].
+//! The shape of a device: [`Layout`], [`Tracks`] and [`Geometry`].
 //!
 //! Anybody can make a geometry field by field. [`Geometry::validate`] checks it, as the emulator
 //! does before it makes a drive. The other methods expect a valid shape and a zone below
@@ -30,6 +30,62 @@ pub enum Layout {
     /// Anywhere, in any order, in place: an ordinary disk. Its geometry is that of a single
     /// conventional zone, which is the whole device.
     Plain,
+    /// Anywhere, but on shingled tracks: a write destroys the tracks behind it. The geometry is
+    /// that of a plain device.
+    Tracks(Tracks),
+}
+
+impl Layout {
+    /// Whether the device has zones, of which some may have to be written front to back.
+    #[must_use]
+    pub fn is_zoned(self) -> bool {
+        self == Self::Zoned
+    }
+
+    /// The shingled tracks of a device, if it has them.
+    #[must_use]
+    pub fn tracks(self) -> Option<Tracks> {
+        match self {
+            Self::Tracks(tracks) => Some(tracks),
+            Self::Zoned | Self::Plain => None,
+        }
+    }
+}
+
+/// Shingled tracks without bands: track `i` has the blocks from `i * blocks` on, and a write to it
+/// destroys all of the tracks `i + 1` to `i + overlap`. Blocks of the same track are not harmed.
+///
+/// ```
+/// use terrace_zone::Tracks;
+///
+/// let tracks = Tracks { blocks: 100, overlap: 2 };
+/// // A write that ends in track 0 destroys tracks 1 and 2.
+/// assert_eq!(tracks.harmed(10..50), 100..300);
+/// // A write to tracks 0 and 1 destroys the rest of track 1, too, and tracks 2 and 3.
+/// assert_eq!(tracks.harmed(90..110), 110..400);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Tracks {
+    /// Logical blocks of a track.
+    pub blocks: u32,
+    /// How many tracks behind a track that is written are destroyed.
+    pub overlap: u32,
+}
+
+impl Tracks {
+    /// The blocks behind a write that the write destroys; they may reach beyond the device. A write
+    /// of no blocks harms none.
+    #[must_use]
+    pub fn harmed(self, written: Range<u64>) -> Range<u64> {
+        if written.is_empty() {
+            return written.end..written.end;
+        }
+        let track = u64::from(self.blocks);
+        let (first, last) = (written.start / track, (written.end - 1) / track);
+        let behind = (last + 1) * track;
+        let from = if first < last { written.end } else { behind };
+        from..behind + u64::from(self.overlap) * track
+    }
 }
 
 /// Sizes, limits and medium of a device. Addresses and sizes are in *logical* blocks; writes to
@@ -68,6 +124,11 @@ pub struct Geometry {
     pub rotational: bool,
 }
 
+/// The shortest track, in physical blocks: both slots of a superblock lie in one.
+const TRACK_MIN: u64 = 8;
+/// The most tracks that a write may destroy. Real writers reach over a few.
+const OVERLAP_MAX: u32 = 64;
+
 /// A geometry that no device can have.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("impossible geometry: {what}: expected {expected}, found {got}")]
@@ -100,6 +161,12 @@ impl Geometry {
     pub fn plain(size: ByteCount) -> Self {
         let conventional = std::iter::once(0..1).collect();
         Self { layout: Layout::Plain, conventional, ..Self::uniform(size, 1) }
+    }
+
+    /// A device of shingled tracks of this size, in 4 KiB blocks, with a head that seeks.
+    #[must_use]
+    pub fn tracks(size: ByteCount, tracks: Tracks) -> Self {
+        Self { layout: Layout::Tracks(tracks), rotational: true, ..Self::plain(size) }
     }
 
     /// A zoned device: 4 KiB blocks, all zones sequential and full-size, no limits.
@@ -194,15 +261,28 @@ impl Geometry {
             )?;
         }
         let append = u64::from(self.max_append.unwrap_or(step as u32));
-        check(aligned(append), "append limit", whole, append.to_string())?;
+        check(aligned(append), "append limit", whole.clone(), append.to_string())?;
         let whole_device = std::slice::from_ref(&(0..1));
         check(
-            self.layout == Layout::Zoned
+            self.layout.is_zoned()
                 || (self.conventional == whole_device && self.zones == 1)
                     && self.max_open.or(self.max_active).or(self.max_append).is_none(),
             "layout",
-            "zones; or a plain device, which is one conventional zone without limits".into(),
-            format!("a plain device of {} zones", self.zones),
+            "zones; or a device that is one conventional zone without limits".into(),
+            format!("{:?} of {} zones", self.layout, self.zones),
+        )?;
+        let Some(tracks) = self.layout.tracks() else { return Ok(()) };
+        check(
+            aligned(tracks.blocks.into()) && u64::from(tracks.blocks) >= TRACK_MIN * step,
+            "track",
+            format!("{whole}, at least {}", TRACK_MIN * step),
+            tracks.blocks.to_string(),
+        )?;
+        check(
+            (1..=OVERLAP_MAX).contains(&tracks.overlap),
+            "overlap",
+            format!("1 to {OVERLAP_MAX} tracks"),
+            tracks.overlap.to_string(),
         )
     }
 

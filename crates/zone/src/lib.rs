@@ -25,5 +25,5 @@ pub use device::{Completion, Device, Op, Request, Ticket, ZoneReport, ZoneState}
 pub use device_layer::DeviceLayer;
 pub use emulator::{Access, Emulator, PowerCut, Snapshot};
 pub use error::DeviceError;
-pub use geometry::{Geometry, GeometryError, Layout, ZoneType};
+pub use geometry::{Geometry, GeometryError, Layout, Tracks, ZoneType};
 pub use state::{Transition, ZoneStatus, ZoneTable};

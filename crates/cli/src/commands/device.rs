@@ -365,7 +365,7 @@ impl Summary {
 
     fn line(&self) -> String {
         let Self { image, zone_count, zone_size, capacity, conventional_zones, .. } = self;
-        if self.layout == Layout::Plain {
+        if !self.layout.is_zoned() {
             return format!("{image}: a plain drive, without zones; {capacity} can be written");
         }
         let table = self.table_memory;
@@ -385,12 +385,12 @@ impl Reported {
         let (open, active) = (limit(geometry.max_open), limit(geometry.max_active));
         let (logical, physical) = (geometry.logical_block, geometry.physical_block);
         writeln!(out, "blocks of {logical} bytes, written by {physical}")?;
-        if geometry.layout == Layout::Zoned {
+        if geometry.layout.is_zoned() {
             writeln!(out, "at most open: {open}, at most active: {active}")?;
         }
         let medium = if geometry.rotational { "a disk" } else { "not a disk, or not known" };
         writeln!(out, "medium: {medium}")?;
-        if geometry.layout == Layout::Plain {
+        if !geometry.layout.is_zoned() {
             return Ok(());
         }
         writeln!(out)?;

@@ -15,7 +15,7 @@ use terrace::fs::{DirOptions, DirStore};
 use terrace::{Db, Options, Store, System};
 use terrace_fs::inspect::Inspector;
 use terrace_fs::{Access, Devices, Fs, MountOptions};
-use terrace_zone::{Device, Emulator, Layout};
+use terrace_zone::{Device, Emulator};
 
 use super::log_drive;
 use super::under::Under;
@@ -82,7 +82,7 @@ impl Target {
             }
             failure
         })?;
-        if drive.geometry().layout != Layout::Zoned {
+        if !drive.geometry().layout.is_zoned() {
             return Err(Failure::new(
                 Kind::Failed,
                 format!(

@@ -60,6 +60,7 @@ pub(crate) fn list_devices(out: &mut dyn Write, devices: &[DeviceUsage]) -> io::
         let layout = match layout {
             Layout::Zoned => "zoned",
             Layout::Plain => "plain",
+            Layout::Tracks(_) => "shingled tracks",
         };
         let holds = if usage.holds_tables { "tables" } else { "journal and logs" };
         writeln!(

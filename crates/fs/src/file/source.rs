@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use terrace_env::store::StoreError;
 use terrace_env::{Cause, DeviceId, FileId, IoBuf, ZoneId};
-use terrace_zone::{Device, Layout};
+use terrace_zone::Device;
 
 use crate::block::{BLOCK, logical_per_block};
 use crate::catalog::ExtentMap;
@@ -56,7 +56,7 @@ impl BlockSource for FileSource {
     fn written_end(&self, block: u32) -> u32 {
         let Some(piece) = self.map.find(block) else { return block };
         let medium = self.media.of(piece.extent.device());
-        if medium.layout() == Layout::Plain {
+        if !medium.layout().is_zoned() {
             return piece.end();
         }
         let first = medium.grid().place(piece.extent.first);

@@ -9,7 +9,7 @@ use terrace_env::checksum::crc32c;
 use terrace_env::codec::{DecodeError, Reader, Writer};
 use terrace_env::store::StoreError;
 use terrace_env::{ByteCount, DeviceId, IoBuf, Uuid, ZoneId};
-use terrace_zone::{Geometry, Layout};
+use terrace_zone::{Geometry, Layout, Tracks};
 
 use super::SuperblockArea;
 use crate::{BLOCK, BlockAddr};
@@ -359,7 +359,12 @@ fn encode_member(member: &Member, to: &mut IoBuf) {
     to.put_u8(match member.layout {
         Layout::Zoned => 0,
         Layout::Plain => 1,
+        Layout::Tracks(_) => 2,
     });
+    if let Layout::Tracks(tracks) = member.layout {
+        to.put_u32(tracks.blocks);
+        to.put_u32(tracks.overlap);
+    }
     to.put_u64(member.capacity.0);
     to.put_prefixed(member.path.as_bytes());
 }
@@ -369,7 +374,11 @@ fn decode_member(from: &mut Reader<'_>) -> Result<Member, DecodeError> {
     let layout = match from.u8("layout")? {
         0 => Layout::Zoned,
         1 => Layout::Plain,
-        other => return Err(from.wrong("layout", 1, "0 or 1", other.into())),
+        2 => {
+            let (blocks, overlap) = (from.u32("blocks of a track")?, from.u32("overlap")?);
+            Layout::Tracks(Tracks { blocks, overlap })
+        }
+        other => return Err(from.wrong("layout", 1, "0 to 2", other.into())),
     };
     let capacity = ByteCount(from.u64("capacity")?);
     let path = from.prefixed("path")?;

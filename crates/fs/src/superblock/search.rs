@@ -13,7 +13,7 @@
 
 use terrace_env::store::StoreError;
 use terrace_env::{Cause, DeviceId, IoBuf, ZoneId};
-use terrace_zone::{Device, DeviceError, Layout, ZoneReport, ZoneState, ZoneType};
+use terrace_zone::{Device, DeviceError, ZoneReport, ZoneState, ZoneType};
 
 use super::Superblock;
 use super::foreign::Foreign;
@@ -52,7 +52,7 @@ pub(super) fn candidates(
     let zones = geometry.zone_ids().filter(|zone| geometry.zone_type(*zone) == wanted);
     let mut reports = Vec::new();
     // Elsewhere on a plain device are users' bytes, which can look like a superblock.
-    let most = if geometry.layout == Layout::Plain { 1 } else { CANDIDATES };
+    let most = if geometry.layout.is_zoned() { CANDIDATES } else { 1 };
     for zone in zones.take(most) {
         let report = device.report(zone, 1);
         reports.extend(report.map_err(|error| io("looking for the", zone, error))?);

@@ -91,7 +91,7 @@ fn spoil(drive: &Emulator, kind: Damage, lba: Lba, random: &mut Random) {
 fn random_block(drive: &Emulator, random: &mut Random) -> Lba {
     match drive.geometry().layout {
         Layout::Zoned => random_written_block(drive, random),
-        Layout::Plain => random_filled_block(drive, random),
+        Layout::Plain | Layout::Tracks(_) => random_filled_block(drive, random),
     }
 }
 

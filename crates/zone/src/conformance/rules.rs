@@ -51,7 +51,7 @@ const PLAIN: Rules = &[
 fn rules(layout: Layout) -> Rules {
     match layout {
         Layout::Zoned => ZONED,
-        Layout::Plain => PLAIN,
+        Layout::Plain | Layout::Tracks(_) => PLAIN,
     }
 }
 

@@ -43,7 +43,7 @@ use super::host::{Host, host_error};
 use super::host_file::HostFile;
 use super::image::{ENTRY, Flaw, HEADER, Header, RUNS_MAX};
 use crate::state::{ZoneStatus, ZoneTable};
-use crate::{DeviceError, Geometry, GeometryError, Layout};
+use crate::{DeviceError, Geometry, GeometryError};
 
 /// Bytes that a zone with forced writes has room for ahead of them: the commits of jobs that are
 /// under way when the host's disk becomes full, a block or a few each.
@@ -98,7 +98,7 @@ impl FileMedium {
         }
         let failed = |error| host_error("create", path, error);
         let header = Header { uuid, geometry };
-        if is_block_device(path) && header.geometry.layout == Layout::Plain {
+        if is_block_device(path) && !header.geometry.layout.is_zoned() {
             return Self::create_on_block_device(path, header);
         }
         let mut options = OpenOptions::new();

@@ -15,7 +15,7 @@ use terrace_env::codec::{DecodeError, Reader, Writer};
 use terrace_env::{Uuid, ZoneId};
 
 use crate::state::ZoneStatus;
-use crate::{Geometry, Layout, ZoneState, ZoneType};
+use crate::{Geometry, Layout, Tracks, ZoneState, ZoneType};
 
 const MAGIC: [u8; 8] = *b"TerZone\n";
 /// Version of new images.
@@ -24,8 +24,10 @@ const VERSION: u32 = 2;
 const VERSION_WITHOUT_FLAGS: u32 = 1;
 /// The flag of a medium that turns.
 const ROTATIONAL: u32 = 1;
-/// The flag of a device without zones.
+/// The flag of a plain device.
 const PLAIN: u32 = 2;
+/// The flag of a device of shingled tracks.
+const TRACKS: u32 = 4;
 
 /// Bytes of the header, and the alignment of the blocks.
 pub(super) const HEADER: u64 = 4096;
@@ -86,8 +88,12 @@ impl Header {
         let mut bytes = Vec::with_capacity(HEADER as usize);
         bytes.put(&MAGIC);
         bytes.put_u32(VERSION);
-        let plain = if geometry.layout == Layout::Plain { PLAIN } else { 0 };
-        bytes.put_u32(plain | if geometry.rotational { ROTATIONAL } else { 0 });
+        let layout = match geometry.layout {
+            Layout::Zoned => 0,
+            Layout::Plain => PLAIN,
+            Layout::Tracks(_) => TRACKS,
+        };
+        bytes.put_u32(layout | if geometry.rotational { ROTATIONAL } else { 0 });
         bytes.put(&self.uuid.0);
         bytes.put_u32(geometry.logical_block);
         bytes.put_u32(geometry.physical_block);
@@ -106,6 +112,10 @@ impl Header {
         for run in &geometry.conventional {
             bytes.put_u32(run.start);
             bytes.put_u32(run.end);
+        }
+        if let Layout::Tracks(tracks) = geometry.layout {
+            bytes.put_u32(tracks.blocks);
+            bytes.put_u32(tracks.overlap);
         }
         bytes.resize(HEADER as usize - 4, 0);
         bytes.put_u32(crc32c(&bytes));
@@ -135,8 +145,11 @@ impl Header {
         let crc = Reader::new(&bytes[body.len()..]).u32("header checksum")?;
         Flaw::unless_equal("header checksum", Hex(crc32c(body)), Hex(crc))?;
         let flags = reader.u32("flags")?;
-        let known = if version == VERSION_WITHOUT_FLAGS { 0 } else { ROTATIONAL | PLAIN };
+        let known = if version == VERSION_WITHOUT_FLAGS { 0 } else { ROTATIONAL | PLAIN | TRACKS };
         Flaw::unless_equal("flags", Hex(flags & known), Hex(flags))?;
+        if flags & PLAIN != 0 && flags & TRACKS != 0 {
+            return Err(Flaw::new("flags", "plain or of tracks, not both", Hex(flags)));
+        }
         let uuid = reader.uuid("UUID")?;
         let some = |value: u32| (value > 0).then_some(value);
         let mut geometry = Geometry {
@@ -156,6 +169,10 @@ impl Header {
         let blocks_offset = reader.u64("blocks offset")?;
         let image_len = reader.u64("image length")?;
         geometry.conventional = Self::decode_runs(&mut reader)?;
+        if flags & TRACKS != 0 {
+            let (blocks, overlap) = (reader.u32("blocks of a track")?, reader.u32("overlap")?);
+            geometry.layout = Layout::Tracks(Tracks { blocks, overlap });
+        }
         geometry.validate().map_err(|error| Flaw {
             what: error.what,
             expected: error.expected,
@@ -307,6 +324,18 @@ mod tests {
         let bytes = header.encode();
         assert_eq!(bytes.len() as u64, HEADER);
         assert_eq!(Header::decode(&bytes), Ok(header));
+    }
+
+    #[test]
+    fn a_header_of_shingled_tracks_reads_back_and_is_not_a_plain_one_too() {
+        let tracks = Tracks { blocks: 64, overlap: 3 };
+        let geometry = Geometry::tracks(ByteCount::mib(8), tracks);
+        let mut bytes = Header { uuid: Uuid([7; 16]), geometry: geometry.clone() }.encode();
+        assert_eq!(Header::decode(&bytes).unwrap().geometry, geometry);
+        bytes[12] |= PLAIN as u8;
+        let crc = crc32c(&bytes[..HEADER as usize - 4]);
+        bytes[HEADER as usize - 4..].copy_from_slice(&crc.to_le_bytes());
+        assert_eq!(Header::decode(&bytes).unwrap_err().what, "flags");
     }
 
     #[test]
