@@ -23,10 +23,11 @@
 //!   its own space set aside, the leader waits for that job.
 //! - Space is set aside by tries of smaller and smaller sizes. Once the tries have taken
 //!   [`SPACE_WAIT_MAX`] in all, only the smallest size is tried.
-//! - A log that finds no space for an append or a sync is *given up*: its memtable is flushed, and
-//!   only then another log begins, so that a power cut never leaves later writes without earlier
-//!   ones. If it was a log device that had no space, no compaction is asked for: the flushes free
-//!   the space of the logs, and the tables' device is not short of any.
+//! - A log that finds no space for an append or a sync, or behind which no other log finds space,
+//!   is *given up*: its memtable is flushed, and only then another log begins, so that a power cut
+//!   never leaves later writes without earlier ones. If it was a log device that had no space, no
+//!   compaction is asked for: the flushes free the space of the logs, and the tables' device is not
+//!   short of any.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -297,33 +298,31 @@ impl Shared {
         if self.tree.glance().active.is_empty() { Ok(()) } else { self.rotate(log, false) }
     }
 
-    /// Changes to a new memtable and log; the old memtable waits for its flush. Where no log was
-    /// made ahead, the old log is sealed and the new one created by one transaction, the new one
-    /// right behind the old.
+    /// Changes to a new memtable and log; the old memtable waits for its flush. If a step of that
+    /// finds no space, the old log is given up.
     fn rotate(&self, log: &mut ActiveLog, urgent: bool) -> Result<(), Error> {
         if log.is_given_up() {
             return self.begin_again(log, urgent);
         }
-        if !urgent && !self.tree.glance().active.is_empty() {
-            match self.switch_log(log) {
-                Ok(false) => {}
-                Ok(true) => return Ok(()),
-                Err(error) if error.is_space() => {
-                    self.give_up_log(log);
-                    return self.begin_again(log, urgent);
-                }
-                Err(error) => return Err(error),
-            }
-        }
-        let begun = log.finish().and_then(|()| log::create(&*self.store, rank(urgent), None));
-        let writer = match begun {
+        match self.change_log(log, urgent) {
             Err(error) if error.is_space() => {
                 self.give_up_log(log);
-                return self.begin_again(log, urgent);
+                self.begin_again(log, urgent)
             }
-            other => other?,
-        };
+            other => other,
+        }
+    }
+
+    /// Changes to the log that was made ahead. If there is none, the old log is sealed and the new
+    /// one created by one transaction, the new one right behind the old. After an error the old log
+    /// may be finished, and no new one is left.
+    fn change_log(&self, log: &mut ActiveLog, urgent: bool) -> Result<(), Error> {
         let empty = self.tree.glance().active.is_empty();
+        if !urgent && !empty && self.switch_log(log)? {
+            return Ok(());
+        }
+        log.finish()?;
+        let writer = log::create(&*self.store, rank(urgent), None)?;
         let mut transaction = Transaction::new();
         if empty {
             transaction.delete(log.id());

@@ -3,15 +3,20 @@
 //! MiB at most, and keep a part of it for jobs: flushes and compactions.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use terrace_env::random::{Random, Rng, RngCore};
-use terrace_env::store::{MemoryStore, Rank, Store};
-use terrace_env::{ByteCount, runner, test_seeds};
+use terrace_env::store::{
+    Change as StoreChange, CrashMode, CreateOptions, FileKind, FileWriter, Layer, MemoryStore,
+    Rank, Store, StoreError, Transaction,
+};
+use terrace_env::sync::Mutex;
+use terrace_env::{ByteCount, FileId, runner, test_seeds};
 use terrace_lsm::{Bounds, Durability, Engine, KeySpaceId};
 use terrace_policy::{Compaction, Cut, Route};
 
-use crate::model::{Change, Contents, Model, batch, contents, open};
+use crate::model::{Change, Contents, Model, batch, contents, decider, open, options, try_open};
 use crate::routed::{self, Routed, to};
 
 const SPACE: KeySpaceId = KeySpaceId::DEFAULT;
@@ -177,4 +182,81 @@ fn overwriting_goes_on_in_a_store_that_is_nearly_full() {
         }
         assert_eq!(contents(&engine).len(), 1000);
     });
+}
+
+/// A store that refuses to commit new logs, as often as it is told to, because its journal has no
+/// space.
+struct RefusesLogs {
+    store: MemoryStore,
+    logs: Mutex<Vec<FileId>>,
+    refusals: AtomicU64,
+}
+
+impl Layer for RefusesLogs {
+    fn below(&self) -> &dyn Store {
+        &self.store
+    }
+
+    fn create(&self, options: &CreateOptions<'_>) -> Result<Box<dyn FileWriter>, StoreError> {
+        let writer = self.store.create(options)?;
+        if options.kind == FileKind::Log {
+            self.logs.lock().push(writer.id());
+        }
+        Ok(writer)
+    }
+
+    fn commit(&self, transaction: Transaction) -> Result<(), StoreError> {
+        let creates_log = transaction.changes().iter().any(|change| {
+            matches!(change, StoreChange::Create { id, .. } if self.logs.lock().contains(id))
+        });
+        let refused = |left: u64| left.checked_sub(1);
+        if creates_log
+            && self.refusals.fetch_update(Ordering::Relaxed, Ordering::Relaxed, refused).is_ok()
+        {
+            let (needed, available) = (ByteCount::kib(4), ByteCount(0));
+            let (rank, on_host, device) = (Rank::Journal, false, None);
+            return Err(StoreError::NoSpace { rank, needed, available, on_host, device });
+        }
+        self.store.commit(transaction)
+    }
+}
+
+#[test]
+fn a_log_that_cannot_be_committed_for_lack_of_space_is_begun_again() {
+    for refusals in 1..4 {
+        runner::simulate(refusals, || {
+            let store = MemoryStore::new();
+            let layer = Arc::new(RefusesLogs {
+                store: store.clone(),
+                logs: Mutex::default(),
+                refusals: AtomicU64::new(0),
+            });
+            let engine = Engine::open(Arc::clone(&layer) as _, decider(), options()).unwrap();
+            let (mut model, mut random) = (Model::default(), Random::seeded(refusals));
+            let mut put = |number: u32| {
+                let change = vec![routed::put(&mut random, number, 300)];
+                let written = engine.write(batch(&change), Durability::Synced);
+                if written.is_ok() {
+                    model.write(change);
+                    model.synced();
+                }
+                written
+            };
+            // No next log is made ahead for so little.
+            put(1).unwrap();
+            layer.refusals.store(refusals, Ordering::Relaxed);
+            // The log is rotated, and begun again by the first writers that come.
+            let rotated = engine.flush();
+            assert_eq!(rotated.is_ok(), refusals == 1, "{rotated:?}");
+            for _ in 2..refusals {
+                assert!(put(2).unwrap_err().is_space());
+            }
+            put(3).unwrap();
+            assert_eq!(layer.refusals.load(Ordering::Relaxed), 0);
+            assert!(engine.stats().failure.is_none());
+            assert_eq!(contents(&engine), model.now);
+            let survivor = store.crash(CrashMode::DropUnsynced, &mut Random::seeded(refusals));
+            assert_eq!(contents(&try_open(&survivor).unwrap()), model.now);
+        });
+    }
 }
