@@ -219,10 +219,9 @@ impl Shared {
 
     /// Seals logs that were left, deletes those that were overtaken, and makes the next one.
     fn tend_logs(&self) -> Result<(), Error> {
-        let (wanted, left, overtaken) = {
+        let wanted = {
             let mut logs = self.ahead.logs.lock();
-            let wanted = logs.wanted.take().filter(|_| logs.next.is_none());
-            (wanted, std::mem::take(&mut logs.left), std::mem::take(&mut logs.overtaken))
+            logs.wanted.take().filter(|_| logs.next.is_none())
         };
         let created = match wanted {
             Some((first, size)) => {
@@ -233,6 +232,10 @@ impl Shared {
                 }
             }
             None => None,
+        };
+        let (left, overtaken) = {
+            let mut logs = self.ahead.logs.lock();
+            (std::mem::take(&mut logs.left), std::mem::take(&mut logs.overtaken))
         };
         // A flush deletes its memtable's log, and does so in this role.
         let turn = self.take_turn();

@@ -4,9 +4,16 @@
 //! failed, the next opening finds a prefix of the batches, with all that were synced. (Lack of
 //! space is in `full`.)
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
 use terrace_env::random::Random;
-use terrace_env::store::{CrashMode, Failure, MemoryStore};
-use terrace_env::{runner, test_seeds};
+use terrace_env::store::{
+    Change, CrashMode, CreateOptions, Failure, FileKind, FileWriter, Layer, MemoryStore, Rank,
+    Store, StoreError, Transaction,
+};
+use terrace_env::{ByteCount, runner, test_seeds};
 use terrace_lsm::{Durability, Engine, Error, KeySpaceId};
 
 use crate::model::{self, Model, Write, batch, contents, try_open};
@@ -158,5 +165,73 @@ fn a_failed_read_is_told_and_stops_nothing() {
         assert!(engine.get(*space, key).is_err());
         assert_eq!(engine.get(*space, key).unwrap().as_deref(), Some(&value[..]));
         engine.write(batch(&write(1)), Durability::Synced).unwrap();
+    });
+}
+
+/// A store that fails to create a log, or has no space for a commit that only deletes, once told.
+struct Failing {
+    store: MemoryStore,
+    create: AtomicBool,
+    delete: AtomicBool,
+}
+
+impl Layer for Failing {
+    fn below(&self) -> &dyn Store {
+        &self.store
+    }
+
+    fn create(&self, options: &CreateOptions<'_>) -> Result<Box<dyn FileWriter>, StoreError> {
+        if options.kind == FileKind::Log && self.create.swap(false, Ordering::Relaxed) {
+            return Err(StoreError::io("create", std::io::Error::other("an injected failure")));
+        }
+        self.store.create(options)
+    }
+
+    fn commit(&self, transaction: Transaction) -> Result<(), StoreError> {
+        let deletes = |change: &Change| matches!(change, Change::Delete { .. });
+        if transaction.changes().iter().all(deletes) && self.delete.swap(false, Ordering::Relaxed) {
+            let (needed, available) = (ByteCount::kib(4), ByteCount(0));
+            let (rank, on_host, device) = (Rank::Journal, false, None);
+            return Err(StoreError::NoSpace { rank, needed, available, on_host, device });
+        }
+        self.store.commit(transaction)
+    }
+}
+
+#[test]
+fn an_overtaken_log_is_deleted_though_the_next_one_could_not_be_made() {
+    runner::simulate(1, || {
+        let store = MemoryStore::new();
+        let (create, delete) = (AtomicBool::new(false), AtomicBool::new(false));
+        let layer = Arc::new(Failing { store: store.clone(), create, delete });
+        let (decider, options) = (model::decider(), model::options());
+        let engine = Engine::open(Arc::clone(&layer) as _, decider, options).unwrap();
+        // More than half a memtable, and time for the next log to be made.
+        let put = |number: u64| {
+            let write = vec![(KeySpaceId(0), number.to_be_bytes().to_vec(), Some(vec![1; 4000]))];
+            let written = engine.write(batch(&write), Durability::Synced);
+            runner::sleep(Duration::from_secs(1));
+            written
+        };
+        let logs = || {
+            let files = store.list().into_iter();
+            files.filter(|file| file.kind == FileKind::Log).map(|log| log.id).collect::<Vec<_>>()
+        };
+        put(1).unwrap();
+        let overtaken = logs()[1];
+        store.fail_at(store.operations(), Failure::Once);
+        put(2).unwrap_err();
+        layer.delete.store(true, Ordering::Relaxed);
+        engine.resume().unwrap();
+        runner::sleep(Duration::from_secs(1));
+        assert!(logs().contains(&overtaken) && !layer.delete.load(Ordering::Relaxed));
+        layer.create.store(true, Ordering::Relaxed);
+        put(3).unwrap();
+        assert!(engine.stats().failure.is_some() && !layer.create.load(Ordering::Relaxed));
+        engine.resume().unwrap();
+        put(4).unwrap();
+        assert!(!logs().contains(&overtaken), "{:?}", logs());
+        assert_eq!(logs().len(), 2);
+        assert_eq!(contents(&engine).len(), 3);
     });
 }
