@@ -19,6 +19,7 @@ mod geardb;
 mod level_separated;
 mod leveldb;
 mod leveldb_cost_benefit;
+mod leveldb_disk;
 mod leveldb_greedy;
 mod lifetime;
 mod parameter;

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use terrace_env::{ByteCount, OutOfRange};
 
 use super::{
-    RowParts, StoreShape, bluefs, geardb, level_separated, leveldb_cost_benefit, leveldb_greedy,
-    lifetime, text, tiered,
+    RowParts, StoreShape, bluefs, geardb, level_separated, leveldb_cost_benefit, leveldb_disk,
+    leveldb_greedy, lifetime, text, tiered,
 };
 use crate::{
     Compaction, GearRepairs, GearVariant, LeveledOptions, MOVES_TOGETHER, Placement, Reclaim,
@@ -38,6 +38,8 @@ pub enum Row {
     Tiered,
     /// A zone holds tables of one level, and compactions empty zones.
     Geardb,
+    /// LevelDB on a device without zones.
+    LeveldbDisk,
 }
 
 /// A system: a row of choices, and their parameters.
@@ -159,7 +161,7 @@ impl Default for System {
 
 impl Row {
     /// All rows.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Bluefs,
         Self::LeveldbGreedy,
         Self::LeveldbCostBenefit,
@@ -167,6 +169,7 @@ impl Row {
         Self::Lifetime,
         Self::Tiered,
         Self::Geardb,
+        Self::LeveldbDisk,
     ];
 
     /// The parts of the row: everything that tells it from the others.
@@ -179,6 +182,7 @@ impl Row {
             Self::Lifetime => &lifetime::PARTS,
             Self::Tiered => &tiered::PARTS,
             Self::Geardb => &geardb::PARTS,
+            Self::LeveldbDisk => &leveldb_disk::PARTS,
         }
     }
 
