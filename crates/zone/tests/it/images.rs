@@ -362,8 +362,8 @@ fn images_of_all_versions_open_for_ever() {
 fn flags_of_no_version_are_refused() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("image");
-    // Version 1 has no flags, version 2 two.
-    for (version, flags) in [(1, 1), (1, 2), (2, 4), (2, 1 << 31)] {
+    // Version 1 has no flags, version 2 three, of which plain and of tracks exclude each other.
+    for (version, flags) in [(1, 1), (1, 2), (1, 4), (2, 6), (2, 8), (2, 1 << 31)] {
         let mut image = fs::read(golden(version)).unwrap();
         image[12..16].copy_from_slice(&u32::to_le_bytes(flags));
         let crc = crc32c(&image[..4092]);
