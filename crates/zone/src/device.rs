@@ -29,6 +29,15 @@
 //! are refused. It is written in whole logical blocks. The rules about volatile writes are the
 //! same: after a power cut, each physical block of a volatile overwrite is new or old.
 //!
+//! A device with the layout [`Tracks`](crate::Layout::Tracks) is used like a plain one, but a write
+//! destroys the blocks that [`Tracks::harmed`](crate::Tracks::harmed) names, up to the device's
+//! end. To leave a guard before blocks that are still wanted is the host's business; no request is
+//! refused. A destroyed block reads as other bytes than it held, which may be zeros, or the read
+//! fails with [`DeviceError::Medium`]. It stays destroyed until it is written again. A write
+//! destroys what earlier writes wrote, and never what a later one does. The destruction is as
+//! volatile as the write: after a power cut, the blocks that a volatile write destroyed are old or
+//! destroyed, and all of them old if nothing of the write was kept.
+//!
 //! # Threads
 //! All methods may be called from any actor. Requests to one zone are carried out in the order in
 //! which they were submitted. No lock may be held over a report, a submission or a wait. Each

@@ -1,4 +1,4 @@
-//! Layer 1: devices, zoned and plain.
+//! Layer 1: devices, zoned, plain and of shingled tracks.
 //!
 //! [`Device`] is the contract that every back-end keeps, [`Geometry`] the shape of a device with
 //! its [`Layout`], [`DeviceError`] what it may answer. The zone state machine is pure and shared;
@@ -18,6 +18,7 @@ mod device_layer;
 pub mod emulator;
 mod error;
 mod geometry;
+mod ranges;
 mod state;
 pub mod timing;
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::shapes::geometries;
 use super::subject::{Reopen, Rule, Subject};
-use super::{limits, plain, shape, writing, zones};
+use super::{limits, plain, shape, tracks, writing, zones};
 use crate::{Device, Geometry, Layout};
 
 /// Rules with their names.
@@ -48,10 +48,26 @@ const PLAIN: Rules = &[
     ("a plain device takes no appends", plain::no_appends),
 ];
 
+/// The rules of devices of shingled tracks.
+const TRACKS: Rules = &[
+    ("a report gives the shape of the device", shape::report_gives_the_shape),
+    ("requests outside the device fail", shape::requests_outside_fail),
+    ("a request may be as long as the device", plain::whole_device),
+    ("requests keep their order", plain::order),
+    ("a write destroys the next tracks and nothing else", tracks::harms_the_next_tracks),
+    ("a pass over the device in order reads back", tracks::in_order),
+    ("a guard before valid blocks protects them", tracks::a_guard_protects),
+    ("a destroyed block is there again when it is written", tracks::written_again),
+    ("writes that are no whole blocks fail", plain::broken_blocks_fail),
+    ("a device of tracks has no zone operations", zones::not_for_conventional),
+    ("a device of tracks takes no appends", plain::no_appends),
+];
+
 fn rules(layout: Layout) -> Rules {
     match layout {
         Layout::Zoned => ZONED,
-        Layout::Plain | Layout::Tracks(_) => PLAIN,
+        Layout::Plain => PLAIN,
+        Layout::Tracks(_) => TRACKS,
     }
 }
 

@@ -3,7 +3,7 @@
 
 use terrace_env::ByteCount;
 
-use crate::Geometry;
+use crate::{Geometry, Tracks};
 
 /// The shapes that [`run`](super::run) tries, with what is special about each.
 #[must_use]
@@ -83,6 +83,19 @@ pub fn geometries() -> Vec<(&'static str, Geometry)> {
                 zone_size: 200,
                 zone_capacity: 200,
                 ..Geometry::plain(ByteCount::kib(100))
+            },
+        ),
+        (
+            "tracks of 8 blocks of 4 KiB, of which a write destroys two",
+            Geometry::tracks(ByteCount::kib(256), Tracks { blocks: 8, overlap: 2 }),
+        ),
+        (
+            "tracks of 512-byte blocks on 4 KiB physical ones, three destroyed, a short last track",
+            Geometry {
+                logical_block: 512,
+                zone_size: 560,
+                zone_capacity: 560,
+                ..Geometry::tracks(ByteCount::kib(280), Tracks { blocks: 72, overlap: 3 })
             },
         ),
     ]

@@ -4,7 +4,8 @@
 //! which ranges of which zones a power cut may still take away. This is safe because a sequential
 //! zone is not overwritten in place: a reset leaves the old bytes on the medium until the reset is
 //! durable, at the latest with the next write to the zone. Of conventional zones, which are
-//! overwritten in place, the cache keeps the old bytes.
+//! overwritten in place, the cache keeps the old bytes. Plain devices and shingled tracks are one
+//! conventional zone each; of tracks the cache also keeps what writes have destroyed.
 //!
 //! A change is *in flight* from its submission until an actor has waited for it, and *complete*
 //! from then on. A flush, once it was waited for, makes durable what was complete when it was
@@ -24,39 +25,16 @@
 //! erases the zone. The caller holds the drive's lock.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::ops::Range;
 
 use terrace_env::ZoneId;
 
+use super::overwrite::{Before, Overwrite, Progress};
 use crate::ZoneState;
 use crate::state::ZoneStatus;
 
 /// A usual cache size of a disk.
-const UNDO_BYTES_MAX: usize = 64 << 20;
-
-/// How far a request has come.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Progress {
-    /// Nobody has waited for it yet.
-    InFlight { ticket: u64 },
-    /// Complete, when this many flushes had been submitted.
-    Complete { flushes: u64 },
-}
-
-impl Progress {
-    fn complete(&mut self, ticket: u64, flushes: u64) -> bool {
-        let found = *self == Self::InFlight { ticket };
-        if found {
-            *self = Self::Complete { flushes };
-        }
-        found
-    }
-
-    /// Whether the flush that was submitted as number `flush` covers it.
-    fn covered(self, flush: u64) -> bool {
-        matches!(self, Self::Complete { flushes } if flushes <= flush)
-    }
-}
+const UNDO_BYTES_MAX: u64 = 64 << 20;
 
 /// Blocks of a sequential zone that a power cut may take away.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -173,50 +151,11 @@ impl Pending {
     }
 }
 
-/// A write to a conventional zone that a power cut may take away.
-#[derive(Clone, Debug)]
-pub(super) struct Overwrite {
-    /// The first byte, from the zone's start.
-    pub(super) offset: u64,
-    /// Bytes from before the overwrite.
-    pub(super) old: Arc<[u8]>,
-    progress: Progress,
-    forced: bool,
-}
-
-impl Overwrite {
-    fn end(&self) -> u64 {
-        self.offset + self.old.len() as u64
-    }
-
-    /// The parts of it that lie outside all of `ranges`.
-    fn without(self, ranges: &[(u64, u64)]) -> Vec<Self> {
-        let mut parts = vec![self];
-        for (start, end) in ranges {
-            parts = parts.into_iter().flat_map(|part| part.outside(*start, *end)).collect();
-        }
-        parts
-    }
-
-    fn outside(self, start: u64, end: u64) -> Vec<Self> {
-        if self.end() <= start || end <= self.offset {
-            return vec![self];
-        }
-        let part = |from: u64, to: u64| {
-            (from < to).then(|| {
-                let within = (from - self.offset) as usize..(to - self.offset) as usize;
-                Self { offset: from, old: self.old[within].into(), ..self }
-            })
-        };
-        [part(self.offset, start), part(end, self.end())].into_iter().flatten().collect()
-    }
-}
-
 #[derive(Clone, Debug, Default)]
 pub(super) struct Cache {
     pub(super) sequential: BTreeMap<ZoneId, Pending>,
     pub(super) conventional: BTreeMap<ZoneId, Vec<Overwrite>>,
-    undo_bytes: usize,
+    undo_bytes: u64,
     /// Flushes submitted so far.
     flushes: u64,
 }
@@ -260,19 +199,20 @@ impl Cache {
         self.sequential.get_mut(&zone).is_some_and(Pending::commit_reset)
     }
 
-    /// Remembers what stood where a conventional zone is about to be overwritten.
+    /// Remembers what stood where a conventional zone is about to be changed by a write.
     pub(super) fn overwrite(
         &mut self,
         zone: ZoneId,
-        offset: u64,
-        old: Arc<[u8]>,
+        before: impl IntoIterator<Item = Before>,
         ticket: u64,
         forced: bool,
     ) {
-        self.undo_bytes += old.len();
-        let progress = Progress::InFlight { ticket };
         let log = self.conventional.entry(zone).or_default();
-        log.push(Overwrite { offset, old, progress, forced });
+        for before in before {
+            let overwrite = Overwrite::new(before, ticket, forced);
+            self.undo_bytes += overwrite.cached();
+            log.push(overwrite);
+        }
         if self.undo_bytes > UNDO_BYTES_MAX {
             self.commit_overwrites(None, |overwrite| {
                 matches!(overwrite.progress, Progress::Complete { .. })
@@ -320,17 +260,17 @@ impl Cache {
     /// Forgets the overwrites that are durable, of one zone or of all, and of earlier ones the
     /// parts that these replaced: to undo them would undo what is durable.
     fn commit_overwrites(&mut self, zone: Option<ZoneId>, durable: impl Fn(&Overwrite) -> bool) {
-        let bytes = |log: &[Overwrite]| log.iter().map(|o| o.old.len()).sum::<usize>();
+        let bytes = |log: &[Overwrite]| log.iter().map(Overwrite::cached).sum::<u64>();
         self.conventional.retain(|id, log| {
             if zone.is_some_and(|zone| zone != *id) {
                 return true;
             }
             self.undo_bytes -= bytes(log);
-            let mut committed: Vec<(u64, u64)> = Vec::new();
+            let mut committed: Vec<Range<u64>> = Vec::new();
             let mut keep = Vec::new();
             for overwrite in log.drain(..).rev() {
                 if durable(&overwrite) {
-                    committed.push((overwrite.offset, overwrite.end()));
+                    committed.push(overwrite.range());
                 } else {
                     keep.extend(overwrite.without(&committed));
                 }
@@ -345,7 +285,7 @@ impl Cache {
     /// Makes everything about a zone durable; returns whether that included a reset.
     pub(super) fn settle_zone(&mut self, zone: ZoneId) -> bool {
         let freed = self.conventional.remove(&zone).unwrap_or_default();
-        self.undo_bytes -= freed.iter().map(|overwrite| overwrite.old.len()).sum::<usize>();
+        self.undo_bytes -= freed.iter().map(Overwrite::cached).sum::<u64>();
         self.sequential.remove(&zone).is_some_and(|pending| pending.reset.is_some())
     }
 
@@ -358,7 +298,9 @@ impl Cache {
 
 #[cfg(test)]
 mod tests {
+    use super::super::overwrite::Old;
     use super::*;
+    use std::sync::Arc;
 
     const ZONE: ZoneId = ZoneId(3);
 
@@ -381,14 +323,18 @@ mod tests {
 
     #[test]
     fn what_is_kept_of_conventional_zones_is_bounded() {
-        const BLOCK: usize = 1 << 20;
+        const BLOCK: u64 = 1 << 20;
         let mut cache = Cache::default();
-        let old: Arc<[u8]> = vec![0; BLOCK].into();
+        let bytes: Arc<[u8]> = vec![0; BLOCK as usize].into();
         for ticket in 0..1000 {
-            cache.overwrite(ZONE, ticket * BLOCK as u64, old.clone(), ticket, false);
+            // A write, and the harm that it does where nothing is written.
+            let own =
+                Before { offset: ticket * BLOCK, old: Old::Bytes(bytes.clone()), harm: false };
+            let harm = Before { offset: own.offset + BLOCK, old: Old::Zeros(BLOCK), harm: true };
+            cache.overwrite(ZONE, [own, harm], ticket, false);
             cache.complete(ZONE, ticket);
             assert!(cache.undo_bytes <= UNDO_BYTES_MAX + BLOCK);
-            let kept = cache.conventional.get(&ZONE).map_or(0, |log| log.len() * BLOCK);
+            let kept = cache.conventional.get(&ZONE).map_or(0, |log| log.len() as u64 / 2 * BLOCK);
             assert_eq!(kept, cache.undo_bytes);
         }
     }

@@ -10,7 +10,9 @@
 //! is possible in each mode but [`PowerCut::KeepAll`].
 //!
 //! A conventional zone has no holes: each physical block is as one of the volatile overwrites left
-//! it, or as it was before them.
+//! it, or as it was before them. The same holds for shingled tracks, where an overwrite may also
+//! have destroyed the block. If nothing of a write reached the medium, then nothing that it
+//! destroyed is destroyed; else each of these blocks is by itself as it was before, or destroyed.
 //!
 //! Open zones are closed; those that hold nothing are empty then.
 //!
@@ -21,14 +23,16 @@
 //! Requests in flight count as volatile. [`Drive::cut`] empties the cache, so the caller completes
 //! none of them any more.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 use terrace_env::random::{Random, Rng, RngCore};
 use terrace_env::{IoBuf, ZoneId};
 
-use super::cache::{Cache, Overwrite, Pending};
+use super::cache::{Cache, Pending};
 use super::drive::Drive;
+use super::overwrite::{Old, Overwrite};
 use crate::state::ZoneStatus;
 use crate::{DeviceError, ZoneState};
 
@@ -253,30 +257,58 @@ impl Drive {
     ) -> Result<(), DeviceError> {
         let unit = u64::from(self.geometry.physical_block);
         let units = |overwrite: &Overwrite| {
-            let end = overwrite.offset + overwrite.old.len() as u64;
-            overwrite.offset / unit..end.div_ceil(unit)
+            let range = overwrite.range();
+            range.start / unit..range.end.div_ceil(unit)
         };
-        let total = log.iter().map(|overwrite| units(overwrite).count() as u64).sum();
+        let own = log.iter().filter(|overwrite| !overwrite.before.harm);
+        let total = own.map(|overwrite| units(overwrite).count() as u64).sum();
         let mut survivors = Survivors::draw(cut, total, random);
-        let kept: Vec<Vec<bool>> = log
-            .iter()
-            .map(|overwrite| units(overwrite).map(|_| survivors.keeps(random)).collect())
-            .collect();
-        let mut reached = std::collections::BTreeSet::new();
+        let mut reached_in_part = BTreeSet::new();
+        let mut kept: Vec<Vec<bool>> = Vec::with_capacity(log.len());
+        for overwrite in &log {
+            let harms = match cut {
+                PowerCut::KeepAll => true,
+                _ => reached_in_part.contains(&overwrite.ticket),
+            };
+            let blocks: Vec<bool> = units(overwrite)
+                .map(|_| match overwrite.before.harm {
+                    true => harms && cut.keeps_change(random),
+                    false => survivors.keeps(random),
+                })
+                .collect();
+            if !overwrite.before.harm && blocks.contains(&true) {
+                reached_in_part.insert(overwrite.ticket);
+            }
+            kept.push(blocks);
+        }
+        let mut reached = BTreeSet::new();
         for (overwrite, kept) in log.iter().zip(kept).rev() {
             for (block, kept) in units(overwrite).zip(kept) {
                 if kept {
                     reached.insert(block);
                 } else if !reached.contains(&block) {
-                    let start = (block * unit).max(overwrite.offset);
-                    let end =
-                        ((block + 1) * unit).min(overwrite.offset + overwrite.old.len() as u64);
-                    let within = |at: u64| (at - overwrite.offset) as usize;
-                    let old = &overwrite.old[within(start)..within(end)];
-                    self.medium.write(zone, start, old)?;
+                    self.restore(zone, overwrite, block * unit..(block + 1) * unit)?;
                 }
             }
         }
         Ok(())
+    }
+
+    /// Puts back what an overwrite has changed in a physical block.
+    fn restore(
+        &mut self,
+        zone: ZoneId,
+        overwrite: &Overwrite,
+        block: Range<u64>,
+    ) -> Result<(), DeviceError> {
+        let range = overwrite.range();
+        let part = block.start.max(range.start)..block.end.min(range.end);
+        match &overwrite.before.old {
+            Old::Bytes(bytes) => {
+                let within = |at: u64| (at - range.start) as usize;
+                self.put(zone, part.start, &bytes[within(part.start)..within(part.end)])
+            }
+            Old::Zeros(_) => self.destroy(zone, part),
+        }
     }
 }

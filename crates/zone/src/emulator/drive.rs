@@ -6,15 +6,34 @@
 //! caller passes its [`Effect`] to [`Drive::complete`] (that of a request that a power cut or a
 //! failed flush or sync has taken back is none).
 //!
+//! # Shingled tracks
+//! A write to a device of tracks destroys the tracks behind it as [`Tracks::harmed`] says, up to
+//! the device's end, after its own bytes are on the medium. Destroyed blocks read as zeros. A real
+//! drive would report them as unreadable, or give anything. Zeros were chosen for three reasons.
+//! They are not the old bytes (unless those were zeros) and have no valid checksum, so a store that
+//! lets go of a guard loses data here, too. They cost nothing: the drive punches a hole, in memory
+//! or in the file, which is still there when an image is opened again. And they are what blocks
+//! hold that were never written: no user of the device can tell the two apart and rely on it, for
+//! behind each write to new space lie destroyed tracks. A user that takes zeros for valid data is
+//! not found out by this.
+//!
+//! The drive keeps the set of bytes that may hold something. A write copies and punches the harmed
+//! bytes in the set, and nothing else; so each byte is destroyed once, however many writes harm it.
+//! A sequential load of new space punches nothing. The set is exact in memory. Of an image that was
+//! opened it is everything at first, and the first write to harm a hole punches it again.
+//!
 //! The drive knows no time and no observers, and decides on no faults: it carries out parts of
 //! writes, failures of zones and power cuts when it is told to. The caller holds the drive's lock.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use terrace_env::{IoBuf, Lba, ZoneId};
 
 use super::cache::Cache;
 use super::medium::Medium;
+use super::overwrite::{Before, Old};
+use crate::ranges::Ranges;
 use crate::state::{Transition, ZoneStatus, ZoneTable};
 use crate::{Completion, DeviceError, Geometry, Op, ZoneState, ZoneType};
 
@@ -58,11 +77,19 @@ pub(super) struct Drive {
     pub(super) table: ZoneTable,
     pub(super) cache: Cache,
     pub(super) medium: Medium,
+    /// Of shingled tracks, the bytes that may hold something: all others read as zeros.
+    held: Option<Ranges>,
 }
 
 impl Drive {
     pub(super) fn new(table: ZoneTable, medium: Medium) -> Self {
-        Self { geometry: table.geometry().clone(), table, cache: Cache::default(), medium }
+        let geometry = table.geometry().clone();
+        let bytes = geometry.blocks() * u64::from(geometry.logical_block);
+        let held = geometry.layout.tracks().map(|_| match medium {
+            Medium::Memory(_) => Ranges::default(),
+            Medium::File(_) => Ranges::below(bytes),
+        });
+        Self { geometry, table, cache: Cache::default(), medium, held }
     }
 
     /// A copy in memory, volatile changes included.
@@ -70,7 +97,7 @@ impl Drive {
         let (geometry, table, cache) =
             (self.geometry.clone(), self.table.clone(), self.cache.clone());
         let medium = Medium::Memory(self.medium.copy(&geometry, |zone| self.extent(zone))?);
-        Ok(Self { geometry, table, cache, medium })
+        Ok(Self { geometry, table, cache, medium, held: self.held.clone() })
     }
 
     /// The bytes of a zone that matter, from its start.
@@ -188,11 +215,7 @@ impl Drive {
         let offset = self.bytes(transition.offset);
         let before = self.table.status(zone);
         if before.state == ZoneState::NotWritePointer {
-            let mut old = IoBuf::with_capacity(data.len());
-            self.medium.read(zone, offset, data.len(), &mut old)?;
-            self.medium.write(zone, offset, data)?;
-            self.cache.overwrite(zone, offset, old[..].into(), ticket, forced);
-            return Ok(());
+            return self.overwrite(zone, offset, data, ticket, forced);
         }
         if self.cache.commit_reset(zone) {
             self.medium.erase(zone)?;
@@ -204,6 +227,81 @@ impl Drive {
         self.record(&transition)?;
         self.cache.write(zone, before, transition.to.written, ticket, forced);
         self.table.apply(transition);
+        Ok(())
+    }
+
+    /// Writes in place, and destroys the tracks behind, if the device has tracks.
+    fn overwrite(
+        &mut self,
+        zone: ZoneId,
+        offset: u64,
+        data: &[u8],
+        ticket: u64,
+        forced: bool,
+    ) -> Result<(), DeviceError> {
+        let written = offset..offset + data.len() as u64;
+        let harmed = self.harmed(&written);
+        let mut before = self.before(zone, written, false)?;
+        before.extend(self.before(zone, harmed.clone(), true)?);
+        self.put(zone, offset, data)?;
+        self.destroy(zone, harmed)?;
+        self.cache.overwrite(zone, before, ticket, forced);
+        Ok(())
+    }
+
+    /// The bytes behind a write that it destroys.
+    fn harmed(&self, written: &Range<u64>) -> Range<u64> {
+        let Some(tracks) = self.geometry.layout.tracks() else { return 0..0 };
+        let block = u64::from(self.geometry.logical_block);
+        let harmed = tracks.harmed(written.start / block..written.end / block);
+        let end = harmed.end.min(self.geometry.blocks());
+        self.bytes(harmed.start.min(end))..self.bytes(end)
+    }
+
+    /// Copies what a write is about to change.
+    fn before(
+        &self,
+        zone: ZoneId,
+        range: Range<u64>,
+        harm: bool,
+    ) -> Result<Vec<Before>, DeviceError> {
+        let parts = match &self.held {
+            Some(held) => held.split(range),
+            None => std::iter::once((range, true)).filter(|_| !harm).collect(),
+        };
+        let copy = |(part, holds): (Range<u64>, bool)| {
+            let len = part.end - part.start;
+            if !holds {
+                return Ok(Before { offset: part.start, old: Old::Zeros(len), harm });
+            }
+            let mut old = IoBuf::with_capacity(len as usize);
+            self.medium.read(zone, part.start, len as usize, &mut old)?;
+            Ok(Before { offset: part.start, old: Old::Bytes(old[..].into()), harm })
+        };
+        parts.into_iter().map(copy).collect()
+    }
+
+    /// Puts bytes in place.
+    pub(super) fn put(
+        &mut self,
+        zone: ZoneId,
+        offset: u64,
+        bytes: &[u8],
+    ) -> Result<(), DeviceError> {
+        // Before the write, which may do a part of it and fail.
+        if let Some(held) = &mut self.held {
+            held.insert(offset..offset + bytes.len() as u64);
+        }
+        self.medium.write(zone, offset, bytes)
+    }
+
+    /// Makes bytes of shingled tracks zeros.
+    pub(super) fn destroy(&mut self, zone: ZoneId, range: Range<u64>) -> Result<(), DeviceError> {
+        let Some(held) = &mut self.held else { return Ok(()) };
+        for part in held.within(range.clone()) {
+            self.medium.zero(zone, part.start, part.end - part.start)?;
+        }
+        held.remove(range);
         Ok(())
     }
 
@@ -276,6 +374,6 @@ impl Drive {
         let mut bytes = IoBuf::with_capacity(len);
         self.medium.read(zone, offset, len, &mut bytes)?;
         change(&mut bytes);
-        self.medium.write(zone, offset, &bytes)
+        self.put(zone, offset, &bytes)
     }
 }

@@ -295,6 +295,11 @@ impl FileMedium {
         }
     }
 
+    /// Makes bytes read as zeros, and gives their space back where the host's file system can.
+    pub(super) fn zero(&self, zone: ZoneId, offset: u64, len: u64) -> Result<(), DeviceError> {
+        self.host.zero(self.place(zone, offset), len)
+    }
+
     /// Punches a zone out of the file.
     pub(super) fn erase(&mut self, zone: ZoneId) -> Result<(), DeviceError> {
         self.ahead.remove(&zone);

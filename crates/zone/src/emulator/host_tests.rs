@@ -34,6 +34,9 @@ struct Disk {
     /// Ranges that can be written even if the disk is full.
     allocated: Mutex<Vec<Range<u64>>>,
     fails: Mutex<Option<io::ErrorKind>>,
+    /// Bytes that were punched out.
+    punched: AtomicU64,
+    has_no_holes: AtomicBool,
 }
 
 impl Disk {
@@ -106,6 +109,10 @@ impl HostFile for Disk {
     }
 
     fn punch(&self, offset: u64, len: u64) -> io::Result<()> {
+        if self.has_no_holes.load(Ordering::Relaxed) {
+            return Err(rustix::io::Errno::OPNOTSUPP.into());
+        }
+        self.punched.fetch_add(len, Ordering::Relaxed);
         self.change(offset, &vec![0; len as usize]);
         Ok(())
     }
@@ -193,6 +200,32 @@ fn a_flush_and_a_forced_write_reach_the_disk_and_nothing_else_does() {
     ask(&drive, Op::Flush).unwrap();
     assert_eq!(disk.syncs(), begun + 2, "an unsynced image is not");
     assert_eq!(drive.describe(), "image disk, not synced to the host's disk");
+}
+
+#[test]
+fn a_track_that_is_destroyed_is_not_destroyed_again() {
+    let tracks = crate::Tracks { blocks: 16, overlap: 3 };
+    let geometry = Geometry::tracks(ByteCount::mib(2), tracks);
+    let end = geometry.blocks();
+    for has_no_holes in [false, true] {
+        let (disk, drive) = made(geometry.clone());
+        disk.has_no_holes.store(has_no_holes, Ordering::Relaxed);
+        for round in 1..3 {
+            for lba in 0..end {
+                write(&drive, Lba(lba), round, 1, false).unwrap();
+                let behind = tracks.harmed(lba..lba + 1);
+                match ask(&drive, Op::Read { lba: Lba(behind.start.min(end - 1)), blocks: 1 }) {
+                    Ok(Completion::Read(data)) if behind.start < end => {
+                        assert!(data.iter().all(|byte| *byte == 0), "block {lba}");
+                    }
+                    other => drop(other.unwrap()),
+                }
+            }
+        }
+        // A new image is punched once, as whatever was opened; a reload punches what it had.
+        let punched = if has_no_holes { 0 } else { 2 * (end - 16) * BLOCK as u64 };
+        assert_eq!(disk.punched.load(Ordering::Relaxed), punched);
+    }
 }
 
 #[test]

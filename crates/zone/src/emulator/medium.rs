@@ -2,9 +2,9 @@
 //!
 //! A medium knows no rules. Bytes are addressed by zone and byte offset within it; what was never
 //! written, or was erased, reads as zeros. There are two exceptions. On a host's file system that
-//! cannot punch holes, erased bytes stay; reads of a sequential zone take nothing from the medium
-//! behind the write pointer. On a block device of the host, bytes that were never written are those
-//! that stand there.
+//! cannot punch holes, the bytes of an erased zone stay; reads of a sequential zone take nothing
+//! from the medium behind the write pointer. On a block device of the host, bytes that were never
+//! written are those that stand there.
 //!
 //! A medium has no volatile part of its own: what the drive may lose, `cache` knows. Nothing here
 //! waits for the host's disk to sync.
@@ -83,6 +83,15 @@ impl Medium {
         if let Self::File(file) = self {
             file.reserve_ahead(zone, end);
         }
+    }
+
+    /// Makes bytes read as zeros and gives their space back.
+    pub(super) fn zero(&mut self, zone: ZoneId, offset: u64, len: u64) -> Result<(), DeviceError> {
+        match self {
+            Self::Memory(memory) => memory.zero(zone, offset, len),
+            Self::File(file) => return file.zero(zone, offset, len),
+        }
+        Ok(())
     }
 
     /// Makes a whole zone read as zeros and gives its space back.

@@ -83,6 +83,23 @@ impl MemoryMedium {
         }
     }
 
+    /// Makes bytes read as zeros.
+    pub(super) fn zero(&mut self, zone: ZoneId, offset: u64, len: u64) {
+        const ZEROS: [u8; CHUNK] = [0; CHUNK];
+        let Some(chunks) = self.zones.get_mut(&zone) else { return };
+        let chunks = Arc::make_mut(chunks);
+        for (index, start, len) in pieces(offset, len as usize) {
+            let Some(chunk) = chunks.get_mut(index) else { return };
+            if len < CHUNK {
+                write_chunk(chunk, start, &ZEROS[..len], &mut self.spare);
+            } else if let Chunk::Bytes(bytes) = std::mem::replace(chunk, UNWRITTEN)
+                && self.spare.len() < SPARE_MAX
+            {
+                self.spare.push(bytes);
+            }
+        }
+    }
+
     pub(super) fn erase(&mut self, zone: ZoneId) {
         let chunks = self.zones.remove(&zone);
         let forgotten = match (&mut self.earlier, chunks) {
@@ -196,7 +213,12 @@ mod tests {
             if random.random_bool(0.5) {
                 random.fill_bytes(&mut bytes);
             }
-            medium.write(ZONE, start as u64, &bytes);
+            if round % 7 == 6 {
+                medium.zero(ZONE, start as u64, (end - start) as u64);
+                bytes.fill(0);
+            } else {
+                medium.write(ZONE, start as u64, &bytes);
+            }
             model[start..end].copy_from_slice(&bytes);
             assert_eq!(contents(&medium, len), model, "round {round}");
             if round % 20 == 0 {

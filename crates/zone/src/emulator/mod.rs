@@ -1,6 +1,6 @@
-//! An emulated drive, zoned or plain, in memory or in a sparse file. It enforces the rules of
-//! [`Device`](crate::Device). A plain drive is one conventional zone; it can also lie on a block
-//! device of the host.
+//! An emulated drive, zoned, plain or of shingled tracks, in memory or in a sparse file. It
+//! enforces the rules of [`Device`](crate::Device). A plain drive, or one of tracks, is one
+//! conventional zone; it can also lie on a block device of the host.
 //!
 //! | part | what it does |
 //! |---|---|
@@ -8,7 +8,7 @@
 //! | `core` | tickets, observers, counters |
 //! | `faults` | errors that the drive is told to have |
 //! | `drive` | joins zone states, volatile cache and medium |
-//! | `cache`, `cut` | what is not durable yet, and what a power cut makes of it |
+//! | `cache`, `overwrite`, `cut` | what is not durable yet, and what a power cut makes of it |
 //! | `medium`, `memory` | the bytes, in memory |
 //! | `file`, `image` | the bytes in a sparse file, and its format |
 //! | `host`, `host_file` | what of that file has reached the host's disk |
@@ -23,6 +23,10 @@
 //! - A write is complete, for the flush that follows and for a power cut, once it was waited for; a
 //!   forced write that was not waited for may be torn.
 //! - The unit of tearing is the physical block; a block is never torn itself.
+//! - Tracks that a write destroys are destroyed at once, and read as zeros. The destruction is as
+//!   volatile as the write: a power cut that keeps nothing of the write brings the tracks back, and
+//!   one that keeps a block of it may bring back any of their blocks. The bytes of a write are
+//!   never destroyed by an earlier one, in whatever order the two become durable.
 //! - The end of the process that uses an image is no power cut: the image keeps what was volatile.
 //! - A power cut of the *host* is one of the drive, with holes: what a completed flush or forced
 //!   write covers has been synced to the host's disk. A drive that was made
@@ -51,6 +55,7 @@ mod host_tests;
 mod image;
 mod medium;
 mod memory;
+mod overwrite;
 mod snapshot;
 mod timing;
 

@@ -10,8 +10,8 @@ use std::time::Duration;
 use terrace_env::{Cause, Lba, Uuid, ZoneId};
 use terrace_zone::emulator::RandomLatency;
 use terrace_zone::{
-    Access, Device, DeviceError, DeviceLayer, Emulator, Geometry, Op, Request, Ticket, ZoneReport,
-    conformance,
+    Access, Device, DeviceError, DeviceLayer, Emulator, Geometry, Layout, Op, Request, Ticket,
+    ZoneReport, conformance,
 };
 
 #[test]
@@ -66,22 +66,45 @@ fn a_drive_in_a_file_that_is_opened_anew_at_every_turn_keeps_every_rule() {
 
 #[test]
 fn a_used_drive_can_be_checked_as_it_is() {
-    let [_, geometry, _] = crate::geometries::all();
-    let drive = Arc::new(Emulator::in_memory(geometry, 1).unwrap());
-    conformance::check(drive.clone());
-    conformance::check(drive);
+    let [_, odd, _] = crate::geometries::all();
+    for geometry in [odd, crate::geometries::tracks()] {
+        let drive = Arc::new(Emulator::in_memory(geometry, 1).unwrap());
+        conformance::check(drive.clone());
+        conformance::check(drive);
+    }
 }
 
-/// A drive that breaks one rule: it answers resets and does nothing, or forgets that a zone has a
-/// capacity, or reports a pointer that is one write old.
+/// A drive that breaks one rule: it answers resets and does nothing, or reports a pointer that is
+/// one write old, or reads from elsewhere; or it has tracks, of which a write destroys none, one
+/// too few or one too many.
 struct Broken {
     drive: Emulator,
+    shape: Geometry,
     rule: u32,
+}
+
+impl Broken {
+    fn new(shape: Geometry, rule: u32) -> Self {
+        let mut real = shape.clone();
+        if let Layout::Tracks(tracks) = &mut real.layout {
+            match rule {
+                3 => real.layout = Layout::Plain,
+                4 => tracks.overlap -= 1,
+                5 => tracks.overlap += 1,
+                _ => {}
+            }
+        }
+        Self { drive: Emulator::in_memory(real, 1).unwrap(), shape, rule }
+    }
 }
 
 impl DeviceLayer for Broken {
     fn below(&self) -> &dyn Device {
         &self.drive
+    }
+
+    fn geometry(&self) -> &Geometry {
+        &self.shape
     }
 
     fn report(&self, first: ZoneId, count: u32) -> Result<Vec<ZoneReport>, DeviceError> {
@@ -108,12 +131,9 @@ impl DeviceLayer for Broken {
 
 #[test]
 fn a_drive_that_breaks_a_rule_is_found() {
-    for rule in 0..3 {
+    for rule in 0..6 {
         let broken = std::panic::catch_unwind(|| {
-            conformance::run(&|geometry| {
-                let drive = Emulator::in_memory(geometry, 1).unwrap();
-                Arc::new(Broken { drive, rule })
-            });
+            conformance::run(&|geometry| Arc::new(Broken::new(geometry, rule)));
         });
         assert!(broken.is_err(), "rule {rule} was broken and nobody noticed");
     }

@@ -124,7 +124,11 @@ fn work(device: &Emulator, zones: &mut [Zone], random: &mut Random, lie: Option<
                 return;
             }
             if conventional {
-                for (versions, byte) in model.versions[at as usize..].iter_mut().zip(bytes) {
+                let harmed = geometry.layout.tracks().map(|tracks| tracks.harmed(at..at + blocks));
+                let harmed = harmed.into_iter().flatten().take_while(|at| *at < geometry.blocks());
+                let destroyed = harmed.map(|at| (at, 0));
+                for (at, byte) in (at..).zip(bytes).chain(destroyed) {
+                    let versions = &mut model.versions[at as usize];
                     versions.push(byte);
                     if forced {
                         versions.drain(..versions.len() - 1);

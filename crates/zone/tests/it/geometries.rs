@@ -1,7 +1,7 @@
 //! Shapes of small devices that tests run over.
 
 use terrace_env::ByteCount;
-use terrace_zone::Geometry;
+use terrace_zone::{Geometry, Tracks};
 
 /// Twelve zones of 16 blocks of 4 KiB, without limits.
 pub(crate) fn plain() -> Geometry {
@@ -38,6 +38,11 @@ pub(crate) fn zns() -> Geometry {
         max_append: Some(8),
         ..plain()
     }
+}
+
+/// Sixteen shingled tracks of 8 blocks of 4 KiB; a write destroys two.
+pub(crate) fn tracks() -> Geometry {
+    Geometry::tracks(ByteCount::kib(512), Tracks { blocks: 8, overlap: 2 })
 }
 
 pub(crate) fn all() -> [Geometry; 3] {

@@ -10,3 +10,4 @@ mod images;
 mod power_cuts;
 mod state_machine;
 mod timing;
+mod tracks;

@@ -1,0 +1,122 @@
+//! [`Overwrite`]: what a write in place has changed, as long as a power cut may take it back.
+//!
+//! A write to a conventional zone, a plain device or shingled tracks leaves one overwrite for its
+//! own bytes. A write to shingled tracks leaves others for the bytes behind it that it destroyed:
+//! its *harm*. All of a write's overwrites have its ticket, and become durable together. Bytes that
+//! were zeros because nothing is written there take no memory, so the harm of a sequential load is
+//! a few words for each write.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+/// How far a request has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Progress {
+    /// Nobody has waited for it yet.
+    InFlight { ticket: u64 },
+    /// Complete, when this many flushes had been submitted.
+    Complete { flushes: u64 },
+}
+
+impl Progress {
+    pub(super) fn complete(&mut self, ticket: u64, flushes: u64) -> bool {
+        let found = *self == Self::InFlight { ticket };
+        if found {
+            *self = Self::Complete { flushes };
+        }
+        found
+    }
+
+    /// Whether the flush that was submitted as number `flush` covers it.
+    pub(super) fn covered(self, flush: u64) -> bool {
+        matches!(self, Self::Complete { flushes } if flushes <= flush)
+    }
+}
+
+/// Bytes from before a write.
+#[derive(Clone, Debug)]
+pub(super) enum Old {
+    Bytes(Arc<[u8]>),
+    /// So many bytes where nothing was written, or what was written had been destroyed.
+    Zeros(u64),
+}
+
+impl Old {
+    pub(super) fn len(&self) -> u64 {
+        match self {
+            Self::Bytes(bytes) => bytes.len() as u64,
+            Self::Zeros(len) => *len,
+        }
+    }
+
+    fn part(&self, within: Range<u64>) -> Self {
+        match self {
+            Self::Bytes(bytes) => {
+                Self::Bytes(bytes[within.start as usize..within.end as usize].into())
+            }
+            Self::Zeros(_) => Self::Zeros(within.end - within.start),
+        }
+    }
+}
+
+/// Bytes that a write has changed or destroyed, as they were before.
+#[derive(Clone, Debug)]
+pub(super) struct Before {
+    /// The first byte, from the zone's start.
+    pub(super) offset: u64,
+    pub(super) old: Old,
+    /// Whether they were destroyed, and not written.
+    pub(super) harm: bool,
+}
+
+/// Bytes of a conventional zone that a power cut may give back.
+#[derive(Clone, Debug)]
+pub(super) struct Overwrite {
+    pub(super) before: Before,
+    /// The write's ticket.
+    pub(super) ticket: u64,
+    pub(super) progress: Progress,
+    pub(super) forced: bool,
+}
+
+impl Overwrite {
+    pub(super) fn new(before: Before, ticket: u64, forced: bool) -> Self {
+        Self { before, ticket, progress: Progress::InFlight { ticket }, forced }
+    }
+
+    /// The bytes, from the zone's start.
+    pub(super) fn range(&self) -> Range<u64> {
+        self.before.offset..self.before.offset + self.before.old.len()
+    }
+
+    /// Its share of the drive's cache: the bytes written, and those kept of what was destroyed.
+    pub(super) fn cached(&self) -> u64 {
+        match &self.before {
+            Before { harm: true, old: Old::Zeros(_), .. } => 0,
+            Before { old, .. } => old.len(),
+        }
+    }
+
+    /// The parts of it that lie outside all of `ranges`.
+    pub(super) fn without(self, ranges: &[Range<u64>]) -> Vec<Self> {
+        let mut parts = vec![self];
+        for range in ranges {
+            parts = parts.into_iter().flat_map(|part| part.outside(range)).collect();
+        }
+        parts
+    }
+
+    fn outside(self, range: &Range<u64>) -> Vec<Self> {
+        let own = self.range();
+        if own.end <= range.start || range.end <= own.start {
+            return vec![self];
+        }
+        let part = |from: u64, to: u64| {
+            (from < to).then(|| {
+                let old = self.before.old.part(from - own.start..to - own.start);
+                Self { before: Before { offset: from, old, ..self.before }, ..self }
+            })
+        };
+        [part(own.start, range.start), part(range.end, own.end)].into_iter().flatten().collect()
+    }
+}
