@@ -8,7 +8,8 @@
 //! 2. Every unsealed log is read to its end. One that is damaged ends the mount, even a read-only
 //!    one.
 //! 3. The zones' counts are made from the catalog and the device's report; what is free on a plain
-//!    device, from the catalog and the journal's stretches.
+//!    device, from the catalog and the journal's stretches. Extents that cannot be, such as two in
+//!    a zone that has not so many written blocks, end the mount.
 //! 4. For writing, zones that will not be written any more are finished. If more zones are active
 //!    than files and free zones may have, further zones are finished, so that the journal has its
 //!    active slots.
@@ -40,7 +41,10 @@ use crate::medium::Medium;
 use crate::reclaim::Reclaimer;
 use crate::space::{Condition, Limits, PlainPool, Pools, Share, Used, Zone, ZoneTable, ZonedPool};
 use crate::volume::{Volume, as_device};
-use crate::{Devices, Fs, ZoneGrid};
+use crate::{Devices, Fs, ZoneGrid, ZonePlace};
+
+/// Rule for the extents of all files together.
+const SOUND_EXTENTS: &str = "extents within zones that hold data, none twice";
 
 /// Whether a mount may write.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -260,8 +264,13 @@ fn zone_table(
             }
         }
     }
-    for zone in zones.iter_mut().filter(|zone| zone.condition == Condition::Free) {
-        zone.written = 0;
+    for (at, zone) in geometry.zone_ids().zip(&mut zones) {
+        if zone.condition == Condition::Free {
+            zone.written = 0;
+        }
+        if zone.live + zone.unsealed > zone.written {
+            return Err(overfull(at, zone, grid));
+        }
     }
     Ok(zones)
 }
@@ -325,9 +334,16 @@ fn fits(zone: &Zone, first: u32, blocks: u32) -> bool {
 
 fn misplaced(id: FileId, extent: &Extent, grid: &ZoneGrid) -> StoreError {
     let (region, offset) = grid.describe(&format!("catalog: file {id}"), grid.place(extent.first));
-    let expected = "extents within zones that hold data, none twice".into();
     let got = format!("{} blocks at {}", extent.blocks, extent.first);
-    StoreError::Corruption { region, offset, expected, got }
+    StoreError::Corruption { region, offset, expected: SOUND_EXTENTS.into(), got }
+}
+
+/// A zone whose files claim more blocks than are written: some of them twice, since each extent
+/// ends within what is written.
+fn overfull(zone: ZoneId, found: &Zone, grid: &ZoneGrid) -> StoreError {
+    let (region, offset) = grid.describe("catalog: files", ZonePlace { zone, block: 0 });
+    let got = format!("{} blocks in {} written ones", found.live + found.unsealed, found.written);
+    StoreError::Corruption { region, offset, expected: SOUND_EXTENTS.into(), got }
 }
 
 /// The files that were not sealed, each ready to be read and reopened.

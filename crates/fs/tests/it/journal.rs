@@ -1,16 +1,17 @@
 //! Tests of the journal on a drive that neither fails nor loses its power: commits, mounts, and
-//! records that a replay refuses.
+//! records that a replay or a mount refuses.
 
 use std::sync::Arc;
 
 use terrace_env::store::{FileKind, StoreError};
-use terrace_env::{DeviceId, FileId, test_seeds};
+use terrace_env::{ByteCount, Cause, DeviceId, FileId, IoBuf, ZoneId, test_seeds};
 use terrace_fs::catalog::{Extent, Record};
 use terrace_fs::journal::replay;
-use terrace_fs::{BLOCK, BlockAddr};
-use terrace_zone::{Device, Emulator};
+use terrace_fs::{BLOCK, BlockAddr, Fs, MountOptions};
+use terrace_zone::{Device, Emulator, Geometry};
 
 use crate::changes::Changes;
+use crate::drive::formatted;
 use crate::journal_world::{make, open, shape};
 
 fn device(seed: u64) -> Arc<dyn Device> {
@@ -104,4 +105,45 @@ fn an_extent_that_the_store_cannot_have_is_corruption() {
         let found = replay_with(first, blocks).expect_err(expected);
         assert!(found.contains(expected), "{found}");
     }
+}
+
+/// Mounts a store in which a zone has so many written blocks, and files claim these of them.
+fn mount_with(written: usize, claimed: &[(u32, u32)]) -> Result<Arc<Fs>, StoreError> {
+    let drive = formatted(Geometry::uniform(ByteCount::kib(256), 32), 1);
+    let device = Arc::clone(&drive) as Arc<dyn Device>;
+    // The last zone but one: the journal takes the first ones.
+    let start = device.geometry().zone_start(ZoneId(30));
+    device.write(start, IoBuf::zeroed(written * BLOCK), true, Cause::Client).expect("a write");
+    let journal = open(&device).expect("a mount");
+    let seals = claimed.iter().zip(1..).map(|(&(first, blocks), id)| {
+        let first = BlockAddr::new(DeviceId(0), 30 * 64 + u64::from(first));
+        let (id, kind, annotation) = (FileId(id), FileKind::Table, Arc::default());
+        let (extents, size) = (vec![Extent { first, blocks, crc: None }], u64::from(blocks) * 4096);
+        Record::Seal { id, kind, size, extents, epoch: 0, annotation }
+    });
+    journal.commit(seals.collect(), false).expect("a commit");
+    drop(journal);
+    Fs::mount(device, &MountOptions::default())
+}
+
+#[test]
+fn files_that_claim_more_blocks_than_a_zone_has_written_are_corruption() {
+    mount_with(40, &[(0, 30), (30, 10)]).expect("files beside each other");
+    let corruption = |claimed: &[(u32, u32)]| match mount_with(40, claimed) {
+        Err(StoreError::Corruption { region, offset, expected, got }) => {
+            assert_eq!(expected, "extents within zones that hold data, none twice");
+            format!("{region}, {offset}: {got}")
+        }
+        other => panic!("expected corruption, found {:?}", other.map(|_| "a store")),
+    };
+    assert_eq!(
+        corruption(&[(0, 30), (0, 30)]),
+        "catalog: files on device 0 (zone 30), 7864320: 60 blocks in 40 written ones"
+    );
+    assert_eq!(
+        corruption(&[(0, 30), (0, 30), (0, 30)]),
+        "catalog: file 3 on device 0 (zone 30), 7864320: 30 blocks at device 0 block 1920"
+    );
+    // Here the medium has lost what it acknowledged: the files are there to be read.
+    mount_with(40, &[(0, 30), (30, 20)]).expect("a zone that is not written again");
 }
