@@ -110,7 +110,7 @@ impl Footer {
         let version = reader.u32("version").map_err(wrong)?;
         let features = reader.u32("features").map_err(wrong)?;
         for (field, supported, got, known) in [
-            ("version", VERSION, version, version <= VERSION),
+            ("version", VERSION, version, (1..=VERSION).contains(&version)),
             ("features", Features::KNOWN.0, features, features & !Features::KNOWN.0 == 0),
         ] {
             if !known {
@@ -315,9 +315,9 @@ mod tests {
     }
 
     #[test]
-    fn what_is_newer_is_told_apart_from_damage() {
+    fn what_is_not_known_is_told_apart_from_damage() {
         for (at, value, expected) in
-            [(8, 2, "version"), (15, 128, "features"), (36, 3, "index levels")]
+            [(8, 2, "version"), (8, 0, "version"), (15, 128, "features"), (36, 3, "index levels")]
         {
             let mut bytes = footer().encode();
             bytes[at] = value;
