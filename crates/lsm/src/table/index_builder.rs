@@ -3,7 +3,7 @@
 //! The order of calls: [`IndexBuilder::add_key`] for each entry, in key order;
 //! [`IndexBuilder::add_block`] for each block, once the first key of the next block is known and
 //! before it is added; [`IndexBuilder::add_last_block`] for the last; then
-//! [`IndexBuilder::finish`], which panics if the last block is missing.
+//! [`IndexBuilder::finish`], which panics if the last block is missing. A table may have no block.
 //!
 //! The index is cut into partitions as it grows. A table with a small index gets one index and one
 //! filter, made at its end. In a larger table each partition of the index has a filter of its own,
@@ -58,6 +58,8 @@ pub(crate) struct IndexBuilder {
     index_bytes: usize,
     filter_bytes: usize,
     partitioned: bool,
+    /// Whether the last block has been added.
+    is_ended: bool,
 }
 
 /// Index and filters to write at a table's end.
@@ -85,6 +87,7 @@ impl IndexBuilder {
             index_bytes: 0,
             filter_bytes: 0,
             partitioned: false,
+            is_ended: false,
         }
     }
 
@@ -108,6 +111,7 @@ impl IndexBuilder {
     pub(crate) fn add_last_block(&mut self, last: &[u8], handle: Handle) {
         self.index.add(last, &handle.encode());
         self.close_partition(last.to_vec());
+        self.is_ended = true;
     }
 
     fn close_partition(&mut self, end: Vec<u8>) {
@@ -160,7 +164,8 @@ impl IndexBuilder {
 
     /// Index and filters to write, after the last block.
     pub(crate) fn finish(self) -> Finished {
-        assert!(self.hashes.is_empty() && self.index.is_empty(), "a last block was added");
+        let is_whole = self.is_ended || (self.closed.is_empty() && self.index.is_empty());
+        assert!(is_whole && self.hashes.is_empty(), "the last block was added");
         if self.partitioned {
             return Finished::Partitions(self.closed.into_iter().map(Closed::finish).collect());
         }
@@ -221,6 +226,18 @@ mod tests {
     use crate::key::{KeySpaceId, Kind, compare, full_key, internal_key};
     use std::cmp::Ordering;
     use terrace_env::SeqNo;
+
+    #[test]
+    #[should_panic(expected = "the last block was added")]
+    fn an_index_is_not_finished_where_a_partition_ends_without_the_last_block() {
+        let key = |user: &[u8]| internal_key(&full_key(KeySpaceId(1), user), Trailer::NEWEST);
+        // A block fills a partition, and without filters there is no trace of the next block.
+        let mut index =
+            IndexBuilder::new(IndexLayout { partition_size: 1, whole_max: 1, filter_bits: 0 });
+        index.add_block(&key(b"a"), &key(b"b"), Handle { offset: 0, size: 9 });
+        index.add_key(&key(b"b"), true);
+        index.finish();
+    }
 
     #[test]
     fn a_separator_lies_between_and_is_short() {
