@@ -14,20 +14,28 @@ use terrace_env::store::{
 use terrace_env::{ByteCount, Cause, FileId, runner};
 use terrace_lsm::{Bounds, Durability, Engine, EngineOptions, KeySpaceId};
 
-use crate::model::{Change, batch, decider, options};
+use terrace_policy::{
+    Choice, Compaction, Cut, Input, Merge, Part, Place, Plan, Pressure, Route, Span, TreeView,
+    Urgency,
+};
+
+use crate::model::{Change, Model, batch, contents, decider, options};
+use crate::routed;
 
 const SPACE: KeySpaceId = KeySpaceId::DEFAULT;
 
-/// A store of which one byte is read wrongly.
+/// A store of which one byte is read wrongly, or not at all.
 struct Damaged {
     store: MemoryStore,
     file: FileId,
     at: Arc<AtomicU64>,
+    fails: bool,
 }
 
 struct DamagedReader {
     reader: Arc<dyn FileReader>,
     at: Arc<AtomicU64>,
+    fails: bool,
 }
 
 impl FileReader for DamagedReader {
@@ -42,10 +50,16 @@ impl FileReader for DamagedReader {
     fn read_at(&self, offset: u64, into: &mut [u8], cause: Cause) -> Result<(), StoreError> {
         self.reader.read_at(offset, into, cause)?;
         let at = self.at.load(Relaxed).checked_sub(offset).and_then(|at| into.get_mut(at as usize));
-        if let Some(byte) = at {
-            *byte ^= 1;
+        match at {
+            Some(_) if self.fails => {
+                Err(StoreError::io("read", std::io::Error::other("a block that cannot be read")))
+            }
+            Some(byte) => {
+                *byte ^= 1;
+                Ok(())
+            }
+            None => Ok(()),
         }
-        Ok(())
     }
 }
 
@@ -56,9 +70,72 @@ impl Layer for Damaged {
 
     fn open(&self, id: FileId) -> Result<Arc<dyn FileReader>, StoreError> {
         let reader = self.store.open(id)?;
-        let at = Arc::clone(&self.at);
-        Ok(if id == self.file { Arc::new(DamagedReader { reader, at }) } else { reader })
+        let (at, fails) = (Arc::clone(&self.at), self.fails);
+        Ok(if id == self.file { Arc::new(DamagedReader { reader, at, fails }) } else { reader })
     }
+}
+
+/// Merges the upper half of the first table into a level further down, once: the rest of it stays.
+#[derive(Debug)]
+struct UpperHalf;
+
+impl Compaction for UpperHalf {
+    fn name(&self) -> &'static str {
+        "upper-half"
+    }
+
+    fn pick(&self, tree: &TreeView, state: &[u8], _: Urgency) -> Option<Choice> {
+        let run = tree.runs(0).first().filter(|_| state.is_empty())?;
+        let segment = run.segments.first()?;
+        let span = Span { start: routed::full_key(50), end: segment.span.end.clone() };
+        let parts = vec![Part { file: segment.file, span }];
+        let inputs = vec![Input { place: Place { level: 0, run: run.id }, parts }];
+        let cut = Cut::at(ByteCount::mib(8));
+        let routes = vec![Route { end: None, to: routed::to(2), stream: 18, cut }];
+        let plan = Plan::Merge(Merge { inputs, routes, moves: Vec::new() });
+        Some(Choice { plan, state: vec![1] })
+    }
+
+    fn manual_compaction(&self, _: &TreeView, _: &[u8], _: &Span) -> Option<Choice> {
+        None
+    }
+
+    fn pressure(&self, _: &TreeView) -> Pressure {
+        Pressure(0.0)
+    }
+}
+
+#[test]
+fn a_verification_leaves_out_blocks_that_count_no_more() {
+    runner::simulate(1, || {
+        let store = MemoryStore::new();
+        let open = |file: FileId, at: u64| {
+            let at = Arc::new(AtomicU64::new(at));
+            let store = Arc::new(Damaged { store: store.clone(), file, at, fails: true });
+            Engine::open(store, Arc::new(UpperHalf), routed::options()).unwrap()
+        };
+        let engine = open(FileId(u64::MAX), 0);
+        let (mut model, mut random) = (Model::default(), Random::seeded(1));
+        // A block for each entry, all of one size.
+        let puts = (0..100).map(|number| routed::put(&mut random, number, 10 << 10));
+        routed::write(&engine, &mut model, puts.collect());
+        engine.flush().unwrap();
+        engine.wait_idle().unwrap();
+        let levels = engine.stats().levels;
+        assert!(levels[0].bytes > 0 && levels[2].bytes > 0, "{levels:?}");
+        drop(engine);
+        let tables = store.list().into_iter().filter(|file| file.kind == FileKind::Table);
+        let first = tables.min_by_key(|table| table.id).unwrap();
+        let block = |number: u64| first.size * number / 100 + (5 << 10);
+        // Its first 50 blocks count, and only a look into the next one tells that it does not.
+        for number in [51, 52, 90] {
+            let engine = open(first.id, block(number));
+            let verified = engine.verify().unwrap_or_else(|error| panic!("{number}: {error}"));
+            assert_eq!(verified.entries, 100);
+            assert_eq!(contents(&engine), model.now);
+        }
+        assert!(open(first.id, block(49)).verify().is_err());
+    });
 }
 
 type Held = BTreeMap<Vec<u8>, Vec<u8>>;
@@ -132,7 +209,7 @@ fn damage(seed: u64, block_size: ByteCount, count: usize) {
             let (file, at) = (table.id, random.random_range(0..table.size));
             let store = store.crash(CrashMode::KeepUnsynced, &mut random);
             let at = Arc::new(AtomicU64::new(at));
-            let store = Arc::new(Damaged { store, file, at });
+            let store = Arc::new(Damaged { store, file, at, fails: false });
             let engine = Engine::open(store, decider(), options()).unwrap();
             if let Some(missing) = check(&engine, &held) {
                 listed += 1;
@@ -169,7 +246,7 @@ fn a_verification_notices_damage_of_an_open_table() {
             let tables = store.list().into_iter().filter(|file| file.kind == FileKind::Table);
             let FileInfo { id: file, size, .. } = tables.max_by_key(|table| table.size).unwrap();
             let at = Arc::new(AtomicU64::new(u64::MAX));
-            let store = Arc::new(Damaged { store, file, at: Arc::clone(&at) });
+            let store = Arc::new(Damaged { store, file, at: Arc::clone(&at), fails: false });
             let engine = Engine::open(store, decider(), options()).unwrap();
             assert_eq!(check(&engine, &held), None);
             // Footer, properties, index and filter, and some of the data.
