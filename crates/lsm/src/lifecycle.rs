@@ -3,7 +3,7 @@
 //! - *Failed*: a job or the log had an error other than a lack of space. Writes are refused and
 //!   jobs stop until a client calls [`resume`](crate::Engine::resume); reads go on. The first
 //!   failure is kept until then, later ones are ignored. The failure of a panic cannot be taken
-//!   back.
+//!   back, nor one after which the tree in memory is not the one in the store.
 //! - *Closing* is for ever, and counts before a failure: writers get [`Error::Closed`].
 //!
 //! Nobody waits here. Jobs and writers wait at other owners, for example at the flush queue. So the
@@ -32,6 +32,8 @@ pub(crate) struct Lifecycle {
 #[derive(Debug, Default)]
 struct State {
     failure: Option<Error>,
+    /// The failure cannot be taken back.
+    is_final: bool,
     closing: bool,
 }
 
@@ -85,7 +87,12 @@ impl Lifecycle {
         Some(failure)
     }
 
-    /// Takes the failure back; `false` if there is none. The failure of a panic stays.
+    /// The failure that is noted, or is noted next, cannot be taken back.
+    pub(crate) fn make_final(&self) {
+        self.state.lock().is_final = true;
+    }
+
+    /// Takes the failure back; `false` if there is none. A final one stays, as does one of a panic.
     pub(crate) fn take_failure_back(&self) -> Result<bool, Error> {
         let mut state = self.state.lock();
         if state.closing {
@@ -93,7 +100,7 @@ impl Lifecycle {
         }
         match &state.failure {
             None => return Ok(false),
-            Some(failure) if failure.is_panic() => return Err(failure.clone()),
+            Some(failure) if state.is_final || failure.is_panic() => return Err(failure.clone()),
             Some(_) => state.failure = None,
         }
         self.stopped.store(false, Ordering::Release);
@@ -126,6 +133,15 @@ mod tests {
         let lifecycle = Lifecycle::default();
         lifecycle.fail("a flush", Error::Panicked);
         assert!(lifecycle.take_failure_back().is_err_and(|error| error.is_panic()));
+        assert!(lifecycle.must_stop());
+    }
+
+    #[test]
+    fn a_final_failure_is_not_taken_back() {
+        let lifecycle = Lifecycle::default();
+        lifecycle.make_final();
+        lifecycle.fail("a flush", Error::ReadOnly("a test"));
+        assert!(matches!(lifecycle.take_failure_back(), Err(Error::Stopped { .. })));
         assert!(lifecycle.must_stop());
     }
 }

@@ -10,7 +10,7 @@
 //! If the engine has not failed, nothing happens. If step 3 or 4 fails, the engine has failed
 //! again; but if there is no space for them, the engine is only short of space, and the next write
 //! tries the two steps again. After a panic the engine cannot be resumed, because its memory cannot
-//! be trusted.
+//! be trusted, nor after a commit whose change of the tree could not be shown.
 
 use crate::Error;
 use crate::event::Event;

@@ -9,7 +9,8 @@
 //! 4. Readers see the version; then the jobs and the writers are told of the change.
 //!
 //! If the transaction fails, nothing has changed. If the third step fails, the store has the
-//! change, and readers see it only after another opening. A change of the store's annotation alone
+//! change, and readers see it only after another opening. Until then nothing can be written: a
+//! second try would take out what the store has no more. A change of the store's annotation alone
 //! (`commit_record`) takes a turn as well.
 
 use std::sync::Arc;
@@ -70,7 +71,15 @@ impl Shared {
         if let Some(ImmutableMemtable { log, rest: None, .. }) = flushed {
             self.ahead.forget(*log);
         }
-        let version = Arc::new(edit.version(&before, kept, &*self.store, &self.memory)?);
+        let version = match edit.version(&before, kept, &*self.store, &self.memory) {
+            Ok(version) => Arc::new(version),
+            Err(error) => {
+                drop(turn);
+                self.lifecycle.make_final();
+                self.fail("the tree", error.clone());
+                return Err(error);
+            }
+        };
         let rule = self.decider.write_rule(version.view());
         turn.show_version(version, record, choice, flushed.map(|flushed| &flushed.memtable));
         self.tree_has_changed(rule, flushed);

@@ -10,10 +10,10 @@ use std::time::Duration;
 
 use terrace_env::random::Random;
 use terrace_env::store::{
-    Change, CrashMode, CreateOptions, Failure, FileKind, FileWriter, Layer, MemoryStore, Rank,
-    Store, StoreError, Transaction,
+    Change, CrashMode, CreateOptions, Failure, FileKind, FileReader, FileWriter, Layer,
+    MemoryStore, Rank, Store, StoreError, Transaction,
 };
-use terrace_env::{ByteCount, runner, test_seeds};
+use terrace_env::{ByteCount, FileId, runner, test_seeds};
 use terrace_lsm::{Durability, Engine, Error, KeySpaceId};
 
 use crate::model::{self, Model, Write, batch, contents, try_open};
@@ -165,6 +165,50 @@ fn a_failed_read_is_told_and_stops_nothing() {
         assert!(engine.get(*space, key).is_err());
         assert_eq!(engine.get(*space, key).unwrap().as_deref(), Some(&value[..]));
         engine.write(batch(&write(1)), Durability::Synced).unwrap();
+    });
+}
+
+/// A store in which the next table that is opened cannot be, once told.
+struct FailsOpens {
+    store: MemoryStore,
+    told: AtomicBool,
+}
+
+impl Layer for FailsOpens {
+    fn below(&self) -> &dyn Store {
+        &self.store
+    }
+
+    fn open(&self, id: FileId) -> Result<Arc<dyn FileReader>, StoreError> {
+        if self.told.swap(false, Ordering::Relaxed) {
+            return Err(StoreError::io("open", std::io::Error::other("an injected failure")));
+        }
+        self.store.open(id)
+    }
+}
+
+#[test]
+fn a_committed_change_that_cannot_be_shown_stops_the_engine_until_the_next_opening() {
+    runner::simulate(1, || {
+        let store = MemoryStore::new();
+        let layer = FailsOpens { store: store.clone(), told: AtomicBool::new(false) };
+        let (layer, decider) = (Arc::new(layer), model::decider());
+        let engine = Engine::open(Arc::clone(&layer) as _, decider, model::options()).unwrap();
+        let mut model = Model::default();
+        assert!(write_until_failure(&engine, &mut model, 4).is_none());
+        layer.told.store(true, Ordering::Relaxed);
+        engine.flush().and_then(|()| engine.wait_idle()).unwrap_err();
+        assert!(!layer.told.load(Ordering::Relaxed));
+        for _ in 0..2 {
+            let error = engine.resume().unwrap_err().to_string();
+            assert!(error.contains("an injected failure"), "{error}");
+        }
+        engine.write(batch(&write(1)), Durability::Gathered).unwrap_err();
+        assert_eq!(contents(&engine), model.now);
+        drop(engine);
+        let engine = try_open(&store).unwrap();
+        assert_eq!(contents(&engine), model.now);
+        assert!(write_until_failure(&engine, &mut model, 50).is_none());
     });
 }
 
