@@ -1,13 +1,17 @@
 //! Tells the lab what its runs depend on besides their plans: a hash over the sources of the
 //! engine, of all below it, and of the lab's own part in a run, and over the versions of libraries.
 //!
-//! Results are kept by it. Code that only draws or describes outcomes is not in it, so that a
-//! better plot, or a word about a figure, does not send anybody back to hours of runs.
+//! Results are kept by it. Code that only draws or describes outcomes is not in it, nor are
+//! comments, so that a better plot, or a word about a figure or in the head of a module, does not
+//! send anybody back to hours of runs.
 
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
 use xxhash_rust::xxh3::Xxh3Default;
+
+#[path = "src/code_lines.rs"]
+mod code_lines;
 
 /// Sources that a run depends on, from the workspace's root.
 const SOURCES: [&str; 9] = [
@@ -32,12 +36,16 @@ fn main() -> io::Result<()> {
         // By name, whatever the order of a directory.
         files.sort();
         for file in files {
-            let text = fs::read(&file)?;
+            let mut text = fs::read(&file)?;
+            if file.extension().is_some_and(|extension| extension == "rs") {
+                text = code_lines::code_lines(&text).collect::<Vec<_>>().concat();
+            }
             hash.update(file.to_string_lossy().replace('\\', "/").as_bytes());
             hash.update(&(text.len() as u64).to_le_bytes());
             hash.update(&text);
         }
     }
+    println!("cargo::rerun-if-changed=src/code_lines.rs");
     println!("cargo::rustc-env=TERRACE_ENGINE={:016x}", hash.digest());
     Ok(())
 }

@@ -11,6 +11,8 @@
 //!   them with the papers.
 
 pub mod bench;
+#[cfg(test)]
+mod code_lines;
 pub mod crash;
 pub mod drives;
 pub mod experiment;
