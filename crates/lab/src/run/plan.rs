@@ -218,10 +218,12 @@ impl RunPlan {
     }
 
     /// The log device as the file system sees it, if there is one.
-    pub(super) fn log_geometry(&self, drive: &Geometry) -> Option<Geometry> {
+    pub(super) fn log_geometry(&self, drive: &Geometry) -> Result<Option<Geometry>, PlanError> {
+        if !self.places().beside() {
+            return Ok(None);
+        }
         let space = ByteCount(u64::from(self.zones) * zone_bytes(drive, drive.zone_capacity));
-        let size = || log_device::size(&self.store, &self.phases, space);
-        self.places().beside().then(|| Geometry::plain(size()))
+        log_device::size(&self.store, &self.phases, space).map(Geometry::plain).map(Some)
     }
 
     /// Where the log device lies on the drive of tables. The store has a part of the `whole` drive,
@@ -231,7 +233,7 @@ impl RunPlan {
         drive: &Geometry,
         whole: &Geometry,
     ) -> Result<Starts, PlanError> {
-        let Some(log) = self.log_geometry(drive) else { return Ok(Starts::default()) };
+        let Some(log) = self.log_geometry(drive)? else { return Ok(Starts::default()) };
         Starts::of(self.places(), log.capacity(), drive, whole)
     }
 

@@ -201,7 +201,7 @@ fn log_device(
     trace: &Arc<Mutex<Trace>>,
 ) -> Result<(Option<Arc<Emulator>>, u64), PlanError> {
     let (whole, part) = drive;
-    let Some(geometry) = plan.log_geometry(part) else { return Ok((None, 1)) };
+    let Some(geometry) = plan.log_geometry(part)? else { return Ok((None, 1)) };
     let size = geometry.capacity();
     let emulator = Emulator::in_memory(geometry, plan.seed);
     let emulator = emulator.map_err(|problem| refused(plan, "the log device", problem))?;

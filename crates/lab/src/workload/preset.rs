@@ -93,6 +93,19 @@ impl Preset {
         fills.contains(&self) || self == Self::Ycsb(Ycsb::Load)
     }
 
+    /// Whether any of its operations writes.
+    #[must_use]
+    pub fn writes(self) -> bool {
+        let reads_only = [Self::ReadRandom, Self::ReadSeq, Self::SeekRandom, Self::Ycsb(Ycsb::C)];
+        !reads_only.contains(&self)
+    }
+
+    /// Whether any of its operations reads.
+    #[must_use]
+    pub fn reads(self) -> bool {
+        !self.begins_empty() && self != Self::Overwrite && self != Self::DeleteRandom
+    }
+
     /// Workload that fills a store for this one.
     #[must_use]
     pub fn filled_by(self) -> Self {
@@ -208,6 +221,19 @@ mod tests {
         // Of random writes, as many as records, a share of 1/e misses a record.
         let random = BTreeSet::from_iter(written(Preset::FillRandom));
         assert!((600..665).contains(&random.len()), "{}", random.len());
+    }
+
+    #[test]
+    fn a_workload_reads_or_writes_if_one_of_its_operations_does() {
+        for preset in Preset::ALL {
+            let mut workload = preset.workload(Sizes::Constant(100), 1_000, 7);
+            let kinds: BTreeSet<Kind> =
+                (0..1_000).map(|_| workload.next_operation().kind()).collect();
+            let any = |of: &[Kind]| kinds.iter().any(|kind| of.contains(kind));
+            let reads = any(&[Kind::Read, Kind::Scan, Kind::ReadModifyWrite]);
+            let writes = any(&[Kind::Update, Kind::Insert, Kind::ReadModifyWrite, Kind::Delete]);
+            assert_eq!((preset.reads(), preset.writes()), (reads, writes), "{preset}");
+        }
     }
 
     #[test]
