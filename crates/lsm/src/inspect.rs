@@ -19,6 +19,7 @@
 use bytes::Bytes;
 use terrace_env::store::{Annotation, FileKind};
 use terrace_env::{ByteCount, FileId, SeqNo};
+use terrace_policy::SetView;
 
 use crate::key::SPACE_BYTES;
 use crate::tree::{LogRecord, StoreRecord, TableRecord};
@@ -194,6 +195,8 @@ pub enum Role {
         last_sequence: SeqNo,
         /// The sequence of all entries, if they have one in common that the table does not know.
         global_sequence: Option<SeqNo>,
+        /// The set that it was written in, if it was written in one.
+        set: Option<SetView>,
         /// Segments of the table: the key ranges that count.
         segments: Vec<SegmentRole>,
     },
@@ -261,6 +264,7 @@ impl From<TableRecord> for Role {
             first_sequence: record.first_sequence,
             last_sequence: record.last_sequence,
             global_sequence: record.global_sequence,
+            set: record.set,
             segments: segments.collect(),
         }
     }

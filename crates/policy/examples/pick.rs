@@ -107,6 +107,7 @@ fn run(id: u64, tables: u64, ids: &mut impl Iterator<Item = u64>) -> RunView {
         size: TABLE,
         entries: 1000,
         tombstones: 0,
+        set: None,
     };
     RunView { id: RunId(id), segments: (0..tables).map(table).collect::<Chunked<_>>() }
 }

@@ -176,7 +176,7 @@ mod tests {
         };
         let inputs = inputs.iter().enumerate().map(input).collect();
         let routes = vec![Route { end: None, to, stream: 0, cut: Cut::at(ByteCount(1)) }];
-        Plan::Merge(Merge { inputs, routes, moves: Vec::new() })
+        Plan::Merge(Merge { inputs, routes, moves: Vec::new(), set: false })
     }
 
     fn meet(a: &Plan, b: &Plan) -> bool {

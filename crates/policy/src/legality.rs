@@ -1,8 +1,9 @@
 //! The check whether a plan may be carried out on a tree, whichever decider made it.
 //!
 //! 1. A plan takes something. Every part is in the tree, within one segment, and taken once. The
-//!    inputs of a merge are newest first, each run once; its routes cover all keys in order. What a
-//!    plan takes goes to levels below [`LEVELS_MAX`], which may be empty so far.
+//!    inputs of a merge are newest first, each run once; its routes cover all keys in order, and
+//!    have one destination where its tables are a set. What a plan takes goes to levels below
+//!    [`LEVELS_MAX`], which may be empty so far.
 //! 2. Segments that a plan puts into a run overlap neither segments that stay there nor each other.
 //! 3. The order of age is kept: if a part is newer than a segment that stays in the tree within its
 //!    keys, it is newer afterwards, and the other way round. The same holds for two parts, unless
@@ -21,7 +22,7 @@
 //! have no key in common. A part that a plan drops is taken to be invisible: the engine checks
 //! that.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::plan::{Input, Merge, Move, Part, Place, Plan, Route};
 use crate::tree::{LEVELS_MAX, RunView, Span, TreeView};
@@ -58,6 +59,12 @@ pub enum Illegal {
     /// Routes do not cover all keys, one after the other.
     #[error("expected routes in key order, the last without an end, found {count} that are not")]
     Routes {
+        /// How many there are.
+        count: usize,
+    },
+    /// The tables of a set would go to several destinations.
+    #[error("expected a set with one destination, found {count}")]
+    Set {
         /// How many there are.
         count: usize,
     },
@@ -154,6 +161,11 @@ fn check_merge(merge: &Merge) -> Result<(), Illegal> {
     let whole = ends.last().is_some_and(|end| end.is_none());
     if !whole || !growing || ends[..bounded].iter().any(|end| end.is_none()) {
         return Err(Illegal::Routes { count: ends.len() });
+    }
+    let destinations = || merge.routes.iter().map(|route| (route.to, route.stream));
+    let count = destinations().collect::<BTreeSet<_>>().len();
+    if merge.set && count > 1 {
+        return Err(Illegal::Set { count });
     }
     for pair in merge.inputs.windows(2) {
         if pair[0].place.age() >= pair[1].place.age() {

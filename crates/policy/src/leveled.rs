@@ -22,6 +22,8 @@
 //!    next output, too. Where it is asked for (LevelDB does not): an output that is nearly full
 //!    ends where a table of the level behind its own ends. Otherwise its next compaction reads that
 //!    table whole, though it reaches only a little way into it.
+//!    Where it is asked for (SEALDB does), the outputs of a merge into level 2 or a deeper one are
+//!    a [set](Merge::set): they are written one behind the other.
 //! 5. When no level is too large: segments of whose entries at least half are tombstones go down as
 //!    well, so that the space of deleted data comes back though nothing new is written. From level
 //!    0 the whole run goes, with all that overlap it. The last level stays as it is.
@@ -108,6 +110,8 @@ pub struct LeveledOptions {
     pub flush_level: usize,
     /// How many compactions may be under way at once.
     pub jobs: usize,
+    /// Whether what a merge writes below level 1 is a [set](Merge::set).
+    pub sets: bool,
 }
 
 impl Default for LeveledOptions {
@@ -130,6 +134,7 @@ impl Default for LeveledOptions {
             moves_together: MOVES_TOGETHER,
             flush_level: 0,
             jobs: 1,
+            sets: false,
         }
     }
 }
@@ -137,6 +142,10 @@ impl Default for LeveledOptions {
 /// At rest, level 0 is merged if it meets at most so many times its own bytes in level 1: the merge
 /// then writes five bytes for one, and level 0 would be merged at that price or a lower one later.
 const REST_RATIO: u64 = 4;
+
+/// Levels above this one have no sets: tables of level 1 are merged by several runs of level 0 at
+/// once (SEALDB, section III-A).
+const SETS_FROM: usize = 2;
 
 /// Leveled compaction.
 #[derive(Clone, Debug, Default)]
@@ -427,7 +436,8 @@ impl Leveled {
         let cut = self.cut(tree, level, &hull);
         let stream = LEVEL_STREAM_FIRST + u16::from(to.level);
         let routes = vec![Route { end: None, to, stream, cut }];
-        Choice { plan: Plan::Merge(Merge { inputs, routes, moves: Vec::new() }), state }
+        let set = self.options.sets && level >= SETS_FROM;
+        Choice { plan: Plan::Merge(Merge { inputs, routes, moves: Vec::new(), set }), state }
     }
 
     /// How many bytes of the level behind its own an output may overlap.

@@ -61,6 +61,8 @@ pub use sweep::{Sweep, SweepOptions, TAIL_STREAM};
 pub use systems::{MEMTABLES_KEPT, ParseSystemError, Row, StoreShape, System, ZONES_KEPT};
 pub use terrace_env::ByteCount;
 pub use tiered::{Tiered, TieredOptions};
-pub use tree::{Key, LEVELS_MAX, LevelView, RunId, RunView, SegmentView, Segments, Span, TreeView};
+pub use tree::{
+    Key, LEVELS_MAX, LevelView, RunId, RunView, SegmentView, Segments, SetView, Span, TreeView,
+};
 pub use whole_zones::WholeZones;
 pub use zones::{ExtentView, NoZones, ZoneView, ZonesSource, ZonesView};

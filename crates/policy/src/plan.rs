@@ -13,6 +13,13 @@
 //! gets its first key, because the tables of a run must not overlap. The engine may end tables
 //! earlier where memory, space or open zones are short.
 //!
+//! A merge can say that its tables are a *set*: the engine writes them as one placement group, so
+//! that they lie one behind the other where the store has room for that, and the next merge reads
+//! them in one go. One worker writes a set, in key order. Each table remembers its set for as long
+//! as it lives, wherever it moves in the tree ([`SetView`]). Of a merge that is carried out in
+//! instalments, the tables of each instalment are a set of their own, because a set's size is
+//! recorded with its first table; all of them are one placement group.
+//!
 //! A plan must keep the order of age: of two entries of one key, the newer stays the one that is
 //! found first. [`Plan::check`](Plan::check) tells what breaks it. A large merge may be carried out
 //! in *instalments*, front to back, each of them committed by itself.
@@ -26,6 +33,8 @@ use std::fmt;
 
 use terrace_env::{ByteCount, FileId};
 
+#[cfg(doc)]
+use crate::tree::SetView;
 use crate::tree::{Key, RunId, Span};
 
 /// A range of a table that is taken out of the tree.
@@ -142,6 +151,8 @@ pub struct Merge {
     pub routes: Vec<Route>,
     /// Segments that change their place with the merge, unread.
     pub moves: Vec<Move>,
+    /// Whether its tables are a [set](SetView). All routes have one destination then.
+    pub set: bool,
 }
 
 /// A part that moves by metadata alone.

@@ -207,7 +207,7 @@ impl Sweep {
         } else if *next < hull.end {
             routes[0].cut.keys.push(Arc::clone(next));
         }
-        let plan = Plan::Merge(Merge { inputs, routes, moves: Vec::new() });
+        let plan = Plan::Merge(Merge { inputs, routes, moves: Vec::new(), set: false });
         Choice { plan, state: state.encode() }
     }
 

@@ -143,7 +143,7 @@ impl Tiered {
         }
         let (stream, cut) = (LEVEL_STREAM_FIRST + level as u16, Cut::at(self.options.table_size));
         let routes = vec![Route { end: None, to, stream, cut }];
-        let plan = Plan::Merge(Merge { inputs, routes, moves: Vec::new() });
+        let plan = Plan::Merge(Merge { inputs, routes, moves: Vec::new(), set: false });
         Some(Choice { plan, state: Vec::new() })
     }
 

@@ -106,6 +106,21 @@ pub struct SegmentView {
     pub entries: u64,
     /// How many of these are tombstones, of a key or of a range.
     pub tombstones: u64,
+    /// The set that the table was written in, if it was written in one.
+    pub set: Option<SetView>,
+}
+
+/// Set: tables that one merge wrote one behind the other ([`Merge::set`](crate::Merge::set)), as it
+/// was when it was written. The tables that are left of it are those in the tree that name it; the
+/// rest of its bytes is dead.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SetView {
+    /// Its name: its first table, whether that is still there or not.
+    pub id: FileId,
+    /// How many tables it had.
+    pub tables: u32,
+    /// How many bytes these had.
+    pub size: ByteCount,
 }
 
 /// Segments of a run, side by side.
@@ -210,6 +225,7 @@ mod tests {
             size: ByteCount(1),
             entries: 1,
             tombstones: 0,
+            set: None,
         };
         let segments = [segment("b", "d"), segment("f", "h")].into_iter().collect();
         let run = RunView { id: RunId(1), segments };

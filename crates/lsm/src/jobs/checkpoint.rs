@@ -238,7 +238,8 @@ impl Copy<'_> {
             Ok(())
         })?;
         writer.finish()?;
-        let record = TableRecord { segments: segments.to_vec(), ..record.clone() };
+        // The copy's tables have other ids and places: no set of the source is one there.
+        let record = TableRecord { segments: segments.to_vec(), set: None, ..record.clone() };
         let id = writer.id();
         self.transaction.seal(id, record.annotation(stream));
         if from > 0 {

@@ -71,7 +71,7 @@ impl Destinations {
                 all.push(Destination { to, stream, builder: None, ranges, overlap });
             }
         }
-        let outputs = Outputs::new(Arc::clone(&source.discarded));
+        let outputs = Outputs::new(source.group.is_some(), Arc::clone(&source.discarded));
         Self { source, all, of_route, current: 0, outputs }
     }
 

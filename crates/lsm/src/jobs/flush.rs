@@ -102,6 +102,7 @@ impl Shared {
             rank: Rank::Flush,
             cause: Cause::Flush,
             reservation,
+            group: None,
             budget: ByteCount(u64::MAX),
             worst,
             tables_open: 1,

@@ -23,7 +23,7 @@ use crate::tree::{DeciderState, Edit, NewTable};
 
 /// Largest size of a table's tail, with the rest of the store's block behind its last block; filter
 /// and index aside.
-const TABLE_TAIL_BYTES: u64 = 16 << 10;
+pub(super) const TABLE_TAIL_BYTES: u64 = 16 << 10;
 
 /// Larger data blocks are counted as blocks of this size. A fiftieth of it is twice the bytes of a
 /// block's frame and of its entry in the index.
@@ -117,8 +117,9 @@ impl Shared {
         decider_state: Option<DeciderState>,
         flushed: Option<&ImmutableMemtable>,
     ) -> Result<ByteCount, Error> {
+        let set = outputs.set();
         for Output { place, stream, built } in outputs.tables() {
-            let record = TableRecord::new(built.tag, &built.properties);
+            let record = TableRecord { set, ..TableRecord::new(built.tag, &built.properties) };
             let (id, size, tail) = (built.writer.id(), built.size, built.tail.clone());
             edit.put(NewTable { id, size, stream: *stream, place: *place, record, tail });
         }

@@ -6,7 +6,7 @@
 //!
 //! Subcompactions are committed in key order, but the rest of one that ended early comes behind
 //! those that are under way. If the decider wants the outputs to lie in key order on the device,
-//! one follows the other.
+//! or to be a [set](super::set), one follows the other.
 //!
 //! If the entries of a subcompaction are larger than was estimated, it ends early, at the next key
 //! once its reservation is used up, and the rest becomes the next subcompaction to begin. If there
@@ -36,6 +36,7 @@ use terrace_policy::{Key, Merge, Move, Part, Place, Urgency};
 use super::inputs::{self, find};
 use super::job::{with_ranges, worst_case};
 use super::rewrite::{Rewrite, Rewritten};
+use super::set::Set;
 use super::subcompaction::{self, Load, Subcompaction};
 use super::table_source::{TABLES_OPEN_MAX, TableSource};
 use super::tombstone_elision::TombstoneElision;
@@ -68,10 +69,13 @@ pub(crate) struct MergeJob {
     destinations: u64,
     /// For a merge that ends when writers are back: how many groups there were when it began.
     groups: Option<u64>,
+    /// For a merge whose tables are a set.
+    set: Option<Set>,
 }
 
 impl MergeJob {
-    fn new(version: &Version, mut merge: Merge, groups: Option<u64>) -> Self {
+    fn new(version: &Version, mut merge: Merge, groups: Option<u64>) -> Result<Self, Error> {
+        let set = Set::of(version, &merge)?;
         inputs::add_barriers(version, &mut merge);
         let cuts = merge.routes.iter().map(|route| &route.cut);
         let table_size = cuts.map(|cut| cut.size.min(cut.aligned_from)).min();
@@ -79,7 +83,7 @@ impl MergeJob {
         let routes = merge.routes.iter();
         let destinations: BTreeSet<_> = routes.map(|route| (route.to, route.stream)).collect();
         let (last_level, destinations) = (version.last_level(), destinations.len() as u64);
-        Self { merge, last_level, table_size, destinations, groups }
+        Ok(Self { merge, last_level, table_size, destinations, groups, set })
     }
 
     /// Parts that a subcompaction takes out of each run, up to `end` if it ends there, with their
@@ -160,12 +164,13 @@ impl Shared {
         state: DeciderState,
         urgency: Urgency,
     ) -> Result<Option<ByteCount>, Error> {
-        let workers = if self.decider.writes_in_order() { 1 } else { self.workers.count() };
+        let in_order = self.decider.writes_in_order() || merge.set;
+        let workers = if in_order { 1 } else { self.workers.count() };
         let space = self.store.space();
         let free = ByteCount(space.free.0.saturating_sub(space.reserved.0));
         let subcompactions = subcompaction::cut(&version, &merge, workers, free)?;
         let groups = (urgency == Urgency::Rest).then(|| self.counters.groups.get());
-        let job = MergeJob::new(&version, merge, groups);
+        let job = MergeJob::new(&version, merge, groups)?;
         // Trimmed bytes must come free.
         drop(version);
         let at_once = workers > 1 && subcompactions.len() > 1;
@@ -321,6 +326,7 @@ impl Shared {
         // case has an allowance for the tails of tables, which is enough for that; in a part of it,
         // it may not be.
         let budget = if short { (wanted.0 - wanted.0 / 8).max(1) } else { wanted.0 };
+        let group = job.set.as_ref().map(|set| set.group(&*self.store, &reservation));
         let source = TableSource {
             store: Arc::clone(&self.store),
             options: self.options.clone(),
@@ -329,6 +335,7 @@ impl Shared {
             rank: Rank::Compaction,
             cause: Cause::Compaction,
             reservation: Some(Arc::new(reservation)),
+            group: group.transpose()?,
             budget: ByteCount(budget),
             worst,
             // A part of the worst case has no room for the rests of several zones.

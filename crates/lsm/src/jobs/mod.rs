@@ -9,6 +9,7 @@
 //! | what if a job or a writer finds no space | `space_pressure` |
 //! | how is a merge carried out | `merging` |
 //! | how is it cut into parts for several workers | `subcompaction`, `worker` |
+//! | how do tables of a merge come to lie together | `set` |
 //! | how do sorted entries become tables | `rewrite`, `destinations`, `table_source`, `outputs` |
 //! | which entries of a key must a job keep | `retention`, `tombstone_elision` |
 //! | which segments does a plan name | `inputs` |
@@ -67,6 +68,7 @@ mod outputs;
 mod rest;
 mod retention;
 mod rewrite;
+mod set;
 mod space_pressure;
 mod subcompaction;
 mod table_source;

@@ -6,7 +6,8 @@
 
 use std::sync::Arc;
 
-use terrace_policy::Place;
+use terrace_env::ByteCount;
+use terrace_policy::{Place, SetView};
 
 use crate::counters::Count;
 use crate::table::BuiltTable;
@@ -22,13 +23,15 @@ pub(crate) struct Output {
 pub(crate) struct Outputs {
     tables: Vec<Output>,
     bytes: u64,
+    /// Whether the tables are a set.
+    is_set: bool,
     discarded: Arc<Count>,
 }
 
 impl Outputs {
     /// None yet. `discarded` counts the bytes of those that are not committed.
-    pub(crate) fn new(discarded: Arc<Count>) -> Self {
-        Self { tables: Vec::new(), bytes: 0, discarded }
+    pub(crate) fn new(is_set: bool, discarded: Arc<Count>) -> Self {
+        Self { tables: Vec::new(), bytes: 0, is_set, discarded }
     }
 
     pub(crate) fn push(&mut self, output: Output) {
@@ -38,13 +41,20 @@ impl Outputs {
 
     /// All of them, for a job that goes on without them.
     pub(crate) fn take(&mut self) -> Self {
-        let none = Self::new(Arc::clone(&self.discarded));
+        let none = Self::new(self.is_set, Arc::clone(&self.discarded));
         std::mem::replace(self, none)
     }
 
     /// In the order in which they ended. Those of one destination are in key order.
     pub(crate) fn tables(&self) -> &[Output] {
         &self.tables
+    }
+
+    /// The set that they are, if they are one.
+    pub(crate) fn set(&self) -> Option<SetView> {
+        let first = self.tables.first().filter(|_| self.is_set)?;
+        let tables = u32::try_from(self.tables.len()).expect("tables of one job");
+        Some(SetView { id: first.built.writer.id(), tables, size: ByteCount(self.bytes) })
     }
 
     /// The bytes of all of them.

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use terrace_env::store::{CreateOptions, FileKind, Rank, Reservation, Store};
+use terrace_env::store::{CreateOptions, FileKind, PlacementGroup, Rank, Reservation, Store};
 use terrace_env::{ByteCount, Cause};
 use terrace_policy::Route;
 
@@ -33,6 +33,8 @@ pub(crate) struct TableSource {
     /// The job's worst case; without it the job takes what its rank may, and fails if that is not
     /// enough.
     pub(crate) reservation: Option<Arc<Reservation>>,
+    /// The group of the tables, if they are a set.
+    pub(crate) group: Option<Arc<PlacementGroup>>,
     /// How much the job may write before it ends at its next key.
     pub(crate) budget: ByteCount,
     /// The most that all its tables can take together.
@@ -54,7 +56,7 @@ impl TableSource {
             size: Some(ByteCount(whole.min(left))),
             rank: self.rank,
             reservation: self.reservation.as_deref(),
-            group: None,
+            group: self.group.as_deref(),
             cause: self.cause,
         })?;
         let layout = self.options.layout(route.to.level, self.last_level);

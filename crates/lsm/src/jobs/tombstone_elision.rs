@@ -142,6 +142,7 @@ mod tests {
             size: ByteCount(1),
             entries: 1,
             tombstones: 0,
+            set: None,
         };
         let segments = [("a-c", 1), ("c-h", 2), ("k-p", 3), ("p-z", 4)].map(segment);
         let run = RunView { id: place.run, segments: segments.into_iter().collect() };
@@ -149,7 +150,8 @@ mod tests {
         let parts = [("a-c", 1), ("d-e", 2), ("f-h", 2), ("k-l", 3)].map(part).to_vec();
         let to = Place { level: 3, run: RunId(1) };
         let routes = vec![Route { end: None, to, stream: 0, cut: Cut::at(ByteCount(1)) }];
-        let merge = Merge { inputs: vec![Input { place, parts }], routes, moves: Vec::new() };
+        let merge =
+            Merge { inputs: vec![Input { place, parts }], routes, moves: Vec::new(), set: false };
         let kept = KeptRun::of(run, place, &merge);
         let all = ["c-d", "e-f", "l-p", "p-z"].map(span);
         assert_eq!(kept.spans(None, None), all);

@@ -14,7 +14,7 @@ use std::ops::RangeInclusive;
 use terrace_env::codec::{DecodeError, Reader, Writer};
 use terrace_env::store::{Annotation, PlacementHint};
 use terrace_env::{ByteCount, FileId, SeqNo};
-use terrace_policy::{LEVELS_MAX, Place, RunId, Span};
+use terrace_policy::{LEVELS_MAX, Place, RunId, SetView, Span};
 
 use super::table_kind::TableKind;
 use crate::Error;
@@ -22,11 +22,14 @@ use crate::key::{BOUND_BYTES_MAX, SPACE_BYTES, successor};
 use crate::ranges::RangeSummary;
 use crate::table::Properties;
 
-/// The version of logs and of plain tables, of tables with range tombstones, and of tables with a
-/// global sequence.
-const VERSION: u8 = 1;
-const VERSION_RANGES: u8 = 2;
-const VERSION_GLOBAL_SEQUENCE: u8 = 3;
+/// The versions of logs and of tables.
+const VERSION_LOG: u8 = 1;
+const VERSION_TABLE: u8 = 4;
+/// The parts that a table's annotation has beside those of every table: bits.
+const PART_RANGES: u8 = 1;
+const PART_GLOBAL_SEQUENCE: u8 = 2;
+const PART_SET: u8 = 4;
+const PARTS: u8 = PART_RANGES | PART_GLOBAL_SEQUENCE | PART_SET;
 const KIND_LOG: u8 = 2;
 pub(super) const KIND_STORE: u8 = 3;
 /// The largest kind that this version knows; [`TableKind`] has those of tables.
@@ -61,6 +64,8 @@ pub(crate) struct TableRecord {
     pub(crate) ranges: Option<RangeSummary>,
     /// The sequence of all its entries, if they have one in common; then it has no ranges.
     pub(crate) global_sequence: Option<SeqNo>,
+    /// The set that it was written in, if it was written in one.
+    pub(crate) set: Option<SetView>,
     pub(crate) segments: Vec<SegmentRecord>,
 }
 
@@ -77,6 +82,7 @@ impl TableRecord {
             largest: properties.largest.clone(),
             ranges: properties.ranges.as_ref().map(|(_, summary)| summary.clone()),
             global_sequence: None,
+            set: None,
             segments: Vec::new(),
         }
     }
@@ -99,15 +105,11 @@ impl TableRecord {
     }
 
     fn encode(&self) -> Vec<u8> {
-        let version = match (&self.ranges, self.global_sequence) {
-            (None, None) => VERSION,
-            (Some(_), None) => VERSION_RANGES,
-            (None, Some(_)) => VERSION_GLOBAL_SEQUENCE,
-            (Some(_), Some(_)) => {
-                unreachable!("a table with a global sequence has no range tombstones")
-            }
-        };
-        let mut bytes = vec![version, self.kind.byte()];
+        let has = |there: bool, part: u8| if there { part } else { 0 };
+        let parts = has(self.ranges.is_some(), PART_RANGES)
+            | has(self.global_sequence.is_some(), PART_GLOBAL_SEQUENCE)
+            | has(self.set.is_some(), PART_SET);
+        let mut bytes = vec![VERSION_TABLE, self.kind.byte(), parts];
         bytes.put_u64(self.tag);
         bytes.put_u64(self.entries);
         bytes.put_u64(self.tombstones);
@@ -123,6 +125,11 @@ impl TableRecord {
         if let Some(global_sequence) = self.global_sequence {
             bytes.put_u64(global_sequence.0);
         }
+        if let Some(SetView { id, tables, size }) = self.set {
+            bytes.put_u64(id.0);
+            bytes.put_u32(tables);
+            bytes.put_u64(size.0);
+        }
         bytes.put_u32(u32::try_from(self.segments.len()).expect("segments of one table"));
         for segment in &self.segments {
             bytes.put_u8(segment.place.level);
@@ -135,11 +142,16 @@ impl TableRecord {
     }
 
     pub(crate) fn decode(file: FileId, opaque: &[u8]) -> Result<Self, Error> {
-        let versions = VERSION..=VERSION_GLOBAL_SEQUENCE;
+        let versions = VERSION_TABLE..=VERSION_TABLE;
         decode(file, "table", TableKind::of, versions, opaque, Self::read)
     }
 
-    fn read(reader: &mut Reader<'_>, version: u8, kind: TableKind) -> Result<Self, DecodeError> {
+    fn read(reader: &mut Reader<'_>, kind: TableKind) -> Result<Self, DecodeError> {
+        let parts = reader.u8("parts")?;
+        let has = |part: u8| parts & part > 0;
+        if parts & !PARTS > 0 || (has(PART_RANGES) && has(PART_GLOBAL_SEQUENCE)) {
+            return Err(reader.wrong("parts", 1, "parts that a table can have", parts.into()));
+        }
         let mut record = Self {
             kind,
             tag: reader.u64("tag")?,
@@ -151,9 +163,10 @@ impl TableRecord {
             largest: read_key(reader)?.to_vec(),
             ranges: None,
             global_sequence: None,
+            set: None,
             segments: Vec::new(),
         };
-        if version == VERSION_RANGES {
+        if has(PART_RANGES) {
             let count = reader.u64("range tombstones")?;
             let span = Span::new(read_key(reader)?, read_key(reader)?);
             if count == 0 || span.is_empty() {
@@ -161,7 +174,7 @@ impl TableRecord {
             }
             record.ranges = Some(RangeSummary { count, span });
         }
-        if version == VERSION_GLOBAL_SEQUENCE {
+        if has(PART_GLOBAL_SEQUENCE) {
             let global_sequence = read_sequence(reader)?;
             if global_sequence.0 == 0
                 || global_sequence != record.first_sequence
@@ -175,6 +188,14 @@ impl TableRecord {
                 ));
             }
             record.global_sequence = Some(global_sequence);
+        }
+        if has(PART_SET) {
+            let (id, tables) = (FileId(reader.u64("set")?), reader.u32("tables of the set")?);
+            if tables == 0 {
+                return Err(reader.wrong("tables of the set", 4, "at least 1", 0));
+            }
+            let size = ByteCount(reader.u64("size of the set")?);
+            record.set = Some(SetView { id, tables, size });
         }
         let count = reader.u32("segments")?;
         if count == 0 {
@@ -216,15 +237,15 @@ impl LogRecord {
     }
 
     pub(crate) fn annotation(self) -> Annotation {
-        let mut opaque = vec![VERSION, KIND_LOG];
+        let mut opaque = vec![VERSION_LOG, KIND_LOG];
         opaque.put_u64(self.first.0);
         Annotation { hint: Self::hint(), opaque }
     }
 
     pub(crate) fn decode(file: FileId, opaque: &[u8]) -> Result<Self, Error> {
-        let read = |reader: &mut Reader<'_>, _, ()| Ok(Self { first: read_sequence(reader)? });
+        let read = |reader: &mut Reader<'_>, ()| Ok(Self { first: read_sequence(reader)? });
         let log = |kind| (kind == KIND_LOG).then_some(());
-        decode(file, "log", log, VERSION..=VERSION, opaque, read)
+        decode(file, "log", log, VERSION_LOG..=VERSION_LOG, opaque, read)
     }
 }
 
@@ -236,7 +257,7 @@ pub(super) fn decode<T, K>(
     kind_of: impl Fn(u8) -> Option<K>,
     versions: RangeInclusive<u8>,
     opaque: &[u8],
-    read: impl FnOnce(&mut Reader<'_>, u8, K) -> Result<T, DecodeError>,
+    read: impl FnOnce(&mut Reader<'_>, K) -> Result<T, DecodeError>,
 ) -> Result<T, Error> {
     let region = || format!("annotation of {what} {file}");
     let unsupported = |field, supported: u8, got: u8| {
@@ -256,7 +277,7 @@ pub(super) fn decode<T, K>(
     let Some(kind) = kind_of(byte) else {
         return Err(damaged(reader.wrong("kind", 1, "the kind of its file", u64::from(byte))));
     };
-    let record = read(&mut reader, version, kind);
+    let record = read(&mut reader, kind);
     let record = record.and_then(|record| reader.finish("annotation").map(|()| record));
     record.map_err(damaged)
 }
@@ -301,6 +322,7 @@ mod tests {
             largest: b"\0\0\0\0zz".to_vec(),
             ranges: None,
             global_sequence: None,
+            set: None,
             segments: vec![
                 segment(1, 5, "\0\0\0\0b", "\0\0\0\0d"),
                 segment(2, 1, "\0\0\0\0d", "\0\0\0\0x"),
@@ -323,6 +345,11 @@ mod tests {
         let bytes = specimen("annotation-table-global-sequence.bin", &global.encode());
         assert_eq!(TableRecord::decode(FileId(7), &bytes).unwrap(), global);
         survives(&bytes, |b| TableRecord::decode(FileId(7), b), TableRecord::encode);
+        let set = Some(SetView { id: FileId(5), tables: 7, size: ByteCount(3500) });
+        let of_set = TableRecord { set, ..table() };
+        let bytes = specimen("annotation-table-set.bin", &of_set.encode());
+        assert_eq!(TableRecord::decode(FileId(7), &bytes).unwrap(), of_set);
+        survives(&bytes, |b| TableRecord::decode(FileId(7), b), TableRecord::encode);
         let log = LogRecord { first: SeqNo(77) };
         let bytes = specimen("annotation-log.bin", &log.annotation().opaque);
         survives(&bytes, |b| LogRecord::decode(FileId(1), b), |log| log.annotation().opaque);
@@ -337,9 +364,9 @@ mod tests {
     #[test]
     fn a_newer_version_is_told_apart_from_damage() {
         let mut bytes = table().encode();
-        bytes[0] = 4;
+        bytes[0] = 5;
         let error = TableRecord::decode(FileId(7), &bytes).unwrap_err();
-        assert!(matches!(error, Error::Unsupported { got: 4, .. }), "{error}");
+        assert!(matches!(error, Error::Unsupported { got: 5, .. }), "{error}");
     }
     #[test]
     fn a_kind_of_a_newer_version_is_refused_by_name_and_that_of_another_file_is_damage() {

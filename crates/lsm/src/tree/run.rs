@@ -56,6 +56,7 @@ impl Segment {
             size: self.size,
             entries: share(record.entries) + ranges,
             tombstones: share(record.tombstones) + ranges,
+            set: record.set,
         }
     }
 }

@@ -82,7 +82,7 @@ impl StoreRecord {
         decode(FileId::STORE, "store", store, versions, opaque, Self::read)
     }
 
-    fn read(reader: &mut Reader<'_>, _: u8, (): ()) -> Result<Self, DecodeError> {
+    fn read(reader: &mut Reader<'_>, (): ()) -> Result<Self, DecodeError> {
         let features = reader.u32("features")?;
         let next_space = reader.u32("next key space")?;
         let count = reader.u32("key spaces")?;

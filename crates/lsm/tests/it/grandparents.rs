@@ -33,7 +33,7 @@ impl Compaction for CutSo {
         let inputs = vec![Input { place, parts: parts.collect() }];
         let to = Place { level: 1, run: RunId(1) };
         let routes = vec![Route { end: None, to, stream: 1, cut: self.0.clone() }];
-        let merge = Merge { inputs, routes, moves: Vec::new() };
+        let merge = Merge { inputs, routes, moves: Vec::new(), set: false };
         Some(Choice { plan: Plan::Merge(merge), state: Vec::new() })
     }
 

@@ -9,7 +9,7 @@
 //! | what happens when the store fails, is full or is damaged | `faults`, `full`, `salvage` |
 //! | what happens when a leader panics | `leads` |
 //! | is each part right | `ranges`, `spaces`, `versions`, `merges`, `rest`, `events`, `memory` |
-//! | where do tables go and end | `routed`, `destinations`, `barriers`, `grandparents` |
+//! | where do tables go and end | `routed`, `destinations`, `barriers`, `grandparents`, `sets` |
 //! | and the rest | `scenarios` |
 //! | is a run repeatable, and do the tests notice broken rules | `determinism`, `canary` |
 //!
@@ -46,6 +46,7 @@ mod salvage;
 mod scenarios;
 #[cfg(debug_assertions)]
 mod schedules;
+mod sets;
 mod spaces;
 mod threads;
 mod unlogged;

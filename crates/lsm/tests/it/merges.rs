@@ -41,7 +41,7 @@ impl Compaction for AllAtOnce {
         });
         let (to, cut) = (Place { level: 1, run: RunId(1) }, Cut::at(ByteCount::kib(32)));
         let routes = vec![Route { end: None, to, stream: 1, cut }];
-        let merge = Merge { inputs: inputs.collect(), routes, moves: Vec::new() };
+        let merge = Merge { inputs: inputs.collect(), routes, moves: Vec::new(), set: false };
         Some(Choice { plan: Plan::Merge(merge), state: Vec::new() })
     }
 

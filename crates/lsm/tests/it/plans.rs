@@ -143,9 +143,12 @@ impl<'a> Draw<'a> {
             }
             Route { end, to, stream: self.random.random_range(16..20), cut }
         });
-        let routes = routes.collect();
+        let routes: Vec<Route> = routes.collect();
         let moves = if self.random.random_bool(0.2) { self.moves() } else { Vec::new() };
-        Merge { inputs, routes, moves }
+        let is_one =
+            routes.windows(2).all(|of| (of[0].to, of[0].stream) == (of[1].to, of[1].stream));
+        let set = is_one && self.random.random_bool(0.5);
+        Merge { inputs, routes, moves, set }
     }
 
     /// A legal plan, if chance finds one.
@@ -247,7 +250,7 @@ impl Compaction for Arbitrary {
         let to = Place { level: LEVELS - 1, run: RunId(1) };
         let cut = Cut::at(ByteCount::kib(6));
         let routes = vec![Route { end: None, to, stream: 16, cut }];
-        let merge = Merge { inputs: inputs.collect(), routes, moves: Vec::new() };
+        let merge = Merge { inputs: inputs.collect(), routes, moves: Vec::new(), set: false };
         Some(choice(Plan::Merge(merge), state))
     }
 
@@ -474,7 +477,8 @@ impl Compaction for TwoOverOne {
                 });
                 let (to, cut) = (Place { level: 1, run: RunId(1) }, Cut::at(ByteCount(300)));
                 let routes = vec![Route { end: None, to, stream: 17, cut }];
-                let merge = Merge { inputs: inputs.collect(), routes, moves: Vec::new() };
+                let merge =
+                    Merge { inputs: inputs.collect(), routes, moves: Vec::new(), set: false };
                 Some(choice(Plan::Merge(merge), &[]))
             }
             _ => None,

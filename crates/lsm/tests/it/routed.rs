@@ -86,7 +86,7 @@ impl Compaction for Routed {
         }
         inputs.retain(|input| !input.parts.is_empty());
         let routes = self.routes.lock().clone();
-        let merge = Merge { inputs, routes, moves: Vec::new() };
+        let merge = Merge { inputs, routes, moves: Vec::new(), set: false };
         Some(Choice { plan: Plan::Merge(merge), state: Vec::new() })
     }
 

@@ -92,7 +92,7 @@ impl Compaction for UpperHalf {
         let inputs = vec![Input { place: Place { level: 0, run: run.id }, parts }];
         let cut = Cut::at(ByteCount::mib(8));
         let routes = vec![Route { end: None, to: routed::to(2), stream: 18, cut }];
-        let plan = Plan::Merge(Merge { inputs, routes, moves: Vec::new() });
+        let plan = Plan::Merge(Merge { inputs, routes, moves: Vec::new(), set: false });
         Some(Choice { plan, state: vec![1] })
     }
 

@@ -286,7 +286,8 @@ fn a_table_that_is_not_what_its_annotation_says_is_corruption() {
         drop(engine);
         let table = store.list().into_iter().find(|file| file.sealed).unwrap();
         let mut annotation = (*table.annotation).clone();
-        annotation.opaque[2] ^= 1;
+        // The tag.
+        annotation.opaque[3] ^= 1;
         let mut transaction = Transaction::new();
         transaction.annotate(table.id, annotation);
         store.commit(transaction).unwrap();

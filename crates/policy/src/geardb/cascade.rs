@@ -208,7 +208,7 @@ impl<'a> Cascade<'a> {
             place: *place,
             parts: tables.iter().map(part).collect(),
         });
-        Plan::Merge(Merge { inputs: inputs.collect(), routes, moves: Vec::new() })
+        Plan::Merge(Merge { inputs: inputs.collect(), routes, moves: Vec::new(), set: false })
     }
 }
 

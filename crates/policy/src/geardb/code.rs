@@ -102,10 +102,10 @@ impl Gear {
     }
 
     fn cut_like_leveldb(&self, tree: &TreeView, plan: Plan) -> Plan {
-        let Plan::Merge(Merge { inputs, mut routes, moves }) = plan else { return plan };
+        let Plan::Merge(Merge { inputs, mut routes, moves, set }) = plan else { return plan };
         let spans = inputs.iter().flat_map(|input| &input.parts).map(|part| part.span.clone());
         let Some(mut rest) = spans.reduce(|hull, span| hull.hull(&span)) else {
-            return Plan::Merge(Merge { inputs, routes, moves });
+            return Plan::Merge(Merge { inputs, routes, moves, set });
         };
         for route in &mut routes {
             let end = route.end.clone().unwrap_or_else(|| rest.end.clone());
@@ -115,7 +115,7 @@ impl Gear {
             route.cut = Cut { keys, carry_overlap: true, ..cut };
             rest.start = end;
         }
-        Plan::Merge(Merge { inputs, routes, moves })
+        Plan::Merge(Merge { inputs, routes, moves, set })
     }
 }
 

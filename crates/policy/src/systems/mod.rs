@@ -21,6 +21,7 @@ mod leveldb;
 mod leveldb_cost_benefit;
 mod leveldb_disk;
 mod leveldb_greedy;
+mod leveldb_sets;
 mod lifetime;
 mod parameter;
 mod parts;

@@ -10,7 +10,7 @@ use terrace_env::{ByteCount, OutOfRange};
 
 use super::{
     RowParts, StoreShape, bluefs, geardb, level_separated, leveldb_cost_benefit, leveldb_disk,
-    leveldb_greedy, lifetime, text, tiered,
+    leveldb_greedy, leveldb_sets, lifetime, text, tiered,
 };
 use crate::{
     Compaction, GearRepairs, GearVariant, LeveledOptions, MOVES_TOGETHER, Placement, Reclaim,
@@ -40,6 +40,8 @@ pub enum Row {
     Geardb,
     /// LevelDB on a device without zones.
     LeveldbDisk,
+    /// LevelDB whose merges write sets.
+    LeveldbSets,
 }
 
 /// A system: a row of choices, and their parameters.
@@ -161,7 +163,7 @@ impl Default for System {
 
 impl Row {
     /// All rows.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Bluefs,
         Self::LeveldbGreedy,
         Self::LeveldbCostBenefit,
@@ -170,6 +172,7 @@ impl Row {
         Self::Tiered,
         Self::Geardb,
         Self::LeveldbDisk,
+        Self::LeveldbSets,
     ];
 
     /// The parts of the row: everything that tells it from the others.
@@ -183,6 +186,7 @@ impl Row {
             Self::Tiered => &tiered::PARTS,
             Self::Geardb => &geardb::PARTS,
             Self::LeveldbDisk => &leveldb_disk::PARTS,
+            Self::LeveldbSets => &leveldb_sets::PARTS,
         }
     }
 

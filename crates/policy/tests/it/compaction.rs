@@ -1,11 +1,12 @@
 //! Text goldens of compaction choices. A tree is a line per run, newest first, and a segment is
 //! `start-end:bytes` or `start-end:bytes/tombstones` of 100 entries; files are numbered as they
-//! come.
+//! come. A table of a set has the set behind it, as it was written:
+//! `start-end:bytes@id/tables/bytes`.
 
 use terrace_env::{ByteCount, FileId};
 use terrace_policy::{
     Choice, Claim, Claims, Compaction, Cut, Key, Leveled, LeveledOptions, Move, Part, Place, Plan,
-    Pressure, RunId, RunView, SegmentView, Span, Sweep, SweepOptions, Throttle, Tiered,
+    Pressure, RunId, RunView, SegmentView, SetView, Span, Sweep, SweepOptions, Throttle, Tiered,
     TieredOptions, TreeView, Urgency, WriteRule,
 };
 
@@ -29,6 +30,12 @@ pub(crate) fn tree(input: &str) -> TreeView {
 fn segment(word: &str, file: FileId) -> SegmentView {
     let (keys, size) = word.split_once(':').expect("keys:size");
     let (start, end) = keys.split_once('-').expect("start-end");
+    let (size, set) = size.split_once('@').map_or((size, None), |(size, set)| {
+        let mut numbers = set.split('/').map(|number| number.parse().expect("a number"));
+        let mut next = || numbers.next().expect("id/tables/bytes");
+        let (id, tables, whole) = (FileId(next()), next() as u32, ByteCount(next()));
+        (size, Some(SetView { id, tables, size: whole }))
+    });
     let (size, tombstones) = size.split_once('/').unwrap_or((size, "0"));
     SegmentView {
         file,
@@ -36,6 +43,7 @@ fn segment(word: &str, file: FileId) -> SegmentView {
         size: ByteCount(size.parse().expect("a size")),
         entries: 100,
         tombstones: tombstones.parse().expect("a number"),
+        set,
     }
 }
 
@@ -253,7 +261,8 @@ fn carry_out(tree: &mut TreeView, choice: Choice, next: &mut u64) {
                 if let Some(span) = clipped.reduce(|a, b| a.hull(&b)) {
                     *next += 1;
                     let file = FileId(*next);
-                    let whole = SegmentView { file, span, size, entries: 100, tombstones: 0 };
+                    let whole =
+                        SegmentView { file, span, size, entries: 100, tombstones: 0, set: None };
                     outputs.push((route.to, whole));
                 }
                 start = end;

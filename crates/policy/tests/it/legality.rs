@@ -34,7 +34,12 @@ fn merged(inputs: &[(Place, Part)], ends: &[Option<&str>], to: Place) -> Plan {
         Route { end, to, stream: 16, cut: Cut::at(ByteCount(10)) }
     };
     let inputs = inputs.iter().map(input).collect();
-    Plan::Merge(Merge { inputs, routes: ends.iter().map(route).collect(), moves: Vec::new() })
+    Plan::Merge(Merge {
+        inputs,
+        routes: ends.iter().map(route).collect(),
+        moves: Vec::new(),
+        set: false,
+    })
 }
 
 fn check(plan: &Plan) -> Result<(), Illegal> {
@@ -86,6 +91,22 @@ fn each_rule_that_is_broken_is_named() {
         assert!(expected(&got), "{got} for {plan:?}");
         assert!(!got.to_string().is_empty());
     }
+}
+
+#[test]
+fn the_tables_of_a_set_go_to_one_destination() {
+    let (newest, level1) = (at(0, 9), at(1, 7));
+    let inputs = [(newest, part(1, "a-g")), (at(0, 8), part(2, "c-k"))];
+    let of = |streams: [u16; 2]| {
+        let Plan::Merge(mut merge) = merged(&inputs, &[Some("d"), None], level1) else {
+            panic!("a merge")
+        };
+        merge.set = true;
+        merge.routes.iter_mut().zip(streams).for_each(|(route, stream)| route.stream = stream);
+        check(&Plan::Merge(merge))
+    };
+    assert_eq!(of([16, 16]), Ok(()));
+    assert_eq!(of([16, 17]), Err(Illegal::Set { count: 2 }));
 }
 
 #[test]

@@ -127,10 +127,14 @@ fn segment_object(segment: &SegmentRole) -> Value {
 /// The engine's annotation of a file, in lines.
 pub(crate) fn role_text(role: &Role) -> Vec<String> {
     match role {
-        Role::Table { segments, global_sequence, .. } => {
+        Role::Table { segments, global_sequence, set, .. } => {
             let global_sequence = global_sequence
                 .map(|global_sequence| format!("every entry has sequence {global_sequence}"));
-            segments.iter().map(segment_text).chain(global_sequence).collect()
+            let set = set.map(|set| {
+                let (id, tables, size) = (set.id, set.tables, set.size);
+                format!("written in set {id}, of {tables} tables with {size}")
+            });
+            segments.iter().map(segment_text).chain(global_sequence).chain(set).collect()
         }
         Role::Log { first_sequence } => vec![format!("nothing older than {first_sequence}")],
         Role::Store { next_space, spaces, decider, state } => {
@@ -156,8 +160,11 @@ pub(crate) fn role_object(role: &Role) -> Value {
             first_sequence,
             last_sequence,
             global_sequence,
+            set,
             segments,
         } => {
+            let set =
+                set.map(|set| json!({ "id": set.id.0, "tables": set.tables, "size": set.size.0 }));
             json!({
                 "tag": tag,
                 "entries": entries,
@@ -165,6 +172,7 @@ pub(crate) fn role_object(role: &Role) -> Value {
                 "first_sequence": first_sequence,
                 "last_sequence": last_sequence,
                 "global_sequence": global_sequence,
+                "set": set,
                 "segments": segments.iter().map(segment_object).collect::<Value>(),
             })
         }

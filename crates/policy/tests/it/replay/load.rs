@@ -32,6 +32,9 @@ struct Valid {
     samples: u32,
     sum: f64,
     least: f64,
+    /// Entries that are dead in sets, in percent of all that are live, and the most of it.
+    dead: f64,
+    dead_most: f64,
 }
 
 impl Valid {
@@ -41,6 +44,10 @@ impl Valid {
         self.least = if self.samples == 0 { share } else { self.least.min(share) };
         self.samples += 1;
         self.sum += share;
+        let (dead, all) = store.dead_in_sets();
+        let dead = 100.0 * dead as f64 / all.max(1) as f64;
+        self.dead += dead;
+        self.dead_most = self.dead_most.max(dead);
     }
 
     fn metrics(&self, store: &Replay) -> String {
@@ -48,12 +55,17 @@ impl Valid {
         let (flushed, merged) = (count("flushed"), count("merged"));
         let moved = count("moved by reclaim");
         let amplification = |written: u64| (flushed + written) as f64 / flushed as f64;
+        let samples = f64::from(self.samples.max(1));
+        let dead = match self.dead_most {
+            0.0 => String::new(),
+            most => format!("; {:.1} % dead in sets, {most:.1} % at worst", self.dead / samples),
+        };
         format!(
             "write amplification {:.2}, {:.2} with what reclaim moved; {:.1} % valid, {:.1} % at \
-             worst",
+             worst{dead}",
             amplification(merged),
             amplification(merged + moved),
-            self.sum / f64::from(self.samples.max(1)),
+            self.sum / samples,
             self.least
         )
     }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use terrace_env::sync::Mutex;
 use terrace_env::{ByteCount, FileId};
 use terrace_policy::{
-    Compaction, Key, Merge, Part, Place, Plan, Route, RunId, RunView, SegmentView, Span,
+    Compaction, Key, Merge, Part, Place, Plan, Route, RunId, RunView, SegmentView, SetView, Span,
     StoreShape, System, TreeView, Urgency, ZonesSource, ZonesView,
 };
 
@@ -56,6 +56,16 @@ pub(crate) struct Shape {
     pub(crate) capacity: usize,
     pub(crate) memtable: u64,
     pub(crate) workers: usize,
+}
+
+/// A table that is to be written.
+struct NewTable {
+    keys: Vec<u32>,
+    to: Place,
+    stream: u16,
+    size: u64,
+    together: bool,
+    set: Option<SetView>,
 }
 
 fn full_key(key: u32) -> Vec<u8> {
@@ -108,7 +118,8 @@ impl Replay {
         FileId(self.next - 1)
     }
 
-    fn put_table(&mut self, keys: Vec<u32>, to: Place, stream: u16, size: u64, together: bool) {
+    fn put_table(&mut self, table: NewTable) {
+        let NewTable { keys, to, stream, size, together, set } = table;
         let file = self.new_file();
         let (first, last) = (keys[0], keys[keys.len() - 1]);
         let segment = SegmentView {
@@ -117,6 +128,7 @@ impl Replay {
             size: ByteCount(keys.len() as u64),
             entries: keys.len() as u64,
             tombstones: keys.iter().filter(|key| self.deleted.contains(key)).count() as u64,
+            set,
         };
         self.zones.put(file, keys, (to.level, stream), size, together);
         self.put_segment(segment, to);
@@ -163,7 +175,8 @@ impl Replay {
         self.count("flushed", keys.len());
         let to = Place { level: 0, run: RunId(self.next) };
         for part in keys.chunks(self.table_size as usize) {
-            self.put_table(part.to_vec(), to, FLUSH_STREAM, part.len() as u64, false);
+            let (keys, stream, size) = (part.to_vec(), FLUSH_STREAM, part.len() as u64);
+            self.put_table(NewTable { keys, to, stream, size, together: false, set: None });
         }
         self.settle();
     }
@@ -208,7 +221,8 @@ impl Replay {
             read.extend(self.zones.keys(part.file, &part.span.start, &part.span.end));
         }
         read.sort_unstable();
-        let workers = if self.compaction.writes_in_order() { 1 } else { self.workers };
+        let in_order = self.compaction.writes_in_order() || merge.set;
+        let workers = if in_order { 1 } else { self.workers };
         let mut start: Key = full_key(0).into();
         for wave in subcompactions(&read, merge, workers).chunks(workers) {
             // The first table of each subcompaction, then the second of each, and so on.
@@ -219,12 +233,14 @@ impl Replay {
             let end: Key = full_key(last + 1).into();
             let span = Span { start, end: end.clone() };
             self.trim_tree(&parts, &span);
+            let set = merge.set.then(|| self.set_of(&outputs[0]));
             for at in 0..outputs.iter().map(Vec::len).max().unwrap_or(0) {
                 let tables = outputs.iter().filter_map(|of_one| of_one.get(at));
                 for (i, (keys, route)) in tables.enumerate() {
                     self.count("merged", keys.len());
-                    let size = route.cut.size.0;
-                    self.put_table(keys.clone(), route.to, route.stream, size, i > 0);
+                    let (to, stream, size) = (route.to, route.stream, route.cut.size.0);
+                    let (keys, together) = (keys.clone(), i > 0);
+                    self.put_table(NewTable { keys, to, stream, size, together, set });
                 }
             }
             let trims = parts.iter().map(|(_, part)| (part.file, clip(&part.span, &span)));
@@ -233,6 +249,25 @@ impl Replay {
             self.count("zones emptied", emptied);
             start = end;
         }
+    }
+
+    /// The set that these tables will be, one worker's.
+    fn set_of(&self, outputs: &[(Vec<u32>, &Route)]) -> SetView {
+        let size = outputs.iter().map(|(keys, _)| keys.len() as u64).sum();
+        SetView { id: FileId(self.next), tables: outputs.len() as u32, size: ByteCount(size) }
+    }
+
+    /// The entries that are dead in sets of which something is left, and all that are live.
+    pub(crate) fn dead_in_sets(&self) -> (u64, u64) {
+        let runs = self.tree.levels.iter().flat_map(|level| &level.runs);
+        let (mut sets, mut all) = (BTreeMap::<SetView, u64>::new(), 0);
+        for segment in runs.flat_map(|run| &run.segments) {
+            all += segment.size.0;
+            if let Some(set) = segment.set {
+                *sets.entry(set).or_default() += segment.size.0;
+            }
+        }
+        (sets.iter().map(|(set, live)| set.size.0 - live).sum(), all)
     }
 
     /// The keys without the deletes that have nothing below them to hide.
