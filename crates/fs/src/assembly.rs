@@ -1,8 +1,7 @@
 //! Assembly of a store from its devices: tells which device is which, and replays the journal.
 //!
 //! Each device has superblocks of its own. They name the store, the number of the device in it and,
-//! where there are several, all devices with their identities. Device 0 has zones and holds the
-//! tables. Where there is a device 1, it is plain, and holds the journal and all logs. The journal
+//! where there are several, all devices with their identities. Device 0 holds the tables. Where there is a device 1, it is plain, and holds the journal and all logs. The journal
 //! begins where the superblock of its device says; on the other device the superblock never
 //! changes.
 //!
@@ -91,7 +90,7 @@ fn check_together(found: &[&Superblock]) -> Result<(), StoreError> {
     let store = first.uuid;
     if first.device != DeviceId::FIRST {
         let alone = found.len() == 1;
-        let hint = if alone { "name it beside a zoned one" } else { "exchange the two" };
+        let hint = if alone { "name it beside device 0" } else { "exchange the two" };
         return refuse(format!(
             "expected device 0 of a store, found device {} of store {store}; {hint}",
             first.device

@@ -61,8 +61,9 @@ impl Fs {
         let _claims = devices.claim(false)?;
         let media = Arc::new(Media::new(&devices));
         let medium = media.tables();
+        let zones = if medium.layout().is_zoned() { medium.geometry().zones } else { 0 };
         let reports = medium
-            .report(ZoneId(0), medium.geometry().zones)
+            .report(ZoneId(0), zones)
             .map_err(|error| StoreError::io("report of the zones", error))?;
         let devices = media.iter().map(|medium| {
             let (device, verified) = (medium.id(), ByteCount(0));

@@ -1,6 +1,6 @@
-//! [`Devices`]: the devices of a store: a zoned one, and perhaps a plain one for the journal and
-//! the logs. Format, mount and check refuse devices that are in each other's place. A claim on them
-//! holds within the process only.
+//! [`Devices`]: the devices of a store: one of any layout, and perhaps a plain one for the journal
+//! and the logs. Format, mount and check refuse devices that are in each other's place. A claim on
+//! them holds within the process only.
 
 use std::sync::Arc;
 
@@ -9,8 +9,8 @@ use terrace_env::{Claim, DeviceId};
 use terrace_zone::emulator::Drives;
 use terrace_zone::{Device, Layout};
 
-/// The devices of a store: one with zones, and perhaps a plain one that holds the journal and all
-/// logs. A single device converts into this.
+/// The devices of a store: one for the tables, with zones, of shingled tracks or plain; and perhaps
+/// a plain one that holds the journal and all logs. A single device converts into this.
 ///
 /// ```no_run
 /// # use std::sync::Arc;
@@ -28,15 +28,15 @@ use terrace_zone::{Device, Layout};
 pub struct Devices(Vec<Arc<dyn Device>>);
 
 impl Devices {
-    /// A device with zones, and a plain one for the journal and the logs.
+    /// A device for the tables, and a plain one for the journal and the logs.
     #[must_use]
-    pub fn with_log(zoned: Arc<dyn Device>, log: Arc<dyn Device>) -> Self {
-        Self(vec![zoned, log])
+    pub fn with_log(tables: Arc<dyn Device>, log: Arc<dyn Device>) -> Self {
+        Self(vec![tables, log])
     }
 
-    /// The device with zones.
+    /// The device of the tables.
     #[must_use]
-    pub fn zoned(&self) -> &Arc<dyn Device> {
+    pub fn tables(&self) -> &Arc<dyn Device> {
         &self.0[0]
     }
 
@@ -51,25 +51,16 @@ impl Devices {
         self.0.iter()
     }
 
-    /// Refuses devices that are in the place of the other, or of one kind.
+    /// Refuses a device of the journal and the logs that is not plain.
     pub(crate) fn check_layouts(&self) -> Result<(), StoreError> {
-        for (index, device) in self.0.iter().enumerate() {
-            let (expected, what) = match index {
-                0 => (Layout::Zoned, "a zoned device for the tables"),
-                _ => (Layout::Plain, "a plain device for the journal and the logs"),
-            };
-            let got = device.geometry().layout;
-            if got != expected {
-                let got = match got {
-                    Layout::Zoned => "a zoned one",
-                    Layout::Plain => "a plain one",
-                    Layout::Tracks(_) => "one of shingled tracks",
-                };
-                let message = format!("device {index}: expected {what}, found {got}");
-                return Err(StoreError::Invalid(message));
-            }
-        }
-        Ok(())
+        let got = match self.log().map(|device| device.geometry().layout) {
+            None | Some(Layout::Plain) => return Ok(()),
+            Some(Layout::Zoned) => "a zoned one",
+            Some(Layout::Tracks(_)) => "one of shingled tracks",
+        };
+        Err(StoreError::Invalid(format!(
+            "device 1: expected a plain device for the journal and the logs, found {got}"
+        )))
     }
 
     /// Claims all of them: to write alone, or to read with others.

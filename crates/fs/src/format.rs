@@ -73,15 +73,13 @@ impl Fs {
         }
         let media = Media::new(&devices);
         let medium = media.tables();
-        let geometry = medium.geometry().clone();
-        let reports = medium
-            .report(ZoneId(0), geometry.zones)
-            .map_err(|error| StoreError::io("report of the zones", error))?;
-        let in_conventional = !geometry.conventional.is_empty();
-        let zones = reports.iter().filter(|report| is_usable(&geometry, report)).count() as u32;
-        check_limits(&geometry, zones, in_conventional)?;
         if media.has_log_device() {
-            check_size(media.logs())?;
+            check_size(media.logs(), false)?;
+        }
+        let geometry = medium.geometry().clone();
+        let reports = if geometry.layout.is_zoned() { usable_zones(medium)? } else { Vec::new() };
+        if !geometry.layout.is_zoned() {
+            check_size(medium, true)?;
         }
         // First of all: it reads what an older store left, to start above its generations.
         let area = SuperblockArea::choose(as_device(medium))?;
@@ -91,12 +89,39 @@ impl Fs {
         if media.has_log_device() {
             return format_both(&media, (area, superblock), &options.log_path);
         }
-        let space = zones_of(medium, &reports, &area);
+        let space = if geometry.layout.is_zoned() {
+            zones_of(medium, &reports, &area)
+        } else {
+            stretches_of(medium, &area, true)
+        };
         journal::format_as(&as_device(medium), area, &space, media.space().clone(), superblock)
     }
 }
 
-/// Makes a zoned and a plain device one store. Device 0 gets its superblock last: what a format
+/// The zones of a device, if enough of them are usable.
+fn usable_zones(medium: &Medium) -> Result<Vec<ZoneReport>, StoreError> {
+    let geometry = medium.geometry();
+    let reports = medium
+        .report(ZoneId(0), geometry.zones)
+        .map_err(|error| StoreError::io("report of the zones", error))?;
+    let zones = reports.iter().filter(|report| is_usable(geometry, report)).count() as u32;
+    check_limits(geometry, zones, !geometry.conventional.is_empty())?;
+    Ok(reports)
+}
+
+/// The blocks of a device without zones and without files.
+fn stretches_of(
+    medium: &Arc<Medium>,
+    area: &SuperblockArea,
+    holds_tables: bool,
+) -> Arc<dyn journal::JournalSpace> {
+    let used = Used { superblock: area.zones(), ..Used::default() };
+    let pool = PlainPool::new(Arc::clone(medium), &used, holds_tables)
+        .unwrap_or_else(|extent| unreachable!("no file has {extent:?} yet"));
+    Arc::new(pool)
+}
+
+/// Makes a device and a plain one for journal and logs one store. Device 0 gets its superblock last: what a format
 /// that was cut short has left is no store.
 fn format_both(
     media: &Media,
@@ -113,10 +138,7 @@ fn format_both(
     superblock.devices = superblock.members.len() as u16;
     let medium = media.logs();
     let area = SuperblockArea::choose(as_device(medium))?;
-    let used = Used { superblock: area.zones(), ..Used::default() };
-    let pool = PlainPool::new(Arc::clone(medium), &used)
-        .unwrap_or_else(|extent| unreachable!("no file has {extent:?} yet"));
-    let space: Arc<dyn journal::JournalSpace> = Arc::new(pool);
+    let space = stretches_of(medium, &area, false);
     let of_logs = Superblock {
         device: medium.id(),
         shape: Shape::of(medium.geometry()),

@@ -1,4 +1,4 @@
-//! [`Fs`]: the [`Store`] on a zoned device, or on that and a plain one. The calls of the trait are
+//! [`Fs`]: the [`Store`] on a device, or on that and a plain one. The calls of the trait are
 //! here; what they do is done by the [`Volume`], by writers and readers of files, and by the pools
 //! of space. Calls that create, open, read, write, commit or reserve, begin a group, roll the
 //! journal, reclaim or unmount can wait for devices or space, and no lock may be held over them;
@@ -23,13 +23,14 @@ use crate::file::{Body, DataWriter, FileState, LogEnd, LogWriter, OpenFile, Pin,
 use crate::frame::Binding;
 use crate::mount::Access;
 use crate::reclaim::Reclaimer;
-use crate::space::{Ask, Group, GroupLease, Member, Pool as _, Reserved};
+use crate::space::{Ask, Group, GroupLease, Member, Reserved};
 use crate::volume::Volume;
 
 /// The sequence of a log's first frame.
 const FIRST_SEQUENCE: u64 = 1;
 
-/// Files on the zones of a device; the journal and the logs perhaps on a plain device beside it.
+/// Files on a device: in its zones, on its shingled tracks or anywhere on a plain one; the journal
+/// and the logs perhaps on a plain device beside it.
 /// Made by [`Fs::mount`].
 ///
 /// # Threads
@@ -68,7 +69,7 @@ impl Fs {
     /// Goes on under other deciders than those of the mount. Bytes already written stay where they
     /// are.
     pub fn decide_by(&self, placement: Arc<dyn Placement>, reclaim: Arc<dyn Reclaim>) {
-        self.volume.pools.zoned().decide_by(placement, reclaim);
+        self.volume.pools.decide_by(placement, reclaim);
     }
 
     /// From now on jobs have about so much on its way to the device at once: tables are written and
@@ -96,10 +97,11 @@ impl Fs {
         self.volume.media.tables().geometry().capacity()
     }
 
-    /// The capacity of an ordinary zone.
+    /// The capacity of an ordinary zone of the device of the tables; `None` if it has no zones.
     #[must_use]
-    pub fn zone_capacity(&self) -> ByteCount {
-        ByteCount(u64::from(self.volume.pools.zoned().zone_blocks()) * BLOCK as u64)
+    pub fn zone_capacity(&self) -> Option<ByteCount> {
+        let zoned = self.volume.pools.zoned()?;
+        Some(ByteCount(u64::from(zoned.zone_blocks()) * BLOCK as u64))
     }
 
     /// Ends background work and waits for it, records where every log ends, so that what a later
@@ -110,7 +112,7 @@ impl Fs {
     /// Where the ends cannot be recorded, or a log still has a writer, nothing is lost: the store
     /// is then as after a crash.
     pub fn unmount(&self) {
-        self.volume.pools.zoned().stop_reclaim();
+        self.volume.pools.stop_reclaim();
         let background = self.background.lock().take();
         if let Some(actor) = background {
             actor.join();
@@ -133,6 +135,7 @@ impl Fs {
     }
 
     /// Empties the zone that the reclaim policy chooses, if there is one worth it; whether it did.
+    /// On a device without zones there is nothing to reclaim.
     pub fn reclaim_one(&self) -> Result<bool, StoreError> {
         let Some(reclaimer) = &self.reclaimer else {
             return Err(StoreError::ReadOnly("reclaim"));
@@ -143,7 +146,9 @@ impl Fs {
     /// Waits until the background reclaim rests: until no zone is being emptied, and none is to be.
     /// A store that is opened for reading has none. Writers that go on may make it wait for ever.
     pub fn wait_reclaim_idle(&self) {
-        self.volume.pools.zoned().await_reclaim_idle();
+        if let Some(zoned) = self.volume.pools.zoned() {
+            zoned.await_reclaim_idle();
+        }
     }
 
     /// Extents that reclaim has found damaged since the mount, and left where they are.
@@ -376,7 +381,10 @@ impl Store for Fs {
     }
 
     fn log_space(&self) -> Option<LogSpace> {
-        let space = self.volume.pools.plain()?.room();
+        if !self.volume.media.has_log_device() {
+            return None;
+        }
+        let space = self.volume.pools.of_kind(FileKind::Log).room();
         let medium = self.volume.media.logs();
         Some(LogSpace { device: medium.id(), size: medium.geometry().capacity(), space })
     }
@@ -406,7 +414,7 @@ impl Store for Fs {
 
 impl Drop for Fs {
     fn drop(&mut self) {
-        self.volume.pools.zoned().stop_reclaim();
+        self.volume.pools.stop_reclaim();
         // Reclaim looks between two steps whether it is to end, so this waits for one at most. A
         // panic must not become two; then reclaim ends because no request passes any more.
         if std::thread::panicking() {

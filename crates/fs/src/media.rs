@@ -37,10 +37,13 @@ impl Media {
         let numbered = (0..).map(DeviceId).zip(devices.iter());
         let devices: Box<[_]> =
             numbered.map(|(id, device)| Arc::new(Medium::new(id, Arc::clone(device)))).collect();
-        let mut space = AddressSpace::zoned(*devices[0].grid());
-        for medium in devices.iter().skip(1) {
-            space = space.with_plain(medium.grid().end());
-        }
+        let space = devices.iter().fold(AddressSpace::default(), |space, medium| {
+            if medium.layout().is_zoned() {
+                space.with_zoned(*medium.grid())
+            } else {
+                space.with_plain(medium.grid().end())
+            }
+        });
         Self { devices, space }
     }
 
@@ -49,7 +52,7 @@ impl Media {
         &self.space
     }
 
-    /// The device that tables and clients' files lie on, which has zones.
+    /// The device that tables and clients' files lie on.
     pub(crate) fn tables(&self) -> &Arc<Medium> {
         &self.devices[0]
     }

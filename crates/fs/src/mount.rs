@@ -35,11 +35,13 @@ use crate::catalog::{Catalog, Extent, FileRecord, Record};
 use crate::file::{Body, FileSource, FileState, LogEnd, LogIndex, OpenFile, Pending, Pin, Tail};
 use crate::format::{JOURNAL_OPEN, ZONE_BLOCKS_MIN};
 use crate::frame::{Binding, LogScan, LogTail};
-use crate::journal::{Journal, Replayed};
+use crate::journal::Journal;
 use crate::media::Media;
 use crate::medium::Medium;
 use crate::reclaim::Reclaimer;
-use crate::space::{Condition, Limits, PlainPool, Pools, Share, Used, Zone, ZoneTable, ZonedPool};
+use crate::space::{
+    Condition, DevicePool, Limits, PlainPool, Pools, Share, Used, Zone, ZoneTable, ZonedPool,
+};
 use crate::volume::{Volume, as_device};
 use crate::{Devices, Fs, ZoneGrid, ZonePlace};
 
@@ -99,25 +101,15 @@ impl Fs {
         let claims = Mutex::new(devices.claim(write)?);
         devices.check_layouts()?;
         let media = Arc::new(Media::new(&devices));
-        let medium = media.tables();
         let found = assemble(&media, write)?;
         let uuid = found.replayed.superblock.uuid;
         let logs = read_logs(&media, uuid, &found.replayed.catalog)?;
-        let reports = medium
-            .report(ZoneId(0), medium.geometry().zones)
-            .map_err(|error| StoreError::io("report of the zones", error))?;
-        let table = zone_table(medium, &reports, &found, &logs)?;
-        let zoned = ZonedPool::new(
-            Arc::clone(medium),
-            (Arc::clone(&options.placement), Arc::clone(&options.reclaim)),
-            device_limits(medium.geometry(), found.in_log, !media.has_log_device()),
-            ZoneTable::new(table.clone()),
-        );
-        let plain = plain_pool(&media, &found.replayed, &logs)?.map(Arc::new);
-        let zoned = if plain.is_some() { zoned.beside_log_device() } else { zoned };
-        let pools = Arc::new(Pools::new(Arc::new(zoned), plain));
+        let (pools, ended) = make_pools(&media, options, &found, &logs)?;
+        let pools = Arc::new(pools);
         let journal = if write {
-            pools.zoned().free_slots(&ended_zones(&reports, &found, &table));
+            if let Some(zoned) = pools.zoned() {
+                zoned.free_slots(&ended);
+            }
             let ends = log_ends(&logs, found.replayed.epoch());
             let others = media.iter().filter(|other| !Arc::ptr_eq(other, media.logs()));
             let others = others.map(as_device).collect();
@@ -130,8 +122,9 @@ impl Fs {
         let unsealed = unsealed_files(&pools, &journal, uuid, logs);
         let volume = Arc::new(Volume::new(uuid, media, pools, journal, unsealed));
         let reclaimer = write.then(|| Arc::new(Reclaimer::new()));
-        let background = reclaimer.as_ref().filter(|_| options.background).map(|reclaimer| {
-            volume.pools.zoned().start_reclaim();
+        let background = reclaimer.as_ref().filter(|_| options.background);
+        let background = background.zip(volume.pools.zoned()).map(|(reclaimer, zoned)| {
+            zoned.start_reclaim();
             let (reclaimer, volume) = (Arc::clone(reclaimer), Arc::clone(&volume));
             runner::spawn("reclaim", move || reclaimer.run(&volume))
         });
@@ -139,6 +132,38 @@ impl Fs {
         let users = Users::default();
         Ok(Arc::new(Self { volume, access, reclaimer, background, claims, users }))
     }
+}
+
+/// The pools of all devices, and the zones of the tables' device that are not written any more.
+fn make_pools(
+    media: &Arc<Media>,
+    options: &MountOptions,
+    found: &Assembled,
+    logs: &[RecoveredLog],
+) -> Result<(Pools, Vec<ZoneId>), StoreError> {
+    let (mut pools, mut ended) = (Vec::new(), Vec::new());
+    for medium in media.iter() {
+        if !medium.layout().is_zoned() {
+            pools.push(DevicePool::Plain(Arc::new(plain_pool(media, medium, found, logs)?)));
+            continue;
+        }
+        let reports = medium
+            .report(ZoneId(0), medium.geometry().zones)
+            .map_err(|error| StoreError::io("report of the zones", error))?;
+        let table = zone_table(medium, &reports, found, logs)?;
+        ended = ended_zones(&reports, found, &table);
+        let pool = ZonedPool::new(
+            Arc::clone(medium),
+            (Arc::clone(&options.placement), Arc::clone(&options.reclaim)),
+            device_limits(medium.geometry(), found.in_log, !media.has_log_device()),
+            ZoneTable::new(table),
+        );
+        let pool = if media.has_log_device() { pool.beside_log_device() } else { pool };
+        pools.push(DevicePool::Zoned(Arc::new(pool)));
+    }
+    let pools = Pools::new(pools);
+    pools.decide_by(Arc::clone(&options.placement), Arc::clone(&options.reclaim));
+    Ok((pools, ended))
 }
 
 /// Blocks of the zones that are not the short last one.
@@ -275,19 +300,23 @@ fn zone_table(
     Ok(zones)
 }
 
-/// The pool of the device of the journal and the logs, if they have one of their own.
+/// The pool of a device without zones.
 fn plain_pool(
     media: &Media,
-    replayed: &Replayed,
+    medium: &Arc<Medium>,
+    found: &Assembled,
     logs: &[RecoveredLog],
-) -> Result<Option<PlainPool>, StoreError> {
-    if !media.has_log_device() {
-        return Ok(None);
+) -> Result<PlainPool, StoreError> {
+    let replayed = &found.replayed;
+    let holds_tables = Arc::ptr_eq(medium, media.tables());
+    let mut used = Used::default();
+    if holds_tables {
+        used.superblock.clone_from(&found.of_superblock);
     }
-    let medium = media.logs();
-    let superblock = replayed.area().zones();
-    let journal = replayed.journal_zones().collect();
-    let mut used = Used { superblock, journal, files: Vec::new() };
+    if Arc::ptr_eq(medium, media.logs()) {
+        used.superblock = replayed.area().zones();
+        used.journal = replayed.journal_zones().collect();
+    }
     let mut owners = Vec::new();
     for (id, record) in replayed.catalog.files() {
         let share = if record.sealed { Share::Live } else { Share::Unsealed };
@@ -297,7 +326,7 @@ fn plain_pool(
             owners.push((id, extent));
         }
     }
-    PlainPool::new(Arc::clone(medium), &used).map(Some).map_err(|extent| {
+    PlainPool::new(Arc::clone(medium), &used, holds_tables).map_err(|extent| {
         let id = owners.iter().find(|(_, of)| *of == extent).map_or(FileId::STORE, |(id, _)| *id);
         let (region, offset) = media.describe(&format!("catalog: file {id}"), extent.first);
         let expected = "extents beside journal and superblock, none twice".into();

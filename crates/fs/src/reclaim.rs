@@ -43,7 +43,7 @@ use terrace_policy::ReclaimChoice;
 
 use crate::canary::{self, Rule};
 use crate::catalog::{Catalog, Extent, Mapped, Record};
-use crate::space::{Ask, Outcome, Region, Share};
+use crate::space::{Ask, Outcome, Region, Share, ZonedPool};
 use crate::volume::Volume;
 use crate::{AddressSpace, BLOCK, BlockAddr};
 
@@ -66,6 +66,7 @@ pub(crate) struct Reclaimer {
 /// Work on one victim.
 struct Emptying<'a> {
     volume: &'a Volume,
+    pool: &'a ZonedPool,
     choice: ReclaimChoice,
     left: VecDeque<Resident>,
     region: Option<Region>,
@@ -98,10 +99,10 @@ impl Reclaimer {
 
     /// The background actor: reclaims when space is short, until the store is unmounted.
     pub(crate) fn run(&self, volume: &Volume) {
-        while volume.pools.zoned().await_work() {
-            let stop = || volume.pools.zoned().is_reclaim_stopped();
-            if self.run_once(volume, false, stop).is_err() {
-                volume.pools.zoned().stop_reclaim();
+        let Some(pool) = volume.pools.zoned() else { return };
+        while pool.await_work() {
+            if self.run_once(volume, false, || pool.is_reclaim_stopped()).is_err() {
+                pool.stop_reclaim();
             }
         }
     }
@@ -114,22 +115,24 @@ impl Reclaimer {
         asked: bool,
         stop: impl Fn() -> bool,
     ) -> Result<bool, StoreError> {
+        let Some(pool) = volume.pools.zoned() else { return Ok(false) };
         let levels = |zones: BTreeSet<ZoneId>| {
             let device = volume.media.tables().id();
             let of = |catalog: &Catalog, zone| (zone, catalog.levels_in(device, zone));
             volume.journal.read(|catalog| zones.into_iter().map(|z| of(catalog, z)).collect())
         };
-        let Some(choice) = volume.pools.zoned().choose_victim(asked, levels) else {
+        let Some(choice) = pool.choose_victim(asked, levels) else {
             return Ok(false);
         };
         let mut job = Emptying {
             volume,
+            pool,
             choice,
             left: VecDeque::new(),
             region: None,
             outcome: Outcome::Done,
         };
-        job.left = self.residents(volume, choice.victim);
+        job.left = self.residents(volume, pool, choice.victim);
         if job.left.is_empty() {
             // A transaction that takes the zone's last files away is staged and not yet durable.
             // Trying again at once would find the same, and saying that there is no space would be
@@ -156,17 +159,17 @@ impl Reclaimer {
     }
 
     /// The live extents in a zone.
-    fn residents(&self, volume: &Volume, victim: ZoneId) -> VecDeque<Resident> {
+    fn residents(&self, volume: &Volume, pool: &ZonedPool, victim: ZoneId) -> VecDeque<Resident> {
         let known = self.residents.lock().remove(&victim);
         if let Some(files) = known {
             let found = extents_in(volume, victim, &files);
             let blocks: u32 = found.iter().map(|resident| resident.mapped.extent.blocks).sum();
-            if blocks == volume.pools.zoned().live(victim) {
+            if blocks == pool.live(victim) {
                 return found;
             }
         }
         // The list is missing or out of date: one walk over the catalog serves all candidates.
-        let mut zones = volume.pools.zoned().candidates();
+        let mut zones = pool.candidates();
         zones.insert(victim);
         let mut fresh: BTreeMap<ZoneId, Vec<FileId>> = BTreeMap::new();
         let space = volume.media.space();
@@ -381,7 +384,7 @@ impl Emptying<'_> {
 impl Drop for Emptying<'_> {
     fn drop(&mut self) {
         self.region = None;
-        self.volume.pools.zoned().end_victim(self.choice.victim, self.outcome);
+        self.pool.end_victim(self.choice.victim, self.outcome);
     }
 }
 

@@ -118,7 +118,8 @@ impl ZonesSource for Fs {
             capacity: bytes(counts.capacity.into()),
             written: bytes(counts.written.into()),
         };
-        let counts = self.volume.pools.zoned().counts(&held);
+        let Some(zoned) = self.volume.pools.zoned() else { return ZonesView::default() };
+        let counts = zoned.counts(&held);
         let zones = held.into_iter().zip(counts).map(|(zone, counts)| of_zone(zone, counts));
         ZonesView::new(zones.collect(), extents)
     }
@@ -129,20 +130,23 @@ impl Fs {
     /// compares the zones that are counted as active with the device's. It returns the differences,
     /// in words; nothing may be written meanwhile.
     pub fn audit(&self) -> Vec<String> {
-        let mut problems: Vec<String> =
-            self.volume.pools.zoned().verify().err().into_iter().collect();
-        if self.access == Access::ReadWrite {
-            problems.extend(self.volume.pools.zoned().audit_slots());
+        let mut problems = Vec::new();
+        if let Some(zoned) = self.volume.pools.zoned() {
+            problems.extend(zoned.verify().err());
+            if self.access == Access::ReadWrite {
+                problems.extend(zoned.audit_slots());
+            }
         }
         let mut counted: BTreeMap<ZoneId, (u32, u32)> = BTreeMap::new();
         let mut levels: BTreeMap<ZoneId, BTreeMap<FileId, u64>> = BTreeMap::new();
         let space = self.volume.media.space();
-        let mut plain = Used::default();
+        let mut plain: BTreeMap<DeviceId, Used> = BTreeMap::new();
         self.volume.for_each_file(|id, record| {
             for extent in record.extents.extents() {
                 let Some((_, zone)) = space.zone(extent.first) else {
                     if record.sealed {
-                        plain.files.push((extent, Share::Live));
+                        let used = plain.entry(extent.device()).or_default();
+                        used.files.push((extent, Share::Live));
                     }
                     continue;
                 };
@@ -164,16 +168,24 @@ impl Fs {
             for extent in map.extents().chain(recorded) {
                 match space.zone(extent.first) {
                     Some((_, zone)) => counted.entry(zone).or_default().1 += extent.blocks,
-                    None => plain.files.push((extent, Share::Unsealed)),
+                    None => {
+                        let used = plain.entry(extent.device()).or_default();
+                        used.files.push((extent, Share::Unsealed));
+                    }
                 }
             }
         }
-        if let Some(pool) = self.volume.pools.plain() {
-            plain.journal = self.volume.journal.zones();
-            problems.extend(pool.audit(&plain));
+        let of_journal = self.volume.media.logs().id();
+        for (device, pool) in self.volume.pools.plain() {
+            let mut used = plain.remove(&device).unwrap_or_default();
+            if device == of_journal {
+                used.journal = self.volume.journal.zones();
+            }
+            problems.extend(pool.audit(&used));
         }
         let device = self.volume.media.tables().id();
-        for (index, zone) in self.volume.pools.zoned().zones().iter().enumerate() {
+        let zones = self.volume.pools.zoned().map(|zoned| zoned.zones()).unwrap_or_default();
+        for (index, zone) in zones.iter().enumerate() {
             let id = ZoneId(index as u32);
             let kept = self.volume.journal.read(|c| c.levels_in(device, id));
             let found = levels.remove(&id).unwrap_or_default();
@@ -226,8 +238,10 @@ impl Fs {
             .collect()
     }
 
-    /// All zones: the device's report on each, and its contents. Walks the whole catalog.
+    /// All zones of the device of the tables: the device's report on each, and its contents. None
+    /// if the device has no zones. Walks the whole catalog.
     pub fn zones(&self) -> Result<Vec<ZoneUsage>, StoreError> {
+        let Some(zoned) = self.volume.pools.zoned() else { return Ok(Vec::new()) };
         let medium = self.volume.media.tables();
         let geometry = medium.geometry();
         let reports = medium.report(ZoneId(0), geometry.zones);
@@ -252,7 +266,7 @@ impl Fs {
                 map.extents().for_each(|extent| count(FileKind::Log, None, extent));
             }
         }
-        let zones = self.volume.pools.zoned().zones();
+        let zones = zoned.zones();
         let usage = reports.iter().zip(&zones).map(|(report, zone)| {
             let held = contents.remove(&report.zone).unwrap_or_default();
             let used_for = match zone.condition {

@@ -14,6 +14,8 @@ use std::fmt::Debug;
 use terrace_env::store::{FileKind, PlacementHint, Rank};
 use terrace_env::{ByteCount, ZoneId};
 
+use crate::fit::Fit;
+
 /// A zone that has been written in part and that no writer holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PartZone {
@@ -83,4 +85,9 @@ pub trait Placement: Send + Sync + Debug {
         view: &SpaceView<'_>,
         request: &PlacementRequest<'_>,
     ) -> Option<PlacementChoice>;
+
+    /// Where files begin on a device without zones.
+    fn fit(&self) -> Fit {
+        Fit::Best
+    }
 }

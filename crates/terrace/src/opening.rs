@@ -43,7 +43,7 @@ impl Db {
         options: Options,
     ) -> Result<Self, Error> {
         let devices = devices.into();
-        options.check_device(&**devices.zoned())?;
+        options.check_device(&**devices.tables())?;
         Fs::format(devices.clone(), format)?;
         Self::open_device(devices, options)
     }
@@ -85,7 +85,7 @@ impl Db {
         // A value that is accepted once must be accepted again, so its limit follows from a
         // capacity that never changes; the same holds for memtables.
         let whole = fs.map_or(capacity, |fs| fs.device_capacity());
-        let whole = options.shape(whole, fs.map(|fs| fs.zone_capacity()));
+        let whole = options.shape(whole, fs.and_then(|fs| fs.zone_capacity()));
         options.check(&system, &whole)?;
         let shape = StoreShape { capacity, ..whole };
         let engine = options.engine(&system, &shape).fitted();

@@ -53,14 +53,20 @@ impl AddressSpace {
     /// One device, with zones.
     #[must_use]
     pub fn zoned(grid: ZoneGrid) -> Self {
-        assert_eq!(grid.device(), DeviceId::FIRST, "the first device of a store");
-        Self { devices: [Ground::Zoned(grid)].into() }
+        Self::default().with_zoned(grid)
     }
 
     /// One device, without zones: each file of a store in a directory has its own blocks.
     #[must_use]
     pub fn plain() -> Self {
         Self { devices: [Ground::Plain(BlockAddr::BLOCKS_MAX)].into() }
+    }
+
+    /// With one more device, which has zones.
+    #[must_use]
+    pub fn with_zoned(self, grid: ZoneGrid) -> Self {
+        assert_eq!(usize::from(grid.device().0), self.devices.len(), "the number of the device");
+        Self { devices: self.devices.into_iter().chain([Ground::Zoned(grid)]).collect() }
     }
 
     /// With one more device, which has so many blocks and no zones.

@@ -8,7 +8,7 @@
 //! | [`Group`] | the regions of files that shall lie together |
 //! | [`Ask`], [`Share`] | a writer's request for a region; the kinds of blocks that are counted |
 //! | [`zoned`] | the pool of a device with zones |
-//! | [`plain`] | the pool of a device without |
+//! | [`plain`] | the pool of a device without: plain, or of shingled tracks |
 //!
 //! # Invariants
 //! - A block has one owner at most: a file, the journal, the superblock or a lease.
@@ -37,7 +37,7 @@ pub(crate) use ask::Ask;
 pub(crate) use group::{Group, GroupLease, Member};
 pub(crate) use plain::{PlainPool, Used, check_size};
 pub(crate) use pool::Pool;
-pub(crate) use pools::Pools;
+pub(crate) use pools::{DevicePool, Pools};
 pub(crate) use region::Region;
 pub(crate) use reservation::{ReservationId, Reserved};
 pub(crate) use share::Share;

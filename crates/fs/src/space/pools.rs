@@ -5,12 +5,13 @@
 //! Freed blocks go back to the pool of the device that they lie on.
 //!
 //! For work that only a pool of zones has, such as reclaim, [`zoned`](Pools::zoned) gives that
-//! pool.
+//! pool, if the tables lie on a device with zones.
 
 use std::sync::Arc;
 
 use terrace_env::DeviceId;
 use terrace_env::store::{FileKind, SpaceInfo, StoreError};
+use terrace_policy::{Placement, Reclaim};
 
 use super::plain::PlainPool;
 use super::zoned::ZonedPool;
@@ -18,21 +19,37 @@ use super::{Pool, Share};
 use crate::catalog::Extent;
 use crate::journal::JournalSpace;
 
+/// The pool of a device, by the kind of the device.
+#[derive(Clone)]
+pub(crate) enum DevicePool {
+    /// With zones.
+    Zoned(Arc<ZonedPool>),
+    /// Without: plain, or of shingled tracks.
+    Plain(Arc<PlainPool>),
+}
+
+impl DevicePool {
+    fn as_pool(&self) -> Arc<dyn Pool> {
+        match self {
+            Self::Zoned(pool) => Arc::clone(pool) as _,
+            Self::Plain(pool) => Arc::clone(pool) as _,
+        }
+    }
+}
+
 /// See the [module](self).
 pub(crate) struct Pools {
     /// By the number of the device.
     devices: Vec<Arc<dyn Pool>>,
-    zoned: Arc<ZonedPool>,
-    plain: Option<Arc<PlainPool>>,
+    kinds: Vec<DevicePool>,
 }
 
 impl Pools {
-    /// The pool of device 0, which has zones; and that of device 1, which holds the journal and all
-    /// logs.
-    pub(crate) fn new(zoned: Arc<ZonedPool>, plain: Option<Arc<PlainPool>>) -> Self {
-        let mut devices = vec![Arc::clone(&zoned) as Arc<dyn Pool>];
-        devices.extend(plain.clone().map(|plain| plain as Arc<dyn Pool>));
-        Self { devices, zoned, plain }
+    /// The pool of device 0, which holds the tables; and that of device 1, where there is one,
+    /// which holds the journal and all logs.
+    pub(crate) fn new(kinds: Vec<DevicePool>) -> Self {
+        assert!(matches!(kinds.len(), 1 | 2), "{} devices", kinds.len());
+        Self { devices: kinds.iter().map(DevicePool::as_pool).collect(), kinds }
     }
 
     /// The device that files of a kind go to. Nothing else decides that.
@@ -53,30 +70,49 @@ impl Pools {
         self.of_kind(FileKind::Table)
     }
 
-    /// The pool of the device with zones.
-    pub(crate) fn zoned(&self) -> &Arc<ZonedPool> {
-        &self.zoned
+    /// The pool of the tables, if their device has zones.
+    pub(crate) fn zoned(&self) -> Option<&Arc<ZonedPool>> {
+        match &self.kinds[0] {
+            DevicePool::Zoned(pool) => Some(pool),
+            DevicePool::Plain(_) => None,
+        }
     }
 
-    /// The pool of the plain device, where there is one.
-    pub(crate) fn plain(&self) -> Option<&Arc<PlainPool>> {
-        self.plain.as_ref()
+    /// The pools of devices without zones, with the numbers of their devices.
+    pub(crate) fn plain(&self) -> impl Iterator<Item = (DeviceId, &Arc<PlainPool>)> {
+        (0..).map(DeviceId).zip(&self.kinds).filter_map(|(device, kind)| match kind {
+            DevicePool::Zoned(_) => None,
+            DevicePool::Plain(pool) => Some((device, pool)),
+        })
+    }
+
+    /// Where files go from now on, and which zones are emptied if there are zones.
+    pub(crate) fn decide_by(&self, placement: Arc<dyn Placement>, reclaim: Arc<dyn Reclaim>) {
+        match &self.kinds[0] {
+            DevicePool::Zoned(pool) => pool.decide_by(placement, reclaim),
+            DevicePool::Plain(pool) => pool.set_fit(placement.fit()),
+        }
     }
 
     /// Where the journal gets its zones, or stretches.
     pub(crate) fn journal(&self) -> Arc<dyn JournalSpace> {
-        match &self.plain {
-            Some(plain) => Arc::clone(plain) as _,
-            None => Arc::clone(&self.zoned) as _,
+        match self.last() {
+            DevicePool::Zoned(pool) => Arc::clone(pool) as _,
+            DevicePool::Plain(pool) => Arc::clone(pool) as _,
         }
     }
 
     /// Keeps enough for a journal whose snapshot has this many bytes.
     pub(crate) fn set_snapshot(&self, bytes: u64) {
-        match &self.plain {
-            Some(plain) => plain.set_snapshot(bytes),
-            None => self.zoned.set_snapshot(bytes),
+        match self.last() {
+            DevicePool::Zoned(pool) => pool.set_snapshot(bytes),
+            DevicePool::Plain(pool) => pool.set_snapshot(bytes),
         }
+    }
+
+    /// The pool of the device of the journal and the logs.
+    fn last(&self) -> &DevicePool {
+        &self.kinds[self.kinds.len() - 1]
     }
 
     fn of(&self, device: DeviceId) -> &Arc<dyn Pool> {
@@ -94,6 +130,13 @@ impl Pools {
     pub(crate) fn free(&self, extents: &[Extent], share: Share) {
         for part in extents.chunk_by(|one, next| one.device() == next.device()) {
             self.of(part[0].device()).free(part, share);
+        }
+    }
+
+    /// Ends reclaim, if there is any.
+    pub(crate) fn stop_reclaim(&self) {
+        if let Some(zoned) = self.zoned() {
+            zoned.stop_reclaim();
         }
     }
 

@@ -277,13 +277,13 @@ impl Superblock {
 
     /// Refuses a store of more devices than this version knows what to do with.
     pub(crate) fn check_devices(&self) -> Result<(), StoreError> {
-        let layouts = self.members.iter().map(|member| member.layout);
-        if self.devices == 1 || layouts.eq([Layout::Zoned, Layout::Plain]) {
+        let log = self.members.get(1).map(|member| member.layout);
+        if self.devices == 1 || self.devices == 2 && log == Some(Layout::Plain) {
             return Ok(());
         }
         Err(StoreError::Invalid(format!(
-            "expected a store on one zoned device, or on a zoned and a plain one, found device {} \
-             of {} of store {}; use a newer version",
+            "expected a store on one device, or on one and a plain one, found device {} of {} of \
+             store {}; use a newer version",
             self.device, self.devices, self.uuid
         )))
     }

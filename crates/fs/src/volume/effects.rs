@@ -57,10 +57,11 @@ impl Volume {
     /// there.
     fn note_depth(&self, gone: &Deleted) {
         let Some(level) = gone.level.filter(|level| *level > 0) else { return };
+        let Some(pool) = self.pools.zoned() else { return };
         let tables = self.media.tables().id();
         let zones = catalog::zones(gone.map.extents(), self.media.space());
         let zones = zones.into_iter().filter(|(device, _)| *device == tables);
-        self.pools.zoned().note_deleted(zones.map(|(_, zone)| zone), level);
+        pool.note_deleted(zones.map(|(_, zone)| zone), level);
     }
 
     /// Frees all blocks of a file that was never sealed, once nobody reads it.

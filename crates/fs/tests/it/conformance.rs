@@ -3,7 +3,7 @@
 use terrace_env::store::conformance::{self, Subject};
 use terrace_env::{runner, test_seeds};
 
-use crate::drive::{Mounted, shapes};
+use crate::drive::{Mounted, shapes, shapes_without_zones};
 
 #[test]
 fn files_on_zones_keep_the_contract_on_every_shape() {
@@ -24,6 +24,18 @@ fn files_on_zones_and_a_plain_drive_keep_the_contract_on_every_shape() {
         let seeds = test_seeds(10);
         runner::simulate(seeds.start, || {
             let factory = || Box::new(Mounted::with_log(geometry.clone(), 1)) as Box<dyn Subject>;
+            conformance::run_durable(&factory, seeds);
+        });
+    }
+}
+
+#[test]
+fn files_on_drives_without_zones_keep_the_contract() {
+    for (name, geometry) in shapes_without_zones() {
+        println!("on {name}");
+        let seeds = test_seeds(10);
+        runner::simulate(seeds.start, || {
+            let factory = || Box::new(Mounted::new(geometry.clone(), 1)) as Box<dyn Subject>;
             conformance::run_durable(&factory, seeds);
         });
     }

@@ -14,7 +14,7 @@ use terrace_env::store::{
 use terrace_env::{ByteCount, Cause, FileId, runner, test_seeds};
 use terrace_fs::{CachePolicy, Devices, Fs, MountOptions};
 use terrace_zone::emulator::RandomLatency;
-use terrace_zone::{Device, Geometry};
+use terrace_zone::{Device, Geometry, Tracks};
 
 use crate::cuts::facts::{note, pattern};
 use crate::drive::{formatted, formatted_with_log, mount};
@@ -141,7 +141,10 @@ impl Actor {
 /// and reads everything.
 pub(crate) fn crowd(seed: u64, actors: u16, steps: u32) {
     let geometry = Geometry::uniform(ByteCount::kib(256), 48);
-    let drives = match seed % 5 {
+    let tracks = Tracks { blocks: 24, overlap: 2 };
+    let drives = match seed % 7 {
+        5 => vec![formatted(Geometry::tracks(ByteCount::mib(32), tracks), seed)].into(),
+        6 => vec![formatted(Geometry::plain(ByteCount::mib(18)), seed)].into(),
         4 => formatted_with_log(geometry, ByteCount::mib(8), seed),
         _ => vec![formatted(geometry, seed)].into(),
     };

@@ -10,7 +10,7 @@ use terrace_fs::{
     CachePolicy, Devices, FormatOptions, Fs, MountOptions, OPEN_ZONES_MIN, data_zones_min,
 };
 use terrace_zone::emulator::Drives;
-use terrace_zone::{Emulator, Geometry, PowerCut};
+use terrace_zone::{Emulator, Geometry, PowerCut, Tracks};
 
 /// The shapes that tests run on, by name.
 pub(crate) fn shapes() -> Vec<(&'static str, Geometry)> {
@@ -45,6 +45,31 @@ pub(crate) fn shapes() -> Vec<(&'static str, Geometry)> {
         ),
         ("fewest zones", fewest()),
     ]
+}
+
+/// Drives without zones that tests run on, by name.
+pub(crate) fn shapes_without_zones() -> Vec<(&'static str, Geometry)> {
+    let small = Geometry { logical_block: 512, physical_block: 512, ..plain(64) };
+    let tracks = Tracks { blocks: 24, overlap: 2 };
+    vec![
+        ("a plain drive", plain(64)),
+        ("a plain drive of 512-byte blocks", in_sectors(small)),
+        ("the smallest plain drive", plain(16)),
+        ("shingled tracks", Geometry::tracks(ByteCount::mib(64), tracks)),
+        ("long shingled tracks", {
+            Geometry::tracks(ByteCount::mib(96), Tracks { blocks: 200, overlap: 3 })
+        }),
+    ]
+}
+
+fn plain(mib: u64) -> Geometry {
+    Geometry::plain(ByteCount::mib(mib))
+}
+
+/// The same size in blocks of 512 bytes.
+fn in_sectors(geometry: Geometry) -> Geometry {
+    let blocks = geometry.zone_size * 8;
+    Geometry { zone_size: blocks, zone_capacity: blocks, ..geometry }
 }
 
 /// The smallest drive that `format` accepts.

@@ -125,7 +125,7 @@ fn devices_that_do_not_belong_together_are_refused_by_name() {
         Devices::with_log(Arc::clone(zoned) as _, Arc::clone(plain) as _)
     };
     let swapped = refused(with(plain, zoned));
-    assert!(swapped.contains("expected a zoned device for the tables"), "{swapped}");
+    assert!(swapped.contains("expected a plain device for the journal"), "{swapped}");
     let wrong = refused(with(zoned, &other.all()[1]));
     assert!(wrong.contains("expected device 1 of store"), "{wrong}");
     assert!(wrong.contains("found device 1 of store"), "{wrong}");

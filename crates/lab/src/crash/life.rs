@@ -13,8 +13,8 @@ use terrace::{Batch, Bounds, Db, Durability, FormatOptions, Options, Row, Stats,
 use terrace_env::random::{Random, Rng};
 use terrace_env::sync::Mutex;
 use terrace_env::{ByteCount, Cause, runner};
-use terrace_zone::Geometry;
 use terrace_zone::emulator::{Drives, RandomLatency, Snapshots};
+use terrace_zone::{Geometry, Tracks};
 
 use super::history::{Change, History, KEYS, What};
 
@@ -59,6 +59,14 @@ impl Setup {
                 geometry.max_active = Some(14);
                 geometry.max_open = Some(12);
             }
+        }
+        match seed % 8 {
+            5 => geometry = Geometry::plain(ByteCount::mib(16)),
+            7 => {
+                let tracks = Tracks { blocks: 24, overlap: 2 };
+                geometry = Geometry::tracks(ByteCount::mib(24), tracks);
+            }
+            _ => {}
         }
         let log = (seed % 6 == 4).then(|| Geometry::plain(ByteCount::mib(8)));
         Self { geometry, log, format: FormatOptions::default(), options }

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use terrace::{ByteCount, FormatOptions, GearVariant, Options, Row, System, Throttle};
 use terrace_env::random::{Random, Rng};
-use terrace_zone::Geometry;
 use terrace_zone::emulator::{RandomLatency, Timing};
+use terrace_zone::{Geometry, Tracks};
 
 use terrace::{Compression, LevelCompression};
 
@@ -29,7 +29,7 @@ pub struct Setting {
 }
 
 /// How many fixed settings the metamorphic run has.
-pub const METAMORPHIC_SETTINGS: usize = 17;
+pub const METAMORPHIC_SETTINGS: usize = 19;
 
 /// Options under which a few hundred writes make a tree of several levels.
 fn tight() -> Options {
@@ -53,6 +53,8 @@ fn small() -> System {
 
 /// Zones of 96 KiB that hold the smallest store, shrunk and shortened as [`any_geometry`] does.
 const SMALLEST: u32 = 27;
+/// Short tracks, so that small writes cross them.
+const TRACKS: Tracks = Tracks { blocks: 24, overlap: 2 };
 
 fn plain() -> Geometry {
     Geometry::uniform(ByteCount::kib(256), 64)
@@ -121,6 +123,9 @@ impl Setting {
             }
             // Journal and logs on a drive of their own.
             16 => log = Some(Geometry::plain(ByteCount::mib(16))),
+            // Everything on a drive without zones.
+            17 => geometry = Geometry::plain(ByteCount::mib(32)),
+            18 => geometry = Geometry::tracks(ByteCount::mib(32), TRACKS),
             _ => panic!("settings 0 to {}, not {number}", METAMORPHIC_SETTINGS - 1),
         }
         Self { latency_max, log, ..Self::of(geometry, options) }
@@ -196,6 +201,11 @@ fn any_system(random: &mut Random) -> Option<System> {
 }
 
 fn any_geometry(random: &mut Random) -> Geometry {
+    match random.random_range(0..16) {
+        0 => return Geometry::plain(ByteCount::mib(random.random_range(16..40))),
+        1 => return Geometry::tracks(ByteCount::mib(random.random_range(24..40)), TRACKS),
+        _ => {}
+    }
     let mut geometry = match random.random_range(0..5) {
         0 => Geometry::uniform(ByteCount::mib(2), 24),
         1 => Geometry::uniform(ByteCount::kib(96), random.random_range(60..200)),

@@ -5,7 +5,8 @@
 //! - Both indexes hold the same runs, and the totals are what a walk over them would find.
 //!
 //! A *stretch* is an aligned run of fixed length. The journal takes whole ones, so the map counts
-//! how many are wholly free.
+//! how many are wholly free. It also counts the blocks that writers can be given: on shingled
+//! tracks the end of a free run is a [`Guard`] that nobody writes.
 //!
 //! Pure. A change costs the logarithm of the number of runs, for each run that it touches; the
 //! first whole stretch is found by a walk over the runs. `put` panics on blocks that are free, and
@@ -14,29 +15,40 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
+use super::guard::Guard;
+
 /// See the [module](self).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct FreeMap {
     stretch: u64,
+    guard: Guard,
     /// Runs, by their first block: the block behind the last one.
     by_start: BTreeMap<u64, u64>,
     /// Runs: length and first block.
     by_length: BTreeSet<(u64, u64)>,
     blocks: u64,
+    /// Blocks that can be written.
+    writable: u64,
     /// Stretches that are wholly free.
     whole: u64,
 }
 
 impl FreeMap {
     /// Nothing is free; stretches have so many blocks.
-    pub(super) fn new(stretch: u32) -> Self {
+    pub(super) fn new(stretch: u32, guard: Guard) -> Self {
         let (by_start, by_length) = (BTreeMap::new(), BTreeSet::new());
-        Self { stretch: u64::from(stretch), by_start, by_length, blocks: 0, whole: 0 }
+        let stretch = u64::from(stretch);
+        Self { stretch, guard, by_start, by_length, blocks: 0, writable: 0, whole: 0 }
     }
 
     /// Free blocks.
     pub(super) fn blocks(&self) -> u64 {
         self.blocks
+    }
+
+    /// Blocks that writers can be given: free ones without the guards at the ends of free runs.
+    pub(super) fn writable(&self) -> u64 {
+        self.writable
     }
 
     /// Stretches that are wholly free.
@@ -47,6 +59,12 @@ impl FreeMap {
     /// The free runs, by their first block.
     pub(super) fn runs(&self) -> impl Iterator<Item = Range<u64>> + '_ {
         self.by_start.iter().map(|(start, end)| *start..*end)
+    }
+
+    /// The free runs from the one on that a block lies in or before.
+    pub(super) fn runs_from(&self, block: u64) -> impl Iterator<Item = Range<u64>> + '_ {
+        let first = self.last_before(block + 1).map_or(block, |run| run.start);
+        self.by_start.range(first..).map(|(start, end)| *start..*end)
     }
 
     /// Runs of at least so many blocks, the shortest first.
@@ -140,6 +158,7 @@ impl FreeMap {
             return;
         }
         self.blocks += run.end - run.start;
+        self.writable += self.guard.writable(&run);
         self.whole += self.stretches_in(&run);
         self.by_length.insert((run.end - run.start, run.start));
         self.by_start.insert(run.start, run.end);
@@ -147,6 +166,7 @@ impl FreeMap {
 
     fn remove(&mut self, run: &Range<u64>) {
         self.blocks -= run.end - run.start;
+        self.writable -= self.guard.writable(run);
         self.whole -= self.stretches_in(run);
         self.by_length.remove(&(run.end - run.start, run.start));
         self.by_start.remove(&run.start);
@@ -157,11 +177,13 @@ impl FreeMap {
 mod tests {
     use terrace_env::random::{Random, Rng};
     use terrace_env::test_seeds;
+    use terrace_zone::Tracks;
 
     use super::*;
 
     const BLOCKS: usize = 200;
     const STRETCH: u32 = 16;
+    const PLAIN: Guard = Guard::PLAIN;
 
     /// The runs of a plain list of which blocks are free.
     fn runs_of(free: &[bool]) -> Vec<Range<u64>> {
@@ -178,6 +200,8 @@ mod tests {
     fn compare(map: &FreeMap, free: &[bool], at: &str) {
         let runs = runs_of(free);
         assert_eq!(map.runs().collect::<Vec<_>>(), runs, "{at}");
+        let writable: u64 = runs.iter().map(|run| map.guard.writable(run)).sum();
+        assert_eq!(map.writable(), writable, "{at}");
         assert_eq!(map.blocks(), free.iter().filter(|free| **free).count() as u64, "{at}");
         let stretches: Vec<bool> = free
             .chunks_exact(STRETCH as usize)
@@ -202,7 +226,9 @@ mod tests {
     fn the_map_is_what_a_list_of_blocks_says() {
         for seed in test_seeds(20) {
             let mut random = Random::seeded(seed);
-            let (mut map, mut free) = (FreeMap::new(STRETCH), vec![false; BLOCKS]);
+            let tracks = Tracks { blocks: 8, overlap: 2 };
+            let guard = Guard::new(random.random_bool(0.5).then_some(tracks), BLOCKS as u64);
+            let (mut map, mut free) = (FreeMap::new(STRETCH, guard), vec![false; BLOCKS]);
             for step in 0..600 {
                 let start = random.random_range(0..BLOCKS);
                 let end = random.random_range(start..=BLOCKS.min(start + 60));
@@ -228,7 +254,7 @@ mod tests {
     #[test]
     #[should_panic(expected = "freed twice")]
     fn blocks_are_not_freed_twice() {
-        let mut map = FreeMap::new(STRETCH);
+        let mut map = FreeMap::new(STRETCH, PLAIN);
         map.put(0..10);
         map.put(9..12);
     }

@@ -1,5 +1,5 @@
-//! Governor of a plain device: decides how many blocks each rank leaves to others, and counts
-//! reservations.
+//! Governor of a device without zones: decides how many blocks each rank leaves to others, and
+//! counts reservations.
 //!
 //! The currency is the block. In addition the journal needs whole *stretches*. A rank may take
 //! blocks as long as these stay free, beside what the reservations of others hold:
@@ -7,14 +7,17 @@
 //! | rank | must leave |
 //! |---|---|
 //! | journal | nothing, not even what is reserved |
-//! | reclaim, compaction, urgent log | `J` whole stretches |
-//! | flush, log | `J` whole stretches and `U` blocks |
+//! | reclaim, compaction | `J` whole stretches |
+//! | urgent log | `J` whole stretches and `C` blocks |
+//! | flush | `J` whole stretches and `C + U` blocks |
+//! | log | `J` whole stretches and `C + U + F` blocks |
 //!
 //! `J` is the number of stretches that the journal may still need, beside those it has, until a
 //! snapshot is complete: 1 at least. `U` = [`URGENT_RESERVE`]: a MiB of deletes can be logged
-//! though puts have filled the device. The flush of its memtable goes to another device, and gives
-//! back its log and those before it. Nothing is copied to free space, since a block that comes free
-//! can be written at once.
+//! though puts have filled the device. `C` and `F` are kept for compactions and for the flush of
+//! such a log ([`jobs_reserve`]). They are 0 on a device of logs alone: there the flush goes to
+//! another device, and gives back its log and those before it. Nothing is copied to free space,
+//! since a block that comes free can be written at once.
 //!
 //! Pure; the owner locks it.
 
@@ -26,21 +29,33 @@ use crate::space::ReservationId;
 
 /// Blocks that puts leave to the log of deletes: a MiB.
 pub(super) const URGENT_RESERVE: u64 = 256;
+/// The most blocks kept for compactions, and the most for flushes: 16 MiB each, as much as several
+/// instalments of a merge that has little space.
+const JOBS_RESERVE_MAX: u64 = 4096;
+
+/// Blocks that a device which holds tables, and has so many blocks, keeps for compactions, and as
+/// many again for flushes.
+pub(super) fn jobs_reserve(capacity: u64) -> u64 {
+    (capacity / 32).min(JOBS_RESERVE_MAX)
+}
 
 /// See the [module](self).
 #[derive(Debug)]
 pub(super) struct Governor {
     /// Stretches that the journal may come to take.
     journal: u32,
+    /// Blocks kept for compactions, and as many for flushes.
+    jobs: u64,
     /// Blocks that reservations may still take.
     quotas: BTreeMap<ReservationId, u64>,
     next: ReservationId,
 }
 
 impl Governor {
-    /// For a journal that may come to take so many stretches.
-    pub(super) fn new(journal: u32) -> Self {
-        Self { journal, quotas: BTreeMap::new(), next: 1 }
+    /// For a journal that may come to take so many stretches, and jobs for which so many blocks are
+    /// kept.
+    pub(super) fn new(journal: u32, jobs: u64) -> Self {
+        Self { journal, jobs, quotas: BTreeMap::new(), next: 1 }
     }
 
     /// The journal may come to take so many stretches.
@@ -57,10 +72,12 @@ impl Governor {
     }
 
     /// Blocks that stay free for the ranks above, the journal apart.
-    pub(super) fn blocks_kept(rank: Rank) -> u64 {
+    pub(super) fn blocks_kept(&self, rank: Rank) -> u64 {
         match rank {
-            Rank::Journal | Rank::Reclaim | Rank::Compaction | Rank::UrgentLog => 0,
-            Rank::Flush | Rank::Log => URGENT_RESERVE,
+            Rank::Journal | Rank::Reclaim | Rank::Compaction => 0,
+            Rank::UrgentLog => self.jobs,
+            Rank::Flush => self.jobs + URGENT_RESERVE,
+            Rank::Log => 2 * self.jobs + URGENT_RESERVE,
         }
     }
 

@@ -18,13 +18,13 @@ impl JournalSpace for PlainPool {
         let run = state.free.stretch(stretch);
         state.free.take(run);
         state.journal += 1;
-        Ok(ZoneId(stretch as u32))
+        Ok(ZoneId(stretch as u32 * self.unit))
     }
 
     fn release(&self, zone: ZoneId) {
         let mut state = self.state.lock();
         state.journal -= 1;
-        let run = state.free.stretch(zone.0.into());
+        let run = state.free.stretch((zone.0 / self.unit).into());
         state.release(run);
         self.changed.notify_all();
     }
@@ -32,7 +32,7 @@ impl JournalSpace for PlainPool {
     fn give_up(&self, zone: ZoneId) {
         let mut state = self.state.lock();
         state.journal -= 1;
-        let run = state.free.stretch(zone.0.into());
+        let run = state.free.stretch((zone.0 / self.unit).into());
         state.shun(run.clone());
         state.release(run);
     }

@@ -1,9 +1,11 @@
-//! The pool of a plain device: a region is a run of blocks of any length.
+//! The pool of a device without zones, plain or of shingled tracks: a region is a run of blocks of
+//! any length.
 //!
 //! | part | what it does |
 //! |---|---|
 //! | [`PlainPool`] | joins the others under one lock |
 //! | `free_map` | which runs of blocks are free: by number and by length |
+//! | `guard` | on shingled tracks: what must be free behind a run while it is written |
 //! | `governor` | how many blocks each rank leaves to others, and reservations |
 //! | `state` | what the lock guards; which run a writer gets |
 //! | `pool` | the seam: what writers ask for |
@@ -20,6 +22,7 @@
 
 mod free_map;
 mod governor;
+mod guard;
 mod journal_space;
 mod plain_pool;
 mod pool;

@@ -1,5 +1,5 @@
-//! [`PlainPool`]: hands runs of blocks to writers and stretches to the journal, and takes back what
-//! transactions free.
+//! [`PlainPool`]: the pool of a device without zones, plain or of shingled tracks. It hands runs of
+//! blocks to writers and stretches to the journal, and takes back what transactions free.
 //!
 //! # Rules
 //! - Blocks that come free can be written at once, in place: there is nothing to reset, and nothing
@@ -7,6 +7,12 @@
 //!   last reader has gone.
 //! - A writer's region is a run of any length, of 64 MiB at most unless it is a placement group's.
 //!   What the writer does not claim of it comes free when the lease ends.
+//! - On shingled tracks, a region has a [`Guard`] behind it, which is given to nobody as long as the
+//!   lease lasts. A stretch of the journal has its guard for as long as the journal has the stretch:
+//!   a *unit* of one stretch or more is taken for it, of which the journal writes the first stretch
+//!   only. The superblock has a unit, too.
+//! - If the device holds tables, regions are cut from the front of the run that the placement's
+//!   [`Fit`](terrace_policy::Fit) finds; else from the end.
 //! - The old bytes of a block stay until the block is written. Frames of logs and journal tell by
 //!   owner, epoch and chain that they are of an earlier life.
 //! - If the medium fails under a write, the region is *shunned*: its blocks are not given out again
@@ -26,23 +32,29 @@ use std::sync::Arc;
 use terrace_env::ZoneId;
 use terrace_env::store::StoreError;
 use terrace_env::sync::{Condvar, Mutex};
-use terrace_zone::Device as _;
+use terrace_policy::Fit;
+use terrace_zone::{Device as _, Geometry, Tracks};
 
 use super::free_map::FreeMap;
-use super::governor::Governor;
+use super::governor::{Governor, jobs_reserve};
+use super::guard::Guard;
 use super::state::State;
-use crate::block::zone_blocks;
+use crate::block::{logical_per_block, zone_blocks};
 use crate::catalog::Extent;
 use crate::medium::{Medium, STRETCH};
 use crate::space::{Share, journal_zones};
 
-/// The fewest stretches of a device that a store can use: one for the superblock, those that the
+/// The fewest units of a device that a store can use: one for the superblock, those that the
 /// journal may come to take, and as many blocks as two logs need in the smallest store.
 const STRETCHES_MIN: u32 = 8;
+/// The fewest stretches beside for tables: a few, and the same again for a merge of them.
+const TABLES_MIN: u32 = 8;
 
 /// See the [module](self).
 pub(crate) struct PlainPool {
     pub(super) medium: Arc<Medium>,
+    /// Stretches of a unit, of which the journal writes the first.
+    pub(super) unit: u32,
     pub(super) state: Mutex<State>,
     /// Space may have come free.
     pub(super) changed: Condvar,
@@ -61,20 +73,25 @@ pub(crate) struct Used {
 
 impl PlainPool {
     /// Over a device of which this is used. An extent that overlaps other things is handed back.
-    pub(crate) fn new(medium: Arc<Medium>, used: &Used) -> Result<Self, Extent> {
-        let mut free = FreeMap::new(STRETCH);
-        let mut capacity = 0;
-        for zone in medium.geometry().zone_ids() {
-            let start = medium.grid().addr(zone, 0).block();
-            let blocks = u64::from(zone_blocks(medium.geometry(), zone));
-            if !used.superblock.contains(&zone) {
-                capacity += blocks;
-                free.put(start..start + blocks);
-            }
+    pub(crate) fn new(
+        medium: Arc<Medium>,
+        used: &Used,
+        holds_tables: bool,
+    ) -> Result<Self, Extent> {
+        let (guard, unit) = (guard_of(&medium), unit_of(&medium));
+        let mut free = FreeMap::new(unit * STRETCH, guard);
+        let end = medium.grid().end();
+        free.put(0..end);
+        let unit_at = |zone: &ZoneId| free.stretch((zone.0 / unit).into());
+        let of_journal: Vec<_> = used.journal.iter().map(unit_at).collect();
+        let mut of_superblock: Vec<_> = used.superblock.iter().map(unit_at).collect();
+        of_superblock.dedup();
+        let reserved: u64 = of_superblock.iter().map(|run| free.take_any(run)).sum();
+        for run in &of_journal {
+            free.take_any(run);
         }
-        for zone in &used.journal {
-            free.take_any(&free.stretch(zone.0.into()));
-        }
+        let capacity = end - reserved;
+        let jobs = if holds_tables { jobs_reserve(capacity) } else { 0 };
         let (mut live, mut unsealed) = (0, 0);
         for (extent, share) in &used.files {
             let run = blocks_of(extent);
@@ -88,18 +105,27 @@ impl PlainPool {
             device: medium.id(),
             capacity,
             free,
-            governor: Governor::new(journal_zones(0, STRETCH)),
+            guard,
+            fit: holds_tables.then(Fit::default),
+            cursor: 0,
+            governor: Governor::new(journal_zones(0, STRETCH), jobs),
             leases: BTreeMap::new(),
             next_lease: 1,
             live,
             unsealed,
             pinned: 0,
             journal: used.journal.len() as u32,
-            shunned: FreeMap::new(STRETCH),
+            shunned: FreeMap::new(STRETCH, Guard::PLAIN),
             lost: 0,
             stopped: None,
         };
-        Ok(Self { medium, state: Mutex::new(state), changed: Condvar::new() })
+        Ok(Self { medium, unit, state: Mutex::new(state), changed: Condvar::new() })
+    }
+
+    /// From now on, runs of tables begin where this says; not on a device of logs alone.
+    pub(crate) fn set_fit(&self, fit: Fit) {
+        let mut state = self.state.lock();
+        state.fit = state.fit.map(|_| fit);
     }
 
     /// Keeps enough stretches for a journal whose snapshot has this many bytes.
@@ -127,7 +153,8 @@ impl PlainPool {
                     .push(format!("device {device}: {counted} {what} are counted, found {found}"));
             }
         }
-        let journal = used.journal.iter().map(|zone| state.free.stretch(zone.0.into()));
+        let unit = |zone: &ZoneId| state.free.stretch((zone.0 / self.unit).into());
+        let journal = used.journal.iter().map(unit);
         let files = used.files.iter().map(|(extent, _)| blocks_of(extent));
         let mut runs: Vec<Range<u64>> = journal.chain(files).collect();
         runs.sort_unstable_by_key(|run| run.start);
@@ -140,7 +167,7 @@ impl PlainPool {
             problems.push(format!("device {device}: blocks {pair:?} overlap"));
         }
         let used: u64 = runs.iter().map(|run| run.end - run.start).sum();
-        let leased: u64 = state.leases.values().map(|it| it.region.end - it.next).sum();
+        let leased: u64 = state.leases.values().map(|it| it.guard_end - it.next).sum();
         let found = used + state.free.blocks() + state.pinned + state.lost + leased;
         if found != state.capacity {
             let capacity = state.capacity;
@@ -156,19 +183,38 @@ pub(super) fn blocks_of(extent: &Extent) -> Range<u64> {
     extent.start()..extent.end()
 }
 
-/// Refuses a device that is too small, or too large, for the journal and the logs of a store.
-pub(crate) fn check_size(medium: &Medium) -> Result<(), StoreError> {
-    medium.grid().check_size()?;
+/// What must be free behind a run of a device while the run is written.
+fn guard_of(medium: &Medium) -> Guard {
     let geometry = medium.geometry();
+    let tracks = geometry.layout.tracks().map(|tracks| {
+        let blocks = u64::from(tracks.blocks).div_ceil(logical_per_block(geometry));
+        Tracks { blocks: u32::try_from(blocks).unwrap_or(u32::MAX), ..tracks }
+    });
+    Guard::new(tracks, medium.grid().end())
+}
+
+/// Stretches that a stretch of the journal takes with its guard.
+fn unit_of(medium: &Medium) -> u32 {
+    let blocks = u64::from(STRETCH) + guard_of(medium).most();
+    u32::try_from(blocks.div_ceil(STRETCH.into())).unwrap_or(u32::MAX)
+}
+
+/// Refuses a device that is too small, or too large, for what a store has on it.
+pub(crate) fn check_size(medium: &Medium, holds_tables: bool) -> Result<(), StoreError> {
+    medium.grid().check_size()?;
+    let (geometry, unit) = (medium.geometry(), unit_of(medium));
     let whole = geometry.zone_ids().filter(|zone| zone_blocks(geometry, *zone) == STRETCH).count();
-    if whole as u32 >= STRETCHES_MIN && geometry.zones < terrace_zone::Geometry::ZONES_MAX {
+    let of_tables = if holds_tables { TABLES_MIN } else { 0 };
+    let least = STRETCHES_MIN.saturating_mul(unit).saturating_add(of_tables);
+    if whole as u32 >= least && geometry.zones < Geometry::ZONES_MAX {
         return Ok(());
     }
     let size = super::state::bytes(u64::from(STRETCH));
+    let kind = if geometry.layout.tracks().is_some() { "shingled" } else { "plain" };
     Err(StoreError::Invalid(format!(
-        "device {}: expected a plain device of {STRETCHES_MIN} to {} times {size}, found {}",
+        "device {}: expected a {kind} device of {least} to {} times {size}, found {}",
         medium.id(),
-        terrace_zone::Geometry::ZONES_MAX,
+        Geometry::ZONES_MAX,
         geometry.capacity()
     )))
 }

@@ -1,4 +1,4 @@
-//! Implements [`Pool`] for a plain device: leases, claims, frees and reservations of its writers.
+//! Implements [`Pool`] for a device without zones: leases, claims, frees and reservations of its writers.
 //! `lease` and `reserve` wait for readers only, 100 ms at most; no call waits for the device. A
 //! file may be written alone under a reservation: `admits` refuses a second one.
 
@@ -12,7 +12,6 @@ use terrace_env::wait::{WaitCause, WaitClock};
 use terrace_env::{ByteCount, Time, runner};
 
 use super::PlainPool;
-use super::governor::Governor;
 use super::plain_pool::blocks_of;
 use super::state::{REGION_MAX, State, bytes};
 use crate::BlockAddr;
@@ -188,6 +187,8 @@ impl Pool for PlainPool {
         let blocks = blocks + blocks.div_ceil(16);
         let (since, mut clock) = (runner::now(), self.medium.waits.clock());
         let mut state = self.state.lock();
+        // The guard of a region that is cut from the midst of a run.
+        let blocks = blocks + state.guard.most();
         loop {
             state.check_running()?;
             if state.available(rank, 0) >= blocks {
@@ -218,12 +219,12 @@ impl Pool for PlainPool {
         let journal = state.governor.stretches_kept(Rank::Log, state.journal) * stretch;
         SpaceInfo {
             capacity: bytes(state.capacity - u64::from(state.journal) * stretch),
-            free: bytes(state.free.blocks()),
+            free: bytes(state.free.writable()),
             live: bytes(state.live + state.unsealed),
-            dead: bytes(0),
+            dead: bytes(state.free.blocks() - state.free.writable()),
             pinned: bytes(state.pinned),
             reserved: bytes(state.governor.granted()),
-            kept: bytes(journal + Governor::blocks_kept(Rank::Log)),
+            kept: bytes(journal + state.governor.blocks_kept(Rank::Log)),
             for_puts: bytes(state.available(Rank::Log, 0)),
         }
     }

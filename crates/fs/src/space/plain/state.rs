@@ -1,14 +1,16 @@
-//! State of a plain device's pool, and the choice of a run of blocks for a writer. Pure, under the
-//! pool's lock.
+//! State of the pool of a device without zones, and the choice of a run of blocks for a writer.
+//! Pure, under the pool's lock.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 
 use terrace_env::store::{Rank, StoreError};
 use terrace_env::{ByteCount, DeviceId};
+use terrace_policy::Fit;
 
 use super::free_map::FreeMap;
 use super::governor::Governor;
+use super::guard::Guard;
 use crate::block::BLOCK;
 use crate::space::{Ask, ReservationId, Share};
 
@@ -23,6 +25,12 @@ pub(super) struct State {
     /// Blocks of the device that files and journal may have.
     pub(super) capacity: u64,
     pub(super) free: FreeMap,
+    pub(super) guard: Guard,
+    /// Where writers of a device that holds tables get their blocks. `None`: of the end of a free
+    /// run, so that stretches at the start of the device stay whole for the journal.
+    pub(super) fit: Option<Fit>,
+    /// The first block behind the region that was given out last.
+    pub(super) cursor: u64,
     pub(super) governor: Governor,
     pub(super) leases: BTreeMap<u64, Lease>,
     pub(super) next_lease: u64,
@@ -43,6 +51,8 @@ pub(super) struct State {
 pub(super) struct Lease {
     /// The whole region.
     pub(super) region: Range<u64>,
+    /// The first block behind the region's guard, which is nobody else's as long as the lease lasts.
+    pub(super) guard_end: u64,
     /// The next block that is claimed.
     pub(super) next: u64,
     pub(super) reservation: ReservationId,
@@ -63,15 +73,14 @@ impl State {
     pub(super) fn available(&self, rank: Rank, reservation: ReservationId) -> u64 {
         let stretch = self.free.stretch(0).end;
         let kept = self.governor.stretches_kept(rank, self.journal) * stretch
-            + Governor::blocks_kept(rank)
+            + self.governor.blocks_kept(rank)
             + self.governor.granted();
         let own = self.governor.quota(reservation);
-        (self.free.blocks() + own).saturating_sub(kept)
+        (self.free.writable() + own).saturating_sub(kept)
     }
 
-    /// The blocks that a writer gets: of the shortest run that holds all that it wants, else of the
-    /// longest there is. They are taken from the run's end: stretches at the start of the device
-    /// stay whole for the journal. `most`: the most blocks that it gets.
+    /// The blocks that a writer gets: of the run that fits all that it wants, else of the longest
+    /// there is. Behind them, their guard is free. `most`: the most blocks that it gets.
     pub(super) fn choose(&self, ask: &Ask, most: u32) -> Option<Range<u64>> {
         let least = u64::from(ask.least.max(1));
         let available = self.available(ask.rank, ask.reservation).min(most.into());
@@ -84,41 +93,61 @@ impl State {
         });
         let wanted = wanted.clamp(least, available);
         let kept = self.governor.stretches_kept(ask.rank, self.journal);
-        let fits = |run: &Range<u64>, blocks: u64| {
-            let rest = run.start..run.end - blocks;
-            let broken = self.free.stretches_in(run) - self.free.stretches_in(&rest);
-            self.free.whole() - broken >= kept
-        };
-        let part = |run: Range<u64>, blocks: u64| run.end - blocks..run.end;
-        if let Some(run) = self.free.at_least(wanted).find(|run| fits(run, wanted)) {
-            return Some(part(run, wanted));
+        let cut = |run: Range<u64>, blocks: u64| self.cut(&run, blocks, kept);
+        if let Some(region) = self.fitting(wanted).find_map(|run| cut(run, wanted)) {
+            return Some(region);
         }
-        let shorter = self.free.below(wanted).map(|run| (run.end - run.start, run));
-        let mut shorter = shorter.take_while(|(length, _)| *length >= least);
-        if let Some((length, run)) = shorter.find(|(length, run)| fits(run, *length)) {
-            return Some(part(run, length));
+        let shorter = self.free.below(wanted + self.guard.most());
+        let shorter = shorter.map(|run| (self.guard.writable(&run).min(wanted), run));
+        let mut shorter = shorter.filter(|(blocks, _)| *blocks >= least);
+        if let Some(region) = shorter.find_map(|(blocks, run)| cut(run, blocks)) {
+            return Some(region);
         }
-        let run = self.free.at_least(least).find(|run| fits(run, least))?;
-        Some(part(run, least))
+        self.free.at_least(least).find_map(|run| cut(run, least))
+    }
+
+    /// The runs that may hold so many blocks, those that the fit prefers first.
+    fn fitting(&self, blocks: u64) -> Box<dyn Iterator<Item = Range<u64>> + '_> {
+        match self.fit.unwrap_or(Fit::Best) {
+            Fit::Best => Box::new(self.free.at_least(blocks)),
+            Fit::First => Box::new(self.free.runs()),
+            Fit::Next => Box::new(self.free.runs_from(self.cursor).chain(self.free.runs())),
+        }
+    }
+
+    /// So many blocks of a free run, if they and their guard fit in it and as many stretches as are
+    /// `kept` stay whole.
+    fn cut(&self, run: &Range<u64>, blocks: u64, kept: u64) -> Option<Range<u64>> {
+        let room = self.guard.writable(run);
+        let before = if self.fit.is_some() { 0 } else { room.checked_sub(blocks)? };
+        let start = run.start + before;
+        let region = (blocks <= room).then_some(start..start + blocks)?;
+        let rest = [run.start..region.start, self.guard.behind(region.end)..run.end];
+        let whole: u64 = rest.iter().map(|rest| self.free.stretches_in(rest)).sum();
+        let broken = self.free.stretches_in(run) - whole;
+        (self.free.whole() >= broken + kept).then_some(region)
     }
 
     /// Leases blocks that were chosen.
     pub(super) fn lease(&mut self, ask: &Ask, region: Range<u64>) -> u64 {
         let serial = self.next_lease;
-        self.next_lease += 1;
-        self.free.take(region.clone());
-        let own = self.governor.taken(ask.reservation, region.end - region.start);
+        let (writable, guard_end) = (self.free.writable(), self.guard.behind(region.end));
+        self.free.take(region.start..guard_end);
+        let own = self.governor.taken(ask.reservation, writable - self.free.writable());
+        (self.cursor, self.next_lease) = (region.end, serial + 1);
         let (next, reservation) = (region.start, ask.reservation);
-        self.leases.insert(serial, Lease { region, next, reservation, own, idle: false });
+        let lease = Lease { region, guard_end, next, reservation, own, idle: false };
+        self.leases.insert(serial, lease);
         serial
     }
 
-    /// Ends a lease: what was not claimed of it is free.
+    /// Ends a lease: what was not claimed of it is free, and so is its guard.
     pub(super) fn end_lease(&mut self, serial: u64) {
         let Some(lease) = self.leases.remove(&serial) else { return };
-        let rest = lease.next..lease.region.end;
-        self.governor.returned(lease.reservation, lease.own.min(rest.end - rest.start));
-        self.release(rest);
+        let writable = self.free.writable();
+        self.release(lease.next..lease.guard_end);
+        let freed = self.free.writable().saturating_sub(writable);
+        self.governor.returned(lease.reservation, lease.own.min(freed));
     }
 
     /// Ends the oldest idle lease; whether there was one.

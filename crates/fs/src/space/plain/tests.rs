@@ -1,12 +1,14 @@
 //! Tests of the pool: random requests, against a list of the blocks that are taken and against the
 //! pool's audit. Further tests are of the audit, of ranks and of reservations.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use terrace_env::random::{Random, Rng};
 use terrace_env::store::{FileKind, PlacementHint, Rank, StoreError};
 use terrace_env::{ByteCount, Cause, DeviceId, ZoneId, test_seeds};
-use terrace_zone::{Emulator, Geometry};
+use terrace_policy::Fit;
+use terrace_zone::{Emulator, Geometry, Tracks};
 
 use super::governor::URGENT_RESERVE;
 use super::{PlainPool, Used};
@@ -20,10 +22,17 @@ const MIB: u64 = 12;
 const BLOCKS: usize = MIB as usize * 256;
 
 fn pool() -> Arc<PlainPool> {
-    let drive = Emulator::in_memory(Geometry::plain(ByteCount::mib(MIB)), 1).expect("a shape");
+    pool_on(Geometry::plain(ByteCount::mib(MIB)), None)
+}
+
+/// A pool over a device; of tables, if it has a fit.
+fn pool_on(geometry: Geometry, fit: Option<Fit>) -> Arc<PlainPool> {
+    let drive = Emulator::in_memory(geometry, 1).expect("a shape");
     let medium = Arc::new(Medium::new(DeviceId(1), Arc::new(drive)));
     let used = Used { superblock: vec![ZoneId(0)], ..Used::default() };
-    Arc::new(PlainPool::new(medium, &used).expect("nothing is used twice"))
+    let pool = PlainPool::new(medium, &used, fit.is_some()).expect("nothing is used twice");
+    fit.into_iter().for_each(|fit| pool.set_fit(fit));
+    Arc::new(pool)
 }
 
 fn ask(rank: Rank, least: u32, left: Option<u64>, reservation: u64) -> Ask {
@@ -34,6 +43,8 @@ fn ask(rank: Rank, least: u32, left: Option<u64>, reservation: u64) -> Ask {
 /// The pool, and a model of the requests that it has been given so far.
 struct World {
     pool: Arc<PlainPool>,
+    /// If the device has shingled tracks.
+    tracks: Option<Tracks>,
     /// Of each block, whether it is somebody's: a claim's, the journal's, the superblock's.
     taken: Vec<bool>,
     regions: Vec<Region>,
@@ -45,11 +56,24 @@ struct World {
 
 impl World {
     fn new(seed: u64) -> Self {
+        Self::of(pool(), None, seed)
+    }
+
+    fn of(pool: Arc<PlainPool>, tracks: Option<Tracks>, seed: u64) -> Self {
         let mut taken = vec![false; BLOCKS];
-        taken[..STRETCH as usize].fill(true);
+        taken[..(pool.unit * STRETCH) as usize].fill(true);
         let (regions, files, journal, reserved) = Default::default();
         let random = Random::seeded(seed);
-        Self { pool: pool(), taken, regions, files, journal, reserved, random }
+        Self { pool, tracks, taken, regions, files, journal, reserved, random }
+    }
+
+    /// Blocks are written: nothing that is somebody's may be harmed.
+    fn write(&self, written: Range<u64>) {
+        let Some(tracks) = self.tracks else { return };
+        let harmed = tracks.harmed(written.clone());
+        for block in harmed.start..harmed.end.min(BLOCKS as u64) {
+            assert!(!self.taken[block as usize], "{written:?} harms block {block}");
+        }
     }
 
     fn mark(&mut self, start: u64, blocks: u64, taken: bool) {
@@ -87,6 +111,7 @@ impl World {
         let Some((first, blocks)) = self.regions[region].claim(wanted) else { return };
         assert!(blocks <= wanted);
         self.mark(first.block(), blocks.into(), true);
+        self.write(first.block()..first.block() + u64::from(blocks));
         self.regions[region].settle(true);
         self.files.push((Extent { first, blocks, crc: None }, Share::Unsealed));
     }
@@ -119,7 +144,9 @@ impl World {
             self.pool.release(zone);
             self.mark(u64::from(zone.0) * u64::from(STRETCH), STRETCH.into(), false);
         } else if let Ok(zone) = self.pool.take() {
-            self.mark(u64::from(zone.0) * u64::from(STRETCH), STRETCH.into(), true);
+            let start = u64::from(zone.0) * u64::from(STRETCH);
+            self.mark(start, STRETCH.into(), true);
+            self.write(start..start + u64::from(STRETCH));
             self.journal.push(zone);
         }
     }
@@ -167,6 +194,67 @@ fn no_block_is_given_to_two_and_none_is_forgotten() {
             world.step();
             assert_eq!(world.problems(), Vec::<String>::new(), "seed {seed}, step {step}");
         }
+    }
+}
+
+#[test]
+fn on_shingled_tracks_no_write_harms_what_is_somebodys() {
+    for (seed, fit) in test_seeds(30).into_iter().zip(Fit::ALL.into_iter().cycle()) {
+        let tracks = Tracks { blocks: 24, overlap: 2 };
+        let geometry = Geometry::tracks(ByteCount::mib(MIB), tracks);
+        let mut world = World::of(pool_on(geometry, Some(fit)), Some(tracks), seed);
+        for step in 0..2_000 {
+            world.step();
+            assert_eq!(world.problems(), Vec::<String>::new(), "seed {seed}, step {step}");
+        }
+    }
+}
+
+#[test]
+fn runs_that_follow_each_other_need_no_guard_and_a_hole_is_used_up_to_its_guard() {
+    let tracks = Tracks { blocks: 32, overlap: 2 };
+    let pool = pool_on(Geometry::tracks(ByteCount::mib(32), tracks), Some(Fit::Best));
+    let write = |blocks: u64| {
+        let ask = ask(Rank::Compaction, blocks as u32, Some(blocks * BLOCK as u64), 0);
+        let region = Arc::clone(&pool).lease(&ask).expect("room");
+        let (first, claimed) = region.claim(blocks as u32).expect("blocks");
+        assert_eq!(u64::from(claimed), blocks);
+        Extent { first, blocks: claimed, crc: None }
+    };
+    let files: Vec<Extent> = (0..6).map(|_| write(200)).collect();
+    for pair in files.windows(2) {
+        assert_eq!(pair[0].end(), pair[1].start(), "no guard where files follow each other");
+    }
+    pool.free(&files[1..3], Share::Unsealed);
+    let hole = files[1].start()..files[2].end();
+    // Too large with its guard; then nearly as large as can be; then a fragment is left.
+    assert!(write(390).start() >= files[5].end());
+    let insert = write(290);
+    assert_eq!(insert.start(), hole.start);
+    assert!(tracks.harmed(insert.start()..insert.end()).end <= hole.end);
+    assert!(write(30).start() >= files[5].end(), "the rest of the hole is nearly its guard");
+}
+
+#[test]
+fn the_fit_says_which_hole_is_used() {
+    for fit in Fit::ALL {
+        let pool = pool_on(Geometry::plain(ByteCount::mib(MIB)), Some(fit));
+        let write = |blocks: u64| {
+            let ask = ask(Rank::Compaction, blocks as u32, Some(blocks * 3800), 0);
+            let region = Arc::clone(&pool).lease(&ask).expect("room");
+            let (first, blocks) = region.claim(blocks as u32).expect("blocks");
+            Extent { first, blocks, crc: None }
+        };
+        let files = [50, 200, 50, 100, 50].map(write);
+        let behind = files[4].end();
+        pool.free(&files[1..2], Share::Unsealed);
+        pool.free(&files[3..4], Share::Unsealed);
+        let expected = match fit {
+            Fit::Best => files[3].start(),
+            Fit::First => files[1].start(),
+            Fit::Next => behind,
+        };
+        assert_eq!(write(90).start(), expected, "{fit}");
     }
 }
 

@@ -9,7 +9,7 @@ use terrace_env::sync::Mutex;
 use terrace_env::{ByteCount, Store, runner};
 use terrace_fs::{Access, FormatOptions, Fs, MountOptions};
 use terrace_zone::emulator::{Drives, RandomLatency, Snapshots};
-use terrace_zone::{Emulator, Geometry, PowerCut};
+use terrace_zone::{Emulator, Geometry, PowerCut, Tracks};
 
 use super::client::{Client, Promises};
 use super::oracle::{Account, Found, Promise};
@@ -45,6 +45,11 @@ fn drives(seed: u64) -> Drives {
             geometry.max_active = Some(16);
             geometry.max_open = Some(14);
         }
+    }
+    match seed % 7 {
+        5 => geometry = Geometry::tracks(ByteCount::mib(24), Tracks { blocks: 24, overlap: 2 }),
+        6 => geometry = Geometry::plain(ByteCount::mib(16)),
+        _ => {}
     }
     let make = |geometry| Emulator::in_memory(geometry, seed).expect("a geometry that is possible");
     let plain = (seed % 5 == 4).then(|| Geometry::plain(ByteCount::mib(9)));

@@ -9,7 +9,7 @@ use terrace_env::sync::Mutex;
 use terrace_env::{ByteCount, Cause, test_seeds};
 use terrace_fs::{Access, BLOCK, Fs, MountOptions, OPEN_ZONES_MIN};
 use terrace_zone::emulator::{Drives, Snapshots};
-use terrace_zone::{Emulator, Geometry, PowerCut};
+use terrace_zone::{Emulator, Geometry, PowerCut, Tracks};
 
 use super::client::Client;
 use super::facts::Known;
@@ -65,6 +65,11 @@ pub(super) fn is_on_two(seed: u64) -> bool {
 
 fn shape(seed: u64) -> Geometry {
     let plain = Geometry::uniform(ByteCount::kib(256), 26);
+    match seed % 7 {
+        5 => return Geometry::tracks(ByteCount::mib(24), Tracks { blocks: 24, overlap: 2 }),
+        6 => return Geometry::plain(ByteCount::mib(16)),
+        _ => {}
+    }
     match seed % 4 {
         0 => plain,
         1 => Geometry { conventional: vec![0..1, 9..11], ..plain },
