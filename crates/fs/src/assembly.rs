@@ -143,5 +143,6 @@ fn describe(member: &Member) -> String {
 pub fn log_device(zoned: &Arc<dyn Device>) -> Result<Option<Member>, StoreError> {
     let media = Media::new(&Devices::from(Arc::clone(zoned)));
     let (_, superblock) = SuperblockArea::find(as_device(media.tables()))?;
-    Ok(superblock.members.get(1).cloned())
+    let is_first = superblock.device == DeviceId::FIRST;
+    Ok(superblock.members.get(1).filter(|_| is_first).cloned())
 }

@@ -173,8 +173,9 @@ impl Options {
     /// the device is formatted, for example. An unset system is not looked at.
     pub fn check_device(&self, device: &dyn Device) -> Result<(), Error> {
         let geometry = device.geometry();
-        let zone_capacity = geometry.zone_capacity * u64::from(geometry.logical_block);
-        let store = self.shape(geometry.capacity(), Some(ByteCount(zone_capacity)));
+        let zone = ByteCount(geometry.zone_capacity * u64::from(geometry.logical_block));
+        let zone = geometry.layout.is_zoned().then_some(zone);
+        let store = self.shape(geometry.capacity(), zone);
         self.check(&self.system.unwrap_or_default(), &store)
     }
 

@@ -1,10 +1,11 @@
 //! `terrace format IMAGE`: makes a new store on a drive, or in an empty directory.
 //!
-//! A zoned drive of which a sequential zone is not empty, or a plain drive for the log that holds a
+//! A zoned drive of which a sequential zone is not empty, or a drive without zones that holds a
 //! store, is refused unless `--force` is given; a directory that holds anything is refused in any
 //! case. The store is then opened once, so that it remembers its system. On a drive, options are
 //! checked before the drive is touched.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use serde_json::json;
@@ -43,18 +44,10 @@ impl Format {
             return self.directory(output);
         }
         let drive = self.target.drive(Access::ReadWrite)?;
-        let zones = drive.report(ZoneId(0), drive.geometry().zones)?;
-        let untouched = |state| matches!(state, ZoneState::Empty | ZoneState::NotWritePointer);
-        let written = zones.iter().filter(|zone| !untouched(zone.state)).count();
+        let zones = drive.geometry().layout.is_zoned().then_some(drive.geometry().zones);
         let image = self.target.path().display();
-        if written > 0 && !self.force {
-            return Err(Failure::new(
-                Kind::Failed,
-                format!(
-                    "{image}: expected an empty drive, found {written} zones that are written; \
-                     --force formats the drive, and their data is lost"
-                ),
-            ));
+        if !self.force {
+            self.check_empty(&drive)?;
         }
         let capacity = drive.geometry().capacity();
         let options = Options::fitting(capacity).system(self.under.system);
@@ -69,29 +62,44 @@ impl Format {
         Fs::format(self.devices(drive)?, &format)?;
         let Remembered { system, live_max, memtable_size } = self.remember()?;
         let json = json!({
-            "zones": zones.len(), "capacity": capacity, "system": system, "live_max": live_max,
+            "zones": zones, "capacity": capacity, "system": system, "live_max": live_max,
             "memtable_size": memtable_size,
         });
         output.result(&json, |out| {
-            let zones = zones.len();
-            writeln!(out, "{image}: made a store on {zones} zones, {capacity}, for {system}")?;
+            let zones = zones.map_or("a drive without zones".to_owned(), |n| format!("{n} zones"));
+            writeln!(out, "{image}: made a store on {zones}, {capacity}, for {system}")?;
             writeln!(out, "{}", room(live_max, memtable_size))
         })
+    }
+
+    /// Refuses a drive with zones that are written, or one without zones that holds a store.
+    fn check_empty(&self, drive: &Arc<Emulator>) -> Result<(), Failure> {
+        let path = self.target.path();
+        if !drive.geometry().layout.is_zoned() {
+            return check_no_store(drive, path);
+        }
+        let zones = drive.report(ZoneId(0), drive.geometry().zones)?;
+        let untouched = |state| matches!(state, ZoneState::Empty | ZoneState::NotWritePointer);
+        let written = zones.iter().filter(|zone| !untouched(zone.state)).count();
+        if written == 0 {
+            return Ok(());
+        }
+        Err(Failure::new(
+            Kind::Failed,
+            format!(
+                "{}: expected an empty drive, found {written} zones that are written; --force \
+                 formats the drive, and their data is lost",
+                path.display()
+            ),
+        ))
     }
 
     /// The drives to be formatted. One that holds a store is left alone unless it is forced.
     fn devices(&self, drive: Arc<Emulator>) -> Result<Devices, Failure> {
         let Some(path) = self.target.log() else { return Ok(drive.into()) };
         let log = self.target.open_image(path, Access::ReadWrite)?;
-        if log_drive::holds_store(&log)? && !self.force {
-            return Err(Failure::new(
-                Kind::Failed,
-                format!(
-                    "{}: expected an empty drive, found a store; --force formats the drive, and \
-                     the store is lost",
-                    path.display()
-                ),
-            ));
+        if !self.force {
+            check_no_store(&log, path)?;
         }
         Ok(Devices::with_log(drive, log))
     }
@@ -148,4 +156,19 @@ pub(super) fn room(live_max: ByteCount, memtable_size: ByteCount) -> String {
         "room for {live_max} of keys and values that are overwritten without end; memtables of \
          {memtable_size}"
     )
+}
+
+/// Refuses a drive without zones that holds a store.
+fn check_no_store(drive: &Arc<Emulator>, path: &Path) -> Result<(), Failure> {
+    if !log_drive::holds_store(drive)? {
+        return Ok(());
+    }
+    Err(Failure::new(
+        Kind::Failed,
+        format!(
+            "{}: expected an empty drive, found a store; --force formats the drive, and the store \
+             is lost",
+            path.display()
+        ),
+    ))
 }

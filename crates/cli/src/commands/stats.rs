@@ -90,7 +90,7 @@ impl Answer {
             "\nspace: {} in all, {} free, {} live, {} dead, {} pinned",
             space.capacity, space.free, space.live, space.dead, space.pinned
         )?;
-        zones::list_devices(out, &self.devices)?;
+        zones::list_devices(out, &self.devices, false)?;
         writeln!(
             out,
             "puts can take {} now; {} are kept for deletes, flushes, compaction and the journal",

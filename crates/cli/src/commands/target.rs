@@ -15,7 +15,7 @@ use terrace::fs::{DirOptions, DirStore};
 use terrace::{Db, Options, Store, System};
 use terrace_fs::inspect::Inspector;
 use terrace_fs::{Access, Devices, Fs, MountOptions};
-use terrace_zone::{Device, Emulator};
+use terrace_zone::Emulator;
 
 use super::log_drive;
 use super::under::Under;
@@ -76,23 +76,12 @@ impl Target {
                 format!("{}: expected the image of a drive, found a directory", path.display()),
             ));
         }
-        let drive = self.open_image(path, access).map_err(|mut failure| {
+        self.open_image(path, access).map_err(|mut failure| {
             if failure.kind == Kind::NotFound {
                 failure.message += "; make one with `terrace device create`";
             }
             failure
-        })?;
-        if !drive.geometry().layout.is_zoned() {
-            return Err(Failure::new(
-                Kind::Failed,
-                format!(
-                    "{}: expected a zoned drive, found a plain one; name it with --log beside a \
-                     zoned one",
-                    path.display()
-                ),
-            ));
-        }
-        Ok(drive)
+        })
     }
 
     /// Opens an image, as it is to be synced.

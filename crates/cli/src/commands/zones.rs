@@ -43,26 +43,36 @@ impl Zones {
             if let Some(system) = &system {
                 writeln!(out, "system: {system}")?;
             }
-            if self.list {
+            if zones.is_empty() {
+                writeln!(out, "the drive of the tables has no zones")?;
+            } else if self.list {
                 list(out, &zones)?;
             } else {
                 draw(out, &zones)?;
             }
-            list_devices(out, &devices)
+            list_devices(out, &devices, zones.is_empty())
         })
     }
 }
 
-/// The devices of a store, where it has several: a line each.
-pub(crate) fn list_devices(out: &mut dyn Write, devices: &[DeviceUsage]) -> io::Result<()> {
-    for usage in devices.iter().filter(|_| devices.len() > 1) {
+/// The devices of a store, a line each; one that is alone only if it is asked for.
+pub(crate) fn list_devices(
+    out: &mut dyn Write,
+    devices: &[DeviceUsage],
+    alone: bool,
+) -> io::Result<()> {
+    for usage in devices.iter().filter(|_| alone || devices.len() > 1) {
         let DeviceUsage { device, layout, capacity, space, .. } = usage;
         let layout = match layout {
             Layout::Zoned => "zoned",
             Layout::Plain => "plain",
             Layout::Tracks(_) => "shingled tracks",
         };
-        let holds = if usage.holds_tables { "tables" } else { "journal and logs" };
+        let holds = match (usage.holds_tables, usage.holds_logs) {
+            (true, true) => "everything",
+            (true, false) => "tables",
+            (false, _) => "journal and logs",
+        };
         writeln!(
             out,
             "device {device}: {layout}, {capacity}, for {holds}; free {}, live {}, dead {}, \
