@@ -1,7 +1,8 @@
 //! Assembly of a store from its devices: tells which device is which, and replays the journal.
 //!
 //! Each device has superblocks of its own. They name the store, the number of the device in it and,
-//! where there are several, all devices with their identities. Device 0 holds the tables. Where there is a device 1, it is plain, and holds the journal and all logs. The journal
+//! where there are several, all devices with their identities. Device 0 holds the tables. Where
+//! there is a device 1, it is plain, and holds the journal and all logs. The journal
 //! begins where the superblock of its device says; on the other device the superblock never
 //! changes.
 //!

@@ -121,7 +121,8 @@ fn stretches_of(
     Arc::new(pool)
 }
 
-/// Makes a device and a plain one for journal and logs one store. Device 0 gets its superblock last: what a format
+/// Makes a device, and a plain one for journal and logs, one store. Device 0 gets its superblock
+/// last: what a format
 /// that was cut short has left is no store.
 fn format_both(
     media: &Media,

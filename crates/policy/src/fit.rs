@@ -1,10 +1,14 @@
 //! [`Fit`]: where in the free space of a device without zones a writer's run of blocks begins.
 //!
-//! | fit | the run lies in | used by |
-//! |---|---|---|
-//! | [`Best`](Fit::Best) | the shortest free run that holds it; so the largest one, behind all data, is the last that is cut | SEALDB's list of free space by size (MSST '18, section III-B) |
-//! | [`Next`](Fit::Next) | the first that holds it behind the last one that was given out, and from the start of the device if there is none | ext4 and other file systems that go on where they were |
-//! | [`First`](Fit::First) | the first that holds it from the start of the device | simple allocators |
+//! | fit | the run lies in |
+//! |---|---|
+//! | [`Best`](Fit::Best) | the shortest free run that holds it |
+//! | [`Next`](Fit::Next) | the first that holds it behind the run that was given out last |
+//! | [`First`](Fit::First) | the first that holds it from the start of the device |
+//!
+//! By the best fit, the largest free run, which lies behind all data, is the last that is cut: so
+//! SEALDB's list of free space by size works (MSST '18, section III-B). File systems such as ext4
+//! go on where they were, as the next fit does, which begins again at the start of the device.
 
 use std::fmt;
 use std::str::FromStr;

@@ -1,15 +1,15 @@
 //! [`Guard`]: which blocks behind a run must be free while the run is written.
 //!
-//! On shingled tracks a write destroys the tracks behind it ([`Tracks::harmed`]). A writer may write
-//! a run of blocks if nothing that counts lies in its *guard*: the blocks from the end of the run to
-//! the end of its last track, and the tracks behind that one that a write harms. Whoever writes the
-//! blocks of the guard later harms nothing of the run: a write harms only what is behind it. So a
-//! run needs its guard only as long as it is written, and files that are written one after the
+//! On shingled tracks a write destroys the tracks behind it ([`Tracks::harmed`]). A writer may
+//! write a run of blocks if nothing that counts lies in its *guard*: the blocks from the end of the
+//! run to the end of its last track, and the tracks behind that one that a write harms. A later
+//! write to the blocks of the guard harms nothing of the run: a write harms only what is behind it.
+//! So a run needs its guard only while it is written, and files that are written one after the
 //! other need none between them (Yao et al., "A Set-aware Key-Value Store on Shingled Magnetic
 //! Recording Drives with Dynamic Band", MSST '18, section III-B).
 //!
-//! Example, with tracks of 100 blocks that harm two others: a run of the blocks 40 to 120 is written
-//! if the blocks 120 to 400 are free. Then a run may begin at block 120.
+//! Example, with tracks of 100 blocks that harm two others: a run of the blocks 40 to 120 can be
+//! written if the blocks 120 to 400 are free. Then another run may begin at block 120.
 //!
 //! Behind the last block of the device nothing can be harmed. On a plain device no run has a guard.
 
@@ -26,10 +26,10 @@ pub(super) struct Guard {
 }
 
 impl Guard {
-    /// That of a plain device.
+    /// The guard of a plain device: none.
     pub(super) const PLAIN: Self = Self { tracks: None, end: u64::MAX };
 
-    /// That of a device of so many blocks; the tracks are counted in blocks of the file system.
+    /// The guard of a device of so many blocks; tracks are counted in blocks of the file system.
     pub(super) fn new(tracks: Option<Tracks>, end: u64) -> Self {
         Self { tracks, end }
     }

@@ -7,10 +7,10 @@
 //!   last reader has gone.
 //! - A writer's region is a run of any length, of 64 MiB at most unless it is a placement group's.
 //!   What the writer does not claim of it comes free when the lease ends.
-//! - On shingled tracks, a region has a [`Guard`] behind it, which is given to nobody as long as the
-//!   lease lasts. A stretch of the journal has its guard for as long as the journal has the stretch:
-//!   a *unit* of one stretch or more is taken for it, of which the journal writes the first stretch
-//!   only. The superblock has a unit, too.
+//! - On shingled tracks, a region has a [`Guard`] behind it, which is given to nobody as long as
+//!   the lease lasts. A stretch of the journal has its guard for as long as the journal has the
+//!   stretch: a *unit* of one stretch or more is taken for it, of which the journal writes the
+//!   first stretch only. The superblock has a unit, too.
 //! - If the device holds tables, regions are cut from the front of the run that the placement's
 //!   [`Fit`](terrace_policy::Fit) finds; else from the end.
 //! - The old bytes of a block stay until the block is written. Frames of logs and journal tell by
@@ -183,7 +183,7 @@ pub(super) fn blocks_of(extent: &Extent) -> Range<u64> {
     extent.start()..extent.end()
 }
 
-/// What must be free behind a run of a device while the run is written.
+/// The guard that a run of a device has behind it.
 fn guard_of(medium: &Medium) -> Guard {
     let geometry = medium.geometry();
     let tracks = geometry.layout.tracks().map(|tracks| {

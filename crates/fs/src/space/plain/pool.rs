@@ -1,6 +1,6 @@
-//! Implements [`Pool`] for a device without zones: leases, claims, frees and reservations of its writers.
-//! `lease` and `reserve` wait for readers only, 100 ms at most; no call waits for the device. A
-//! file may be written alone under a reservation: `admits` refuses a second one.
+//! Implements [`Pool`] for a device without zones: leases, claims, frees and reservations of its
+//! writers. `lease` and `reserve` wait for readers only, 100 ms at most; no call waits for the
+//! device. A file may be written alone under a reservation: `admits` refuses a second one.
 
 use std::ops::Range;
 use std::sync::Arc;

@@ -51,7 +51,7 @@ pub(super) struct State {
 pub(super) struct Lease {
     /// The whole region.
     pub(super) region: Range<u64>,
-    /// The first block behind the region's guard, which is nobody else's as long as the lease lasts.
+    /// The first block behind the region's guard, which is nobody else's while the lease lasts.
     pub(super) guard_end: u64,
     /// The next block that is claimed.
     pub(super) next: u64,
