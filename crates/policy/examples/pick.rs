@@ -10,8 +10,8 @@ use std::sync::Arc;
 
 use terrace_env::{ByteCount, Chunked, FileId, ZoneId, runner};
 use terrace_policy::{
-    Choice, ExtentView, LevelView, Plan, RunId, RunView, SegmentView, Span, StoreShape, System,
-    TreeView, Urgency, ZoneView, ZonesSource, ZonesView,
+    Choice, ExtentView, Histogram, LevelView, Plan, RunId, RunView, SegmentView, Span, StoreShape,
+    System, TreeView, Urgency, ZoneView, ZonesSource, ZonesView,
 };
 
 const TABLE: ByteCount = ByteCount::mib(4);
@@ -102,6 +102,7 @@ fn run(id: u64, tables: u64, ids: &mut impl Iterator<Item = u64>) -> RunView {
     // A step that has no factor in common with the number of tables visits each of them once.
     let step = (tables / 2 + 1..).find(|step| divisor(*step, tables) == 1).unwrap_or(1);
     let table = |at: u64| SegmentView {
+        histogram: Histogram::default(),
         file: FileId(first + at * step % tables),
         span: Span::new(key(at), key(at + 1)),
         size: TABLE,

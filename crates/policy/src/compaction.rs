@@ -20,6 +20,8 @@
 use std::fmt::Debug;
 use std::time::Duration;
 
+use terrace_env::ByteCount;
+
 use crate::claims::Claims;
 use crate::intake::{FlushRoute, deepest_free};
 use crate::plan::{Place, Plan};
@@ -144,6 +146,12 @@ pub trait Compaction: Send + Sync + Debug {
     /// [`check_place`]: crate::check_place
     fn ingest_place(&self, tree: &TreeView, span: &Span) -> Option<Place> {
         deepest_free(tree, span)
+    }
+
+    /// The most bytes that the [`Histogram`](crate::Histogram) of a table may take; 0: the decider
+    /// does not look at histograms, and new tables have none.
+    fn histogram_max(&self) -> ByteCount {
+        ByteCount(0)
     }
 
     /// Whether what a merge writes to a destination has to lie in key order, also across tables. A

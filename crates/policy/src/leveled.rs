@@ -70,6 +70,24 @@ pub enum Throttle {
     Leveldb,
 }
 
+impl Throttle {
+    /// The rule at so many runs in level 0.
+    pub(crate) fn rule(
+        self,
+        runs: usize,
+        level0_slow: usize,
+        level0_stop: usize,
+        pressure: impl FnOnce() -> Pressure,
+    ) -> WriteRule {
+        match self {
+            Self::Paced => WriteRule::Paced(pressure()),
+            Self::Leveldb if runs >= level0_stop => WriteRule::Stopped,
+            Self::Leveldb if runs >= level0_slow => WriteRule::Delayed,
+            Self::Leveldb => WriteRule::Free,
+        }
+    }
+}
+
 /// The parameters of leveled compaction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LeveledOptions {
@@ -585,13 +603,8 @@ impl Compaction for Leveled {
     }
 
     fn write_rule(&self, tree: &TreeView) -> WriteRule {
-        let runs = tree.runs(0).len();
-        match self.options.throttle {
-            Throttle::Paced => WriteRule::Paced(self.pressure(tree)),
-            Throttle::Leveldb if runs >= self.options.level0_stop => WriteRule::Stopped,
-            Throttle::Leveldb if runs >= self.options.level0_slow => WriteRule::Delayed,
-            Throttle::Leveldb => WriteRule::Free,
-        }
+        let LeveledOptions { level0_slow, level0_stop, throttle, .. } = self.options;
+        throttle.rule(tree.runs(0).len(), level0_slow, level0_stop, || self.pressure(tree))
     }
 }
 

@@ -8,7 +8,7 @@
 //! | which zone is emptied next, and where to | [`Reclaim`] | [`Greedy`], [`CostBenefit`] |
 //! | | | [`LastResort`] |
 //! | which tables are merged, and where to; | [`Compaction`] | [`Leveled`], [`Tiered`] |
-//! | where new data goes | | [`Sweep`], [`Gear`] |
+//! | where new data goes | | [`Sweep`], [`Gear`], [`Bands`] |
 //!
 //! A [`System`] is a row of such deciders and of their parameters.
 //!
@@ -24,6 +24,7 @@ mod cost_benefit;
 mod fit;
 mod geardb;
 mod greedy;
+mod histogram;
 mod intake;
 mod last_resort;
 mod legality;
@@ -34,6 +35,7 @@ mod placement;
 mod plan;
 mod pointers;
 mod reclaim;
+mod smrdb;
 mod sweep;
 mod systems;
 mod tiered;
@@ -48,6 +50,7 @@ pub use cost_benefit::{CostBenefit, ZoneAge};
 pub use fit::Fit;
 pub use geardb::{Gear, GearOptions, GearRepairs, GearVariant};
 pub use greedy::Greedy;
+pub use histogram::{Histogram, HistogramBuilder};
 pub use intake::{FLUSH_STREAM, FlushRoute, check_place, deepest_free};
 pub use last_resort::LastResort;
 pub use legality::Illegal;
@@ -59,6 +62,7 @@ pub use plan::{Cut, Grandparent, Input, Merge, Move, Part, Place, Plan, Route};
 pub use reclaim::{
     CandidateZone, RECLAIM_STREAM, Reclaim, ReclaimChoice, ReclaimView, Sight, Supply,
 };
+pub use smrdb::{Bands, BandsOptions};
 pub use sweep::{Sweep, SweepOptions, TAIL_STREAM};
 pub use systems::{MEMTABLES_KEPT, ParseSystemError, Row, StoreShape, System, ZONES_KEPT};
 pub use terrace_env::ByteCount;

@@ -10,6 +10,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use crate::histogram::Histogram;
 use terrace_env::{ByteCount, Chunked, ChunkedSlice, FileId};
 
 /// How many levels a tree can have.
@@ -108,6 +109,8 @@ pub struct SegmentView {
     pub tombstones: u64,
     /// The set that the table was written in, if it was written in one.
     pub set: Option<SetView>,
+    /// Where the bytes of the whole table lie; empty where no decider asked for it.
+    pub histogram: Histogram,
 }
 
 /// Set: tables that one merge wrote one behind the other ([`Merge::set`](crate::Merge::set)), as it
@@ -226,6 +229,7 @@ mod tests {
             entries: 1,
             tombstones: 0,
             set: None,
+            histogram: Histogram::default(),
         };
         let segments = [segment("b", "d"), segment("f", "h")].into_iter().collect();
         let run = RunView { id: RunId(1), segments };

@@ -126,7 +126,7 @@ impl KeptRun {
 mod tests {
     use super::*;
     use terrace_env::{ByteCount, FileId};
-    use terrace_policy::{Cut, Input, Part, Route, RunId, SegmentView};
+    use terrace_policy::{Cut, Histogram, Input, Part, Route, RunId, SegmentView};
 
     fn span(text: &str) -> Span {
         let (start, end) = text.split_once('-').expect("start-end");
@@ -143,6 +143,7 @@ mod tests {
             entries: 1,
             tombstones: 0,
             set: None,
+            histogram: Histogram::default(),
         };
         let segments = [("a-c", 1), ("c-h", 2), ("k-p", 3), ("p-z", 4)].map(segment);
         let run = RunView { id: place.run, segments: segments.into_iter().collect() };

@@ -92,7 +92,7 @@ fn compaction(system: &System, store: &StoreShape, _: Arc<dyn ZonesSource>) -> A
 
 /// As many zones as make a table of a good size, or, where zones are too large for the store, an
 /// even part of one.
-fn table_size(store: &StoreShape) -> ByteCount {
+pub(super) fn table_size(store: &StoreShape) -> ByteCount {
     let Some(zone) = store.zone_capacity.filter(|zone| zone.0 > 0) else {
         return store.memtable_size.min(TABLE_SIZE_GOOD);
     };

@@ -26,6 +26,8 @@ mod lifetime;
 mod parameter;
 mod parts;
 mod shape;
+mod smrdb;
+mod smrdb_leveled;
 mod system;
 mod text;
 mod tiered;

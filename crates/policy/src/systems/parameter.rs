@@ -304,6 +304,19 @@ pub(super) const NEARLY_EMPTY: Parameter = Parameter {
     get: |system| Some(system.repairs.nearly_empty.into()),
 };
 
+/// See [`System::overlap_bands`].
+pub(super) const OVERLAP_BANDS: Parameter = Parameter {
+    limit: Limit {
+        option: "overlap_bands",
+        least: 1,
+        most: 10_000,
+        reason: "bands that overlap nothing need no merge, and every read meets those that overlap",
+    },
+    kind: Kind::Number,
+    set: |system, value| system.overlap_bands = Some(value as u16),
+    get: |system| system.overlap_bands.map(u64::from),
+};
+
 /// See [`GearRepairs::overfull`](crate::GearRepairs::overfull).
 pub(super) const OVERFULL: Parameter = Parameter {
     limit: Limit {

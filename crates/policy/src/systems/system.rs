@@ -10,7 +10,7 @@ use terrace_env::{ByteCount, OutOfRange};
 
 use super::{
     RowParts, StoreShape, bluefs, geardb, level_separated, leveldb_cost_benefit, leveldb_disk,
-    leveldb_greedy, leveldb_sets, lifetime, text, tiered,
+    leveldb_greedy, leveldb_sets, lifetime, smrdb, smrdb_leveled, text, tiered,
 };
 use crate::{
     Compaction, GearRepairs, GearVariant, LeveledOptions, MOVES_TOGETHER, Placement, Reclaim,
@@ -42,6 +42,10 @@ pub enum Row {
     LeveldbDisk,
     /// LevelDB whose merges write sets.
     LeveldbSets,
+    /// Two levels of tables that own bands and may overlap.
+    Smrdb,
+    /// LevelDB's levels, of tables that own bands.
+    SmrdbLeveled,
 }
 
 /// A system: a row of choices, and their parameters.
@@ -141,6 +145,11 @@ pub struct System {
     /// load in key order is written once, and level 0 is for what overlaps; LevelDB has 2. Range: 0
     /// to 6.
     pub flush_level: u8,
+    /// From how many others on that a band of the ordered level overlaps, bands of that level are
+    /// merged, where bands may overlap; `None`: twice the square root of the number of its bands.
+    /// More: less is rewritten, reads meet more bands, and more overwritten data lies in older
+    /// ones. Range: 1 to 10,000.
+    pub overlap_bands: Option<u16>,
     /// Whose gear compaction, where zones empty by it: with what was found to be missing, or as the
     /// authors' code or the paper has it, for comparisons.
     pub variant: GearVariant,
@@ -163,7 +172,7 @@ impl Default for System {
 
 impl Row {
     /// All rows.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 11] = [
         Self::Bluefs,
         Self::LeveldbGreedy,
         Self::LeveldbCostBenefit,
@@ -173,6 +182,8 @@ impl Row {
         Self::Geardb,
         Self::LeveldbDisk,
         Self::LeveldbSets,
+        Self::Smrdb,
+        Self::SmrdbLeveled,
     ];
 
     /// The parts of the row: everything that tells it from the others.
@@ -187,6 +198,8 @@ impl Row {
             Self::Geardb => &geardb::PARTS,
             Self::LeveldbDisk => &leveldb_disk::PARTS,
             Self::LeveldbSets => &leveldb_sets::PARTS,
+            Self::Smrdb => &smrdb::PARTS,
+            Self::SmrdbLeveled => &smrdb_leveled::PARTS,
         }
     }
 
@@ -236,6 +249,7 @@ impl System {
             windows: 4,
             aligned_from: 100,
             flush_level: 0,
+            overlap_bands: None,
             variant: GearVariant::Repaired,
             repairs: GearRepairs::OWN,
             zone_age: ZoneAge::Written,

@@ -1,13 +1,14 @@
 //! Text goldens of compaction choices. A tree is a line per run, newest first, and a segment is
 //! `start-end:bytes` or `start-end:bytes/tombstones` of 100 entries; files are numbered as they
 //! come. A table of a set has the set behind it, as it was written:
-//! `start-end:bytes@id/tables/bytes`.
+//! `start-end:bytes@id/tables/bytes`. `start,key,key-end:bytes` has keys that divide the segment
+//! into parts of equal bytes.
 
 use terrace_env::{ByteCount, FileId};
 use terrace_policy::{
-    Choice, Claim, Claims, Compaction, Cut, Key, Leveled, LeveledOptions, Move, Part, Place, Plan,
-    Pressure, RunId, RunView, SegmentView, SetView, Span, Sweep, SweepOptions, Throttle, Tiered,
-    TieredOptions, TreeView, Urgency, WriteRule,
+    Choice, Claim, Claims, Compaction, Cut, Histogram, Key, Leveled, LeveledOptions, Move, Part,
+    Place, Plan, Pressure, RunId, RunView, SegmentView, SetView, Span, Sweep, SweepOptions,
+    Throttle, Tiered, TieredOptions, TreeView, Urgency, WriteRule,
 };
 
 use crate::gear::{GEAR_VARIANTS, gear};
@@ -29,7 +30,7 @@ pub(crate) fn tree(input: &str) -> TreeView {
 
 fn segment(word: &str, file: FileId) -> SegmentView {
     let (keys, size) = word.split_once(':').expect("keys:size");
-    let (start, end) = keys.split_once('-').expect("start-end");
+    let (starts, end) = keys.split_once('-').expect("start-end");
     let (size, set) = size.split_once('@').map_or((size, None), |(size, set)| {
         let mut numbers = set.split('/').map(|number| number.parse().expect("a number"));
         let mut next = || numbers.next().expect("id/tables/bytes");
@@ -37,6 +38,8 @@ fn segment(word: &str, file: FileId) -> SegmentView {
         (size, Some(SetView { id, tables, size: whole }))
     });
     let (size, tombstones) = size.split_once('/').unwrap_or((size, "0"));
+    let mut keys = starts.split(',');
+    let start = keys.next().expect("a start");
     SegmentView {
         file,
         span: Span::new(start.as_bytes(), end.as_bytes()),
@@ -44,6 +47,7 @@ fn segment(word: &str, file: FileId) -> SegmentView {
         entries: 100,
         tombstones: tombstones.parse().expect("a number"),
         set,
+        histogram: Histogram::new(keys.map(str::as_bytes)),
     }
 }
 
@@ -143,7 +147,7 @@ pub(crate) fn describe_plan(plan: &Plan) -> String {
     text
 }
 
-fn decide(decider: &dyn Compaction, input: &str) -> String {
+pub(crate) fn decide(decider: &dyn Compaction, input: &str) -> String {
     let (tree, state) = (tree(input), state(input));
     let first = input.lines().next().unwrap_or_default();
     if let Some(keys) = field(first, "push") {
@@ -261,8 +265,10 @@ fn carry_out(tree: &mut TreeView, choice: Choice, next: &mut u64) {
                 if let Some(span) = clipped.reduce(|a, b| a.hull(&b)) {
                     *next += 1;
                     let file = FileId(*next);
+                    let histogram = Histogram::default();
+                    let (entries, tombstones, set) = (100, 0, None);
                     let whole =
-                        SegmentView { file, span, size, entries: 100, tombstones: 0, set: None };
+                        SegmentView { file, span, size, entries, tombstones, set, histogram };
                     outputs.push((route.to, whole));
                 }
                 start = end;

@@ -1,5 +1,6 @@
 //! The policies' tests: goldens in text, a view in and a choice out.
 
+mod bands;
 mod compaction;
 mod gear;
 mod gear_loads;

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use terrace_env::random::{Random, Rng};
-use terrace_policy::{ByteCount, RECLAIM_STREAM, System};
+use terrace_policy::{ByteCount, RECLAIM_STREAM, Span, System};
 
 use super::store::{Replay, Shape};
 use super::zones::Slot;
@@ -102,7 +102,7 @@ pub(crate) fn replay(input: &str) -> String {
     };
     let mut store = Replay::new(&system(first), shape);
     let (mut random, mut memtable) = (Random::seeded(1), BTreeSet::new());
-    let mut valid = Valid::default();
+    let (mut valid, mut keys) = (Valid::default(), 0);
     for line in lines {
         if line.contains("open under") {
             store.open_under(&system(line), shape);
@@ -110,7 +110,7 @@ pub(crate) fn replay(input: &str) -> String {
         }
         valid = Valid::default();
         let entries: u32 = number(line, "entries").expect("entries");
-        let keys: u32 = number(line, "keys").unwrap_or(entries);
+        keys = number(line, "keys").unwrap_or(entries);
         for i in 0..entries {
             let sequential = line.contains("sequential");
             memtable.insert(if sequential { i } else { random.random_range(0..keys) });
@@ -122,12 +122,35 @@ pub(crate) fn replay(input: &str) -> String {
             }
         }
     }
-    if first.starts_with("metrics") { valid.metrics(&store) } else { picture(&store) }
+    match first.split_whitespace().next() {
+        Some("metrics") => valid.metrics(&store),
+        Some("bands") => format!("{}; {}", valid.metrics(&store), bands_of_a_key(&store, keys)),
+        _ => picture(&store),
+    }
+}
+
+/// How many tables a key lies within, on average and at most.
+fn bands_of_a_key(store: &Replay, keys: u32) -> String {
+    let runs = || store.tree.levels.iter().flat_map(|level| &level.runs);
+    let within = |key: u32| {
+        let holds = |span: &Span| span.contains(&key.to_be_bytes());
+        runs().flat_map(|run| &run.segments).filter(|segment| holds(&segment.span)).count()
+    };
+    let keys = (0..keys).step_by(97);
+    let counts: Vec<usize> = keys.map(within).collect();
+    let mean = counts.iter().sum::<usize>() as f64 / counts.len() as f64;
+    let runs = runs().count();
+    format!("{mean:.1} tables to a key, {} at most, in {runs} runs", counts.iter().max().unwrap())
 }
 
 #[test]
 fn a_replayed_load_leaves_the_zones_that_the_systems_are_known_for() {
     check("replay", replay);
+}
+
+#[test]
+fn bands_that_may_overlap_are_a_dial_between_what_is_written_and_what_is_read() {
+    check("metrics-bands", replay);
 }
 
 #[test]

@@ -11,8 +11,8 @@ use std::sync::Arc;
 use terrace_env::sync::Mutex;
 use terrace_env::{ByteCount, FileId};
 use terrace_policy::{
-    Compaction, Key, Merge, Part, Place, Plan, Route, RunId, RunView, SegmentView, SetView, Span,
-    StoreShape, System, TreeView, Urgency, ZonesSource, ZonesView,
+    Compaction, Histogram, HistogramBuilder, Key, Merge, Part, Place, Plan, Route, RunId, RunView,
+    SegmentView, SetView, Span, StoreShape, System, TreeView, Urgency, ZonesSource, ZonesView,
 };
 
 use super::zones::Zones;
@@ -118,6 +118,13 @@ impl Replay {
         FileId(self.next - 1)
     }
 
+    /// Each entry is a block, if the decider looks at histograms.
+    fn histogram(&self, keys: &[u32]) -> Histogram {
+        let mut builder = HistogramBuilder::new(self.compaction.histogram_max());
+        keys.iter().for_each(|key| builder.add(ByteCount(1), &full_key(*key)));
+        builder.finish()
+    }
+
     fn put_table(&mut self, table: NewTable) {
         let NewTable { keys, to, stream, size, together, set } = table;
         let file = self.new_file();
@@ -129,6 +136,7 @@ impl Replay {
             entries: keys.len() as u64,
             tombstones: keys.iter().filter(|key| self.deleted.contains(key)).count() as u64,
             set,
+            histogram: self.histogram(&keys),
         };
         self.zones.put(file, keys, (to.level, stream), size, together);
         self.put_segment(segment, to);

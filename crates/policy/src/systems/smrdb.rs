@@ -1,0 +1,67 @@
+//! `smrdb`: two levels of overlapping bands (Pitchumani, Hughes and Miller, "SMRDB: key-value data
+//! store for shingled magnetic recording disks", SYSTOR '15, and the first author's thesis, chapter
+//! 3, where it is called "SOC").
+//!
+//! 1. A table is a band, with its filter and its index inside (section 3.2.2). A disk of bands with
+//!    a random-access region is a zoned device here: a band is a zone, and the random-access region
+//!    is its conventional zones. See [`WholeZones`] for tables that are smaller than a band.
+//! 2. Level 0 holds what was flushed, level 1 is mostly ordered, and bands of either may overlap.
+//!    Which bands are merged is decided by how sequential they are. See [`Bands`].
+//! 3. When a band's table is deleted, the band is free.
+//! 4. A compaction starts at four runs in level 0, and writers are slowed from eight on, as LevelDB
+//!    does it (section 3.3.2). These two are the dial between inserts and scans (section 3.2.3):
+//!    with a higher `level0_runs` and `level0_slow`, less is rewritten, and reads meet more bands.
+//!    `overlap_bands` is the same dial for level 1.
+//!
+//! The log is the engine's: every write goes to a log band first, as in the thesis.
+//!
+//! # Where the thesis is silent
+//! - The memtable is as large as a band there. Here its size is an option of the store and not of
+//!   the system: with `memtable_size` a little below the band, a flush fills a band. A memtable
+//!   takes more memory than its table takes of a band.
+//! - Where bands are too large for a small store, a band is divided evenly among tables; where they
+//!   are smaller than 16 MiB, a table owns several, see `bluefs`. Over a plain directory a table is
+//!   as large as a memtable, but 16 MiB at most.
+//! - Without a free band, tables share bands and a collector empties some, as under `bluefs`.
+
+use std::sync::Arc;
+
+use terrace_env::ByteCount;
+
+use super::{Row, RowParts, StoreShape, System, bluefs, parameter};
+use crate::{Bands, BandsOptions, Compaction, Greedy, Throttle, WholeZones, ZonesSource};
+
+pub(super) const PARTS: RowParts = RowParts {
+    name: "smrdb",
+    summary: "two levels of overlapping bands; those least in order are merged",
+    live_max: 45,
+    // The collector works when it must.
+    own: System { throttle: Some(Throttle::Leveldb), ..System::row(Row::Smrdb, (0, 25)) },
+    parameters: &[
+        parameter::FREE_MIN,
+        parameter::GAIN_MIN,
+        parameter::LEVEL0_RUNS,
+        parameter::LEVEL0_SLOW,
+        parameter::LEVEL0_STOP,
+        parameter::OVERLAP_BANDS,
+        parameter::TABLE_SIZE,
+        parameter::THROTTLE,
+    ],
+    placement: |_| Arc::new(WholeZones),
+    compaction,
+    reclaim: |system| Arc::new(Greedy::of(system)),
+    table_size: |_, store| bluefs::table_size(store),
+};
+
+fn compaction(system: &System, store: &StoreShape, _: Arc<dyn ZonesSource>) -> Arc<dyn Compaction> {
+    let leveled = system.leveled(store, store.memtable_size);
+    Arc::new(Bands::new(BandsOptions {
+        level0_runs: leveled.level0_runs,
+        level0_slow: leveled.level0_slow,
+        level0_stop: leveled.level0_stop,
+        throttle: leveled.throttle,
+        overlap_bands: system.overlap_bands.map(|bands| usize::from(bands.max(1))),
+        table_size: leveled.table_size,
+        capacity: store.capacity.max(ByteCount(1)),
+    }))
+}
