@@ -101,3 +101,73 @@ fn a_device_that_is_not_there_is_not_made_a_file() {
         assert!(!std::path::Path::new("/dev/nvme9n9x").exists());
     }
 }
+
+#[test]
+fn a_drive_of_tracks_says_what_a_write_destroys() {
+    let place = Place::new();
+    let tracks = ["device", "create", "raw.img", "--kind", "tracks"];
+    let shape = ["--size", "1GiB", "--track", "512KiB", "--overlap", "3"];
+    let made = place.json(&[&tracks[..], &shape].concat());
+    assert_eq!(made["layout"]["tracks"]["blocks"], 128);
+    assert_eq!(made["capacity"], 1_u64 << 30);
+    let report = place.ok(&["device", "report", "raw.img"]);
+    assert!(report.contains("a drive of shingled tracks, without zones"), "{report}");
+    assert!(report.contains("tracks of 512 KiB; a write destroys 3 behind it"), "{report}");
+    assert!(report.contains("medium: a disk"), "{report}");
+    place.ok(&["device", "create", "usual.img", "--kind", "tracks"]);
+    let report = place.ok(&["device", "report", "usual.img"]);
+    assert!(report.contains("tracks of 1 MiB; a write destroys 2 behind it"), "{report}");
+    let wrong: [(&[&str], &str); 4] = [
+        (&["--track", "1000"], "found 1000 B"),
+        (&["--track", "4KiB"], "expected a positive multiple of 1 logical blocks, at least 8"),
+        (&["--overlap", "0"], "expected 1 to 64 tracks"),
+        (&["--max-open", "3"], "--max-open: expected --kind zoned or bands, found --kind tracks"),
+    ];
+    for (options, expected) in wrong {
+        let create = ["device", "create", "wrong.img", "--kind", "tracks"];
+        let error = place.fails(2, &[&create[..], options].concat());
+        assert!(error.contains(expected), "{options:?}: {error}");
+    }
+    let error = place.fails(2, &["device", "create", "wrong.img", "--overlap", "2"]);
+    assert!(error.contains("--overlap: expected --kind tracks, found --kind zoned"), "{error}");
+}
+
+#[test]
+fn an_ordinary_disk_has_the_size_and_the_blocks_of_a_real_one() {
+    let place = Place::new();
+    let real = ["--drive", "seagate-st1000dm003", "--scale", "1/64"];
+    for kind in ["plain", "drive-managed", "cached"] {
+        let create = ["device", "create", kind, "--kind", kind];
+        place.ok(&[&create[..], &real].concat());
+        let report = place.json(&["device", "report", kind]);
+        assert_eq!(report["layout"], "plain");
+        assert_eq!(report["capacity"], 3726_u64 << 22);
+        let geometry = &report["geometry"];
+        assert_eq!(
+            (&geometry["logical_block"], &geometry["physical_block"]),
+            (&512.into(), &4096.into())
+        );
+        assert_eq!(geometry["rotational"], true);
+    }
+    let create = ["device", "create", "wrong.img", "--kind", "plain", "--size", "1TB"];
+    let error = place.fails(2, &[&create[..], &real].concat());
+    assert!(
+        error.contains("expected at most the 14.6 GiB of the drive, found 931.3 GiB"),
+        "{error}"
+    );
+    let create = ["device", "create", "wrong.img", "--kind", "bands"];
+    let error = place.fails(2, &[&create[..], &real].concat());
+    assert!(error.contains("--drive: expected --kind zoned"), "{error}");
+}
+
+#[test]
+fn bands_are_zones_with_a_region_for_random_access() {
+    let place = Place::new();
+    let bands = ["device", "create", "bands.img", "--kind", "bands", "--size", "400MiB"];
+    let made = place.json(&bands);
+    assert_eq!((&made["zone_count"], &made["conventional_zones"]), (&10.into(), &1.into()));
+    assert_eq!(made["zone_size"], 40 << 20);
+    let other = ["device", "create", "other.img", "--kind", "bands", "--size", "400MiB"];
+    let made = place.json(&[&other[..], &["--zone-size", "20MiB", "--conventional", "3"]].concat());
+    assert_eq!((&made["zone_count"], &made["conventional_zones"]), (&20.into(), &3.into()));
+}

@@ -1,0 +1,186 @@
+//! `terrace device report`, and the summary of a drive that `create` prints, too.
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use comfy_table::{CellAlignment, Table, presets};
+use serde::Serialize;
+use terrace_env::{ByteCount, ZoneId};
+use terrace_zone::{
+    Access, Device as _, Emulator, Geometry, Layout, Tracks, ZoneReport, ZoneState, ZoneType,
+};
+
+use crate::failure::Failure;
+use crate::output::Output;
+
+/// Print a drive's geometry and zones.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:\n  terrace device report drive.img --count 4")]
+pub(crate) struct Report {
+    /// The drive
+    image: PathBuf,
+    /// The first zone to report
+    #[arg(long, default_value_t = 0)]
+    first: u32,
+    /// How many zones to report [default: all]
+    #[arg(long)]
+    count: Option<u32>,
+}
+
+#[derive(Serialize)]
+struct Reported {
+    #[serde(flatten)]
+    summary: Summary,
+    geometry: Geometry,
+    zones: Vec<Line>,
+}
+
+/// A zone of the report.
+#[derive(Serialize)]
+struct Line {
+    zone: ZoneId,
+    zone_type: ZoneType,
+    state: ZoneState,
+    capacity: ByteCount,
+    /// Bytes written, where the device knows; the pointer of other zones means nothing.
+    written: Option<ByteCount>,
+}
+
+impl Line {
+    fn of(zone: &ZoneReport, logical_block: u32) -> Self {
+        let bytes = |blocks: u64| ByteCount(blocks * u64::from(logical_block));
+        let written = match zone.state {
+            ZoneState::Full => Some(bytes(zone.capacity)),
+            state if state.has_pointer() => {
+                Some(bytes(zone.write_pointer.0.saturating_sub(zone.start.0)))
+            }
+            _ => None,
+        };
+        let ZoneReport { zone, zone_type, state, capacity, .. } = *zone;
+        Self { zone, zone_type, state, capacity: bytes(capacity), written }
+    }
+
+    /// The line without its number, which neighbours may share.
+    fn row(&self) -> [String; 4] {
+        let kind = match self.zone_type {
+            ZoneType::Conventional => "conventional",
+            ZoneType::Sequential => "sequential",
+        };
+        let written = self.written.map_or("-".to_owned(), |bytes| bytes.to_string());
+        [kind.to_owned(), state_name(self.state).to_owned(), written, self.capacity.to_string()]
+    }
+}
+
+impl Report {
+    pub(super) fn run(&self, output: &Output) -> Result<(), Failure> {
+        let drive = Emulator::open_image(&self.image, Access::ReadOnly)?;
+        let geometry = drive.geometry().clone();
+        let summary = Summary::of(&self.image, &geometry);
+        let zones = drive.report(ZoneId(self.first), self.count.unwrap_or(u32::MAX))?;
+        let zones = zones.iter().map(|zone| Line::of(zone, geometry.logical_block)).collect();
+        let reported = Reported { summary, geometry, zones };
+        output.result(&reported, |out| reported.print(out))
+    }
+}
+
+/// A drive in a few numbers.
+#[derive(Serialize)]
+pub(super) struct Summary {
+    image: String,
+    layout: Layout,
+    zone_count: u32,
+    zone_size: ByteCount,
+    capacity: ByteCount,
+    conventional_zones: u32,
+    /// Memory that the tables of zones take while a store on the drive is open.
+    table_memory: ByteCount,
+}
+
+impl Summary {
+    pub(super) fn of(image: &Path, geometry: &Geometry) -> Self {
+        Self {
+            image: image.display().to_string(),
+            layout: geometry.layout,
+            zone_count: geometry.zones,
+            zone_size: ByteCount(geometry.zone_size * u64::from(geometry.logical_block)),
+            capacity: geometry.capacity(),
+            conventional_zones: geometry.conventional.iter().map(|run| run.end - run.start).sum(),
+            table_memory: geometry.table_memory(),
+        }
+    }
+
+    pub(super) fn line(&self) -> String {
+        let Self { image, zone_count, zone_size, capacity, conventional_zones, .. } = self;
+        match self.layout {
+            Layout::Zoned => {}
+            Layout::Plain => {
+                return format!("{image}: a plain drive, without zones; {capacity} can be written");
+            }
+            Layout::Tracks(_) => {
+                return format!(
+                    "{image}: a drive of shingled tracks, without zones; {capacity} can be written"
+                );
+            }
+        }
+        let table = self.table_memory;
+        format!(
+            "{image}: {zone_count} zones of {zone_size}, {conventional_zones} of them \
+             conventional; {capacity} can be written; in use, the table of zones takes up to \
+             {table} of memory"
+        )
+    }
+}
+
+impl Reported {
+    fn print(&self, out: &mut dyn Write) -> io::Result<()> {
+        writeln!(out, "{}", self.summary.line())?;
+        let limit = |limit: Option<u32>| limit.map_or("none".to_owned(), |n| n.to_string());
+        let geometry = &self.geometry;
+        let (open, active) = (limit(geometry.max_open), limit(geometry.max_active));
+        let (logical, physical) = (geometry.logical_block, geometry.physical_block);
+        writeln!(out, "blocks of {logical} bytes, written by {physical}")?;
+        if geometry.layout.is_zoned() {
+            writeln!(out, "at most open: {open}, at most active: {active}")?;
+        }
+        if let Some(Tracks { blocks, overlap }) = geometry.layout.tracks() {
+            let track = ByteCount(u64::from(blocks) * u64::from(logical));
+            writeln!(out, "tracks of {track}; a write destroys {overlap} behind it")?;
+        }
+        let medium = if geometry.rotational { "a disk" } else { "not a disk, or not known" };
+        writeln!(out, "medium: {medium}")?;
+        if !geometry.layout.is_zoned() {
+            return Ok(());
+        }
+        writeln!(out)?;
+        let mut table = Table::new();
+        table.load_preset(presets::NOTHING);
+        table.set_header(["zones", "type", "state", "written", "capacity"]);
+        for column in [3, 4] {
+            if let Some(column) = table.column_mut(column) {
+                column.set_cell_alignment(CellAlignment::Right);
+            }
+        }
+        for run in self.zones.chunk_by(|one, next| one.row() == next.row()) {
+            let zones = match run {
+                [first, .., last] => format!("{}-{}", first.zone, last.zone),
+                _ => run[0].zone.to_string(),
+            };
+            table.add_row([zones].into_iter().chain(run[0].row()));
+        }
+        writeln!(out, "{table}")
+    }
+}
+
+/// A state in words.
+pub(crate) fn state_name(state: ZoneState) -> &'static str {
+    match state {
+        ZoneState::Empty => "empty",
+        ZoneState::ImplicitlyOpen => "open (implicitly)",
+        ZoneState::ExplicitlyOpen => "open (explicitly)",
+        ZoneState::Closed => "closed",
+        ZoneState::Full => "full",
+        ZoneState::ReadOnly => "read-only",
+        ZoneState::Offline => "offline",
+        ZoneState::NotWritePointer => "writable anywhere",
+    }
+}

@@ -1,0 +1,250 @@
+//! Kinds and shapes of drives, as one types them.
+//!
+//! The kinds that drives know are zones, none, and shingled tracks. `bands` is zones with the
+//! defaults of SMRDB's bands. `drive-managed` and `cached` are drives without zones: the drive
+//! keeps its shingles to itself, and what that costs is time, which an image does not have.
+
+use terrace_env::ByteCount;
+use terrace_zone::{Geometry, Layout, Tracks};
+
+use crate::failure::{Failure, Kind};
+
+/// How many zones a small drive is given.
+const ZONES_USUAL: u64 = 256;
+/// Smallest and largest size of these zones.
+const ZONE_SIZE_MIN: ByteCount = ByteCount::kib(64);
+const ZONE_SIZE_MAX: ByteCount = ByteCount::mib(16);
+/// The size of a band where none is asked for: that of SEALDB, section IV.
+const BAND_USUAL: ByteCount = ByteCount::mib(40);
+/// The size of a track where none is asked for: about that of a 3.5-inch disk.
+const TRACK_USUAL: ByteCount = ByteCount::mib(1);
+/// How many tracks a write destroys where nothing is asked for.
+const OVERLAP_USUAL: u32 = 2;
+
+/// Kind of drive to make.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(super) enum DeviceKind {
+    /// Zones that are written front to back and erased whole
+    Zoned,
+    /// The same with other defaults: `--zone-size 40MiB --conventional 1 --rotational`, for bands
+    /// and a region for random access
+    Bands,
+    /// No zones, an ordinary disk: written anywhere, in place
+    Plain,
+    /// No zones, but shingled tracks: a write destroys the next tracks
+    Tracks,
+    /// As `plain --rotational`: a disk that hides its fixed bands. They cost time, which only a
+    /// model of a drive has, as in experiments
+    DriveManaged,
+    /// As `drive-managed`, for a disk with a persistent cache before its bands
+    Cached,
+}
+
+impl DeviceKind {
+    pub(super) fn has_zones(self) -> bool {
+        matches!(self, Self::Zoned | Self::Bands)
+    }
+
+    fn name(self) -> String {
+        clap::ValueEnum::to_possible_value(&self)
+            .map_or_else(String::new, |it| it.get_name().into())
+    }
+}
+
+/// The shape of a drive, as one types it.
+#[derive(clap::Args)]
+pub(crate) struct Shape {
+    /// Size of the address space; if it is no multiple of the zone size, the last zone is short
+    /// [default: 4GiB, or all of the real drive or block device]
+    #[arg(long, value_name = "SIZE")]
+    pub(super) size: Option<ByteCount>,
+    /// From one zone's start to the next one's; need not be a power of two [default: 16MiB, and on
+    /// drives below 4GiB less, so that there are 256 zones; 40MiB for bands]
+    #[arg(long, value_name = "SIZE")]
+    zone_size: Option<ByteCount>,
+    /// How much of each sequential zone can be written [default: all of it]
+    #[arg(long, value_name = "SIZE")]
+    zone_capacity: Option<ByteCount>,
+    /// How many zones, from the first on, are conventional [default: none; one for bands]
+    #[arg(long, value_name = "ZONES")]
+    conventional: Option<u32>,
+    /// The most zones that may be open at once [default: no limit]
+    #[arg(long, value_name = "ZONES")]
+    max_open: Option<u32>,
+    /// The most zones that may be open or closed at once [default: no limit]
+    #[arg(long, value_name = "ZONES")]
+    max_active: Option<u32>,
+    /// The most that one append may carry [default: the drive has no append]
+    #[arg(long, value_name = "SIZE")]
+    max_append: Option<ByteCount>,
+    /// The unit of addresses: 512 or 4096
+    #[arg(long, value_name = "SIZE", default_value = "4096")]
+    logical_block: ByteCount,
+    /// The unit of writes: from the logical block to 4096
+    #[arg(long, value_name = "SIZE", default_value = "4096")]
+    physical_block: ByteCount,
+    /// The drive is a disk with a head, for which stores merge with one worker
+    #[arg(long)]
+    rotational: bool,
+    /// Of shingled tracks, the size of a track [default: 1MiB]
+    #[arg(long, value_name = "SIZE")]
+    track: Option<ByteCount>,
+    /// Of shingled tracks, how many of them behind it a write destroys [default: 2]
+    #[arg(long, value_name = "TRACKS")]
+    overlap: Option<u32>,
+}
+
+/// The size of zones where none is asked for. A store keeps a fixed number of zones for itself, so
+/// a small drive needs small ones; that of a drive of 4 GiB is what larger ones have as well.
+fn usual_zone(size: u64) -> ByteCount {
+    let part = (size / ZONES_USUAL).max(1);
+    ByteCount(1 << part.ilog2()).clamp(ZONE_SIZE_MIN, ZONE_SIZE_MAX)
+}
+
+impl Shape {
+    /// Refuses options that a kind of drive does not have.
+    pub(super) fn check(&self, kind: DeviceKind, real: bool) -> Result<(), Failure> {
+        let of_zones = [
+            ("--zone-size", self.zone_size.is_some()),
+            ("--zone-capacity", self.zone_capacity.is_some()),
+            ("--conventional", self.conventional.is_some()),
+            ("--max-open", self.max_open.is_some()),
+            ("--max-active", self.max_active.is_some()),
+            ("--max-append", self.max_append.is_some()),
+        ];
+        let of_tracks = [("--track", self.track.is_some()), ("--overlap", self.overlap.is_some())];
+        let of_own = [("--drive", real)];
+        let wrong = |options: &[(&'static str, bool)], fits: bool, expected: &'static str| {
+            let given = options.iter().find(|(_, given)| *given && !fits);
+            given.map(|(option, _)| (*option, expected))
+        };
+        let wrong = wrong(&of_zones, kind.has_zones(), "zoned or bands")
+            .or_else(|| wrong(&of_tracks, kind == DeviceKind::Tracks, "tracks"))
+            .or_else(|| wrong(&of_own, kind != DeviceKind::Bands, "zoned, with the drive's zones"));
+        let Some((option, expected)) = wrong else { return Ok(()) };
+        let found = kind.name();
+        let message = format!("{option}: expected --kind {expected}, found --kind {found}");
+        Err(Failure::new(Kind::Usage, message))
+    }
+
+    /// The geometry of a drive without zones. `real` is the drive after which it is made, `room`
+    /// what a block device has for it.
+    pub(super) fn without_zones(
+        &self,
+        kind: DeviceKind,
+        real: Option<&Geometry>,
+        room: Option<ByteCount>,
+    ) -> Result<Geometry, Failure> {
+        let usage = |message: String| Failure::new(Kind::Usage, message);
+        let narrow = |size: ByteCount| u32::try_from(size.0).unwrap_or(u32::MAX);
+        let whole = real.map(|it| ByteCount(it.blocks() * u64::from(it.logical_block)));
+        let size = self.size.or(room).or(whole).unwrap_or(ByteCount::gib(4));
+        if let Some(whole) = whole.filter(|whole| size > *whole) {
+            let message = format!("size: expected at most the {whole} of the drive, found {size}");
+            return Err(usage(message));
+        }
+        let (logical, physical) = match real {
+            Some(real) => (real.logical_block, real.physical_block),
+            None => (narrow(self.logical_block), narrow(self.physical_block)),
+        };
+        // Whole physical blocks; what is left over is not part of the drive.
+        let unit = u64::from(physical.max(1));
+        let blocks = size.0 / unit * unit / u64::from(logical.max(1));
+        let managed = matches!(kind, DeviceKind::DriveManaged | DeviceKind::Cached);
+        let mut geometry = Geometry {
+            logical_block: logical,
+            physical_block: physical,
+            zone_size: blocks,
+            zone_capacity: blocks,
+            rotational: self.rotational || managed || real.is_some_and(|real| real.rotational),
+            ..Geometry::plain(size)
+        };
+        if kind == DeviceKind::Tracks {
+            let track = self.track.unwrap_or(TRACK_USUAL);
+            if !track.0.is_multiple_of(u64::from(logical.max(1))) {
+                let message =
+                    format!("track: expected whole blocks of {logical} bytes, found {track}");
+                return Err(usage(message));
+            }
+            let blocks = narrow(ByteCount(track.0 / u64::from(logical.max(1))));
+            let overlap = self.overlap.unwrap_or(OVERLAP_USUAL);
+            geometry.layout = Layout::Tracks(Tracks { blocks, overlap });
+            geometry.rotational = true;
+        }
+        geometry.validate().map_err(|error| usage(error.to_string()))?;
+        Ok(geometry)
+    }
+
+    /// The geometry of a drive with zones.
+    pub(super) fn zoned(&self, kind: DeviceKind) -> Result<Geometry, Failure> {
+        let bands = kind == DeviceKind::Bands;
+        let block = self.logical_block.0.max(1);
+        let blocks = |what: &str, size: ByteCount| match size.0 % block {
+            0 => Ok(size.0 / block),
+            _ => {
+                let found = size.0;
+                Err(Failure::new(
+                    Kind::Usage,
+                    format!("{what}: expected whole blocks of {block} bytes, found {found} bytes"),
+                ))
+            }
+        };
+        let size = self.size.unwrap_or(ByteCount::gib(4)).0;
+        let usual = || if bands { BAND_USUAL } else { usual_zone(size) };
+        let zone_size = self.zone_size.unwrap_or_else(usual);
+        let zone_size = blocks("zone size", zone_size)?;
+        // Whole physical blocks; what is left over is not part of the drive.
+        let size = size / self.physical_block.0.max(block) * self.physical_block.0 / block;
+        let whole = size.checked_div(zone_size).unwrap_or(0);
+        let rest = size.checked_rem(zone_size).unwrap_or(0);
+        let narrow = |what: &str, number: u64| {
+            u32::try_from(number).map_err(|_| {
+                let limit = u32::MAX;
+                Failure::new(
+                    Kind::Usage,
+                    format!("{what}: expected at most {limit}, found {number}"),
+                )
+            })
+        };
+        let zones = whole + u64::from(rest > 0);
+        check_zones(zones)?;
+        let append = self.max_append.map(|size| blocks("append", size)).transpose()?;
+        let conventional = self.conventional.unwrap_or(u32::from(bands));
+        let conventional = (conventional > 0).then_some(0..conventional);
+        let geometry = Geometry {
+            layout: Layout::Zoned,
+            logical_block: narrow("logical block", self.logical_block.0)?,
+            physical_block: narrow("physical block", self.physical_block.0)?,
+            zone_size,
+            zone_capacity: match self.zone_capacity {
+                Some(capacity) => blocks("zone capacity", capacity)?,
+                None => zone_size,
+            },
+            zones: narrow("zones", zones)?,
+            last_zone_size: (rest > 0).then_some(rest),
+            conventional: conventional.into_iter().collect(),
+            max_open: self.max_open,
+            max_active: self.max_active,
+            max_append: append.map(|blocks| narrow("append", blocks)).transpose()?,
+            rotational: self.rotational || bands,
+        };
+        geometry.validate().map_err(|error| Failure::new(Kind::Usage, error.to_string()))?;
+        Ok(geometry)
+    }
+}
+
+/// Refuses a drive whose table of zones would take more memory than anybody means to give.
+fn check_zones(zones: u64) -> Result<(), Failure> {
+    let most = u64::from(Geometry::ZONES_MAX);
+    if zones <= most {
+        return Ok(());
+    }
+    let memory = |zones: u64| ByteCount(zones.saturating_mul(Geometry::ZONE_MEMORY.0));
+    let message = format!(
+        "expected at most {most} zones, whose table takes {} of memory; found {zones}, which would \
+         take {}; larger zones make fewer",
+        memory(most),
+        memory(zones)
+    );
+    Err(Failure::new(Kind::Usage, message))
+}
