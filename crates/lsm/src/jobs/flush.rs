@@ -98,6 +98,7 @@ impl Shared {
             store: Arc::clone(&self.store),
             options: self.options.clone(),
             memory: Arc::clone(&self.memory),
+            histogram_max: self.decider.histogram_max(),
             last_level: self.tree.view().version.last_level(),
             rank: Rank::Flush,
             cause: Cause::Flush,

@@ -119,7 +119,9 @@ impl Shared {
     ) -> Result<ByteCount, Error> {
         let set = outputs.set();
         for Output { place, stream, built } in outputs.tables() {
-            let record = TableRecord { set, ..TableRecord::new(built.tag, &built.properties) };
+            let histogram = built.histogram.clone();
+            let record = TableRecord::new(built.tag, &built.properties);
+            let record = TableRecord { set, histogram, ..record };
             let (id, size, tail) = (built.writer.id(), built.size, built.tail.clone());
             edit.put(NewTable { id, size, stream: *stream, place: *place, record, tail });
         }

@@ -331,6 +331,7 @@ impl Shared {
             store: Arc::clone(&self.store),
             options: self.options.clone(),
             memory: Arc::clone(&self.memory),
+            histogram_max: self.decider.histogram_max(),
             last_level: job.last_level,
             rank: Rank::Compaction,
             cause: Cause::Compaction,

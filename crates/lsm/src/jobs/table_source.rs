@@ -26,6 +26,8 @@ pub(crate) struct TableSource {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) options: EngineOptions,
     pub(crate) memory: Arc<Memory>,
+    /// The most bytes that the decider wants of a table's histogram.
+    pub(crate) histogram_max: ByteCount,
     /// The last level that holds anything.
     pub(crate) last_level: u8,
     pub(crate) rank: Rank,
@@ -60,6 +62,7 @@ impl TableSource {
             cause: self.cause,
         })?;
         let layout = self.options.layout(route.to.level, self.last_level);
+        let layout = layout.with_histogram(self.histogram_max, route.cut.size);
         Ok(TableBuilder::new(writer, layout, &self.memory.jobs))
     }
 

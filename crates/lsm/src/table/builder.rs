@@ -20,6 +20,7 @@
 use bytes::Bytes;
 use terrace_env::store::FileWriter;
 use terrace_env::{ByteCount, FileId, MemoryGauge, MemoryLease, SeqNo};
+use terrace_policy::{Histogram, HistogramBuilder};
 
 use super::block_builder::BlockBuilder;
 use super::compression::Compression;
@@ -57,6 +58,8 @@ pub(crate) struct TableLayout {
     pub(crate) block_size: ByteCount,
     pub(crate) compression: Compression,
     pub(crate) index: IndexLayout,
+    /// The most bytes that the histogram of a table may take; 0: it has none.
+    pub(crate) histogram_max: ByteCount,
     /// Bytes on their way to the medium at once; for the memory that this takes.
     pub(crate) io_size: ByteCount,
 }
@@ -68,9 +71,19 @@ impl TableLayout {
         let partition_size = block_size.0.clamp(least, most) as usize;
         let whole_max = partition_size * WHOLE_PARTITIONS;
         let index = IndexLayout { partition_size, whole_max, filter_bits };
-        Self { block_size, compression, index, io_size: ByteCount::mib(2) }
+        let (histogram_max, io_size) = (ByteCount(0), ByteCount::mib(2));
+        Self { block_size, compression, index, histogram_max, io_size }
+    }
+
+    /// The same for a table of this size, with a histogram of at most `max` bytes.
+    pub(crate) fn with_histogram(self, max: ByteCount, size: ByteCount) -> Self {
+        Self { histogram_max: max.min(ByteCount(size.0 / HISTOGRAM_PART)), ..self }
     }
 }
+
+/// A histogram takes at most this part of its table: it is also kept in the file system's journal
+/// and in memory.
+const HISTOGRAM_PART: u64 = 1024;
 
 /// A table whose bytes have been handed to the store, and that is not sealed yet.
 pub(crate) struct BuiltTable {
@@ -79,6 +92,8 @@ pub(crate) struct BuiltTable {
     pub(crate) tag: u64,
     pub(crate) size: ByteCount,
     pub(crate) properties: Properties,
+    /// Where its bytes lie; it is in the table's annotation, not in the table.
+    pub(crate) histogram: Histogram,
     /// Its last bytes, from the index on, if they are still there: the table is opened by them and
     /// need not be read for it.
     pub(crate) tail: Option<Bytes>,
@@ -92,6 +107,7 @@ pub(crate) struct TableBuilder {
     offset: u64,
     block: BlockBuilder,
     index: IndexBuilder,
+    histogram: HistogramBuilder,
     /// The block that is closed and not yet in the index, and its last key.
     closed: Option<(Handle, Vec<u8>)>,
     features: Features,
@@ -117,6 +133,7 @@ impl TableBuilder {
             offset: 0,
             block: BlockBuilder::new(RESTART_INTERVAL),
             index: IndexBuilder::new(layout.index),
+            histogram: HistogramBuilder::new(layout.histogram_max),
             closed: None,
             features: Features::default(),
             ranges: Vec::new(),
@@ -130,6 +147,7 @@ impl TableBuilder {
     pub(crate) fn add(&mut self, key: &[u8], value: &[u8]) -> Result<(), Error> {
         if let Some((handle, last)) = self.closed.take() {
             self.index.add_block(&last, key, handle);
+            self.histogram.add(ByteCount(handle.size.into()), key::split(key).0);
         }
         let (full_key, trailer) = key::split(key);
         self.count(full_key, trailer, value.len());
@@ -202,6 +220,7 @@ impl TableBuilder {
             tag: self.name.tag,
             size: ByteCount(length),
             properties: self.properties,
+            histogram: self.histogram.finish(),
             tail: Some(tail.into()),
         })
     }

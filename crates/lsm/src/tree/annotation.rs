@@ -14,7 +14,7 @@ use std::ops::RangeInclusive;
 use terrace_env::codec::{DecodeError, Reader, Writer};
 use terrace_env::store::{Annotation, PlacementHint};
 use terrace_env::{ByteCount, FileId, SeqNo};
-use terrace_policy::{LEVELS_MAX, Place, RunId, SetView, Span};
+use terrace_policy::{Histogram, LEVELS_MAX, Place, RunId, SetView, Span};
 
 use super::table_kind::TableKind;
 use crate::Error;
@@ -29,7 +29,8 @@ const VERSION_TABLE: u8 = 4;
 const PART_RANGES: u8 = 1;
 const PART_GLOBAL_SEQUENCE: u8 = 2;
 const PART_SET: u8 = 4;
-const PARTS: u8 = PART_RANGES | PART_GLOBAL_SEQUENCE | PART_SET;
+const PART_HISTOGRAM: u8 = 8;
+const PARTS: u8 = PART_RANGES | PART_GLOBAL_SEQUENCE | PART_SET | PART_HISTOGRAM;
 const KIND_LOG: u8 = 2;
 pub(super) const KIND_STORE: u8 = 3;
 /// The largest kind that this version knows; [`TableKind`] has those of tables.
@@ -66,6 +67,8 @@ pub(crate) struct TableRecord {
     pub(crate) global_sequence: Option<SeqNo>,
     /// The set that it was written in, if it was written in one.
     pub(crate) set: Option<SetView>,
+    /// Where its bytes lie, if the decider under which it was written asked for it.
+    pub(crate) histogram: Histogram,
     pub(crate) segments: Vec<SegmentRecord>,
 }
 
@@ -83,6 +86,7 @@ impl TableRecord {
             ranges: properties.ranges.as_ref().map(|(_, summary)| summary.clone()),
             global_sequence: None,
             set: None,
+            histogram: Histogram::default(),
             segments: Vec::new(),
         }
     }
@@ -108,7 +112,8 @@ impl TableRecord {
         let has = |there: bool, part: u8| if there { part } else { 0 };
         let parts = has(self.ranges.is_some(), PART_RANGES)
             | has(self.global_sequence.is_some(), PART_GLOBAL_SEQUENCE)
-            | has(self.set.is_some(), PART_SET);
+            | has(self.set.is_some(), PART_SET)
+            | has(!self.histogram.is_empty(), PART_HISTOGRAM);
         let mut bytes = vec![VERSION_TABLE, self.kind.byte(), parts];
         bytes.put_u64(self.tag);
         bytes.put_u64(self.entries);
@@ -129,6 +134,9 @@ impl TableRecord {
             bytes.put_u64(id.0);
             bytes.put_u32(tables);
             bytes.put_u64(size.0);
+        }
+        if !self.histogram.is_empty() {
+            bytes.put_prefixed(self.histogram.as_bytes());
         }
         bytes.put_u32(u32::try_from(self.segments.len()).expect("segments of one table"));
         for segment in &self.segments {
@@ -164,6 +172,7 @@ impl TableRecord {
             ranges: None,
             global_sequence: None,
             set: None,
+            histogram: Histogram::default(),
             segments: Vec::new(),
         };
         if has(PART_RANGES) {
@@ -196,6 +205,14 @@ impl TableRecord {
             }
             let size = ByteCount(reader.u64("size of the set")?);
             record.set = Some(SetView { id, tables, size });
+        }
+        if has(PART_HISTOGRAM) {
+            let bytes = reader.prefixed("histogram")?;
+            let histogram = Histogram::from_bytes(bytes).filter(|found| !found.is_empty());
+            record.histogram = histogram.ok_or_else(|| {
+                let got = bytes.len() as u64;
+                reader.wrong("histogram", bytes.len(), "keys that grow, at least one", got)
+            })?;
         }
         let count = reader.u32("segments")?;
         if count == 0 {
@@ -323,6 +340,7 @@ mod tests {
             ranges: None,
             global_sequence: None,
             set: None,
+            histogram: Histogram::default(),
             segments: vec![
                 segment(1, 5, "\0\0\0\0b", "\0\0\0\0d"),
                 segment(2, 1, "\0\0\0\0d", "\0\0\0\0x"),
@@ -349,6 +367,11 @@ mod tests {
         let of_set = TableRecord { set, ..table() };
         let bytes = specimen("annotation-table-set.bin", &of_set.encode());
         assert_eq!(TableRecord::decode(FileId(7), &bytes).unwrap(), of_set);
+        survives(&bytes, |b| TableRecord::decode(FileId(7), b), TableRecord::encode);
+        let histogram = Histogram::new([&b"\0\0\0\0g"[..], b"\0\0\0\0ma"]);
+        let known = TableRecord { histogram, ..table() };
+        let bytes = specimen("annotation-table-histogram.bin", &known.encode());
+        assert_eq!(TableRecord::decode(FileId(7), &bytes).unwrap(), known);
         survives(&bytes, |b| TableRecord::decode(FileId(7), b), TableRecord::encode);
         let log = LogRecord { first: SeqNo(77) };
         let bytes = specimen("annotation-log.bin", &log.annotation().opaque);

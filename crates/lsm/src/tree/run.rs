@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use terrace_env::{ByteCount, Cause, Chunked, ChunkedSlice, FileId, SeqNo};
-use terrace_policy::{Histogram, RunId, RunView, SegmentView, Span};
+use terrace_policy::{RunId, RunView, SegmentView, Span};
 
 use super::handle::TableHandle;
 use crate::Error;
@@ -57,7 +57,7 @@ impl Segment {
             entries: share(record.entries) + ranges,
             tombstones: share(record.tombstones) + ranges,
             set: record.set,
-            histogram: Histogram::default(),
+            histogram: record.histogram.clone(),
         }
     }
 }

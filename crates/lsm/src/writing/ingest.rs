@@ -213,7 +213,9 @@ fn begin_table(shared: &Shared) -> Result<TableBuilder, Error> {
         group: None,
         cause: Cause::Flush,
     })?;
-    Ok(TableBuilder::new(writer, shared.options.layout(last, last), &shared.memory.jobs))
+    let layout = shared.options.layout(last, last);
+    let layout = layout.with_histogram(shared.decider.histogram_max(), ByteCount(size));
+    Ok(TableBuilder::new(writer, layout, &shared.memory.jobs))
 }
 
 fn builder_is_full(builder: &Option<TableBuilder>, size: ByteCount) -> bool {
@@ -265,6 +267,7 @@ impl Shared {
             let mut record = TableRecord::new(table.tag, &table.properties);
             (record.first_sequence, record.last_sequence) = (global_sequence, global_sequence);
             record.global_sequence = Some(global_sequence);
+            record.histogram = table.histogram.clone();
             written.push((place, table.size));
             let (id, size, stream) = (table.writer.id(), table.size, INGEST_STREAM);
             let tail = table.tail.clone();

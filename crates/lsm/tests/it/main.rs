@@ -10,6 +10,7 @@
 //! | what happens when a leader panics | `leads` |
 //! | is each part right | `ranges`, `spaces`, `versions`, `merges`, `rest`, `events`, `memory` |
 //! | where do tables go and end | `routed`, `destinations`, `barriers`, `grandparents`, `sets` |
+//! | what does a decider see of a table's bytes | `histograms` |
 //! | and the rest | `scenarios` |
 //! | is a run repeatable, and do the tests notice broken rules | `determinism`, `canary` |
 //!
@@ -33,6 +34,7 @@ mod events;
 mod faults;
 mod full;
 mod grandparents;
+mod histograms;
 mod leads;
 mod memory;
 mod merges;

@@ -376,12 +376,14 @@ fn agrees_with_an_ordered_map(deciders: Vec<(&'static str, Arc<dyn Compaction>)>
                 }
                 run.check();
                 let depth = run.engine.stats().levels.len();
-                assert!(depth > 2, "{name}: {depth} levels show little of a decider");
+                let least = if name == "smrdb" { 2 } else { 3 };
+                assert!(depth >= least, "{name}: {depth} levels show little of a decider");
                 run.engine.compact_all().unwrap();
                 run.check();
                 let runs: u64 = run.engine.stats().levels.iter().map(|level| level.runs).sum();
                 // By levels, what meets nothing may stay where it is.
-                assert!(runs <= 1 || name != "tiered", "{runs} runs are left");
+                let is_whole = name == "tiered" || name == "smrdb";
+                assert!(runs <= 1 || !is_whole, "{name}: {runs} runs are left");
                 run.engine.verify().unwrap();
             });
         }
