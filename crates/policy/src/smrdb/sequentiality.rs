@@ -13,6 +13,10 @@
 //! A band without a histogram, of another system, is one part. All bands of all levels count, also
 //! those of level 0.
 //!
+//! How much histograms gain depends on the load. In the replays of the golden `metrics-bands.txt`,
+//! random keys and nearly sequential ones, a band's range alone does as well: without histograms,
+//! between 10 % less and 3 % more is written.
+//!
 //! Cost: of each histogram only every n-th boundary is used, so that all together have at most
 //! 65,536. With bands of 40 MB that is all of them up to 13 GB.
 

@@ -87,7 +87,8 @@ fn system_of_few(text: &str) -> System {
     System { table_size: size("table_size"), level1_size: size("level1_size"), ..system }
 }
 
-/// Replays `load sequential entries=N`, `load random entries=N keys=K`, and `open under SYSTEM`.
+/// Replays `load sequential entries=N`, also with `strays=EACH`, `load random entries=N keys=K`,
+/// and `open under SYSTEM`.
 pub(crate) fn replay(input: &str) -> String {
     let mut lines = input.lines();
     let first = lines.next().expect("a store");
@@ -112,7 +113,9 @@ pub(crate) fn replay(input: &str) -> String {
         let entries: u32 = number(line, "entries").expect("entries");
         keys = number(line, "keys").unwrap_or(entries);
         for i in 0..entries {
-            let sequential = line.contains("sequential");
+            // Of a sequential load, one key in so many may be any.
+            let strays = number(line, "strays").is_some_and(|each: u32| i % each == 0);
+            let sequential = line.contains("sequential") && !strays;
             memtable.insert(if sequential { i } else { random.random_range(0..keys) });
             if memtable.len() as u64 == shape.memtable {
                 store.flush(&mut memtable);
