@@ -23,7 +23,9 @@
 //!    ends where a table of the level behind its own ends. Otherwise its next compaction reads that
 //!    table whole, though it reaches only a little way into it.
 //!    Where it is asked for (SEALDB does), the outputs of a merge into level 2 or a deeper one are
-//!    a [set](Merge::set): they are written one behind the other.
+//!    a [set](Merge::set): they are written one behind the other. Where it is asked for as well,
+//!    such a merge takes of the next level what lies before the next table of its own level, and of
+//!    the table across that key the part before it; the next merge in turn goes on there.
 //! 5. When no level is too large: segments of whose entries at least half are tombstones go down as
 //!    well, so that the space of deleted data comes back though nothing new is written. From level
 //!    0 the whole run goes, with all that overlap it. The last level stays as it is.
@@ -54,7 +56,8 @@ use crate::compaction::{Choice, Compaction, MOVES_TOGETHER, Pressure, Urgency, W
 use crate::intake::{FlushRoute, leveldb_flush};
 use crate::plan::{Cut, Grandparent, Input, Merge, Move, Part, Place, Plan, Route};
 use crate::pointers::Pointers;
-use crate::tree::{RunId, RunView, SegmentView, Segments, Span, TreeView};
+use crate::sets;
+use crate::tree::{Key, RunId, RunView, SegmentView, Segments, Span, TreeView};
 
 /// The stream of the first level; each level has its own.
 pub const LEVEL_STREAM_FIRST: u16 = 16;
@@ -130,6 +133,9 @@ pub struct LeveledOptions {
     pub jobs: usize,
     /// Whether what a merge writes below level 1 is a [set](Merge::set).
     pub sets: bool,
+    /// Whether a merge that writes a set takes whole tables of the next level, as LevelDB does.
+    /// Else it takes all that lies before the next table of its own level, and no more.
+    pub whole_inputs: bool,
 }
 
 impl Default for LeveledOptions {
@@ -153,6 +159,7 @@ impl Default for LeveledOptions {
             flush_level: 0,
             jobs: 1,
             sets: false,
+            whole_inputs: true,
         }
     }
 }
@@ -169,6 +176,14 @@ const SETS_FROM: usize = 2;
 #[derive(Clone, Debug, Default)]
 pub struct Leveled {
     options: LeveledOptions,
+}
+
+/// Where the set ends that a merge of tables of one run into the next level writes, unless with the
+/// last table that it meets.
+fn end_of_set(tree: &TreeView, sources: &[Source<'_>], to: Place) -> Option<Key> {
+    let [source] = sources else { return None };
+    let is_above = source.place.level + 1 == to.level;
+    sets::end_of_set(tree, source.place, &source.segments).filter(|_| is_above)
 }
 
 /// Segments of one run that go elsewhere.
@@ -308,7 +323,12 @@ impl Leveled {
     }
 
     /// Step 2 for the other levels.
-    fn round_robin(&self, tree: &TreeView, state: &Pointers, level: usize) -> Option<Choice> {
+    pub(crate) fn round_robin(
+        &self,
+        tree: &TreeView,
+        state: &Pointers,
+        level: usize,
+    ) -> Option<Choice> {
         let (segments, state) = self.turn(tree, state, level)?;
         Some(self.segments_down(tree, level, segments, &state))
     }
@@ -342,7 +362,7 @@ impl Leveled {
     }
 
     /// One segment of a level's only run into the next level.
-    fn segment_down(
+    pub(crate) fn segment_down(
         &self,
         tree: &TreeView,
         level: usize,
@@ -430,6 +450,9 @@ impl Leveled {
         let level = usize::from(to.level);
         let target = tree.runs(level).iter().find(|run| run.id == to.run);
         let met = target.map_or_else(Segments::default, |run| run.overlapping(&hull));
+        let set = self.options.sets && level >= SETS_FROM;
+        let end =
+            if set && !self.options.whole_inputs { end_of_set(tree, &sources, to) } else { None };
         let mostly_data = segments().all(|segment| segment.tombstones * 4 <= segment.entries);
         let is_small = !self.options.check_moves || {
             let below = tree.runs(level + 1).iter().flat_map(|run| run.overlapping(&hull));
@@ -447,14 +470,24 @@ impl Leveled {
                 parts: source.segments.iter().map(|segment| part(segment)).collect(),
             })
             .collect();
+        let met = match (&end, target) {
+            (Some(end), Some(run)) if !met.is_empty() => {
+                run.overlapping(&Span { start: hull.start.clone(), end: Key::clone(end) })
+            }
+            _ => met,
+        };
         if !met.is_empty() {
-            inputs.push(Input { place: to, parts: met.iter().map(part).collect() });
+            let before_end = |segment: &SegmentView| {
+                let Part { file, mut span } = part(segment);
+                span.end = end.iter().fold(span.end, |last, end| last.min(end.clone()));
+                Part { file, span }
+            };
+            inputs.push(Input { place: to, parts: met.iter().map(before_end).collect() });
         }
         let hull = met.iter().fold(hull, |hull, segment| hull.hull(&segment.span));
         let cut = self.cut(tree, level, &hull);
         let stream = LEVEL_STREAM_FIRST + u16::from(to.level);
         let routes = vec![Route { end: None, to, stream, cut }];
-        let set = self.options.sets && level >= SETS_FROM;
         Choice { plan: Plan::Merge(Merge { inputs, routes, moves: Vec::new(), set }), state }
     }
 

@@ -8,7 +8,7 @@
 //! | which zone is emptied next, and where to | [`Reclaim`] | [`Greedy`], [`CostBenefit`] |
 //! | | | [`LastResort`] |
 //! | which tables are merged, and where to; | [`Compaction`] | [`Leveled`], [`Tiered`] |
-//! | where new data goes | | [`Sweep`], [`Gear`], [`Bands`] |
+//! | where new data goes | | [`Sweep`], [`Gear`], [`Bands`], [`Sealdb`] |
 //!
 //! A [`System`] is a row of such deciders and of their parameters.
 //!
@@ -35,6 +35,8 @@ mod placement;
 mod plan;
 mod pointers;
 mod reclaim;
+mod sealdb;
+mod sets;
 mod smrdb;
 mod sweep;
 mod systems;
@@ -62,6 +64,7 @@ pub use plan::{Cut, Grandparent, Input, Merge, Move, Part, Place, Plan, Route};
 pub use reclaim::{
     CandidateZone, RECLAIM_STREAM, Reclaim, ReclaimChoice, ReclaimView, Sight, Supply,
 };
+pub use sealdb::{Sealdb, SealdbOptions, Victim};
 pub use smrdb::{Bands, BandsOptions};
 pub use sweep::{Sweep, SweepOptions, TAIL_STREAM};
 pub use systems::{MEMTABLES_KEPT, ParseSystemError, Row, StoreShape, System, ZONES_KEPT};

@@ -18,7 +18,8 @@
 //! them in one go. One worker writes a set, in key order. Each table remembers its set for as long
 //! as it lives, wherever it moves in the tree ([`SetView`]). Of a merge that is carried out in
 //! instalments, the tables of each instalment are a set of their own, because a set's size is
-//! recorded with its first table; all of them are one placement group.
+//! recorded with its first table; all of them are one placement group. Where space is short, the
+//! engine writes the tables as those of any other merge.
 //!
 //! A plan must keep the order of age: of two entries of one key, the newer stays the one that is
 //! found first. [`Plan::check`](Plan::check) tells what breaks it. A large merge may be carried out

@@ -74,8 +74,13 @@ pub(crate) struct MergeJob {
 }
 
 impl MergeJob {
-    fn new(version: &Version, mut merge: Merge, groups: Option<u64>) -> Result<Self, Error> {
-        let set = Set::of(version, &merge)?;
+    fn new(
+        version: &Version,
+        mut merge: Merge,
+        free: ByteCount,
+        groups: Option<u64>,
+    ) -> Result<Self, Error> {
+        let set = Set::of(version, &merge, free)?;
         inputs::add_barriers(version, &mut merge);
         let cuts = merge.routes.iter().map(|route| &route.cut);
         let table_size = cuts.map(|cut| cut.size.min(cut.aligned_from)).min();
@@ -170,7 +175,7 @@ impl Shared {
         let free = ByteCount(space.free.0.saturating_sub(space.reserved.0));
         let subcompactions = subcompaction::cut(&version, &merge, workers, free)?;
         let groups = (urgency == Urgency::Rest).then(|| self.counters.groups.get());
-        let job = MergeJob::new(&version, merge, groups)?;
+        let job = MergeJob::new(&version, merge, free, groups)?;
         // Trimmed bytes must come free.
         drop(version);
         let at_once = workers > 1 && subcompactions.len() > 1;

@@ -11,6 +11,9 @@
 //!   the store adds, lies elsewhere. A merge that takes the rest of a table counts that rest.
 //! - The group takes space under the reservation of the first instalment. Where that is short, the
 //!   store places what it has room for, and no table fails for it.
+//! - In a store with less free space than sixteen groups of that size take, the tables are no set:
+//!   on a device of zones, room for all of them is a free zone more often than not, and others
+//!   need it then.
 //!
 //! One worker writes all instalments, because a group is written by one file at a time. One actor
 //! has a `Set`: that of the merge.
@@ -27,6 +30,9 @@ use super::job::TABLE_TAIL_BYTES;
 use crate::Error;
 use crate::tree::{Version, table_hint};
 
+/// A group takes at most this part of the free space.
+const FREE_PART: u64 = 16;
+
 /// See the [module](self).
 pub(crate) struct Set {
     level: u8,
@@ -36,8 +42,13 @@ pub(crate) struct Set {
 }
 
 impl Set {
-    /// The set of a merge; `None` if its tables are none.
-    pub(crate) fn of(version: &Version, merge: &Merge) -> Result<Option<Self>, Error> {
+    /// The set of a merge; `None` if its tables are none. `free`: the space that is neither written
+    /// nor set aside.
+    pub(crate) fn of(
+        version: &Version,
+        merge: &Merge,
+        free: ByteCount,
+    ) -> Result<Option<Self>, Error> {
         let Some(Route { to, stream, .. }) = merge.routes.first().filter(|_| merge.set) else {
             return Ok(None);
         };
@@ -48,6 +59,9 @@ impl Set {
             }
         }
         let (level, stream, size) = (to.level, *stream, ByteCount(size));
+        if free.0 / FREE_PART < size.0 {
+            return Ok(None);
+        }
         Ok(Some(Self { level, stream, size, group: OnceCell::new() }))
     }
 

@@ -25,6 +25,7 @@ mod leveldb_sets;
 mod lifetime;
 mod parameter;
 mod parts;
+mod sealdb;
 mod shape;
 mod smrdb;
 mod smrdb_leveled;

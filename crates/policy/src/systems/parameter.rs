@@ -10,7 +10,7 @@
 use terrace_env::{ByteCount, Limit, OutOfRange};
 
 use super::System;
-use crate::{GearVariant, Throttle, ZoneAge};
+use crate::{GearVariant, Throttle, Victim, ZoneAge};
 
 /// Kind of a parameter's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -330,6 +330,19 @@ pub(super) const OVERFULL: Parameter = Parameter {
     get: |system| Some(system.repairs.overfull.into()),
 };
 
+/// See [`System::rest_max`].
+pub(super) const REST_MAX: Parameter = Parameter {
+    limit: Limit {
+        option: "rest_max",
+        least: 0,
+        most: 100,
+        reason: "at 0 nothing is taken along, and at 100 whatever lies beside",
+    },
+    kind: Kind::Percent,
+    set: |system, value| system.rest_max = value as u8,
+    get: |system| Some(system.rest_max.into()),
+};
+
 /// See [`GearRepairs::spread`](crate::GearRepairs::spread).
 pub(super) const SPREAD: Parameter = Parameter {
     limit: Limit {
@@ -400,6 +413,25 @@ pub(super) const VARIANT: Parameter = Parameter {
     get: |system| {
         VARIANTS.iter().position(|variant| *variant == system.variant).map(|at| at as u64)
     },
+};
+
+/// The choices of a victim, by their names' places.
+const VICTIMS: [Victim; 3] = [Victim::Pointer, Victim::Set, Victim::Bounded];
+
+/// See [`System::victim`].
+pub(super) const VICTIM: Parameter = Parameter {
+    limit: Limit { option: "victim", least: 0, most: 2, reason: "it is one of three words" },
+    kind: Kind::Word(&["pointer", "set", "bounded"]),
+    set: |system, value| system.victim = VICTIMS[value as usize],
+    get: |system| VICTIMS.iter().position(|victim| *victim == system.victim).map(|at| at as u64),
+};
+
+/// See [`System::whole_inputs`].
+pub(super) const WHOLE_INPUTS: Parameter = Parameter {
+    limit: switch("whole_inputs"),
+    kind: Kind::Switch,
+    set: |system, value| system.whole_inputs = value > 0,
+    get: |system| Some(system.whole_inputs.into()),
 };
 
 /// See [`GearRepairs::window_of_limit`](crate::GearRepairs::window_of_limit).

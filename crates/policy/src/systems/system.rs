@@ -10,11 +10,11 @@ use terrace_env::{ByteCount, OutOfRange};
 
 use super::{
     RowParts, StoreShape, bluefs, geardb, level_separated, leveldb_cost_benefit, leveldb_disk,
-    leveldb_greedy, leveldb_sets, lifetime, smrdb, smrdb_leveled, text, tiered,
+    leveldb_greedy, leveldb_sets, lifetime, sealdb, smrdb, smrdb_leveled, text, tiered,
 };
 use crate::{
     Compaction, GearRepairs, GearVariant, LeveledOptions, MOVES_TOGETHER, Placement, Reclaim,
-    Throttle, ZoneAge, ZonesSource,
+    Throttle, Victim, ZoneAge, ZonesSource,
 };
 
 /// A store has room for so many tables of a size that is asked for: one that is rewritten, what it
@@ -46,6 +46,8 @@ pub enum Row {
     Smrdb,
     /// LevelDB's levels, of tables that own bands.
     SmrdbLeveled,
+    /// Leveled by sets, for raw shingled tracks.
+    Sealdb,
 }
 
 /// A system: a row of choices, and their parameters.
@@ -162,6 +164,16 @@ pub struct System {
     /// Whether a collector that weighs cost and benefit sees all zones, and not 64 of them, for
     /// comparisons. With: a choice takes as long as there are many zones, and no less is moved.
     pub all_candidates: bool,
+    /// Which table of a level goes down, where merges write sets: the one at the level's pointer;
+    /// the first of the set with the most dead tables; or the one at the pointer, with what is left
+    /// of mostly dead sets beside its keys.
+    pub victim: Victim,
+    /// How much of a set may be left for that, in percent of the set. More: fewer holes between
+    /// what is left of sets, and more is written. 0: nothing is taken along. Range: 0 to 100.
+    pub rest_max: u8,
+    /// Whether a merge that writes a set takes whole tables, as LevelDB does. Without: a set ends
+    /// where the next one begins, less is written, and hardly anything is dead in sets.
+    pub whole_inputs: bool,
 }
 
 impl Default for System {
@@ -172,7 +184,7 @@ impl Default for System {
 
 impl Row {
     /// All rows.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::Bluefs,
         Self::LeveldbGreedy,
         Self::LeveldbCostBenefit,
@@ -184,6 +196,7 @@ impl Row {
         Self::LeveldbSets,
         Self::Smrdb,
         Self::SmrdbLeveled,
+        Self::Sealdb,
     ];
 
     /// The parts of the row: everything that tells it from the others.
@@ -200,6 +213,7 @@ impl Row {
             Self::LeveldbSets => &leveldb_sets::PARTS,
             Self::Smrdb => &smrdb::PARTS,
             Self::SmrdbLeveled => &smrdb_leveled::PARTS,
+            Self::Sealdb => &sealdb::PARTS,
         }
     }
 
@@ -254,6 +268,9 @@ impl System {
             repairs: GearRepairs::OWN,
             zone_age: ZoneAge::Written,
             all_candidates: false,
+            victim: Victim::Bounded,
+            rest_max: 50,
+            whole_inputs: true,
         }
     }
 
@@ -389,6 +406,7 @@ impl System {
             aligned_from: self.aligned_from,
             flush_level: usize::from(self.flush_level),
             jobs: usize::from(self.jobs.max(1)),
+            whole_inputs: self.whole_inputs,
             ..LeveledOptions::default()
         }
     }

@@ -7,8 +7,8 @@
 use terrace_env::{ByteCount, FileId};
 use terrace_policy::{
     Choice, Claim, Claims, Compaction, Cut, Histogram, Key, Leveled, LeveledOptions, Move, Part,
-    Place, Plan, Pressure, RunId, RunView, SegmentView, SetView, Span, Sweep, SweepOptions,
-    Throttle, Tiered, TieredOptions, TreeView, Urgency, WriteRule,
+    Place, Plan, Pressure, RunId, RunView, Sealdb, SealdbOptions, SegmentView, SetView, Span,
+    Sweep, SweepOptions, Throttle, Tiered, TieredOptions, TreeView, Urgency, Victim, WriteRule,
 };
 
 use crate::gear::{GEAR_VARIANTS, gear};
@@ -137,6 +137,7 @@ pub(crate) fn describe_plan(plan: &Plan) -> String {
                 let keys: String = keys.collect();
                 text += &if keys.is_empty() { "\n".into() } else { format!("; before{keys}\n") };
             }
+            text += if merge.set { "  as a set\n" } else { "" };
         }
         Plan::TrivialMove(moves) => {
             for one in moves {
@@ -226,6 +227,24 @@ fn tiered_collects_runs_over_one_last_run() {
     check("compaction-tiered", |input| decide(&tiered(), input));
 }
 
+fn sealdb(victim: Victim, whole_inputs: bool) -> Sealdb {
+    let leveled = LeveledOptions { whole_inputs, ..options() };
+    Sealdb::new(SealdbOptions { leveled, victim, rest_max: 50 })
+}
+
+#[test]
+fn sealdb_chooses_victims_by_sets_and_ends_sets_where_victims_end() {
+    check("compaction-sealdb", |input| {
+        let first = input.lines().next().unwrap_or_default();
+        let victim = match field(first, "victim") {
+            Some("pointer") => Victim::Pointer,
+            Some("set") => Victim::Set,
+            _ => Victim::Bounded,
+        };
+        decide(&sealdb(victim, field(first, "whole_inputs") == Some("on")), input)
+    });
+}
+
 /// Carries a plan out on the view alone: outputs are one segment per route.
 fn carry_out(tree: &mut TreeView, choice: Choice, next: &mut u64) {
     choice.plan.check(tree).expect("a legal plan");
@@ -306,8 +325,10 @@ fn any_legal_tree_comes_to_rest_in_shape() {
         level=3 run=1 a-m:10/100
         level=6 run=1 a-m:10";
     let [repaired, code, algorithm1] = GEAR_VARIANTS.map(gear);
-    let deciders: [&dyn Compaction; 6] =
-        [&leveled(), &tiered(), &sweep(), &repaired, &code, &algorithm1];
+    let [by_set, bounded] =
+        [(Victim::Set, true), (Victim::Bounded, false)].map(|of| sealdb(of.0, of.1));
+    let deciders: [&dyn Compaction; 8] =
+        [&leveled(), &tiered(), &sweep(), &repaired, &code, &algorithm1, &by_set, &bounded];
     let urgencies = [Urgency::Shape, Urgency::Space];
     for (decider, urgency) in deciders.iter().flat_map(|d| urgencies.map(|u| (d, u))) {
         let (mut tree, mut state, mut next, mut steps) = (tree(text), Vec::new(), 1000, 0);

@@ -12,3 +12,4 @@ mod lifetime_loads;
 mod placement;
 mod reclaim;
 mod replay;
+mod sealdb_loads;

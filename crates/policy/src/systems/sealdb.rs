@@ -1,0 +1,68 @@
+//! `sealdb`: leveled compaction by sets, on raw shingled tracks (Yao et al., "A Set-aware Key-Value
+//! Store on Shingled Magnetic Recording Drives with Dynamic Band", MSST '18).
+//!
+//! 1. Compaction is LevelDB's, and what it writes below level 1 are sets. See [`Sealdb`], with what
+//!    the paper leaves open and what is done about it. Tables, memtables and levels have LevelDB's
+//!    sizes (section IV; [`leveldb`]).
+//! 2. Dynamic bands (section III-B) are the file system's: on a device of raw shingled tracks, a
+//!    set is appended at the frontier of written tracks, or goes into free space that is as large
+//!    as the set and a guard; free neighbours are one. The device alone decides that: placement and
+//!    collector of this row have no say there.
+//! 3. On fixed bands or an ordinary disk, the row is "LevelDB with sets" of figure 14, but for the
+//!    choice of victims.
+//! 4. On a device of zones, tables go where those of `leveldb-greedy` go, and its collector empties
+//!    zones. So every store can be opened under this row.
+//!
+//! The paper's own compaction is `sealdb:victim=set,whole_inputs=on`.
+
+use std::sync::Arc;
+
+use super::parameter::{self, Parameter};
+use super::{Row, RowParts, StoreShape, System, leveldb};
+use crate::{Compaction, Greedy, LogStructured, Sealdb, SealdbOptions, ZonesSource};
+
+pub(super) const PARTS: RowParts = RowParts {
+    name: "sealdb",
+    summary: "leveled by sets, each written as one stretch; for raw shingled tracks",
+    live_max: 55,
+    own: own(),
+    parameters: PARAMETERS,
+    placement: |_| Arc::new(LogStructured),
+    compaction,
+    reclaim: |system| Arc::new(Greedy::of(system)),
+    table_size: leveldb::table_size,
+};
+
+const fn own() -> System {
+    let mut system = leveldb::row(Row::Sealdb);
+    system.whole_inputs = false;
+    system
+}
+
+const PARAMETERS: &[Parameter] = &[
+    parameter::ALIGNED_FROM,
+    parameter::CARRY_OVERLAP,
+    parameter::CHECK_MOVES,
+    parameter::FACTOR,
+    parameter::FLUSH_LEVEL,
+    parameter::FREE_MIN,
+    parameter::GAIN_MIN,
+    parameter::GROWTH,
+    parameter::JOBS,
+    parameter::LEVEL0_RUNS,
+    parameter::LEVEL0_SLOW,
+    parameter::LEVEL0_STOP,
+    parameter::LEVEL1_SIZE,
+    parameter::MOVES_TOGETHER,
+    parameter::REST_MAX,
+    parameter::TABLE_SIZE,
+    parameter::THROTTLE,
+    parameter::VICTIM,
+    parameter::WHOLE_INPUTS,
+];
+
+fn compaction(system: &System, store: &StoreShape, _: Arc<dyn ZonesSource>) -> Arc<dyn Compaction> {
+    let leveled = system.leveled(store, leveldb::level1_size(store));
+    let (victim, rest_max) = (system.victim, system.rest_max);
+    Arc::new(Sealdb::new(SealdbOptions { leveled, victim, rest_max }))
+}
