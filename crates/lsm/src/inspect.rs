@@ -197,6 +197,8 @@ pub enum Role {
         global_sequence: Option<SeqNo>,
         /// The set that it was written in, if it was written in one.
         set: Option<SetView>,
+        /// Number of keys of its histogram; 0 if it has none.
+        histogram_keys: usize,
         /// Segments of the table: the key ranges that count.
         segments: Vec<SegmentRole>,
     },
@@ -265,6 +267,7 @@ impl From<TableRecord> for Role {
             last_sequence: record.last_sequence,
             global_sequence: record.global_sequence,
             set: record.set,
+            histogram_keys: record.histogram.keys().count(),
             segments: segments.collect(),
         }
     }

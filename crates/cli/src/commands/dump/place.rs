@@ -127,14 +127,17 @@ fn segment_object(segment: &SegmentRole) -> Value {
 /// The engine's annotation of a file, in lines.
 pub(crate) fn role_text(role: &Role) -> Vec<String> {
     match role {
-        Role::Table { segments, global_sequence, set, .. } => {
+        Role::Table { segments, global_sequence, set, histogram_keys, .. } => {
             let global_sequence = global_sequence
                 .map(|global_sequence| format!("every entry has sequence {global_sequence}"));
             let set = set.map(|set| {
                 let (id, tables, size) = (set.id, set.tables, set.size);
                 format!("written in set {id}, of {tables} tables with {size}")
             });
-            segments.iter().map(segment_text).chain(global_sequence).chain(set).collect()
+            let histogram =
+                (*histogram_keys > 0).then(|| format!("histogram of {histogram_keys} keys"));
+            let rest = global_sequence.into_iter().chain(set).chain(histogram);
+            segments.iter().map(segment_text).chain(rest).collect()
         }
         Role::Log { first_sequence } => vec![format!("nothing older than {first_sequence}")],
         Role::Store { next_space, spaces, decider, state } => {
@@ -161,6 +164,7 @@ pub(crate) fn role_object(role: &Role) -> Value {
             last_sequence,
             global_sequence,
             set,
+            histogram_keys,
             segments,
         } => {
             let set =
@@ -173,6 +177,7 @@ pub(crate) fn role_object(role: &Role) -> Value {
                 "last_sequence": last_sequence,
                 "global_sequence": global_sequence,
                 "set": set,
+                "histogram_keys": histogram_keys,
                 "segments": segments.iter().map(segment_object).collect::<Value>(),
             })
         }
