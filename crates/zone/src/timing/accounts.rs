@@ -9,11 +9,14 @@
 //!   reaches the medium. An SSD's work is summed over its dies, and counted when the dies take it:
 //!   that can be a little ahead of the clock.
 //!
+//! Bytes are counted by drives with a [translation layer](super::Translated) alone: what the host
+//! wrote, and what the medium took for it.
+//!
 //! All begins at zero when the model is attached.
 
 use std::time::Duration;
 
-use terrace_env::{Cause, Time};
+use terrace_env::{ByteCount, Cause, Time};
 
 const CAUSES: usize = Cause::ALL.len();
 
@@ -23,6 +26,8 @@ const CAUSES: usize = Cause::ALL.len();
 pub struct Work {
     positioning: [u64; CAUSES],
     transfer: [u64; CAUSES],
+    host_written: [u64; CAUSES],
+    medium_written: [u64; CAUSES],
 }
 
 impl Work {
@@ -31,10 +36,48 @@ impl Work {
         self.transfer[cause as usize] += transfer;
     }
 
-    /// Takes back what was added of it and lies ahead.
+    /// Takes back what was added of it and lies ahead. Where work for several causes lies ahead, it
+    /// is taken from the last of them, as far as that has any.
     pub(super) fn take_back(&mut self, cause: Cause, positioning: u64, transfer: u64) {
-        self.positioning[cause as usize] -= positioning;
-        self.transfer[cause as usize] -= transfer;
+        for (total, ahead) in [(&mut self.positioning, positioning), (&mut self.transfer, transfer)]
+        {
+            let total = &mut total[cause as usize];
+            *total = total.saturating_sub(ahead);
+        }
+    }
+
+    /// Counts bytes that the host has written, and bytes that the medium takes.
+    pub(super) fn count(&mut self, cause: Cause, host: ByteCount, medium: ByteCount) {
+        self.host_written[cause as usize] += host.0;
+        self.medium_written[cause as usize] += medium.0;
+    }
+
+    /// Takes over the bytes that another account has counted.
+    pub(super) fn take_counts(&mut self, from: &Self) {
+        (self.host_written, self.medium_written) = (from.host_written, from.medium_written);
+    }
+
+    /// Bytes that the host has written to a drive with a translation layer.
+    #[must_use]
+    pub fn host_written(&self, cause: Cause) -> ByteCount {
+        ByteCount(self.host_written[cause as usize])
+    }
+
+    /// Bytes that such a drive has written to its medium. A rewrite of a band counts under the
+    /// cause of the write that made it necessary, the cleaning of a persistent cache under
+    /// [`Cause::Reclaim`].
+    #[must_use]
+    pub fn medium_written(&self, cause: Cause) -> ByteCount {
+        ByteCount(self.medium_written[cause as usize])
+    }
+
+    /// Auxiliary write amplification (SEALDB, table I): bytes that the drive writes for each byte
+    /// that the host writes. `None` for a drive without a translation layer, and before any write.
+    #[must_use]
+    pub fn auxiliary_write_amplification(&self) -> Option<f64> {
+        let (host, medium): (u64, u64) =
+            (self.host_written.iter().sum(), self.medium_written.iter().sum());
+        (host > 0).then(|| medium as f64 / host as f64)
     }
 
     /// Seeking, settling and waiting for the platter to turn. SSDs have none.
@@ -99,6 +142,12 @@ impl DeviceTime {
     pub(crate) fn with_work(mut self, work: Work) -> Self {
         self.work = work;
         self
+    }
+
+    /// Work of the mechanism.
+    #[must_use]
+    pub fn work(&self) -> &Work {
+        &self.work
     }
 
     /// The times of one cause.

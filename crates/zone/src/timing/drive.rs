@@ -11,7 +11,8 @@ use terrace_env::ByteCount;
 
 use super::disk::DiskParameters;
 use super::flash::{FlashParameters, PlainFlash};
-use super::{Disk, Flash, Published, Scale, Size, Sourced};
+use super::translation::TranslationParameters;
+use super::{Disk, Flash, Published, Scale, Size, Sourced, Translated};
 use crate::emulator::Timing;
 use crate::{Geometry, GeometryError, Layout};
 
@@ -83,6 +84,7 @@ struct DriveFile {
     geometry: Shape,
     disk: Option<DiskParameters>,
     flash: Option<FlashParameters>,
+    translation: Option<TranslationParameters>,
     #[serde(default)]
     published: Vec<Published>,
 }
@@ -203,6 +205,11 @@ impl Drive {
                 Some(("disk, flash", "one of the two parts", format!("{parts} of them")))
             }
         };
+        let zoned = file.geometry.zoned.value || file.disk.is_none();
+        let flaw = flaw.or_else(|| match &file.translation {
+            Some(_) if zoned => Some(("translation", "a disk without zones", "another".to_owned())),
+            translation => translation.as_ref().and_then(TranslationParameters::flaw),
+        });
         match flaw {
             Some((what, expected, got)) => impossible(what, expected.to_owned(), got),
             None => Ok(Self { file, geometry }),
@@ -258,6 +265,7 @@ impl Drive {
         let mut sources = self.file.geometry.sources();
         sources.extend(self.file.disk.iter().flat_map(DiskParameters::sources));
         sources.extend(self.file.flash.iter().flat_map(FlashParameters::sources));
+        sources.extend(self.file.translation.iter().flat_map(TranslationParameters::sources));
         sources
     }
 
@@ -303,10 +311,29 @@ impl Drive {
     pub fn timing(&self, scale: Scale) -> Result<Box<dyn Timing>, GeometryError> {
         let geometry = self.geometry(scale)?;
         Ok(match (&self.file.disk, &self.file.flash) {
-            (Some(disk), _) => Box::new(Disk::new(disk, &geometry, scale)),
+            (Some(disk), _) => self.disk_timing(disk, &geometry, scale),
             (_, Some(flash)) => Box::new(Flash::new(flash, &geometry, scale)),
             _ => unreachable!("a drive file without a model is refused"),
         })
+    }
+
+    /// A disk, behind its translation layer if it has one.
+    fn disk_timing(
+        &self,
+        disk: &DiskParameters,
+        geometry: &Geometry,
+        scale: Scale,
+    ) -> Box<dyn Timing> {
+        match &self.file.translation {
+            None => Box::new(Disk::new(disk, geometry, scale)),
+            Some(layer) => Box::new(Translated::new(layer.settings(scale), disk, geometry, scale)),
+        }
+    }
+
+    /// Whether the drive takes writes anywhere by a translation layer of its own.
+    #[must_use]
+    pub fn is_drive_managed(&self) -> bool {
+        self.file.translation.is_some()
     }
 
     /// The model of its times as a plain device of 4 KiB blocks, at a scale and at rest at time
@@ -328,7 +355,7 @@ impl Drive {
         // Without conventional zones, which would have a place of their own on the platters.
         let plain = Geometry { conventional: Vec::new(), ..Geometry::plain(bytes) };
         Ok(match (&self.file.disk, &self.file.flash) {
-            (Some(disk), _) => Box::new(Disk::new(disk, &plain, scale)),
+            (Some(disk), _) => self.disk_timing(disk, &plain, scale),
             (_, Some(flash)) => Box::new(PlainFlash::new(flash, &plain, scale)),
             _ => unreachable!("a drive file without a model is refused"),
         })
@@ -337,6 +364,10 @@ impl Drive {
 
 #[cfg(test)]
 impl Drive {
+    pub(super) fn disk_parameters(&self) -> &DiskParameters {
+        self.file.disk.as_ref().expect("a disk")
+    }
+
     /// The settings of a disk.
     pub(super) fn disk_settings(&self, scale: Scale) -> super::disk::Settings {
         self.file.disk.as_ref().expect("a disk").settings(scale)

@@ -7,6 +7,7 @@
 //! | [`Published`] | what was measured of a drive, and how |
 //! | [`quantity`](Rate), [`Scale`] | units as they are written in those files; smaller drives |
 //! | [`Disk`] | the model of a hard disk |
+//! | [`Translated`] | the model of a disk that hides its shingled bands, with or without a cache |
 //! | [`Flash`] | the model of a ZNS SSD |
 //! | [`Work`], [`DeviceTime`] | where the time went, by cause |
 //!
@@ -29,6 +30,7 @@ mod flash;
 mod published;
 mod quantity;
 mod scale;
+mod translation;
 
 pub use accounts::{CauseTime, DeviceTime, Work};
 pub use disk::Disk;
@@ -37,3 +39,4 @@ pub use flash::Flash;
 pub use published::{Job, Metric, Pattern, Published, Region};
 pub use quantity::{ParseQuantityError, Rate, Size, Sourced, Span};
 pub use scale::{Scale, ScaleMode};
+pub use translation::Translated;

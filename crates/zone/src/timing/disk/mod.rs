@@ -9,10 +9,12 @@
 //! | `buffer` | blocks that were written and are not on the medium yet |
 //! | `queue` | the commands that wait for the head |
 //! | `model` | joins them: chooses the next action of the head |
+//! | `inside` | what a translation layer asks of the disk |
 //!
 //! Places on the platters are bytes, times are nanoseconds. The times of calls never go back.
 
 mod buffer;
+mod inside;
 mod model;
 mod parameters;
 mod queue;

@@ -37,24 +37,24 @@ use crate::timing::{Scale, Work};
 /// A hard disk.
 #[derive(Clone, Debug)]
 pub struct Disk {
-    settings: Settings,
-    surface: Surface,
+    pub(super) settings: Settings,
+    pub(super) surface: Surface,
     logical_block: u64,
     zone_bytes: u64,
     buffer: WriteBuffer,
     segments: Segments,
-    queue: Queue,
+    pub(super) queue: Queue,
     /// Where the head is when it is not reading ahead: after this byte.
-    head: u64,
-    free_at: u64,
-    controller_free: u64,
+    pub(super) head: u64,
+    pub(super) free_at: u64,
+    pub(super) controller_free: u64,
     cable_free: u64,
     /// The write cache was half full and is not yet down to a quarter.
     crowded: bool,
     last_read: u64,
     /// Time spent writing since a revolution was last lost.
     written: u64,
-    decided: BTreeMap<u64, Progress>,
+    pub(super) decided: BTreeMap<u64, Progress>,
     work: Work,
     /// For whom the head has worked last, or does now, and how much of that is transfer.
     last: (Cause, u64),
@@ -112,13 +112,13 @@ impl Disk {
     }
 
     /// Moves bytes over the cable from `now` on; gives when they have arrived.
-    fn cable(&mut self, now: u64, bytes: u64) -> u64 {
+    pub(super) fn cable(&mut self, now: u64, bytes: u64) -> u64 {
         self.cable_free = self.cable_free.max(now) + self.settings.interface_rate.nanos(bytes);
         self.cable_free
     }
 
     /// Makes the decisions that fall due by `now`, in their order.
-    fn advance(&mut self, now: u64) {
+    pub(super) fn advance(&mut self, now: u64) {
         while let Some(at) = self.next_decision()
             && at <= now
         {
@@ -133,7 +133,7 @@ impl Disk {
     }
 
     /// When there will be something to decide.
-    fn next_decision(&self) -> Option<u64> {
+    pub(super) fn next_decision(&self) -> Option<u64> {
         let reads = self.queue.eligible(self.settings.queue_depth).map(|(_, read)| read.visible);
         let flush = self.queue.flushes.front().map(|flush| flush.visible);
         let write = self.queue.writes.front();
@@ -174,7 +174,7 @@ impl Disk {
 
     fn admit(&mut self, write: &Write, now: u64) {
         let Write { ticket, start, end, cause, .. } = *write;
-        let arrived = self.cable(now, end - start);
+        let arrived = if write.inside { now } else { self.cable(now, end - start) };
         let barrier = self.queue.flushes.back().map_or(0, |flush| flush.limit);
         let forced = (write.forced || self.settings.write_cache == 0).then_some(ticket);
         self.buffer.insert((start, end), cause, now, barrier, forced);
@@ -281,13 +281,13 @@ impl Disk {
         self.decide(ticket, now, free);
     }
 
-    fn worked(&mut self, cause: Cause, reach: u64, pass: u64) {
+    pub(super) fn worked(&mut self, cause: Cause, reach: u64, pass: u64) {
         self.work.add(cause, reach, pass);
         self.last = (cause, pass);
     }
 
     /// Ends reading ahead; gives the track that the head is on.
-    fn leave(&mut self, now: u64) -> u64 {
+    pub(super) fn leave(&mut self, now: u64) -> u64 {
         self.head = self.segments.stop(&self.surface, now).unwrap_or(self.head);
         self.surface.place(self.head.saturating_sub(1)).track
     }
@@ -335,7 +335,7 @@ impl Disk {
     fn submit_write(&mut self, ticket: u64, visible: u64, command: &Command) {
         let (start, end) = self.bytes(command);
         let (cause, forced) = (command.cause, command.forced);
-        let write = Write { ticket, start, end, cause, visible, forced };
+        let write = Write { ticket, start, end, cause, visible, forced, inside: false };
         if self.queue.writes.is_empty() && self.has_room(end - start) {
             self.admit(&write, visible);
         } else {

@@ -34,6 +34,8 @@ pub(super) struct Write {
     pub(super) cause: Cause,
     pub(super) visible: u64,
     pub(super) forced: bool,
+    /// It is the drive's own, and does not come over the cable.
+    pub(super) inside: bool,
 }
 
 /// A flush that waits for the cache to reach the medium.
