@@ -253,6 +253,24 @@ fn random_writes_go_to_the_cache_and_wait_for_cleaning_when_it_is_full() {
 }
 
 #[test]
+fn a_full_cache_takes_as_many_random_writes_as_bands_can_be_cleaned() {
+    // As on a large drive, where each entry lies in a band of its own (SEALDB, table II: 5).
+    for (rewrite, expected) in [(Rewrite::Tail, 4.0..7.5), (Rewrite::Band, 2.0..4.0)] {
+        let mut host = Host::new(Settings { rewrite, ..Settings::cached(27 * MIB, 20 * BLOCK) });
+        host.write(0, 140 * 27 * MIB, MIB);
+        host.rest(300);
+        let (mut random, begin) = (Random::seeded(3), host.now);
+        for _ in 0..400 {
+            let at = random.random_range(0..140 * 27 * MIB / BLOCK) * BLOCK;
+            host.ask(RequestKind::Write, at, BLOCK);
+        }
+        let rate = 400.0 / ((host.now - begin) as f64 / 1e9);
+        assert!(expected.contains(&rate), "{rewrite:?}: {rate} writes a second");
+        eprintln!("{rewrite:?}: {rate} writes a second");
+    }
+}
+
+#[test]
 fn asking_often_changes_nothing() {
     let run = |often: bool| {
         let mut host = Host::new(Settings::cached(20 * MIB, 20 * MIB));
