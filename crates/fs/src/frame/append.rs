@@ -77,6 +77,7 @@ pub struct AppendScan<'a> {
     end: (u32, Cursor),
     known_end: u32,
     done: bool,
+    failed: Option<StoreError>,
 }
 
 impl<'a> AppendScan<'a> {
@@ -90,7 +91,7 @@ impl<'a> AppendScan<'a> {
         known_end: u32,
     ) -> Self {
         let scanner = Scanner::new(source, binding, block, cursor, known_end);
-        Self { scanner, end: (block, cursor), known_end, done: false }
+        Self { scanner, end: (block, cursor), known_end, done: false, failed: None }
     }
 
     /// As [`Scanner::until`].
@@ -100,8 +101,16 @@ impl<'a> AppendScan<'a> {
         self
     }
 
-    /// The next whole append, or `None` at the run's end.
+    /// The next whole append, or `None` at the run's end. After an error it returns that error
+    /// again: what follows could lack its front.
     pub fn next_append(&mut self) -> Result<Option<Append>, StoreError> {
+        match &self.failed {
+            Some(error) => Err(error.clone()),
+            None => self.scan().inspect_err(|error| self.failed = Some(error.clone())),
+        }
+    }
+
+    fn scan(&mut self) -> Result<Option<Append>, StoreError> {
         let mut assembler = Assembler::default();
         while !self.done {
             let Some(frame) = self.scanner.next_frame()? else {

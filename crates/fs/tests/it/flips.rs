@@ -29,6 +29,7 @@ fn scan(bytes: Vec<u8>, atomic: usize) -> (Vec<Vec<u8>>, bool) {
             Ok(None) => return (appends, false),
             Err(StoreError::Corruption { region, .. }) => {
                 assert_eq!(region, "specimen");
+                assert!(scan.next_append().is_err(), "nothing comes behind an error");
                 return (appends, true);
             }
             Err(other) => panic!("a scan of bytes in memory: {other}"),
