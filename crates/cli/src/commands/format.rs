@@ -1,9 +1,10 @@
 //! `terrace format IMAGE`: makes a new store on a drive, or in an empty directory.
 //!
 //! A zoned drive of which a sequential zone is not empty, or a drive without zones that holds a
-//! store, is refused unless `--force` is given; a directory that holds anything is refused in any
-//! case. The store is then opened once, so that it remembers its system. On a drive, options are
-//! checked before the drive is touched.
+//! store, is refused unless `--force` is given. Zones that have failed do not count: a format
+//! cannot change them. A directory that holds anything is refused in any case. The store is then
+//! opened once, so that it remembers its system. On a drive, options are checked before the drive
+//! is touched.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -79,7 +80,14 @@ impl Format {
             return check_no_store(drive, path);
         }
         let zones = drive.report(ZoneId(0), drive.geometry().zones)?;
-        let untouched = |state| matches!(state, ZoneState::Empty | ZoneState::NotWritePointer);
+        let untouched = |state| match state {
+            ZoneState::Empty | ZoneState::NotWritePointer => true,
+            ZoneState::ReadOnly | ZoneState::Offline => true,
+            ZoneState::ImplicitlyOpen
+            | ZoneState::ExplicitlyOpen
+            | ZoneState::Closed
+            | ZoneState::Full => false,
+        };
         let written = zones.iter().filter(|zone| !untouched(zone.state)).count();
         if written == 0 {
             return Ok(());

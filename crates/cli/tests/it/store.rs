@@ -1,6 +1,8 @@
 //! A store on a drive, from the command line.
 
 use serde_json::Value;
+use terrace::device::{Access, Emulator, ZoneState};
+use terrace_env::ZoneId;
 
 use crate::program::Place;
 
@@ -16,6 +18,22 @@ fn what_is_put_is_got_and_what_is_deleted_is_gone() {
     place.fails(5, &["get", "d.img", "greeting"]);
     place.fails(5, &["delete", "d.img", "greeting"]);
     place.ok(&["delete", "d.img", "greeting", "--force"]);
+}
+
+#[test]
+fn zones_that_have_failed_are_no_reason_to_force_a_format() {
+    let place = Place::new();
+    place.ok(&["device", "create", "d.img", "--size", "64MiB", "--zone-size", "1MiB"]);
+    let path = place.path().join("d.img");
+    let drive = Emulator::open_image(&path, Access::ReadWrite).expect("the drive");
+    drive.set_zone_condition(ZoneId(20), ZoneState::ReadOnly).expect("a zone");
+    drive.set_zone_condition(ZoneId(21), ZoneState::Offline).expect("a zone");
+    drop(drive);
+    place.ok(&["format", "d.img"]);
+    place.ok(&["put", "d.img", "greeting", "hello"]);
+    assert_eq!(place.ok(&["get", "d.img", "greeting"]), "hello");
+    let refused = place.fails(1, &["format", "d.img"]);
+    assert!(refused.contains("zones that are written"), "{refused}");
 }
 
 #[test]
