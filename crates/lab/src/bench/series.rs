@@ -2,8 +2,8 @@
 //!
 //! Work that fills a store begins with an empty one. Other work goes on with the store before it,
 //! as that left it: after `DeleteRandom` half of the entries are gone. If there is no store, or its
-//! keys lie in another order, a mix or a workload fills one first, unmeasured. A trace then begins
-//! with an empty one, also where its values are larger than the store's can be.
+//! keys lie in another order, or values are larger than its values can be, a mix or a workload
+//! fills one first, unmeasured. A trace then begins with an empty one.
 //!
 //! [`Bench::finish`] closes the last store and flushes the recorded trace; without it the end of
 //! the trace may be missing.
@@ -90,7 +90,7 @@ impl Bench {
     pub fn run(&mut self, mix: Mix, watch: Watch<'_>) -> Result<Measurement, BenchError> {
         if mix.begins_empty() {
             self.empty(KeyOrder::Numbered)?;
-        } else if !self.fits(KeyOrder::Numbered, 0) {
+        } else if !self.fits(KeyOrder::Numbered, self.plan.values.max() as usize) {
             self.empty(KeyOrder::Numbered)?;
             self.carry_out(Mix::FillUniqueRandom, watch)?;
         }
@@ -107,7 +107,7 @@ impl Bench {
         let order = preset.key_order();
         if preset.begins_empty() {
             self.empty(order)?;
-        } else if !self.fits(order, 0) {
+        } else if !self.fits(order, self.plan.values.max() as usize) {
             self.empty(order)?;
             let fill = preset.filled_by();
             self.play(Work::Preset(fill), self.first(fill, false), self.plan.entries, watch)?;
@@ -161,6 +161,7 @@ impl Bench {
     fn fits(&self, order: KeyOrder, value_size_max: usize) -> bool {
         self.stage.as_ref().is_some_and(|stage| {
             let entries = stage.world.entries();
+            let value_size_max = value_size_max.clamp(VALUE_SIZE_MIN, VALUE_SIZE_MAX);
             entries.order() == order && value_size_max <= *entries.value_sizes().end()
         })
     }
@@ -247,5 +248,44 @@ impl Bench {
         }
         measurement.memory = world.db().stats().memory;
         Ok(measurement)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use terrace::Options;
+
+    use super::*;
+    use crate::workload::Sizes;
+
+    #[test]
+    fn a_store_of_smaller_values_is_not_gone_on_with() {
+        let plan = Plan {
+            entries: 50,
+            keys: Sizes::Constant(16),
+            values: Sizes::Constant(1_000),
+            reads: 10,
+            seeks: 1,
+            syncs: 1,
+            operations: 50,
+            clients: 1,
+            chooser: None,
+            seed: 1,
+            options: Options::default().memtable_size(ByteCount::mib(1)),
+        };
+        let medium = Medium::Memory { zone_size: ByteCount::mib(1) };
+        let mut bench = Bench::new(plan, medium);
+        for order in [KeyOrder::Numbered, KeyOrder::Hashed] {
+            // As after a trace of small values.
+            bench.empty_for(order, 5_000, 100).unwrap();
+            if order == KeyOrder::Numbered {
+                bench.run(Mix::ReadRandom, &mut |_, _, _| ()).unwrap();
+                bench.empty_for(order, 5_000, 100).unwrap();
+            }
+            let preset = if order == KeyOrder::Numbered { "overwrite" } else { "ycsb-a" };
+            bench.generate(preset.parse().unwrap(), &mut |_, _, _| ()).unwrap();
+            assert_eq!(bench.contents().unwrap().unwrap().records, 50);
+        }
+        bench.finish().unwrap();
     }
 }
