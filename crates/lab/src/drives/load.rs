@@ -4,7 +4,7 @@
 //! Must run in a simulation: there nothing comes between taking a request and submitting it, so the
 //! writes of several clients reach a zone in order. A sequential load begins with its span's first
 //! zone and goes on as far as it has requests, also behind the span; only a random one stays
-//! within. Nothing checks that the drive has so many zones behind the span.
+//! within. The caller checks that the drive has so many zones behind the span.
 
 use terrace_env::random::{Random, Rng};
 use terrace_env::sync::Mutex;

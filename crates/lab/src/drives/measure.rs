@@ -111,6 +111,7 @@ pub fn measure(drive: &Drive, job: &Job) -> Result<Measured, MeasureError> {
         geometry.conventional = std::iter::once(0..geometry.zones).collect();
     }
     let spans = spans(drive, &geometry, job)?;
+    check_room(drive, &geometry, job, &spans)?;
     let timing = drive.timing(Scale::FULL)?;
     SimulationOptions::seeded(1).unlimited().run(|| {
         let emulator = Arc::new(Emulator::in_memory(geometry, 1)?);
@@ -177,11 +178,40 @@ fn spans(drive: &Drive, geometry: &Geometry, job: &Job) -> Result<Vec<Span>, Mea
     Ok((0..PLACES).map(place).collect())
 }
 
-fn load(drive: &Arc<Emulator>, job: &Job, span: Span, seed: u64) -> Result<Measured, MeasureError> {
+/// A sequential load goes on behind its span, and the drive must go on there, too.
+fn check_room(
+    drive: &Drive,
+    geometry: &Geometry,
+    job: &Job,
+    spans: &[Span],
+) -> Result<(), MeasureError> {
+    if !matches!(job.pattern, Pattern::SequentialRead | Pattern::SequentialWrite | Pattern::Append)
+    {
+        return Ok(());
+    }
+    let (size, (warm_up, counted)) = (job.size.0.max(1), requests(job));
+    let in_zone = |zone| {
+        let bytes = geometry.zone_capacity(zone) * u64::from(geometry.logical_block);
+        bytes / size
+    };
+    let behind = |span: &Span| (span.first..geometry.zones).map(ZoneId).map(in_zone).sum::<u64>();
+    if spans.iter().all(|span| behind(span) >= warm_up + counted) {
+        return Ok(());
+    }
+    let expected = "a larger drive, so that the job ends before the drive does";
+    Err(MeasureError::Impossible { drive: drive.name().to_owned(), job: job.to_string(), expected })
+}
+
+/// How many requests of a load are not counted, and how many are.
+fn requests(job: &Job) -> (u64, u64) {
     let size = job.size.0.max(1);
     let reads = matches!(job.pattern, Pattern::SequentialRead | Pattern::RandomRead);
     let warm_up = if reads { WARM_UP_READS } else { WARM_UP / size };
-    let counted = (COUNTED / size).clamp(REQUESTS.1, REQUESTS.0);
+    (warm_up, (COUNTED / size).clamp(REQUESTS.1, REQUESTS.0))
+}
+
+fn load(drive: &Arc<Emulator>, job: &Job, span: Span, seed: u64) -> Result<Measured, MeasureError> {
+    let (warm_up, counted) = requests(job);
     let load = Arc::new(Load::new(drive, job, span, warm_up, counted, seed + 1));
     let clients: Vec<_> = (0..job.depth)
         .map(|_| {

@@ -9,7 +9,7 @@ use terrace::{ByteCount, Db, FormatOptions, Options};
 use terrace_env::{Cause, Time, runner};
 use terrace_lab::drives::{self, Comparison, Grid, Validation};
 use terrace_zone::Emulator;
-use terrace_zone::timing::{DeviceTime, Drive, Metric, Rate, Scale};
+use terrace_zone::timing::{DeviceTime, Drive, Job, Metric, Pattern, Rate, Region, Scale};
 
 use crate::golden::{check, file, regenerates};
 
@@ -106,4 +106,25 @@ fn a_store_is_loaded_at_the_bandwidth_of_its_disk_and_twice_the_same_way() {
     for cause in [Cause::Log, Cause::Flush] {
         assert!(time.of(cause).transfer > end.since(Time(0)) / 4, "{cause}: {:?}", time.of(cause));
     }
+}
+
+#[test]
+fn a_sequential_job_that_would_go_on_behind_the_drive_is_refused() {
+    let model = std::fs::read_to_string(file("../zone/src/timing/drives/hgst-hsh721414al.toml"));
+    let model = model.unwrap().replace("value = 524,", "value = 4,").replace("256MiB", "16MiB");
+    let of = |zones: &str| {
+        let text = model.replace("value = 52156", &format!("value = {zones}"));
+        Drive::parse("small", &text).unwrap()
+    };
+    // The job moves 224 MiB at each of 16 places; a 32nd of the drive lies behind the last.
+    let job = Job {
+        pattern: Pattern::SequentialWrite,
+        size: ByteCount::mib(1),
+        depth: 1,
+        region: Region::Whole,
+        written: 0,
+    };
+    drives::measure(&of("604"), &job).unwrap();
+    let refused = drives::measure(&of("304"), &job).unwrap_err().to_string();
+    assert!(refused.contains("x1, whole: expected a larger drive"), "{refused}");
 }
