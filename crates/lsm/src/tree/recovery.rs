@@ -83,7 +83,9 @@ struct Found {
 }
 
 impl Found {
-    /// Makes the record one of this system.
+    /// Makes the record one of this system. The decider's state goes with any change of the text,
+    /// also of a parameter that the decider does not read: the engine cannot tell, and every
+    /// decider goes on without its state, if with more work at first.
     fn adopt(&mut self, system: &str) {
         if self.record.decider != system {
             self.record.decider = system.to_owned();
