@@ -253,7 +253,7 @@ fn whatever_is_piled_up_before_a_drive_completes_and_in_the_same_time_again() {
 
 #[test]
 fn modelled_drives_keep_every_rule() {
-    for name in ["hgst-hsh721414al", "cosmos-openssd"] {
+    for name in ["hgst-hsh721414al", "seagate-st5000as0011", "cosmos-openssd"] {
         runner::simulate(1, || {
             let model = Drive::find(name).unwrap();
             let scale = "1/64".parse().unwrap();

@@ -9,7 +9,8 @@
 //! 1. A write that begins at or behind the end of what was ever written of its band *appends*: it
 //!    goes to the disk as it is. (Nothing lies behind it that it could harm. Gaps stay.)
 //! 2. Any other write goes to the drive's buffer and opens a *burst* of its band, or joins it. Such
-//!    a write completes when the buffer has it. All writes to a band with an open burst join it.
+//!    a write completes when the buffer has it. All writes to a band with an open burst join it. A
+//!    read of which the buffer holds all is served from there.
 //! 3. A burst ends when more than `open_bands` bands have one - the one that was written least
 //!    recently -, when its band was not written for `burst_idle`, or when the buffer needs room.
 //!    Then the band is rewritten once: it is read, unless all of it has changed, and written. With
@@ -24,15 +25,18 @@
 //! Drives as Aghayev and Desnoyers found them ("Skylight", FAST '15), and as BlueFS's figures 1, 8,
 //! 9, 14 and 17 have one: a log at the outer diameter, which takes all writes but those of
 //! sequential streams of at least `bypass` bytes. An entry takes the head `entry` and the transfer.
-//! When the host has asked nothing for `idle`, or the cache is full, the band with the oldest entry
-//! is *cleaned*: its entries and the band are read, and the band is written. A write that finds the
-//! cache full waits for a band to be cleaned. Writes that bypass the cache follow the rules above.
+//! When the host has asked nothing for `idle`, or the cache is full, the band that has had entries
+//! for longest is *cleaned*: its entries and the band are read, and the band is written. A write
+//! that finds the cache full waits for a band to be cleaned. Writes of streams, and those to bands
+//! with an open burst, follow the rules above.
 //! A read of which one entry of the cache holds all is served from there, any other from the band.
 //!
 //! # Amplification
 //! [`Work`](super::Work) counts the bytes that the host wrote and those that the medium took:
 //! appends, cache entries, and rewritten bands. Auxiliary write amplification (AWA, SEALDB table I)
-//! is the one over the other. Open bursts are not counted yet.
+//! is the second over the first. A rewrite counts from the time when it is ordered, so an open
+//! burst does not count yet. Cleaning counts, with its time, under
+//! [`Cause::Reclaim`](terrace_env::Cause).
 //!
 //! | part | content |
 //! |---|---|
