@@ -88,11 +88,7 @@ impl Create {
         let summary = Summary::of(&self.image, drive.geometry());
         output.result(&summary, |out| {
             writeln!(out, "made {}", summary.line())?;
-            let image = self.image.display();
-            match self.kind.has_zones() {
-                true => writeln!(out, "next: terrace format {image}"),
-                false => Ok(()),
-            }
+            writeln!(out, "next: terrace format {}", self.image.display())
         })
     }
 }
