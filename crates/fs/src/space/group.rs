@@ -6,6 +6,7 @@
 //! behind the other, and as long as the lease lasts, no other writer gets between them.
 //!
 //! 1. [`Group::begin`] asks the pool for a region for all files ([`Pool::lease_group`]).
+//!    A pool of zones gives a fresh zone only while enough are free.
 //! 2. A file takes the [`Turn`] when it needs a region. If another file has the turn, or the group
 //!    has ended, the file leases a region of its own.
 //! 3. If the region is full, too small or gone, the turn asks the pool for a region for the rest of

@@ -7,9 +7,9 @@
 //!
 //! A table is opened when the walk comes to it. A job that goes forward submits the first read of
 //! the next table once it has the last section of the present one, if memory is there; a scan does
-//! not. Tables of a set lie one behind the other, so these reads follow each other on the device. No
-//! read reaches over the end of a table: between the entries of two tables lies the end of the
-//! first, with its index, and an open table has that in memory, unless it is large.
+//! not. Tables of a set lie one behind the other, so a job's reads of them follow each other on the
+//! device. No read reaches over the end of a table: between the entries of two tables lies the end
+//! of the first, with its index, and an open table has that in memory, unless it is large.
 //!
 //! Where memory is short, the value may have been given back ([`RunCursor::park`]):
 //! [`RunCursor::ready`] comes before it is asked for. After an error the cursor stands nowhere

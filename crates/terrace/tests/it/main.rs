@@ -20,6 +20,7 @@ mod reads;
 mod resident;
 mod resident_child;
 mod rows;
+mod sets;
 mod systems;
 mod throttle;
 mod unlogged;

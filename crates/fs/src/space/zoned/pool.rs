@@ -19,6 +19,10 @@ use crate::catalog::Extent;
 use crate::space::pool::LeaseId;
 use crate::space::{Ask, Pool, Region, ReservationId, Reserved, Share};
 
+/// A group takes a fresh zone only while so many are free. On a small or full device, the rest of
+/// that zone is missed by others.
+const GROUP_FREE_MIN: u32 = 16;
+
 impl Pool for ZonedPool {
     fn region_blocks(&self) -> u32 {
         self.zone_blocks()
@@ -85,9 +89,13 @@ impl Pool for ZonedPool {
         let zone = u64::from(self.limits.zone_blocks);
         let blocks = ask.left.map_or(0, |left| left.0.div_ceil(BLOCK as u64));
         let is_large = size.0 > zone * BLOCK as u64;
-        // No zone that holds anything has room for a whole zone: a fresh one is opened.
+        // No zone that holds anything has room for a whole zone: a fresh one is opened, if any is.
         let whole = if is_large { zone } else { Governor::padded(blocks).min(zone) } as u32;
-        self.lease_if(&Ask { least: whole.max(ask.least), ..ask.clone() }, true, |_| true)
+        let ask = Ask { least: whole.max(ask.least), ..ask.clone() };
+        self.lease_if(&ask, true, |state| {
+            let has_plenty = state.table.totals().free_zones >= GROUP_FREE_MIN;
+            has_plenty || matches!(state.choose(&ask, self.limits), Choice::Append(_))
+        })
     }
 
     fn set_idle(&self, lease: LeaseId, idle: bool) {
