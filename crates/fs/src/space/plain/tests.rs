@@ -199,7 +199,7 @@ fn no_block_is_given_to_two_and_none_is_forgotten() {
 
 #[test]
 fn on_shingled_tracks_no_write_harms_what_is_somebodys() {
-    for (seed, fit) in test_seeds(30).into_iter().zip(Fit::ALL.into_iter().cycle()) {
+    for (seed, fit) in test_seeds(30).zip(Fit::ALL.into_iter().cycle()) {
         let tracks = Tracks { blocks: 24, overlap: 2 };
         let geometry = Geometry::tracks(ByteCount::mib(MIB), tracks);
         let mut world = World::of(pool_on(geometry, Some(fit)), Some(tracks), seed);
