@@ -2,9 +2,8 @@
 //!
 //! Each device has superblocks of its own. They name the store, the number of the device in it and,
 //! where there are several, all devices with their identities. Device 0 holds the tables. Where
-//! there is a device 1, it is plain, and holds the journal and all logs. The journal
-//! begins where the superblock of its device says; on the other device the superblock never
-//! changes.
+//! there is a device 1, it is plain, and holds the journal and all logs. The journal begins where
+//! the superblock of its device says; on the other device the superblock never changes.
 //!
 //! Devices that do not belong to one store are refused before the journal is read. For a mount that
 //! writes, all devices are flushed first. Nothing here keeps other mounts off: the caller has

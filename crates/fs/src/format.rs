@@ -122,8 +122,7 @@ fn stretches_of(
 }
 
 /// Makes a device, and a plain one for journal and logs, one store. Device 0 gets its superblock
-/// last: what a format
-/// that was cut short has left is no store.
+/// last: what a format that was cut short has left is no store.
 fn format_both(
     media: &Media,
     (mut tables, mut superblock): (SuperblockArea, Superblock),

@@ -4,6 +4,7 @@
 //! of a report can be of different moments. An audit, which compares them, wants nobody to write.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -236,6 +237,16 @@ impl Fs {
                 io: medium.io(),
             })
             .collect()
+    }
+
+    /// The free runs of a device of tables without zones, in their order, as bytes of the device;
+    /// none if it has zones. The last one reaches to the end of the device, if that is free.
+    #[must_use]
+    pub fn free_runs(&self) -> Vec<Range<u64>> {
+        let mut pools = self.volume.pools.plain();
+        let of_tables = pools.find(|(device, _)| *device == DeviceId::FIRST);
+        let runs = of_tables.map(|(_, pool)| pool.free_runs()).unwrap_or_default();
+        runs.into_iter().map(|run| run.start * BLOCK as u64..run.end * BLOCK as u64).collect()
     }
 
     /// All zones of the device of the tables: the device's report on each, and its contents. None

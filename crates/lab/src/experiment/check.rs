@@ -44,6 +44,10 @@ fn all(experiment: &Experiment) -> Check {
         reads::<System>(&format!("systems[{index}]"), system)?;
     }
     distinct("systems", "", systems.iter().map(String::as_str))?;
+    let rows: Vec<String> = systems.iter().filter_map(|it| row_of(it)).collect();
+    for row in experiment.store_of.keys() {
+        one_of(&format!("store_of.{row}"), row, &rows)?;
+    }
     some("phase", "a phase", phases.len())?;
     for (index, it) in phases.iter().enumerate() {
         phase(&format!("phase[{index}]"), it)?;
@@ -67,6 +71,11 @@ fn all(experiment: &Experiment) -> Check {
     }
     let mut claims = experiment.claims.iter().enumerate();
     claims.try_for_each(|(index, it)| claim(&format!("claim[{index}]"), it, experiment))
+}
+
+/// The name of a system's row.
+fn row_of(system: &str) -> Option<String> {
+    system.parse::<System>().ok().map(|system| system.name().to_owned())
 }
 
 /// The drive is there, and has the space.

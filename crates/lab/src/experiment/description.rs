@@ -1,6 +1,7 @@
 //! [`Experiment`]: the description of an experiment, as its file gives it. Sizes, counts and times
 //! are those of the full drive, whatever the scale of a run.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
@@ -8,7 +9,7 @@ use terrace::CachePolicy;
 use terrace_env::ByteCount;
 use terrace_zone::timing::{Scale, ScaleMode, Size, Span};
 
-use super::{Claim, Plot};
+use super::{Claim, DeviceDescription, Plot};
 use crate::run::LogWrites;
 use crate::workload::{Preset, Sizes};
 
@@ -38,6 +39,9 @@ pub struct Experiment {
     /// How the store is opened.
     #[serde(default)]
     pub store: StoreDescription,
+    /// Differences of single systems, by the name of the row. A variant's count more.
+    #[serde(default)]
+    pub store_of: BTreeMap<String, StoreDescription>,
     /// The systems, in the text form of [`System`](terrace::System).
     pub systems: Vec<String>,
     /// Phases, one after the other, on one store.
@@ -83,6 +87,8 @@ macro_rules! settings {
 settings! {
     /// How a store is opened; what is not said is the default of [`Options`](terrace::Options).
     pub struct StoreDescription {
+        /// The device of the tables; `None`: the zones of the drive.
+        device: DeviceDescription,
         /// [`Options::memtable_size`](terrace::Options::memtable_size).
         memtable_size: Size,
         /// [`Options::memtables_max`](terrace::Options::memtables_max).

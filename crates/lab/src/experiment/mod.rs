@@ -16,6 +16,7 @@
 mod check;
 mod claim;
 mod description;
+mod device;
 mod evaluate;
 mod library;
 mod parse;
@@ -24,6 +25,7 @@ mod position;
 
 pub use claim::{Claim, Measure, Quantity, Than};
 pub use description::{Experiment, Location, PhaseDescription, StoreDescription, Variant};
+pub use device::DeviceDescription;
 pub use library::names;
 pub use parse::ExperimentError;
 pub use plot::{Over, Plot, SETTING};

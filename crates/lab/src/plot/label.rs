@@ -31,7 +31,7 @@ pub enum Unit {
 }
 
 /// Names whose words are not the name itself.
-const NAMED: [(&str, &str, Unit); 45] = [
+const NAMED: [(&str, &str, Unit); 46] = [
     ("cache_hit_share", "compaction reads found in the file cache", Unit::Share),
     // Families, as a whole.
     ("seconds_by_cause", "time that the drive works", Unit::Seconds),
@@ -69,6 +69,7 @@ const NAMED: [(&str, &str, Unit); 45] = [
     ("space.gib", "GiB of the store's space", Unit::Count),
     ("space.used_peak", "space in zones that hold anything, at most", Unit::Share),
     ("space.valid_peak", "valid data in the store's space, at most", Unit::Share),
+    ("space.fragments", "fragments in the space that is in use, at the end", Unit::Share),
     ("seconds", "time taken", Unit::Seconds),
     ("stall_worst_seconds", "longest operation", Unit::Seconds),
     ("zones", "zones that hold anything", Unit::Count),

@@ -196,6 +196,10 @@ pub struct SpaceUse {
     pub used_peak: f64,
     /// The largest share of it that was valid.
     pub valid_peak: f64,
+    /// On a device without zones, the part of what is in use that is fragments, at the end: free
+    /// runs shorter than 7 tables.
+    #[serde(default)]
+    pub fragments: f64,
 }
 
 /// Percentiles of latencies that are told.
@@ -286,6 +290,7 @@ pub(super) fn metrics(
             live_worst: samples.live_worst.unwrap_or_else(|| end.live_efficiency()),
         },
         space: SpaceUse {
+            fragments: end.fragments_share(),
             gib: gib(end.capacity),
             used_peak: samples.used_peak.max(end.used_share()),
             valid_peak: samples.valid_peak.max(end.valid_share()),

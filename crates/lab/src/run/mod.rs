@@ -21,6 +21,7 @@
 //! virtual time and send no request.
 
 mod carry_out;
+mod device;
 mod error;
 mod jobs;
 mod log_device;
@@ -41,6 +42,7 @@ mod scaling;
 mod stage;
 
 pub use carry_out::{Progress, carry_out, carry_out_traced};
+pub use device::DevicePlan;
 pub use error::{PlanError, RunError};
 pub use log_writes::LogWrites;
 pub use metrics::{Amplification, LogDeviceAmplification, Metrics, SpaceEfficiency, SpaceUse};

@@ -5,6 +5,12 @@
 //! hold bytes of tables or logs that a file refers to or a reader pins: a zone with nothing but
 //! dead bytes counts as empty. Journal and superblock are not counted: their zones are as many at
 //! each scale, and of the full drive one in thousands.
+//!
+//! On a device without zones, in use are the bytes that are not free, and *fragments*: free runs
+//! that are too small for a usual write. As SEALDB's authors have it (MSST '18, section IV-C), these
+//! are shorter than a set of 27.48 MB, which is 7 of their tables.
+
+use std::ops::Range;
 
 use terrace::{Db, Fs};
 use terrace_env::store::StoreError;
@@ -24,9 +30,14 @@ pub(super) struct Occupancy {
     pub(super) used: u64,
     pub(super) valid: u64,
     pub(super) live: u64,
+    /// Of free runs that are too short, on a device without zones.
+    pub(super) fragments: u64,
     /// Sorted runs.
     pub(super) runs: u64,
 }
+
+/// A shorter free run is a fragment: so many tables, of the mean size.
+const FRAGMENT_TABLES: u64 = 7;
 
 impl Occupancy {
     /// Now. Walks all zones and all files; costs no time of the run.
@@ -39,6 +50,15 @@ impl Occupancy {
             runs: stats.levels.iter().map(|level| level.runs).sum(),
             ..Self::default()
         };
+        let tables: u64 = stats.levels.iter().map(|level| level.segments).sum();
+        let free = fs.free_runs();
+        if !free.is_empty() {
+            let least = FRAGMENT_TABLES * found.valid / tables.max(1);
+            let length = |run: &Range<u64>| run.end - run.start;
+            let all: u64 = free.iter().map(length).sum();
+            found.fragments = free.iter().map(length).filter(|bytes| *bytes < least).sum();
+            found.used = found.capacity.saturating_sub(all) + found.fragments;
+        }
         for zone in fs.zones()?.iter().filter(|zone| holds_anything(zone)) {
             found.zones += 1;
             found.used += zone.capacity.0;
@@ -52,6 +72,10 @@ impl Occupancy {
 
     pub(super) fn valid_share(&self) -> f64 {
         share(self.valid, self.capacity)
+    }
+
+    pub(super) fn fragments_share(&self) -> f64 {
+        share(self.fragments, self.used)
     }
 
     pub(super) fn valid_efficiency(&self) -> f64 {

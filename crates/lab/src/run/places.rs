@@ -75,6 +75,11 @@ impl Places {
         self.log != Location::Drive
     }
 
+    /// Whether the log device takes the times of zones of the drive.
+    pub(super) fn is_on_drive_beside(self) -> bool {
+        is_on_drive(self.log) || is_on_drive(self.metadata)
+    }
+
     /// Where a request to the log device is carried out.
     pub(super) fn of_cause(self, cause: Cause) -> Location {
         if cause == Cause::Log { self.log } else { self.metadata }

@@ -14,11 +14,12 @@ use terrace_zone::timing::{Drive, Scale, ScaleMode};
 use terrace_zone::{Geometry, GeometryError};
 use xxhash_rust::xxh3::xxh3_64;
 
+use super::device::DevicePlan;
 use super::phase::PhasePlan;
 use super::places::{Places, Starts};
 use super::scaling::Scaling;
 use super::{LogWrites, PlanError, log_device};
-use crate::experiment::{Experiment, Location, Variant};
+use crate::experiment::{Experiment, Location, StoreDescription, Variant};
 
 /// Two blocks of the file system: below, nothing is left of it.
 const IO_SIZE_MIN: u64 = 8 << 10;
@@ -46,6 +47,9 @@ pub struct RunPlan {
     pub drive_hash: String,
     /// Zones that the store has, besides conventional ones.
     pub zones: u32,
+    /// The device that is made of it.
+    #[serde(default, skip_serializing_if = "DevicePlan::is_usual")]
+    pub device: DevicePlan,
     /// How the store is opened.
     pub store: StorePlan,
     /// The phases.
@@ -123,8 +127,11 @@ impl RunPlan {
         let small = geometry(scaling.scale()).map_err(of_drive)?;
         scaling.size("a zone", zone_bytes(&full, full.zone_capacity))?;
         let zones = zones(&full, space.map(|space| space.0))?;
-        let shapes = Shapes { full: &full, small: &small, zones };
-        let store = store_plan(experiment, variant, &scaling, &shapes, choice.system)?;
+        let described = described(experiment, variant, choice.system)?;
+        let device = DevicePlan::of(described.device.as_ref(), &scaling)?;
+        let full_device = DevicePlan::of(described.device.as_ref(), &Scaling::full())?;
+        let shapes = Shapes { full: &full, small: &small, zones, full_device, device: &device };
+        let store = store_plan(&described, &scaling, &shapes, choice.system)?;
         let factor = variant.and_then(|variant| variant.operations_factor).unwrap_or(1.0);
         let phases = experiment.phases.iter();
         let phases = phases.map(|phase| PhasePlan::new(phase, &scaling, factor));
@@ -140,6 +147,7 @@ impl RunPlan {
             drive: experiment.drive.clone(),
             drive_hash: hash_of(&drive),
             zones,
+            device,
             store,
             phases,
             sample_every: (experiment.sample_every.0 / scaling.time_scale()).max(1),
@@ -208,7 +216,15 @@ impl RunPlan {
         let whole = drive.geometry(self.scale())?;
         let zones = u64::from(conventional(&whole)) + u64::from(self.zones);
         let size = ByteCount(zones * zone_bytes(&whole, whole.zone_size));
-        drive.geometry_of(self.scale(), size)
+        if self.device.is_usual() {
+            return drive.geometry_of(self.scale(), size);
+        }
+        self.device.geometry(&whole, self.space(&whole))
+    }
+
+    /// Bytes of the zones that the store has of a `drive`, where the drive's own are as large.
+    fn space(&self, drive: &Geometry) -> ByteCount {
+        ByteCount(u64::from(self.zones) * zone_bytes(drive, drive.zone_capacity))
     }
 
     /// Where log and metadata lie.
@@ -222,7 +238,7 @@ impl RunPlan {
         if !self.places().beside() {
             return Ok(None);
         }
-        let space = ByteCount(u64::from(self.zones) * zone_bytes(drive, drive.zone_capacity));
+        let space = if self.device.is_usual() { self.space(drive) } else { drive.capacity() };
         log_device::size(&self.store, &self.phases, space).map(Geometry::plain).map(Some)
     }
 
@@ -268,28 +284,50 @@ struct Shapes<'a> {
     full: &'a Geometry,
     small: &'a Geometry,
     zones: u32,
+    /// The device, unscaled and scaled.
+    full_device: DevicePlan,
+    device: &'a DevicePlan,
+}
+
+/// How the store of a system is opened: what the variant says counts more than what the experiment
+/// says of the system, and that more than what it says of all.
+fn described(
+    experiment: &Experiment,
+    variant: Option<&Variant>,
+    system: &str,
+) -> Result<StoreDescription, PlanError> {
+    let row = system.parse::<System>()?.name();
+    let over = variant.map(|variant| variant.store.clone()).unwrap_or_default();
+    let of_row = experiment.store_of.get(row).cloned().unwrap_or_default();
+    Ok(over.or(&of_row).or(&experiment.store))
 }
 
 fn store_plan(
-    experiment: &Experiment,
-    variant: Option<&Variant>,
+    store: &StoreDescription,
     scaling: &Scaling,
     shapes: &Shapes<'_>,
     system: &str,
 ) -> Result<StorePlan, PlanError> {
-    let over = variant.map(|variant| variant.store.clone()).unwrap_or_default();
-    let store = over.or(&experiment.store);
-    let (places, log_device) = Places::of(&store, shapes.full)?;
+    let (places, log_device) = Places::of(store, shapes.full)?;
+    if !shapes.device.is_usual() && places.is_on_drive_beside() {
+        return Err(PlanError::Impossible {
+            what: "log and metadata".into(),
+            expected: "on the device itself, or on one beside it, where the device is not the \
+                       zones of the drive"
+                .into(),
+            found: format!("{} and {}", places.log, places.metadata),
+        });
+    }
     let usual = Options::default();
     let size = |size: Option<terrace_zone::timing::Size>, usual: ByteCount| {
         size.map_or(usual.0, |size| size.0)
     };
     let memtable_size = size(store.memtable_size, Options::MEMTABLE_SIZE);
     let mut system: System = system.parse()?;
-    let zone_capacity = zone_bytes(shapes.full, shapes.full.zone_capacity);
+    let zone = zone_bytes(shapes.full, shapes.full.zone_capacity);
     let shape = StoreShape {
-        capacity: ByteCount(u64::from(shapes.zones) * zone_capacity),
-        zone_capacity: Some(ByteCount(zone_capacity)),
+        capacity: ByteCount(u64::from(shapes.zones) * zone),
+        zone_capacity: shapes.full_device.zone_capacity(zone).map(ByteCount),
         memtable_size: ByteCount(memtable_size),
     };
     // Chosen for the full drive: what a row fits to its store may have absolute bounds. The rest
@@ -299,7 +337,7 @@ fn store_plan(
     system.level1_size = system.level1_size.map(|size| ByteCount(scaling.bytes(size.0).max(1)));
     let block_size = scaling.block_size(size(store.block_size, usual.block_size));
     Ok(StorePlan {
-        system: fit_tables(system, shapes.small, block_size).to_string(),
+        system: fit_tables(system, shapes, block_size).to_string(),
         memtable_size: scaling.size("a memtable", memtable_size)?,
         memtables_max: store.memtables_max.unwrap_or(usual.memtables_max),
         block_size,
@@ -319,9 +357,10 @@ fn store_plan(
 
 /// A table that fills its zones but for its possible excess must go on doing so: the excess does
 /// not shrink with the scale.
-fn fit_tables(system: System, small: &Geometry, block_size: u64) -> System {
-    let Some(table) = system.table_size else { return system };
-    let zone = zone_bytes(small, small.zone_capacity);
+fn fit_tables(system: System, shapes: &Shapes<'_>, block_size: u64) -> System {
+    let usual = zone_bytes(shapes.small, shapes.small.zone_capacity);
+    let zone = shapes.device.zone_capacity(usual);
+    let Some((table, zone)) = system.table_size.zip(zone) else { return system };
     let (zones, slack) = (table.0.div_ceil(zone), (2 * block_size + 8192).min(zone / 2));
     let full = zones * zone;
     let fills = full - table.0 < zone / 16;

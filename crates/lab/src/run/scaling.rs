@@ -67,6 +67,11 @@ impl Scaling {
         Self { scale: scale.with_mode(mode), mode }
     }
 
+    /// That of the full drive.
+    pub(super) fn full() -> Self {
+        Self::new(Scale::FULL, ScaleMode::default())
+    }
+
     pub(super) fn scale(&self) -> Scale {
         self.scale
     }

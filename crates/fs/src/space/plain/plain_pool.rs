@@ -133,6 +133,11 @@ impl PlainPool {
         self.state.lock().governor.set_journal(journal_zones(bytes, STRETCH));
     }
 
+    /// The free runs of blocks, in their order.
+    pub(crate) fn free_runs(&self) -> Vec<Range<u64>> {
+        self.state.lock().free.runs().collect()
+    }
+
     /// Compares the counts with the blocks that files and journal have, as `used` lists them: every
     /// block is free or has one owner. It returns the differences, in words.
     pub(crate) fn audit(&self, used: &Used) -> Vec<String> {

@@ -1,0 +1,27 @@
+//! [`DeviceDescription`]: the kind of device that an experiment makes of its drive. Sizes are those
+//! of the full drive.
+
+use serde::Deserialize;
+use terrace_zone::timing::Size;
+
+/// The kind of device for the tables. Its mechanism is that of the experiment's drive.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum DeviceDescription {
+    /// The zones of the drive, as its file has them; or *bands*: zones of another size behind a
+    /// conventional one.
+    Zoned {
+        /// The size of a band.
+        #[serde(default)]
+        band: Option<Size>,
+    },
+    /// An ordinary disk: written anywhere.
+    Plain,
+    /// Raw shingled tracks.
+    Tracks {
+        /// The size of a track.
+        track: Size,
+        /// How many tracks behind a track that is written are destroyed.
+        overlap: u32,
+    },
+}

@@ -1,0 +1,180 @@
+//! [`DevicePlan`]: the device of the tables of a run, scaled: which emulator is made of the drive,
+//! and which times it has.
+//!
+//! All kinds have the mechanism of the experiment's drive and as much space as the run's zones of it
+//! have. The zones of the drive are as its file has them. The other kinds have a layout of their
+//! own and blocks of 4 KiB: an ordinary disk, raw shingled tracks, or *bands*, which are zones of
+//! another size behind a conventional one for the superblock.
+
+use serde::{Deserialize, Serialize};
+use terrace::ByteCount;
+use terrace_zone::emulator::Timing;
+use terrace_zone::timing::{Drive, Scale};
+use terrace_zone::{Geometry, GeometryError, Tracks};
+
+use super::PlanError;
+use super::scaling::Scaling;
+use crate::experiment::DeviceDescription;
+
+/// Bytes of a block of the devices made here.
+const BLOCK: u64 = 4096;
+/// The shortest track, in blocks: see [`Geometry::validate`].
+const TRACK_MIN: u64 = 8;
+
+/// See the [module](self). Sizes in bytes.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum DevicePlan {
+    /// The zones of the drive.
+    #[default]
+    Zones,
+    /// Zones of this size.
+    Bands(u64),
+    /// An ordinary disk.
+    Plain,
+    /// Raw shingled tracks of this size, and how many a write destroys.
+    Tracks(u64, u32),
+}
+
+impl DevicePlan {
+    /// A device of a description at a scale.
+    pub(super) fn of(
+        device: Option<&DeviceDescription>,
+        scaling: &Scaling,
+    ) -> Result<Self, PlanError> {
+        Ok(match device {
+            None | Some(DeviceDescription::Zoned { band: None }) => Self::Zones,
+            Some(DeviceDescription::Zoned { band: Some(band) }) => {
+                let size = scaling.size("a band", band.0)?;
+                Self::Bands(size.next_multiple_of(BLOCK))
+            }
+            Some(DeviceDescription::Plain) => Self::Plain,
+            Some(DeviceDescription::Tracks { track, overlap }) => {
+                let blocks = scaling.bytes(track.0).div_ceil(BLOCK).max(TRACK_MIN);
+                Self::Tracks(blocks * BLOCK, *overlap)
+            }
+        })
+    }
+
+    /// Whether the device has the drive's own zones.
+    pub(super) fn is_usual(&self) -> bool {
+        *self == Self::Zones
+    }
+
+    /// The capacity of a zone, if there are zones; `usual` is that of the drive's.
+    pub(super) fn zone_capacity(&self, usual: u64) -> Option<u64> {
+        match self {
+            Self::Zones => Some(usual),
+            Self::Bands(band) => Some(*band),
+            Self::Plain | Self::Tracks(..) => None,
+        }
+    }
+
+    /// The shape of a device of another kind than the drive's own, with so many bytes.
+    pub(super) fn geometry(
+        &self,
+        drive: &Geometry,
+        size: ByteCount,
+    ) -> Result<Geometry, GeometryError> {
+        let size = ByteCount(size.0 / BLOCK * BLOCK);
+        let rotational = drive.rotational;
+        let geometry = match *self {
+            Self::Zones => drive.clone(),
+            Self::Bands(band) => {
+                let zones = u32::try_from(size.0 / band).unwrap_or(u32::MAX).saturating_add(1);
+                let conventional = std::iter::once(0..1).collect();
+                Geometry { conventional, ..Geometry::uniform(ByteCount(band), zones) }
+            }
+            Self::Plain => Geometry::plain(size),
+            Self::Tracks(track, overlap) => {
+                let blocks = u32::try_from(track / BLOCK).unwrap_or(u32::MAX);
+                Geometry::tracks(size, Tracks { blocks, overlap })
+            }
+        };
+        let geometry = Geometry { rotational, ..geometry };
+        geometry.validate()?;
+        Ok(geometry)
+    }
+
+    /// The model of the times of a device of this shape.
+    pub(super) fn timing(
+        &self,
+        drive: &Drive,
+        scale: Scale,
+        geometry: &Geometry,
+    ) -> Result<Box<dyn Timing>, GeometryError> {
+        match self {
+            Self::Zones => drive.timing(scale),
+            Self::Bands(_) | Self::Plain | Self::Tracks(..) => {
+                let bytes = geometry.blocks() * u64::from(geometry.logical_block);
+                drive.plain_timing(scale, ByteCount(bytes))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::experiment::Experiment;
+    use crate::run::{RunChoice, RunPlan};
+
+    const LOAD: &str = r#"
+        title = "a load"
+        source = "none"
+        about = "for a test"
+        drive = "seagate-st1000dm003"
+        space = "8GiB"
+        systems = ["leveldb-disk", "bluefs"]
+        sample_every = "1 s"
+        [store]
+        device = { kind = "tracks", track = "1MiB", overlap = 3 }
+        [store_of.bluefs]
+        device = { kind = "zoned", band = "40MiB" }
+        [[phase]]
+        workload = "fillrandom"
+        operations = 20_000
+        [[variant]]
+        name = "as it stands"
+        [[variant]]
+        name = "plain"
+        store = { device = { kind = "plain" } }
+    "#;
+
+    fn plan(text: &str, system: &str, variant: &str) -> Result<RunPlan, PlanError> {
+        let experiment = Experiment::parse("test", "test.toml", text).unwrap();
+        let scale = "1/64".parse().unwrap();
+        RunPlan::new(&experiment, RunChoice { system, variant: Some(variant), scale, seed: 1 })
+    }
+
+    fn geometry(system: &str, variant: &str) -> Geometry {
+        let plan = plan(LOAD, system, variant).unwrap();
+        plan.geometry(&plan.find_drive().unwrap()).unwrap()
+    }
+
+    #[test]
+    fn each_system_has_the_device_that_is_said_of_it_or_of_the_variant_or_of_all() {
+        let tracks = geometry("leveldb-disk", "as it stands");
+        let least = Tracks { blocks: TRACK_MIN as u32, overlap: 3 };
+        assert_eq!(tracks.layout.tracks(), Some(least), "no shorter track than a device may have");
+        assert_eq!(tracks.capacity(), ByteCount::mib(128), "8 GiB at 1/64");
+        let bands = geometry("bluefs", "as it stands");
+        assert_eq!(bands.zone_size * BLOCK, 40 << 14);
+        assert_eq!((bands.conventional.len(), bands.max_open), (1, None));
+        for system in ["leveldb-disk", "bluefs"] {
+            let plain = geometry(system, "plain");
+            assert_eq!(plain.layout, terrace_zone::Layout::Plain);
+            assert!(plain.rotational);
+        }
+    }
+
+    #[test]
+    fn rows_that_are_not_run_and_places_on_another_device_are_refused() {
+        let unknown = LOAD.replace("store_of.bluefs", "store_of.geardb");
+        let error = Experiment::parse("test", "test.toml", &unknown).unwrap_err().to_string();
+        assert!(error.contains("store_of.geardb") && error.contains("bluefs"), "{error}");
+        let elsewhere = LOAD.replace("[store]", "[store]\n        log = \"conventional\"");
+        let error = plan(&elsewhere, "bluefs", "plain").unwrap_err().to_string();
+        assert!(error.contains("log and metadata"), "{error}");
+    }
+}
