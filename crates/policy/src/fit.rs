@@ -1,4 +1,5 @@
-//! [`Fit`]: where in the free space of a device without zones a writer's run of blocks begins.
+//! [`Fit`]: where in the free space of a device without zones a writer's run of blocks begins; and
+//! [`Fitted`], a placement with a fit of its own.
 //!
 //! | fit | the run lies in |
 //! |---|---|
@@ -10,8 +11,9 @@
 //! SEALDB's list of free space by size works (MSST '18, section III-B). File systems such as ext4
 //! go on where they were, as the next fit does, which begins again at the start of the device.
 
-use std::fmt;
-use std::str::FromStr;
+use std::sync::Arc;
+
+use crate::placement::{Placement, PlacementChoice, PlacementRequest, SpaceView};
 
 /// See the [module](self).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -28,29 +30,31 @@ pub enum Fit {
 impl Fit {
     /// All of them.
     pub const ALL: [Self; 3] = [Self::Best, Self::Next, Self::First];
-
-    /// The name as a parameter.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Best => "best",
-            Self::Next => "next",
-            Self::First => "first",
-        }
-    }
 }
 
-impl fmt::Display for Fit {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
+/// A placement that has another fit: in zones, files go where `zones` says.
+#[derive(Clone, Debug)]
+pub struct Fitted {
+    /// Where files go in zones.
+    pub zones: Arc<dyn Placement>,
+    /// Where they begin on a device without zones.
+    pub fit: Fit,
 }
 
-impl FromStr for Fit {
-    type Err = String;
+impl Placement for Fitted {
+    fn name(&self) -> &'static str {
+        self.zones.name()
+    }
 
-    fn from_str(text: &str) -> Result<Self, String> {
-        let found = Self::ALL.into_iter().find(|fit| fit.name() == text);
-        found.ok_or_else(|| format!("expected best, next or first, found {text:?}"))
+    fn place(
+        &self,
+        view: &SpaceView<'_>,
+        request: &PlacementRequest<'_>,
+    ) -> Option<PlacementChoice> {
+        self.zones.place(view, request)
+    }
+
+    fn fit(&self) -> Fit {
+        self.fit
     }
 }

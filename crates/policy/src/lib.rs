@@ -49,7 +49,7 @@ pub use by_lifetime::ByLifetime;
 pub use claims::{Claim, Claims};
 pub use compaction::{Choice, Compaction, MOVES_TOGETHER, Pressure, Urgency, WriteRule};
 pub use cost_benefit::{CostBenefit, ZoneAge};
-pub use fit::Fit;
+pub use fit::{Fit, Fitted};
 pub use geardb::{Gear, GearOptions, GearRepairs, GearVariant};
 pub use greedy::Greedy;
 pub use histogram::{Histogram, HistogramBuilder};

@@ -17,6 +17,14 @@ pub enum DeviceDescription {
     },
     /// An ordinary disk: written anywhere.
     Plain,
+    /// The model of another drive, which hides shingled bands.
+    DriveManaged {
+        /// The drive, whose times count: a name or a path.
+        drive: String,
+        /// The size of a band, where not as the drive's file has it.
+        #[serde(default)]
+        band: Option<Size>,
+    },
     /// Raw shingled tracks.
     Tracks {
         /// The size of a track.

@@ -6,7 +6,7 @@ use std::path::Path;
 use super::{Experiment, ExperimentError};
 
 /// The files, by the names of their experiments.
-const FILES: [(&str, &str); 35] = [
+const FILES: [(&str, &str); 41] = [
     ("geardb/fig3", include_str!("../../experiments/geardb/fig3.toml")),
     ("geardb/fig4", include_str!("../../experiments/geardb/fig4.toml")),
     ("geardb/fig5", include_str!("../../experiments/geardb/fig5.toml")),
@@ -35,6 +35,12 @@ const FILES: [(&str, &str); 35] = [
     ("bluefs/fig16", include_str!("../../experiments/bluefs/fig16.toml")),
     ("bluefs/distinct", include_str!("../../experiments/bluefs/distinct.toml")),
     ("bluefs/memtables", include_str!("../../experiments/bluefs/memtables.toml")),
+    ("sealdb/fig3", include_str!("../../experiments/sealdb/fig3.toml")),
+    ("sealdb/fig8", include_str!("../../experiments/sealdb/fig8.toml")),
+    ("sealdb/fig10", include_str!("../../experiments/sealdb/fig10.toml")),
+    ("sealdb/fig12", include_str!("../../experiments/sealdb/fig12.toml")),
+    ("sealdb/fig13", include_str!("../../experiments/sealdb/fig13.toml")),
+    ("sealdb/fig14", include_str!("../../experiments/sealdb/fig14.toml")),
     ("lifetime/throughput", include_str!("../../experiments/lifetime/throughput.toml")),
     ("lifetime/writes", include_str!("../../experiments/lifetime/writes.toml")),
     ("lifetime/over-time", include_str!("../../experiments/lifetime/over-time.toml")),

@@ -4,7 +4,8 @@
 //! All kinds have the mechanism of the experiment's drive and as much space as the run's zones of it
 //! have. The zones of the drive are as its file has them. The other kinds have a layout of their
 //! own and blocks of 4 KiB: an ordinary disk, raw shingled tracks, or *bands*, which are zones of
-//! another size behind a conventional one for the superblock.
+//! another size behind a conventional one for the superblock. A disk that hides shingled bands has
+//! a drive file of its own, and the times of that.
 
 use serde::{Deserialize, Serialize};
 use terrace::ByteCount;
@@ -13,6 +14,7 @@ use terrace_zone::timing::{Drive, Scale};
 use terrace_zone::{Geometry, GeometryError, Tracks};
 
 use super::PlanError;
+use super::plan::{find_unchanged, hash_of};
 use super::scaling::Scaling;
 use crate::experiment::DeviceDescription;
 
@@ -32,6 +34,15 @@ pub enum DevicePlan {
     Bands(u64),
     /// An ordinary disk.
     Plain,
+    /// A disk that hides shingled bands.
+    DriveManaged {
+        /// The drive: a name or a path.
+        drive: String,
+        /// A hash of the drive's parameters.
+        hash: String,
+        /// The size of a band of the full drive, where not as its file has it.
+        band: Option<u64>,
+    },
     /// Raw shingled tracks of this size, and how many a write destroys.
     Tracks(u64, u32),
 }
@@ -49,6 +60,11 @@ impl DevicePlan {
                 Self::Bands(size.next_multiple_of(BLOCK))
             }
             Some(DeviceDescription::Plain) => Self::Plain,
+            Some(DeviceDescription::DriveManaged { drive, band }) => Self::DriveManaged {
+                drive: drive.clone(),
+                hash: hash_of(&Drive::find(drive)?),
+                band: band.map(|band| band.0),
+            },
             Some(DeviceDescription::Tracks { track, overlap }) => {
                 let blocks = scaling.bytes(track.0).div_ceil(BLOCK).max(TRACK_MIN);
                 Self::Tracks(blocks * BLOCK, *overlap)
@@ -66,7 +82,7 @@ impl DevicePlan {
         match self {
             Self::Zones => Some(usual),
             Self::Bands(band) => Some(*band),
-            Self::Plain | Self::Tracks(..) => None,
+            Self::Plain | Self::DriveManaged { .. } | Self::Tracks(..) => None,
         }
     }
 
@@ -78,15 +94,15 @@ impl DevicePlan {
     ) -> Result<Geometry, GeometryError> {
         let size = ByteCount(size.0 / BLOCK * BLOCK);
         let rotational = drive.rotational;
-        let geometry = match *self {
+        let geometry = match self {
             Self::Zones => drive.clone(),
-            Self::Bands(band) => {
+            &Self::Bands(band) => {
                 let zones = u32::try_from(size.0 / band).unwrap_or(u32::MAX).saturating_add(1);
                 let conventional = std::iter::once(0..1).collect();
                 Geometry { conventional, ..Geometry::uniform(ByteCount(band), zones) }
             }
-            Self::Plain => Geometry::plain(size),
-            Self::Tracks(track, overlap) => {
+            Self::Plain | Self::DriveManaged { .. } => Geometry::plain(size),
+            &Self::Tracks(track, overlap) => {
                 let blocks = u32::try_from(track / BLOCK).unwrap_or(u32::MAX);
                 Geometry::tracks(size, Tracks { blocks, overlap })
             }
@@ -102,12 +118,23 @@ impl DevicePlan {
         drive: &Drive,
         scale: Scale,
         geometry: &Geometry,
-    ) -> Result<Box<dyn Timing>, GeometryError> {
+    ) -> Result<Box<dyn Timing>, PlanError> {
+        let size = ByteCount(geometry.blocks() * u64::from(geometry.logical_block));
+        let refused = |drive: &Drive| {
+            let drive = drive.name().to_owned();
+            move |problem| PlanError::Geometry { drive, scale: scale.to_string(), problem }
+        };
         match self {
-            Self::Zones => drive.timing(scale),
+            Self::Zones => drive.timing(scale).map_err(refused(drive)),
             Self::Bands(_) | Self::Plain | Self::Tracks(..) => {
-                let bytes = geometry.blocks() * u64::from(geometry.logical_block);
-                drive.plain_timing(scale, ByteCount(bytes))
+                drive.plain_timing(scale, size).map_err(refused(drive))
+            }
+            Self::DriveManaged { drive: name, hash, band } => {
+                let mut drive = find_unchanged(name, hash)?;
+                if let Some(band) = band {
+                    drive = drive.with_band(ByteCount(*band))?;
+                }
+                drive.plain_timing(scale, size).map_err(refused(&drive))
             }
         }
     }

@@ -154,9 +154,10 @@ pub struct Amplification {
     pub reclaim: f64,
     /// Superblock, and the journal, if it is on the drive.
     pub metadata: f64,
-    /// Bytes that the device wrote per byte that it was given: 1 for zoned devices.
+    /// Bytes that the device wrote per byte that it was given: 1 but for a disk that hides shingled
+    /// bands.
     pub device: f64,
-    /// All of it.
+    /// The sum of those by cause, times that of the device.
     pub total: f64,
 }
 

@@ -411,7 +411,7 @@ fn zones(full: &Geometry, space: Option<u64>) -> Result<u32, PlanError> {
 }
 
 /// The drive of this name, if it still has the parameters of this hash.
-fn find_unchanged(name: &str, hash: &str) -> Result<Drive, PlanError> {
+pub(super) fn find_unchanged(name: &str, hash: &str) -> Result<Drive, PlanError> {
     let drive = Drive::find(name)?;
     let found = hash_of(&drive);
     if found == hash {

@@ -8,9 +8,9 @@ use std::time::Duration;
 use terrace::{Db, Fs, WriteAmplification, Written};
 use terrace_env::store::{CacheCounts, IoCounts};
 use terrace_env::wait::Waits;
-use terrace_env::{Cause, Time, runner};
+use terrace_env::{ByteCount, Cause, Time, runner};
 use terrace_zone::Emulator;
-use terrace_zone::timing::DeviceTime;
+use terrace_zone::timing::{DeviceTime, Work};
 
 use super::places::Places;
 use super::{Amplification, LogDeviceAmplification};
@@ -189,7 +189,19 @@ impl Interval<'_> {
     pub(super) fn amplification(&self) -> Amplification {
         let WriteAmplification { log, flush, compaction, reclaim, metadata, total } =
             WriteAmplification::of(self.user_bytes(), &self.io());
-        Amplification { log, flush, compaction, reclaim, metadata, device: 1.0, total }
+        let device = self.auxiliary_amplification();
+        let total = total * device;
+        Amplification { log, flush, compaction, reclaim, metadata, device, total }
+    }
+
+    /// Bytes that the drive wrote for a byte that it was given.
+    fn auxiliary_amplification(&self) -> f64 {
+        let sum = |of: fn(&Work, Cause) -> ByteCount| -> u64 {
+            let bytes = |reading: &Reading, cause| of(reading.device.work(), cause).0;
+            Cause::ALL.into_iter().map(|it| bytes(self.to, it) - bytes(self.from, it)).sum()
+        };
+        let (given, written) = (sum(Work::host_written), sum(Work::medium_written));
+        if given == 0 { 1.0 } else { written as f64 / given as f64 }
     }
 
     pub(super) fn log_device_amplification(&self) -> LogDeviceAmplification {

@@ -49,7 +49,7 @@ impl<'a> Stage<'a> {
         let of_drive = |problem| refused(plan, model.name(), problem);
         let geometry = plan.geometry(&model).map_err(of_drive)?;
         let trace = Trace::written_to(into);
-        let timing = plan.device.timing(&model, plan.scale(), &geometry).map_err(of_drive)?;
+        let timing = plan.device.timing(&model, plan.scale(), &geometry)?;
         let timing = SharedTiming::new(Box::new(Recorder::new(timing, Arc::clone(&trace))));
         let (log_device, log_mechanisms) = log_device(plan, (&model, &geometry), &timing, &trace)?;
         let drive = Arc::new(Emulator::in_memory(geometry, plan.seed).map_err(of_drive)?);

@@ -153,7 +153,7 @@ fn metrics(behind: f64) -> Metrics {
             live_average: live,
             live_worst: live / 2.0,
         },
-        space: SpaceUse { gib: 12.0, used_peak: 0.95, valid_peak: 0.8 },
+        space: SpaceUse { gib: 12.0, used_peak: 0.95, valid_peak: 0.8, fragments: 0.0 },
         zones_peak: 48,
         runs_average: 5.5,
         stall_worst_seconds: 0.25 * behind,

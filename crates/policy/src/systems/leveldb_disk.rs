@@ -22,15 +22,15 @@
 use std::sync::Arc;
 
 use super::{Row, RowParts, leveldb, parameter};
-use crate::{Greedy, LogStructured};
+use crate::Greedy;
 
 pub(super) const PARTS: RowParts = RowParts {
     name: "leveldb-disk",
     summary: "leveled; for devices without zones, where the space of a table is free at once",
     live_max: 55,
-    own: leveldb::row(Row::LeveldbDisk),
-    parameters: parameter::LEVELED,
-    placement: |_| Arc::new(LogStructured),
+    own: leveldb::on_disk(Row::LeveldbDisk),
+    parameters: parameter::LEVELED_ON_DISKS,
+    placement: leveldb::fitted,
     compaction: leveldb::compaction,
     reclaim: |system| Arc::new(Greedy::of(system)),
     table_size: leveldb::table_size,

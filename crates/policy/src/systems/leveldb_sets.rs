@@ -21,15 +21,15 @@ use std::sync::Arc;
 use terrace_env::ByteCount;
 
 use super::{Row, RowParts, StoreShape, System, leveldb, parameter};
-use crate::{Compaction, Greedy, Leveled, LeveledOptions, LogStructured, ZonesSource};
+use crate::{Compaction, Greedy, Leveled, LeveledOptions, ZonesSource};
 
 pub(super) const PARTS: RowParts = RowParts {
     name: "leveldb-sets",
     summary: "leveled; a merge writes its tables as one set; for devices without zones",
     live_max: 55,
-    own: leveldb::row(Row::LeveldbSets),
-    parameters: parameter::LEVELED,
-    placement: |_| Arc::new(LogStructured),
+    own: leveldb::on_disk(Row::LeveldbSets),
+    parameters: parameter::LEVELED_ON_DISKS,
+    placement: leveldb::fitted,
     compaction,
     reclaim: |system| Arc::new(Greedy::of(system)),
     table_size: leveldb::table_size,

@@ -10,7 +10,7 @@
 use terrace_env::{ByteCount, Limit, OutOfRange};
 
 use super::System;
-use crate::{GearVariant, Throttle, Victim, ZoneAge};
+use crate::{Fit, GearVariant, Throttle, Victim, ZoneAge};
 
 /// Kind of a parameter's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,6 +42,27 @@ pub(super) const LEVELED: &[Parameter] = &[
     CARRY_OVERLAP,
     CHECK_MOVES,
     FACTOR,
+    FLUSH_LEVEL,
+    FREE_MIN,
+    GAIN_MIN,
+    GROWTH,
+    JOBS,
+    LEVEL0_RUNS,
+    LEVEL0_SLOW,
+    LEVEL0_STOP,
+    LEVEL1_SIZE,
+    MOVES_TOGETHER,
+    TABLE_SIZE,
+    THROTTLE,
+];
+
+/// The same, and where tables begin on a device without zones.
+pub(super) const LEVELED_ON_DISKS: &[Parameter] = &[
+    ALIGNED_FROM,
+    CARRY_OVERLAP,
+    CHECK_MOVES,
+    FACTOR,
+    FIT,
     FLUSH_LEVEL,
     FREE_MIN,
     GAIN_MIN,
@@ -413,6 +434,14 @@ pub(super) const VARIANT: Parameter = Parameter {
     get: |system| {
         VARIANTS.iter().position(|variant| *variant == system.variant).map(|at| at as u64)
     },
+};
+
+/// See [`System::fit`].
+pub(super) const FIT: Parameter = Parameter {
+    limit: Limit { option: "fit", least: 0, most: 2, reason: "it is one of three words" },
+    kind: Kind::Word(&["best", "next", "first"]),
+    set: |system, value| system.fit = Fit::ALL[value as usize],
+    get: |system| Fit::ALL.iter().position(|fit| *fit == system.fit).map(|at| at as u64),
 };
 
 /// The choices of a victim, by their names' places.

@@ -19,7 +19,7 @@ use std::sync::Arc;
 
 use super::parameter::{self, Parameter};
 use super::{Row, RowParts, StoreShape, System, leveldb};
-use crate::{Compaction, Greedy, LogStructured, Sealdb, SealdbOptions, ZonesSource};
+use crate::{Compaction, Greedy, Sealdb, SealdbOptions, ZonesSource};
 
 pub(super) const PARTS: RowParts = RowParts {
     name: "sealdb",
@@ -27,7 +27,7 @@ pub(super) const PARTS: RowParts = RowParts {
     live_max: 55,
     own: own(),
     parameters: PARAMETERS,
-    placement: |_| Arc::new(LogStructured),
+    placement: leveldb::fitted,
     compaction,
     reclaim: |system| Arc::new(Greedy::of(system)),
     table_size: leveldb::table_size,
@@ -44,6 +44,7 @@ const PARAMETERS: &[Parameter] = &[
     parameter::CARRY_OVERLAP,
     parameter::CHECK_MOVES,
     parameter::FACTOR,
+    parameter::FIT,
     parameter::FLUSH_LEVEL,
     parameter::FREE_MIN,
     parameter::GAIN_MIN,

@@ -13,7 +13,7 @@ use super::{
     leveldb_greedy, leveldb_sets, lifetime, sealdb, smrdb, smrdb_leveled, text, tiered,
 };
 use crate::{
-    Compaction, GearRepairs, GearVariant, LeveledOptions, MOVES_TOGETHER, Placement, Reclaim,
+    Compaction, Fit, GearRepairs, GearVariant, LeveledOptions, MOVES_TOGETHER, Placement, Reclaim,
     Throttle, Victim, ZoneAge, ZonesSource,
 };
 
@@ -168,6 +168,10 @@ pub struct System {
     /// the first of the set with the most dead tables; or the one at the pointer, with what is left
     /// of mostly dead sets beside its keys.
     pub victim: Victim,
+    /// Where a table begins in the free space of a device without zones. Best: small holes are
+    /// filled, and the space behind all data stays in one piece. Next: tables that are written one
+    /// after the other lie one behind the other, and holes are left.
+    pub fit: Fit,
     /// How much of a set may be left for that, in percent of the set. More: fewer holes between
     /// what is left of sets, and more is written. 0: nothing is taken along. Range: 0 to 100.
     pub rest_max: u8,
@@ -269,6 +273,7 @@ impl System {
             zone_age: ZoneAge::Written,
             all_candidates: false,
             victim: Victim::Bounded,
+            fit: Fit::Best,
             rest_max: 50,
             whole_inputs: true,
         }

@@ -138,7 +138,7 @@ mod tests {
                 let mut other = system;
                 let values = [
                     "3", "30", "7MiB", "off", "on", "paced", "leveldb", "code", "live", "300",
-                    "limit", "pointer",
+                    "limit", "pointer", "first",
                 ];
                 let set = values.iter().filter(|text| parameter.read(&mut other, text).is_some());
                 assert!(set.count() > 0, "{}: none of {values:?}", parameter.name());

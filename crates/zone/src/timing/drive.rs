@@ -333,6 +333,24 @@ impl Drive {
         }
     }
 
+    /// The same drive with bands of another size, if it has a translation layer.
+    ///
+    /// # Errors
+    /// When no drive can have such bands.
+    pub fn with_band(mut self, band: ByteCount) -> Result<Self, DriveError> {
+        let Some(layer) = &mut self.file.translation else { return Ok(self) };
+        layer.set_band(band);
+        match layer.flaw() {
+            None => Ok(self),
+            Some((what, expected, got)) => Err(DriveError::Impossible {
+                file: self.file.name,
+                what,
+                expected: expected.to_owned(),
+                got,
+            }),
+        }
+    }
+
     /// Whether the drive takes writes anywhere by a translation layer of its own.
     #[must_use]
     pub fn is_drive_managed(&self) -> bool {

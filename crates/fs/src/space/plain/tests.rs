@@ -254,7 +254,7 @@ fn the_fit_says_which_hole_is_used() {
             Fit::First => files[1].start(),
             Fit::Next => behind,
         };
-        assert_eq!(write(90).start(), expected, "{fit}");
+        assert_eq!(write(90).start(), expected, "{fit:?}");
     }
 }
 

@@ -2,6 +2,7 @@
 //! says whether a drive can have them; the model expects that it can.
 
 use serde::Deserialize;
+use terrace_env::ByteCount;
 
 use crate::timing::{Scale, Size, Sourced, Span};
 
@@ -83,6 +84,13 @@ impl TranslationParameters {
                 idle: scale.span(cache.idle.value),
             }),
         }
+    }
+
+    /// Bands of another size, and a buffer that still holds two of them.
+    pub(in crate::timing) fn set_band(&mut self, band: ByteCount) {
+        self.band.value = Size(band.0);
+        let buffer = &mut self.burst_buffer.value;
+        *buffer = Size(buffer.0.max(band.0.saturating_mul(2)));
     }
 
     /// First reason why no drive can have these parameters, if there is one: parameter, expected,
