@@ -1,11 +1,11 @@
 //! [`DevicePlan`]: the device of the tables of a run, scaled: which emulator is made of the drive,
 //! and which times it has.
 //!
-//! All kinds have the mechanism of the experiment's drive and as much space as the run's zones of it
-//! have. The zones of the drive are as its file has them. The other kinds have a layout of their
-//! own and blocks of 4 KiB: an ordinary disk, raw shingled tracks, or *bands*, which are zones of
-//! another size behind a conventional one for the superblock. A disk that hides shingled bands has
-//! a drive file of its own, and the times of that.
+//! All kinds have the mechanism of the experiment's drive, and as much space as the run's zones of
+//! that drive have. The zones of the drive are as its file has them. The other kinds have a layout
+//! of their own and blocks of 4 KiB: an ordinary disk, raw shingled tracks, or *bands*, which are
+//! zones of another size behind a conventional one for the superblock. A disk that hides shingled
+//! bands has a drive file of its own, and the times of that.
 
 use serde::{Deserialize, Serialize};
 use terrace::ByteCount;

@@ -7,8 +7,8 @@
 //! each scale, and of the full drive one in thousands.
 //!
 //! On a device without zones, in use are the bytes that are not free, and *fragments*: free runs
-//! that are too small for a usual write. As SEALDB's authors have it (MSST '18, section IV-C), these
-//! are shorter than a set of 27.48 MB, which is 7 of their tables.
+//! that are too small for a usual write. As SEALDB's authors have it (MSST '18, section IV-C),
+//! these are shorter than a set of 27.48 MB, which is 7 of their tables.
 
 use std::ops::Range;
 

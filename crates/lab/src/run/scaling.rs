@@ -67,7 +67,7 @@ impl Scaling {
         Self { scale: scale.with_mode(mode), mode }
     }
 
-    /// That of the full drive.
+    /// The scaling of the full drive: none.
     pub(super) fn full() -> Self {
         Self::new(Scale::FULL, ScaleMode::default())
     }

@@ -38,8 +38,9 @@ pub(super) const fn row(row: Row) -> System {
     system
 }
 
-/// The same on a disk, below a file system that goes on where it was: SEALDB's figure of the drive's
-/// own write amplification, 5.38, is that of a next fit; a first fit gives about twice as much.
+/// The same on a disk, below a file system that goes on where it was. SEALDB's figure of the
+/// drive's own write amplification, 5.38, is that of a next fit; a first fit gives about twice as
+/// much.
 pub(super) const fn on_disk(which: Row) -> System {
     let mut system = row(which);
     system.fit = Fit::Next;
