@@ -7,7 +7,7 @@ use std::sync::Arc;
 use terrace::{Db, Durability, Fs, MemoryStore, Store};
 use terrace_env::random::{Random, Rng};
 use terrace_env::store::FileKind;
-use terrace_env::{Lba, runner, test_seeds};
+use terrace_env::{Cause, Lba, runner, test_seeds};
 use terrace_fs::dir::{DirOptions, DirStore, MemoryFiles};
 use terrace_fs::inspect::Inspector;
 use terrace_fs::{BLOCK, MountOptions};
@@ -39,9 +39,16 @@ fn filled(setup: &Setup, seed: u64) -> (Arc<Emulator>, Contents) {
     (drive, held)
 }
 
-/// The blocks that anything was written to.
+/// The blocks that anything was written to; on a drive without zones, those that are not zeros.
 fn written(drive: &Emulator) -> Vec<Lba> {
     let geometry = drive.geometry();
+    if !geometry.layout.is_zoned() {
+        let holds = |lba: &Lba| {
+            let block = drive.read(*lba, 1, Cause::Recovery).expect("a medium in memory");
+            block.iter().any(|byte| *byte != 0)
+        };
+        return (0..geometry.blocks()).map(Lba).filter(holds).collect();
+    }
     let reports = drive.report(terrace_env::ZoneId(0), geometry.zones).expect("a report");
     let written = reports.iter().filter(|report| report.state.has_pointer());
     let partly = written.flat_map(|report| report.start.0..report.write_pointer.0);
