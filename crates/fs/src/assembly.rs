@@ -90,7 +90,7 @@ fn check_together(found: &[&Superblock]) -> Result<(), StoreError> {
     let store = first.uuid;
     if first.device != DeviceId::FIRST {
         let alone = found.len() == 1;
-        let hint = if alone { "name it beside device 0" } else { "exchange the two" };
+        let hint = if alone { "name it as the log device" } else { "exchange the two" };
         return refuse(format!(
             "expected device 0 of a store, found device {} of store {store}; {hint}",
             first.device
@@ -136,6 +136,13 @@ fn describe(member: &Member) -> String {
     let Member { id, capacity, path, .. } = member;
     let named = if path.is_empty() { String::new() } else { format!(", made as {path}") };
     format!("the plain device {id} of {capacity}{named}")
+}
+
+/// The number of a device in its store, as its superblock records it.
+pub fn device_number(device: &Arc<dyn Device>) -> Result<DeviceId, StoreError> {
+    let media = Media::new(&Devices::from(Arc::clone(device)));
+    let (_, superblock) = SuperblockArea::find(as_device(media.tables()))?;
+    Ok(superblock.device)
 }
 
 /// The device that holds the journal and the logs, as the superblock of device 0 records it; `None`

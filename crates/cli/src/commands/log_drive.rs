@@ -8,9 +8,9 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use terrace_env::{Cause, Lba};
+use terrace_env::{Cause, DeviceId, Lba};
 use terrace_fs::superblock::Superblock;
-use terrace_fs::{BLOCK, log_device};
+use terrace_fs::{BLOCK, device_number, log_device};
 use terrace_zone::{Device, Emulator};
 
 use crate::failure::{Failure, Kind};
@@ -22,6 +22,22 @@ pub(super) fn remembered(drive: &Arc<Emulator>, image: &Path) -> Option<PathBuf>
     let member = log_device(&(Arc::clone(drive) as Arc<dyn Device>)).ok().flatten()?;
     let beside = image.parent().unwrap_or(Path::new(""));
     (!member.path.is_empty()).then(|| beside.join(member.path))
+}
+
+/// Refuses the drive of a store's journal and logs where that of its tables is expected.
+pub(super) fn refuse_as_target(drive: &Arc<Emulator>, image: &Path) -> Result<(), Failure> {
+    // Other faults of the drive are found when the store is opened.
+    match device_number(&(Arc::clone(drive) as Arc<dyn Device>)) {
+        Ok(number) if number != DeviceId::FIRST => {
+            let message = format!(
+                "{}: expected the drive of a store's tables, found that of its journal and logs; \
+                 name the drive of the tables, and this one with --log",
+                image.display()
+            );
+            Err(Failure::new(Kind::Failed, message))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// The path that a store on the zoned drive `image` is to remember of the plain drive `log`.

@@ -51,6 +51,7 @@ impl Target {
     /// one, which was typed or is found where it was when the store was made.
     pub(crate) fn devices(&self, access: Access) -> Result<Devices, Failure> {
         let drive = self.drive(access)?;
+        log_drive::refuse_as_target(&drive, &self.image)?;
         let path = self.log.clone().or_else(|| log_drive::remembered(&drive, &self.image));
         let Some(path) = path else { return Ok(drive.into()) };
         let log = self.open_image(&path, access).map_err(|mut failure| {

@@ -3,11 +3,12 @@
 
 use std::sync::Arc;
 
-use terrace::{Batch, ByteCount, Db, Event, Fs, Job, Listener, MemoryStore, Stats};
+use terrace::{Batch, ByteCount, Db, Event, Fs, Job, Listener, MemoryStore, Stats, Store};
 use terrace_env::random::{Random, Rng};
-use terrace_env::store::IoCounts;
+use terrace_env::store::{FileInfo, IoCounts};
 use terrace_env::sync::Mutex;
 use terrace_env::{Cause, runner, test_seeds};
+use terrace_fs::BLOCK;
 use terrace_lab::crash::Setup;
 use terrace_zone::Emulator;
 
@@ -136,13 +137,19 @@ pub(crate) fn recount(seed: u64) -> IoCounts {
         // Nothing is under way any more, and what follows is counted too.
         let counted = of_the_drive(&db.stats().io);
         assert_eq!(counted, since(&drive, &before), "what the store and the drive have counted");
-        let zones = fs.zones().expect("a report");
-        let sum = |of: fn(&terrace_fs::ZoneUsage) -> ByteCount| -> u64 {
-            zones.iter().map(|zone| of(zone).0).sum()
-        };
         let space = db.stats().space;
-        assert_eq!(space.live.0, sum(|zone| zone.live), "live bytes");
-        assert_eq!(space.pinned.0, sum(|zone| zone.pinned), "pinned bytes");
+        if setup.geometry.layout.is_zoned() {
+            let zones = fs.zones().expect("a report");
+            let sum = |of: fn(&terrace_fs::ZoneUsage) -> ByteCount| -> u64 {
+                zones.iter().map(|zone| of(zone).0).sum()
+            };
+            assert_eq!(space.live.0, sum(|zone| zone.live), "live bytes");
+            assert_eq!(space.pinned.0, sum(|zone| zone.pinned), "pinned bytes");
+        } else {
+            let block = |file: &FileInfo| file.size.next_multiple_of(BLOCK as u64);
+            assert_eq!(space.live.0, fs.list().iter().map(block).sum::<u64>(), "live bytes");
+            assert_eq!(space.pinned.0, 0, "pinned bytes");
+        }
         let tables: u64 = db.stats().levels.iter().map(|level| level.bytes).sum();
         assert!(tables <= space.live.0, "{tables} bytes of tables, {} live", space.live);
         db.close().expect("room");
